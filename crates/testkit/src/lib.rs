@@ -12,5 +12,6 @@ pub mod files;
 pub mod home;
 pub mod json;
 pub mod ledger;
+pub mod mount;
 pub mod rng;
 pub mod text;

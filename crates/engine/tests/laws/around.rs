@@ -1,8 +1,9 @@
 //! Pages of a chain's entries, joined, are the chain.
 
 use proptest::prelude::*;
-use stemmata_engine::{Around, AroundQuery, Engine, EngineError, Stop};
-use stemmata_model::{CommitId, Entry};
+use stemmata_engine::{Around, AroundQuery, Engine, EngineError, ForgetOptions, ForgetTarget, Stop};
+use stemmata_model::{CommitId, Entry, Principal};
+use stemmata_store::StoreError;
 use stemmata_testkit::claude::ClaudeSession;
 
 use crate::support::{Folder, answer, bytes_of, chain, engine, import, user};
@@ -126,4 +127,79 @@ fn an_entry_that_is_not_there_is_not_found() {
         last.entries.iter().map(|found| (found.ordinal, found.is_match)).collect::<Vec<_>>(),
         [(8, false)]
     );
+}
+
+/// The ordinals of what was forgotten are given to nothing else: pages joined are the rest of the chain, in its places.
+#[test]
+fn pages_joined_leave_out_what_was_forgotten() {
+    for seed in 1..6 {
+        let (engine, folder) = (engine(), Folder::new());
+        let path = folder.write("s.jsonl", &bytes_of(&ClaudeSession::new(seed).turns(4).build()));
+        let tip = import(&engine, &path).session.tip.expect("a tip");
+        let all: Vec<(u64, CommitId, Entry)> =
+            (1..).zip(entries_of(&engine, tip)).map(|(ordinal, (ctx, entry))| (ordinal, ctx, entry)).collect();
+        let commits = chain(&engine, tip);
+        let gone = commits.get(1).expect("several turns").id;
+        let by = Principal::new("ada").expect("a name");
+        let options = ForgetOptions { everywhere: true, even_pinned: false, by };
+        let done = engine.forget(&ForgetTarget::Commit(gone), &options).expect("forgotten").forgotten;
+        assert!(done.cut.contains(&gone), "{done:?}");
+        let holes: Vec<CommitId> = done.cut.iter().chain(&done.cut_too).copied().collect();
+        let total = all.len() as u64;
+        let mut joined: Vec<(u64, CommitId, Entry)> = Vec::new();
+        for (ordinal, ctx, entry) in &all {
+            let asked = AroundQuery {
+                ctx: tip,
+                entry: Some(format!("@{ordinal}")),
+                around: 2,
+                tokens_max: 1_000_000,
+            };
+            if holes.contains(ctx) {
+                let refused = engine.around(&asked);
+                let is_hole = |id: &CommitId| id == ctx;
+                assert!(
+                    matches!(&refused, Err(EngineError::Store(StoreError::Forgotten(id))) if is_hole(id)),
+                    "{refused:?}"
+                );
+                let named = AroundQuery { entry: Some(entry.id.to_string()), ..asked };
+                assert!(engine.around(&named).is_err(), "{ordinal}");
+                continue;
+            }
+            let page = engine.around(&asked).expect("a page");
+            let near = |other: &&(u64, CommitId, Entry)| other.0.abs_diff(*ordinal) <= 2;
+            let (left_out, shown): (Vec<_>, Vec<_>) =
+                all.iter().filter(near).cloned().partition(|(_, ctx, _)| holes.contains(ctx));
+            assert_eq!((page.total, page.forgotten), (total, left_out.len() as u64), "seed {seed} @{ordinal}");
+            assert_eq!(held(&page), shown, "seed {seed} @{ordinal}");
+            joined.extend(held(&page).into_iter().filter(|(found, ..)| found == ordinal));
+        }
+        let mut rest = all;
+        rest.retain(|(_, ctx, _)| !holes.contains(ctx));
+        assert_eq!(joined, rest, "seed {seed}");
+        assert!(!joined.is_empty() && joined.len() < usize::try_from(total).expect("few"), "seed {seed}");
+    }
+}
+
+/// A document is written anew each time: what it says again stands in the chain once, where it was said first.
+#[test]
+fn a_document_that_grows_says_each_message_once() {
+    let (engine, folder) = (engine(), Folder::new());
+    let mut tips = Vec::new();
+    for messages in [3, 9, 14] {
+        let path = folder.write("talk.json", crate::documents::array(messages, "word").as_bytes());
+        tips.push(import(&engine, &path).session.tip.expect("a tip"));
+    }
+    let last = *tips.last().expect("three states");
+    let all = engine.entries(last).expect("entries");
+    for tip in tips {
+        let mut joined = Vec::new();
+        for ordinal in (1..=all.len()).step_by(5) {
+            let page = around(&engine, tip, Some(&format!("@{ordinal}")), (4, 1_000_000));
+            assert_eq!((page.ctx, page.total), (last, all.len() as u64));
+            let from = |found: &(u64, CommitId, Entry)| found.0 >= ordinal as u64;
+            joined.extend(held(&page).into_iter().filter(from).map(|(_, _, entry)| entry));
+        }
+        joined.dedup();
+        assert_eq!(joined, all);
+    }
 }

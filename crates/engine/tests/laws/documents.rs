@@ -13,7 +13,7 @@ fn message(role: &str, text: &str) -> String {
 }
 
 /// An array of so many messages, with a call so that no other format claims it.
-fn array(messages: usize, word: &str) -> String {
+pub(crate) fn array(messages: usize, word: &str) -> String {
     let mut all = vec![
         message("user", "begin"),
         r#"  {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_x", "name": "look", "input": {}}]}"#

@@ -15,7 +15,7 @@ use stemmata_model::{
     Closure, LedgerId, NewEvent, NewPayload, Party, Principal, SessionId, Timestamp, topics,
 };
 use stemmata_store::{Append, Durability, Patience, Store};
-use stemmata_testkit::claude::ClaudeSession;
+use stemmata_testkit::claude::{ClaudeSession, CopyKind, copy_of};
 use tempfile::TempDir;
 
 use crate::support::{Folder, answer, bytes_of, engine_on, import, new_store, placing, user};
@@ -69,12 +69,16 @@ pub(crate) fn indexed(store: &Arc<dyn Store>, dir: &Path) -> Engine {
 /// Holds an engine's answers to those of an index that is made anew.
 pub(crate) fn assert_rebuilt(engine: &Engine, store: &Arc<dyn Store>) {
     let anew = TempDir::new().expect("a folder");
-    let rebuilt = indexed(store, anew.path());
+    assert_alike(engine, &indexed(store, anew.path()));
+}
+
+/// Holds an engine's answers to those of another one.
+pub(crate) fn assert_alike(engine: &Engine, rebuilt: &Engine) {
     for text in WORDS {
-        assert_eq!(search(engine, &query(text)), search(&rebuilt, &query(text)), "{text}");
+        assert_eq!(search(engine, &query(text)), search(rebuilt, &query(text)), "{text}");
     }
     let count = |engine: &Engine| engine.index_report().expect("a report").entries;
-    assert_eq!(count(engine), count(&rebuilt));
+    assert_eq!(count(engine), count(rebuilt));
 }
 
 /// A session that says what is asked for.
@@ -132,6 +136,47 @@ fn forks_add_no_entry_but_the_new_ones() {
     assert_eq!(by_session(first.session.session.as_str()), 6);
     assert_eq!(by_session(placed.session.as_str()), 6, "the shared past is the fork's, too");
     assert_eq!(by_session("elsewhere"), 0);
+}
+
+/// The vendor's SDK gives every entry of a fork a new id: what is said in both is found once, and names both.
+#[test]
+fn forks_of_the_sdk_add_no_entry() {
+    const FORK: &str = "c0c0c0c0-0000-4000-8000-000000000001";
+    for seed in 1..5 {
+        let (store, folder, dir) = (new_store(), Folder::new(), TempDir::new().expect("a folder"));
+        let engine = indexed(&store, dir.path());
+        let first = ClaudeSession::new(seed).turns(3).build();
+        let text = String::from_utf8(bytes_of(&first)).expect("text");
+        let copy = copy_of(&text, &first.session_id, FORK, CopyKind::NewIds);
+        import(&engine, &folder.write("a.jsonl", text.as_bytes()));
+        settle(&engine);
+        let entries = engine.index_report().expect("a report").entries;
+        let more = user(50, None, "and this fork?").replace("\"sessionId\":\"s\"", &format!("\"sessionId\":\"{FORK}\""));
+        import(&engine, &folder.write(&format!("{FORK}.jsonl"), format!("{copy}{more}").as_bytes()));
+        settle(&engine);
+        assert_eq!(engine.index_report().expect("a report").entries, entries + 1, "seed {seed}");
+        let mut found = 0;
+        for word in WORDS {
+            let told = search(&engine, &query(word)).hits;
+            let mut said: Vec<(&str, Option<Timestamp>, &str)> =
+                told.iter().map(|hit| (hit.kind.as_str(), hit.timestamp, hit.snippet.as_str())).collect();
+            said.sort_unstable();
+            let count = said.len();
+            said.dedup();
+            assert_eq!(said.len(), count, "seed {seed} {word}: each once");
+            for hit in told.iter().filter(|hit| !hit.snippet.contains("and this fork?")) {
+                let mut both = vec![hit.place.session.as_str()];
+                both.extend(hit.also_in.iter().map(String::as_str));
+                both.sort_unstable();
+                let mut wanted = [first.session_id.as_str(), FORK];
+                wanted.sort_unstable();
+                assert_eq!(both, wanted, "seed {seed} {word}");
+                found += 1;
+            }
+        }
+        assert!(found > 0, "seed {seed}");
+        assert_rebuilt(&engine, &store);
+    }
 }
 
 /// A fork that nobody has gone on with has no commit of its own, and holds what it was made from: up to there, and by its name.

@@ -1,11 +1,15 @@
 //! Forgetting reaches the index: no forgotten word in any file of it, and no hit, whatever crashes between.
 
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use stemmata_engine::{CollectOptions, Engine, ForgetOptions, ForgetTarget, RetentionRules, SettleBudget};
-use stemmata_model::Principal;
-use stemmata_store::Store;
+use stemmata_engine::{
+    CollectOptions, Engine, ForgetOptions, ForgetTarget, RetentionRules, ScrubTarget, SettleBudget, StoreRules,
+};
+use stemmata_model::{Principal, Timestamp, topics};
+use stemmata_store::conformance::ledger::builders::{ledger, said};
+use stemmata_store::{PackOptions, SqliteOptions, SqliteStore, Store, StoreError};
 use tempfile::TempDir;
 
 use crate::search::{assert_rebuilt, conversation, hits, indexed, settle};
@@ -119,4 +123,100 @@ fn what_retention_deletes_is_in_no_file_of_the_index() {
     assert_eq!(hits(&engine, "broker"), []);
     assert_eq!(holding(told.dir.path(), STEM), [""; 0]);
     assert_eq!(told.store.index_due().expect("read"), []);
+}
+
+/// A word that no other begins like: it stands whole in the index's dictionary.
+const WORD: &str = "zqkilnwright";
+
+/// Returns the files below a folder that hold a word as it is, or in a frame of zstd that can be read by itself.
+fn holding_packed(dir: &Path, word: &str) -> Vec<String> {
+    let mut found = holding(dir, word);
+    let mut folders = vec![dir.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).expect("a folder").flatten().map(|file| file.path()) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let bytes = std::fs::read(&path).expect("read");
+            let is_frame = |at: &usize| bytes[*at..].starts_with(&0xfd2f_b528_u32.to_le_bytes());
+            let is_in = (0..bytes.len()).filter(is_frame).any(|at| {
+                let mut text = Vec::new();
+                // What can be read before it breaks off counts, too.
+                let _whole = zstd::Decoder::new(&bytes[at..])
+                    .and_then(|frame| frame.single_frame().read_to_end(&mut text));
+                text.to_ascii_lowercase().windows(word.len()).any(|window| window == word.as_bytes())
+            });
+            if is_in {
+                found.push(format!("{} (packed)", path.display()));
+            }
+        }
+    }
+    found
+}
+
+/// Returns how many of a store's contents say a word.
+fn contents_with(store: &dyn Store, word: &str) -> usize {
+    let mut found = 0;
+    for commit in store.commits_after(None, 10_000).expect("commits") {
+        for content in std::iter::once(commit.core.artifact).chain(commit.core.native) {
+            let mut bytes = Vec::new();
+            let read = store.read_content(content, None, &mut |part| {
+                bytes.extend_from_slice(part);
+                Ok(())
+            });
+            let is_gone = matches!(read, Err(StoreError::ContentForgotten(_)));
+            assert!(is_gone || read.is_ok(), "{read:?}");
+            found += usize::from(String::from_utf8_lossy(&bytes).contains(word));
+        }
+    }
+    found
+}
+
+/// The store with its WAL, the index, events: after `forget` and after `scrub` no file has the word, packed or not.
+#[test]
+fn what_is_forgotten_or_scrubbed_is_in_no_file_of_the_home() {
+    for (is_scrubbed, is_packed) in [(false, false), (false, true), (true, false), (true, true)] {
+        let (home, folder) = (TempDir::new().expect("a folder"), Folder::new());
+        let store = SqliteStore::open(&home.path().join("store"), SqliteOptions::default()).expect("a store");
+        let store: Arc<dyn Store> = Arc::new(store);
+        let text = format!("[[rules]]\nkind = 'craft'\nkeywords = ['{WORD}']\nregex = '{WORD}'\n");
+        let before = indexed(&store, &home.path().join("index"));
+        import(&before, &folder.write("a.jsonl", &conversation(3, "broker")));
+        // The first turn is looked at while it is open, too.
+        let bytes = conversation(30, WORD);
+        let open = bytes.iter().position(|byte| *byte == b'\n').expect("lines") + 1;
+        import(&before, &folder.write("b.jsonl", &bytes[..open]));
+        settle(&before);
+        folder.append("b.jsonl", &bytes[open..]);
+        let captured = import(&before, &folder.path().join("b.jsonl"));
+        let event = said(captured.session.session.as_str(), topics::DECISION_EVENT, WORD);
+        before.publish(&ledger("c"), vec![event]).expect("published");
+        settle(&before);
+        if is_packed {
+            store.pack(&PackOptions::new(Timestamp::EPOCH)).expect("packed");
+        }
+        assert_eq!(hits(&before, WORD).len(), 50, "as many as are wanted");
+        let named = holding_packed(home.path(), WORD);
+        assert!(named.iter().any(|name| name.contains("/index/")), "{named:?}");
+        assert!(named.iter().any(|name| name.contains("/store/")), "{named:?}");
+        assert_eq!(named.iter().any(|name| name.contains("(packed)")), is_packed, "{named:?}");
+        assert!(contents_with(&*store, WORD) > 0);
+        drop(before);
+        let engine = indexed(&store, &home.path().join("index"))
+            .with_rules(StoreRules { name: "secrets.toml".to_owned(), text });
+        if is_scrubbed {
+            engine.scrub(&ScrubTarget::All, &options().by).expect("scrubbed");
+        } else {
+            forget(&engine, &ForgetTarget::Session(captured.session.key));
+        }
+        let what = format!("scrubbed: {is_scrubbed}, packed: {is_packed}");
+        assert_eq!(holding_packed(home.path(), WORD), [""; 0], "{what}");
+        assert_eq!(contents_with(&*store, WORD), 0, "{what}");
+        assert_eq!(hits(&engine, WORD), [], "{what}");
+        assert_eq!(hits(&engine, "broker").len(), 6, "{what}");
+        assert!(!hits(&engine, "retries").is_empty(), "{what}");
+        assert_rebuilt(&engine, &store);
+        assert_eq!(holding_packed(home.path(), WORD), [""; 0], "{what}, and searched");
+    }
 }

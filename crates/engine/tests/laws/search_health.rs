@@ -5,8 +5,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stemmata_engine::{Engine, IndexState, IndexTrouble, SearchNote};
+use stemmata_engine::{CheckpointRequest, Engine, IndexState, IndexTrouble, SearchNote};
+use stemmata_model::{FormatId, SessionId, Template};
 use stemmata_store::{Files as _, Store, SystemFiles};
+use stemmata_testkit::mount::Mount;
 use tempfile::TempDir;
 
 use crate::search::{conversation, hits, indexed, query, search, settle};
@@ -124,4 +126,81 @@ fn an_index_is_made_anew_on_demand() {
     let cancelled = engine.rebuild_index(&mut |_, _, _| ControlFlow::Break(())).expect("begun");
     assert!(cancelled.commits > 0);
     assert_eq!(hits(&engine, "broker"), before);
+}
+
+/// A disk that nobody may write: what the index has is searched, what is new is read from the store, and the answer says so.
+#[test]
+fn an_index_that_cannot_be_written_is_read_and_what_it_lacks_is_read_from_the_store() {
+    let Some(mount) = Mount::new("8m") else { return };
+    let (store, folder) = (new_store(), Folder::new());
+    for (name, is_there) in [("there", true), ("missing", false)] {
+        let dir = mount.path().join(name);
+        let engine = indexed(&store, &dir);
+        import(&engine, &folder.write("a.jsonl", &conversation(3, "broker")));
+        if is_there {
+            settle(&engine);
+        }
+        drop(engine);
+        mount.remount("ro");
+        let engine = indexed(&store, &dir);
+        import(&engine, &folder.write(&format!("{name}.jsonl"), &conversation(3, name)));
+        for (word, wanted) in [("broker", 6), (name, 6)] {
+            let found = search(&engine, &query(word));
+            assert_eq!(found.hits.len(), wanted, "{name} {word} {:?}", found.notes);
+            let read_only = SearchNote::Index(IndexTrouble::ReadOnly);
+            assert_eq!(found.notes.first(), Some(&read_only), "{name} {word}: {:?}", found.notes);
+        }
+        mount.remount("rw");
+        assert_eq!(hits(&indexed(&store, &dir), name).len(), 6);
+    }
+}
+
+/// Wherever the space ends, the answer is whole, and says why the index is not.
+#[test]
+fn an_index_on_a_full_disk_costs_no_hit() {
+    let Some(mount) = Mount::new("8m") else { return };
+    let (store, folder) = (new_store(), Folder::new());
+    let plain = indexed(&store, &mount.path().join("plain"));
+    import(&plain, &folder.write("a.jsonl", &conversation(3, "broker")));
+    assert_eq!(hits(&plain, "broker").len(), 6);
+    drop(plain);
+    std::fs::remove_dir_all(mount.path().join("plain")).expect("removed");
+    let (mut full, mut whole) = (0, 0);
+    for kib in (4..2_000).step_by(128) {
+        mount.remount(&format!("size={kib}k"));
+        let dir = mount.path().join("index");
+        let engine = indexed(&store, &dir);
+        let found = search(&engine, &query("broker"));
+        assert_eq!(found.hits.len(), 6, "{kib} KiB: {:?}", found.notes);
+        match found.notes.first() {
+            Some(SearchNote::Index(IndexTrouble::Full)) => full += 1,
+            None => whole += 1,
+            Some(other) => panic!("{kib} KiB: {other:?}"),
+        }
+        mount.remount("size=8m");
+        assert_eq!(hits(&engine, "broker").len(), 6, "{kib} KiB, and space again");
+        drop(engine);
+        std::fs::remove_dir_all(&dir).expect("removed");
+    }
+    assert!(full > 0 && whole > 0, "{full} full, {whole} whole");
+}
+
+/// What nothing can be found of is counted: contents of other formats, and what was forgotten.
+#[test]
+fn commits_that_cannot_be_searched_are_counted() {
+    let (store, dir, _folder) = settled();
+    let engine = indexed(&store, dir.path());
+    let skipped = || engine.index_report().expect("a report").skipped_commits;
+    assert_eq!(skipped(), 0);
+    let name = "own-v1";
+    let request = CheckpointRequest::delta(
+        b"{}\n".to_vec(),
+        FormatId::new(name).expect("a name"),
+        Template::new(name).expect("a name"),
+        SessionId::new(name).expect("a name"),
+    );
+    engine.checkpoint(&request).expect("a checkpoint");
+    assert_eq!(skipped(), 0, "it is not settled yet");
+    settle(&engine);
+    assert_eq!(skipped(), 1);
 }

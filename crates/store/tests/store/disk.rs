@@ -8,46 +8,12 @@ use std::process::Command;
 use super::support::{checkpoint, damages, open, read, try_open};
 use stemmata_model::CommitId;
 use stemmata_store::{Store, StoreError, StoreErrorKind};
-use tempfile::TempDir;
-
-/// A small file system in memory, unmounted when it is dropped.
-struct Mount {
-    home: TempDir,
-}
-
-impl Mount {
-    #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
-    fn new(size: &str) -> Option<Self> {
-        let home = TempDir::new().expect("a directory");
-        let options = format!("size={size}");
-        if run("mount", &["-t", "tmpfs", "-o", &options, "stemmata-test"], home.path()) {
-            return Some(Self { home });
-        }
-        println!("skipped: no file system can be mounted here");
-        None
-    }
-
-    fn remount(&self, options: &str) {
-        let options = format!("remount,{options}");
-        assert!(run("mount", &["-o", &options], self.home.path()), "{options}");
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        run("umount", &["-l"], self.home.path());
-    }
-}
-
-fn run(program: &str, arguments: &[&str], path: &Path) -> bool {
-    let status = Command::new(program).args(arguments).arg(path).stderr(std::process::Stdio::null()).status();
-    status.is_ok_and(|status| status.success())
-}
+use stemmata_testkit::mount::Mount;
 
 #[test]
 fn a_full_disk_refuses_what_has_no_room_and_loses_nothing() {
     let Some(mount) = Mount::new("1536k") else { return };
-    let dir = mount.home.path().join("store");
+    let dir = mount.path().join("store");
     let store = open(&dir);
     let mut ids: Vec<CommitId> = Vec::new();
     let mut step = 0;
@@ -85,10 +51,10 @@ fn a_full_disk_refuses_what_has_no_room_and_loses_nothing() {
 #[test]
 fn a_full_disk_has_no_room_for_a_new_store_and_says_so() {
     let Some(mount) = Mount::new("16k") else { return };
-    let error = try_open(&mount.home.path().join("store")).expect_err("there is no room");
+    let error = try_open(&mount.path().join("store")).expect_err("there is no room");
     assert_eq!(error.kind(), StoreErrorKind::Full, "{error}");
     mount.remount("size=16m");
-    let store = open(&mount.home.path().join("store"));
+    let store = open(&mount.path().join("store"));
     super::support::chain(&store, "s1", 3, 500);
     assert_eq!(damages(&store), []);
 }
@@ -96,7 +62,7 @@ fn a_full_disk_has_no_room_for_a_new_store_and_says_so() {
 #[test]
 fn a_read_only_disk_is_named() {
     let Some(mount) = Mount::new("16m") else { return };
-    let dir = mount.home.path().join("store");
+    let dir = mount.path().join("store");
     let ids = super::support::chain(&open(&dir), "s1", 3, 500);
     mount.remount("ro");
     match try_open(&dir) {
@@ -107,7 +73,7 @@ fn a_read_only_disk_is_named() {
         }
         Err(error) => assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}"),
     }
-    let error = try_open(&mount.home.path().join("other")).expect_err("read-only");
+    let error = try_open(&mount.path().join("other")).expect_err("read-only");
     assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
     mount.remount("rw");
     assert_eq!(open(&dir).ancestors(ids[2], 9).expect("a read").len(), 3);
@@ -117,8 +83,8 @@ fn a_read_only_disk_is_named() {
 fn wherever_the_room_ends_nothing_is_lost_and_it_goes_on() {
     let Some(mount) = Mount::new("64m") else { return };
     for pages in (60..220).step_by(7) {
-        let dir = mount.home.path().join(pages.to_string());
-        let used = used_kib(mount.home.path());
+        let dir = mount.path().join(pages.to_string());
+        let used = used_kib(mount.path());
         mount.remount(&format!("size={}k", used + pages * 4));
         let mut ids: Vec<CommitId> = Vec::new();
         let opened = try_open(&dir);

@@ -363,6 +363,34 @@ fn an_open_turn_that_was_rewritten_is_cut_out() {
     }
 }
 
+/// A row that was taken over is cut with all that came since its first commit: what covers it may be gone, and then it is open
+/// again.
+#[test]
+fn a_cut_reaches_back_to_what_a_commit_covered() {
+    let home = TempDir::new().expect("a directory");
+    let (index, lock) = (open(home.path()), lock(home.path()));
+    let open_turn = |place: u8, key| Turn { keys: vec![Some(key)], is_open: true, place, ..turns(1).turns[0].clone() };
+    let closed = |open: &Turn, covers, key| Turn {
+        keys: vec![open.keys[0], Some(key)],
+        is_open: false,
+        covers: Some(covers),
+        ..open.clone()
+    };
+    let (first, second) = (open_turn(0, 1), open_turn(1, 2));
+    let world = World {
+        turns: vec![first.clone(), second.clone(), closed(&first, 0, 3), closed(&second, 1, 4)],
+        ..World::default()
+    };
+    for until in 2..=4 {
+        world.settle(&index, &lock, until);
+    }
+    // The last goes: the second turn is open again, and was stored before what took the first one's place.
+    let meta = index.cut(&lock, StoredAt(4)).expect("a cut");
+    assert_eq!(meta.watermark.through, None);
+    world.settle(&index, &lock, 3);
+    assert_eq!(dump(&index), anew(&world, 3));
+}
+
 /// Operations of making an index and naming it, at most.
 const OPERATIONS_MAX: u64 = 60;
 
