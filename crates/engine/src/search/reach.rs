@@ -34,6 +34,8 @@ pub(super) struct Reach {
     past: SharedPast,
     /// Commits that a session continues and never saw, by which it is found.
     forked: HashMap<CommitId, SessionKey>,
+    /// Where entries stand that such a session has in a commit that is covered by now, by number.
+    covered: HashMap<u32, Vec<Standing>>,
 }
 
 impl Reach {
@@ -64,12 +66,13 @@ impl Reach {
                     known.insert(place.key);
                 }
             })?;
-            reach.forked = engine.forked(scoped, reader, (&known, &mut numbers))?;
+            engine.find_forked(scoped, reader, (&known, &mut reach))?;
             let commits: Vec<CommitId> = reach.forked.keys().copied().collect();
             let commits = reader.commits_in(&rows, &commits)?;
             reader.numbers_in(&rows, &commits, &mut |number| numbers.insert(number))?;
             reach.commits = Some(commits);
             reach.sessions = Some(known);
+            numbers.extend(reach.covered.keys().copied());
         }
         for (number, standing) in overlay.numbers() {
             for key in standing.iter().filter_map(|one| one.session.as_ref()) {
@@ -80,6 +83,11 @@ impl Reach {
         }
         reach.numbers = Some(numbers);
         Ok(reach)
+    }
+
+    /// Returns where an entry stands besides its occurrences in the index.
+    pub(super) fn covered(&self, number: u32) -> &[Standing] {
+        self.covered.get(&number).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Returns where an entry stands: in its commit, and in each fork that passes and continues it.
@@ -93,16 +101,15 @@ impl Reach {
 }
 
 impl Engine {
-    /// Returns the commits of sessions that are asked for by name and saw none themselves: a fork that nobody has gone on
-    /// with has only what it was made from. What of it is covered by now is found by its entries, which are added to `numbers`.
-    fn forked(
+    /// Finds the commits of sessions that are asked for by name and saw none themselves: a fork that nobody has gone on
+    /// with has only what it was made from. What of it is covered by now is found by its entries.
+    fn find_forked(
         &self,
         scoped: &Scoped<'_>,
         reader: &IndexReader<'_>,
-        (known, numbers): (&HashSet<SessionKey>, &mut NumberSet),
-    ) -> Result<HashMap<CommitId, SessionKey>, SettleError> {
-        let mut forked = HashMap::new();
-        let Some(prefix) = scoped.session() else { return Ok(forked) };
+        (known, reach): (&HashSet<SessionKey>, &mut Reach),
+    ) -> Result<(), SettleError> {
+        let Some(prefix) = scoped.session() else { return Ok(()) };
         let filter = SessionFilter { session_prefix: Some(prefix.to_owned()), ..SessionFilter::default() };
         let sessions = self.store.sessions(&filter, Page { skip: 0, rows_max: FORKS_MAX })?;
         for session in sessions.into_iter().filter(|session| scoped.admits_session(session)) {
@@ -115,14 +122,21 @@ impl Engine {
                     let Decoded::Entries(decoded) = self.decoded(on_chain(commit))? else {
                         continue;
                     };
-                    let keys: Vec<u64> =
-                        decoded.entries.iter().filter_map(prepare).map(|found| found.key).collect();
-                    reader.known(&keys)?.into_iter().flatten().for_each(|number| numbers.insert(number));
-                } else if forked.insert(commit.id, session.key.clone()).is_some() {
+                    let entries = decoded.entries.iter().enumerate();
+                    let (positions, keys): (Vec<usize>, Vec<u64>) =
+                        entries.filter_map(|(at, entry)| Some((at, prepare(entry)?.key))).unzip();
+                    for (position, number) in positions.into_iter().zip(reader.known(&keys)?) {
+                        let session = Some(session.key.clone());
+                        let standing = Standing { commit: decoded.commit.id, position, session };
+                        if let Some(number) = number {
+                            reach.covered.entry(number).or_default().push(standing);
+                        }
+                    }
+                } else if reach.forked.insert(commit.id, session.key.clone()).is_some() {
                     break;
                 }
             }
         }
-        Ok(forked)
+        Ok(())
     }
 }

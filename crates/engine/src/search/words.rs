@@ -262,7 +262,8 @@ fn standing(
     }
     let Some(reader) = reader else { return Ok(Vec::new()) };
     let found = reader.occurrences(scored.number, STANDING_MAX, reach.commits.as_ref())?;
-    Ok(found.iter().flat_map(|one| reach.standing(one)).collect())
+    let covered = reach.covered(scored.number).iter().cloned();
+    Ok(covered.chain(found.iter().flat_map(|one| reach.standing(one))).collect())
 }
 
 /// Returns what was scored, with where it stands.

@@ -48,6 +48,7 @@ mod scrubbed_events;
 mod search;
 mod search_forget;
 mod search_health;
+mod search_hits;
 mod search_processes;
 mod secrets;
 mod statements;

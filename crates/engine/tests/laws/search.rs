@@ -151,7 +151,8 @@ fn forks_of_the_sdk_add_no_entry() {
         import(&engine, &folder.write("a.jsonl", text.as_bytes()));
         settle(&engine);
         let entries = engine.index_report().expect("a report").entries;
-        let more = user(50, None, "and this fork?").replace("\"sessionId\":\"s\"", &format!("\"sessionId\":\"{FORK}\""));
+        let more = user(50, None, "and this fork?")
+            .replace("\"sessionId\":\"s\"", &format!("\"sessionId\":\"{FORK}\""));
         import(&engine, &folder.write(&format!("{FORK}.jsonl"), format!("{copy}{more}").as_bytes()));
         settle(&engine);
         assert_eq!(engine.index_report().expect("a report").entries, entries + 1, "seed {seed}");
