@@ -31,6 +31,14 @@ impl CommitType {
         }
     }
 
+    /// Returns how many leading entries say again what the parent chain already says.
+    pub const fn restated(self) -> u64 {
+        match self {
+            Self::Snapshot { restated_entries } => restated_entries,
+            Self::Delta | Self::Compaction => 0,
+        }
+    }
+
     const fn canonical(self) -> (u8, u64) {
         match self {
             Self::Delta => (0, 0),

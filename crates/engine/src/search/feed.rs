@@ -10,7 +10,6 @@ use stemmata_store::{
 };
 
 use super::groups::starts_of;
-use super::overlay::restated;
 use super::prepared::{Prepared, prepare};
 use super::scan::is_searched;
 use super::settle::SettleError;
@@ -226,7 +225,7 @@ pub(super) const fn is_of_content(error: &EngineError) -> bool {
 
 /// Prepares the entries of a commit, and says where groups begin. What only says again what came before is left out.
 fn searched(commit: &Commit, entries: &[Entry]) -> Searched {
-    let restated = restated(commit);
+    let restated = usize::try_from(commit.core.commit_type.restated()).unwrap_or(usize::MAX);
     let found = entries.iter().enumerate();
     let found = found.map(|(at, entry)| if at < restated { None } else { prepare(entry) }).collect();
     let starts = starts_of(entries, commit.core.parent.is_none());

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use stemmata_model::{Commit, CommitId, CommitType, Entry};
+use stemmata_model::{Commit, CommitId, Entry};
 use stemmata_prompt::search::{MemoryEntry, MemorySegment};
 use stemmata_store::SessionKey;
 
@@ -53,6 +53,7 @@ impl Overlay {
     /// has it.
     pub(crate) fn add(&mut self, decoded: &DecodedCommit, is_known: &dyn Fn(u64) -> bool) {
         let DecodedCommit { commit, entries, session } = decoded;
+        let restated = usize::try_from(commit.core.commit_type.restated()).unwrap_or(usize::MAX);
         let starts = starts_of(entries, commit.core.parent.is_none());
         let tail = commit.core.parent.and_then(|parent| self.tails.get(&parent).copied());
         let mut group = tail.unwrap_or_else(|| self.next_group());
@@ -61,7 +62,7 @@ impl Overlay {
             if starts.next_if_eq(&position).is_some() && (position > 0 || tail.is_some()) {
                 group = self.next_group();
             }
-            if position < restated(commit) {
+            if position < restated {
                 continue;
             }
             let Some(found) = prepare(entry) else { continue };
@@ -128,13 +129,5 @@ impl Overlay {
     fn next_group(&mut self) -> u32 {
         self.groups += 1;
         self.groups
-    }
-}
-
-/// Returns how many entries a commit begins with that only say again what came before it.
-pub(crate) fn restated(commit: &Commit) -> usize {
-    match commit.core.commit_type {
-        CommitType::Snapshot { restated_entries } => usize::try_from(restated_entries).unwrap_or(usize::MAX),
-        CommitType::Delta | CommitType::Compaction => 0,
     }
 }

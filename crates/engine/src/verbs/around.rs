@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use stemmata_model::{Closure, Commit, CommitId, CommitType, Entry, Estimate, TokenCounter as _, Tokens};
+use stemmata_model::{Closure, Commit, CommitId, Entry, Estimate, TokenCounter as _, Tokens};
 use stemmata_store::StoreError;
 
 use crate::chain::segments::read_whole;
@@ -16,8 +16,10 @@ use crate::search::text_of;
 use crate::verbs::at::one_line;
 use crate::verbs::find::CANDIDATES_MAX;
 
-/// Characters of an entry's id that are enough to name it.
-const ENTRY_CHARS_MIN: usize = 4;
+/// Characters of the beginning of an entry's id that are enough to name it.
+pub(crate) const ENTRY_CHARS_MIN: usize = 4;
+/// Ids of so many characters are counted ones, so that one is the beginning of others: `D1:1` and `D1:17`.
+const COUNTED_CHARS_MAX: usize = 8;
 /// Commits below the one that is asked for, of all its continuations: what is further from it is found from there.
 const BELOW_MAX: usize = 2_048;
 /// Characters that the estimate takes for a token.
@@ -48,6 +50,12 @@ pub struct Around {
     pub total: u64,
     /// How many of those that lie on the page were forgotten.
     pub forgotten: u64,
+    /// The nearest ordinal before the page that can be read.
+    pub before: Option<u64>,
+    /// The nearest ordinal behind the page that can be read.
+    pub next: Option<u64>,
+    /// Whether the chain goes on behind what was looked at: entries behind `total` are read from its newer commits.
+    pub is_cut: bool,
 }
 
 /// An entry as text.
@@ -55,6 +63,8 @@ pub struct Around {
 pub struct AroundEntry {
     /// Its place in the chain, from 1.
     pub ordinal: u64,
+    /// Its position among the commit's entries, from 0.
+    pub position: usize,
     /// The commit that holds it.
     pub ctx: CommitId,
     /// The entry.
@@ -90,6 +100,7 @@ struct Chain {
     /// The position of the commit that was asked for.
     asked: usize,
     total: u64,
+    is_cut: bool,
 }
 
 impl Engine {
@@ -103,7 +114,16 @@ impl Engine {
         let chain = self.chain_through(query.ctx)?;
         let ctx = chain.links.last().map_or(query.ctx, |link| link.commit.id);
         let Some(middle) = self.middle(&chain, query)? else {
-            return Ok(Around { ctx, entries: Vec::new(), total: chain.total, forgotten: 0 });
+            let (total, is_cut) = (chain.total, chain.is_cut);
+            return Ok(Around {
+                ctx,
+                entries: Vec::new(),
+                total,
+                forgotten: 0,
+                before: None,
+                next: None,
+                is_cut,
+            });
         };
         let mut page = Page { engine: self, chain: &chain, decoded: None, tokens_left: query.tokens_max };
         let Some(mut found) = page.entry(middle)? else {
@@ -124,7 +144,17 @@ impl Engine {
         page.tokens_left += spare;
         let after = middle.saturating_add(1)..=chain.total.min(middle.saturating_add(query.around));
         page.take(after, &mut forgotten, &mut |entry| entries.push_back(entry))?;
-        Ok(Around { ctx, entries: entries.into(), total: chain.total, forgotten })
+        let ordinal = |entry: Option<&AroundEntry>| entry.map_or(middle, |entry| entry.ordinal);
+        let (first, last) = (ordinal(entries.front()), ordinal(entries.back()));
+        Ok(Around {
+            ctx,
+            before: chain.readable_before(first),
+            next: chain.readable_after(last),
+            entries: entries.into(),
+            total: chain.total,
+            forgotten,
+            is_cut: chain.is_cut,
+        })
     }
 
     /// Returns the chain that leads to a commit and goes on from it: of several continuations the first that still counts.
@@ -137,7 +167,9 @@ impl Engine {
         commits.reverse();
         let asked = commits.len().saturating_sub(1);
         let mut tip = ctx;
-        for commit in self.store.below(&[ctx], BELOW_MAX)?.into_iter().skip(1) {
+        let below = self.store.below(&[ctx], BELOW_MAX)?;
+        let is_cut = below.len() >= BELOW_MAX;
+        for commit in below.into_iter().skip(1) {
             if commit.core.parent == Some(tip) && commit.closure != Closure::Covered {
                 tip = commit.id;
                 commits.push(commit);
@@ -146,11 +178,11 @@ impl Engine {
         let mut total = 0;
         let mut links = Vec::with_capacity(commits.len());
         for commit in commits {
-            let own = commit.counts.entries.saturating_sub(restated(&commit));
+            let own = commit.counts.entries.saturating_sub(commit.core.commit_type.restated());
             links.push(Link { commit, before: total, own });
             total += own;
         }
-        Ok(Chain { links, asked, total })
+        Ok(Chain { links, asked, total, is_cut })
     }
 
     /// Returns the ordinal of the entry in the middle; none in a chain without entries.
@@ -163,34 +195,36 @@ impl Engine {
         if let Some(ordinal) = text.strip_prefix('@').and_then(|number| number.parse::<u64>().ok()) {
             return if (1..=chain.total).contains(&ordinal) { Ok(Some(ordinal)) } else { Err(not_found()) };
         }
-        if text.chars().count() < ENTRY_CHARS_MIN {
-            return Err(not_found());
-        }
         // The commit itself first: a hit says in which one its entry is.
         let (towards_root, below) = chain.links.split_at((chain.asked + 1).min(chain.links.len()));
+        let mut nearest = None;
         for link in towards_root.iter().rev().chain(below).filter(|link| link.is_readable()) {
-            if let Some(ordinal) = self.named(link, text)? {
-                return Ok(Some(ordinal));
+            match self.named(link, text)? {
+                Named::Exactly(ordinal) => return Ok(Some(ordinal)),
+                Named::Like(ordinal) if text.chars().count() > COUNTED_CHARS_MAX => return Ok(Some(ordinal)),
+                Named::Like(ordinal) => nearest = nearest.or(Some(ordinal)),
+                Named::No => {}
             }
         }
-        Err(not_found())
+        nearest.map(Some).ok_or_else(not_found)
     }
 
-    /// Returns the ordinal of a commit's entry by its id or the beginning of it. The nearest commit that has one wins: to
-    /// read the whole chain only to know that nothing else is called so would take seconds.
-    fn named(&self, link: &Link, text: &str) -> Result<Option<u64>> {
+    /// Looks for a commit's entry by its id or the beginning of it. The nearest commit that has one wins: to read the whole
+    /// chain only to know that nothing else is called so would take seconds.
+    fn named(&self, link: &Link, text: &str) -> Result<Named> {
+        let is_beginning = text.chars().count() >= ENTRY_CHARS_MIN;
         let mut like: Vec<(u64, Entry)> = Vec::new();
         for (ordinal, entry) in (link.before + 1..).zip(self.own_entries(link)?) {
             if entry.id.as_str() == text {
-                return Ok(Some(ordinal));
+                return Ok(Named::Exactly(ordinal));
             }
-            if entry.id.as_str().starts_with(text) && like.len() < CANDIDATES_MAX {
+            if is_beginning && entry.id.as_str().starts_with(text) && like.len() < CANDIDATES_MAX {
                 like.push((ordinal, entry));
             }
         }
         match like.as_slice() {
-            [] => Ok(None),
-            [(ordinal, _)] => Ok(Some(*ordinal)),
+            [] => Ok(Named::No),
+            [(ordinal, _)] => Ok(Named::Like(*ordinal)),
             several => {
                 let candidates = several.iter().map(|(ordinal, entry)| Candidate {
                     id: format!("@{ordinal}"),
@@ -205,11 +239,36 @@ impl Engine {
         let bytes = read_whole(self, link.commit.core.native_artifact())?;
         let entries = Self::adapter(&link.commit.core.format, FormatUse::Read)?.decode(&bytes).entries;
         let length = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-        Ok(entries.into_iter().skip(length(restated(&link.commit))).take(length(link.own)).collect())
+        Ok(entries
+            .into_iter()
+            .skip(length(link.commit.core.commit_type.restated()))
+            .take(length(link.own))
+            .collect())
     }
 }
 
+/// Whether a commit has an entry of a name.
+enum Named {
+    Exactly(u64),
+    Like(u64),
+    No,
+}
+
 impl Chain {
+    /// Returns the last ordinal before another one whose entry can be read.
+    fn readable_before(&self, ordinal: u64) -> Option<u64> {
+        let before = |link: &&Link| link.is_readable() && link.own > 0 && link.before + 1 < ordinal;
+        let link = self.links.iter().rev().find(before)?;
+        Some((link.before + link.own).min(ordinal - 1))
+    }
+
+    /// Returns the first ordinal behind another one whose entry can be read.
+    fn readable_after(&self, ordinal: u64) -> Option<u64> {
+        let behind = |link: &&Link| link.is_readable() && link.own > 0 && link.before + link.own > ordinal;
+        let link = self.links.iter().find(behind)?;
+        Some((link.before + 1).max(ordinal + 1))
+    }
+
     /// Returns the commit that adds the entry of an ordinal.
     fn link_of(&self, ordinal: u64) -> Option<(usize, &Link)> {
         let at = self.links.partition_point(|link| link.before + link.own < ordinal);
@@ -262,15 +321,9 @@ impl Page<'_> {
         let text = text_of(entry);
         let Tokens(tokens) = Estimate.count(&text);
         let (ctx, entry) = (link.commit.id, entry.clone());
-        Ok(Some(AroundEntry { ordinal, ctx, entry, text, tokens, is_cut: false, is_match: false }))
-    }
-}
-
-/// Returns how many entries of a commit stand above it already.
-const fn restated(commit: &Commit) -> u64 {
-    match commit.core.commit_type {
-        CommitType::Snapshot { restated_entries } => restated_entries,
-        CommitType::Delta | CommitType::Compaction => 0,
+        let position = position
+            .saturating_add(usize::try_from(link.commit.core.commit_type.restated()).unwrap_or(usize::MAX));
+        Ok(Some(AroundEntry { ordinal, position, ctx, entry, text, tokens, is_cut: false, is_match: false }))
     }
 }
 

@@ -10,12 +10,9 @@ use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{Candidate, EngineError, FormatUse, Refusal, Result, Wanted};
-use crate::verbs::around::AroundQuery;
+use crate::verbs::around::{AroundQuery, ENTRY_CHARS_MIN};
 use crate::verbs::count::count;
 use crate::verbs::find::CANDIDATES_MAX;
-
-/// Characters of an entry's id that are enough to name it.
-const ENTRY_CHARS_MIN: usize = 4;
 
 /// The commit that a fork continues, and the prompt that was cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +29,27 @@ struct Found {
     /// The end of the entry before it in the same commit, 0 for the first.
     before: u64,
     is_last: bool,
+}
+
+/// A commit with its content.
+struct Content {
+    commit: Commit,
+    native: Vec<u8>,
+    entries: Vec<Entry>,
+    /// How many entries it begins with that stand above it.
+    restated: usize,
+    shape: Shape,
+}
+
+impl Content {
+    /// Returns the entry at a position.
+    fn found(self, position: usize) -> Option<Found> {
+        let Self { commit, native, entries, shape, .. } = self;
+        let before = position.checked_sub(1).and_then(|index| entries.get(index)).map_or(0, end_of_entry);
+        let is_last = position + 1 == entries.len();
+        let entry = entries.into_iter().nth(position)?;
+        Some(Found { commit, native, entry, shape, before, is_last })
+    }
 }
 
 impl Engine {
@@ -67,13 +85,12 @@ impl Engine {
 
     fn find_entry(&self, ctx: CommitId, at: &str) -> Result<Found> {
         let not_found = || EngineError::NotFound { what: Wanted::Entry, text: at.to_owned() };
-        if at.starts_with('@') {
-            let (ctx, id) = self.counted_entry(ctx, at)?;
-            return self.find_entry(ctx, &id);
+        if at.strip_prefix('@').is_some_and(|number| number.parse::<u64>().is_ok()) {
+            let (ctx, position) = self.counted_entry(ctx, at)?;
+            let commit = self.store.commit(ctx)?.ok_or_else(not_found)?;
+            return self.content(commit)?.found(position).ok_or_else(not_found);
         }
-        if at.len() < ENTRY_CHARS_MIN {
-            return Err(not_found());
-        }
+        let is_beginning = at.chars().count() >= ENTRY_CHARS_MIN;
         let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
         let mut found: Option<Found> = None;
         let mut candidates: Vec<Candidate> = Vec::new();
@@ -81,39 +98,23 @@ impl Engine {
             if commit.closure == Closure::Forgotten {
                 continue;
             }
-            let native = read_whole(self, commit.core.native_artifact())?;
-            let adapter = Self::adapter(&commit.core.format, FormatUse::Read)?;
-            let entries = adapter.decode(&native).entries;
-            let last = entries.last().map(|entry| entry.native.offset);
-            // What a snapshot restates stands above it, in its own place.
-            let restated = match commit.core.commit_type {
-                CommitType::Snapshot { restated_entries } => {
-                    usize::try_from(restated_entries).unwrap_or(usize::MAX)
-                }
-                CommitType::Delta | CommitType::Compaction => 0,
-            };
-            let ends: Vec<u64> = entries.iter().map(end_of_entry).collect();
-            let mut own = entries.into_iter().enumerate().skip(restated);
-            let mut like = None;
-            let place = |index: usize, offset: u64| {
-                let before = index.checked_sub(1).and_then(|index| ends.get(index)).copied().unwrap_or(0);
-                (adapter.shape(), before, last == Some(offset))
-            };
-            while let Some((index, entry)) = own.find(|(_, entry)| entry.id.as_str().starts_with(at)) {
-                let (shape, before, is_last) = place(index, entry.native.offset);
-                if entry.id.as_str() == at {
-                    return Ok(Found { commit, native, entry, shape, before, is_last });
-                }
-                if candidates.len() < CANDIDATES_MAX {
-                    candidates.push(Candidate {
-                        id: entry.id.to_string(),
-                        summary: one_line(&text_of(&entry), 80),
-                    });
-                }
-                like = Some((entry, shape, before, is_last));
+            let content = self.content(commit)?;
+            let own = || content.entries.iter().enumerate().skip(content.restated);
+            if let Some((position, _)) = own().find(|(_, entry)| entry.id.as_str() == at) {
+                return content.found(position).ok_or_else(not_found);
             }
-            if let Some((entry, shape, before, is_last)) = like {
-                found = Some(Found { commit, native, entry, shape, before, is_last });
+            let mut like = None;
+            for (position, entry) in
+                own().filter(|(_, entry)| is_beginning && entry.id.as_str().starts_with(at))
+            {
+                if candidates.len() < CANDIDATES_MAX {
+                    let summary = one_line(&text_of(entry), 80);
+                    candidates.push(Candidate { id: entry.id.to_string(), summary });
+                }
+                like = Some(position);
+            }
+            if let Some(position) = like {
+                found = content.found(position);
             }
         }
         if candidates.len() > 1 {
@@ -122,14 +123,23 @@ impl Engine {
         found.ok_or_else(not_found)
     }
 
-    /// Returns the commit and the id of the entry that `@N` names, of those up to a commit.
-    fn counted_entry(&self, ctx: CommitId, at: &str) -> Result<(CommitId, String)> {
+    fn content(&self, commit: Commit) -> Result<Content> {
+        let native = read_whole(self, commit.core.native_artifact())?;
+        let adapter = Self::adapter(&commit.core.format, FormatUse::Read)?;
+        let entries = adapter.decode(&native).entries;
+        // What a snapshot restates stands above it, in its own place.
+        let restated = usize::try_from(commit.core.commit_type.restated()).unwrap_or(usize::MAX);
+        Ok(Content { commit, native, entries, restated, shape: adapter.shape() })
+    }
+
+    /// Returns the commit that `@N` names an entry of, of those up to a commit, and the entry's position in it.
+    fn counted_entry(&self, ctx: CommitId, at: &str) -> Result<(CommitId, usize)> {
         let query = AroundQuery { ctx, entry: Some(at.to_owned()), around: 0, tokens_max: 1 };
         let found = self.around(&query)?.entries.into_iter().find(|found| found.is_match);
         let depth = |id| self.store.commit(id).map(|commit| commit.map_or(0, |commit| commit.depth));
         match found {
             // A page goes on below the commit; a fork of the commit does not.
-            Some(found) if depth(found.ctx)? <= depth(ctx)? => Ok((found.ctx, found.entry.id.to_string())),
+            Some(found) if depth(found.ctx)? <= depth(ctx)? => Ok((found.ctx, found.position)),
             _ => Err(EngineError::NotFound { what: Wanted::Entry, text: at.to_owned() }),
         }
     }

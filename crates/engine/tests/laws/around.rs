@@ -129,6 +129,29 @@ fn an_entry_that_is_not_there_is_not_found() {
     );
 }
 
+/// An id that is the beginning of others names its own entry, one that looks like an ordinal is none, and short ones are ids.
+#[test]
+fn counted_ids_name_their_own_entries() {
+    let (engine, folder) = (engine(), Folder::new());
+    let said = |id: &str| {
+        let at = "2026-03-09T12:00:00Z";
+        format!(
+            "{{\"v\":\"stemmata-v1\",\"id\":\"{id}\",\"role\":\"user\",\"timestamp\":\"{at}\",\"parts\":[{{\"type\":\"text\",\"text\":\"{id} said\"}}]}}\n"
+        )
+    };
+    let lines: String = ["@3", "D1:1", "D1:17", "e1"].map(said).concat();
+    let tip = import(&engine, &folder.write("s.jsonl", lines.as_bytes())).session.tip.expect("a tip");
+    for (name, wanted) in [("D1:1", 2), ("D1:17", 3), ("e1", 4), ("@3", 3), ("@1", 1)] {
+        let page = around(&engine, tip, Some(name), (0, 100));
+        assert_eq!(page.entries.iter().map(|one| one.ordinal).collect::<Vec<_>>(), [wanted], "{name}");
+        let cut = engine.prepare_placement(tip, None, Stop::Root, Some(name));
+        assert!(
+            !matches!(cut, Err(EngineError::NotFound { .. } | EngineError::Ambiguous { .. })),
+            "{name}: {cut:?}"
+        );
+    }
+}
+
 /// The ordinals of what was forgotten are given to nothing else: pages joined are the rest of the chain, in its places.
 #[test]
 fn pages_joined_leave_out_what_was_forgotten() {
@@ -183,6 +206,18 @@ fn pages_joined_leave_out_what_was_forgotten() {
         rest.retain(|(_, ctx, _)| !holes.contains(ctx));
         assert_eq!(joined, rest, "seed {seed}");
         assert!(!joined.is_empty() && joined.len() < usize::try_from(total).expect("few"), "seed {seed}");
+        // Page by page, as each says where the next one begins.
+        let ordinals: Vec<u64> = rest.iter().map(|(ordinal, ..)| *ordinal).collect();
+        let mut next = ordinals.first().copied();
+        let mut followed = Vec::new();
+        while let Some(ordinal) = next {
+            let page = around(&engine, tip, Some(&format!("@{ordinal}")), (0, 1_000_000));
+            let before = ordinals.iter().rev().find(|other| **other < ordinal).copied();
+            assert_eq!(page.before, before, "seed {seed} @{ordinal}");
+            followed.extend(page.entries.iter().map(|entry| entry.ordinal));
+            next = page.next;
+        }
+        assert_eq!(followed, ordinals, "seed {seed}");
     }
 }
 

@@ -20,20 +20,23 @@ pub(super) fn entries(engine: &Engine, request: &EntriesRequest) -> Result<Entry
 }
 
 fn page(around: &Around) -> EntryPage {
-    let first = around.entries.first().map_or(1, |entry| entry.ordinal);
-    let last = around.entries.last().map_or(around.total, |entry| entry.ordinal);
     let forgotten = (around.forgotten > 0).then(|| Note {
         code: "entries_forgotten".to_owned(),
         message: format!("{} of the entries around it were forgotten", around.forgotten),
+        line: None,
+    });
+    let cut = around.is_cut.then(|| Note {
+        code: "chain_cut".to_owned(),
+        message: "the chain goes on; name one of its newer commits to read on from there".to_owned(),
         line: None,
     });
     EntryPage {
         ctx: around.ctx.to_string(),
         entries: around.entries.iter().map(text).collect(),
         total: around.total,
-        before: (first > 1).then(|| format!("@{}", first - 1)),
-        next: (last < around.total).then(|| format!("@{}", last + 1)),
-        notes: forgotten.into_iter().collect(),
+        before: around.before.map(|ordinal| format!("@{ordinal}")),
+        next: around.next.map(|ordinal| format!("@{ordinal}")),
+        notes: forgotten.into_iter().chain(cut).collect(),
     }
 }
 
