@@ -95,7 +95,8 @@ impl Engine {
             let mut walk = Walk::new(self.store.as_ref(), self.tip_of(&session)?);
             while let Some(commit) = walk.next()? {
                 if commit.closure == Closure::Covered {
-                    let entries = self.decoded(on_chain(commit))?.map(|decoded| decoded.entries).unwrap_or_default();
+                    let entries =
+                        self.decoded(on_chain(commit))?.map(|decoded| decoded.entries).unwrap_or_default();
                     let keys: Vec<u64> = entries.iter().filter_map(prepare).map(|found| found.key).collect();
                     reader.known(&keys)?.into_iter().flatten().for_each(|number| numbers.insert(number));
                 } else if forked.insert(commit.id, session.key.clone()).is_some() {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use stemmata_model::Commit;
 use stemmata_prompt::search::{
-    Matcher, NAMES_READ_MAX, Query, QueryInput, Scope, Scored, Search, Segment as _, Statistics,
-    Wanted, Weights, near_names, parse_query, search,
+    Matcher, NAMES_READ_MAX, Query, QueryInput, Scope, Scored, Search, Segment as _, Statistics, Wanted,
+    Weights, near_names, parse_query, search,
 };
 use stemmata_store::{IndexError, IndexReader};
 

@@ -136,8 +136,10 @@ fn pages_joined_leave_out_what_was_forgotten() {
         let (engine, folder) = (engine(), Folder::new());
         let path = folder.write("s.jsonl", &bytes_of(&ClaudeSession::new(seed).turns(4).build()));
         let tip = import(&engine, &path).session.tip.expect("a tip");
-        let all: Vec<(u64, CommitId, Entry)> =
-            (1..).zip(entries_of(&engine, tip)).map(|(ordinal, (ctx, entry))| (ordinal, ctx, entry)).collect();
+        let all: Vec<(u64, CommitId, Entry)> = (1..)
+            .zip(entries_of(&engine, tip))
+            .map(|(ordinal, (ctx, entry))| (ordinal, ctx, entry))
+            .collect();
         let commits = chain(&engine, tip);
         let gone = commits.get(1).expect("several turns").id;
         let by = Principal::new("ada").expect("a name");
@@ -169,7 +171,11 @@ fn pages_joined_leave_out_what_was_forgotten() {
             let near = |other: &&(u64, CommitId, Entry)| other.0.abs_diff(*ordinal) <= 2;
             let (left_out, shown): (Vec<_>, Vec<_>) =
                 all.iter().filter(near).cloned().partition(|(_, ctx, _)| holes.contains(ctx));
-            assert_eq!((page.total, page.forgotten), (total, left_out.len() as u64), "seed {seed} @{ordinal}");
+            assert_eq!(
+                (page.total, page.forgotten),
+                (total, left_out.len() as u64),
+                "seed {seed} @{ordinal}"
+            );
             assert_eq!(held(&page), shown, "seed {seed} @{ordinal}");
             joined.extend(held(&page).into_iter().filter(|(found, ..)| found == ordinal));
         }

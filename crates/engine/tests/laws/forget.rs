@@ -198,8 +198,12 @@ fn early_looks_at_a_first_turn_go_with_it() {
     for is_session in [true, false] {
         let (engine, folder) = (engine(), Folder::new());
         let bytes = bytes_of(&ClaudeSession::new(2).turns(2).build());
-        let ends: Vec<usize> =
-            bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(place, _)| place + 1).collect();
+        let ends: Vec<usize> = bytes
+            .iter()
+            .enumerate()
+            .filter(|(_, byte)| **byte == b'\n')
+            .map(|(place, _)| place + 1)
+            .collect();
         let path = folder.write("s.jsonl", &bytes[..ends[2]]);
         let first = import(&engine, &path).session.tip.expect("a tip");
         folder.append("s.jsonl", &bytes[ends[2]..ends[3]]);

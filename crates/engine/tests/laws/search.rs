@@ -11,7 +11,9 @@ use stemmata_engine::{
     Engine, ForgetOptions, SearchAnswer, SearchFilter, SearchForm, SearchHit, SearchQuery, SettleBudget,
     Settled, Told,
 };
-use stemmata_model::{Closure, LedgerId, NewEvent, NewPayload, Party, Principal, SessionId, Timestamp, topics};
+use stemmata_model::{
+    Closure, LedgerId, NewEvent, NewPayload, Party, Principal, SessionId, Timestamp, topics,
+};
 use stemmata_store::{Append, Durability, Patience, Store};
 use stemmata_testkit::claude::{ClaudeSession, CopyKind, copy_of};
 use tempfile::TempDir;
@@ -149,7 +151,8 @@ fn forks_of_the_sdk_add_no_entry() {
         import(&engine, &folder.write("a.jsonl", text.as_bytes()));
         settle(&engine);
         let entries = engine.index_report().expect("a report").entries;
-        let more = user(50, None, "and this fork?").replace("\"sessionId\":\"s\"", &format!("\"sessionId\":\"{FORK}\""));
+        let more = user(50, None, "and this fork?")
+            .replace("\"sessionId\":\"s\"", &format!("\"sessionId\":\"{FORK}\""));
         import(&engine, &folder.write(&format!("{FORK}.jsonl"), format!("{copy}{more}").as_bytes()));
         settle(&engine);
         assert_eq!(engine.index_report().expect("a report").entries, entries + 1, "seed {seed}");
@@ -185,7 +188,8 @@ fn a_fork_that_says_nothing_yet_is_searched_up_to_where_it_forks() {
     let engine = indexed(&store, dir.path());
     let first = import(&engine, &folder.write("a.jsonl", &conversation(3, "kiln")));
     let open = first.session.tip.expect("a tip");
-    let closed = engine.store().commit(open).expect("read").and_then(|open| open.core.parent).expect("a turn");
+    let closed =
+        engine.store().commit(open).expect("read").and_then(|open| open.core.parent).expect("a turn");
     let forks = [
         (engine.place(closed, &placing(&folder)).expect("placed").session, 4),
         (engine.place(open, &placing(&folder)).expect("placed").session, 6),
@@ -193,12 +197,17 @@ fn a_fork_that_says_nothing_yet_is_searched_up_to_where_it_forks() {
     settle(&engine);
     let unindexed = engine_on("m1", Arc::clone(&store));
     let assert_found = |forms: &[SearchForm], is_named: bool| {
-        for ((fork, wanted), form) in forks.iter().flat_map(|fork| forms.iter().map(move |form| (fork, *form))) {
+        for ((fork, wanted), form) in
+            forks.iter().flat_map(|fork| forms.iter().map(move |form| (fork, *form)))
+        {
             let filter = SearchFilter { session: Some(fork.to_string()), ..SearchFilter::default() };
             for engine in [&engine, &unindexed] {
                 let found = search(engine, &SearchQuery { form, filter: filter.clone(), ..query("kiln") });
                 assert_eq!(found.hits.len(), *wanted, "{form:?} {found:?}");
-                assert!(!is_named || found.hits.iter().all(|hit| hit.place.session == fork.as_str()), "{found:?}");
+                assert!(
+                    !is_named || found.hits.iter().all(|hit| hit.place.session == fork.as_str()),
+                    "{found:?}"
+                );
             }
         }
         assert_rebuilt(&engine, &store);

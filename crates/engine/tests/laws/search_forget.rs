@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stemmata_engine::{
-    CollectOptions, Engine, ForgetOptions, ForgetTarget, RetentionRules, ScrubTarget, SettleBudget, StoreRules,
+    CollectOptions, Engine, ForgetOptions, ForgetTarget, RetentionRules, ScrubTarget, SettleBudget,
+    StoreRules,
 };
 use stemmata_model::{Principal, Timestamp, topics};
 use stemmata_store::conformance::ledger::builders::{ledger, said};

@@ -24,7 +24,8 @@ const ROLE: &str = "STEMMATA_SEARCH_CHILD";
 const HOME: &str = "STEMMATA_SEARCH_HOME";
 
 /// What the children do, one each.
-const ROLES: [&str; 8] = ["grow-1", "grow-2", "grow-3", "grow-4", "grow-5", "forget-6", "rebuild-7", "search-8"];
+const ROLES: [&str; 8] =
+    ["grow-1", "grow-2", "grow-3", "grow-4", "grow-5", "forget-6", "rebuild-7", "search-8"];
 
 /// Lines of a transcript that are captured at once.
 const LINES: usize = 7;

@@ -87,7 +87,10 @@ pub fn check_seen_by(make: Make<'_>) {
         loop {
             let page = store.seen_by(key, after, 2).expect("a read");
             let Some((last, _)) = page.last() else { return found };
-            assert!(page.len() <= 2 && after < Some(*last), "a page has a limit, and goes on behind the last");
+            assert!(
+                page.len() <= 2 && after < Some(*last),
+                "a page has a limit, and goes on behind the last"
+            );
             after = Some(*last);
             found.extend(page.into_iter().map(|(_, commit)| commit.id));
         }

@@ -368,7 +368,8 @@ fn an_open_turn_that_was_rewritten_is_cut_out() {
 fn a_cut_reaches_back_to_what_a_commit_covered() {
     let home = TempDir::new().expect("a directory");
     let (index, lock) = (open(home.path()), lock(home.path()));
-    let open_turn = |place: u8, key| Turn { keys: vec![Some(key)], is_open: true, place, ..turns(1).turns[0].clone() };
+    let open_turn =
+        |place: u8, key| Turn { keys: vec![Some(key)], is_open: true, place, ..turns(1).turns[0].clone() };
     let closed = |open: &Turn, covers, key| Turn {
         keys: vec![open.keys[0], Some(key)],
         is_open: false,
