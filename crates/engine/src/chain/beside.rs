@@ -64,7 +64,9 @@ impl Engine {
             let page = self.store.seen_by(by, after, SEEN_COMMITS)?;
             let Some((last, _)) = page.last() else { return Ok(()) };
             after = Some(*last);
-            page.into_iter().for_each(|(_, commit)| each(commit));
+            for (_, commit) in page {
+                each(commit);
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! What a filter asks of a session is `filter`'s.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use stemmata_model::{Closure, CommitId};
 use stemmata_prompt::search::NumberSet;
@@ -16,16 +16,16 @@ use super::settle::SettleError;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 
-/// Sessions of one prefix whose chains are followed in the store: those that the index does not know.
-const FORKS_MAX: usize = 64;
+/// Sessions of one prefix whose chains are followed in the store, the newest.
+const SESSIONS_MAX: usize = 64;
 
 /// What a search may find.
 #[derive(Default)]
 pub(super) struct Reach {
     /// The numbers of entries; none where all are searched.
     pub(super) numbers: Option<NumberSet>,
-    /// Commits that a session continues and never saw, by which it is found.
-    forked: HashMap<CommitId, SessionKey>,
+    /// Commits on the chains of sessions that are asked for by name.
+    on_chains: HashMap<CommitId, SessionKey>,
 }
 
 impl Reach {
@@ -40,9 +40,9 @@ impl Reach {
             return Ok(Self::default());
         }
         let mut numbers = NumberSet::default();
-        let mut forked = HashMap::new();
+        let mut on_chains = HashMap::new();
         if let Some(reader) = reader {
-            let (mut rows, mut known) = (Vec::new(), HashSet::new());
+            let mut rows = Vec::new();
             reader.places(&mut |row, place: IndexPlace| {
                 let facts = SessionFacts {
                     session: &place.session,
@@ -50,13 +50,10 @@ impl Reach {
                     cwd: place.cwd.as_deref(),
                     branch: place.branch.as_deref(),
                 };
-                if scoped.admits_place(&facts) {
-                    rows.push(row);
-                    known.insert(place.key);
-                }
+                rows.extend(scoped.admits_place(&facts).then_some(row));
             })?;
-            forked = engine.forked(scoped, reader, (&known, &mut numbers))?;
-            let commits: Vec<CommitId> = forked.keys().copied().collect();
+            on_chains = engine.on_chains(scoped, reader, &mut numbers)?;
+            let commits: Vec<CommitId> = on_chains.keys().copied().collect();
             reader.numbers_in(&rows, &commits, &mut |number| numbers.insert(number))?;
         }
         for (number, standing) in overlay.numbers() {
@@ -66,44 +63,46 @@ impl Reach {
                 }
             }
         }
-        Ok(Self { numbers: Some(numbers), forked })
+        Ok(Self { numbers: Some(numbers), on_chains })
     }
 
-    /// Returns the session that passes and continues a commit, where no place of the index says so.
+    /// Returns the session that was asked for by name and has a commit in its chain.
     pub(super) fn session(&self, commit: CommitId) -> Option<&SessionKey> {
-        self.forked.get(&commit)
+        self.on_chains.get(&commit)
     }
 }
 
 impl Engine {
-    /// Returns the commits of sessions that are asked for by name and saw none themselves: a fork that nobody has gone on
-    /// with has only what it was made from. What of it is covered by now is found by its entries, which are added to `numbers`.
-    fn forked(
+    /// Returns the commits on the chains of sessions that are asked for by name, each with its session. Places do not say all of
+    /// it: a fork that nobody has gone on with saw no commit itself, and where the turn that a fork was made from was
+    /// open then, it is covered by a turn that is not in the fork's chain. What such a turn said is found by its entries, which
+    /// are added to `numbers`.
+    fn on_chains(
         &self,
         scoped: &Scoped<'_>,
         reader: &IndexReader<'_>,
-        (known, numbers): (&HashSet<SessionKey>, &mut NumberSet),
+        numbers: &mut NumberSet,
     ) -> Result<HashMap<CommitId, SessionKey>, SettleError> {
-        let mut forked = HashMap::new();
-        let Some(prefix) = scoped.session() else { return Ok(forked) };
+        let mut found = HashMap::new();
+        let Some(prefix) = scoped.session() else { return Ok(found) };
         let filter = SessionFilter { session_prefix: Some(prefix.to_owned()), ..SessionFilter::default() };
-        let sessions = self.store.sessions(&filter, Page { skip: 0, rows_max: FORKS_MAX })?;
+        let sessions = self.store.sessions(&filter, Page { skip: 0, rows_max: SESSIONS_MAX })?;
         for session in sessions.into_iter().filter(|session| scoped.admits_session(session)) {
-            if known.contains(&session.key) {
-                continue;
-            }
             let mut walk = Walk::new(self.store.as_ref(), self.tip_of(&session)?);
             while let Some(commit) = walk.next()? {
-                if commit.closure == Closure::Covered {
-                    let entries =
-                        self.decoded(on_chain(commit))?.map(|decoded| decoded.entries).unwrap_or_default();
-                    let keys: Vec<u64> = entries.iter().filter_map(prepare).map(|found| found.key).collect();
-                    reader.known(&keys)?.into_iter().flatten().for_each(|number| numbers.insert(number));
-                } else if forked.insert(commit.id, session.key.clone()).is_some() {
+                let (id, is_covered) = (commit.id, commit.closure == Closure::Covered);
+                if found.insert(id, session.key.clone()).is_some() {
+                    // Its ancestors were found with it.
                     break;
+                }
+                if is_covered {
+                    let entries = self.decoded(on_chain(commit))?.map(|decoded| decoded.entries);
+                    let keys: Vec<u64> =
+                        entries.iter().flatten().filter_map(prepare).map(|one| one.key).collect();
+                    reader.known(&keys)?.into_iter().flatten().for_each(|number| numbers.insert(number));
                 }
             }
         }
-        Ok(forked)
+        Ok(found)
     }
 }
