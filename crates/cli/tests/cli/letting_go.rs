@@ -191,7 +191,7 @@ fn packing_moves_everything_and_du_tells_where_it_is() {
 }
 
 /// Returns the files below the store's folder that hold some bytes.
-fn files_with(stage: &Stage, needle: &[u8]) -> Vec<String> {
+pub(crate) fn files_with(stage: &Stage, needle: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![stage.home.stemmata_home()];
     while let Some(folder) = folders.pop() {

@@ -1,7 +1,8 @@
 //! Searching, as people and scripts do: what is found, where to go on, and queries that make no sense.
 
+use crate::letting_go::files_with;
 use crate::stage::Stage;
-use crate::story;
+use crate::story::{self, SESSION, Story};
 
 /// A stage with one session, which is about retries.
 fn told() -> Stage {
@@ -73,13 +74,41 @@ fn queries_that_make_no_sense_are_told() {
     stage.run(&["search", "--literal", "--", "--no-verify"]).ok();
 }
 
-/// What was forgotten is not found, and no file below the home has its words.
+/// What was forgotten or scrubbed is not found, and no file below the home has it: not the store, the index, nor what a hook
+/// left for later.
 #[test]
 fn what_is_forgotten_is_not_found() {
-    let stage = told();
-    let found = stage.json(&["search", "retry"]);
-    let session = found["hits"][0]["session_id"].as_str().unwrap().to_owned();
-    stage.run(&["forget", &session, "--yes"]).ok();
-    let found = stage.json(&["search", "retry"]);
-    assert_eq!(found["hits"].as_array().map(Vec::len), Some(0), "{found}");
+    const WORD: &str = "zqkilnwright";
+    for is_scrubbed in [false, true] {
+        let stage = Stage::new();
+        let mut story = Story::new(SESSION, "/home/ann/shop");
+        story.user(&format!("Ask the {WORD} why")).assistant(&format!("The {WORD} does not know."));
+        let path = stage.home.write("a.jsonl", format!("{}\n", story.lines()[..1].join("\n")).as_bytes());
+        // The first look is at an open turn.
+        let look = stage.import(&path)["tip"].as_str().unwrap().to_owned();
+        story.user("Then do without").assistant("It is done without.");
+        stage.home.write("a.jsonl", story.text().as_bytes());
+        stage.import(&path);
+        let found = stage.json(&["search", WORD]);
+        assert_eq!(found["hits"].as_array().map(Vec::len), Some(2), "{found}");
+        let holding = files_with(&stage, WORD.as_bytes());
+        for part in ["/index/", "/store/"] {
+            assert!(holding.iter().any(|name| name.contains(part)), "{holding:?}");
+        }
+        if is_scrubbed {
+            let rules = "[[rules]]\nkind = 'craft'\nkeywords = ['zqk']\nregex = 'zqk[i]lnwright'\n";
+            std::fs::write(stage.home.stemmata_home().join("secrets.toml"), rules).unwrap();
+            stage.run(&["scrub", "--all", "--yes"]).ok();
+        } else {
+            stage.run(&["forget", SESSION, "--yes"]).ok();
+            assert_ne!(stage.run(&["show", &look, "--entries"]).code, 0);
+        }
+        assert_eq!(files_with(&stage, WORD.as_bytes()), Vec::<String>::new(), "scrubbed: {is_scrubbed}");
+        let found = stage.json(&["search", WORD]);
+        assert_eq!(found["hits"].as_array().map(Vec::len), Some(0), "{found}");
+        let left = if is_scrubbed { 4 } else { 0 };
+        assert_eq!(stage.json(&["index"])["entries"], left, "scrubbed: {is_scrubbed}");
+        assert_eq!(files_with(&stage, WORD.as_bytes()), Vec::<String>::new(), "scrubbed: {is_scrubbed}");
+        stage.run(&["verify"]).ok();
+    }
 }

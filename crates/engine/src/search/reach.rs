@@ -18,8 +18,8 @@ use super::settle::SettleError;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 
-/// Sessions of one prefix whose chains are followed in the store: those that the index does not know.
-const FORKS_MAX: usize = 64;
+/// Sessions whose chains are followed: those of one prefix, and forks that continue one commit.
+const SESSIONS_MAX: usize = 64;
 
 /// What a search may find.
 #[derive(Default)]
@@ -32,8 +32,8 @@ pub(super) struct Reach {
     sessions: Option<HashSet<SessionKey>>,
     /// What sessions continue that was said in others.
     past: SharedPast,
-    /// Commits that a session continues and never saw, by which it is found.
-    forked: HashMap<CommitId, SessionKey>,
+    /// Commits on the chains of sessions that are asked for by name.
+    on_chains: HashMap<CommitId, SessionKey>,
     /// Where entries stand that such a session has in a commit that is covered by now, by number.
     covered: HashMap<u32, Vec<Standing>>,
 }
@@ -66,8 +66,8 @@ impl Reach {
                     known.insert(place.key);
                 }
             })?;
-            engine.find_forked(scoped, reader, (&known, &mut reach))?;
-            let commits: Vec<CommitId> = reach.forked.keys().copied().collect();
+            engine.find_on_chains(scoped, reader, &mut reach)?;
+            let commits: Vec<CommitId> = reach.on_chains.keys().copied().collect();
             let commits = reader.commits_in(&rows, &commits)?;
             reader.numbers_in(&rows, &commits, &mut |number| numbers.insert(number))?;
             reach.commits = Some(commits);
@@ -94,28 +94,26 @@ impl Reach {
     pub(super) fn standing(&self, occurrence: &Occurrence) -> Vec<Standing> {
         let Occurrence { id: commit, position, .. } = *occurrence;
         let passes = |key: &&SessionKey| self.sessions.as_ref().is_none_or(|known| known.contains(*key));
-        let forks = self.past.of(occurrence).filter(passes).chain(self.forked.get(&commit));
-        let sessions = std::iter::once(None).chain(forks.take(FORKS_MAX).map(|key| Some(key.clone())));
+        let forks = self.past.of(occurrence).filter(passes).chain(self.on_chains.get(&commit));
+        let sessions = std::iter::once(None).chain(forks.take(SESSIONS_MAX).map(|key| Some(key.clone())));
         sessions.map(|session| Standing { commit, position, session }).collect()
     }
 }
 
 impl Engine {
-    /// Finds the commits of sessions that are asked for by name and saw none themselves: a fork that nobody has gone on
-    /// with has only what it was made from. What of it is covered by now is found by its entries.
-    fn find_forked(
+    /// Finds the commits on the chains of sessions that are asked for by name. Places do not say all of it: a fork that nobody
+    /// has gone on with saw no commit itself, and a turn that was open when a fork was made from it may be covered by one that
+    /// is not in the fork's chain. What such a turn said is found by its entries.
+    fn find_on_chains(
         &self,
         scoped: &Scoped<'_>,
         reader: &IndexReader<'_>,
-        (known, reach): (&HashSet<SessionKey>, &mut Reach),
+        reach: &mut Reach,
     ) -> Result<(), SettleError> {
         let Some(prefix) = scoped.session() else { return Ok(()) };
         let filter = SessionFilter { session_prefix: Some(prefix.to_owned()), ..SessionFilter::default() };
-        let sessions = self.store.sessions(&filter, Page { skip: 0, rows_max: FORKS_MAX })?;
+        let sessions = self.store.sessions(&filter, Page { skip: 0, rows_max: SESSIONS_MAX })?;
         for session in sessions.into_iter().filter(|session| scoped.admits_session(session)) {
-            if known.contains(&session.key) {
-                continue;
-            }
             let mut walk = Walk::new(self.store.as_ref(), self.tip_of(&session)?);
             while let Some(commit) = walk.next()? {
                 if commit.closure == Closure::Covered {
@@ -132,7 +130,8 @@ impl Engine {
                             reach.covered.entry(number).or_default().push(standing);
                         }
                     }
-                } else if reach.forked.insert(commit.id, session.key.clone()).is_some() {
+                } else if reach.on_chains.insert(commit.id, session.key.clone()).is_some() {
+                    // Its ancestors were found with it.
                     break;
                 }
             }

@@ -18,7 +18,7 @@ use stemmata_store::{Append, Durability, Patience, Store};
 use stemmata_testkit::claude::{ClaudeSession, CopyKind, copy_of};
 use tempfile::TempDir;
 
-use crate::support::{Folder, answer, bytes_of, engine_on, import, new_store, placing, user};
+use crate::support::{Folder, answer, bytes_of, engine_on, import, jsonl_below, new_store, placing, user};
 
 /// Words of the made-up sessions, and of those that are written here.
 const WORDS: &[&str] = &[
@@ -181,22 +181,23 @@ fn forks_of_the_sdk_add_no_entry() {
 }
 
 /// A fork that nobody has gone on with has no commit of its own, and holds what it was made from: up to there, and by its name.
-/// So it does where the turn that it was made from was open then, and its first session went on.
+/// So it does where the turn that it was made from was open then, and its first session went on, and then the fork.
 #[test]
-fn a_fork_that_says_nothing_yet_is_searched_up_to_where_it_forks() {
+fn a_fork_is_searched_up_to_where_it_forks_whoever_goes_on() {
     let (store, folder, dir) = (new_store(), Folder::new(), TempDir::new().expect("a folder"));
     let engine = indexed(&store, dir.path());
     let first = import(&engine, &folder.write("a.jsonl", &conversation(3, "kiln")));
     let open = first.session.tip.expect("a tip");
     let closed =
         engine.store().commit(open).expect("read").and_then(|open| open.core.parent).expect("a turn");
-    let forks = [
+    let mut forks = [
         (engine.place(closed, &placing(&folder)).expect("placed").session, 4),
         (engine.place(open, &placing(&folder)).expect("placed").session, 6),
     ];
     settle(&engine);
     let unindexed = engine_on("m1", Arc::clone(&store));
-    let assert_found = |forms: &[SearchForm], is_named: bool| {
+    let forms = [SearchForm::Words, SearchForm::Literal];
+    let assert_found = |forks: &[(SessionId, usize)], is_named: bool| {
         for ((fork, wanted), form) in
             forks.iter().flat_map(|fork| forms.iter().map(move |form| (fork, *form)))
         {
@@ -212,13 +213,21 @@ fn a_fork_that_says_nothing_yet_is_searched_up_to_where_it_forks() {
         }
         assert_rebuilt(&engine, &store);
     };
-    let forms = [SearchForm::Words, SearchForm::Literal];
-    assert_found(&forms, true);
+    assert_found(&forks, true);
     folder.append("a.jsonl", answer(7, 6, "the kiln goes on").as_bytes());
     import(&engine, &folder.path().join("a.jsonl"));
     assert_eq!(store.commit(open).expect("read").map(|open| open.closure), Some(Closure::Covered));
     // The turn that covers it is another session's.
-    assert_found(&forms, false);
+    assert_found(&forks, false);
+    let (fork, _) = forks.last().expect("two forks");
+    let path =
+        jsonl_below(folder.path()).into_iter().find(|path| path.to_string_lossy().contains(fork.as_str()));
+    let path = path.expect("the fork's transcript");
+    let mut file = std::fs::OpenOptions::new().append(true).open(&path).expect("a file");
+    file.write_all(user(9, Some(6), "and what of this kiln?").as_bytes()).expect("written");
+    import(&engine, &path);
+    forks.last_mut().expect("two forks").1 = 7;
+    assert_found(&forks, false);
 }
 
 #[test]
