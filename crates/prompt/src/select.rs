@@ -8,7 +8,7 @@ mod message;
 mod reader;
 mod render;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use entry::{ARGUMENTS_CHARS_MAX, RESULT_CHARS_MAX, entry_text};
 pub use gather::{

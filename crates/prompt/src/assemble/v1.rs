@@ -116,7 +116,7 @@ pub struct TraceItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_permille: Option<u64>,
     /// Why it was found, of hits.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
 }
 
