@@ -12,8 +12,8 @@ pub(crate) mod tests;
 
 pub use entry::{ARGUMENTS_CHARS_MAX, RESULT_CHARS_MAX, entry_text};
 pub use gather::{
-    Found, Item, SOURCE_BYTES_MAX, STATE_CHARS_COMPACT, STATE_CHARS_MAX, Scope, SourcePlan, gather,
-    plan_messages,
+    Found, HIT_CHARS_MAX, Item, SOURCE_BYTES_MAX, STATE_CHARS_COMPACT, STATE_CHARS_MAX, Scope, SourcePlan,
+    gather, plan_messages,
 };
 pub use message::Message;
 pub use reader::{

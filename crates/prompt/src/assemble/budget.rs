@@ -53,7 +53,8 @@ struct Chooser<'a> {
 }
 
 impl Candidate {
-    fn cost(&self, variant: Variant) -> Option<Tokens> {
+    /// Returns what a form costs; none where it is empty.
+    pub(super) fn cost(&self, variant: Variant) -> Option<Tokens> {
         match variant {
             Variant::Full => self.full,
             Variant::Compact => self.compact,

@@ -1,12 +1,14 @@
 //! The laws of assembly, for random packs, budgets and counters.
 
 use proptest::prelude::*;
-use stemmata_model::{Chars, Estimate, Margin, TokenCounter, Tokens};
+use stemmata_model::{Chars, Estimate, Margin, Party, TokenCounter, Tokens, Topic};
 
 use super::pack::{LengthUnit, Pack, PackLimits, SectionBudget};
 use super::v1::{BudgetUse, Candidate, Decision};
-use super::{CHARS_MAX, Selected, select_packs};
-use crate::strategy::{Priority, SectionKind};
+use super::{Assembled, CHARS_MAX, PromptRequest, Selected, Trigger, build, select_packs};
+use crate::profile::Profile;
+use crate::select::tests::{MadeUp, anchors, hit};
+use crate::strategy::{Priority, SectionKind, Selection, Share, Source, SourceTopic};
 
 /// Counters that do what tokenizers do, and worse.
 #[derive(Debug, Clone, Copy)]
@@ -254,6 +256,42 @@ proptest! {
         }
     }
 
+    /// Caps are what a section may take of another's: where all of them are within the budget, a section that keeps within
+    /// its own is whole, whatever the others want and however important they are.
+    #[test]
+    fn a_section_within_its_cap_is_whole_where_the_caps_are_within_the_budget(
+        wanted in prop::collection::vec((a_pack(), 1..60_u64), 1..6),
+        spare in 0..20_u64,
+    ) {
+        let caps = wanted.iter().map(|(_, cap)| cap).sum::<u64>();
+        let packs = wanted.iter().enumerate().map(|(index, (pack, _))| Pack {
+            section: index.to_string(),
+            priority: pack.priority.max(Priority::High),
+            ..pack.clone()
+        });
+        let sections = wanted.iter().enumerate().map(|(index, (_, cap))| SectionBudget {
+            id: index.to_string(),
+            kind: SectionKind::Topic,
+            cap: Tokens(*cap),
+            floor: Tokens(0),
+        });
+        let case = Case {
+            packs: packs.collect(),
+            sections: sections.collect(),
+            max_tokens: Some(Tokens(caps + spare)),
+            chars_max: None,
+            unit: LengthUnit::Scalars,
+            counter: Counter::Estimate,
+        };
+        let selected = case.selected();
+        for one in &selected.candidates {
+            let section = selected.sections.iter().find(|section| section.id == one.section).expect("its section");
+            if one.full_tokens > 0 && one.full_tokens <= section.cap_tokens {
+                prop_assert_eq!(one.decision, Decision::Full, "{:?} of {:?}", one, section);
+            }
+        }
+    }
+
     /// What a floor keeps free is a section's own: its packs are whole whatever others want, unless required packs of
     /// others take the budget.
     #[test]
@@ -328,6 +366,79 @@ proptest! {
         prop_assert_eq!(whole.tokens, counter.count(&prompt).0);
         if matches!(counter, Counter::Estimate) && text.len() < prompt.len() {
             prop_assert_eq!(prefix.tokens, prefix.chars / 4, "whole tokens only");
+        }
+    }
+}
+
+prop_compose! {
+    fn sources()(
+        topic in prop::sample::select(vec!["A", "B", "ISSUE_OPENED", "state", "retriever", "turns"]),
+        selection in prop::option::of(prop::sample::select(Selection::ALL.to_vec())),
+        (amount, compact_amount) in (prop::option::of(0..9_u32), prop::option::of(1..4_u32)),
+        priority in prop::option::of(prop::sample::select(Priority::ALL.to_vec())),
+        (cap, floor) in (prop::option::of(1..300_u64), prop::option::of(1..40_u64)),
+    ) -> Source {
+        let topic = match topic {
+            "state" => SourceTopic::State,
+            "retriever" => SourceTopic::Retriever,
+            "turns" => SourceTopic::Turns,
+            name => SourceTopic::Ledger(Topic::new(name).expect("a name")),
+        };
+        let share = |tokens: Option<u64>| tokens.map(|tokens| Share::Tokens(Tokens(tokens)));
+        Source {
+            strategy: selection,
+            amount,
+            priority,
+            compact_amount,
+            cap: share(cap),
+            floor: share(floor),
+            ..Source::of(topic)
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// A whole prompt: every source once in the trace, the trigger last and once, the budget held, the same bytes again;
+    /// and what comes before the first section that changed is what the previous prompt had.
+    #[test]
+    fn whole_prompts_keep_the_laws(
+        sources in prop::collection::vec(sources(), 0..7),
+        max_tokens in 1..2_000_u64,
+        events in 1..40_u64,
+        counter in counters(),
+    ) {
+        let ledger = |events| MadeUp {
+            state: Some("is known".to_owned()),
+            hits: vec![hit("h1", "one"), hit("h2", "two")],
+            ..MadeUp::of(events)
+        };
+        let agent = Profile::new(Party::new("agent").expect("a name"), "worker");
+        let strategy = crate::strategy::Strategy { sources, max_tokens: Tokens(max_tokens) };
+        let (topic, message) = (Topic::new("A").expect("a name"), ledger(events).message(events));
+        let trigger = Some(Trigger { topic: &topic, message: &message });
+        let request = PromptRequest { trigger, ..PromptRequest::new(&agent, &strategy, anchors(), &counter) };
+        let Ok(first) = build(&request, &ledger(events));
+        prop_assert_eq!(&first, &{ let Ok(again) = build(&request, &ledger(events)); again });
+        let (budget, candidates) = (&first.trace.budget, &first.trace.candidates);
+        prop_assert!(budget.final_tokens.max(budget.used_tokens) <= max_tokens + budget.over_budget_tokens);
+        let found = candidates.iter().filter(|one| one.id.starts_with("source:")).count();
+        prop_assert_eq!(found, strategy.sources.len());
+        let said = format!("says {events}\n");
+        prop_assert!(first.text.ends_with(&said));
+        prop_assert_eq!(first.text.matches(&said).count(), 1);
+        let request = PromptRequest { previous: Some(&first.text), ..request };
+        let Ok(second) = build(&request, &ledger(events + 1));
+        let texts = |prompt: &Assembled| -> Vec<String> {
+            let all: Vec<char> = prompt.text.chars().collect();
+            let place = |chars: u64| usize::try_from(chars).expect("small");
+            let own = prompt.trace.candidates.iter().map(|one| (place(one.offset_chars), place(one.chars)));
+            own.map(|(from, chars)| all.iter().skip(from).take(chars).collect()).collect()
+        };
+        let same = texts(&first).iter().zip(&texts(&second)).take_while(|(one, two)| one == two).count();
+        for one in second.trace.candidates.iter().take(same).filter(|one| one.chars > 0) {
+            prop_assert!(one.cached, "{:?}", one);
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Where packs come from is not known here.
 
-use stemmata_model::{Chars, TokenCounter, Tokens};
+use stemmata_model::{Chars, Tokens};
 
 use super::budget::{Bounds, Candidate, Choice, by_importance, choose};
 use super::guard::{Guard, Placed};
@@ -132,12 +132,15 @@ impl Run<'_> {
         texts.map(|one| one.text.as_str()).collect()
     }
 
+    /// Returns what each pack costs as it is in the prompt. Only a text that was cut is counted again.
     fn tokens(&self) -> Vec<Tokens> {
-        let counter: &dyn TokenCounter = self.limits.counter;
-        self.placed
-            .iter()
-            .map(|one| if one.text.is_empty() { Tokens(0) } else { counter.count(&one.text) })
-            .collect()
+        let counted = self.placed.iter().zip(&self.candidates).map(|(one, cost)| match one.choice.variant {
+            _ if one.text.is_empty() => Tokens(0),
+            _ if one.is_truncated => self.limits.counter.count(&one.text),
+            Some(variant) => cost.cost(variant).unwrap_or_default(),
+            None => Tokens(0),
+        });
+        counted.collect()
     }
 
     /// Holds the budget for the text as a whole. A tokenizer may count two texts as more together than apart, and a

@@ -9,6 +9,7 @@ use stemmata_model::{EventSeq, Tokens};
 use super::message::Message;
 use super::reader::{ContextReader, Hit, MessageQuery, MessagesOf, ReadOrder, RetrieveQuery, StateQuery};
 use super::render::{hit_text, message_text, retrieved_text, state_text, topic_text, turns_text};
+use crate::reduce::cut::cut;
 use crate::strategy::{AMOUNT_MAX, Anchors, RETRIEVED_DEFAULT, Selection, Source, SourceTopic, Window};
 
 /// Characters of the state's full form at most.
@@ -16,6 +17,9 @@ pub const STATE_CHARS_MAX: usize = 32_000;
 
 /// Characters of the state's compact form at most.
 pub const STATE_CHARS_COMPACT: usize = 4_000;
+
+/// Characters of a hit at most: a passage, not a file.
+pub const HIT_CHARS_MAX: usize = 4_000;
 
 /// Bytes of one form's messages at most: what 500,000 characters, the guard of a prompt, can have.
 pub const SOURCE_BYTES_MAX: usize = 2_000_000;
@@ -248,6 +252,9 @@ fn of_retriever<R: ContextReader>(source: &Source, scope: &Scope<'_>, reader: &R
     };
     let mut hits = reader.retrieve(&query)?;
     hits.truncate(full);
+    for hit in &mut hits {
+        hit.text = cut(&hit.text, HIT_CHARS_MAX);
+    }
     let items = hits.iter().enumerate().map(|(rank, hit)| hit_item(hit, rank < compact)).collect();
     let best = hits.get(..compact).unwrap_or(&hits);
     Ok(Found { full: retrieved_text(&hits), compact: retrieved_text(best), items, is_cut: false })

@@ -137,6 +137,9 @@ fn a_source_of_a_million_events_costs_what_its_amount_says() {
     let Ok(found) = gather(&five, &scope(), &ledger);
     assert_eq!(ids(&found), ((999_996..=1_000_000).collect(), vec![1_000_000]));
     assert_eq!((ledger.reads.get(), ledger.made.get()), (1, 5), "the compact form is read with the full one");
+    let ledger = MadeUp::of(0);
+    let Ok(_nothing) = gather(&five, &scope(), &ledger);
+    assert_eq!(ledger.reads.get(), 1, "where there is nothing, nothing is asked again");
     let ledger = MadeUp::of(1_000_000);
     let Ok(found) = gather(&source("X"), &scope(), &ledger);
     let most = u64::from(AMOUNT_MAX);

@@ -199,7 +199,10 @@ fn camel(name: &str) -> String {
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let mut letters = part.chars();
-        out.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        match letters.next().filter(char::is_ascii_lowercase) {
+            Some(first) => out.push(first.to_ascii_uppercase()),
+            None => return name.to_owned(),
+        }
         out.push_str(letters.as_str());
     }
     out

@@ -119,6 +119,7 @@ fn what_is_wrong_is_said_with_its_place_and_the_choices() {
         ("{\"sources\": [], \"maxTokens\": 1.5}", "line 1, column 30", "`maxTokens` is 1.5"),
         ("{\"sources\": [], \"maxTokens\": 1e99}", "line 1, column 30", "`maxTokens` is 1e99"),
         ("{\"sources\": [], \"maxTokens\": \"many\"}", "line 1, column 30", "`maxTokens` is text"),
+        ("{\"sources_\": []}", "line 1, column 2", "no field `sources_`"),
         ("{\"sources\": [], \"maxToken\": 5}", "line 1, column 17", "did you mean `maxTokens`?"),
         ("{\"contextStrategy\": {\"sources\": []}, \"id\": 1}", "line 1, column 38", "has no field `id`"),
         (&source("\"topics\": 1"), "line 2, column 18", "did you mean `topic`?"),
