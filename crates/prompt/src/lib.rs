@@ -1,6 +1,12 @@
-//! What an agent is told, decided purely: reducers fold events and entries into state, search finds entries by words.
+//! What an agent is told, decided purely: reducers fold events and entries into state, search finds entries by words,
+//! strategies select what enters a prompt, and assembly puts it together within a budget and says why.
 //!
 //! No I/O, no clock, no randomness: the same input gives the same output, byte for byte.
 
+pub mod assemble;
+pub mod profile;
 pub mod reduce;
 pub mod search;
+pub mod select;
+pub mod strategy;
+pub mod vectors;

@@ -4,7 +4,7 @@
 const CUT: &str = "...";
 
 /// Returns a text that has at most so many characters; one that was cut ends in three dots.
-pub(super) fn cut(text: &str, chars_max: usize) -> String {
+pub(crate) fn cut(text: &str, chars_max: usize) -> String {
     cut_with(text, chars_max, CUT)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Where events come from, and when a state is saved, is not known here.
 
-mod cut;
+pub(crate) mod cut;
 #[cfg(test)]
 mod laws_tests;
 pub mod memory;

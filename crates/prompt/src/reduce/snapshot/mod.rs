@@ -262,6 +262,4 @@ impl Reducer for StateSnapshotter {
 }
 
 #[cfg(test)]
-mod golden_tests;
-#[cfg(test)]
 mod tests;

@@ -1,0 +1,272 @@
+//! A source's messages: which questions it asks, and what its answers become.
+//!
+//! Each question has a limit, so that a source of a ledger with millions of events costs what its amount says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use stemmata_model::{EventSeq, Tokens};
+
+use super::message::Message;
+use super::reader::{ContextReader, Hit, MessageQuery, MessagesOf, ReadOrder, RetrieveQuery, StateQuery};
+use super::render::{hit_text, message_text, retrieved_text, state_text, topic_text, turns_text};
+use crate::reduce::cut::cut;
+use crate::strategy::{AMOUNT_MAX, Anchors, RETRIEVED_DEFAULT, Selection, Source, SourceTopic, Window};
+
+/// Characters of the state's full form at most.
+pub const STATE_CHARS_MAX: usize = 32_000;
+
+/// Characters of the state's compact form at most.
+pub const STATE_CHARS_COMPACT: usize = 4_000;
+
+/// Characters of a hit at most: a passage, not a file.
+pub const HIT_CHARS_MAX: usize = 4_000;
+
+/// Bytes of one form's messages at most: what 500,000 characters, the guard of a prompt, can have.
+pub const SOURCE_BYTES_MAX: usize = 2_000_000;
+
+/// Characters that a token stands for, where a cap in tokens has to bound a text before it is written.
+const CHARS_PER_TOKEN: u64 = 4;
+
+/// What all sources of one prompt have in common.
+#[derive(Debug, Clone, Copy)]
+pub struct Scope<'a> {
+    /// What `since` refers to.
+    pub anchors: Anchors,
+    /// The budget, which bounds the state's text.
+    pub max_tokens: Tokens,
+    /// Only what came after this event: a continuation.
+    pub after: Option<EventSeq>,
+    /// Only what came up to and with this event.
+    pub through: Option<EventSeq>,
+    /// The id of the message that began the turn: no source repeats it.
+    pub trigger: Option<&'a str>,
+    /// What is being worked on, for the retriever.
+    pub task: &'a str,
+}
+
+/// The questions of a source that selects messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourcePlan {
+    /// For the full form.
+    pub full: MessageQuery,
+    /// For the compact form.
+    pub compact: MessageQuery,
+}
+
+/// One message or hit of a section.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// What names it.
+    pub id: String,
+    /// Its part of the section's text.
+    pub text: String,
+    /// Whether the full form has it.
+    pub in_full: bool,
+    /// Whether the compact form has it.
+    pub in_compact: bool,
+    /// How well it fits, of hits.
+    pub score_permille: Option<u64>,
+    /// Why it was found, of hits.
+    pub reasons: Vec<String>,
+}
+
+/// What a source found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Found {
+    /// The section's text; empty where nothing was found.
+    pub full: String,
+    /// Its compact form.
+    pub compact: String,
+    /// What the forms are made of: first what the full form has, in its order.
+    pub items: Vec<Item>,
+    /// Whether messages were left out because there are more than [`AMOUNT_MAX`] and the source names no amount, or because
+    /// they have more than [`SOURCE_BYTES_MAX`].
+    pub is_cut: bool,
+}
+
+/// Returns a source's questions. The message that began the turn may be among the answers, so one more is asked for; where
+/// no amount is set, one more tells whether there are too many.
+pub fn plan_messages(source: &Source, of: &MessagesOf, scope: &Scope<'_>) -> SourcePlan {
+    let extra = usize::from(scope.trigger.is_some());
+    let query = |window: Window| {
+        let order = match (window.selection, window.amount) {
+            // Too many of `all` lose the oldest: what is new is more likely to matter.
+            (Selection::Latest, _) | (Selection::All, None) => ReadOrder::NewestFirst,
+            (Selection::Oldest, _) | (Selection::All, Some(_)) => ReadOrder::OldestFirst,
+        };
+        let uncounted = usize::from(window.amount.is_none());
+        MessageQuery {
+            of: of.clone(),
+            sender: source.sender.clone(),
+            since: source.since.map(|since| since.resolve(&scope.anchors)),
+            after: scope.after,
+            through: scope.through,
+            order,
+            limit: wanted(window) + extra + uncounted,
+            bytes_max: SOURCE_BYTES_MAX,
+        }
+    };
+    SourcePlan { full: query(source.full()), compact: query(source.compact()) }
+}
+
+/// Asks what a source asks, and makes the text of its section.
+///
+/// # Errors
+/// What the reader fails with.
+pub fn gather<R: ContextReader>(source: &Source, scope: &Scope<'_>, reader: &R) -> Result<Found, R::Error> {
+    // An amount of 0 is none, in either form.
+    if source.amount == Some(0) {
+        return Ok(Found::default());
+    }
+    match &source.topic {
+        SourceTopic::State => of_state(source, scope, reader),
+        SourceTopic::Retriever => of_retriever(source, scope, reader),
+        SourceTopic::Turns => of_messages(source, &MessagesOf::Turns, scope, reader),
+        SourceTopic::Ledger(topic) => of_messages(source, &MessagesOf::Topic(topic.clone()), scope, reader),
+    }
+}
+
+fn wanted(window: Window) -> usize {
+    usize::try_from(window.amount.unwrap_or(AMOUNT_MAX).min(AMOUNT_MAX)).unwrap_or(usize::MAX)
+}
+
+/// The messages of one form, oldest first.
+struct Selected {
+    messages: Vec<Message>,
+    is_cut: bool,
+    /// Whether these are all that match.
+    is_whole: bool,
+}
+
+fn read<R: ContextReader>(
+    window: Window,
+    query: &MessageQuery,
+    scope: &Scope<'_>,
+    reader: &R,
+) -> Result<Selected, R::Error> {
+    let page = reader.messages(query)?;
+    let mut messages = page.messages;
+    messages.truncate(query.limit);
+    let is_whole = messages.len() < query.limit && !page.is_stopped;
+    messages.retain(|message| scope.trigger != Some(message.id.as_str()));
+    let is_more = messages.len() > wanted(window);
+    messages.truncate(wanted(window));
+    if query.order == ReadOrder::NewestFirst {
+        messages.reverse();
+    }
+    let is_cut = page.is_stopped || (is_more && window.amount.is_none());
+    Ok(Selected { messages, is_cut, is_whole: is_whole && !is_more })
+}
+
+/// Returns the compact form's messages out of the full form's, where that has them. It saves the second read for nearly
+/// every source: the last of the last five are the last of all.
+fn derived(window: Window, query: &MessageQuery, full: (&Selected, &MessageQuery)) -> Option<Vec<Message>> {
+    let (full, asked) = full;
+    let has_that_end = query.order == asked.order && full.messages.len() >= wanted(window);
+    if !full.is_whole && !has_that_end {
+        return None;
+    }
+    let skipped = full.messages.len().saturating_sub(wanted(window));
+    let messages = full.messages.iter();
+    Some(match query.order {
+        ReadOrder::NewestFirst => messages.skip(skipped).cloned().collect(),
+        ReadOrder::OldestFirst => messages.take(wanted(window)).cloned().collect(),
+    })
+}
+
+fn of_messages<R: ContextReader>(
+    source: &Source,
+    of: &MessagesOf,
+    scope: &Scope<'_>,
+    reader: &R,
+) -> Result<Found, R::Error> {
+    let plan = plan_messages(source, of, scope);
+    let mut full = read(source.full(), &plan.full, scope, reader)?;
+    let window = source.compact();
+    let mut compact = match derived(window, &plan.compact, (&full, &plan.full)) {
+        Some(messages) => messages,
+        None => read(window, &plan.compact, scope, reader)?.messages,
+    };
+    let section = |messages: &[Message]| match &source.topic {
+        SourceTopic::Turns => turns_text(messages),
+        topic => topic_text(topic.as_str(), messages),
+    };
+    if source.topic == SourceTopic::Turns {
+        keep_groups_whole(&mut full.messages);
+        keep_groups_whole(&mut compact);
+    }
+    let mut items: Vec<Item> = full.messages.iter().map(|message| item(message, true)).collect();
+    let places: BTreeMap<&str, usize> =
+        full.messages.iter().enumerate().map(|(place, message)| (message.id.as_str(), place)).collect();
+    for message in &compact {
+        match places.get(message.id.as_str()).and_then(|place| items.get_mut(*place)) {
+            Some(known) => known.in_compact = true,
+            None => items.push(Item { in_compact: true, ..item(message, false) }),
+        }
+    }
+    Ok(Found { full: section(&full.messages), compact: section(&compact), items, is_cut: full.is_cut })
+}
+
+fn item(message: &Message, in_full: bool) -> Item {
+    Item {
+        id: message.id.clone(),
+        text: message_text(message),
+        in_full,
+        in_compact: false,
+        score_permille: None,
+        reasons: Vec::new(),
+    }
+}
+
+/// Drops results whose calls were cut off: a tool call and its results stay together, and a result without its call means
+/// nothing.
+fn keep_groups_whole(messages: &mut Vec<Message>) {
+    let mut known: BTreeSet<String> = BTreeSet::new();
+    messages.retain(|message| {
+        known.extend(message.calls.iter().cloned());
+        message.answers.is_empty() || message.answers.iter().any(|answer| known.contains(answer))
+    });
+}
+
+fn of_state<R: ContextReader>(source: &Source, scope: &Scope<'_>, reader: &R) -> Result<Found, R::Error> {
+    let cap_chars = source.cap(scope.max_tokens).0.saturating_mul(CHARS_PER_TOKEN);
+    let full_chars = STATE_CHARS_MAX.min(usize::try_from(cap_chars).unwrap_or(usize::MAX));
+    let asked = |chars_max| StateQuery { chars_max, after: scope.after, through: scope.through };
+    let Some(full) = reader.state(&asked(full_chars))? else { return Ok(Found::default()) };
+    let compact_chars = STATE_CHARS_COMPACT.min(full_chars);
+    let is_short = full.len() <= compact_chars || full.chars().nth(compact_chars).is_none();
+    let compact = if is_short { None } else { reader.state(&asked(compact_chars))? };
+    let compact = compact.unwrap_or_else(|| full.clone());
+    Ok(Found { full: state_text(&full), compact: state_text(&compact), items: Vec::new(), is_cut: false })
+}
+
+fn of_retriever<R: ContextReader>(source: &Source, scope: &Scope<'_>, reader: &R) -> Result<Found, R::Error> {
+    let count = |amount: u32| usize::try_from(amount.min(AMOUNT_MAX)).unwrap_or(usize::MAX);
+    let full = count(source.amount.unwrap_or(RETRIEVED_DEFAULT));
+    let compact = count(source.compact_amount.unwrap_or(1)).min(full);
+    let query = RetrieveQuery {
+        task: scope.task.to_owned(),
+        limit: full,
+        after: scope.after,
+        through: scope.through,
+    };
+    let mut hits = reader.retrieve(&query)?;
+    hits.truncate(full);
+    for hit in &mut hits {
+        hit.text = cut(&hit.text, HIT_CHARS_MAX);
+    }
+    let items = hits.iter().enumerate().map(|(rank, hit)| hit_item(hit, rank < compact)).collect();
+    let best = hits.get(..compact).unwrap_or(&hits);
+    Ok(Found { full: retrieved_text(&hits), compact: retrieved_text(best), items, is_cut: false })
+}
+
+fn hit_item(hit: &Hit, in_compact: bool) -> Item {
+    Item {
+        id: hit.id.clone(),
+        text: hit_text(hit),
+        in_full: true,
+        in_compact,
+        score_permille: Some(hit.score_permille),
+        reasons: hit.reasons.clone(),
+    }
+}

@@ -1,0 +1,41 @@
+//! A message that may enter a prompt: what an event or an entry says, ready to be rendered.
+//!
+//! Not how it is stored.
+
+use stemmata_model::{Event, Json, Party, Payload, Timestamp};
+
+/// A message that may enter a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// What names it in the trace: an event's sequence number, or an entry's id.
+    pub id: String,
+    /// When it was said.
+    pub at: Timestamp,
+    /// Who said it.
+    pub sender: Party,
+    /// Text for models; may be missing.
+    pub text: Option<String>,
+    /// Data, rendered as JSON; may be missing.
+    pub data: Option<Json>,
+    /// The tool calls that it makes. Only turns have them.
+    pub calls: Vec<String>,
+    /// The tool calls that it answers. Only turns have them.
+    pub answers: Vec<String>,
+}
+
+impl Message {
+    /// Makes the message of an event that has text and data. None for a line, which its format's adapter decodes
+    /// ([`entry_text`](super::entry_text) renders the entry), and for a payload that is gone.
+    pub fn of(event: &Event) -> Option<Self> {
+        let Payload::Plain { text, data } = &event.payload else { return None };
+        Some(Self {
+            id: event.seq.to_string(),
+            at: event.at,
+            sender: event.sender.clone(),
+            text: text.clone(),
+            data: data.clone(),
+            calls: Vec::new(),
+            answers: Vec::new(),
+        })
+    }
+}

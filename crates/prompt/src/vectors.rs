@@ -1,0 +1,96 @@
+//! Golden vectors: what the implementation of seed 000 answered, asked of this crate.
+//!
+//! A file of the shape of `zeroshot_context.json` is run through the product's own functions; each case holds, is a
+//! deviation that [`DEVIATIONS`] names with its reason, or fails. Not about ledgers and files of seed 004, whose cases need
+//! a store.
+
+mod context;
+mod deviations;
+mod packs;
+mod snapshots;
+mod sources;
+#[cfg(test)]
+mod tests;
+
+pub use context::run_context;
+pub use deviations::DEVIATIONS;
+
+use serde_json::Value;
+
+/// What a case came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The product answers the same.
+    Held,
+    /// It answers otherwise, on purpose.
+    Deviates {
+        /// Why.
+        reason: &'static str,
+        /// What is different.
+        difference: String,
+    },
+    /// It answers otherwise, and nobody said why; or it is listed as a deviation, and holds.
+    Failed {
+        /// What is different.
+        difference: String,
+    },
+}
+
+/// A case and what it came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaseVerdict {
+    /// The group and the name of the case: `contextPacks/all_fit`.
+    pub name: String,
+    /// What it came to.
+    pub verdict: Verdict,
+}
+
+impl CaseVerdict {
+    /// Says whether the case may stand: it holds, or deviates for a documented reason.
+    pub const fn is_fine(&self) -> bool {
+        matches!(self.verdict, Verdict::Held | Verdict::Deviates { .. })
+    }
+
+    /// Judges a case by what was expected and what was found.
+    fn of(name: String, expected: &Value, found: &Value) -> Self {
+        let reason = DEVIATIONS.iter().find(|(listed, _)| *listed == name).map(|(_, reason)| *reason);
+        let is_same = expected == found;
+        let difference = || difference("", expected, found).unwrap_or_default();
+        let verdict = match (is_same, reason) {
+            (true, None) => Verdict::Held,
+            (true, Some(reason)) => {
+                Verdict::Failed { difference: format!("listed as a deviation ({reason}), and holds") }
+            }
+            (false, Some(reason)) => Verdict::Deviates { reason, difference: difference() },
+            (false, None) => Verdict::Failed { difference: difference() },
+        };
+        Self { name, verdict }
+    }
+}
+
+/// Characters of a value that a difference shows.
+const SHOWN_CHARS_MAX: usize = 200;
+
+/// Returns the first place in which two values differ.
+fn difference(path: &str, expected: &Value, found: &Value) -> Option<String> {
+    if expected == found {
+        return None;
+    }
+    match (expected, found) {
+        (Value::Object(one), Value::Object(two)) => {
+            let keys = one.keys().chain(two.keys().filter(|key| !one.contains_key(*key)));
+            let null = Value::Null;
+            let mut pairs =
+                keys.map(|key| (key, one.get(key).unwrap_or(&null), two.get(key).unwrap_or(&null)));
+            pairs.find_map(|(key, one, two)| difference(&format!("{path}.{key}"), one, two))
+        }
+        (Value::Array(one), Value::Array(two)) if one.len() == two.len() => {
+            let mut pairs = one.iter().zip(two).enumerate();
+            pairs.find_map(|(index, (one, two))| difference(&format!("{path}[{index}]"), one, two))
+        }
+        _ => {
+            let shown = |value: &Value| crate::reduce::cut::cut(&value.to_string(), SHOWN_CHARS_MAX);
+            Some(format!("{path}: expected {}, found {}", shown(expected), shown(found)))
+        }
+    }
+}
