@@ -16,6 +16,7 @@ mod home;
 mod ledger;
 mod packing;
 mod ports;
+mod prompts;
 mod retention;
 mod scrubbing;
 mod search;
@@ -67,6 +68,7 @@ pub use ledger::{
 };
 pub use packing::{KeepPacked, PackKeeper};
 pub use ports::{Clock, NewIds, RandomIds, SystemClock};
+pub use prompts::{PromptOf, PromptTrigger, PromptWanted};
 pub use retention::{RetentionRules, SessionAge, retired};
 pub use scrubbing::{PROJECT_RULES, ProjectTrust, StoreRules, UntrustedMet, UntrustedRules, rules_file_hash};
 pub use search::{

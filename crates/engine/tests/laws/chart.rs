@@ -1,18 +1,46 @@
 //! The data-flow chart of seed 000, walked edge by edge: from an issue to the next agent's prompt, and back into the
 //! ledger.
-//!
-//! The builder and its packs stand in here in their plainest form, the newest message of each topic that a strategy names,
-//! until the product has its own: what is walked is the way.
 
 use std::time::Duration;
 
-use stemmata_engine::{Engine, EventFilter, StartAt, Subscription};
+use stemmata_engine::{Engine, EventFilter, PromptOf, PromptTrigger, PromptWanted, StartAt, Subscription};
 use stemmata_model::{
-    Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Party, Payload, SessionId, topics,
+    Estimate, Event, Json, LedgerId, NewEvent, NewPayload, Party, Payload, SessionId, topics,
 };
+use stemmata_prompt::assemble::Assembled;
+use stemmata_prompt::profile::Profile;
+use stemmata_prompt::strategy::{DocumentFormat, Strategy, parse};
 use stemmata_store::EventQuery;
 
 use crate::support::engine;
+
+/// The example of seed 000, as it stands there.
+const SEEDS_STRATEGY: &str = r#"{
+  "contextStrategy": {
+    "sources": [
+      { "topic": "ISSUE_OPENED", "priority": "required", "strategy": "latest", "amount": 1 },
+      { "topic": "STATE_SNAPSHOT", "priority": "required", "strategy": "latest", "amount": 1 },
+      { "topic": "PLAN_READY", "priority": "required", "strategy": "latest", "amount": 1 },
+      {
+        "topic": "VALIDATION_RESULT",
+        "priority": "high",
+        "since": "last_task_end",
+        "strategy": "latest",
+        "amount": 5,
+        "compactAmount": 1
+      },
+      {
+        "topic": "WORKER_PROGRESS",
+        "priority": "medium",
+        "since": "last_task_end",
+        "strategy": "latest",
+        "amount": 3,
+        "compactAmount": 1
+      }
+    ],
+    "maxTokens": 100000
+  }
+}"#;
 
 /// Long enough for any machine; nothing here waits unless something is broken.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -27,10 +55,10 @@ fn message(topic: &'static str, sender: &str, text: &str, data: &str) -> NewEven
     NewEvent::new(session, topics::topic(topic), Party::new(sender).expect("a name"), payload)
 }
 
-/// The stand-in for the builder: it hears of events by the bus, and reads what its strategy names up to where it stands.
+/// An agent's builder: it hears of events by the bus, and assembles what its strategy names up to where it stands.
 struct Builder {
     bus: Subscription,
-    sources: [&'static str; 3],
+    strategy: Strategy,
 }
 
 impl Builder {
@@ -44,14 +72,14 @@ impl Builder {
         }
     }
 
-    /// Returns a pack for each source: the newest message of its topic.
-    fn packs(&self, engine: &Engine, through: EventSeq) -> Vec<String> {
-        let pack = |topic: &&'static str| {
-            let query = EventQuery { through: Some(through), ..EventQuery::latest(topics::topic(topic), 1) };
-            let events = engine.log().events(&cluster(), &query).expect("a read");
-            events.first().map(|event| format!("## {topic}\n{}", text(event)))
+    /// Returns the prompt of an agent that an event triggers.
+    fn prompt(&self, engine: &Engine, role: &str, trigger: &Event) -> Assembled {
+        let profile = Profile::new(Party::new(role).expect("a name"), role);
+        let wanted = PromptWanted {
+            trigger: Some(PromptTrigger::Event(trigger.seq)),
+            ..PromptWanted::new(&profile, &self.strategy, &Estimate)
         };
-        self.sources.iter().filter_map(pack).collect()
+        engine.assemble(&PromptOf { ledger: cluster(), session: None }, &wanted).expect("a prompt")
     }
 }
 
@@ -77,8 +105,8 @@ fn all_nine_edges_of_the_chart() {
             .expect("a subscription")
     };
     let mut heard = bus(&[topics::ISSUE_OPENED, topics::STATE_SNAPSHOT]);
-    let sources = [topics::ISSUE_OPENED, topics::STATE_SNAPSHOT, topics::PLAN_READY];
-    let mut builder = Builder { bus: bus(&[topics::ISSUE_OPENED, topics::PLAN_READY]), sources };
+    let strategy = parse(SEEDS_STRATEGY, DocumentFormat::Json).expect("the seed's example is a strategy");
+    let mut builder = Builder { bus: bus(&[topics::ISSUE_OPENED, topics::STATE_SNAPSHOT]), strategy };
 
     // 1. The issue is published to the ledger.
     let issue = message(
@@ -102,29 +130,26 @@ fn all_nine_edges_of_the_chart() {
     assert_eq!(topics_of(&engine), [topics::ISSUE_OPENED, topics::STATE_SNAPSHOT]);
     // 5. The builder hears of the issue, 6. makes packs, 7. and they are the prompt of the planner.
     let trigger = builder.triggered_by(topics::ISSUE_OPENED);
-    let prompt =
-        builder.packs(&engine, snapshot.seq).join("\n\n") + "\n\n## Triggering message\n" + text(&trigger);
-    assert_eq!(
-        prompt,
-        "## ISSUE_OPENED\nThe parser loops on an empty line\n\n## STATE_SNAPSHOT\nTask: Parser loops\n\n\
-         ## Triggering message\nThe parser loops on an empty line"
-    );
+    let prompt = builder.prompt(&engine, "planner", &trigger);
+    let decided: Vec<(&str, u64)> =
+        prompt.trace.candidates.iter().map(|one| (one.section.as_str(), one.chars)).collect();
+    assert_eq!(prompt.text, include_str!("../golden/chart_planner.txt"), "{decided:?}");
     // 8. The planner runs on it, 9. and what it publishes is in the ledger.
     let agent = |prompt: &str| {
         assert!(prompt.contains("Task: Parser loops"), "an agent knows the state");
         message(topics::PLAN_READY, "planner", "Skip empty lines first", "{\"summary\":\"skip empty lines\"}")
     };
-    engine.publish(&cluster(), vec![agent(&prompt)]).expect("published");
+    engine.publish(&cluster(), vec![agent(&prompt.text)]).expect("published");
 
     // And round again: the next agent's prompt knows the plan and the state that it made.
-    let plan = builder.triggered_by(topics::PLAN_READY);
-    let snapshot = heard.next(PATIENCE).expect("a read").expect("delivered");
-    assert!(snapshot.seq > plan.seq);
-    let prompt = builder.packs(&engine, snapshot.seq).join("\n\n");
-    assert!(
-        prompt.contains("Plan: skip empty lines") && prompt.contains("## PLAN_READY\nSkip empty lines first"),
-        "{prompt}"
-    );
+    let plan = heard.next(PATIENCE).expect("a read").expect("delivered");
+    let trigger = builder.triggered_by(topics::STATE_SNAPSHOT);
+    let next = builder.triggered_by(topics::STATE_SNAPSHOT);
+    assert!(trigger.seq < next.seq && plan.seq == next.seq);
+    let prompt = builder.prompt(&engine, "worker", &next).text;
+    for wanted in ["Skip empty lines first", "Plan: skip empty lines", "The parser loops on an empty line"] {
+        assert_eq!(prompt.matches(wanted).count(), 1, "{wanted}: {prompt}");
+    }
     assert_eq!(
         topics_of(&engine),
         [topics::ISSUE_OPENED, topics::STATE_SNAPSHOT, topics::PLAN_READY, topics::STATE_SNAPSHOT]
