@@ -148,7 +148,7 @@ fn all_nine_edges_of_the_chart() {
     assert!(trigger.seq < next.seq && plan.seq == next.seq);
     let prompt = builder.prompt(&engine, "worker", &next).text;
     for wanted in ["Skip empty lines first", "Plan: skip empty lines", "The parser loops on an empty line"] {
-        assert_eq!(prompt.matches(wanted).count(), 1, "{wanted}: {prompt}");
+        assert!(prompt.contains(wanted), "{wanted}: {prompt}");
     }
     assert_eq!(
         topics_of(&engine),

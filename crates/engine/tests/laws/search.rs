@@ -196,10 +196,9 @@ fn a_fork_is_searched_up_to_where_it_forks_whoever_goes_on() {
     ];
     settle(&engine);
     let unindexed = engine_on("m1", Arc::clone(&store));
-    let forms = [SearchForm::Words, SearchForm::Literal];
+    let both = [SearchForm::Words, SearchForm::Literal];
     let assert_found = |forks: &[(SessionId, usize)], is_named: bool| {
-        for ((fork, wanted), form) in
-            forks.iter().flat_map(|fork| forms.iter().map(move |form| (fork, *form)))
+        for ((fork, wanted), form) in forks.iter().flat_map(|fork| both.iter().map(move |form| (fork, *form)))
         {
             let filter = SearchFilter { session: Some(fork.to_string()), ..SearchFilter::default() };
             for engine in [&engine, &unindexed] {

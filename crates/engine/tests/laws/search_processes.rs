@@ -34,7 +34,7 @@ const LINES: usize = 7;
 const ROUNDS: usize = 12;
 
 /// Kills in one run of the tests.
-const KILLS: u32 = 8;
+const KILLS: u32 = 6;
 
 /// A word of the session that is forgotten.
 const SECRET: &str = "kilnwright";

@@ -371,18 +371,19 @@ fn a_cut_reaches_back_to_what_a_commit_covered() {
     let (index, lock) = (open(home.path()), lock(home.path()));
     let open_turn =
         |place: u8, key| Turn { keys: vec![Some(key)], is_open: true, place, ..turns(1).turns[0].clone() };
-    let closed = |open: &Turn, covers, key| Turn {
-        keys: vec![open.keys[0], Some(key)],
+    let closed = |open: &Turn, covers, key: Option<u64>| Turn {
+        keys: open.keys.iter().copied().chain(key.map(Some)).collect(),
         is_open: false,
         covers: Some(covers),
         ..open.clone()
     };
     let (first, second) = (open_turn(0, 1), open_turn(1, 2));
+    // What takes the first one's place brings no entry of its own: nothing but its place in the order says when it came.
     let world = World {
-        turns: vec![first.clone(), second.clone(), closed(&first, 0, 3), closed(&second, 1, 4)],
+        turns: vec![first.clone(), second.clone(), closed(&first, 0, None), closed(&second, 1, Some(4))],
         ..World::default()
     };
-    for until in 2..=4 {
+    for until in [1, 3, 4] {
         world.settle(&index, &lock, until);
     }
     // The last goes: the second turn is open again, and was stored before what took the first one's place.
