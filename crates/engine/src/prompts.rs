@@ -31,7 +31,7 @@ pub enum PromptTrigger {
     /// An event of the ledger.
     Event(EventSeq),
     /// What a user said that is not in the ledger.
-    Said(Entry),
+    Said(Box<Entry>),
 }
 
 /// What a prompt is made from.
