@@ -62,6 +62,37 @@ pub const AGENT_STARTED: &str = "AGENT_STARTED";
 /// An agent has ended a task: `last_task_end` of its sender.
 pub const TASK_ENDED: &str = "TASK_ENDED";
 
+/// All of them, in the order above.
+pub const ALL: &[&str] = &[
+    USER_TURN,
+    ASSISTANT_TURN,
+    TOOL_EVENT,
+    STATUS_EVENT,
+    DECISION_EVENT,
+    ERROR_EVENT,
+    ISSUE_OPENED,
+    PLAN_READY,
+    WORKER_PROGRESS,
+    IMPLEMENTATION_READY,
+    VALIDATION_RESULT,
+    INVESTIGATION_COMPLETE,
+    STATE_SNAPSHOT,
+    CONTEXT_METRICS,
+    AGENT_OUTPUT,
+    USER_GUIDANCE_CLUSTER,
+    USER_GUIDANCE_AGENT,
+    TOKEN_USAGE,
+    CLUSTER_RESUMED,
+    CONTEXT_SIZE_ALERT,
+    COMPACTION_START,
+    COMPACTION_END,
+    EVENT_LOST,
+    SESSION_STARTED,
+    SESSION_ENDED,
+    AGENT_STARTED,
+    TASK_ENDED,
+];
+
 /// Returns a well-known name as a topic.
 pub fn topic(name: &'static str) -> Topic {
     Topic::new(name).expect("a constant name is a name")

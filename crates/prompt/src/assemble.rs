@@ -4,6 +4,8 @@
 //! same request and the same answers give the same bytes.
 
 mod budget;
+#[cfg(test)]
+mod golden_tests;
 mod guard;
 #[cfg(test)]
 mod laws_tests;

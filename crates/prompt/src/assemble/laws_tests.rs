@@ -352,7 +352,8 @@ proptest! {
     #[test]
     fn the_cached_prefix_is_a_prefix_of_both(
         shared in "[a-zé😀]{0,40}",
-        (one, two) in ("[a-z]{0,20}", "[a-z😀]{0,20}"),
+        // Letters that begin with the same bytes.
+        (one, two) in ("[a-céè😀😁]{0,20}", "[a-céè😀😁]{0,20}"),
         counter in counters(),
     ) {
         let (previous, prompt) = (format!("{shared}{one}"), format!("{shared}{two}"));

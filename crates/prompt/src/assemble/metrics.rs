@@ -60,7 +60,7 @@ pub(crate) fn pack(one: &Candidate) -> Value {
     let reason = match one.reason {
         Reason::MaxChars => Some("max_chars"),
         Reason::Budget | Reason::Joined if !is_included => Some("budget"),
-        Reason::Empty => Some("empty"),
+        Reason::Empty | Reason::Trigger => Some("empty"),
         Reason::Budget
         | Reason::Joined
         | Reason::Required

@@ -28,6 +28,8 @@ pub struct Pack {
     pub items: Vec<Item>,
     /// Whether messages that its source selects were left out by a bound.
     pub is_cut: bool,
+    /// Whether its source selects the message that began the turn, which closes the prompt instead.
+    pub has_trigger: bool,
 }
 
 impl Pack {
@@ -43,6 +45,7 @@ impl Pack {
             preserve: false,
             items: Vec::new(),
             is_cut: false,
+            has_trigger: false,
         }
     }
 }

@@ -197,6 +197,7 @@ fn source_pack(index: usize, source: &Source, found: Found) -> Pack {
         compact: found.compact,
         items: found.items,
         is_cut: found.is_cut,
+        has_trigger: found.has_trigger,
         ..Pack::fixed(&source_id(index, source), found.full)
     }
 }

@@ -213,7 +213,7 @@ impl Run<'_> {
                 position: u64::try_from(position).unwrap_or(u64::MAX),
                 offset_chars: offset.0,
                 decision: decision(one),
-                reason: one.choice.reason,
+                reason: reason(pack, one),
                 variant: one.choice.variant,
                 tokens: tokens.get(*place).copied().unwrap_or_default().0,
                 chars: one.chars.0,
@@ -244,6 +244,11 @@ impl Run<'_> {
         });
         items.collect()
     }
+}
+
+fn reason(pack: &Pack, one: &Placed) -> Reason {
+    let is_trigger = one.choice.reason == Reason::Empty && pack.has_trigger;
+    if is_trigger { Reason::Trigger } else { one.choice.reason }
 }
 
 fn decision(one: &Placed) -> Decision {

@@ -65,6 +65,8 @@ pub enum Reason {
     Budget,
     /// Both forms are empty: its source found nothing.
     Empty,
+    /// All that its source selects began the turn, and closes the prompt.
+    Trigger,
     /// The prompt had too many characters.
     MaxChars,
     /// The packs count more tokens together than apart.
@@ -82,6 +84,7 @@ impl Reason {
             Self::OnlyForm => "only_form",
             Self::Budget => "budget",
             Self::Empty => "empty",
+            Self::Trigger => "trigger",
             Self::MaxChars => "max_chars",
             Self::Joined => "joined",
         }
@@ -97,6 +100,7 @@ impl Reason {
             Self::OnlyForm => "has no full form",
             Self::Budget => "needs more than was left",
             Self::Empty => "its source found nothing",
+            Self::Trigger => "what it selects began the turn, and closes the prompt",
             Self::MaxChars => "the prompt had too many characters",
             Self::Joined => "the packs count more tokens together than apart",
         }

@@ -82,12 +82,12 @@ pub struct Found {
     /// Whether messages were left out because there are more than [`AMOUNT_MAX`] and the source names no amount, or because
     /// they have more than [`SOURCE_BYTES_MAX`].
     pub is_cut: bool,
+    /// Whether the full form would have had the message that began the turn.
+    pub has_trigger: bool,
 }
 
-/// Returns a source's questions. The message that began the turn may be among the answers, so one more is asked for; where
-/// no amount is set, one more tells whether there are too many.
+/// Returns a source's questions. Where no amount is set, one message more than may be taken tells whether there are too many.
 pub fn plan_messages(source: &Source, of: &MessagesOf, scope: &Scope<'_>) -> SourcePlan {
-    let extra = usize::from(scope.trigger.is_some());
     let query = |window: Window| {
         let order = match (window.selection, window.amount) {
             // Too many of `all` lose the oldest: what is new is more likely to matter.
@@ -102,7 +102,7 @@ pub fn plan_messages(source: &Source, of: &MessagesOf, scope: &Scope<'_>) -> Sou
             after: scope.after,
             through: scope.through,
             order,
-            limit: wanted(window) + extra + uncounted,
+            limit: wanted(window) + uncounted,
             bytes_max: SOURCE_BYTES_MAX,
         }
     };
@@ -130,7 +130,7 @@ fn wanted(window: Window) -> usize {
     usize::try_from(window.amount.unwrap_or(AMOUNT_MAX).min(AMOUNT_MAX)).unwrap_or(usize::MAX)
 }
 
-/// The messages of one form, oldest first.
+/// The messages of one form, oldest first, the one that began the turn still among them.
 struct Selected {
     messages: Vec<Message>,
     is_cut: bool,
@@ -138,24 +138,17 @@ struct Selected {
     is_whole: bool,
 }
 
-fn read<R: ContextReader>(
-    window: Window,
-    query: &MessageQuery,
-    scope: &Scope<'_>,
-    reader: &R,
-) -> Result<Selected, R::Error> {
+fn read<R: ContextReader>(window: Window, query: &MessageQuery, reader: &R) -> Result<Selected, R::Error> {
     let page = reader.messages(query)?;
     let mut messages = page.messages;
     messages.truncate(query.limit);
     let is_whole = messages.len() < query.limit && !page.is_stopped;
-    messages.retain(|message| scope.trigger != Some(message.id.as_str()));
     let is_more = messages.len() > wanted(window);
     messages.truncate(wanted(window));
     if query.order == ReadOrder::NewestFirst {
         messages.reverse();
     }
-    let is_cut = page.is_stopped || (is_more && window.amount.is_none());
-    Ok(Selected { messages, is_cut, is_whole: is_whole && !is_more })
+    Ok(Selected { messages, is_cut: page.is_stopped || is_more, is_whole })
 }
 
 /// Returns the compact form's messages out of the full form's, where that has them. It saves the second read for nearly
@@ -174,6 +167,14 @@ fn derived(window: Window, query: &MessageQuery, full: (&Selected, &MessageQuery
     })
 }
 
+/// Takes the message that began the turn out of those that were selected; says whether it was there. It keeps its place of
+/// the amount: were the latest plan the trigger, the plan before it would come in its stead, as if it still held.
+fn without_trigger(messages: &mut Vec<Message>, scope: &Scope<'_>) -> bool {
+    let before = messages.len();
+    messages.retain(|message| scope.trigger != Some(message.id.as_str()));
+    messages.len() < before
+}
+
 fn of_messages<R: ContextReader>(
     source: &Source,
     of: &MessagesOf,
@@ -181,12 +182,14 @@ fn of_messages<R: ContextReader>(
     reader: &R,
 ) -> Result<Found, R::Error> {
     let plan = plan_messages(source, of, scope);
-    let mut full = read(source.full(), &plan.full, scope, reader)?;
+    let mut full = read(source.full(), &plan.full, reader)?;
     let window = source.compact();
     let mut compact = match derived(window, &plan.compact, (&full, &plan.full)) {
         Some(messages) => messages,
-        None => read(window, &plan.compact, scope, reader)?.messages,
+        None => read(window, &plan.compact, reader)?.messages,
     };
+    let has_trigger = without_trigger(&mut full.messages, scope);
+    without_trigger(&mut compact, scope);
     let section = |messages: &[Message]| match &source.topic {
         SourceTopic::Turns => turns_text(messages),
         topic => topic_text(topic.as_str(), messages),
@@ -204,7 +207,13 @@ fn of_messages<R: ContextReader>(
             None => items.push(Item { in_compact: true, ..item(message, false) }),
         }
     }
-    Ok(Found { full: section(&full.messages), compact: section(&compact), items, is_cut: full.is_cut })
+    Ok(Found {
+        full: section(&full.messages),
+        compact: section(&compact),
+        items,
+        is_cut: full.is_cut,
+        has_trigger,
+    })
 }
 
 fn item(message: &Message, in_full: bool) -> Item {
@@ -237,7 +246,12 @@ fn of_state<R: ContextReader>(source: &Source, scope: &Scope<'_>, reader: &R) ->
     let is_short = full.len() <= compact_chars || full.chars().nth(compact_chars).is_none();
     let compact = if is_short { None } else { reader.state(&asked(compact_chars))? };
     let compact = compact.unwrap_or_else(|| full.clone());
-    Ok(Found { full: state_text(&full), compact: state_text(&compact), items: Vec::new(), is_cut: false })
+    Ok(Found {
+        full: state_text(&full),
+        compact: state_text(&compact),
+        items: Vec::new(),
+        ..Found::default()
+    })
 }
 
 fn of_retriever<R: ContextReader>(source: &Source, scope: &Scope<'_>, reader: &R) -> Result<Found, R::Error> {
@@ -257,7 +271,7 @@ fn of_retriever<R: ContextReader>(source: &Source, scope: &Scope<'_>, reader: &R
     }
     let items = hits.iter().enumerate().map(|(rank, hit)| hit_item(hit, rank < compact)).collect();
     let best = hits.get(..compact).unwrap_or(&hits);
-    Ok(Found { full: retrieved_text(&hits), compact: retrieved_text(best), items, is_cut: false })
+    Ok(Found { full: retrieved_text(&hits), compact: retrieved_text(best), items, ..Found::default() })
 }
 
 fn hit_item(hit: &Hit, in_compact: bool) -> Item {

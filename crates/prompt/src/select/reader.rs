@@ -40,7 +40,7 @@ pub struct MessageQuery {
     pub through: Option<EventSeq>,
     /// Which come first.
     pub order: ReadOrder,
-    /// At most so many, from 1 to [`AMOUNT_MAX`](crate::strategy::AMOUNT_MAX) + 2.
+    /// At most so many, from 1 to [`AMOUNT_MAX`](crate::strategy::AMOUNT_MAX) + 1.
     pub limit: usize,
     /// No more once their texts and data have so many bytes together; the first comes whatever it has.
     pub bytes_max: usize,

@@ -21,7 +21,13 @@ pub fn turns_text(messages: &[Message]) -> String {
 /// Returns the section of what is known; empty where nothing is.
 pub fn state_text(state: &str) -> String {
     let state = state.trim_end();
-    if state.is_empty() { String::new() } else { format!("\n## State\n\n{state}\n\n") }
+    if state.is_empty() {
+        return String::new();
+    }
+    // The state has headings of its own, which are below this one here.
+    let lines =
+        state.lines().map(|line| if line.starts_with("## ") { format!("#{line}") } else { line.to_owned() });
+    format!("\n## State\n\n{}\n\n", lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// Returns the section of what was retrieved; empty without hits. It says that what it quotes is data: a passage may

@@ -9,7 +9,7 @@ use super::fields::{listed, nearest, shown};
 use super::finding::{FINDINGS_MAX, Finding, FindingCode, Severity};
 use super::parse::read;
 use super::source::{Priority, Selection, Source, SourceTopic, Strategy};
-use super::topics::{Volatility, WELL_KNOWN, is_of_clusters, volatility};
+use super::topics::{Volatility, is_of_clusters, volatility};
 
 /// What a check may know beside the file.
 #[derive(Debug, Clone, Copy, Default)]
@@ -150,11 +150,11 @@ fn without_effect(source: &Source) -> Vec<&'static str> {
 fn unknown_topic(source: &Source, options: CheckOptions<'_>) -> Option<Finding> {
     let SourceTopic::Ledger(topic) = &source.topic else { return None };
     let name = topic.as_str();
-    if WELL_KNOWN.contains(&name) || options.ledger_topics.contains(topic) {
+    if topics::ALL.contains(&name) || options.ledger_topics.contains(topic) {
         return None;
     }
     let own = options.ledger_topics.iter().map(Topic::as_str);
-    let known = WELL_KNOWN.iter().copied().chain(SourceTopic::SPECIAL).chain(own);
+    let known = topics::ALL.iter().copied().chain(SourceTopic::SPECIAL).chain(own);
     let suggestion = nearest(name, known).map_or_else(
         || "a topic of your own is fine, once an agent writes to it".to_owned(),
         |near| format!("did you mean `{near}`?"),
