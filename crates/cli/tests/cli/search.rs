@@ -60,6 +60,7 @@ fn queries_that_make_no_sense_are_told() {
         vec!["search", "retry", "--kind", "nothing"],
         vec!["search", "retry", "--since", "yesterday"],
         vec!["search", "retry", "--print"],
+        vec!["search", "retry", "--pick"],
         vec!["search", "nothingofthis", "--resume"],
     ] {
         let said = stage.told(&args).replace(&long, "x…");

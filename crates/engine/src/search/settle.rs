@@ -189,7 +189,9 @@ impl Engine {
 
     /// Makes an index beside the one that there is, and puts it in its place once it is whole.
     fn make_anew(&self, left: &mut Left<'_, '_>) -> Result<Settled, SettleError> {
-        let Some(lock) = self.index.lock_patiently()? else {
+        // Who has little time does not wait either: the old index answers meanwhile.
+        let lock = if left.until.is_some() { self.index.lock()? } else { self.index.lock_patiently()? };
+        let Some(lock) = lock else {
             return Ok(Settled { trouble: Some(IndexTrouble::Busy), ..Settled::default() });
         };
         let due = self.store.index_due()?;

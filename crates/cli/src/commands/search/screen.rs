@@ -2,22 +2,25 @@
 
 use stemmata_api::v1::{SearchHit, SearchHits};
 
+use crate::commands::show::around::who;
 use crate::errors::CliError;
 use crate::output::commit::ShortIds;
 use crate::output::put;
 use crate::output::session;
 use crate::output::size::many;
 use crate::output::style::{Style, tame};
-use crate::output::table::fit;
+use crate::output::table::{fit, fit_end};
 use crate::output::time;
 use crate::wiring::App;
 
 /// Columns of another machine's name.
-const FOREIGN_COLUMNS: usize = 16;
+pub(super) const FOREIGN_COLUMNS: usize = 16;
 /// Columns of a session's title.
 const TITLE_COLUMNS: usize = 60;
 /// Columns of an entry's id: clients' ids are random from their first characters on.
 const ENTRY_COLUMNS: usize = 12;
+/// Columns before the first match of a line that is cut.
+const BEFORE_MATCH_COLUMNS: usize = 30;
 /// What stands left of a snippet.
 const MARGIN: &str = "    ";
 
@@ -64,7 +67,7 @@ fn head(app: &App, hit: &SearchHit, ids: ShortIds) -> String {
     parts.extend(foreign.map(|label| format!("⇄ {label}")));
     let title = hit.title.as_deref().map(session::title_of);
     parts.extend(title.map(|title| Style::Strong.paint(&format!("\"{}\"", fit(&title, TITLE_COLUMNS)))));
-    parts.push(who(hit));
+    parts.push(who(hit.author.as_deref(), &hit.kind, &hit.role));
     let ctx = hit.ctx.as_deref().map(|ctx| Style::Id.paint(&ids.cut(ctx)));
     let name = [ctx.unwrap_or_default(), short_entry(&hit.entry)].join(" ");
     parts.push(name.trim_start().to_owned());
@@ -73,15 +76,6 @@ fn head(app: &App, hit: &SearchHit, ids: ShortIds) -> String {
         parts.push(Style::Faint.paint(&also));
     }
     parts.join(" · ")
-}
-
-/// Returns who said it: a name where there is one, else the role.
-fn who(hit: &SearchHit) -> String {
-    match &hit.author {
-        Some(author) => tame(author),
-        None if hit.kind == "message" => tame(&hit.role),
-        None => tame(&hit.kind).replace('_', " "),
-    }
 }
 
 /// Returns the beginning of an entry's id that names it.
@@ -98,24 +92,45 @@ fn short_entry(entry: &str) -> String {
 
 /// Returns the lines of a snippet, what matches in another style; without colour between marks.
 fn lines(hit: &SearchHit, color: bool) -> Vec<String> {
-    let mut text = String::new();
+    let painted = |(style, text): (Style, &str)| match (style, color) {
+        (Style::Strong, false) => format!("«{}»", tamed(text)),
+        (style, _) => style.paint(&tamed(text)),
+    };
+    let text: String = pieces(hit).into_iter().map(painted).collect();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Returns the pieces of a snippet, in another style what matches.
+fn pieces(hit: &SearchHit) -> Vec<(Style, &str)> {
+    let mut pieces = Vec::new();
     let mut at = 0;
     for span in &hit.matches {
         let (Ok(start), Ok(end)) = (usize::try_from(span.start), usize::try_from(span.end)) else { continue };
         let (Some(before), Some(found)) = (hit.snippet.get(at..start), hit.snippet.get(start..end)) else {
             continue;
         };
-        text.push_str(&tamed(before));
-        let found = tamed(found);
-        if color {
-            text.push_str(&Style::Strong.paint(&found));
-        } else {
-            put!(text, "«{found}»");
-        }
+        pieces.extend([(Style::Plain, before), (Style::Strong, found)]);
         at = end;
     }
-    text.push_str(&tamed(hit.snippet.get(at..).unwrap_or_default()));
-    text.lines().map(str::to_owned).collect()
+    pieces.push((Style::Plain, hit.snippet.get(at..).unwrap_or_default()));
+    pieces
+}
+
+/// Returns the line of a snippet with the first match, the first line where nothing matches. What is long before the match is
+/// cut, so that the match is in view.
+pub(super) fn matched_line(hit: &SearchHit) -> Vec<(Style, String)> {
+    let mut line: Vec<(Style, String)> = Vec::new();
+    for (style, text) in pieces(hit) {
+        let is_before = line.is_empty() && !hit.matches.is_empty();
+        let text = if is_before { text.rsplit('\n').next().unwrap_or_default() } else { text };
+        let (text, is_last) = text.split_once('\n').map_or((text, false), |(text, _)| (text, true));
+        let text = if is_before { fit_end(&tame(text), BEFORE_MATCH_COLUMNS) } else { tame(text) };
+        line.push((style, text));
+        if is_last {
+            break;
+        }
+    }
+    line
 }
 
 /// Returns text without what a terminal would obey; its lines stay.
