@@ -234,4 +234,3 @@ impl Progress for Told<'_> {
         self.0.send(Event::Preparing { done: step.done, total: step.total });
     }
 }
-

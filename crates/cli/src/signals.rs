@@ -38,10 +38,7 @@ pub(crate) fn listen(asked: impl Fn() + Send + 'static) -> io::Result<Listening>
 }
 
 /// Calls `heard` in a thread of its own with each of these signals.
-pub(crate) fn hear(
-    signals: &[c_int],
-    heard: impl Fn(c_int) + Send + 'static,
-) -> io::Result<Listening> {
+pub(crate) fn hear(signals: &[c_int], heard: impl Fn(c_int) + Send + 'static) -> io::Result<Listening> {
     start::<SignalOnly>(signals, heard)
 }
 

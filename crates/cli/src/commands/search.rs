@@ -72,6 +72,7 @@ fn request(app: &App, args: &Search) -> Result<SearchRequest, CliError> {
             no_tool_output: args.no_tool_output,
         },
         limit: if args.resume || args.fork { Some(1) } else { args.limit },
+        is_unfinished: false,
         settle_ms: None,
     })
 }

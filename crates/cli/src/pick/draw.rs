@@ -196,7 +196,8 @@ fn keys(pick: &Pick) -> String {
     };
     let enter = act(pick.setup.enter);
     let more = [(Act::Resume, "^R"), (Act::Fork, "^F")].into_iter();
-    let more = more.filter(|(one, _)| *one != pick.setup.enter).map(|(one, key)| format!("  {key} {}", act(one)));
+    let more =
+        more.filter(|(one, _)| *one != pick.setup.enter).map(|(one, key)| format!("  {key} {}", act(one)));
     let wide = if pick.is_wide { "here" } else { "all" };
     format!("Enter {enter}{}  ^Y copy  Tab {wide}  Esc leave", more.collect::<String>())
 }

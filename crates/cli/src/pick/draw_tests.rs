@@ -12,12 +12,8 @@ use super::*;
 use crate::output::screen::is_unsafe;
 
 fn pick(text: &str) -> Pick {
-    let mut pick = Pick::new(Setup {
-        text: text.to_owned(),
-        near: "~/shop".to_owned(),
-        enter: Act::Show,
-        color: true,
-    });
+    let mut pick =
+        Pick::new(Setup { text: text.to_owned(), near: "~/shop".to_owned(), enter: Act::Show, color: true });
     pick.begin();
     pick
 }
@@ -57,7 +53,9 @@ fn listed(pick: &mut Pick, rows: Vec<Row>, about: &str) {
 fn frames() {
     let mut first = pick("");
     let mut all = format!("{}", drawn(&first, 60, 6));
-    let rows = (0..30).map(|at| row(at, &format!("row {at} says something that is longer than the line is"))).collect();
+    let rows = (0..30)
+        .map(|at| row(at, &format!("row {at} says something that is longer than the line is")))
+        .collect();
     listed(&mut first, rows, "30 hits · 1,234 entries searched");
     for _ in 0..3 {
         first.update(Event::Key(Key::Down));

@@ -197,20 +197,14 @@ mod tests {
             // Sequences that mean nothing here leave nothing of themselves in the text.
             (b"\x1b[1;5Cx\x1b[97;5ux", vec![Key::Char('x'), Key::Char('x')]),
             (b"\xc3a\xff\xffb", vec![Key::Char('a'), Key::Char('b')]),
-            (b"\x1b[200~a\r\x12\x1b[A\x1b[201~\r", vec![
-                Key::Char('a'),
-                Key::Char(' '),
-                Key::Char(' '),
-                Key::Enter,
-            ]),
-            (b"\r\t\x12\x06\x19\x03", vec![
-                Key::Enter,
-                Key::Widen,
-                Key::Resume,
-                Key::Fork,
-                Key::Copy,
-                Key::Leave,
-            ]),
+            (
+                b"\x1b[200~a\r\x12\x1b[A\x1b[201~\r",
+                vec![Key::Char('a'), Key::Char(' '), Key::Char(' '), Key::Enter],
+            ),
+            (
+                b"\r\t\x12\x06\x19\x03",
+                vec![Key::Enter, Key::Widen, Key::Resume, Key::Fork, Key::Copy, Key::Leave],
+            ),
         ] {
             assert_eq!(keys(bytes), wanted, "{bytes:?}");
         }

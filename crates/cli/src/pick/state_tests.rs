@@ -152,7 +152,10 @@ fn a_list_that_is_brought_up_to_date_keeps_its_selection() {
     pick.update(Event::Preparing { done: 1, total: Some(2) });
     assert_eq!(pick.update(Event::Prepared(Ok(()))).len(), 1);
     let mut newer = listing(5);
-    newer.rows.insert(0, Row { target: Target { reference: None, entry: None, id: "new".into() }, ..newer.rows[0].clone() });
+    newer.rows.insert(
+        0,
+        Row { target: Target { reference: None, entry: None, id: "new".into() }, ..newer.rows[0].clone() },
+    );
     pick.update(Event::Listed(pick.lists.0, Ok(newer)));
     assert_eq!(pick.row().map(|row| row.target.id.as_str()), Some("ctx-2"));
 }

@@ -16,7 +16,10 @@ fn stage() -> Stage {
     let stage = Stage::new();
     let here = stage.home.project();
     let mut near = Story::new("5e55104e-0000-4000-8000-000000000002", here.to_str().unwrap());
-    near.user("Drop the retries").assistant("They\nare\ngone: we drop the retries.").user("Good").assistant("Yes.");
+    near.user("Drop the retries")
+        .assistant("They\nare\ngone: we drop the retries.")
+        .user("Good")
+        .assistant("Yes.");
     for (name, story) in [("a", story::retry("/home/ann/shop")), ("b", near)] {
         stage.import(&stage.home.write(&format!("{name}.jsonl"), story.text().as_bytes()));
     }
@@ -127,10 +130,11 @@ fn foreign_text_and_small_screens_do_no_harm() {
     let scene = Scene::new();
     for size in [(1, 1), (2, 3), (20, 5), (80, 24)] {
         let mut terminal = Terminal::start(scene.stage.command(&["search", "-i", "--literal", "Evil"]), size);
-        let bad = |screen: &crate::terminal::Screen| {
-            screen.lines.iter().any(|line| line.chars().any(is_obeyed))
-        };
-        terminal.until(|screen| screen.is_alternate && (size.0 < 80 || (screen.says("hit") && screen.says("→ @"))));
+        let bad =
+            |screen: &crate::terminal::Screen| screen.lines.iter().any(|line| line.chars().any(is_obeyed));
+        terminal.until(|screen| {
+            screen.is_alternate && (size.0 < 80 || (screen.says("hit") && screen.says("→ @")))
+        });
         terminal.press("\u{1b}[B\t\u{15}");
         let seen = terminal.until(|screen| size.0 < 80 || screen.says("newest first"));
         assert!(!bad(&seen), "{seen:#?}");

@@ -21,8 +21,7 @@ pub(crate) fn open() -> (File, OwnedFd) {
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();
     let name = ptsname(&terminal, Vec::new()).unwrap();
-    let own =
-        rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).unwrap();
+    let own = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).unwrap();
     (File::from(terminal), own)
 }
 
@@ -139,10 +138,8 @@ fn screen(bytes: &[u8], (columns, rows): (u16, u16)) -> Screen {
     let blank = || vec![vec![' '; usize::from(columns)]; usize::from(rows)];
     let (mut cells, mut at) = (blank(), (0_usize, 0_usize));
     let mut screen = Screen { has_cursor: true, ..Screen::default() };
-    let sequence = regex::Regex::new(
-        "^\u{1b}(?:\\[([0-9;?]*)([A-Za-z])|\\]52;c;([A-Za-z0-9+/=]*)\u{7}|(.))",
-    )
-    .unwrap();
+    let sequence =
+        regex::Regex::new("^\u{1b}(?:\\[([0-9;?]*)([A-Za-z])|\\]52;c;([A-Za-z0-9+/=]*)\u{7}|(.))").unwrap();
     let mut rest = text.as_ref();
     while let Some(char) = rest.chars().next() {
         if char != '\u{1b}' {
@@ -152,7 +149,9 @@ fn screen(bytes: &[u8], (columns, rows): (u16, u16)) -> Screen {
                 screen.printed.push(char);
             } else if char.is_control() {
                 screen.unknown.push(format!("{char:?}"));
-            } else if let Some(cell) = cells.get_mut(at.0).and_then(|row| row.get_mut(at.1)).filter(|_| width > 0) {
+            } else if let Some(cell) =
+                cells.get_mut(at.0).and_then(|row| row.get_mut(at.1)).filter(|_| width > 0)
+            {
                 *cell = char;
                 at.1 += width;
             }

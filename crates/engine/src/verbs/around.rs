@@ -163,9 +163,6 @@ impl Engine {
         if let Some(ordinal) = text.strip_prefix('@').and_then(|number| number.parse::<u64>().ok()) {
             return if (1..=chain.total).contains(&ordinal) { Ok(Some(ordinal)) } else { Err(not_found()) };
         }
-        if text.chars().count() < ENTRY_CHARS_MIN {
-            return Err(not_found());
-        }
         // The commit itself first: a hit says in which one its entry is.
         let (towards_root, below) = chain.links.split_at((chain.asked + 1).min(chain.links.len()));
         for link in towards_root.iter().rev().chain(below).filter(|link| link.is_readable()) {
@@ -184,7 +181,9 @@ impl Engine {
             if entry.id.as_str() == text {
                 return Ok(Some(ordinal));
             }
-            if entry.id.as_str().starts_with(text) && like.len() < CANDIDATES_MAX {
+            // A whole id may be shorter than what is enough of a longer one.
+            let is_enough = text.chars().count() >= ENTRY_CHARS_MIN;
+            if is_enough && entry.id.as_str().starts_with(text) && like.len() < CANDIDATES_MAX {
                 like.push((ordinal, entry));
             }
         }

@@ -71,9 +71,8 @@ impl Engine {
             let (ctx, id) = self.counted_entry(ctx, at)?;
             return self.find_entry(ctx, &id);
         }
-        if at.len() < ENTRY_CHARS_MIN {
-            return Err(not_found());
-        }
+        // A whole id may be shorter than what is enough of a longer one.
+        let is_like = |id: &str| id == at || (at.len() >= ENTRY_CHARS_MIN && id.starts_with(at));
         let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
         let mut found: Option<Found> = None;
         let mut candidates: Vec<Candidate> = Vec::new();
@@ -99,7 +98,7 @@ impl Engine {
                 let before = index.checked_sub(1).and_then(|index| ends.get(index)).copied().unwrap_or(0);
                 (adapter.shape(), before, last == Some(offset))
             };
-            while let Some((index, entry)) = own.find(|(_, entry)| entry.id.as_str().starts_with(at)) {
+            while let Some((index, entry)) = own.find(|(_, entry)| is_like(entry.id.as_str())) {
                 let (shape, before, is_last) = place(index, entry.native.offset);
                 if entry.id.as_str() == at {
                     return Ok(Found { commit, native, entry, shape, before, is_last });

@@ -55,7 +55,7 @@ pub(super) fn run(app: &App, args: &Search, request: SearchRequest) -> Result<Ex
         color: app.console.out.color,
     };
     let limit = Some(args.limit.unwrap_or(ROWS_DEFAULT));
-    let request = SearchRequest { limit, settle_ms: Some(0), ..request };
+    let request = SearchRequest { limit, settle_ms: Some(0), is_unfinished: true, ..request };
     let source = Found { service, request, near, now: app.now() };
     let (ended, copied) = pick::pick(&source, setup)?;
     if let Some(id) = copied {

@@ -17,8 +17,6 @@ use crate::wiring::App;
 pub(super) const FOREIGN_COLUMNS: usize = 16;
 /// Columns of a session's title.
 const TITLE_COLUMNS: usize = 60;
-/// Columns of an entry's id: clients' ids are random from their first characters on.
-const ENTRY_COLUMNS: usize = 12;
 /// Columns before the first match of a line that is cut.
 const BEFORE_MATCH_COLUMNS: usize = 30;
 /// What stands left of a snippet.
@@ -43,12 +41,12 @@ pub(crate) fn shown(app: &App, found: &SearchHits) -> Result<String, CliError> {
 /// Says how many entries were searched, and what to type next.
 pub(crate) fn say_how_to_go_on(app: &App, found: &SearchHits) -> Result<(), CliError> {
     let Some((ctx, entry)) =
-        found.hits.iter().find_map(|hit| Some((hit.ctx.as_deref()?, hit.entry.as_str())))
+        found.hits.iter().find_map(|hit| Some((hit.ctx.as_deref()?, hit.short_entry.as_str())))
     else {
         return Ok(());
     };
     let ids = app.short_ids([ctx])?;
-    let (ctx, entry) = (ids.cut(ctx), short_entry(entry));
+    let (ctx, entry) = (ids.cut(ctx), tame(entry));
     app.console.say(&format!(
         "{} of {} searched; go on: `stemma show {ctx} --entry {entry}`, `stemma resume {ctx}`",
         many(found.hits.len() as u64, "hit"),
@@ -69,25 +67,13 @@ fn head(app: &App, hit: &SearchHit, ids: ShortIds) -> String {
     parts.extend(title.map(|title| Style::Strong.paint(&format!("\"{}\"", fit(&title, TITLE_COLUMNS)))));
     parts.push(who(hit.author.as_deref(), &hit.kind, &hit.role));
     let ctx = hit.ctx.as_deref().map(|ctx| Style::Id.paint(&ids.cut(ctx)));
-    let name = [ctx.unwrap_or_default(), short_entry(&hit.entry)].join(" ");
+    let name = [ctx.unwrap_or_default(), tame(&hit.short_entry)].join(" ");
     parts.push(name.trim_start().to_owned());
     if !hit.also_in.is_empty() {
         let also = format!("also in {}", many(hit.also_in.len() as u64, "session"));
         parts.push(Style::Faint.paint(&also));
     }
     parts.join(" · ")
-}
-
-/// Returns the beginning of an entry's id that names it.
-fn short_entry(entry: &str) -> String {
-    let is_uuid = entry.len() == 36 && entry.split('-').map(str::len).eq([8, 4, 4, 4, 12]);
-    if is_uuid {
-        return session::short_id(entry);
-    }
-    if entry.chars().count() > ENTRY_COLUMNS && !entry.contains(':') {
-        return tame(&entry.chars().take(ENTRY_COLUMNS).collect::<String>());
-    }
-    tame(entry)
 }
 
 /// Returns the lines of a snippet, what matches in another style; without colour between marks.
