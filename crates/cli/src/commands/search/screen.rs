@@ -1,5 +1,7 @@
 //! Hits as a person reads them: when, where, in which session, and the line that matches with one before and one after.
 
+use std::cmp::Reverse;
+
 use stemmata_api::v1::{SearchHit, SearchHits};
 
 use crate::commands::show::around::who;
@@ -102,19 +104,31 @@ fn pieces(hit: &SearchHit) -> Vec<(Style, &str)> {
     pieces
 }
 
-/// Returns the line of a snippet with the first match, the first line where nothing matches. What is long before the match is
-/// cut, so that the match is in view.
+/// Returns the line of a snippet that matches best. What is long before its first match is cut, so that the match is in view.
 pub(super) fn matched_line(hit: &SearchHit) -> Vec<(Style, String)> {
-    let mut line: Vec<(Style, String)> = Vec::new();
+    let mut lines: Vec<Vec<(Style, &str)>> = vec![Vec::new()];
     for (style, text) in pieces(hit) {
-        let is_before = line.is_empty() && !hit.matches.is_empty();
-        let text = if is_before { text.rsplit('\n').next().unwrap_or_default() } else { text };
-        let (text, is_last) = text.split_once('\n').map_or((text, false), |(text, _)| (text, true));
-        let text = if is_before { fit_end(&tame(text), BEFORE_MATCH_COLUMNS) } else { tame(text) };
-        line.push((style, text));
-        if is_last {
-            break;
+        for (at, part) in text.split('\n').enumerate() {
+            if at > 0 {
+                lines.push(Vec::new());
+            }
+            if let Some(line) = lines.last_mut() {
+                line.push((style, part));
+            }
         }
+    }
+    // One with a line on either side is the one that they are beside.
+    let found = |line: &[(Style, &str)]| {
+        let found = line.iter().filter(|(style, _)| *style == Style::Strong).map(|(_, text)| text.len());
+        (found.clone().max(), found.count())
+    };
+    let worth =
+        |(at, line): &(usize, &Vec<(Style, &str)>)| (lines.len() == 3 && *at == 1, found(line), Reverse(*at));
+    let best = lines.iter().enumerate().max_by_key(worth).map(|(_, line)| line.as_slice());
+    let mut line: Vec<(Style, String)> =
+        best.unwrap_or_default().iter().map(|(style, text)| (*style, tame(text))).collect();
+    if let [(_, before), _, ..] = line.as_mut_slice() {
+        *before = fit_end(before, BEFORE_MATCH_COLUMNS);
     }
     line
 }
