@@ -111,21 +111,18 @@ fn prompt(pick: &Pick, canvas: &mut Canvas<'_>) -> u16 {
     u16::try_from(cursor.min(width.saturating_sub(1))).unwrap_or(0)
 }
 
-/// Returns what the list says of itself, and what goes on.
+/// Returns what goes on, and what the list says of itself.
 fn status(pick: &Pick) -> Vec<Piece> {
     let mut pieces = Vec::new();
-    if let Some(message) = &pick.message {
-        pieces.push((Style::Note, message.clone()));
-    } else if pick.is_listing() {
-        pieces.push((Style::Note, "searching…".to_owned()));
-    } else {
-        pieces.push((Style::Faint, pick.listing.about.clone()));
-    }
     if let Preparation::Going(done, total) = pick.preparation {
         let of = total.map(|total| format!(" of {}", grouped(total))).unwrap_or_default();
-        let text = format!(" · taking in what is new: {}{of} commits", grouped(done));
-        pieces.push((Style::Note, text));
+        pieces.push((Style::Note, format!("taking in what is new: {}{of} commits · ", grouped(done))));
     }
+    pieces.push(match &pick.message {
+        Some(message) => (Style::Note, message.clone()),
+        None if pick.is_listing() => (Style::Note, "searching…".to_owned()),
+        None => (Style::Faint, pick.listing.about.clone()),
+    });
     pieces
 }
 

@@ -52,7 +52,7 @@ fn listed(pick: &mut Pick, rows: Vec<Row>, about: &str) {
 #[test]
 fn frames() {
     let mut first = pick("");
-    let mut all = format!("{}", drawn(&first, 60, 6));
+    let mut all = vec![drawn(&first, 60, 6).to_string()];
     let rows = (0..30)
         .map(|at| row(at, &format!("row {at} says something that is longer than the line is")))
         .collect();
@@ -60,21 +60,21 @@ fn frames() {
     for _ in 0..3 {
         first.update(Event::Key(Key::Down));
     }
-    all += &format!("{}", drawn(&first, 60, 16));
+    all.push(drawn(&first, 60, 16).to_string());
     first.update(Event::Preparing { done: 1_200, total: Some(3_000) });
     for char in "why did we drop the retries".chars() {
         first.update(Event::Key(Key::Char(char)));
     }
-    all += &format!("{}", drawn(&first, 60, 8));
-    all += &format!("{}", drawn(&first, 20, 5));
+    all.push(drawn(&first, 60, 8).to_string());
+    all.push(drawn(&first, 20, 5).to_string());
     let mut wide = pick("(");
     wide.update(Event::Key(Key::Widen));
     for number in 0..9 {
         let problem = Problem::new(Code::RegexBad, "the expression `(` makes no sense");
         wide.update(Event::Listed(number, Err(Box::new(problem))));
     }
-    all += &format!("{}", drawn(&wide, 60, 5));
-    insta::assert_snapshot!(all);
+    all.push(drawn(&wide, 60, 5).to_string());
+    insta::assert_snapshot!(all.join("\n"));
 }
 
 /// Text of what a terminal obeys, of wide characters and of those that stack.

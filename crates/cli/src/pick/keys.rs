@@ -108,7 +108,7 @@ impl Keys {
             self.held.clear();
             // Also where a terminal never says that a paste has ended.
             let is_key = !self.is_pasting || first == INTERRUPT;
-            return if is_key { of_byte(first) } else { pasted(char::from(first)) };
+            return if is_key { of_byte(first) } else { Some(pasted(char::from(first))) };
         }
         match std::str::from_utf8(&self.held) {
             Ok(text) => {
@@ -153,8 +153,8 @@ const fn is_whole(after: &[u8]) -> bool {
 }
 
 /// Returns the character of a pasted text: a line end in it chooses nothing.
-fn pasted(char: char) -> Option<Key> {
-    Some(Key::Char(if char.is_control() { ' ' } else { char }))
+fn pasted(char: char) -> Key {
+    Key::Char(if char.is_control() { ' ' } else { char })
 }
 
 fn of_byte(byte: u8) -> Option<Key> {

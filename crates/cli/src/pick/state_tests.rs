@@ -29,7 +29,7 @@ fn broken() -> Box<Problem> {
 }
 
 /// An event in the making: the numbers of answers are those that were asked for last, or older ones.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum Made {
     Key(Key),
     Listed { age: u64, rows: Option<usize> },

@@ -56,7 +56,7 @@ impl Screen {
 
 /// A command on a terminal.
 pub(crate) struct Terminal {
-    terminal: File,
+    device: File,
     /// Kept open, so that how the terminal was left can be read once the command has ended.
     own: OwnedFd,
     child: Child,
@@ -66,17 +66,17 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn start(mut command: Command, (columns, rows): (u16, u16)) -> Self {
-        let (terminal, own) = open();
+        let (device, own) = open();
         let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&own, size).unwrap();
         give(&mut command, &own);
         command.env("TERM", "xterm").env("STEMMATA_PAGER", "cat");
         let child = command.spawn().unwrap();
-        Self { terminal, own, child, got: Vec::new(), size: (columns, rows) }
+        Self { device, own, child, got: Vec::new(), size: (columns, rows) }
     }
 
     pub(crate) fn press(&mut self, keys: &str) {
-        self.terminal.write_all(keys.as_bytes()).unwrap();
+        self.device.write_all(keys.as_bytes()).unwrap();
     }
 
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
@@ -124,9 +124,9 @@ impl Terminal {
     /// Reads what there is; says whether more may come.
     fn read(&mut self) -> bool {
         let limit = Timespec { tv_sec: SILENCE_S, tv_nsec: 0 };
-        let ready = poll(&mut [PollFd::new(&self.terminal, PollFlags::IN)], Some(&limit)).unwrap();
-        let mut buffer = [0; 65_536];
-        let length = if ready == 0 { 0 } else { self.terminal.read(&mut buffer).unwrap_or(0) };
+        let ready = poll(&mut [PollFd::new(&self.device, PollFlags::IN)], Some(&limit)).unwrap();
+        let mut buffer = [0; 4096];
+        let length = if ready == 0 { 0 } else { self.device.read(&mut buffer).unwrap_or(0) };
         self.got.extend_from_slice(&buffer[..length]);
         length > 0
     }

@@ -158,7 +158,7 @@ impl HitReader<'_> {
             return Ok(None);
         }
         let spans = matcher.spans(&text, super::hits::SPANS_MAX);
-        let shown = snippet(&text, &spans, matcher.first_phrase(&text));
+        let shown = snippet(&text, &spans, matcher.first_phrase(&text).as_ref());
         Ok(Some(SearchHit {
             ctx: None,
             entry: format!("event:{seq}"),

@@ -148,7 +148,7 @@ impl<'e> HitReader<'e> {
         let spans = self.matcher.spans(indexed(&text), SPANS_MAX);
         let also = others.into_iter().filter(|other| *other != session.session).take(ALSO_MAX).collect();
         let phrase = self.matcher.first_phrase(&text);
-        let shown = snippet(&text, &spans, phrase);
+        let shown = snippet(&text, &spans, phrase.as_ref());
         Ok(Some(found((entry, &decoded.entries), standing.commit, (session, also), (shown, ranked))))
     }
 

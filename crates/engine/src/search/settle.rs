@@ -28,7 +28,8 @@ const REWRITTEN_MAX: u32 = 64;
 /// How long settling may take. What is left is the next one's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettleBudget {
-    /// At most so long; a page that was begun is ended.
+    /// At most so long; a page that was begun is ended. None at all where there is no time: somebody else settles meanwhile, and
+    /// must find the lock free.
     Within(Duration),
     /// All of it.
     All,
@@ -171,6 +172,10 @@ impl Engine {
         let Some(index) = self.index.index(self.store.identity()?.store_id)? else {
             return Ok(Settled::default());
         };
+        if budget == SettleBudget::Within(Duration::ZERO) {
+            let is_whole = index.meta()?.terms == TERMS_VERSION && !self.is_behind(&index)?;
+            return Ok(Settled { is_whole, ..Settled::default() });
+        }
         let mut left = Left { until, step, commits: 0 };
         if index.meta()?.terms != TERMS_VERSION {
             drop(index);
@@ -189,9 +194,7 @@ impl Engine {
 
     /// Makes an index beside the one that there is, and puts it in its place once it is whole.
     fn make_anew(&self, left: &mut Left<'_, '_>) -> Result<Settled, SettleError> {
-        // Who has little time does not wait either: the old index answers meanwhile.
-        let lock = if left.until.is_some() { self.index.lock()? } else { self.index.lock_patiently()? };
-        let Some(lock) = lock else {
+        let Some(lock) = self.index.lock_patiently()? else {
             return Ok(Settled { trouble: Some(IndexTrouble::Busy), ..Settled::default() });
         };
         let due = self.store.index_due()?;

@@ -19,10 +19,10 @@ pub(crate) struct Snippet {
 
 /// Cuts the snippet of a text of which these bytes match, in order: the line where the phrase begins, else the one that matches
 /// best.
-pub(crate) fn snippet(text: &str, spans: &[Range<usize>], phrase: Option<Range<usize>>) -> Snippet {
+pub(crate) fn snippet(text: &str, spans: &[Range<usize>], phrase: Option<&Range<usize>>) -> Snippet {
     // A phrase may stand behind what words are marked in.
     let mut spans = spans.to_vec();
-    if let Some(phrase) = &phrase
+    if let Some(phrase) = phrase
         && spans.iter().all(|span| span.end <= phrase.start || phrase.end <= span.start)
     {
         spans.push(phrase.clone());
@@ -38,8 +38,7 @@ pub(crate) fn snippet(text: &str, spans: &[Range<usize>], phrase: Option<Range<u
     // The phrase, then most different words, then the longest, then most of them; of equal lines the first.
     let worth = |line: &Range<usize>| {
         let spans = within(line);
-        let has_phrase =
-            phrase.as_ref().is_some_and(|phrase| (line.start..=line.end).contains(&phrase.start));
+        let has_phrase = phrase.is_some_and(|phrase| (line.start..=line.end).contains(&phrase.start));
         let words: HashSet<String> = spans.iter().map(|span| of(text, span).to_lowercase()).collect();
         let longest = spans.iter().map(|span| span.end - span.start).max().unwrap_or(0);
         (has_phrase, words.len(), longest, spans.len())
@@ -137,7 +136,7 @@ mod tests {
         let mut words = [spans(text, "drop"), spans(text, "retries"), spans(text, "or")].concat();
         words.retain(|span| span.end <= found[0].start);
         words.sort_by_key(|span| span.start);
-        let shown = snippet(text, &words, Some(found[0].clone()));
+        let shown = snippet(text, &words, Some(&found[0]));
         assert_eq!(shown.text, "or\nwe drop the retries\nlast");
         assert_eq!(&shown.text[shown.matches.last().unwrap().clone()], "drop the retries");
     }

@@ -34,8 +34,6 @@ const WHEN_COLUMNS: usize = 8;
 const PROJECT_COLUMNS: usize = 14;
 /// Columns of a client's name.
 const CLIENT_COLUMNS: usize = 11;
-/// Notes of which the line about what is taken in says the same.
-const SAID_ELSEWHERE: &[&str] = &["index_behind", "index_busy"];
 
 /// Runs the picker, and does what was chosen.
 pub(super) fn run(app: &App, args: &Search, request: SearchRequest) -> Result<Exit, CliError> {
@@ -232,7 +230,6 @@ fn about(found: &SearchHits, asked: &Asked) -> String {
         count => plural(count, "hit"),
     }];
     parts.push(format!("{} searched", many(found.entries, "entry")));
-    let notes = found.notes.iter().filter(|note| !SAID_ELSEWHERE.contains(&note.code.as_str()));
-    parts.extend(notes.map(|note| note.message.clone()));
+    parts.extend(found.notes.iter().map(|note| note.message.clone()));
     parts.join(" · ")
 }
