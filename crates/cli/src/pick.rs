@@ -59,6 +59,8 @@ pub(crate) struct Target {
     pub(crate) reference: Option<String>,
     /// The entry of it.
     pub(crate) entry: Option<String>,
+    /// For a whole session: its id. Another one may have the same, as copies do.
+    pub(crate) session: Option<String>,
     /// What is copied.
     pub(crate) id: String,
 }

@@ -26,7 +26,7 @@ fn row(at: usize, said: &str) -> Row {
             (Style::Branch, "shop  ".to_owned()),
             (Style::Plain, said.to_owned()),
         ],
-        target: Target { reference: Some(id.clone()), entry: None, id },
+        target: Target { reference: Some(id.clone()), entry: None, session: None, id },
         focus: None,
     }
 }

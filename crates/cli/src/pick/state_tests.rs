@@ -17,6 +17,7 @@ fn listing(rows: usize) -> Listing {
         target: Target {
             reference: (at + 1 < rows).then(|| format!("ctx-{at}")),
             entry: None,
+            session: None,
             id: format!("ctx-{at}"),
         },
         focus: None,
@@ -154,7 +155,10 @@ fn a_list_that_is_brought_up_to_date_keeps_its_selection() {
     let mut newer = listing(5);
     newer.rows.insert(
         0,
-        Row { target: Target { reference: None, entry: None, id: "new".into() }, ..newer.rows[0].clone() },
+        Row {
+            target: Target { reference: None, entry: None, session: None, id: "new".into() },
+            ..newer.rows[0].clone()
+        },
     );
     pick.update(Event::Listed(pick.lists.0, Ok(newer)));
     assert_eq!(pick.row().map(|row| row.target.id.as_str()), Some("ctx-2"));
@@ -176,7 +180,7 @@ fn an_event_of_a_ledger_has_no_session_and_says_so() {
     pick.begin();
     pick.update(Event::Listed(pick.lists.0, Ok(listing(1))));
     assert_eq!(pressed(&mut pick, &[Key::Enter]), []);
-    assert!(pick.message.as_deref().is_some_and(|said| said.contains("ctx-0 is an event")));
+    assert!(pick.message.as_deref().is_some_and(|said| said.contains("ctx-0 has no session")));
     assert_eq!(pressed(&mut pick, &[Key::Copy]), [Effect::Copy("ctx-0".to_owned())]);
     // A list that cannot be made says why, and the next one is as ever.
     pressed(&mut pick, &[Key::Char('(')]);

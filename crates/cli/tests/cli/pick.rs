@@ -146,6 +146,24 @@ fn foreign_text_and_small_screens_do_no_harm() {
     }
 }
 
+#[test]
+fn sessions_of_one_id_are_each_read_and_resumed() {
+    let stage = Stage::new();
+    let here = stage.home.project();
+    for (name, said) in [("a", "Bake a pot"), ("b", "Fire a kiln")] {
+        let mut story = Story::new(story::SESSION, here.to_str().unwrap());
+        story.user(said).assistant("Yes.");
+        stage.import(&stage.home.write(&format!("{name}/{name}.jsonl"), story.text().as_bytes()));
+    }
+    stage.run(&["show", story::SESSION]).code(4);
+    let mut terminal = started(&stage, &["search", "--print"]);
+    terminal.until(|screen| screen.says("2 sessions") && screen.says("@2 assistant"));
+    terminal.press("\u{12}");
+    let (status, screen) = terminal.end();
+    assert_eq!(status.code(), Some(0), "{screen:#?}");
+    assert!(screen.printed.contains("claude --resume "), "{screen:#?}");
+}
+
 /// Where no key can be read, the words are missing; and a list is for people.
 #[test]
 fn without_a_terminal_there_is_no_picker() {

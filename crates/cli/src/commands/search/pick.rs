@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use stemmata_api::v1::{
-    EntriesRequest, EntryPage, SearchFilter, SearchHit, SearchHits, SearchRequest, Session, SessionsRequest,
-    ShortIdsRequest,
+    EntriesRequest, EntryPage, FindRequest, SearchFilter, SearchHit, SearchHits, SearchRequest, Session,
+    SessionsRequest, ShortIdsRequest,
 };
 use stemmata_api::{Answer, Control, PageRequest, Service};
 use stemmata_model::Timestamp;
@@ -60,7 +60,12 @@ pub(super) fn run(app: &App, args: &Search, request: SearchRequest) -> Result<Ex
         app.console.text(&format!("{}\n", tame(&id)))?;
     }
     match ended {
-        Ended::Chosen(act, Target { reference: Some(reference), entry, .. }) => {
+        Ended::Chosen(act, Target { reference: Some(reference), entry, session, .. }) => {
+            // By its own name a session is brought up to date first, where that names no other one too.
+            let session = session
+                .filter(|_| act != Act::Show)
+                .filter(|session| service.find(&FindRequest { text: session.clone(), path: None }).is_ok());
+            let reference = session.unwrap_or(reference);
             super::act(app, act, (reference, entry), args.print)
         }
         Ended::Chosen(..) | Ended::Left | Ended::Signal(_) => Ok(Exit::Done),
@@ -99,7 +104,6 @@ impl Source for Found<'_> {
 
     fn preview(&self, row: &Row) -> Answer<Preview> {
         let Some(ctx) = row.target.reference.clone() else { return Ok(Preview::of_text(&row.text())) };
-        let ctx = self.service.find(&stemmata_api::v1::FindRequest { text: ctx, path: None })?.ctx;
         let page = self.service.entries(&EntriesRequest {
             ctx,
             entry: row.target.entry.clone(),
@@ -158,8 +162,8 @@ impl Found<'_> {
         line.extend(foreign(session.foreign_machine.as_deref()));
         line.push((Style::Plain, session::title(session)));
         let id = session.tip.as_deref().map_or_else(|| session.session_id.clone(), |tip| ids.cut(tip));
-        // By its own name `resume` brings it up to date first.
-        let target = Target { reference: Some(session.session_id.clone()), entry: None, id };
+        let reference = session.tip.clone();
+        let target = Target { reference, entry: None, session: Some(session.session_id.clone()), id };
         Row { line, target, focus: None }
     }
 
@@ -174,6 +178,7 @@ impl Found<'_> {
         let target = Target {
             reference: hit.ctx.clone(),
             entry: Some(hit.entry.clone()),
+            session: None,
             id: hit.ctx.as_deref().map_or_else(|| hit.entry.clone(), |ctx| ids.cut(ctx)),
         };
         Row { line, target, focus: Some(focus.trim_matches('…').trim().to_owned()) }
