@@ -120,6 +120,7 @@ pub const OPERATIONS: &[Operation] = &[
     row::<Started>("host.start", &["start"]),
     row::<Watched>("host.watch", &["watch"]),
     row::<IndexStatus>("search.index_status", &["index"]),
+    row::<IndexStatus>("search.settle_index", &[]),
     row::<IndexBuilt>("search.rebuild_index", &["index rebuild"]),
     row::<Installed>("host.install", &["install", "uninstall"]),
     row::<GitHook>("host.git_hook", &["git install", "git uninstall"]),

@@ -10,6 +10,7 @@ mod environment;
 mod errors;
 mod logging;
 mod output;
+mod pick;
 mod reference;
 mod signals;
 mod wiring;

@@ -37,6 +37,11 @@ pub(crate) fn listen(asked: impl Fn() + Send + 'static) -> io::Result<Listening>
     })
 }
 
+/// Calls `heard` in a thread of its own with each of these signals.
+pub(crate) fn hear(signals: &[c_int], heard: impl Fn(c_int) + Send + 'static) -> io::Result<Listening> {
+    start::<SignalOnly>(signals, heard)
+}
+
 /// Calls `pass` in a thread of its own with each signal, and whether it was sent to this process alone.
 ///
 /// What a terminal sends, it sends to the whole group, a command that runs included; a second one would be heard as another

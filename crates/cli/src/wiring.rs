@@ -128,6 +128,13 @@ impl App {
         self.clock.now()
     }
 
+    /// Says whether a person can be shown a screen that follows what is typed.
+    pub(crate) fn takes_keys(&self) -> bool {
+        let environment = &self.environment;
+        let is_dumb = environment.text("TERM").is_none_or(|name| name == "dumb");
+        environment.stdin_is_terminal && environment.stdout_is_terminal && !is_dumb && !self.console.json
+    }
+
     /// Returns the data directory; makes it the first time, and starts the log in it.
     fn home(&self) -> Result<&Arc<Home>, CliError> {
         if let Some(home) = self.home.get() {

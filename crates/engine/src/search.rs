@@ -58,6 +58,8 @@ pub struct SearchQuery {
     pub form: SearchForm,
     /// Where to look.
     pub filter: SearchFilter,
+    /// Whether the last word may go on: words that begin with it are looked for, too.
+    pub is_unfinished: bool,
     /// Hits at most.
     pub hits_max: usize,
     /// How long the index may take in what is new before.

@@ -27,6 +27,13 @@ pub trait Search: Send + Sync {
     /// Those of opening the store.
     fn index_status(&self) -> Answer<IndexStatus>;
 
+    /// Has the index take in what is new, for as long as that takes, and says how it is then. Progress is counted in commits.
+    /// A search does that by itself; this is for a program that searches again and again while it goes on.
+    ///
+    /// # Errors
+    /// Those of opening the store; `cancelled`. Trouble with the index is no error: searches do without, and say so.
+    fn settle_index(&self, control: &Control<'_>) -> Answer<IndexStatus>;
+
     /// Makes the index anew. Searches go on with the old one meanwhile.
     ///
     /// # Errors

@@ -109,6 +109,9 @@ pub struct SearchRequest {
     /// Where to look.
     #[serde(default = "SearchFilter::all")]
     pub filter: SearchFilter,
+    /// Whether somebody still types: words that begin with the last one are looked for, too.
+    #[serde(default)]
+    pub is_unfinished: bool,
     /// Hits at most; [`HITS_DEFAULT`] where absent, never more than [`HITS_MAX`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
@@ -142,6 +145,8 @@ pub struct SearchHit {
     pub session_id: String,
     /// Its id, for `show REF --entry`; `event:N` for event N of a ledger.
     pub entry: String,
+    /// The beginning of its id that names no other entry of its commit.
+    pub short_entry: String,
     /// Who said it, where the format knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,

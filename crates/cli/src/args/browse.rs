@@ -9,6 +9,9 @@ use stemmata_model::{Principal, SessionId};
 
 use super::REF_HELP;
 
+/// Entries before and after one that is shown.
+pub(crate) const AROUND_DEFAULT: u64 = 3;
+
 /// `list`
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -93,7 +96,7 @@ pub(crate) struct Show {
     pub(crate) entry: Option<String>,
 
     /// With `--entry`: entries before and after it, at most 200
-    #[arg(long, value_name = "N", default_value_t = 3, requires = "entry")]
+    #[arg(long, value_name = "N", default_value_t = AROUND_DEFAULT, requires = "entry")]
     pub(crate) around: u64,
 
     /// With `--entry`: estimated tokens of all texts together (default: 4000; at most 200000)

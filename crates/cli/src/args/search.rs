@@ -16,6 +16,7 @@ Examples:
   stemma search --literal 'foo::bar()'          exactly this text, the newest first
   stemma search --regex 'E0\\d{3}' --client codex
   stemma search drop retries --resume           go on from the best hit
+  stemma search                                 type and see, on a terminal
 
 Words are found in all their forms, names also by their parts; what stands around an entry counts too. \
 KIND is `prompt`, `answer`, `call`, `edit`, `error`, `decision`, `thinking`, `event`, or one that `stemma show REF \
@@ -78,6 +79,10 @@ pub(crate) struct Search {
     #[arg(short = 'n', long = "limit", value_name = "N")]
     pub(crate) limit: Option<u64>,
 
+    /// Choose from a list that follows what you type; without words on a terminal that is what happens
+    #[arg(short = 'i', long)]
+    pub(crate) pick: bool,
+
     /// Carry on from the best hit in a new session of its client, as `stemma resume`
     #[arg(long, conflicts_with = "fork")]
     pub(crate) resume: bool,
@@ -86,7 +91,7 @@ pub(crate) struct Search {
     #[arg(long)]
     pub(crate) fork: bool,
 
-    /// With `--resume` or `--fork`: print the client's command instead of running it
+    /// With `--resume`, `--fork` or `--pick`: print the client's command instead of running it
     #[arg(long)]
     pub(crate) print: bool,
 }

@@ -1,25 +1,37 @@
 //! `search`: finds what was said, and goes on from it.
 
+mod pick;
+mod progress;
 mod screen;
 
 use stemmata_api::v1::{SearchFilter, SearchForm, SearchHits, SearchRequest};
-use stemmata_api::{Code, Control, Problem};
+use stemmata_api::{Code, Problem};
 
+use crate::args::browse::{AROUND_DEFAULT, Show};
 use crate::args::give::{Fork, Placement, Resume};
 use crate::args::search::Search;
-use crate::commands::{fork, resume};
+use crate::commands::{fork, resume, show};
 use crate::errors::{CliError, Exit};
 use crate::output::style::Style;
 use crate::output::time;
+use crate::pick::Act;
 use crate::wiring::App;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Search) -> Result<Exit, CliError> {
-    if (args.print) && !(args.resume || args.fork) {
-        return Err(CliError::Usage("`--print` belongs to `--resume` or `--fork`".to_owned()));
+    let may_pick = app.takes_keys();
+    if args.pick && !may_pick {
+        return Err(CliError::Usage("`--pick` needs a terminal to read keys from and to draw on".to_owned()));
+    }
+    let picks = args.pick || (args.words.is_empty() && may_pick);
+    if args.print && !(args.resume || args.fork || picks) {
+        return Err(CliError::Usage("`--print` belongs to `--resume`, `--fork` or `--pick`".to_owned()));
     }
     let request = request(app, args)?;
-    let found = app.service()?.search(&request, &Control::none())?;
+    if picks {
+        return pick::run(app, args, request);
+    }
+    let found = progress::watched(app, |control| Ok(app.service()?.search(&request, control)?))?;
     if args.resume || args.fork {
         return go_on(app, args, &found);
     }
@@ -60,6 +72,7 @@ fn request(app: &App, args: &Search) -> Result<SearchRequest, CliError> {
             no_tool_output: args.no_tool_output,
         },
         limit: if args.resume || args.fork { Some(1) } else { args.limit },
+        is_unfinished: false,
         settle_ms: None,
     })
 }
@@ -78,6 +91,16 @@ fn go_on(app: &App, args: &Search, found: &SearchHits) -> Result<Exit, CliError>
         let what = format!("nothing that was captured matches `{}`", args.words.join(" "));
         return Err(CliError::Problem(Box::new(Problem::new(Code::ReferenceNotFound, what))));
     };
+    act(app, if args.fork { Act::Fork } else { Act::Resume }, (ctx, None), args.print)
+}
+
+/// Does what was chosen, as the command of that name does.
+fn act(
+    app: &App,
+    act: Act,
+    (reference, entry): (String, Option<String>),
+    print: bool,
+) -> Result<Exit, CliError> {
     let placement = Placement {
         at: None,
         stop: "compaction".to_owned(),
@@ -86,10 +109,16 @@ fn go_on(app: &App, args: &Search, found: &SearchHits) -> Result<Exit, CliError>
         client_version: None,
         with_secrets: false,
     };
-    if args.fork {
-        return fork::run(app, &Fork { reference: ctx, print: args.print, placement });
+    match act {
+        Act::Show => {
+            let around = AROUND_DEFAULT;
+            show::run(app, &Show { reference, entries: false, entry, around, max_tokens: None })
+        }
+        Act::Resume => {
+            resume::run(app, &Resume { reference: Some(reference), last: false, print, placement })
+        }
+        Act::Fork => fork::run(app, &Fork { reference, print, placement }),
     }
-    resume::run(app, &Resume { reference: Some(ctx), last: false, print: args.print, placement })
 }
 
 /// Says that nothing was found, and what to try.

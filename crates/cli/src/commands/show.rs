@@ -1,6 +1,6 @@
 //! `show`: everything that is known about a commit, and what was said in its chain.
 
-mod around;
+pub(crate) mod around;
 
 use stemmata_api::v1::{self, Audit, Commit, Sighting};
 

@@ -61,6 +61,7 @@ fn queries_that_make_no_sense_are_told() {
         vec!["search", "retry", "--kind", "nothing"],
         vec!["search", "retry", "--since", "yesterday"],
         vec!["search", "retry", "--print"],
+        vec!["search", "retry", "--pick"],
         vec!["search", "nothingofthis", "--resume"],
     ] {
         let said = stage.told(&args).replace(&long, "x…");
@@ -72,6 +73,66 @@ fn queries_that_make_no_sense_are_told() {
         stage.run(&["search", "--", query]).ok();
     }
     stage.run(&["search", "--literal", "--", "--no-verify"]).ok();
+}
+
+/// Imports one session, and returns what a search finds in it first.
+fn first_hit(stage: &Stage, text: &str, query: &str) -> serde_json::Value {
+    stage.import(&stage.home.write("one.jsonl", text.as_bytes()));
+    let found = stage.json(&["search", query]);
+    assert!(found["hits"].is_array(), "{found}");
+    found["hits"][0].clone()
+}
+
+#[test]
+fn a_phrase_shows_its_line_and_not_one_with_more_of_its_words() {
+    let mut story = Story::new(story::SESSION, "/home/ann/shop");
+    let said = "We drop it, or the retries\nand\nthen\nwe drop the retries\nlast";
+    story.user("What now?").assistant(said);
+    let hit = first_hit(&Stage::new(), &story.text(), "\"drop the retries\" or not");
+    assert_eq!(hit["snippet"], "then\nwe drop the retries\nlast");
+}
+
+#[test]
+fn a_short_id_names_one_entry_where_all_begin_alike() {
+    let mut story = Story::new(story::SESSION, "/home/ann/shop");
+    story.user("one kiln").assistant("two kilns").user("three").assistant("four kilns");
+    let text = story
+        .text()
+        .replace("-0000-4000-8000-000000000001\",", "\",")
+        .replace("\"e00000", "\"synthetic-entry-");
+    let stage = Stage::new();
+    let hit = first_hit(&stage, &text.replace("5e55104e\"", &format!("{}\"", story::SESSION)), "kiln");
+    let (ctx, short) = (hit["ctx"].as_str().unwrap(), hit["short_entry"].as_str().unwrap());
+    assert!(short.starts_with("synthetic-entry-"), "{hit}");
+    let page = stage.json(&["show", ctx, "--entry", short]);
+    let shown = page["entries"].as_array().unwrap().iter().find(|entry| entry["is_match"] == true);
+    assert_eq!(shown.unwrap()["id"], hit["entry"]);
+}
+
+#[test]
+fn a_file_is_found_by_its_folder() {
+    let mut story = Story::new(story::SESSION, "/home/ann/shop");
+    for folder in ["store", "search", "reduce", "model", "engine"] {
+        story.user(&format!("Search crates/prompt/src/{folder}/mod.rs")).assistant("Here it is.");
+    }
+    let hit = first_hit(&Stage::new(), &story.text(), "search/mod.rs");
+    assert!(hit["snippet"].as_str().unwrap().contains("src/search/mod.rs"), "{hit}");
+}
+
+#[test]
+fn a_scan_says_how_far_it_is_where_a_person_watches() {
+    let stage = told();
+    let (mut terminal, own) = crate::terminal::open();
+    let mut command = stage.command(&["search", "--literal", "retry"]);
+    crate::terminal::give(&mut command, &own);
+    let mut child = command.env("TERM", "xterm").env("STEMMATA_PAGER", "never").spawn().unwrap();
+    drop((command, own));
+    let mut got = Vec::new();
+    // The end of the other side is an error.
+    let _ended = std::io::Read::read_to_end(&mut terminal, &mut got);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let got = String::from_utf8(got).unwrap();
+    assert!(got.contains("looked through ") && got.contains("Ctrl-C ends it"), "{got:?}");
 }
 
 /// What was forgotten or scrubbed is not found, and no file below the home has it: not the store, the index, nor what a hook

@@ -195,10 +195,12 @@ impl HitReader<'_> {
         if found.key != ranked.key || !self.scoped.admits_place(&facts) || !self.is_required_in(&text) {
             return Ok(None);
         }
-        let shown = snippet(&text, &matcher.spans(&text, super::hits::SPANS_MAX));
+        let spans = matcher.spans(&text, super::hits::SPANS_MAX);
+        let shown = snippet(&text, &spans, matcher.first_phrase(&text).as_ref());
         Ok(Some(SearchHit {
             ctx: None,
             entry: format!("event:{seq}"),
+            short_entry: format!("event:{seq}"),
             place: HitPlace {
                 session: event.session.to_string(),
                 path: ledger.root.clone().unwrap_or_else(|| id.to_string()),

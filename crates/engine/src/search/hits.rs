@@ -17,7 +17,7 @@ use super::groups::author_of;
 use super::key::key_of;
 use super::overlay::{DecodedCommit, Standing};
 use super::scan::{Decoded, on_chain};
-use super::snippet::snippet;
+use super::snippet::{Snippet, snippet};
 use super::text::text_of;
 use crate::chain::beside::key_of_sighting;
 use crate::engine::Engine;
@@ -27,6 +27,8 @@ use crate::error::Result;
 const KEPT_COMMITS_MAX: usize = 32;
 /// Their native bytes, unless one alone has more.
 const KEPT_BYTES_MAX: u64 = 32 * 1024 * 1024;
+/// Characters of an entry's id that are shown at least.
+const ENTRY_CHARS_MIN: usize = 8;
 /// Commits of one entry that are looked at: copies of a session, and what was said often.
 const STANDING_MAX: usize = 64;
 /// Further sessions that a hit names.
@@ -71,6 +73,8 @@ pub struct SearchHit {
     pub ctx: Option<CommitId>,
     /// The id of the entry.
     pub entry: String,
+    /// The beginning of it that names no other entry of its commit.
+    pub short_entry: String,
     /// Where it stands.
     pub place: HitPlace,
     /// Who said it, where the format knows.
@@ -158,7 +162,9 @@ impl<'e> HitReader<'e> {
         }
         let spans = self.matcher.spans(indexed(&text), SPANS_MAX);
         let also = others.into_iter().filter(|other| *other != session.session).take(ALSO_MAX).collect();
-        Ok(Some(found(entry, standing.commit, (session, also), &text, (&spans, ranked))))
+        let phrase = self.matcher.first_phrase(&text);
+        let shown = snippet(&text, &spans, phrase.as_ref());
+        Ok(Some(found((entry, &decoded.entries), standing.commit, (session, also), (shown, ranked))))
     }
 
     /// Returns whether a text has what each hit has to have.
@@ -180,7 +186,8 @@ impl<'e> HitReader<'e> {
         let text = text_of(entry);
         let spans = self.matcher.spans(&text, SPANS_MAX);
         let also = others.into_iter().filter(|other| *other != session.session).take(ALSO_MAX).collect();
-        Ok(Some(found(entry, standing.commit, (session, also), &text, (&spans, ranked))))
+        let shown = snippet(&text, &spans, None);
+        Ok(Some(found((entry, &decoded.entries), standing.commit, (session, also), (shown, ranked))))
     }
 
     /// Chooses the place that is named: the newest session that passes, and its newest commit. Returns the other sessions,
@@ -254,16 +261,15 @@ impl<'e> HitReader<'e> {
 }
 
 fn found(
-    entry: &Entry,
+    (entry, all): (&Entry, &[Entry]),
     commit: CommitId,
     (place, also_in): (HitPlace, Vec<String>),
-    text: &str,
-    (spans, ranked): (&[Range<usize>], Ranked),
+    (shown, ranked): (Snippet, Ranked),
 ) -> SearchHit {
-    let shown = snippet(text, spans);
     SearchHit {
         ctx: Some(commit),
         entry: entry.id.to_string(),
+        short_entry: short_entry(entry.id.as_str(), all.iter().map(|entry| entry.id.as_str())),
         place,
         author: author_of(entry).map(str::to_owned),
         timestamp: entry.timestamp,
@@ -275,6 +281,14 @@ fn found(
         matches: shown.matches,
         also_in,
     }
+}
+
+/// Returns the beginning of an id that no other one begins with, as `show --entry` reads it: the commit that a hit names is where
+/// it looks first.
+fn short_entry<'a>(id: &str, all: impl Iterator<Item = &'a str>) -> String {
+    let common = |other: &str| id.chars().zip(other.chars()).take_while(|(one, two)| one == two).count();
+    let longest = all.filter(|other| *other != id).map(common).max().unwrap_or(0);
+    id.chars().take(ENTRY_CHARS_MIN.max(longest + 1)).collect()
 }
 
 /// Returns the part of a text that words are taken from; a match behind it made no hit.
@@ -292,5 +306,25 @@ fn place(session: &Session, foreign_machine: Option<String>) -> HitPlace {
         cwd: session.cwd.clone(),
         branch: session.git_branch.clone(),
         foreign_machine,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_short_id_is_that_of_one_entry(ids in proptest::collection::hash_set("(synthetic-|ä)[ab]{0,6}", 1..12)) {
+            for id in &ids {
+                let short = short_entry(id, ids.iter().map(String::as_str));
+                prop_assert!(id.starts_with(&short));
+                let like = ids.iter().filter(|other| other.starts_with(&short)).count();
+                // What is whole names itself, whatever begins with it.
+                prop_assert!(like == 1 || short == *id);
+            }
+        }
     }
 }

@@ -28,7 +28,8 @@ const REWRITTEN_MAX: u32 = 64;
 /// How long settling may take. What is left is the next one's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettleBudget {
-    /// At most so long; a page that was begun is ended.
+    /// At most so long; a page that was begun is ended. None at all where there is no time: somebody else settles meanwhile, and
+    /// must find the lock free.
     Within(Duration),
     /// All of it.
     All,
@@ -171,6 +172,10 @@ impl Engine {
         let Some(index) = self.index.index(self.store.identity()?.store_id)? else {
             return Ok(Settled::default());
         };
+        if budget == SettleBudget::Within(Duration::ZERO) {
+            let is_whole = index.meta()?.terms == TERMS_VERSION && !self.is_behind(&index)?;
+            return Ok(Settled { is_whole, ..Settled::default() });
+        }
         let mut left = Left { until, step, commits: 0 };
         if index.meta()?.terms != TERMS_VERSION {
             drop(index);

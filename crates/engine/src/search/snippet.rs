@@ -17,8 +17,17 @@ pub(crate) struct Snippet {
     pub(crate) matches: Vec<Range<usize>>,
 }
 
-/// Cuts the snippet of a text of which these bytes match, in order.
-pub(crate) fn snippet(text: &str, spans: &[Range<usize>]) -> Snippet {
+/// Cuts the snippet of a text of which these bytes match, in order: the line where the phrase begins, else the one that matches
+/// best.
+pub(crate) fn snippet(text: &str, spans: &[Range<usize>], phrase: Option<&Range<usize>>) -> Snippet {
+    // A phrase may stand behind what words are marked in.
+    let mut spans = spans.to_vec();
+    if let Some(phrase) = phrase
+        && spans.iter().all(|span| span.end <= phrase.start || phrase.end <= span.start)
+    {
+        spans.push(phrase.clone());
+        spans.sort_unstable_by_key(|span| span.start);
+    }
     let lines = lines_of(text);
     let said: Vec<&Range<usize>> = lines.iter().filter(|line| !of(text, line).trim().is_empty()).collect();
     let within = |line: &Range<usize>| -> Vec<Range<usize>> {
@@ -26,14 +35,15 @@ pub(crate) fn snippet(text: &str, spans: &[Range<usize>]) -> Snippet {
         let here = spans.iter().skip(first).take_while(|span| span.start < line.end);
         here.map(|span| span.start.max(line.start)..span.end.min(line.end)).collect()
     };
-    // Most different words, then the longest, as a phrase is, then most of them; of equal lines the first.
+    // The phrase, then most different words, then the longest, then most of them; of equal lines the first.
     let worth = |line: &Range<usize>| {
         let spans = within(line);
+        let has_phrase = phrase.is_some_and(|phrase| (line.start..=line.end).contains(&phrase.start));
         let words: HashSet<String> = spans.iter().map(|span| of(text, span).to_lowercase()).collect();
         let longest = spans.iter().map(|span| span.end - span.start).max().unwrap_or(0);
-        (words.len(), longest, spans.len())
+        (has_phrase, words.len(), longest, spans.len())
     };
-    let mut best = (0, (0, 0, 0));
+    let mut best = (0, (false, 0, 0, 0));
     for (at, line) in said.iter().enumerate() {
         let worth = worth(line);
         if worth > best.1 {
@@ -111,18 +121,30 @@ mod tests {
         let text = "one\n\n  drop it\nwe drop the retries, drop\n\nlast\nmore";
         let mut found: Vec<Range<usize>> = [spans(text, "drop"), spans(text, "retries")].concat();
         found.sort_by_key(|span| span.start);
-        let shown = snippet(text, &found);
+        let shown = snippet(text, &found, None);
         assert_eq!(shown.text, "drop it\nwe drop the retries, drop\nlast");
         let matched: Vec<&str> = shown.matches.iter().map(|span| &shown.text[span.clone()]).collect();
         assert_eq!(matched, ["drop", "drop", "retries", "drop"]);
-        assert_eq!(snippet("first\nsecond\nthird", &[]).text, "first\nsecond");
-        assert_eq!(snippet(" \n", &[]), Snippet::default());
+        assert_eq!(snippet("first\nsecond\nthird", &[], None).text, "first\nsecond");
+        assert_eq!(snippet(" \n", &[], None), Snippet::default());
+    }
+
+    #[test]
+    fn a_phrase_shows_its_own_line_and_not_one_with_more_of_its_words() {
+        let text = "drop, drop it, or retries\nand\nor\nwe drop the retries\nlast";
+        let found = spans(text, "drop the retries");
+        let mut words = [spans(text, "drop"), spans(text, "retries"), spans(text, "or")].concat();
+        words.retain(|span| span.end <= found[0].start);
+        words.sort_by_key(|span| span.start);
+        let shown = snippet(text, &words, Some(&found[0]));
+        assert_eq!(shown.text, "or\nwe drop the retries\nlast");
+        assert_eq!(&shown.text[shown.matches.last().unwrap().clone()], "drop the retries");
     }
 
     #[test]
     fn a_long_line_is_cut_around_its_match() {
         let text = format!("{}match{}", "ä".repeat(1_000), "z".repeat(1_000));
-        let shown = snippet(&text, &spans(&text, "match"));
+        let shown = snippet(&text, &spans(&text, "match"), None);
         assert_eq!(shown.text.chars().count(), LINE_CHARS_MAX + 2);
         assert_eq!(&shown.text[shown.matches[0].clone()], "match");
     }
@@ -131,7 +153,7 @@ mod tests {
         #[test]
         fn matches_are_pieces_of_the_snippet(text in "([a-c \n]|\\PC){0,400}", word in "[a-c]{1,2}") {
             let found = spans(&text, &word);
-            let shown = snippet(&text, &found);
+            let shown = snippet(&text, &found, None);
             prop_assert_eq!(shown.matches.is_empty(), found.is_empty());
             for span in &shown.matches {
                 let piece = shown.text.get(span.clone()).expect("a piece");

@@ -38,6 +38,12 @@ const UNSETTLED_COMMITS: usize = 64;
 const UNSETTLED_ENTRIES: usize = 4_096;
 /// Bytes of these.
 const UNSETTLED_BYTES: u64 = 8 * 1024 * 1024;
+/// Characters of a word under way from which on words that begin with it are looked for.
+const COMPLETED_CHARS_MIN: usize = 2;
+/// Terms that a word under way stands for.
+const COMPLETIONS_MAX: usize = 8;
+/// Terms that are read to choose these.
+const COMPLETIONS_READ_MAX: usize = 4_096;
 /// Commits that are counted to say how far behind an index is.
 pub(super) const BEHIND_COUNTED: usize = 10_000;
 
@@ -197,6 +203,9 @@ impl Engine {
         let mut notes = corpus.notes;
         notes.extend(parsed.is_cut.then_some(SearchNote::QueryCut));
         notes.extend(mend(&mut parsed, &segments)?);
+        if query.is_unfinished {
+            complete(&mut parsed, &query.text, &segments)?;
+        }
         let matcher = Matcher::words(&parsed);
         let mut required: Vec<Matcher> = parsed.phrases.iter().map(Matcher::phrase).collect();
         if let Some(file) = scoped.file() {
@@ -304,21 +313,46 @@ fn mend(query: &mut Query, segments: &[AnySegment<'_>]) -> Result<Vec<SearchNote
     Ok(notes)
 }
 
+/// Adds terms that begin with the last word of a text, the most frequent ones: somebody is typing it.
+fn complete(query: &mut Query, text: &str, segments: &[AnySegment<'_>]) -> Result<(), IndexError> {
+    let Some(word) = text.split(|char: char| !char.is_alphanumeric()).next_back() else { return Ok(()) };
+    let word = word.to_lowercase();
+    if word.chars().count() < COMPLETED_CHARS_MIN {
+        return Ok(());
+    }
+    let mut terms: Vec<(u32, String)> = beginning_with(&word, COMPLETIONS_READ_MAX, segments)?
+        .into_iter()
+        .map(|(term, entries)| (entries, term))
+        .collect();
+    terms.sort_unstable_by(|one, two| two.cmp(one));
+    terms.truncate(COMPLETIONS_MAX);
+    query.mend(&word, terms.into_iter().map(|(_, term)| term).collect());
+    Ok(())
+}
+
 /// Returns the names in the index that begin with the same letter, with how many entries have each.
 fn names_like(file: &str, segments: &[AnySegment<'_>]) -> Result<Vec<(String, u32)>, IndexError> {
     let Some(first) = file.chars().nth(1) else { return Ok(Vec::new()) };
-    let from = format!("={first}");
+    Ok(beginning_with(&format!("={first}"), NAMES_READ_MAX, segments)?.into_iter().collect())
+}
+
+/// Returns terms of the index that begin so, so many at most, with how many entries have each.
+fn beginning_with(
+    from: &str,
+    terms_max: usize,
+    segments: &[AnySegment<'_>],
+) -> Result<BTreeMap<String, u32>, IndexError> {
     let mut names: BTreeMap<String, u32> = BTreeMap::new();
     for segment in segments {
         let AnySegment::Index(segment) = segment else { continue };
         segment.each_term(from.as_bytes(), &mut |term, postings| {
             let Ok(name) = std::str::from_utf8(term) else { return Ok(true) };
-            if !name.starts_with(&from) || names.len() >= NAMES_READ_MAX {
+            if !name.starts_with(from) || names.len() >= terms_max {
                 return Ok(false);
             }
             *names.entry(name.to_owned()).or_default() += postings.entries();
             Ok(true)
         })?;
     }
-    Ok(names.into_iter().collect())
+    Ok(names)
 }

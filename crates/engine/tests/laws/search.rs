@@ -39,6 +39,7 @@ pub(crate) fn query(text: &str) -> SearchQuery {
         text: text.to_owned(),
         form: SearchForm::Words,
         filter: SearchFilter::default(),
+        is_unfinished: false,
         hits_max: 50,
         budget: SettleBudget::All,
     }

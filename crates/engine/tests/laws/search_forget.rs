@@ -98,7 +98,7 @@ fn a_crash_before_the_sweep_is_made_good_by_the_next_who_searches() {
     assert_forgotten(&told, &engine);
 }
 
-/// Without time to settle, what is gone from the store is no hit either.
+/// Without time to settle, which leaves the index as it is, what is gone from the store is no hit either.
 #[test]
 fn a_hit_that_the_store_no_longer_has_is_dropped() {
     let told = told();

@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stemmata_engine::{CheckpointRequest, Engine, IndexState, IndexTrouble, SearchNote};
+use stemmata_engine::{
+    CheckpointRequest, Engine, IndexState, IndexTrouble, SearchNote, SearchQuery, SettleBudget,
+};
 use stemmata_model::{FormatId, SessionId, Template};
 use stemmata_store::{Files as _, Store, SystemFiles};
 use stemmata_testkit::mount::Mount;
@@ -113,6 +115,19 @@ fn what_another_process_has_not_settled_yet_is_read_directly() {
     assert_eq!(found.notes, [SearchNote::Index(IndexTrouble::Busy), SearchNote::Behind { commits: 0 }]);
     drop(held);
     assert_eq!(hits(&engine, "ledger").len(), 6);
+}
+
+/// Somebody who types searches again and again while another thread settles: a search that took the lock would end that.
+#[test]
+fn a_search_without_time_leaves_the_index_to_others() {
+    let (store, dir, folder) = settled();
+    let engine = indexed(&store, dir.path());
+    import(&engine, &folder.write("b.jsonl", &conversation(3, "ledger")));
+    let behind = engine.index_report().expect("read").behind_commits;
+    let budget = SettleBudget::Within(std::time::Duration::ZERO);
+    let found = search(&engine, &SearchQuery { budget, ..query("ledger") });
+    assert_eq!(found.hits.len(), 6, "{:?}", found.notes);
+    assert_eq!((behind > 0, engine.index_report().expect("read").behind_commits), (true, behind));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! File names in a text: `mod.rs`, `Cargo.toml`, `.env.local`.
+//! File names in a text: `mod.rs`, `Cargo.toml`, `.env.local`, and with the folder that they are in: `search/mod.rs`.
 
 use std::ops::Range;
 
@@ -7,7 +7,8 @@ use super::words::NAME_BYTES_MAX;
 /// The most characters after the last dot of a file name, the first of which is a letter.
 const EXTENSION_CHARS_MAX: usize = 8;
 
-/// Reports every file name of a text: the same as `[\w.-]*\w\.[A-Za-z]\w{0,7}\b`, but a name does not begin with a dash.
+/// Reports every file name of a text: the same as `[\w.-]*\w\.[A-Za-z]\w{0,7}\b`, but a name does not begin with a dash. Then
+/// the same name with its folder, where the text has one.
 pub(super) fn scan(text: &str, found: &mut dyn FnMut(&str, Range<usize>)) {
     let mut start = 0;
     let mut has_dot = false;
@@ -38,9 +39,24 @@ fn run(text: &str, range: Range<usize>, found: &mut dyn FnMut(&str, Range<usize>
             let end = dot + 1 + extension.len();
             if let Some(name) = name.get(..end).filter(|name| name.len() <= NAME_BYTES_MAX) {
                 found(name, start..start + end);
+                with_folder(text, start..start + end, found);
             }
             return;
         }
+    }
+}
+
+/// Reports a file name with the folder before it: many files are called `mod.rs`, and few of them are in `search`.
+fn with_folder(text: &str, name: Range<usize>, found: &mut dyn FnMut(&str, Range<usize>)) {
+    let before = text.get(..name.start).unwrap_or_default();
+    let Some(before) = before.strip_suffix(['/', '\\']) else { return };
+    let folder =
+        before.len() - before.trim_end_matches(|char| char == '-' || char == '.' || is_word(char)).len();
+    let start = before.len() - folder;
+    let has_name = before.get(start..).is_some_and(|folder| folder.contains(is_word));
+    let range = start..name.end;
+    if let Some(path) = text.get(range.clone()).filter(|path| has_name && path.len() <= NAME_BYTES_MAX) {
+        found(path, range);
     }
 }
 
@@ -55,7 +71,8 @@ mod tests {
     #[test]
     fn file_names_are_found() {
         for (text, wanted) in [
-            ("see crates/prompt/src/mod.rs.", vec!["mod.rs"]),
+            ("see crates/prompt/src/mod.rs.", vec!["mod.rs", "src/mod.rs"]),
+            ("../a.rs x\\lib-2\\b.rs /c.rs", vec!["a.rs", "b.rs", "lib-2\\b.rs", "c.rs"]),
             ("--config=foo-bar.toml, .env.local", vec!["foo-bar.toml", ".env.local"]),
             ("1.5 and e.g. a.b.c-d", vec!["e.g", "a.b.c"]),
             ("x.verylongextension y.", vec![]),

@@ -122,6 +122,12 @@ impl Matcher {
         spans
     }
 
+    /// Returns the first phrase of a text, or what else matches as one piece; none of words.
+    pub fn first_phrase(&self, text: &str) -> Option<Range<usize>> {
+        let found = self.expressions.iter().filter_map(|expression| expression.find(text));
+        found.map(|found| found.range()).filter(|range| !range.is_empty()).min_by_key(|range| range.start)
+    }
+
     fn of(expression: Regex) -> Self {
         Self { expressions: vec![expression], terms: HashSet::new() }
     }

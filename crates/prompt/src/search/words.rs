@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `retri` | a part of an identifier or a word: lower case, its base if irregular, stemmed |
 //! | `=parse_query` | an identifier of several parts, or a file name: lower case |
+//! | `=search/mod.rs` | a file name with its folder: lower case |
 //! | `~検索` | two neighbouring characters of a script without blanks |
 //! | `поиск` | a word of another script: lower case, without Latin diacritics |
 //! | `@2023` | a date; see [`super::date_terms`] |
@@ -14,7 +15,7 @@ use std::ops::Range;
 use super::{camel, files, irregular, scripts, stem};
 
 /// What the rules of this module, of stemming and of the tables are: an index made with others is built anew.
-pub const TERMS_VERSION: u32 = 1;
+pub const TERMS_VERSION: u32 = 2;
 /// How many characters of an entry are indexed: long tool results repeat themselves, and lengths stay in 16 bits.
 pub const ENTRY_CHARS_MAX: usize = 20_000;
 /// Longer runs without an underscore are hashes or Base64; longer words and names are not words.
@@ -31,7 +32,7 @@ const QUESTION_MARKS: [char; 3] = ['?', '؟', '？'];
 pub struct Terms {
     /// Terms in ascending order, each once, with how often it occurs.
     pub terms: Vec<(String, u16)>,
-    /// The sum of the counts.
+    /// The sum of the counts, but for names with their folder: these say once more what their parts say.
     pub length: u16,
     /// Whether the end of the text holds a question mark; counts as [`super::marks::ASKS`] for prompts and answers.
     pub asks: bool,
@@ -43,7 +44,7 @@ pub fn entry_terms(text: &str) -> Terms {
     let mut counts: HashMap<String, u16> = HashMap::new();
     let mut length = 0_u16;
     scan_written(first_chars(text, ENTRY_CHARS_MAX), &mut |term, _| {
-        length = length.saturating_add(1);
+        length = length.saturating_add(u16::from(!has_folder(term)));
         if let Some(count) = counts.get_mut(term.as_str()) {
             *count = count.saturating_add(1);
         } else {
@@ -64,6 +65,11 @@ pub fn entry_terms(text: &str) -> Terms {
     });
     let asks = text.chars().rev().take(ASKS_CHARS).any(|char| QUESTION_MARKS.contains(&char));
     Terms { terms, length, asks }
+}
+
+/// Returns whether a term is a file name with its folder.
+fn has_folder(term: &str) -> bool {
+    term.starts_with('=') && term.contains('/')
 }
 
 /// Returns the beginning of a text, cut between two characters.
@@ -112,7 +118,8 @@ fn scan_written(text: &str, found: &mut dyn FnMut(&mut String, Range<usize>)) {
     files::scan(text, &mut |name, range| {
         scanner.term.clear();
         scanner.term.push('=');
-        scanner.term.extend(name.chars().flat_map(char::to_lowercase));
+        let slashed = name.chars().map(|char| if char == '\\' { '/' } else { char });
+        scanner.term.extend(slashed.flat_map(char::to_lowercase));
         (scanner.found)(&mut scanner.term, range);
     });
 }

@@ -7,7 +7,7 @@ use stemmata_api::v1::{
     EntriesRequest, EntryPage, HITS_DEFAULT, HITS_MAX, IndexBuilt, IndexStatus, SearchHits, SearchRequest,
 };
 use stemmata_api::{Answer, Control, Search, Step, Unit};
-use stemmata_engine::StepUnit;
+use stemmata_engine::{SettleBudget, StepUnit};
 
 use super::{Local, around};
 use crate::fault::Fault;
@@ -33,6 +33,19 @@ impl Search for Local {
 
     fn index_status(&self) -> Answer<IndexStatus> {
         self.with(|engine| Ok(wire::search::status(&engine.index_report()?)))
+    }
+
+    fn settle_index(&self, control: &Control<'_>) -> Answer<IndexStatus> {
+        control.check()?;
+        let status = self.with(|engine| {
+            let behind = engine.index_report()?.behind_commits;
+            engine.settle_index(SettleBudget::All, &mut |unit, done, _| {
+                heard(control, unit, (done, Some(behind).filter(|behind| *behind >= done)))
+            })?;
+            Ok(wire::search::status(&engine.index_report()?))
+        })?;
+        control.check()?;
+        Ok(status)
     }
 
     fn rebuild_index(&self, control: &Control<'_>) -> Answer<IndexBuilt> {

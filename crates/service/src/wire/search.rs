@@ -34,6 +34,7 @@ pub(crate) fn query(request: &v1::SearchRequest, hits_max: u64) -> Result<Search
             session,
             no_tool_output,
         },
+        is_unfinished: request.is_unfinished,
         hits_max: usize::try_from(hits_max).unwrap_or(usize::MAX),
         budget: request
             .settle_ms
@@ -56,6 +57,7 @@ fn hit(hit: &SearchHit) -> v1::SearchHit {
         ctx: hit.ctx.map(|ctx| ctx.to_string()),
         session_id: session,
         entry: hit.entry.clone(),
+        short_entry: hit.short_entry.clone(),
         author: hit.author.clone(),
         timestamp: hit.timestamp.map(|at| at.to_string()),
         role: hit.role.as_str().to_owned(),

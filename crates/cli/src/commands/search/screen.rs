@@ -1,23 +1,26 @@
 //! Hits as a person reads them: when, where, in which session, and the line that matches with one before and one after.
 
+use std::cmp::Reverse;
+
 use stemmata_api::v1::{SearchHit, SearchHits};
 
+use crate::commands::show::around::who;
 use crate::errors::CliError;
 use crate::output::commit::ShortIds;
 use crate::output::put;
 use crate::output::session;
 use crate::output::size::many;
 use crate::output::style::{Style, tame};
-use crate::output::table::fit;
+use crate::output::table::{fit, fit_end};
 use crate::output::time;
 use crate::wiring::App;
 
 /// Columns of another machine's name.
-const FOREIGN_COLUMNS: usize = 16;
+pub(super) const FOREIGN_COLUMNS: usize = 16;
 /// Columns of a session's title.
 const TITLE_COLUMNS: usize = 60;
-/// Columns of an entry's id: clients' ids are random from their first characters on.
-const ENTRY_COLUMNS: usize = 12;
+/// Columns before the first match of a line that is cut.
+const BEFORE_MATCH_COLUMNS: usize = 30;
 /// What stands left of a snippet.
 const MARGIN: &str = "    ";
 
@@ -40,12 +43,12 @@ pub(crate) fn shown(app: &App, found: &SearchHits) -> Result<String, CliError> {
 /// Says how many entries were searched, and what to type next.
 pub(crate) fn say_how_to_go_on(app: &App, found: &SearchHits) -> Result<(), CliError> {
     let Some((ctx, entry)) =
-        found.hits.iter().find_map(|hit| Some((hit.ctx.as_deref()?, hit.entry.as_str())))
+        found.hits.iter().find_map(|hit| Some((hit.ctx.as_deref()?, hit.short_entry.as_str())))
     else {
         return Ok(());
     };
     let ids = app.short_ids([ctx])?;
-    let (ctx, entry) = (ids.cut(ctx), short_entry(entry));
+    let (ctx, entry) = (ids.cut(ctx), tame(entry));
     app.console.say(&format!(
         "{} of {} searched; go on: `stemma show {ctx} --entry {entry}`, `stemma resume {ctx}`",
         many(found.hits.len() as u64, "hit"),
@@ -64,9 +67,9 @@ fn head(app: &App, hit: &SearchHit, ids: ShortIds) -> String {
     parts.extend(foreign.map(|label| format!("⇄ {label}")));
     let title = hit.title.as_deref().map(session::title_of);
     parts.extend(title.map(|title| Style::Strong.paint(&format!("\"{}\"", fit(&title, TITLE_COLUMNS)))));
-    parts.push(who(hit));
+    parts.push(who(hit.author.as_deref(), &hit.kind, &hit.role));
     let ctx = hit.ctx.as_deref().map(|ctx| Style::Id.paint(&ids.cut(ctx)));
-    let name = [ctx.unwrap_or_default(), short_entry(&hit.entry)].join(" ");
+    let name = [ctx.unwrap_or_default(), tame(&hit.short_entry)].join(" ");
     parts.push(name.trim_start().to_owned());
     if !hit.also_in.is_empty() {
         let also = format!("also in {}", many(hit.also_in.len() as u64, "session"));
@@ -75,47 +78,59 @@ fn head(app: &App, hit: &SearchHit, ids: ShortIds) -> String {
     parts.join(" · ")
 }
 
-/// Returns who said it: a name where there is one, else the role.
-fn who(hit: &SearchHit) -> String {
-    match &hit.author {
-        Some(author) => tame(author),
-        None if hit.kind == "message" => tame(&hit.role),
-        None => tame(&hit.kind).replace('_', " "),
-    }
-}
-
-/// Returns the beginning of an entry's id that names it.
-fn short_entry(entry: &str) -> String {
-    let is_uuid = entry.len() == 36 && entry.split('-').map(str::len).eq([8, 4, 4, 4, 12]);
-    if is_uuid {
-        return session::short_id(entry);
-    }
-    if entry.chars().count() > ENTRY_COLUMNS && !entry.contains(':') {
-        return tame(&entry.chars().take(ENTRY_COLUMNS).collect::<String>());
-    }
-    tame(entry)
-}
-
 /// Returns the lines of a snippet, what matches in another style; without colour between marks.
 fn lines(hit: &SearchHit, color: bool) -> Vec<String> {
-    let mut text = String::new();
+    let painted = |(style, text): (Style, &str)| match (style, color) {
+        (Style::Strong, false) => format!("«{}»", tamed(text)),
+        (style, _) => style.paint(&tamed(text)),
+    };
+    let text: String = pieces(hit).into_iter().map(painted).collect();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Returns the pieces of a snippet, in another style what matches.
+fn pieces(hit: &SearchHit) -> Vec<(Style, &str)> {
+    let mut pieces = Vec::new();
     let mut at = 0;
     for span in &hit.matches {
         let (Ok(start), Ok(end)) = (usize::try_from(span.start), usize::try_from(span.end)) else { continue };
         let (Some(before), Some(found)) = (hit.snippet.get(at..start), hit.snippet.get(start..end)) else {
             continue;
         };
-        text.push_str(&tamed(before));
-        let found = tamed(found);
-        if color {
-            text.push_str(&Style::Strong.paint(&found));
-        } else {
-            put!(text, "«{found}»");
-        }
+        pieces.extend([(Style::Plain, before), (Style::Strong, found)]);
         at = end;
     }
-    text.push_str(&tamed(hit.snippet.get(at..).unwrap_or_default()));
-    text.lines().map(str::to_owned).collect()
+    pieces.push((Style::Plain, hit.snippet.get(at..).unwrap_or_default()));
+    pieces
+}
+
+/// Returns the line of a snippet that matches best. What is long before its first match is cut, so that the match is in view.
+pub(super) fn matched_line(hit: &SearchHit) -> Vec<(Style, String)> {
+    let mut lines: Vec<Vec<(Style, &str)>> = vec![Vec::new()];
+    for (style, text) in pieces(hit) {
+        for (at, part) in text.split('\n').enumerate() {
+            if at > 0 {
+                lines.push(Vec::new());
+            }
+            if let Some(line) = lines.last_mut() {
+                line.push((style, part));
+            }
+        }
+    }
+    // One with a line on either side is the one that they are beside.
+    let found = |line: &[(Style, &str)]| {
+        let found = line.iter().filter(|(style, _)| *style == Style::Strong).map(|(_, text)| text.len());
+        (found.clone().max(), found.count())
+    };
+    let worth =
+        |(at, line): &(usize, &Vec<(Style, &str)>)| (lines.len() == 3 && *at == 1, found(line), Reverse(*at));
+    let best = lines.iter().enumerate().max_by_key(worth).map(|(_, line)| line.as_slice());
+    let mut line: Vec<(Style, String)> =
+        best.unwrap_or_default().iter().map(|(style, text)| (*style, tame(text))).collect();
+    if let [(_, before), _, ..] = line.as_mut_slice() {
+        *before = fit_end(before, BEFORE_MATCH_COLUMNS);
+    }
+    line
 }
 
 /// Returns text without what a terminal would obey; its lines stay.

@@ -1,6 +1,7 @@
 //! `show --entry`: entries around one of them, as a person reads a conversation.
 
 use stemmata_api::v1::{EntriesRequest, EntryPage, EntryText};
+use stemmata_model::Timestamp;
 
 use crate::args::browse::Show;
 use crate::errors::{CliError, Exit};
@@ -50,24 +51,34 @@ fn shown(app: &App, page: &EntryPage) -> String {
     text
 }
 
-/// Returns the line above an entry; an arrow points to the one that was asked for.
+/// Returns the line above an entry.
 fn head(app: &App, entry: &EntryText) -> String {
-    let ordinal = format!("@{}", entry.ordinal);
-    let arrow = if entry.is_match { "→ " } else { "" };
-    let mut parts =
-        vec![format!("{arrow}{} {}", Style::Id.paint(&ordinal), Style::Strong.paint(&who(entry)))];
-    let when = entry.timestamp.as_deref().map(|at| time::ago(time::of_text(at), app.now()));
-    parts.extend(when.map(|when| Style::Faint.paint(&when)));
-    parts.push(Style::Faint.paint(&tame(&entry.id)));
-    parts.join(" · ")
+    let painted = heading(entry, app.now()).into_iter();
+    painted.map(|(style, text)| style.paint(&text)).collect()
 }
 
-/// Returns who said it: a name where there is one, else the role, and what it is where it is no message.
-fn who(entry: &EntryText) -> String {
-    match &entry.author {
+/// Returns what is said above an entry; an arrow points to the one that was asked for.
+pub(crate) fn heading(entry: &EntryText, now: Timestamp) -> Vec<(Style, String)> {
+    let arrow = if entry.is_match { "→ " } else { "" };
+    let when = entry.timestamp.as_deref().map(|at| time::ago(time::of_text(at), now));
+    let mut parts = vec![
+        (Style::Plain, arrow.to_owned()),
+        (Style::Id, format!("@{}", entry.ordinal)),
+        (Style::Plain, " ".to_owned()),
+        (Style::Strong, who(entry.author.as_deref(), &entry.kind, &entry.role)),
+    ];
+    for text in when.into_iter().chain([tame(&entry.id)]) {
+        parts.extend([(Style::Plain, " · ".to_owned()), (Style::Faint, text)]);
+    }
+    parts
+}
+
+/// Returns who said something: a name where there is one, else the role, and what it is where it is no message.
+pub(crate) fn who(author: Option<&str>, kind: &str, role: &str) -> String {
+    match author {
         Some(author) => tame(author),
-        None if entry.kind == "message" => tame(&entry.role),
-        None => tame(&entry.kind).replace('_', " "),
+        None if kind == "message" => tame(role),
+        None => tame(kind).replace('_', " "),
     }
 }
 

@@ -1,0 +1,240 @@
+//! `search` as a list that follows what is typed: sessions while nothing is, hits from then on.
+
+use std::cmp::Reverse;
+
+use stemmata_api::v1::{
+    EntriesRequest, EntryPage, FindRequest, SearchFilter, SearchHit, SearchHits, SearchRequest, Session,
+    SessionsRequest, ShortIdsRequest,
+};
+use stemmata_api::{Answer, Control, PageRequest, Service};
+use stemmata_model::Timestamp;
+
+use super::screen::{FOREIGN_COLUMNS, matched_line};
+use crate::args::browse::AROUND_DEFAULT;
+use crate::args::search::Search;
+use crate::commands::show::around::{heading, who};
+use crate::errors::{CliError, Exit};
+use crate::output::commit::ShortIds;
+use crate::output::session;
+use crate::output::size::{many, plural};
+use crate::output::style::{Style, tame};
+use crate::output::table::fit;
+use crate::output::time;
+use crate::pick::{self, Act, Asked, Ended, Listing, Piece, Preview, Row, Setup, Source, Target};
+use crate::wiring::App;
+
+/// Rows of a list: more than a person looks through.
+const ROWS_DEFAULT: u64 = 200;
+/// Tokens of a preview: more than fits on a screen.
+const PREVIEW_TOKENS: u64 = 3_000;
+/// Entries before the last one of a session that its preview reads.
+const LAST_ENTRIES: u64 = 8;
+/// Columns of a time, and of a project's name.
+const WHEN_COLUMNS: usize = 8;
+const PROJECT_COLUMNS: usize = 14;
+/// Columns of a client's name.
+const CLIENT_COLUMNS: usize = 11;
+
+/// Runs the picker, and does what was chosen.
+pub(super) fn run(app: &App, args: &Search, request: SearchRequest) -> Result<Exit, CliError> {
+    let service = app.service()?;
+    let here = app.environment.current_dir.to_string_lossy().into_owned();
+    let near = if request.filter.project.is_empty() { vec![here] } else { request.filter.project.clone() };
+    let shown: Vec<String> =
+        near.iter().map(|folder| app.environment.shown(std::path::Path::new(folder))).collect();
+    let setup = Setup {
+        text: request.text.clone(),
+        near: shown.join(", "),
+        enter: match (args.resume, args.fork) {
+            (true, _) => Act::Resume,
+            (_, true) => Act::Fork,
+            (false, false) => Act::Show,
+        },
+        color: app.console.out.color,
+    };
+    let limit = Some(args.limit.unwrap_or(ROWS_DEFAULT));
+    let request = SearchRequest { limit, settle_ms: Some(0), is_unfinished: true, ..request };
+    let source = Found { service, request, near, now: app.now() };
+    let (ended, copied) = pick::pick(&source, setup)?;
+    if let Some(id) = copied {
+        app.console.text(&format!("{}\n", tame(&id)))?;
+    }
+    match ended {
+        Ended::Chosen(act, Target { reference: Some(reference), entry, session, .. }) => {
+            // By its own name a session is brought up to date first, where that names no other one too.
+            let session = session
+                .filter(|_| act != Act::Show)
+                .filter(|session| service.find(&FindRequest { text: session.clone(), path: None }).is_ok());
+            let reference = session.unwrap_or(reference);
+            super::act(app, act, (reference, entry), args.print)
+        }
+        Ended::Chosen(..) | Ended::Left | Ended::Signal(_) => Ok(Exit::Done),
+    }
+}
+
+/// What a search lists.
+struct Found<'a> {
+    service: &'a dyn Service,
+    /// What was asked for on the command line; the text is what is typed.
+    request: SearchRequest,
+    /// The directories that are looked at first.
+    near: Vec<String>,
+    now: Timestamp,
+}
+
+impl Source for Found<'_> {
+    fn prepare(&self, control: &Control<'_>) -> Answer<()> {
+        self.service.settle_index(control).map(drop)
+    }
+
+    fn list(&self, asked: &Asked, control: &Control<'_>) -> Answer<Listing> {
+        let project = if asked.is_wide { Vec::new() } else { self.near.clone() };
+        if asked.text.trim().is_empty() {
+            return self.sessions(project);
+        }
+        let filter = SearchFilter { project, ..self.request.filter.clone() };
+        let request = SearchRequest { text: asked.text.clone(), filter, ..self.request.clone() };
+        let found = self.service.search(&request, control)?;
+        let ids = self.short_ids(found.hits.iter().filter_map(|hit| hit.ctx.clone()))?;
+        Ok(Listing {
+            rows: found.hits.iter().map(|hit| self.hit(hit, ids)).collect(),
+            about: about(&found, asked),
+        })
+    }
+
+    fn preview(&self, row: &Row) -> Answer<Preview> {
+        let Some(ctx) = row.target.reference.clone() else { return Ok(Preview::of_text(&row.text())) };
+        let page = self.service.entries(&EntriesRequest {
+            ctx,
+            entry: row.target.entry.clone(),
+            around: if row.target.entry.is_some() { AROUND_DEFAULT } else { LAST_ENTRIES },
+            max_tokens: Some(PREVIEW_TOKENS),
+        })?;
+        Ok(self.read(&page, row.focus.as_deref()))
+    }
+}
+
+impl Found<'_> {
+    /// Lists the newest sessions of these directories; of all where there are none.
+    fn sessions(&self, projects: Vec<String>) -> Answer<Listing> {
+        let SearchFilter { session, project: _, .. } = self.request.filter.clone();
+        let only = SearchFilter { session: session.clone(), ..SearchFilter::all() };
+        let is_of_sessions = SearchFilter { project: Vec::new(), ..self.request.filter.clone() } == only;
+        if !is_of_sessions {
+            // What the other filters hold for is entries.
+            return Ok(Listing { rows: Vec::new(), about: "type what to look for".to_owned() });
+        }
+        let is_near = !projects.is_empty();
+        let projects = if is_near { projects.into_iter().map(Some).collect() } else { vec![None] };
+        let mut sessions: Vec<Session> = Vec::new();
+        for project in projects {
+            let request = SessionsRequest {
+                project,
+                session_prefix: session.clone(),
+                with_subagents: false,
+                with_emptied: false,
+                details: None,
+                page: PageRequest { limit: self.request.limit, after: None },
+            };
+            let page = self.service.sessions(&request)?;
+            let is_new = |one: &Session| !sessions.iter().any(|known| known.path == one.path);
+            let new: Vec<Session> = page.sessions.into_iter().filter(is_new).collect();
+            sessions.extend(new);
+        }
+        sessions.sort_by_key(|session| Reverse(session.last_at.clone()));
+        let ids = self.short_ids(sessions.iter().filter_map(|session| session.tip.clone()))?;
+        let about = match (sessions.len(), is_near) {
+            (0, true) => "no session worked here".to_owned(),
+            (0, false) => "no sessions yet: `stemma import` reads those of this machine".to_owned(),
+            (count, _) => format!("{}, the newest first", plural(count, "session")),
+        };
+        Ok(Listing { rows: sessions.iter().map(|session| self.session(session, ids)).collect(), about })
+    }
+
+    fn short_ids(&self, ids: impl Iterator<Item = String>) -> Answer<ShortIds> {
+        let ids = ids.collect();
+        Ok(ShortIds::at(self.service.short_ids(&ShortIdsRequest { ids })?.chars))
+    }
+
+    fn session(&self, session: &Session, ids: ShortIds) -> Row {
+        let client = session.format.rsplit_once("-v").map_or(session.format.as_str(), |(client, _)| client);
+        let mut line = self.place(session.last_at.as_deref(), client, session.cwd.as_deref());
+        line.extend(foreign(session.foreign_machine.as_deref()));
+        line.push((Style::Plain, session::title(session)));
+        let id = session.tip.as_deref().map_or_else(|| session.session_id.clone(), |tip| ids.cut(tip));
+        let reference = session.tip.clone();
+        let target = Target { reference, entry: None, session: Some(session.session_id.clone()), id };
+        Row { line, target, focus: None }
+    }
+
+    fn hit(&self, hit: &SearchHit, ids: ShortIds) -> Row {
+        let mut line = self.place(hit.timestamp.as_deref(), &hit.client, hit.cwd.as_deref());
+        line.extend(foreign(hit.foreign_machine.as_deref()));
+        let who = who(hit.author.as_deref(), &hit.kind, &hit.role);
+        line.push((Style::Faint, format!("{who}: ")));
+        let matched = matched_line(hit);
+        let focus: String = matched.iter().map(|(_, text)| text.as_str()).collect();
+        line.extend(matched);
+        let target = Target {
+            reference: hit.ctx.clone(),
+            entry: Some(hit.entry.clone()),
+            session: None,
+            id: hit.ctx.as_deref().map_or_else(|| hit.entry.clone(), |ctx| ids.cut(ctx)),
+        };
+        Row { line, target, focus: Some(focus.trim_matches('…').trim().to_owned()) }
+    }
+
+    /// Returns when and where something was, in columns.
+    fn place(&self, at: Option<&str>, client: &str, cwd: Option<&str>) -> Vec<Piece> {
+        let when = at.map(|at| time::ago(time::of_text(at), self.now)).unwrap_or_default();
+        let client = fit(&tame(client), CLIENT_COLUMNS);
+        let project = fit(&session::project_of(cwd), PROJECT_COLUMNS);
+        vec![
+            (Style::Faint, format!("{when:WHEN_COLUMNS$}  {client:CLIENT_COLUMNS$}  ")),
+            (Style::Branch, format!("{project:PROJECT_COLUMNS$}  ")),
+        ]
+    }
+
+    /// Returns entries as lines; the one with the text that matters is in view.
+    fn read(&self, page: &EntryPage, focus: Option<&str>) -> Preview {
+        let mut shown = Preview::default();
+        for entry in &page.entries {
+            if !shown.lines.is_empty() {
+                shown.lines.push(Vec::new());
+            }
+            if entry.is_match || focus.is_none() {
+                shown.focus = shown.lines.len();
+            }
+            shown.lines.push(heading(entry, self.now));
+            let mut is_found = !entry.is_match;
+            for line in entry.text.trim_end().lines() {
+                let is_focus =
+                    !is_found && focus.is_some_and(|focus| !focus.is_empty() && tame(line).contains(focus));
+                if is_focus {
+                    is_found = true;
+                    shown.focus = shown.lines.len();
+                }
+                let style = if is_focus { Style::Strong } else { Style::Plain };
+                shown.lines.push(vec![(style, line.to_owned())]);
+            }
+        }
+        shown
+    }
+}
+
+fn foreign(machine: Option<&str>) -> Option<Piece> {
+    let label = fit(&tame(machine?), FOREIGN_COLUMNS);
+    Some((Style::Plain, format!("⇄ {label}: ")))
+}
+
+/// Returns what a list says of itself.
+fn about(found: &SearchHits, asked: &Asked) -> String {
+    let mut parts = vec![match found.hits.len() {
+        0 if asked.is_wide => "nothing found".to_owned(),
+        0 => "nothing found here; Tab looks everywhere".to_owned(),
+        count => plural(count, "hit"),
+    }];
+    parts.push(format!("{} searched", many(found.entries, "entry")));
+    parts.extend(found.notes.iter().map(|note| note.message.clone()));
+    parts.join(" · ")
+}

@@ -1,0 +1,301 @@
+//! What a picker knows, and what each event makes of it. Pure: what has to be done comes back as effects.
+
+use std::ffi::c_int;
+
+use stemmata_api::Answer;
+
+use super::keys::Key;
+use super::{Asked, Effect, Listing, Preview, Row, Target};
+
+/// Characters that can be typed.
+const TEXT_CHARS_MAX: usize = 1_000;
+
+/// What a person can do with what is selected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// Read it.
+    Show,
+    /// Go on from it in its client.
+    Resume,
+    /// Place it as a new session.
+    Fork,
+}
+
+/// How a picker begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Setup {
+    /// The text to begin with.
+    pub(crate) text: String,
+    /// What the list is of at first, for a person: a directory.
+    pub(crate) near: String,
+    /// What Enter does.
+    pub(crate) enter: Act,
+    /// Whether the terminal takes colour.
+    pub(crate) color: bool,
+}
+
+/// Something that happened.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// A key was pressed.
+    Key(Key),
+    /// The list that was asked for under this number.
+    Listed(u64, Answer<Listing>),
+    /// What is shown of a row, as it was asked for under this number.
+    Previewed(u64, Answer<Preview>),
+    /// What is listed is being brought up to date.
+    Preparing {
+        /// How far that is.
+        done: u64,
+        /// Of how many.
+        total: Option<u64>,
+    },
+    /// What is listed is up to date.
+    Prepared(Answer<()>),
+    /// The terminal has another size.
+    Resized,
+    /// A signal asks this process to end.
+    Signal(c_int),
+}
+
+/// How a picker ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// Nothing was chosen.
+    Left,
+    /// This was chosen.
+    Chosen(Act, Target),
+    /// A signal ended it.
+    Signal(c_int),
+}
+
+/// How far it is that what is listed is brought up to date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Preparation {
+    /// Nothing is to be said of it.
+    Silent,
+    /// So much is done, of so much.
+    Going(u64, Option<u64>),
+}
+
+/// A picker.
+#[derive(Debug)]
+pub(crate) struct Pick {
+    pub(super) setup: Setup,
+    pub(super) text: String,
+    pub(super) is_wide: bool,
+    /// Rows of the list that are in view.
+    pub(super) height: usize,
+    pub(super) listing: Listing,
+    pub(super) selected: usize,
+    pub(super) preview: Option<Preview>,
+    pub(super) preparation: Preparation,
+    /// What went wrong, or was done; until the next key.
+    pub(super) message: Option<String>,
+    /// The id that was copied last.
+    pub(super) copied: Option<String>,
+    /// The number of the list that was asked for last, and of the one that is there.
+    lists: (u64, u64),
+    previews: u64,
+    /// What was chosen before its list was there.
+    waiting: Option<Act>,
+    /// Whether rows are of the text that is there: the selection is kept then.
+    is_same: bool,
+}
+
+impl Pick {
+    /// Returns a picker that has asked for nothing yet.
+    pub(super) const fn new(setup: Setup) -> Self {
+        Self {
+            text: String::new(),
+            is_wide: false,
+            height: 1,
+            listing: Listing { rows: Vec::new(), about: String::new() },
+            selected: 0,
+            preview: None,
+            preparation: Preparation::Silent,
+            message: None,
+            copied: None,
+            lists: (1, 0),
+            previews: 0,
+            waiting: None,
+            is_same: false,
+            setup,
+        }
+    }
+
+    /// Takes the text to begin with, and returns what is to be done first.
+    pub(super) fn begin(&mut self) -> Vec<Effect> {
+        let text = std::mem::take(&mut self.setup.text);
+        text.chars().for_each(|char| self.add(char));
+        self.list(false)
+    }
+
+    /// Says whether the rows are not those that were asked for.
+    pub(super) const fn is_listing(&self) -> bool {
+        self.lists.0 != self.lists.1
+    }
+
+    /// Returns the row that is selected.
+    pub(super) fn row(&self) -> Option<&Row> {
+        self.listing.rows.get(self.selected)
+    }
+
+    /// Takes an event, and returns what is to be done. After the end nothing is.
+    pub(super) fn update(&mut self, event: Event) -> Vec<Effect> {
+        match event {
+            Event::Key(key) => self.press(key),
+            Event::Listed(number, listed) if number == self.lists.0 => self.listed(listed),
+            Event::Previewed(number, read) if number == self.previews => {
+                self.preview = Some(read.unwrap_or_else(|problem| Preview::of_text(&problem.detail)));
+                Vec::new()
+            }
+            // It is of what was asked for before.
+            Event::Listed(..) | Event::Previewed(..) | Event::Resized => Vec::new(),
+            Event::Preparing { done, total } => {
+                self.preparation = Preparation::Going(done, total);
+                Vec::new()
+            }
+            Event::Prepared(done) => self.prepared(done),
+            Event::Signal(signal) => vec![Effect::End(Ended::Signal(signal))],
+        }
+    }
+
+    fn press(&mut self, key: Key) -> Vec<Effect> {
+        self.message = None;
+        self.waiting = None;
+        let last = self.listing.rows.len().saturating_sub(1);
+        match key {
+            Key::Char(char) => {
+                self.add(char);
+                self.list(false)
+            }
+            Key::Erase => {
+                let erased = self.text.pop();
+                erased.map_or_else(Vec::new, |_| self.list(false))
+            }
+            Key::EraseWord => {
+                let is_blank = |char: char| char.is_whitespace();
+                let words = self.text.trim_end_matches(is_blank);
+                let kept = words.trim_end_matches(|char| !is_blank(char)).len();
+                self.text.truncate(kept);
+                self.list(false)
+            }
+            Key::Clear => {
+                self.text.clear();
+                self.list(false)
+            }
+            Key::Widen => {
+                self.is_wide = !self.is_wide;
+                self.list(false)
+            }
+            Key::Up => self.select(self.selected.saturating_sub(1)),
+            Key::Down => self.select(self.selected.saturating_add(1)),
+            Key::PageUp => self.select(self.selected.saturating_sub(self.height.max(1))),
+            Key::PageDown => self.select(self.selected.saturating_add(self.height.max(1))),
+            Key::First => self.select(0),
+            Key::Last => self.select(last),
+            Key::Enter => self.choose(self.setup.enter),
+            Key::Resume => self.choose(Act::Resume),
+            Key::Fork => self.choose(Act::Fork),
+            Key::Copy => self.copy(),
+            Key::Leave => vec![Effect::End(Ended::Left)],
+        }
+    }
+
+    fn add(&mut self, char: char) {
+        if self.text.chars().count() < TEXT_CHARS_MAX {
+            self.text.push(char);
+        }
+    }
+
+    /// Asks for the list of what was typed; with `is_same` for the same one again.
+    fn list(&mut self, is_same: bool) -> Vec<Effect> {
+        self.lists.0 += 1;
+        self.is_same = is_same;
+        vec![Effect::List(self.lists.0, Asked { text: self.text.clone(), is_wide: self.is_wide })]
+    }
+
+    fn listed(&mut self, listed: Answer<Listing>) -> Vec<Effect> {
+        self.lists.1 = self.lists.0;
+        let was_selected = self.row().map(|row| row.target.clone()).filter(|_| self.is_same);
+        match listed {
+            Ok(listing) => self.listing = listing,
+            Err(problem) => {
+                self.listing = Listing::default();
+                self.message = Some(problem.detail);
+            }
+        }
+        let again = was_selected.and_then(|was| self.listing.rows.iter().position(|row| row.target == was));
+        self.selected = again.unwrap_or(0);
+        if let Some(act) = self.waiting.take() {
+            let chosen = self.choose(act);
+            if !chosen.is_empty() {
+                return chosen;
+            }
+        }
+        self.look()
+    }
+
+    fn prepared(&mut self, done: Answer<()>) -> Vec<Effect> {
+        let has_news = self.preparation != Preparation::Silent;
+        self.preparation = Preparation::Silent;
+        if let Err(problem) = done {
+            self.message = Some(problem.detail);
+        }
+        // What is listed already may lack what came in since.
+        if has_news { self.list(!self.is_listing()) } else { Vec::new() }
+    }
+
+    fn select(&mut self, row: usize) -> Vec<Effect> {
+        let row = row.min(self.listing.rows.len().saturating_sub(1));
+        if row == self.selected {
+            return Vec::new();
+        }
+        self.selected = row;
+        self.look()
+    }
+
+    /// Asks for what is shown of the row that is selected.
+    fn look(&mut self) -> Vec<Effect> {
+        self.previews += 1;
+        let Some(row) = self.row().cloned() else {
+            self.preview = None;
+            return Vec::new();
+        };
+        vec![Effect::Preview(self.previews, row)]
+    }
+
+    /// Ends with what is selected; where the list of what was typed is not there yet, once it is.
+    fn choose(&mut self, act: Act) -> Vec<Effect> {
+        if self.is_listing() {
+            self.waiting = Some(act);
+            return Vec::new();
+        }
+        let Some(row) = self.row() else { return Vec::new() };
+        if row.target.reference.is_none() {
+            self.message = Some(format!("{} has no session to show or to go on from", row.target.id));
+            return Vec::new();
+        }
+        vec![Effect::End(Ended::Chosen(act, row.target.clone()))]
+    }
+
+    fn copy(&mut self) -> Vec<Effect> {
+        let Some(id) = self.row().map(|row| row.target.id.clone()) else { return Vec::new() };
+        self.message = Some(format!("copied {id}"));
+        self.copied = Some(id.clone());
+        vec![Effect::Copy(id)]
+    }
+}
+
+impl Preview {
+    /// Returns a preview that is a text.
+    pub(crate) fn of_text(text: &str) -> Self {
+        let line = |line: &str| vec![(crate::output::style::Style::Plain, line.to_owned())];
+        Self { lines: text.lines().map(line).collect(), focus: 0 }
+    }
+}
+
+#[cfg(test)]
+#[path = "state_tests.rs"]
+mod tests;

@@ -1,0 +1,189 @@
+//! Laws of what a picker makes of events, whatever their order.
+
+use proptest::prelude::*;
+use stemmata_api::{Code, Problem};
+
+use super::super::{Effect, Listing, Preview, Row, Target};
+use super::*;
+
+fn setup(text: &str) -> Setup {
+    Setup { text: text.to_owned(), near: "~/shop".to_owned(), enter: Act::Show, color: false }
+}
+
+/// A list of so many rows; the last is an event.
+fn listing(rows: usize) -> Listing {
+    let row = |at: usize| Row {
+        line: vec![],
+        target: Target {
+            reference: (at + 1 < rows).then(|| format!("ctx-{at}")),
+            entry: None,
+            session: None,
+            id: format!("ctx-{at}"),
+        },
+        focus: None,
+    };
+    Listing { rows: (0..rows).map(row).collect(), about: String::new() }
+}
+
+fn broken() -> Box<Problem> {
+    Box::new(Problem::new(Code::RegexBad, "it makes no sense"))
+}
+
+/// An event in the making: the numbers of answers are those that were asked for last, or older ones.
+#[derive(Debug, Clone, Copy)]
+enum Made {
+    Key(Key),
+    Listed { age: u64, rows: Option<usize> },
+    Previewed { age: u64 },
+    Preparing,
+    Prepared,
+    Resized,
+}
+
+fn made() -> impl Strategy<Value = Made> {
+    let keys = vec![
+        Key::Char('a'),
+        Key::Char(' '),
+        Key::Char('語'),
+        Key::Erase,
+        Key::EraseWord,
+        Key::Clear,
+        Key::Up,
+        Key::Down,
+        Key::PageUp,
+        Key::PageDown,
+        Key::First,
+        Key::Last,
+        Key::Widen,
+        Key::Enter,
+        Key::Resume,
+        Key::Fork,
+        Key::Copy,
+    ];
+    prop_oneof![
+        4 => proptest::sample::select(keys).prop_map(Made::Key),
+        2 => (0..3_u64, proptest::option::of(0..6_usize)).prop_map(|(age, rows)| Made::Listed { age, rows }),
+        1 => (0..3_u64).prop_map(|age| Made::Previewed { age }),
+        1 => proptest::sample::select(vec![Made::Preparing, Made::Prepared, Made::Resized]),
+    ]
+}
+
+fn event(made: Made, pick: &Pick) -> Event {
+    match made {
+        Made::Key(key) => Event::Key(key),
+        Made::Listed { age, rows } => {
+            Event::Listed(pick.lists.0.saturating_sub(age), rows.map(listing).ok_or_else(broken))
+        }
+        Made::Previewed { age } => {
+            Event::Previewed(pick.previews.saturating_sub(age), Ok(Preview::default()))
+        }
+        Made::Preparing => Event::Preparing { done: 1, total: None },
+        Made::Prepared => Event::Prepared(Ok(())),
+        Made::Resized => Event::Resized,
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_done_is_done_to_what_is_selected(all in proptest::collection::vec(made(), 0..60), height in 0..5_usize) {
+        let mut pick = Pick::new(setup("drop"));
+        pick.begin();
+        for made in all {
+            pick.height = height;
+            let event = event(made, &pick);
+            let is_of_text = matches!(event, Event::Key(Key::Char(_) | Key::Clear | Key::EraseWord | Key::Widen));
+            let effects = pick.update(event);
+            let rows = pick.listing.rows.len();
+            prop_assert!(pick.selected < rows.max(1));
+            prop_assert!(pick.text.chars().count() <= TEXT_CHARS_MAX);
+            let selected = pick.row().map(|row| row.target.clone());
+            let asks = effects.iter().any(|effect| matches!(effect, Effect::List(..)));
+            prop_assert!(!is_of_text || asks);
+            for effect in effects {
+                match effect {
+                    Effect::List(number, asked) => {
+                        prop_assert_eq!((number, asked.text, asked.is_wide), (pick.lists.0, pick.text.clone(), pick.is_wide));
+                    }
+                    Effect::Preview(number, row) => {
+                        prop_assert_eq!((number, Some(row.target)), (pick.previews, selected.clone()));
+                    }
+                    Effect::Copy(id) => {
+                        prop_assert_eq!(Some(&id), selected.as_ref().map(|target| &target.id));
+                        prop_assert_eq!(Some(id), pick.copied.clone());
+                    }
+                    Effect::End(Ended::Chosen(_, target)) => {
+                        // Never of a list that was made for another text.
+                        prop_assert!(!pick.is_listing() && target.reference.is_some());
+                        prop_assert_eq!(Some(target), selected.clone());
+                    }
+                    Effect::End(_) => prop_assert!(false, "nobody left"),
+                }
+            }
+        }
+        let left = pick.update(Event::Key(Key::Leave));
+        prop_assert_eq!(left, vec![Effect::End(Ended::Left)]);
+    }
+}
+
+fn pressed(pick: &mut Pick, keys: &[Key]) -> Vec<Effect> {
+    keys.iter().flat_map(|key| pick.update(Event::Key(*key))).collect()
+}
+
+#[test]
+fn what_is_chosen_before_its_list_is_there_is_done_once_it_is() {
+    let mut pick = Pick::new(setup(""));
+    assert_eq!(pick.begin().len(), 1);
+    pick.update(Event::Listed(pick.lists.0, Ok(listing(3))));
+    assert_eq!(pressed(&mut pick, &[Key::Down, Key::Char('x'), Key::Resume]).len(), 2);
+    let number = pick.lists.0;
+    assert_eq!(pick.update(Event::Listed(number - 1, Ok(listing(3)))), []);
+    let target = listing(2).rows[0].target.clone();
+    let chosen = pick.update(Event::Listed(number, Ok(listing(2))));
+    assert_eq!(chosen, [Effect::End(Ended::Chosen(Act::Resume, target))]);
+}
+
+#[test]
+fn a_list_that_is_brought_up_to_date_keeps_its_selection() {
+    let mut pick = Pick::new(setup(""));
+    pick.begin();
+    pick.update(Event::Listed(pick.lists.0, Ok(listing(4))));
+    pressed(&mut pick, &[Key::Down, Key::Down]);
+    // Where nothing was taken in nothing is listed again.
+    assert_eq!(pick.update(Event::Prepared(Ok(()))), []);
+    pick.update(Event::Preparing { done: 1, total: Some(2) });
+    assert_eq!(pick.update(Event::Prepared(Ok(()))).len(), 1);
+    let mut newer = listing(5);
+    newer.rows.insert(
+        0,
+        Row {
+            target: Target { reference: None, entry: None, session: None, id: "new".into() },
+            ..newer.rows[0].clone()
+        },
+    );
+    pick.update(Event::Listed(pick.lists.0, Ok(newer)));
+    assert_eq!(pick.row().map(|row| row.target.id.as_str()), Some("ctx-2"));
+}
+
+#[test]
+fn words_are_erased_whole() {
+    let mut pick = Pick::new(setup("über\u{3000}den  Zaun "));
+    pick.begin();
+    for wanted in ["über\u{3000}den  ", "über\u{3000}", "", ""] {
+        pressed(&mut pick, &[Key::EraseWord]);
+        assert_eq!(pick.text, wanted);
+    }
+}
+
+#[test]
+fn an_event_of_a_ledger_has_no_session_and_says_so() {
+    let mut pick = Pick::new(setup(""));
+    pick.begin();
+    pick.update(Event::Listed(pick.lists.0, Ok(listing(1))));
+    assert_eq!(pressed(&mut pick, &[Key::Enter]), []);
+    assert!(pick.message.as_deref().is_some_and(|said| said.contains("ctx-0 has no session")));
+    assert_eq!(pressed(&mut pick, &[Key::Copy]), [Effect::Copy("ctx-0".to_owned())]);
+    // A list that cannot be made says why, and the next one is as ever.
+    pressed(&mut pick, &[Key::Char('(')]);
+    pick.update(Event::Listed(pick.lists.0, Err(broken())));
+    assert_eq!((pick.message.as_deref(), pick.row()), (Some("it makes no sense"), None));
+}
