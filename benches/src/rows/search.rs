@@ -184,7 +184,7 @@ impl Searched {
         let mut took = Vec::new();
         let mut settled = Vec::new();
         for turn in 0..TURNS {
-            let word = format!("freshly{turn}");
+            let word = made::unheard(turn)?;
             let mut text = String::new();
             for _ in 0..TURN {
                 text.push_str(&line(number, &format!("{word} {}", draw.text()))?);

@@ -8,6 +8,7 @@ use stemmata_prompt::search::{
     date_terms, entry_terms, marks, parse_query, search,
 };
 
+use super::probe::RESULT_CLASS;
 use super::{Finder, HITS, Item, asked};
 
 /// A recipe in which nothing but the entry's own words counts.
@@ -69,7 +70,7 @@ impl Finder for Memory {
                 terms.terms.extend(date_terms(at).map(|term| (term, 1)));
             }
             let next = u16::try_from(authors.len() + 1)?;
-            let asks = terms.asks && item.marks & (marks::CALL | marks::EDIT) == 0;
+            let asks = terms.asks && item.class != RESULT_CLASS;
             entries.push(MemoryEntry {
                 key,
                 terms: terms.terms,

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use crate::{scratch, stores};
 
+use super::probe::RESULT_CLASS;
 use super::{Finder, HITS, Item, asked};
 
 /// A store with its index.
@@ -66,7 +67,7 @@ fn line(at: usize, item: &Item) -> Value {
             "message",
             json!({ "type": "tool_call", "call_id": "", "name": name, "arguments": arguments }),
         )
-    } else if item.class == super::probe::RESULT_CLASS {
+    } else if item.class == RESULT_CLASS {
         let parts = json!([{ "type": "text", "text": item.text }]);
         let is_error = item.marks & marks::ERROR != 0;
         (

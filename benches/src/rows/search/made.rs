@@ -104,6 +104,11 @@ impl Question {
     }
 }
 
+/// Returns a word that no entry has yet, another for each number.
+pub(super) fn unheard(number: usize) -> anyhow::Result<String> {
+    Ok(word(200_000 + u32::try_from(number)?))
+}
+
 /// Names a word: as long as words are, and not in the order of the ranks.
 fn word(rank: u32) -> String {
     let mut word = String::new();
