@@ -111,6 +111,8 @@ pub(crate) struct HitReader<'e> {
     /// What each hit has to have in its text.
     required: Vec<Matcher>,
     commits: HashMap<CommitId, Arc<DecodedCommit>>,
+    /// Commits of the hit that is being read.
+    described: HashMap<CommitId, Commit>,
     sessions: HashMap<SessionKey, Option<Arc<Session>>>,
 }
 
@@ -121,14 +123,15 @@ impl<'e> HitReader<'e> {
         matcher: &'e Matcher,
         required: Vec<Matcher>,
     ) -> Self {
-        Self { engine, scoped, matcher, required, commits: HashMap::new(), sessions: HashMap::new() }
+        let (commits, described, sessions) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Self { engine, scoped, matcher, required, commits, described, sessions }
     }
 
     /// Returns the hit of what was found; none where the store no longer has it, or where its text is not what was asked
     /// for.
     pub(crate) fn hit(&mut self, ranked: Ranked) -> Result<Option<SearchHit>> {
         let Some((standing, session, others)) = self.newest(&ranked.standing)? else { return Ok(None) };
-        let Some(decoded) = self.commit(standing.commit)? else { return Ok(None) };
+        let Some(decoded) = self.decoded(standing.commit)? else { return Ok(None) };
         let is_it = |entry: &&Entry| key_of(entry) == ranked.key;
         let at_its_place = decoded.entries.get(standing.position).filter(is_it);
         let Some(entry) = at_its_place.or_else(|| decoded.entries.iter().find(is_it)) else {
@@ -199,6 +202,7 @@ impl<'e> HitReader<'e> {
                 }
             }
         }
+        self.described = described.into_iter().map(|of| (of.commit.id, of.commit)).collect();
         Ok(best.map(|(_, standing, place)| (standing, place, sessions)))
     }
 
@@ -211,11 +215,11 @@ impl<'e> HitReader<'e> {
         Ok(session)
     }
 
-    fn commit(&mut self, id: CommitId) -> Result<Option<Arc<DecodedCommit>>> {
+    fn decoded(&mut self, id: CommitId) -> Result<Option<Arc<DecodedCommit>>> {
         if let Some(known) = self.commits.get(&id) {
             return Ok(Some(Arc::clone(known)));
         }
-        let Some(commit) = self.engine.store.commit(id)? else { return Ok(None) };
+        let Some(commit) = self.described.remove(&id) else { return Ok(None) };
         let Some(decoded) = self.engine.decoded(commit)? else { return Ok(None) };
         if self.commits.len() >= KEPT_COMMITS_MAX {
             self.commits.clear();

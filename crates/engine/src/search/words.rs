@@ -268,7 +268,7 @@ fn allowed(
             };
             rows.extend(scoped.admits_place(&facts).then_some(row));
         })?;
-        reader.numbers_in(&rows, &mut |number| numbers.insert(number))?;
+        reader.numbers_in(&rows, &mut |run| numbers.insert_range(run))?;
     }
     for (number, standing) in overlay.numbers() {
         for key in standing.iter().filter_map(|one| one.session.as_ref()) {
