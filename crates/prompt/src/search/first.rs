@@ -182,7 +182,7 @@ impl<S: Segment> Pass<'_, S> {
             };
             match &left {
                 Some(left) if left.len().saturating_mul(DENSE) < stream.postings.entries() as usize => {
-                    visit(stream.postings, left, &mut block, &mut add)?
+                    visit(stream.postings, left, &mut block, &mut add)?;
                 }
                 Some(_) | None => {
                     for at in 0..stream.postings.blocks() {
