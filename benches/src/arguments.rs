@@ -14,7 +14,7 @@ rows: checkpoint, bytes, packed, copies, read, fork, import, hook, translate, sc
       sessions, retrieval, search
       (all of them without a name)
 
-  --scale N    the largest size to measure at; 10 without it
+  --scale N    the largest size to measure at; without it 10, and 1 for `search`
   --json FILE  write every figure to FILE too
 
 STEMMATA_CORPUS names a folder of recorded sessions; without it, made-up ones are used.
@@ -28,8 +28,8 @@ pub(crate) const CHILD: &str = "child";
 pub(crate) struct Arguments {
     /// The rows, in the order of the table.
     pub rows: Vec<Row>,
-    /// The largest multiple of each row's size.
-    pub scale_max: u32,
+    /// The largest multiple of each row's size, where it was named.
+    pub scale_max: Option<u32>,
     /// Where to write the figures for machines.
     pub json: Option<PathBuf>,
 }
@@ -56,14 +56,14 @@ impl Request {
         {
             return Ok(Self::Child(Task::parse(rest)?));
         }
-        let mut arguments = Arguments { rows: Vec::new(), scale_max: 10, json: None };
+        let mut arguments = Arguments { rows: Vec::new(), scale_max: None, json: None };
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
             let mut value =
                 || rest.next().ok_or_else(|| anyhow::anyhow!("`{word}` needs a value; `--help` says which"));
             match word.as_str() {
                 "-h" | "--help" => return Ok(Self::Help),
-                "--scale" => arguments.scale_max = scale(value()?)?,
+                "--scale" => arguments.scale_max = Some(scale(value()?)?),
                 "--json" => arguments.json = Some(PathBuf::from(value()?)),
                 name => arguments.rows.push(Row::parse(name)?),
             }
@@ -112,9 +112,9 @@ mod tests {
             Request::Run(Arguments { rows: rows.to_vec(), scale_max, json: json.map(PathBuf::from) })
         };
         let cases = [
-            ("", run(&Row::ALL, 10, None)),
-            ("fork bytes fork", run(&[Row::Bytes, Row::Fork], 10, None)),
-            ("--json out.json --scale 1 read", run(&[Row::Read], 1, Some("out.json"))),
+            ("", run(&Row::ALL, None, None)),
+            ("fork bytes fork", run(&[Row::Bytes, Row::Fork], None, None)),
+            ("--json out.json --scale 1 read", run(&[Row::Read], Some(1), Some("out.json"))),
             ("read --help", Request::Help),
         ];
         for (text, expected) in cases {

@@ -52,9 +52,13 @@ fn main() -> ExitCode {
     }
 }
 
+/// The largest size where none is named.
+const SCALE_MAX: u32 = 10;
+
 impl Arguments {
     /// Returns the sizes to measure at: one, ten and a hundred times, up to what was asked for.
     fn scales(&self) -> Vec<u32> {
-        [1, 10, 100].into_iter().filter(|scale| *scale <= self.scale_max).collect()
+        let scale_max = self.scale_max.unwrap_or(SCALE_MAX);
+        [1, 10, 100].into_iter().filter(|scale| *scale <= scale_max).collect()
     }
 }

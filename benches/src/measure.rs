@@ -61,6 +61,16 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
+    /// Takes the runs of several as those of one.
+    pub(crate) fn together<const N: usize>(all: [Self; N]) -> Self {
+        let (mut wall, mut cpu) = (Vec::new(), Vec::new());
+        for runs in all {
+            wall.extend(runs.wall.sorted);
+            cpu.extend(runs.cpu.sorted);
+        }
+        Self { wall: Times::new(wall), cpu: Times::new(cpu) }
+    }
+
     fn new(spent: &[Spent]) -> Self {
         Self {
             wall: Times::new(spent.iter().map(|spent| spent.wall).collect()),

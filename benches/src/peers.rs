@@ -3,6 +3,7 @@
 
 pub(crate) mod append;
 pub(crate) mod frame;
+pub(crate) mod fts;
 pub(crate) mod git;
 pub(crate) mod langgraph;
 pub(crate) mod messages;

@@ -131,6 +131,7 @@ impl Row {
 #[derive(Debug)]
 pub(crate) struct Bench {
     scales: Vec<u32>,
+    are_scales_named: bool,
     corpus: Option<PathBuf>,
 }
 
@@ -141,7 +142,8 @@ impl Bench {
     /// In a build without optimization, whose figures would say nothing.
     pub(crate) fn new(arguments: &Arguments) -> anyhow::Result<Self> {
         anyhow::ensure!(!cfg!(debug_assertions), "built without optimization: use `cargo xtask bench`");
-        Ok(Self { scales: arguments.scales(), corpus: arguments::corpus() })
+        let are_scales_named = arguments.scale_max.is_some();
+        Ok(Self { scales: arguments.scales(), are_scales_named, corpus: arguments::corpus() })
     }
 
     /// Returns the lines below the command: the machine and the data.
@@ -161,6 +163,11 @@ impl Bench {
     /// Returns the sizes to measure at, the first of them 1.
     pub(crate) fn scales(&self) -> &[u32] {
         &self.scales
+    }
+
+    /// Returns whether somebody asked for these sizes; a row whose larger sizes take minutes waits for that.
+    pub(crate) fn are_scales_named(&self) -> bool {
+        self.are_scales_named
     }
 
     /// Returns the folder of recorded sessions.

@@ -1,13 +1,18 @@
 //! The engine over a SQLite store, set up as the product sets it up.
 //! Not the memory backend: what is measured must be durable.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use stemmata_engine::{CaptureOptions, CheckpointRequest, Engine, Identity, RandomIds, SystemClock};
+use stemmata_engine::{
+    CaptureOptions, CheckpointRequest, Engine, Identity, RandomIds, SearchAnswer, SearchFilter, SearchForm,
+    SearchQuery, SettleBudget, Settled, SystemClock,
+};
 use stemmata_model::{CommitId, FormatId, Granularity, MachineId, SessionId, Template, Trigger};
-use stemmata_store::{SqliteOptions, SqliteStore, Store};
+use stemmata_store::{Patience, SqliteOptions, SqliteStore, Store};
 
 use crate::machine;
 
@@ -28,6 +33,43 @@ pub(crate) fn engine(folder: &Path) -> anyhow::Result<Engine> {
         former: Vec::new(),
     };
     Ok(Engine::over(store, Arc::new(SystemClock), Arc::new(RandomIds), identity))
+}
+
+/// Opens the store of a folder, with the search index of another.
+///
+/// # Errors
+/// When the store cannot be opened.
+pub(crate) fn indexed(store: &Path, index: &Path) -> anyhow::Result<Engine> {
+    Ok(engine(store)?.with_index(index, Patience::each(Duration::from_secs(1))))
+}
+
+/// Has the index take in what is new.
+///
+/// # Errors
+/// The engine's, and trouble with the index.
+pub(crate) fn settle(engine: &Engine, budget: SettleBudget) -> anyhow::Result<Settled> {
+    let settled = engine.settle_index(budget, &mut |_, _, _| ControlFlow::Continue(()))?;
+    anyhow::ensure!(settled.trouble.is_none(), "{:?}", settled.trouble);
+    Ok(settled)
+}
+
+/// Returns the query for words, as the command line asks it.
+pub(crate) fn query(text: &str, hits_max: usize) -> SearchQuery {
+    SearchQuery {
+        text: text.to_owned(),
+        form: SearchForm::Words,
+        filter: SearchFilter::default(),
+        hits_max,
+        budget: SettleBudget::All,
+    }
+}
+
+/// Searches.
+///
+/// # Errors
+/// The engine's.
+pub(crate) fn search(engine: &Engine, query: &SearchQuery) -> anyhow::Result<SearchAnswer> {
+    Ok(engine.search(query, &mut |_, _, _| ControlFlow::Continue(()))?)
 }
 
 /// A session that grows by checkpoints, each on the one before.

@@ -3,13 +3,13 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use stemmata_engine::{CaptureOptions, Nudged};
+use stemmata_engine::{CaptureOptions, Nudged, SettleBudget};
 use stemmata_model::{Granularity, Trigger};
 
-use crate::measure::{Contender, alternate, spent};
+use crate::measure::{Contender, Spent, alternate, spent};
 use crate::peers::append::AppendFile;
 use crate::report::{Figure, Line, Section, Target};
 use crate::{input, scratch, stores};
@@ -27,6 +27,9 @@ const TURN_BYTES: usize = 20_000;
 
 /// The most time on a CPU that a call may take.
 const CPU: Target = Target::AtMost(Figure::Seconds(0.015));
+
+/// How much more time on a CPU a call may take where search has an index: it is nothing that a hook sees, and this is noise.
+const INDEXED: Target = Target::RatioAtMost(1.1);
 
 /// The most that a call may take besides one sync of the disk.
 const WALL: Target = Target::AtMost(Figure::Seconds(0.010));
@@ -50,49 +53,75 @@ fn transcript(bytes: u64) -> anyhow::Result<Vec<Line>> {
     let text = input::claude_session(8, bytes + 2 * extra)?;
     let start = cut(&text, usize::try_from(bytes)?);
     let (known, mut news) = text.split_at(start);
-    let file = folder.path().join("be9c0000-0000-4000-8000-000000000008.jsonl");
-    scratch::write(&file, |output| output.write_all(known))?;
-    let store = folder.path().join("store");
-    stores::import(&stores::engine(&store)?, std::slice::from_ref(&file), Granularity::Turn)?;
     let mut turns = Vec::with_capacity(ROUNDS);
     for _ in 0..ROUNDS {
         let (turn, rest) = news.split_at(cut(news, TURN_BYTES));
         turns.push(turn);
         news = rest;
     }
-    let mut growing = OpenOptions::new().append(true).open(&file).context("opening the transcript")?;
+    let mut bare = Hooked::begin(&folder.path().join("bare"), known, false)?;
+    let mut indexed = Hooked::begin(&folder.path().join("indexed"), known, true)?;
     let mut peer = AppendFile::create(&folder.path().join("peer"))?;
-    let contenders: [Contender<'_>; 2] = [
-        Box::new(|round| grow_and_call(&mut growing, turns.get(round).copied(), &store, &file)),
-        Box::new(|round| spent(|| peer.append(turns.get(round).copied().unwrap_or_default()))),
+    let turn = |round: usize| turns.get(round).copied().unwrap_or_default();
+    let contenders: [Contender<'_>; 3] = [
+        Box::new(|round| bare.grow_and_call(turn(round))),
+        Box::new(|round| spent(|| peer.append(turn(round)))),
+        Box::new(|round| indexed.grow_and_call(turn(round))),
     ];
-    let [ours, synced] = alternate(ROUNDS, contenders)?;
+    let [ours, synced, beside_index] = alternate(ROUNDS, contenders)?;
     let size = format!("{} MB", bytes / 1_000_000);
     let rest = ours.wall.percentile(99).saturating_sub(synced.wall.percentile(99));
+    let median = Figure::time(ours.cpu.median());
     Ok(vec![
-        Line::ours(1, format!("{size}, on a CPU, in the middle"), Figure::time(ours.cpu.median())),
+        Line::ours(1, format!("{size}, on a CPU, in the middle"), median),
         Line::ours(1, format!("{size}, on a CPU, slowest of 100"), Figure::time(ours.cpu.percentile(99)))
             .target(CPU),
+        Line::ours(
+            1,
+            format!("{size}, with an index, in the middle"),
+            Figure::time(beside_index.cpu.median()),
+        )
+        .beside("without one", median)
+        .target(INDEXED),
         Line::ours(1, format!("{size}, slowest of 100"), Figure::time(ours.wall.percentile(99)))
             .beside("append + fdatasync", Figure::time(synced.wall.percentile(99))),
         Line::ours(1, format!("{size}, without the sync"), Figure::time(rest)).target(WALL),
     ])
 }
 
-fn grow_and_call(
-    growing: &mut File,
-    turn: Option<&[u8]>,
-    store: &Path,
-    file: &Path,
-) -> anyhow::Result<crate::measure::Spent> {
-    growing.write_all(turn.unwrap_or_default())?;
-    spent(|| {
-        let engine = stores::engine(store)?;
-        match engine.nudge(file, &CaptureOptions::live(Trigger::TurnBoundary))? {
-            Nudged::Captured(_) => Ok(()),
-            Nudged::Later(later) => anyhow::bail!("the hook left it to an import: {later:?}"),
+/// A transcript that grows, and the store that has it.
+struct Hooked {
+    growing: File,
+    file: PathBuf,
+    store: PathBuf,
+}
+
+impl Hooked {
+    fn begin(folder: &Path, known: &[u8], is_indexed: bool) -> anyhow::Result<Self> {
+        std::fs::create_dir_all(folder)?;
+        let file = folder.join("be9c0000-0000-4000-8000-000000000008.jsonl");
+        scratch::write(&file, |output| output.write_all(known))?;
+        let store = folder.join("store");
+        let engine = stores::indexed(&store, &folder.join("index"))?;
+        stores::import(&engine, std::slice::from_ref(&file), Granularity::Turn)?;
+        if is_indexed {
+            stores::settle(&engine, SettleBudget::All)?;
         }
-    })
+        let growing = OpenOptions::new().append(true).open(&file).context("opening the transcript")?;
+        Ok(Self { growing, file, store })
+    }
+
+    /// Adds a turn, and calls as the hook does: a hook's engine knows of no index.
+    fn grow_and_call(&mut self, turn: &[u8]) -> anyhow::Result<Spent> {
+        self.growing.write_all(turn)?;
+        spent(|| {
+            let engine = stores::engine(&self.store)?;
+            match engine.nudge(&self.file, &CaptureOptions::live(Trigger::TurnBoundary))? {
+                Nudged::Captured(_) => Ok(()),
+                Nudged::Later(later) => anyhow::bail!("the hook left it to an import: {later:?}"),
+            }
+        })
+    }
 }
 
 /// Returns where the line ends in which a byte stands.

@@ -5,12 +5,13 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use stemmata_engine::SettleBudget;
 use stemmata_model::Granularity;
 use stemmata_redact::Scrubber;
 use stemmata_runtimes::adapter::DETECT_BYTES_MAX;
 use stemmata_runtimes::registry;
 
-use crate::measure::{Contender, Spent, Times, alternate, timed};
+use crate::measure::{Contender, Spent, Times, alternate, spent, timed};
 use crate::peers::frame::{LEVEL, compress_file};
 use crate::report::{Figure, Line, Section, Target};
 use crate::{child, input, machine, scratch, stores};
@@ -40,6 +41,14 @@ const AGAIN: Target = Target::RatioAtLeast(50.0);
 
 /// How much more memory a file may need that is eight times as large.
 const MEMORY: Target = Target::RatioAtMost(1.25);
+
+/// How long `stemma import` has the search index take in what it brought: a part of the time that the import took, at least so
+/// long. What is left is the next search's.
+const SETTLE_SHARE: f64 = 0.4;
+const SETTLE_MIN: Duration = Duration::from_millis(250);
+
+/// The most that an import and its share of the index take together, as a multiple of the import alone.
+const SETTLED: Target = Target::RatioAtMost(1.5);
 
 const PEER: &str = "zstd -3 -T1";
 
@@ -81,7 +90,8 @@ fn folder(scale: u32, origin: &str, paths: &[PathBuf], rounds: usize) -> anyhow:
     let mut again = Vec::with_capacity(rounds);
     let mut ticks = [Duration::ZERO; 2];
     let [our_ticks, their_ticks] = &mut ticks;
-    let contenders: [Contender<'_>; 2] = [
+    let mut rests = Vec::with_capacity(rounds);
+    let contenders: [Contender<'_>; 3] = [
         Box::new(|round| {
             let engine = stores::engine(&scratch.path().join(format!("store-{round}")))?;
             let (first_time, done) =
@@ -96,8 +106,13 @@ fn folder(scale: u32, origin: &str, paths: &[PathBuf], rounds: usize) -> anyhow:
             let into = scratch.path().join(format!("frames-{round}"));
             Ok(on_all_threads(their_ticks, || compress(&first.files, &into))?.0)
         }),
+        Box::new(|round| {
+            let (took, rest) = indexed(&scratch.path().join(format!("indexed-{round}")), paths)?;
+            rests.push(took.wall + rest.wall);
+            Ok(took)
+        }),
     ];
-    let [imported, compressed] = alternate(rounds, contenders)?;
+    let [imported, compressed, indexed] = alternate(rounds, contenders)?;
     let [ours, theirs] = ticks.map(|total| total / u32::try_from(rounds).unwrap_or(u32::MAX));
     let [our_cpu, their_cpu] = [ours, theirs].map(Figure::time);
     let bytes = input::total_bytes(&first.files)?;
@@ -119,6 +134,15 @@ fn folder(scale: u32, origin: &str, paths: &[PathBuf], rounds: usize) -> anyhow:
         Line::ours(scale, format!("{origin}, again"), speed(&Times::new(again)))
             .beside("our own first import", speed(&imported.wall))
             .target(AGAIN),
+        Line::ours(scale, format!("{origin}, and the index's share"), Figure::time(indexed.wall.median()))
+            .beside("our own first import", Figure::time(imported.wall.median()))
+            .target(SETTLED),
+        Line::ours(
+            scale,
+            format!("{origin}, and all of the index"),
+            Figure::time(Times::new(rests).median()),
+        )
+        .beside("our own first import", Figure::time(imported.wall.median())),
     ];
     let shares = shares(&first.files)?;
     let parts: Duration = shares.iter().map(|(_, spent)| *spent).sum();
@@ -127,6 +151,18 @@ fn folder(scale: u32, origin: &str, paths: &[PathBuf], rounds: usize) -> anyhow:
         Line::ours(scale, format!("{origin}, CPU: {part}"), Figure::time(spent)).beside(PEER, their_cpu)
     };
     Ok((note, lines.into_iter().chain(shares.into_iter().chain([rest]).map(share)).collect()))
+}
+
+/// Imports and has the index take in a part of it, as the command does; then the rest.
+fn indexed(folder: &Path, paths: &[PathBuf]) -> anyhow::Result<(Spent, Spent)> {
+    let engine = stores::indexed(&folder.join("store"), &folder.join("index"))?;
+    let (took, ()) = timed(|| {
+        let (import, _) = timed(|| stores::import(&engine, paths, Granularity::Turn))?;
+        let share = import.wall.mul_f64(SETTLE_SHARE).max(SETTLE_MIN);
+        stores::settle(&engine, SettleBudget::Within(share)).map(drop)
+    })?;
+    let rest = spent(|| stores::settle(&engine, SettleBudget::All))?;
+    Ok((took, rest))
 }
 
 /// Times the parts of an import one after the other, each alone over the same files.

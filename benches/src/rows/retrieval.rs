@@ -5,6 +5,7 @@ mod baselines;
 mod locomo;
 mod memory;
 mod probe;
+mod product;
 
 use std::collections::BTreeSet;
 
@@ -15,12 +16,14 @@ use crate::report::{Figure, Line, Section, Target};
 
 use super::Bench;
 
+/// Longer prompts are cut: what is asked stands at their beginning, and a query is bounded.
+const QUERY_CHARS: usize = 4_000;
 /// Where the recall is taken.
 const CUTS: [usize; 4] = [5, 10, 20, 50];
 /// How many hits a finder is asked for.
 const HITS: usize = 50;
-/// How many hits of one stage and of two are compared.
-const STAGES_HITS: usize = 20;
+/// How many hits of two finders are compared.
+const SAME_HITS: usize = 20;
 /// What the recipe reached on the development questions, less a few tenths that a port may lose.
 const RECIPE: [f64; 4] = [78.1, 84.2, 88.2, 91.7];
 
@@ -55,8 +58,6 @@ struct Case {
 }
 
 /// What is measured.
-///
-/// The product's own index is one more of these.
 trait Finder {
     /// Takes in the entries that the next questions are asked about, instead of those before.
     fn index(&mut self, items: &[Item]) -> anyhow::Result<()>;
@@ -78,8 +79,13 @@ pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
             .push("Needs STEMMATA_CORPUS: there are no made-up questions that mean anything.".to_owned());
         return Ok(section);
     };
+    section.notes.push(
+        "Ours: transcripts of the entries, imported, settled into the index beside the store, and searched by the engine. The \
+         peers have the same words in memory."
+            .to_owned(),
+    );
     let cases = locomo::load(corpus)?;
-    let reached = recalls(&cases, &mut memory::Memory::ours())?;
+    let reached = recalls(&cases, &mut product::Product::default())?;
     section.notes.push(format!(
         "LoCoMo, development conversations: {} questions with evidence over {} turns; the share of a question's evidence \
          among the first k hits. The source's own rule finds at most {} turns.",
@@ -96,9 +102,9 @@ pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
             Some(RECIPE),
         ));
     }
-    section.lines.push(stages("LoCoMo", &cases)?);
+    section.lines.extend(compared("LoCoMo", &cases)?);
     let cases = probe::load(corpus)?;
-    let reached = recalls(&cases, &mut memory::Memory::ours())?;
+    let reached = recalls(&cases, &mut product::Product::default())?;
     section.notes.push(format!(
         "Coding: {} prompts of recorded sessions; the earlier entries that name a file which the next turn edits or reads.",
         cases.iter().map(|case| case.questions.len()).sum::<usize>()
@@ -106,25 +112,42 @@ pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
     for (name, finder) in peers() {
         section.lines.extend(lines("coding", reached, name, recalls(&cases, &mut *finder.boxed())?, None));
     }
-    section.lines.push(stages("coding", &cases)?);
+    section.lines.extend(compared("coding", &cases)?);
     Ok(section)
 }
 
-/// Counts the questions whose first 20 hits would be others if every entry that matches went on to the second stage.
-fn stages(data: &str, cases: &[Case]) -> anyhow::Result<Line> {
-    let (mut two, mut one) = (memory::Memory::ours(), memory::Memory::one_stage());
+/// Counts the questions whose first 20 hits are others if every entry that matches goes on to the second stage, and those whose
+/// are others if the same entries are ranked in memory.
+fn compared(data: &str, cases: &[Case]) -> anyhow::Result<[Line; 2]> {
+    let stages = others(cases, &mut memory::Memory::ours(), &mut memory::Memory::one_stage())?;
+    let places = others(cases, &mut memory::Memory::ours(), &mut product::Product::default())?;
+    let line =
+        |what: &str, others| Line::ours(1, format!("{data}, questions that {what}"), Figure::count(others));
+    Ok([
+        line("one stage changes", stages).target(Target::AtMost(Figure::count(0))),
+        line("the store changes", places),
+    ])
+}
+
+/// Counts the questions to which two finders have other first hits.
+fn others(cases: &[Case], one: &mut dyn Finder, other: &mut dyn Finder) -> anyhow::Result<u64> {
     let mut others = 0;
     each(cases, &mut |items, question| {
         if let Some(items) = items {
-            two.index(items)?;
             one.index(items)?;
+            other.index(items)?;
         }
-        let first = |found: Vec<usize>| found.into_iter().take(STAGES_HITS).collect::<Vec<_>>();
-        others += u64::from(first(two.find(&question.text)?) != first(one.find(&question.text)?));
+        let first = |found: Vec<usize>| found.into_iter().take(SAME_HITS).collect::<Vec<_>>();
+        others += u64::from(first(one.find(&question.text)?) != first(other.find(&question.text)?));
         Ok(())
     })?;
-    let line = Line::ours(1, format!("{data}, questions that one stage changes"), Figure::count(others));
-    Ok(line.target(Target::AtMost(Figure::count(0))))
+    Ok(others)
+}
+
+/// Returns what is asked: the beginning of a question, with quotes that mean nothing.
+fn asked(question: &str) -> String {
+    let text: String = question.chars().take(QUERY_CHARS).collect();
+    text.replace(['"', '“'], " ")
 }
 
 /// The peers by name.

@@ -1,238 +1,216 @@
-//! The search index: building it, its size, one more turn, and reading the postings of a query.
-//! Not the ranking, which is `prompt`'s, nor what makes entries of commits, which is the engine's.
+//! Search as the product does it: settling what was imported, questions with and without filters, one more turn.
+//! Not how good the answers are, which is `retrieval`'s.
 
-use std::collections::BTreeMap;
-use std::hint::black_box;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+mod made;
 
-use stemmata_model::{CommitId, MachineId};
-use stemmata_store::{
-    EntryRef, Index, IndexBatch, IndexEntry, IndexError, IndexLock, IndexOptions, IndexPlace, IndexReader,
-    IndexedCommit, IndexedState, Patience, SessionKey, StoredAt, SystemFiles, Watermark,
-};
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use crate::measure::Times;
+use anyhow::Context as _;
+use stemmata_engine::{CaptureOptions, Engine, Nudged, SearchFilter, SettleBudget};
+use stemmata_model::{Granularity, Trigger};
+use tempfile::TempDir;
+
+use crate::measure::{Contender, Runs, Times, alternate, spent, timed};
+use crate::peers::fts::Fts;
 use crate::report::{Figure, Line, Section, Target};
-use crate::scratch;
+use crate::{machine, scratch, stores};
 
 use super::Bench;
+use made::{Draw, Made, PROJECTS, Question, TURN, WORDS, line};
 
-/// The largest size: a million entries.
+/// Entries at size 1, and the largest size: a million.
+const ENTRIES: usize = 100_000;
 const SCALE_MAX: u32 = 10;
 
-/// Entries at size 1.
-const ENTRIES: usize = 100_000;
+/// Hits that are asked for.
+const HITS: usize = 20;
 
-/// Words of an entry, the words that there are, entries of a turn, and turns that are settled at once.
-const WORDS: usize = 60;
-const VOCABULARY: f64 = 200_000.0;
-const TURN: usize = 10;
-const TURNS: usize = 256;
+/// Questions of each kind, and those that the peer answers, too.
+const QUESTIONS: usize = 200;
+const PEER_QUESTIONS: usize = 20;
 
-/// How often one more turn is settled, and each kind of query is read.
-const ROUNDS: usize = 100;
+/// Turns that are captured and found, and how often a new engine asks its first question.
+const TURNS: usize = 100;
+const FIRST: usize = 5;
 
-/// A turn is found a tenth of a second after it was captured: its settling may take half of that.
-const FRESH: Target = Target::AtMost(Figure::Seconds(0.050));
+const PEER: &str = "SQLite FTS5, any word";
 
-/// Reading may take half of what a whole query may.
-const FEW: Target = Target::AtMost(Figure::Seconds(0.002_5));
-const TEN: Target = Target::AtMost(Figure::Seconds(0.005));
+const FEW: Target = Target::AtMost(Figure::Seconds(0.005));
+const TEN: Target = Target::AtMost(Figure::Seconds(0.010));
+const SLOWEST: Target = Target::AtMost(Figure::Seconds(0.025));
+
+/// From a turn's end until a search finds it.
+const FRESH: Target = Target::AtMost(Figure::Seconds(0.100));
 
 pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
     let mut lines = Vec::new();
-    for scale in bench.scales().iter().copied().filter(|scale| *scale <= SCALE_MAX) {
+    let scales = if bench.are_scales_named() { bench.scales() } else { &[1] };
+    for scale in scales.iter().copied().filter(|scale| *scale <= SCALE_MAX) {
         lines.extend(measure(scale)?);
     }
     Ok(Section {
         name: "search",
-        title: format!("an index of {ENTRIES} entries of {WORDS} words at size 1"),
-        notes: vec![format!(
-            "Words by Zipf's law, turns of {TURN} entries, {TURNS} turns at once; terms are made before the clock runs. \
-             A query reads all postings of its words, without skipping; ranking comes on top. {ROUNDS} rounds each."
-        )],
+        title: format!("{ENTRIES} entries of {WORDS} words at size 1, turns of {TURN}"),
+        notes: vec![
+            format!(
+                "Words by Zipf's law, as transcripts that are imported; then the index takes them in, from the store, with one \
+                 thread. The peer is given the bare texts, and keeps none of them. {QUESTIONS} questions of each kind, each \
+                 asked once, {PEER_QUESTIONS} of them to the peer, too; times of questions on a CPU unless a line says wall: they \
+                 wait for nothing. `filtered`: one project of two, the newer half, no tool output."
+            ),
+            format!(
+                "One more turn: {TURNS} times ten entries are captured as by a hook, durably, and found by the next search. A \
+                 first question is asked by a new engine, whose index is closed."
+            ),
+            "A million entries are measured where `--scale 10` is given.".to_owned(),
+        ],
         lines,
     })
 }
 
 fn measure(scale: u32) -> anyhow::Result<Vec<Line>> {
-    let folder = scratch::folder()?;
-    let mut built = Built::open(folder.path())?;
-    let count = ENTRIES * usize::try_from(scale)?;
-    while built.entries < count {
-        built.settle(TURNS)?;
+    let searched = Searched::build(ENTRIES * usize::try_from(scale)?)?;
+    let mut lines = searched.sizes(scale)?;
+    for (name, filter) in [("", SearchFilter::default()), (", filtered", searched.filter())] {
+        for question in Question::ALL {
+            lines.extend(searched.questions(scale, (question, name), &filter)?);
+        }
     }
-    let size = Figure::bytes(built.index.usage()?.bytes);
-    let mut lines = vec![
-        Line::ours(scale, "build, terms given", Figure::speed(built.text_bytes, built.took)),
-        Line::ours(scale, "size", size).beside("the text", Figure::bytes(built.text_bytes)),
-    ];
-    let mut fresh = Vec::new();
-    for _ in 0..ROUNDS {
-        let before = built.took;
-        built.settle(1)?;
-        fresh.push(built.took.saturating_sub(before));
-    }
-    lines.extend(percentiles(scale, "one more turn", &Times::new(fresh), FRESH));
-    for (name, ranks, target) in QUERIES {
-        lines.extend(percentiles(scale, name, &read(&built.index, ranks)?, target));
-    }
+    lines.push(searched.first(scale)?);
+    lines.extend(searched.turns(scale)?);
     Ok(lines)
 }
 
-fn percentiles(scale: u32, case: &str, times: &Times, target: Target) -> [Line; 2] {
-    [
-        Line::ours(scale, format!("{case}, p50"), Figure::time(times.median())).target(target),
-        Line::ours(scale, format!("{case}, p99"), Figure::time(times.percentile(99))),
-    ]
+/// A store with its index, and the peer.
+struct Searched {
+    folder: TempDir,
+    engine: Engine,
+    made: Made,
+    peer: Fts,
+    built: [Duration; 2],
 }
 
-/// Kinds of queries, by the ranks of their words.
-const QUERIES: [(&str, std::ops::Range<u32>, Target); 3] = [
-    ("three rare words", 150_000..150_003, FEW),
-    ("three common words", 20..23, FEW),
-    ("ten words", 300..310, TEN),
-];
+impl Searched {
+    fn build(entries: usize) -> anyhow::Result<Self> {
+        let folder = scratch::folder()?;
+        let mut peer = Fts::create(&folder.path().join("peer"))?;
+        let mut peer_took = Duration::ZERO;
+        let made = Made::write(folder.path(), entries, &mut |texts| {
+            peer_took += spent(|| peer.add(texts))?.cpu;
+            Ok(())
+        })?;
+        let engine = open(folder.path())?;
+        stores::import(&engine, &made.files, Granularity::Turn)?;
+        let before = machine::process_cpu();
+        let settled = stores::settle(&engine, SettleBudget::All)?;
+        let took = machine::process_cpu().saturating_sub(before);
+        anyhow::ensure!(settled.is_whole, "the index is not whole");
+        Ok(Self { folder, engine, made, peer, built: [took, peer_took] })
+    }
 
-struct Built {
-    index: Index,
-    lock: IndexLock,
-    entries: usize,
-    commits: u64,
-    text_bytes: u64,
-    took: Duration,
-    seed: u64,
-}
+    fn filter(&self) -> SearchFilter {
+        SearchFilter {
+            projects: PROJECTS.iter().take(1).map(|project| (*project).to_owned()).collect(),
+            since: Some(self.made.middle),
+            no_tool_output: true,
+            ..SearchFilter::default()
+        }
+    }
 
-impl Built {
-    fn open(dir: &std::path::Path) -> anyhow::Result<Self> {
-        let options = IndexOptions {
-            files: Arc::new(SystemFiles),
-            patience: Patience::each(Duration::from_secs(1)),
-            terms: 1,
-            store_id: [0; 16],
-            can_write: true,
+    fn sizes(&self, scale: u32) -> anyhow::Result<Vec<Line>> {
+        let text = self.made.text_bytes;
+        let [ours, theirs] = self.built.map(|took| Figure::speed(text, took));
+        let bytes = scratch::bytes_below(&self.folder.path().join("index"))?;
+        Ok(vec![
+            Line::ours(scale, "build, text", ours).beside(PEER, theirs),
+            Line::ours(scale, "the index, against the text", Figure::times(bytes, text))
+                .beside(PEER, Figure::times(self.peer.bytes()?, text)),
+        ])
+    }
+
+    fn questions(
+        &self,
+        scale: u32,
+        (question, name): (Question, &str),
+        filter: &SearchFilter,
+    ) -> anyhow::Result<Vec<Line>> {
+        let mut draw = Draw::new(11);
+        let asked: Vec<Vec<String>> = (0..QUESTIONS).map(|_| question.words(&mut draw)).collect();
+        let ask = |round: usize| {
+            let words = asked.get(round).context("a question for each round")?;
+            let mut query = stores::query(&words.join(" "), HITS);
+            query.filter = filter.clone();
+            spent(|| stores::search(&self.engine, &query))
         };
-        let index = Index::open(dir, options)?;
-        let lock = Index::lock(dir, &SystemFiles)?.ok_or_else(|| anyhow::anyhow!("nobody else is here"))?;
-        Ok(Self { index, lock, entries: 0, commits: 0, text_bytes: 0, took: Duration::ZERO, seed: 7 })
+        ask(0)?;
+        // The peer answers fewer, spread among ours; without it the rest goes on.
+        let contenders: [Contender<'_>; 2] = [
+            Box::new(ask),
+            Box::new(|round| spent(|| self.peer.find(asked.get(round).context("a question")?, HITS))),
+        ];
+        let [some, peer] = alternate(PEER_QUESTIONS, contenders)?;
+        let [rest] = alternate(QUESTIONS - PEER_QUESTIONS, [Box::new(|round| ask(round + PEER_QUESTIONS))])?;
+        let ours = Runs::together([some, rest]);
+        let median = if matches!(question, Question::Ten) { TEN } else { FEW };
+        let case = |what: &str| format!("{}{name}, {what}", question.name());
+        let time = |percent| Figure::time(ours.cpu.percentile(percent));
+        Ok(vec![
+            Line::ours(scale, case("p50"), time(50))
+                .beside(PEER, Figure::time(peer.cpu.median()))
+                .target(median),
+            Line::ours(scale, case("p99"), time(99)).target(SLOWEST),
+            Line::ours(scale, case("p99 wall"), Figure::time(ours.wall.percentile(99))),
+        ])
     }
 
-    fn settle(&mut self, turns: usize) -> anyhow::Result<()> {
-        let expected = self.index.meta()?.watermark;
-        let mut batch = IndexBatch { expected, places: vec![place()?], ..IndexBatch::default() };
-        for _ in 0..turns {
-            let parent = (self.commits > 0).then(|| id(self.commits));
-            self.commits += 1;
-            let first = batch.entries.len();
+    fn first(&self, scale: u32) -> anyhow::Result<Line> {
+        let words = Question::Ten.words(&mut Draw::new(13)).join(" ");
+        let mut took = Vec::new();
+        for _ in 0..FIRST {
+            let (time, _) =
+                timed(|| stores::search(&open(self.folder.path())?, &stores::query(&words, HITS)))?;
+            took.push(time.wall);
+        }
+        Ok(Line::ours(scale, "ten words, first question, wall", Figure::time(Times::new(took).median())))
+    }
+
+    fn turns(&self, scale: u32) -> anyhow::Result<[Line; 3]> {
+        let file: &PathBuf = self.made.files.last().context("there are sessions")?;
+        let mut draw = Draw::new(17);
+        let mut number = self.made.entries;
+        let mut took = Vec::new();
+        let mut settled = Vec::new();
+        for turn in 0..TURNS {
+            let word = made::unheard(turn)?;
+            let mut text = String::new();
             for _ in 0..TURN {
-                let entry = self.entry();
-                batch.entries.push(entry);
+                text.push_str(&line(number, &format!("{word} {}", draw.text()))?);
+                number += 1;
             }
-            batch.commits.push(IndexedCommit {
-                stored: StoredAt(self.commits),
-                id: id(self.commits),
-                parent,
-                state: IndexedState::Closed,
-                entries: (first..batch.entries.len()).map(|entry| Some(EntryRef::New(entry))).collect(),
-                starts: vec![0],
-                places: vec![0],
-                covers: Vec::new(),
-            });
+            OpenOptions::new().append(true).open(file)?.write_all(text.as_bytes())?;
+            let capture =
+                spent(|| match self.engine.nudge(file, &CaptureOptions::live(Trigger::TurnBoundary))? {
+                    Nudged::Captured(_) => Ok(()),
+                    Nudged::Later(later) => anyhow::bail!("the hook left it to an import: {later:?}"),
+                })?;
+            let (search, found) = timed(|| stores::search(&self.engine, &stores::query(&word, HITS)))?;
+            anyhow::ensure!(found.hits.len() == TURN, "{} entries of a turn were found", found.hits.len());
+            took.push(capture.wall + search.wall);
+            settled.push(search.cpu);
         }
-        batch.next = Watermark { through: Some((StoredAt(self.commits), id(self.commits))) };
-        let start = Instant::now();
-        self.index.settle(&self.lock, &batch)?;
-        self.took += start.elapsed();
-        Ok(())
-    }
-
-    fn entry(&mut self) -> IndexEntry {
-        let mut terms: BTreeMap<String, u16> = BTreeMap::new();
-        for _ in 0..WORDS {
-            let word = word(rank(&mut self.seed));
-            self.text_bytes += 1 + u64::try_from(word.len()).unwrap_or_default();
-            *terms.entry(word).or_default() += 1;
-        }
-        self.entries += 1;
-        let number = u64::try_from(self.entries).unwrap_or_default();
-        IndexEntry {
-            key: (28_000_000 + number / 4) << 38 | number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 26,
-            terms: terms.into_iter().collect(),
-            length: u16::try_from(WORDS).unwrap_or(u16::MAX),
-            class: u8::from(number % 2 == 1),
-            marks: 0,
-            minute: u32::try_from(28_000_000 + number / 4).unwrap_or(u32::MAX),
-            author: None,
-        }
+        let (took, settled) = (Times::new(took), Times::new(settled));
+        Ok([
+            Line::ours(scale, "one more turn, found, p50 wall", Figure::time(took.median())).target(FRESH),
+            Line::ours(scale, "one more turn, found, p99 wall", Figure::time(took.percentile(99)))
+                .target(FRESH),
+            Line::ours(scale, "the search of these, p99", Figure::time(settled.percentile(99))),
+        ])
     }
 }
 
-/// Draws a word's rank: the r-th is as frequent as 1/r.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
-    reason = "a rank is below the vocabulary"
-)]
-fn rank(seed: &mut u64) -> u32 {
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    let share = (*seed >> 11) as f64 / (1_u64 << 53) as f64;
-    VOCABULARY.powf(share) as u32
-}
-
-/// Names a word: as long as words are, and not in the order of the ranks.
-fn word(rank: u32) -> String {
-    let mut word = String::new();
-    let mut rest = rank.wrapping_mul(2_654_435_761);
-    for _ in 0..7 {
-        word.push(char::from(b'a' + (rest % 26).to_le_bytes()[0]));
-        rest /= 26;
-    }
-    word
-}
-
-fn id(commit: u64) -> CommitId {
-    let mut bytes = [0; 16];
-    bytes.split_at_mut(8).0.copy_from_slice(&commit.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
-    CommitId::from_bytes(bytes)
-}
-
-fn place() -> anyhow::Result<IndexPlace> {
-    Ok(IndexPlace {
-        key: SessionKey { machine: MachineId::new("bench")?, path: "/bench.jsonl".to_owned() },
-        session: "bench".to_owned(),
-        client: "claude-code".to_owned(),
-        cwd: None,
-        branch: None,
-    })
-}
-
-fn read(index: &Index, ranks: std::ops::Range<u32>) -> anyhow::Result<Times> {
-    let words: Vec<String> = ranks.map(word).collect();
-    let mut took = Vec::new();
-    for _ in 0..ROUNDS {
-        let start = Instant::now();
-        black_box(read_once(&index.reader()?, &words)?);
-        took.push(start.elapsed());
-    }
-    Ok(Times::new(took))
-}
-
-fn read_once(reader: &IndexReader<'_>, words: &[String]) -> Result<u64, IndexError> {
-    let (mut numbers, mut tfs) = ([0; 128], [0; 128]);
-    let mut found = 0;
-    for segment in reader.segments() {
-        for word in words {
-            let Some(postings) = segment.postings(word)? else { continue };
-            for block in 0..postings.blocks() {
-                let count = postings.unpack(block, &mut numbers, &mut tfs)?;
-                found += numbers.iter().take(count).map(|number| u64::from(*number)).sum::<u64>();
-            }
-        }
-    }
-    Ok(found)
+fn open(folder: &Path) -> anyhow::Result<Engine> {
+    stores::indexed(&folder.join("store"), &folder.join("index"))
 }

@@ -8,10 +8,9 @@ use stemmata_prompt::search::{
     date_terms, entry_terms, marks, parse_query, search,
 };
 
-use super::{Finder, HITS, Item};
+use super::probe::RESULT_CLASS;
+use super::{Finder, HITS, Item, asked};
 
-/// Longer prompts are cut: what is asked stands at their beginning, and a query is bounded.
-const QUERY_CHARS: usize = 4_000;
 /// A recipe in which nothing but the entry's own words counts.
 const NOTHING: Recipe = Recipe {
     before: [0.0; WINDOW],
@@ -71,7 +70,7 @@ impl Finder for Memory {
                 terms.terms.extend(date_terms(at).map(|term| (term, 1)));
             }
             let next = u16::try_from(authors.len() + 1)?;
-            let asks = terms.asks && item.marks & (marks::CALL | marks::EDIT) == 0;
+            let asks = terms.asks && item.class != RESULT_CLASS;
             entries.push(MemoryEntry {
                 key,
                 terms: terms.terms,
@@ -89,10 +88,10 @@ impl Finder for Memory {
     }
 
     fn find(&mut self, question: &str) -> anyhow::Result<Vec<usize>> {
-        let text: String = question.chars().take(QUERY_CHARS).collect();
+        let text = asked(question);
         let names: Vec<String> = self.authors.iter().map(|author| author.1.clone()).collect();
         let participants = if self.is_ours { &names[..] } else { &[] };
-        let mut query = parse_query(&QueryInput { text: &text.replace(['"', '“'], " "), participants })?;
+        let mut query = parse_query(&QueryInput { text: &text, participants })?;
         if !self.is_ours {
             query.terms.iter_mut().for_each(|term| term.date = None);
         }

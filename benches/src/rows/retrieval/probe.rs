@@ -116,7 +116,10 @@ fn add(lines: &mut Vec<Line>, value: &Value, (class, marks): (u8, u8), text: Str
 const PROMPT: (u8, u8) = (ClassMask::of(Role::User, kinds::MESSAGE), marks::PROMPT);
 const ANSWER: (u8, u8) = (ClassMask::of(Role::Assistant, kinds::MESSAGE), 0);
 const CALL: (u8, u8) = (ClassMask::of(Role::Assistant, kinds::MESSAGE), marks::CALL);
-const RESULT: (u8, u8) = (ClassMask::of(Role::Tool, kinds::TOOL_RESULT), 0);
+const RESULT: (u8, u8) = (RESULT_CLASS, 0);
+
+/// The class of what a tool answered.
+pub(super) const RESULT_CLASS: u8 = ClassMask::of(Role::Tool, kinds::TOOL_RESULT);
 
 /// Adds what a line of Claude Code holds.
 fn claude(value: &Value, lines: &mut Vec<Line>) {

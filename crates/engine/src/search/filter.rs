@@ -8,7 +8,7 @@ use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::Session;
 
 use super::SearchError;
-use super::prepared::{Prepared, minute_of};
+use super::prepared::{Traits, minute_of, traits};
 
 /// The client of events, which are no session's.
 pub(crate) const LEDGER_CLIENT: &str = "ledger";
@@ -126,15 +126,15 @@ impl<'a> Scoped<'a> {
     }
 
     /// Returns whether an entry passes.
-    pub(crate) fn admits(&self, entry: &Prepared) -> bool {
-        let Prepared { class, marks, minute, .. } = *entry;
+    pub(crate) fn admits(&self, entry: Traits) -> bool {
+        let Traits { class, marks, minute } = entry;
         (self.masks.is_empty() || self.masks.iter().any(|mask| mask.admits(class, marks)))
             && minute >= self.since_minute
     }
 
-    /// Returns whether an entry passes that was not prepared for this.
+    /// Returns whether an entry passes that was read from the store; its words are not looked at again.
     pub(crate) fn admits_entry(&self, entry: &Entry) -> bool {
-        super::prepared::prepare(entry).is_some_and(|entry| self.admits(&entry))
+        traits(entry).is_some_and(|entry| self.admits(entry))
     }
 
     /// Returns how the ids of the sessions begin that are asked for.

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use stemmata_model::{Closure, CommitId, Entry, Role, Timestamp};
+use stemmata_model::{Closure, Commit, CommitId, Entry, Role, Timestamp};
 use stemmata_prompt::search::{ENTRY_CHARS_MAX, Matcher};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Described, Session, SessionKey};
@@ -122,6 +122,8 @@ pub(crate) struct HitReader<'e> {
     bytes: u64,
     /// Commits whose content is damaged.
     pub(super) damaged: BTreeSet<CommitId>,
+    /// Commits of the hit that is being read.
+    described: HashMap<CommitId, Commit>,
     sessions: HashMap<SessionKey, Option<Arc<Session>>>,
 }
 
@@ -139,6 +141,7 @@ impl<'e> HitReader<'e> {
             required,
             commits: HashMap::new(),
             bytes: 0,
+            described: HashMap::new(),
             damaged: BTreeSet::new(),
             sessions: HashMap::new(),
         }
@@ -147,7 +150,7 @@ impl<'e> HitReader<'e> {
     /// Returns the hit of an entry, or `None` if the store no longer has the entry or its text does not match.
     pub(crate) fn hit(&mut self, ranked: Ranked) -> Result<Option<SearchHit>> {
         let Some((standing, session, others)) = self.newest(&ranked.standing)? else { return Ok(None) };
-        let Some(decoded) = self.commit(standing.commit)? else { return Ok(None) };
+        let Some(decoded) = self.decoded(standing.commit)? else { return Ok(None) };
         let is_it = |entry: &&Entry| key_of(entry) == ranked.key;
         let at_its_place = decoded.entries.get(standing.position).filter(is_it);
         let Some(entry) = at_its_place.or_else(|| decoded.entries.iter().find(is_it)) else {
@@ -222,6 +225,7 @@ impl<'e> HitReader<'e> {
                 }
             }
         }
+        self.described = described.into_iter().map(|of| (of.commit.id, of.commit)).collect();
         let Some((_, standing, session)) = best else { return Ok(None) };
         let place = place(&session, self.engine.foreign_machine(&session)?);
         Ok(Some((standing, place, sessions)))
@@ -236,11 +240,11 @@ impl<'e> HitReader<'e> {
         Ok(session)
     }
 
-    fn commit(&mut self, id: CommitId) -> Result<Option<Arc<DecodedCommit>>> {
+    fn decoded(&mut self, id: CommitId) -> Result<Option<Arc<DecodedCommit>>> {
         if let Some(known) = self.commits.get(&id) {
             return Ok(Some(Arc::clone(known)));
         }
-        let Some(commit) = self.engine.store.commit(id)? else { return Ok(None) };
+        let Some(commit) = self.described.remove(&id) else { return Ok(None) };
         let decoded = match self.engine.decoded(on_chain(commit))? {
             Decoded::Entries(decoded) => *decoded,
             Decoded::Unsearched => return Ok(None),

@@ -4,11 +4,16 @@
 
 use stemmata_model::{CanonicalEncoder, Entry, Part, Role};
 
+use super::groups::author_of;
+
 /// Separates keys from every other use of the hash.
 const KEY_CONTEXT: &str = "stemmata search entry v1";
 
 /// The version byte of what is hashed.
 const KEY_ENCODING_VERSION: u8 = 1;
+
+/// Added to the role where a name follows: two people may say the same at once.
+const NAMED: u8 = 8;
 
 /// Returns the key: 64 bits of a hash over when it was said, by whom, and what. Ids, call ids, signatures and whether the
 /// body was one string are no part of it, for a copy may have others.
@@ -24,7 +29,10 @@ pub(crate) fn key_of(entry: &Entry) -> u64 {
         Role::Assistant => 2,
         Role::Tool => 3,
     };
-    let encoder = encoder.tag(role);
+    let encoder = match author_of(entry) {
+        Some(author) => encoder.tag(role + NAMED).bytes(author.as_bytes()),
+        None => encoder.tag(role),
+    };
     hashed(&entry.parts.iter().fold(encoder, add).finish())
 }
 
@@ -65,9 +73,20 @@ fn add(encoder: CanonicalEncoder, part: &Part) -> CanonicalEncoder {
 
 #[cfg(test)]
 mod tests {
-    use stemmata_model::{EntryId, Timestamp};
+    use stemmata_model::{EntryId, EntryMeta, Timestamp};
 
     use super::*;
+
+    #[test]
+    fn two_people_who_say_the_same_at_once_say_two_things() {
+        let by = |author: &str| {
+            let meta = EntryMeta { author: Some(author.to_owned()), ..EntryMeta::default() };
+            key_of(&Entry { meta, ..entry("a", vec![Part::Text("yes".to_owned())]) })
+        };
+        assert_ne!(by("Ann"), by("Bob"));
+        assert_eq!(by("Ann"), by(" Ann "));
+        assert_ne!(by("Ann"), key_of(&entry("a", vec![Part::Text("yes".to_owned())])));
+    }
 
     fn entry(id: &str, parts: Vec<Part>) -> Entry {
         Entry::said(EntryId::new(id).expect("an id"), Role::Assistant, parts)

@@ -50,10 +50,42 @@ pub(crate) fn prepare(entry: &Entry) -> Option<Prepared> {
         terms.extend(date_terms(at).map(|term| (term, 1)));
         terms.sort_unstable();
     }
-    let marks = marks_of(entry) | if found.asks && may_ask(entry) { marks::ASKS } else { 0 };
-    let minute = entry.timestamp.map_or(0, minute_of);
-    let author = author_of(entry).map(str::to_owned);
-    Some(Prepared { key: key_of(entry), terms, length: found.length, class, marks, minute, author })
+    let traits = traits_of(entry, class);
+    let asks = if found.asks && may_ask(entry) { marks::ASKS } else { 0 };
+    Some(Prepared {
+        key: key_of(entry),
+        terms,
+        length: found.length,
+        class,
+        marks: traits.marks | asks,
+        minute: traits.minute,
+        author: author_of(entry).map(str::to_owned),
+    })
+}
+
+/// What filters ask of an entry: no words are needed for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Traits {
+    pub(crate) class: u8,
+    pub(crate) marks: u8,
+    /// Its minute since 1970, 0 without a time.
+    pub(crate) minute: u32,
+}
+
+fn traits_of(entry: &Entry, class: u8) -> Traits {
+    Traits { class, marks: marks_of(entry), minute: entry.timestamp.map_or(0, minute_of) }
+}
+
+/// Returns the traits of an entry that is searched; none for what is no part of the conversation.
+pub(crate) fn traits(entry: &Entry) -> Option<Traits> {
+    class(entry.role, &entry.kind).map(|class| traits_of(entry, class))
+}
+
+impl Prepared {
+    /// Returns what filters ask of it.
+    pub(crate) fn traits(&self) -> Traits {
+        Traits { class: self.class, marks: self.marks, minute: self.minute }
+    }
 }
 
 /// Returns the minute since 1970 of a point in time; 0 before.

@@ -69,7 +69,7 @@ impl Reach {
             engine.find_on_chains(scoped, reader, &mut reach)?;
             let commits: Vec<CommitId> = reach.on_chains.keys().copied().collect();
             let commits = reader.commits_in(&rows, &commits)?;
-            reader.numbers_in(&rows, &commits, &mut |number| numbers.insert(number))?;
+            reader.numbers_in(&rows, &commits, &mut |run| numbers.insert_range(run))?;
             reach.commits = Some(commits);
             reach.sessions = Some(known);
             numbers.extend(reach.covered.keys().copied());

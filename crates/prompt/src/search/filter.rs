@@ -54,6 +54,15 @@ impl<'a> Filter<'a> {
     }
 }
 
+/// Returns whether a segment may have a hit, as far as that is known without its columns.
+pub(super) fn may_admit<S: Segment>(search: &Search<'_, S>, segment: &S) -> bool {
+    let scope = &search.scope;
+    let is_new = |(_, last): (u32, u32)| last >= scope.since_minute;
+    let has_one = |allowed: &NumberSet| allowed.range(segment.base(), segment.span()).next().is_some();
+    (scope.since_minute == 0 || segment.minute_range().is_some_and(is_new))
+        && scope.allowed.is_none_or(has_one)
+}
+
 /// Returns the entries that hold every required term, nothing where none is required.
 fn required<S: Segment>(segment: &S, query: &Query) -> Result<Option<NumberSet>, S::Error> {
     let mut all: Option<NumberSet> = None;

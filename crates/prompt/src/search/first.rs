@@ -4,7 +4,7 @@
 //! are left cannot lift a new entry to the best so far (`MaxScore`), only the blocks with entries that are still in the
 //! running are unpacked. The result is exact, whatever is skipped.
 
-use super::filter::Filter;
+use super::filter::{Filter, may_admit};
 use super::plan::Plan;
 use super::query::Query;
 use super::ranked::Search;
@@ -16,6 +16,9 @@ const SLACK: f64 = 1.0001;
 
 /// A term that more than one entry of so many holds is common: before it, it pays to see what is reached already.
 const COMMON: usize = 16;
+/// Where more than one entry of so many of a list is in the running, nearly every block has one: all are unpacked then, without
+/// looking for them.
+const DENSE: usize = 8;
 /// Candidates grow so many times before the worst are dropped.
 const SURPLUS: usize = 8;
 
@@ -42,7 +45,7 @@ pub(super) fn candidates<S: Segment>(
     let mut scores = Vec::new();
     for (at, (segment, postings)) in search.segments.iter().zip(&plan.postings).enumerate() {
         let streams = streams(search, plan, postings);
-        if streams.is_empty() {
+        if streams.is_empty() || !may_admit(search, segment) {
             continue;
         }
         scores.clear();
@@ -156,11 +159,10 @@ impl<S: Segment> Pass<'_, S> {
         for (at, stream) in streams.iter().enumerate() {
             let is_common = stream.postings.entries() as usize > scores.len() / COMMON;
             if running.is_none() && at > 0 && is_common {
-                threshold = threshold.max(self.reached(scores));
+                threshold = self.reached(scores, threshold);
             }
-            let may_reach = |score: f32| {
-                score > 0.0 && f64::from(score) * SLACK + stream.bound_left >= f64::from(threshold)
-            };
+            let needed = needed(threshold, stream.bound_left);
+            let may_reach = |score: f32| score > 0.0 && score >= needed;
             let left: Option<Vec<u32>> = match running.take() {
                 None if stream.bound_left >= f64::from(threshold) => None,
                 // No entry without a score can reach the threshold any more.
@@ -179,8 +181,10 @@ impl<S: Segment> Pass<'_, S> {
                 }
             };
             match &left {
-                Some(left) => visit(stream.postings, left, &mut block, &mut add)?,
-                None => {
+                Some(left) if left.len().saturating_mul(DENSE) < stream.postings.entries() as usize => {
+                    visit(stream.postings, left, &mut block, &mut add)?;
+                }
+                Some(_) | None => {
                     for at in 0..stream.postings.blocks() {
                         stream.postings.unpack(at, &mut block)?;
                         block.iter().for_each(|(number, tf)| add(number, tf));
@@ -192,15 +196,21 @@ impl<S: Segment> Pass<'_, S> {
         Ok(running)
     }
 
-    /// Returns what enough entries of the segment have already, 0 where too few have a score.
-    fn reached(&self, scores: &[f32]) -> f32 {
-        let held = (0..).zip(scores).filter(|(number, score)| **score > 0.0 && self.filter.admits(*number));
-        let mut found: Vec<f32> = held.map(|pair| *pair.1).collect();
+    /// Returns what enough entries of the segment have already, where that is more than the threshold so far.
+    fn reached(&self, scores: &[f32], threshold: f32) -> f32 {
+        let above =
+            (0..).zip(scores).filter(|(number, score)| **score > threshold && self.filter.admits(*number));
+        let mut found: Vec<f32> = above.map(|pair| *pair.1).collect();
         if found.len() < self.max {
-            return 0.0;
+            return threshold;
         }
         *found.select_nth_unstable_by(self.max - 1, |one, two| two.total_cmp(one)).1
     }
+}
+
+/// Returns the score that an entry needs to reach a threshold with what is left, a little less for sums of 32 bits.
+fn needed(threshold: f32, bound_left: f64) -> f32 {
+    narrow(((f64::from(threshold) - bound_left) / SLACK * (2.0 - SLACK)).max(0.0))
 }
 
 /// Reports the counts of some entries, ascending; blocks without any of them are not unpacked.

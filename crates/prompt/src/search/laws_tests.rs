@@ -106,6 +106,16 @@ fn search_all(
 
 proptest! {
     #[test]
+    fn a_range_of_a_set_is_its_numbers(ranges in proptest::collection::vec((0..300_u32, 0..200_u32), 0..4)) {
+        let (mut whole, mut single) = (NumberSet::default(), NumberSet::default());
+        for (start, length) in ranges {
+            whole.insert_range(start..start + length);
+            single.extend(start..start + length);
+        }
+        prop_assert_eq!(whole, single);
+    }
+
+    #[test]
     fn the_first_stage_finds_what_scoring_everything_finds(
         entries in entries(), query in queries(), size in 1..300_usize, wanted in 1..20_usize,
         allowed in proptest::option::of(proptest::collection::vec(0..400_u32, 0..200)), since_minute in 0..30_u32,

@@ -19,8 +19,16 @@ impl Span {
     /// Returns the span of a scope: that of its entries where these are given, else that of the index.
     pub(super) fn of<S: Segment>(search: &Search<'_, S>) -> Result<Self, S::Error> {
         let mut span = Self { first: u32::MAX, last: 0 };
-        for segment in search.segments {
-            let Some((first, last)) = segment.minute_range() else { continue };
+        let ranges = search.segments.iter().filter_map(|segment| Some((segment.minute_range()?, segment)));
+        let mut ranges: Vec<((u32, u32), &S)> = ranges.collect();
+        ranges.sort_unstable_by_key(|(range, _)| *range);
+        // The newest and the oldest come first: the others mostly lie between, and need not be looked into.
+        let count = ranges.len();
+        ranges.rotate_right(count.min(1));
+        for ((first, last), segment) in ranges {
+            if span.first <= first && last <= span.last {
+                continue;
+            }
             if let Some(allowed) = search.scope.allowed {
                 let minutes = segment.minutes()?;
                 for number in allowed.range(segment.base(), segment.span()) {

@@ -250,6 +250,23 @@ impl NumberSet {
         }
     }
 
+    /// Adds all numbers of a range.
+    pub fn insert_range(&mut self, numbers: Range<u32>) {
+        if numbers.is_empty() {
+            return;
+        }
+        let (first, last) = (numbers.start / 64, (numbers.end - 1) / 64);
+        if last as usize >= self.words.len() {
+            self.words.resize(last as usize + 1, 0);
+        }
+        let words = (first..).zip(self.words.get_mut(first as usize..=last as usize).unwrap_or_default());
+        for (at, word) in words {
+            let from = if at == first { numbers.start % 64 } else { 0 };
+            let through = if at == last { (numbers.end - 1) % 64 } else { 63 };
+            *word |= u64::MAX << from & u64::MAX >> (63 - through);
+        }
+    }
+
     /// Returns whether the set holds a number.
     #[inline]
     pub fn contains(&self, number: u32) -> bool {

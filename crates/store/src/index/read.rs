@@ -2,6 +2,7 @@
 //!
 //! What is done with it is the engine's.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
@@ -56,6 +57,8 @@ pub struct IndexReader<'i> {
     index: &'i Index,
     connection: Option<Connection>,
     segments: Vec<(SegmentRow, Arc<ReadColumns>)>,
+    /// Groups that were read: a search asks for those of its candidates, then for those of what is around them.
+    groups: RefCell<HashMap<u32, runs::Runs>>,
 }
 
 impl Drop for IndexReader<'_> {
@@ -81,7 +84,7 @@ impl<'i> IndexReader<'i> {
         // What was merged or cut is not asked for again.
         *columns = segments.iter().map(|(row, own)| ((row.base, row.made), Arc::clone(own))).collect();
         drop(columns);
-        Ok(Self { index, connection: Some(connection), segments })
+        Ok(Self { index, connection: Some(connection), segments, groups: RefCell::default() })
     }
 
     fn connection(&self) -> &Connection {
@@ -136,7 +139,7 @@ impl<'i> IndexReader<'i> {
                     Arc::new(list(alone.collect()))
                 }
                 None => {
-                    let list = Arc::new(list(groups::load_group(self.connection(), group)?.1));
+                    let list = Arc::new(list(self.group_once(group)?));
                     lists.insert(group, Arc::clone(&list));
                     list
                 }
@@ -326,14 +329,21 @@ impl<'i> IndexReader<'i> {
         &self,
         places: &[u32],
         commits: &CommitSet,
-        act: &mut dyn FnMut(u32),
+        act: &mut dyn FnMut(Range<u32>),
     ) -> Result<(), IndexError> {
         let rows = &commits.0;
         let places = Bits::of(places.iter().copied());
         for segment in self.segments() {
             let allowed = if segment.family() == SegmentFamily::Events { &places } else { rows };
-            let homes = (segment.base()..).zip(segment.homes()?);
-            homes.filter(|(_, home)| allowed.holds(**home)).for_each(|(number, _)| act(number));
+            let mut number = segment.base();
+            // What one commit brought stands together.
+            for run in segment.homes()?.chunk_by(|left, right| left == right) {
+                let end = number.saturating_add(u32::try_from(run.len()).unwrap_or(u32::MAX));
+                if run.first().is_some_and(|home| allowed.holds(*home)) {
+                    act(number..end);
+                }
+                number = end;
+            }
         }
         let mut statement = self
             .connection()
@@ -347,7 +357,7 @@ impl<'i> IndexReader<'i> {
                 found
                     .iter()
                     .flat_map(|commit| commit.numbers.iter().flatten())
-                    .for_each(|number| act(*number));
+                    .for_each(|number| act(*number..number.saturating_add(1)));
             }
         }
         Ok(())
@@ -359,6 +369,15 @@ impl<'i> IndexReader<'i> {
             self.connection().prepare_cached("SELECT row, name FROM author ORDER BY row").while_(READING)?;
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).while_(READING)?;
         rows.collect::<rusqlite::Result<_>>().while_(READING)
+    }
+
+    fn group_once(&self, group: u32) -> Result<runs::Runs, IndexError> {
+        if let Some(known) = self.groups.borrow().get(&group) {
+            return Ok(known.clone());
+        }
+        let found = self.group(group)?;
+        self.groups.borrow_mut().insert(group, found.clone());
+        Ok(found)
     }
 
     fn segment_of(&self, number: u32) -> Option<(SegmentRead<'_>, usize)> {

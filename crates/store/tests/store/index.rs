@@ -284,7 +284,7 @@ fn events_are_found_and_dropped_by_themselves() {
         .expect("places");
     let mut numbers = Vec::new();
     let commits = reader.commits_in(&[row], &[]).expect("commits");
-    reader.numbers_in(&[row], &commits, &mut |number| numbers.push(number)).expect("numbers");
+    reader.numbers_in(&[row], &commits, &mut |run| numbers.extend(run)).expect("numbers");
     assert_eq!(numbers, [event - 1, event, event + 1]);
     drop(reader);
     index.cut(&lock, StoredAt(1)).expect("a cut");

@@ -208,8 +208,10 @@ pub(crate) fn dump(index: &Index) -> BTreeMap<u64, Said> {
     let mut rows = Vec::new();
     reader.places(&mut |row, place| rows.push((row, place.session))).expect("places");
     for (row, session) in rows {
-        let mut mark = |number| {
-            places.entry(number).or_default().insert(session.clone());
+        let mut mark = |run: std::ops::Range<u32>| {
+            for number in run {
+                places.entry(number).or_default().insert(session.clone());
+            }
         };
         let commits = reader.commits_in(&[row], &[]).expect("commits");
         reader.numbers_in(&[row], &commits, &mut mark).expect("numbers");
