@@ -31,7 +31,7 @@ pub use matcher::{Matcher, RegexError};
 pub use memory::{MemoryEntry, MemoryPostings, MemorySegment};
 pub use participants::participants;
 pub use query::{
-    Phrase, QUERY_BYTES_MAX, QUERY_TERMS_MAX, Query, QueryError, QueryInput, QueryTerm, parse_query,
+    Needed, Phrase, QUERY_BYTES_MAX, QUERY_TERMS_MAX, Query, QueryError, QueryInput, QueryTerm, parse_query,
 };
 pub use ranked::{Reason, ReasonName, Scored, Search, Wanted};
 pub use run::search;

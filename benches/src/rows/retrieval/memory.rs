@@ -93,7 +93,7 @@ impl Finder for Memory {
         let participants = if self.is_ours { &names[..] } else { &[] };
         let mut query = parse_query(&QueryInput { text: &text, participants })?;
         if !self.is_ours {
-            query.terms.iter_mut().for_each(|term| term.date = None);
+            query.terms.iter_mut().for_each(|term| term.also = None);
         }
         let wanted = Search {
             segments: std::slice::from_ref(&self.segment),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stemmata_model::{Entry, Role, Timestamp};
-use stemmata_prompt::search::{ClassMask, Phrase, entry_terms, kinds, marks};
+use stemmata_prompt::search::{ClassMask, Needed, Phrase, entry_terms, kinds, marks};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::Session;
 
@@ -171,7 +171,8 @@ impl<'a> Scoped<'a> {
     /// Returns the file as a phrase that every hit has to have.
     pub(crate) fn file(&self) -> Option<Phrase> {
         let file = self.filter.file.as_ref()?;
-        let terms = entry_terms(file).terms.into_iter().map(|(term, _)| term).collect();
+        let needed = |(term, _)| Needed { term, also: None };
+        let terms = entry_terms(file).terms.into_iter().map(needed).collect();
         Some(Phrase { text: file.clone(), terms })
     }
 }

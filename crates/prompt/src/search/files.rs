@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::scripts::{self, Script};
 use super::words::NAME_BYTES_MAX;
 
 /// The most characters after the last dot of a file name, the first of which is a letter.
@@ -32,7 +33,8 @@ fn run(text: &str, range: Range<usize>, found: &mut dyn FnMut(&str, Range<usize>
     let start = range.start + run.len() - name.len();
     for (dot, _) in name.rmatch_indices('.') {
         let after = name.get(dot + 1..).unwrap_or_default();
-        let extension = after.split(|char| !is_word(char)).next().unwrap_or_default();
+        let extension =
+            after.split(|char: char| !char.is_ascii() || !is_word(char)).next().unwrap_or_default();
         let is_extension = extension.starts_with(|char: char| char.is_ascii_alphabetic())
             && extension.chars().nth(EXTENSION_CHARS_MAX).is_none();
         if is_extension && name.get(..dot).is_some_and(|stem| stem.ends_with(is_word)) {
@@ -60,8 +62,9 @@ fn with_folder(text: &str, name: Range<usize>, found: &mut dyn FnMut(&str, Range
     }
 }
 
+/// Returns whether a name may have a character: those of scripts without blanks stand beside names as blanks do.
 fn is_word(char: char) -> bool {
-    char == '_' || char.is_alphanumeric()
+    char == '_' || char.is_alphanumeric() && scripts::script(char) == Script::Words
 }
 
 #[cfg(test)]
@@ -77,6 +80,7 @@ mod tests {
             ("1.5 and e.g. a.b.c-d", vec!["e.g", "a.b.c"]),
             ("x.verylongextension y.", vec![]),
             ("-.- ...", vec![]),
+            ("開くmain.rsを開く größe.rs", vec!["main.rs", "größe.rs"]),
         ] {
             let mut found = Vec::new();
             scan(text, &mut |name, range| {

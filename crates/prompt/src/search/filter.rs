@@ -67,9 +67,10 @@ pub(super) fn may_admit<S: Segment>(search: &Search<'_, S>, segment: &S) -> bool
 fn required<S: Segment>(segment: &S, query: &Query) -> Result<Option<NumberSet>, S::Error> {
     let mut all: Option<NumberSet> = None;
     let mut block = Block::new();
-    for term in query.required() {
+    for needed in query.required() {
         let mut holding = NumberSet::default();
-        if let Some(postings) = segment.postings(term)? {
+        for term in [Some(&needed.term), needed.also.as_ref()].into_iter().flatten() {
+            let Some(postings) = segment.postings(term)? else { continue };
             for at in 0..postings.blocks() {
                 postings.unpack(at, &mut block)?;
                 holding.extend(block.iter().map(|(number, _)| number));

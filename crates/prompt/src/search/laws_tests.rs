@@ -92,7 +92,7 @@ fn admits(scope: &Scope<'_>, query: &Query, number: u32, entry: &MemoryEntry) ->
         && (scope.classes.is_empty()
             || scope.classes.iter().any(|mask| mask.admits(entry.class, entry.marks)))
         && entry.minute >= scope.since_minute
-        && query.required().all(|term| entry.terms.iter().any(|held| held.0 == term))
+        && query.required().all(|needed| entry.terms.iter().any(|held| held.0 == needed.term))
 }
 
 fn search_all(
@@ -230,4 +230,35 @@ fn window_score(
         score += term.idf * recipe.own * saturation(tf(at), length(at) / average);
     }
     score * length(at) / (length(at) + recipe.length)
+}
+
+#[test]
+fn a_name_is_found_in_other_letters() {
+    let texts = ["push it to GitHub", "push it to github", "the JavaScript of it", "python", "全文検索する"];
+    let entries: Vec<MemoryEntry> = texts
+        .iter()
+        .enumerate()
+        .map(|(at, text)| {
+            let Terms { terms, length, .. } = entry_terms(text);
+            let (key, minute) = (at as u64, 1);
+            MemoryEntry { key, terms, length, class: 0, marks: 0, minute, author: 0, group: narrow(at) }
+        })
+        .collect();
+    let whole = segments(&entries, entries.len());
+    for (text, wanted) in [
+        ("github", vec![0, 1]),
+        ("GitHub", vec![0, 1]),
+        ("javascript", vec![2]),
+        ("\"javascript\"", vec![2]),
+        ("Python", vec![3]),
+        ("\"検索\"", vec![4]),
+    ] {
+        let query = parse_query(&QueryInput { text, participants: &[] }).expect("a query");
+        let found = search_all(&over(&whole, Scope::ALL), &whole[0], &query, Wanted::hits(9));
+        let mut numbers: Vec<u32> = found.iter().map(|hit| hit.number).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, wanted, "{text}");
+        let matcher = Matcher::words(&query);
+        assert!(numbers.iter().all(|at| matcher.is_match(texts[*at as usize])), "{text}");
+    }
 }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use regex::{Regex, RegexBuilder};
 
 use super::query::{PHRASE_BYTES_MAX, Phrase, Query};
+use super::scripts::{self, Script};
 use super::words;
 
 /// What a compiled expression, and the automaton made of it while it runs, may take. `a{1000}{1000}` takes more.
@@ -72,7 +73,9 @@ impl Matcher {
     /// Matches a phrase: its words in this order, any case, any white space between them.
     pub fn phrase(phrase: &Phrase) -> Self {
         let words: Vec<String> = phrase.text.split_whitespace().map(regex::escape).collect();
-        let edge = |char: Option<char>| if char.is_some_and(char::is_alphanumeric) { r"\b" } else { "" };
+        // Where a script has no blanks, words have no edges.
+        let has_edge = |char: char| char.is_alphanumeric() && scripts::script(char) == Script::Words;
+        let edge = |char: Option<char>| if char.is_some_and(has_edge) { r"\b" } else { "" };
         let text = phrase.text.trim();
         let (before, after) = (edge(text.chars().next()), edge(text.chars().next_back()));
         Self::of(bounded(&format!("{before}{}{after}", words.join(r"\s+")), true))
@@ -84,7 +87,13 @@ impl Matcher {
         let literal = query.literal.as_deref().map(Self::literal);
         Self {
             expressions: phrases.chain(literal).flat_map(|matcher| matcher.expressions).collect(),
-            terms: query.terms.iter().map(|term| term.term.clone()).collect(),
+            terms: query
+                .terms
+                .iter()
+                .flat_map(|term| [Some(&term.term), term.also.as_ref()])
+                .flatten()
+                .cloned()
+                .collect(),
         }
     }
 

@@ -18,7 +18,7 @@ pub(super) struct Term {
     pub(super) typed: String,
     /// How rare it is.
     pub(super) idf: f64,
-    /// What one occurrence of the term, and of the date's term, counts.
+    /// What one occurrence of the term, and of what it may mean as well, counts.
     pub(super) weights: [f64; 2],
 }
 
@@ -35,15 +35,16 @@ impl<P: Postings> Plan<P> {
         for term in &query.terms {
             let mut postings = Vec::with_capacity(search.segments.len());
             for segment in search.segments {
-                let date = term.date.as_deref().map_or(Ok(None), |date| segment.postings(date))?;
-                postings.push([segment.postings(&term.term)?, date]);
+                let also = term.also.as_deref().map_or(Ok(None), |also| segment.postings(also))?;
+                postings.push([segment.postings(&term.term)?, also]);
             }
             // Entries that hold both are counted twice: the union would cost a read of all.
             let entries =
                 postings.iter().flatten().flatten().map(|postings| u64::from(postings.entries())).sum();
             if entries > 0 {
                 let (name, typed, weight) = (term.term.clone(), term.typed.clone(), term.weight);
-                let weights = [weight, weight * search.weights.date];
+                let is_date = term.also.as_ref().is_some_and(|also| also.starts_with('@'));
+                let weights = [weight, weight * if is_date { search.weights.date } else { 1.0 }];
                 found.push((
                     Term { name, typed, idf: idf(search.statistics.entries, entries), weights },
                     postings,

@@ -46,8 +46,8 @@ pub enum QueryError {
 pub struct QueryTerm {
     /// The term.
     pub term: String,
-    /// The date's term that it may mean as well.
-    pub date: Option<String>,
+    /// The term that it may mean as well: a date's, or the same name in other letters (`github` and `GitHub`).
+    pub also: Option<String>,
     /// What one occurrence counts.
     pub weight: f64,
     /// The words as they were typed.
@@ -60,7 +60,16 @@ pub struct Phrase {
     /// The text between the quotes.
     pub text: String,
     /// Terms that every entry with the phrase holds.
-    pub terms: Vec<String>,
+    pub terms: Vec<Needed>,
+}
+
+/// A term that an entry has to hold, or the one beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Needed {
+    /// The term.
+    pub term: String,
+    /// The term that is as good.
+    pub also: Option<String>,
 }
 
 /// What a query asks for.
@@ -119,40 +128,64 @@ impl Query {
             let is_new = self.terms.iter().all(|known| known.term != term);
             if is_new && self.terms.len() < QUERY_TERMS_MAX {
                 let typed = file.trim_start_matches('=').to_owned();
-                self.terms.push(QueryTerm { term, date: None, weight: MENDED, typed });
+                self.terms.push(QueryTerm { term, also: None, weight: MENDED, typed });
             }
         }
     }
 
     /// Returns the terms that a hit must hold.
-    pub fn required(&self) -> impl Iterator<Item = &str> {
-        self.phrases.iter().flat_map(|phrase| phrase.terms.iter().map(String::as_str))
+    pub fn required(&self) -> impl Iterator<Item = &Needed> {
+        self.phrases.iter().flat_map(|phrase| &phrase.terms)
     }
 
     fn add_phrase(&mut self, text: &str) {
-        let mut phrase = Phrase { text: text.to_owned(), terms: Vec::new() };
-        words::scan(text, &mut |term, _| {
-            // A name may be longer in the entry than in quotes.
-            if !term.starts_with('=') && !is_lone(term) && !phrase.terms.iter().any(|known| known == term) {
-                phrase.terms.push(term.to_owned());
+        let (mut stops, mut others, mut has_words) = (Vec::new(), Vec::new(), false);
+        // A phrase is found in any case, and so are the names in it.
+        let lower = text.to_lowercase();
+        let mut name_end = 0;
+        words::scan(&lower, &mut |term, range| {
+            let typed = lower.get(range.clone()).unwrap_or_default();
+            let is_name = term.starts_with('=');
+            let is_part = range.end <= name_end;
+            if is_name {
+                name_end = range.end;
+            }
+            let is_stop = stops::is_stop(typed);
+            has_words |= !is_stop;
+            // A name may be longer in the entry than in quotes, and be cut into other parts.
+            if !is_name && !is_part && !is_lone(term) {
+                let needed = Needed { term: term.to_owned(), also: same_name(typed, (is_name, is_part)) };
+                let of_its_kind = if is_stop { &mut stops } else { &mut others };
+                if !of_its_kind.contains(&needed) {
+                    of_its_kind.push(needed);
+                }
             }
         });
-        let (stops, others): (Vec<String>, _) =
-            phrase.terms.into_iter().partition(|term| stops::is_stop(term));
-        phrase.terms = if others.is_empty() { stops } else { others };
         // A phrase of stop words is still something to look for.
-        for term in phrase.terms.iter().filter(|term| stops::is_stop(term)) {
-            self.terms.push(QueryTerm { term: term.clone(), date: None, weight: 1.0, typed: term.clone() });
+        if !has_words {
+            for Needed { term, .. } in &stops {
+                if self.terms.iter().all(|known| known.term != *term) {
+                    let (term, typed) = (term.clone(), term.clone());
+                    self.terms.push(QueryTerm { term, also: None, weight: 1.0, typed });
+                }
+            }
+            others = stops;
         }
-        self.phrases.push(phrase);
+        self.phrases.push(Phrase { text: text.to_owned(), terms: others });
     }
 
     fn add_words(&mut self, text: &str, participants: &HashSet<&str>) {
         let mut known: HashSet<String> = self.terms.iter().map(|term| term.term.clone()).collect();
+        // Up to where the name goes whose parts come next.
+        let mut name_end = 0;
         words::scan(text, &mut |term, range| {
-            let typed = text.get(range).unwrap_or_default();
+            let typed = text.get(range.clone()).unwrap_or_default();
             let lower = typed.to_lowercase();
             let is_name = term.starts_with('=');
+            let also = same_name(&lower, (is_name, range.end <= name_end));
+            if is_name {
+                name_end = range.end;
+            }
             if !is_name && participants.contains(lower.as_str()) {
                 if !self.asked.contains(&lower) {
                     self.asked.push(lower);
@@ -171,12 +204,26 @@ impl Query {
             }
             self.terms.push(QueryTerm {
                 term: term.to_owned(),
-                date: dates::date_of(term),
+                also: dates::date_of(term).or(also),
                 weight: 1.0,
                 typed: typed.to_owned(),
             });
         });
     }
+}
+
+/// Returns the term of the same name in other letters: of a word the name that is written in parts (`github` and `GitHub`), and
+/// of such a name the word. A part of a name is no name.
+fn same_name(lower: &str, (is_name, is_part): (bool, bool)) -> Option<String> {
+    if is_part || !lower.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return None;
+    }
+    if !is_name {
+        return Some(format!("={lower}"));
+    }
+    let mut word = None;
+    words::scan(lower, &mut |term, _| word = Some(term.to_owned()));
+    word
 }
 
 /// Returns whether a term is one character of a script without blanks: entries hold it in pairs only.
@@ -232,11 +279,15 @@ mod tests {
             ("an \"unbalanced quote", vec!["unbalanc", "quot"], vec![]),
             ("fix words.rs", vec!["fix", "word", "rs", "=words.rs"], vec![]),
             ("\"to be\"", vec!["to", "be"], vec!["to", "be"]),
+            ("\"to be\" \"to do\"", vec!["to", "be", "do"], vec!["to", "be", "to", "do"]),
+            ("\"why does it\"", vec!["whi", "doe", "it"], vec!["whi", "doe", "it"]),
+            ("\"the JavaScript\"", vec!["=javascript", "java", "script"], vec!["javascript"]),
             ("“so war es” Größe", vec!["so", "war", "es", "große"], vec!["so", "war", "es"]),
         ] {
             let query = parse(text, &[]).expect("a query");
             assert_eq!(terms(&query), wanted, "{text}");
-            assert_eq!(query.required().collect::<Vec<_>>(), required, "{text}");
+            let needed: Vec<&str> = query.required().map(|needed| needed.term.as_str()).collect();
+            assert_eq!(needed, required, "{text}");
             assert_eq!(query.literal, None, "{text}");
         }
     }
@@ -269,7 +320,8 @@ mod tests {
     #[test]
     fn dates_and_mended_names_are_terms() {
         let mut query = parse("What happened in July 2023", &[]).expect("a query");
-        let dates: Vec<_> = query.terms.iter().filter_map(|term| term.date.as_deref()).collect();
+        let also = query.terms.iter().filter_map(|term| term.also.as_deref());
+        let dates: Vec<_> = also.filter(|also| also.starts_with('@')).collect();
         assert_eq!(dates, ["@juli", "@2023"]);
         query.mend("=wrods.rs", vec!["=words.rs".to_owned(), "happen".to_owned()]);
         assert_eq!(query.terms.iter().filter(|term| term.weight < 1.0).count(), 1);

@@ -66,7 +66,7 @@ pub(super) fn without_diacritic(char: char) -> Option<char> {
     Some(bare.map_or(char, |bare| char::from(*bare)))
 }
 
-fn script(char: char) -> Script {
+pub(super) fn script(char: char) -> Script {
     if is_in(&WITHOUT_BLANKS, char) {
         Script::Bigrams
     } else if is_in(&HANGUL, char) {
