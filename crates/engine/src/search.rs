@@ -22,10 +22,14 @@ mod sweep;
 mod text;
 mod words;
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 pub use stemmata_prompt::search::QueryError;
 use stemmata_prompt::search::{Matcher, QueryInput, RegexError, parse_query};
+use stemmata_runtimes::registry::adapters;
+use stemmata_runtimes::translate::runtime_of;
+use stemmata_store::{Page, SessionFilter};
 
 pub use filter::SearchFilter;
 pub use hits::{HitPlace, SearchHit, SearchReason};
@@ -36,7 +40,7 @@ pub(crate) use text::text_of;
 
 use crate::engine::Engine;
 use crate::error::Result;
-use filter::Scoped;
+use filter::{LEDGER_CLIENT, Scoped};
 
 /// How the text of a query is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,6 +135,18 @@ pub enum SearchNote {
         /// The commits.
         commits: u64,
     },
+    /// No session of this store has an id that begins so.
+    NoSuchSession {
+        /// What was asked for.
+        session: String,
+    },
+    /// No client of this name is known.
+    NoSuchClient {
+        /// What was asked for.
+        client: String,
+        /// The clients that transcripts are read of.
+        known: Vec<String>,
+    },
     /// The query has no words, so its text was looked for.
     SearchedText,
     /// The query has too many words; those at its end were left out.
@@ -162,22 +178,53 @@ impl Engine {
     /// `Search` for a query or a filter that means nothing; store errors. Where `step` breaks, what was found until then is
     /// the answer.
     pub fn search(&self, query: &SearchQuery, step: &mut SearchStep<'_>) -> Result<SearchAnswer> {
-        let scoped = Scoped::of(&query.filter)?;
+        let mut answer = self.search_scoped(query, &Scoped::of(&query.filter)?, step)?;
+        if answer.hits.is_empty() {
+            answer.notes.extend(self.nothing_of(&query.filter)?);
+        }
+        Ok(answer)
+    }
+
+    /// Says which filter names something that is not there.
+    fn nothing_of(&self, filter: &SearchFilter) -> Result<Option<SearchNote>> {
+        if let Some(session) = &filter.session {
+            let wanted = SessionFilter { session_prefix: Some(session.clone()), ..SessionFilter::default() };
+            if self.store.sessions(&wanted, Page { skip: 0, rows_max: 1 })?.is_empty() {
+                return Ok(Some(SearchNote::NoSuchSession { session: session.clone() }));
+            }
+        }
+        let Some(client) = &filter.client else { return Ok(None) };
+        let known: BTreeSet<String> = adapters()
+            .iter()
+            .map(|adapter| runtime_of(&adapter.format()).to_owned())
+            .chain([LEDGER_CLIENT.to_owned()])
+            .collect();
+        let is_known = known.contains(client);
+        let known = known.into_iter().collect();
+        Ok((!is_known).then(|| SearchNote::NoSuchClient { client: client.clone(), known }))
+    }
+
+    fn search_scoped(
+        &self,
+        query: &SearchQuery,
+        scoped: &Scoped<'_>,
+        step: &mut SearchStep<'_>,
+    ) -> Result<SearchAnswer> {
         // Its bounds hold for every form.
         let parsed =
             parse_query(&QueryInput { text: &query.text, participants: &[] }).map_err(SearchError::from)?;
         let text = query.text.trim();
         match query.form {
             SearchForm::Words if parsed.literal.is_some() => {
-                let mut answer = self.search_text(query, &scoped, &Matcher::literal(text), step)?;
+                let mut answer = self.search_text(query, scoped, &Matcher::literal(text), step)?;
                 answer.notes.insert(0, SearchNote::SearchedText);
                 Ok(answer)
             }
-            SearchForm::Words => self.search_words(query, &scoped, step),
-            SearchForm::Literal => self.search_text(query, &scoped, &Matcher::literal(&query.text), step),
+            SearchForm::Words => self.search_words(query, scoped, step),
+            SearchForm::Literal => self.search_text(query, scoped, &Matcher::literal(&query.text), step),
             SearchForm::Regex => {
                 let matcher = Matcher::regex(&query.text).map_err(SearchError::Regex)?;
-                self.search_text(query, &scoped, &matcher, step)
+                self.search_text(query, scoped, &matcher, step)
             }
         }
     }

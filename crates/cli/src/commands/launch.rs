@@ -106,7 +106,7 @@ fn in_path(app: &App, program: &str) -> Option<PathBuf> {
 }
 
 /// Quotes a word for a POSIX shell where it needs that.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_./=:,+@%".contains(character);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()

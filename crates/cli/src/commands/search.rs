@@ -32,11 +32,11 @@ pub(crate) fn run(app: &App, args: &Search) -> Result<Exit, CliError> {
         return pick::run(app, args, request);
     }
     let found = progress::watched(app, |control| Ok(app.service()?.search(&request, control)?))?;
-    if args.resume || args.fork {
-        return go_on(app, args, &found);
-    }
     if !app.console.json {
         app.console.notes(&found.notes);
+    }
+    if args.resume || args.fork {
+        return go_on(app, args, found);
     }
     if found.hits.is_empty() && !app.console.json {
         nothing(app, &request);
@@ -71,7 +71,7 @@ fn request(app: &App, args: &Search) -> Result<SearchRequest, CliError> {
             session: args.session.clone(),
             no_tool_output: args.no_tool_output,
         },
-        limit: if args.resume || args.fork { Some(1) } else { args.limit },
+        limit: args.limit,
         is_unfinished: false,
         settle_ms: None,
     })
@@ -86,11 +86,17 @@ fn since(text: &str, app: &App) -> Result<String, CliError> {
 }
 
 /// Goes on from the best hit.
-fn go_on(app: &App, args: &Search, found: &SearchHits) -> Result<Exit, CliError> {
-    let Some(ctx) = found.hits.iter().find_map(|hit| hit.ctx.clone()) else {
+fn go_on(app: &App, args: &Search, found: SearchHits) -> Result<Exit, CliError> {
+    // An event of a ledger belongs to no session that a client could go on with.
+    let best = found.hits.iter().find_map(|hit| Some((hit.ctx.clone()?, hit.clone())));
+    let Some((ctx, hit)) = best else {
         let what = format!("nothing that was captured matches `{}`", args.words.join(" "));
         return Err(CliError::Problem(Box::new(Problem::new(Code::ReferenceNotFound, what))));
     };
+    if !app.console.json {
+        let hits = SearchHits { hits: vec![hit], ..found };
+        app.console.say(screen::shown(app, &hits)?.trim_end());
+    }
     act(app, if args.fork { Act::Fork } else { Act::Resume }, (ctx, None), args.print)
 }
 

@@ -31,9 +31,19 @@ fn scripts_get_every_hit_with_its_context() {
     let stage = told();
     let found = stage.json(&["search", "retry"]);
     let hit = &found["hits"][0];
-    for key in
-        ["ctx", "session_id", "entry", "timestamp", "kind", "client", "score", "reasons", "snippet", "path"]
-    {
+    for key in [
+        "ctx",
+        "session_id",
+        "entry",
+        "timestamp",
+        "kind",
+        "client",
+        "score",
+        "reasons",
+        "snippet",
+        "path",
+        "also_in",
+    ] {
         assert!(!hit[key].is_null(), "{key} of {hit}");
     }
     assert_eq!(hit["client"], "claude-code");
@@ -44,6 +54,33 @@ fn scripts_get_every_hit_with_its_context() {
     let ctx = hit["ctx"].as_str().unwrap();
     let placed = stage.json(&["search", "retry", "--fork"]);
     assert_eq!(placed["ctx"], ctx);
+}
+
+/// A decision may be the best hit, but no client goes on with it.
+#[test]
+fn going_on_passes_over_what_is_no_session() {
+    let stage = told();
+    stage.run(&["decide", "retry retry retry"]).ok();
+    let found = stage.json(&["search", "retry"]);
+    let first = |key: &str| found["hits"].as_array().unwrap().iter().position(|hit| hit[key].is_string());
+    assert_eq!(found["hits"][0]["ctx"], serde_json::Value::Null, "{found}");
+    let session = first("ctx").unwrap();
+    let placed = stage.json(&["search", "retry", "--fork", "--print"]);
+    assert_eq!(placed["ctx"], found["hits"][session]["ctx"]);
+}
+
+#[test]
+fn filters_that_name_nothing_are_told() {
+    let stage = told();
+    for (args, code) in
+        [(["--session", "nope"], "session_unknown"), (["--client", "claude"], "client_unknown")]
+    {
+        let found = stage.json(&[&["search", "retry"], &args[..]].concat());
+        assert_eq!(found["hits"].as_array().map(Vec::len), Some(0));
+        assert_eq!(found["notes"][0]["code"], code, "{found}");
+    }
+    let found = stage.json(&["search", "retry", "--client", "codex"]);
+    assert_eq!(found["notes"].as_array().map_or(0, Vec::len), 0, "{found}");
 }
 
 #[test]

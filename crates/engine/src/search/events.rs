@@ -182,7 +182,9 @@ impl HitReader<'_> {
         let Some(ledger) = self.engine.log.ledger(id)? else { return Ok(None) };
         let page = self.engine.log.page(id, &query)?;
         let Some(event) = page.events.first().filter(|event| event.seq.get() == seq) else { return Ok(None) };
-        let Some(found) = prepared_event(id, event).filter(|found| self.scoped.admits(found.traits())) else {
+        let Some(found) = prepared_event(id, event)
+            .filter(|found| self.scoped.admits(found.traits()) && self.scoped.admits_time(Some(event.at)))
+        else {
             return Ok(None);
         };
         let facts = SessionFacts {

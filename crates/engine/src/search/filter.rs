@@ -93,7 +93,7 @@ impl<'a> Scoped<'a> {
                 let role = role.ok_or_else(|| SearchError::Filter {
                     field: "role",
                     reason: format!(
-                        "`{name}` is no role; there are {}",
+                        "there is no role `{name}`; use one of {}",
                         all.map(|role| format!("`{}`", role.as_str())).join(", ")
                     ),
                 })?;
@@ -104,7 +104,7 @@ impl<'a> Scoped<'a> {
             let known = KINDS.iter().find(|(known, _)| known == name).map(|(_, mask)| *mask);
             known.ok_or_else(|| {
                 let all: Vec<String> = KINDS.iter().map(|(known, _)| format!("`{known}`")).collect();
-                let reason = format!("`{name}` is no kind; there are {}", all.join(", "));
+                let reason = format!("there is no kind `{name}`; use one of {}", all.join(", "));
                 SearchError::Filter { field: "kind", reason }
             })
         };
@@ -134,7 +134,12 @@ impl<'a> Scoped<'a> {
 
     /// Returns whether an entry passes that was read from the store; its words are not looked at again.
     pub(crate) fn admits_entry(&self, entry: &Entry) -> bool {
-        traits(entry).is_some_and(|entry| self.admits(entry))
+        traits(entry).is_some_and(|entry| self.admits(entry)) && self.admits_time(entry.timestamp)
+    }
+
+    /// Returns whether something of a time passes: what is ranked is known by its minute only.
+    pub(crate) fn admits_time(&self, at: Option<Timestamp>) -> bool {
+        self.filter.since.is_none_or(|since| at.is_some_and(|at| at >= since))
     }
 
     /// Returns how the ids of the sessions begin that are asked for.

@@ -175,6 +175,15 @@ fn note(note: &SearchNote) -> v1::Note {
                 "{commits} commits were not searched because their content is damaged: run `stemma verify`"
             ),
         ),
+        SearchNote::NoSuchSession { session } => (
+            "session_unknown",
+            format!(
+                "no session here has an id that begins with `{session}`: `stemma list` shows the sessions"
+            ),
+        ),
+        SearchNote::NoSuchClient { client, known } => {
+            ("client_unknown", format!("there is no client `{client}`; use one of {}", known.join(", ")))
+        }
         SearchNote::SearchedText => (
             "searched_text",
             "the query has no word to search for, so its text was looked for as it is".to_owned(),

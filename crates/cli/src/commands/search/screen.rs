@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use stemmata_api::v1::{SearchHit, SearchHits};
 
+use crate::commands::launch::quoted;
 use crate::commands::show::around::who;
 use crate::errors::CliError;
 use crate::output::commit::ShortIds;
@@ -48,7 +49,7 @@ pub(crate) fn say_how_to_go_on(app: &App, found: &SearchHits) -> Result<(), CliE
         return Ok(());
     };
     let ids = app.short_ids([ctx])?;
-    let (ctx, entry) = (ids.cut(ctx), tame(entry));
+    let (ctx, entry) = (ids.cut(ctx), quoted(&tame(entry)));
     app.console.say(&format!(
         "{} of {} searched; go on: `stemma show {ctx} --entry {entry}`, `stemma resume {ctx}`",
         many(found.hits.len() as u64, "hit"),

@@ -3,7 +3,7 @@
 use stemmata_api::v1::{EntriesRequest, EntryPage, EntryText};
 use stemmata_model::Timestamp;
 
-use crate::args::browse::Show;
+use crate::args::browse::{AROUND_DEFAULT, Show};
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::size::{self, many};
@@ -25,7 +25,7 @@ pub(crate) fn run(app: &App, args: &Show) -> Result<Exit, CliError> {
     }
     let exit = app.answer(&page, || Ok(shown(app, &page)))?;
     if !app.console.json {
-        say_how_to_go_on(app, &page)?;
+        say_how_to_go_on(app, args, &page)?;
     }
     Ok(exit)
 }
@@ -83,10 +83,13 @@ pub(crate) fn who(author: Option<&str>, kind: &str, role: &str) -> String {
 }
 
 /// Says where the page lies, and what to type for the next one.
-fn say_how_to_go_on(app: &App, page: &EntryPage) -> Result<(), CliError> {
+fn say_how_to_go_on(app: &App, args: &Show, page: &EntryPage) -> Result<(), CliError> {
     let ids = app.short_ids([page.ctx.as_str()])?;
     let ctx = ids.cut(&page.ctx);
-    let command = |at: &String| format!("`stemma show {ctx} --entry {at}`");
+    let around =
+        if args.around == AROUND_DEFAULT { String::new() } else { format!(" --around {}", args.around) };
+    let tokens = args.max_tokens.map_or_else(String::new, |max| format!(" --max-tokens {max}"));
+    let command = |at: &String| format!("`stemma show {ctx} --entry {at}{around}{tokens}`");
     let before = page.before.as_ref().map(|at| format!("before: {}", command(at)));
     let after = page.next.as_ref().map(|at| format!("after: {}", command(at)));
     let steps: Vec<String> = before.into_iter().chain(after).collect();
