@@ -73,7 +73,7 @@ impl Engine {
             Err(SettleError::Index(error)) => {
                 let state = match error {
                     IndexError::Newer { .. } => IndexState::Newer,
-                    IndexError::OtherStore => IndexState::Older,
+                    IndexError::OtherStore | IndexError::Older { .. } => IndexState::Older,
                     _ => IndexState::Damaged,
                 };
                 Ok(IndexReport { state, bytes: self.index_bytes(), ..IndexReport::default() })

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use stemmata_model::Commit;
 use stemmata_prompt::search::{
-    Matcher, NAMES_READ_MAX, Query, QueryInput, Scope, Scored, Search, Segment as _, Statistics, Wanted,
-    Weights, near_names, parse_query, participants, search,
+    Matcher, NAMES_READ_MAX, Query, QueryInput, Scope, Scored, Search, Segment as _, Statistics,
+    TERMS_VERSION, Wanted, Weights, near_names, parse_query, participants, search,
 };
 use stemmata_store::{IndexError, IndexReader};
 
@@ -58,6 +58,7 @@ impl Engine {
         step: &mut SearchStep<'_>,
     ) -> Result<SearchAnswer> {
         let settled = self.settle_index(query.budget, step)?;
+        let named = self.index.named().unwrap_or_default();
         match self.search_index(query, scoped, &settled) {
             Ok(Some(answer)) => return Ok(answer),
             Ok(None) => {}
@@ -65,7 +66,7 @@ impl Engine {
             // A part that settling does not read is damaged: the next settling sets it aside.
             Err(SettleError::Index(error)) => {
                 let trouble = IndexTrouble::of(&error);
-                if matches!(trouble, IndexTrouble::Damaged { .. }) && self.set_aside().is_ok() {
+                if matches!(trouble, IndexTrouble::Damaged { .. }) && self.set_aside(named).is_ok() {
                     let settled = self.settle_index(query.budget, step)?;
                     let settled = Settled { trouble: Some(trouble), ..settled };
                     if let Ok(Some(answer)) = self.search_index(query, scoped, &settled) {
@@ -92,6 +93,10 @@ impl Engine {
             Ok(None) | Err(_) => return Ok(None),
         };
         let reader = index.reader()?;
+        if reader.meta()?.terms != TERMS_VERSION {
+            // Its words are others: the newest entries are read instead.
+            return Ok(None);
+        }
         let mut notes: Vec<SearchNote> = settled.trouble.iter().cloned().map(SearchNote::Index).collect();
         let base = reader.segments().iter().map(|segment| segment.base() + segment.span()).max().unwrap_or(0);
         let mut overlay = Overlay::beside(base, reader.authors()?);

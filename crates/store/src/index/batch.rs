@@ -27,6 +27,8 @@ pub struct IndexBatch {
     pub commits: Vec<IndexedCommit>,
     /// Where commits and events were seen.
     pub places: Vec<IndexPlace>,
+    /// Commits that the index may hold already and that were seen since, by their places in [`IndexBatch::places`].
+    pub seen: Vec<(usize, Vec<CommitId>)>,
     /// Events that are not in the index yet.
     pub events: Vec<IndexedEvent>,
     /// How far ledgers are followed now.

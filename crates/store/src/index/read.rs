@@ -251,6 +251,28 @@ impl<'i> IndexReader<'i> {
         rows.collect::<rusqlite::Result<_>>().while_(READING)
     }
 
+    /// Returns the commits after a place in the order of storing, through another one.
+    pub fn commits_between(
+        &self,
+        after: StoredAt,
+        through: StoredAt,
+    ) -> Result<Vec<(StoredAt, CommitId, IndexedState)>, IndexError> {
+        let found = self
+            .connection()
+            .prepare_cached(
+                "SELECT stored, id, state FROM occurrence WHERE stored > ?1 AND stored <= ?2 ORDER BY stored",
+            )
+            .and_then(|mut statement| {
+                let take = |row: &rusqlite::Row<'_>| {
+                    let stored = StoredAt(row.get::<_, i64>(0)?.cast_unsigned());
+                    Ok((stored, CommitId::from_bytes(row.get(1)?), commits::state_of(row.get(2)?)))
+                };
+                let rows = statement.query_map([after.0.cast_signed(), through.0.cast_signed()], take)?;
+                rows.collect()
+            });
+        found.while_(READING)
+    }
+
     /// Returns how many commits there are of which nothing is indexed.
     pub fn skipped(&self) -> Result<u64, IndexError> {
         let count: i64 = self
