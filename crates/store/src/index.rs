@@ -66,7 +66,7 @@ pub struct IndexOptions {
     pub can_write: bool,
 }
 
-/// The one who changes the index: whoever has it settles, cuts and cleans.
+/// The lock of the one process that settles, cuts and cleans an index.
 #[derive(Debug)]
 pub struct IndexLock {
     _held: Box<dyn FileLock>,
@@ -92,8 +92,8 @@ pub struct IndexMeta {
 /// A search index in a folder.
 ///
 /// - **Atomic**: a settling or a cut is there whole or not at all; a power cut may lose the last ones.
-/// - **Concurrent**: readers read one state, whatever is written; one at a time writes, who has the [`IndexLock`].
-/// - **Checked**: what is packed is held to a checksum whenever it is read; what is not as written is `Damaged`.
+/// - **Concurrent**: a reader reads one state, whatever is written; the holder of the [`IndexLock`] writes.
+/// - **Checked**: packed terms and columns have a checksum, which is compared when they are read; other bytes are `Damaged`.
 #[derive(Debug)]
 pub struct Index {
     dir: PathBuf,

@@ -1,7 +1,7 @@
 //! Settling: the index follows the store, in the order of storing.
 //!
-//! Whoever has time settles what is new, one process at a time; hooks and recorders never do. What the index is made of is
-//! the store's, so that an index can always be made anew.
+//! Searches and imports settle what is new, one process at a time; hooks and recorders never do. All of it comes from the store,
+//! so that an index can always be made anew.
 
 use std::time::{Duration, Instant};
 
@@ -141,7 +141,7 @@ impl Left<'_, '_> {
         if self.until.is_some() { SHORT_PAGE_BYTES } else { PAGE_BYTES }
     }
 
-    /// Takes down that commits were settled, and says whether to go on.
+    /// Counts commits that were settled, reports the progress, and returns whether to go on.
     pub(super) fn more(&mut self, commits: usize) -> bool {
         self.commits = self.commits.saturating_add(commits as u64);
         (self.step)(StepUnit::Commits, self.commits, None).is_continue()

@@ -47,7 +47,7 @@ impl IndexSlot {
             return Ok(Some(Arc::clone(index)));
         }
         *opened = None;
-        let index = Arc::new(Index::open(&place.dir, place.options(store_id, true))?);
+        let index = Arc::new(Index::open(&place.dir, place.options(store_id))?);
         *opened = Some(Arc::clone(&index));
         Ok(Some(index))
     }
@@ -91,7 +91,7 @@ impl IndexSlot {
         lock: &IndexLock,
     ) -> Result<Option<Index>, IndexError> {
         let Some(place) = &self.place else { return Ok(None) };
-        Index::begin_anew(&place.dir, place.options(store_id, true), lock).map(Some)
+        Index::begin_anew(&place.dir, place.options(store_id), lock).map(Some)
     }
 
     /// Returns what the folder names as its index: what is found damaged is known by it.
@@ -113,13 +113,13 @@ impl IndexSlot {
 }
 
 impl Place {
-    fn options(&self, store_id: [u8; 16], can_write: bool) -> IndexOptions {
+    fn options(&self, store_id: [u8; 16]) -> IndexOptions {
         IndexOptions {
             files: Arc::clone(&self.files),
             patience: self.patience.clone(),
             terms: TERMS_VERSION,
             store_id,
-            can_write,
+            can_write: true,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How the index is.
+//! The state and the size of the index.
 
 use stemmata_prompt::search::TERMS_VERSION;
 use stemmata_store::IndexError;
@@ -8,7 +8,7 @@ use super::words::BEHIND_COUNTED;
 use crate::engine::Engine;
 use crate::error::Result;
 
-/// How an index is.
+/// The state of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IndexState {
     /// It has all that the store has.
@@ -58,7 +58,7 @@ pub struct IndexReport {
 }
 
 impl Engine {
-    /// Says how the index is. Changes nothing.
+    /// Returns the state and the size of the index. Changes nothing.
     ///
     /// # Errors
     /// Store errors.

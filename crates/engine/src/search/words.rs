@@ -10,6 +10,7 @@ use stemmata_prompt::search::{
 use stemmata_store::{IndexError, IndexReader};
 
 use super::bridge::{AnyGroups, AnySegment};
+use super::events::are_events_followed;
 use super::filter::Scoped;
 use super::hits::{HitReader, Ranked, SearchReason};
 use super::overlay::{DecodedCommit, Overlay, Standing};
@@ -50,7 +51,7 @@ struct Corpus<'a, 'i> {
 }
 
 impl Engine {
-    /// Finds entries by words. An index that cannot be used is done without.
+    /// Finds entries by words: with the index, or in the newest entries where it cannot be used.
     pub(super) fn search_words(
         &self,
         query: &SearchQuery,
@@ -89,7 +90,7 @@ impl Engine {
         let index = match self.index.index(self.store.identity()?.store_id) {
             Ok(Some(index)) => index,
             Err(error @ IndexError::Damaged { .. }) => return Err(error.into()),
-            // What is wrong with it settling has said.
+            // Settling found the same, and its trouble becomes a note.
             Ok(None) | Err(_) => return Ok(None),
         };
         let reader = index.reader()?;
@@ -102,7 +103,9 @@ impl Engine {
         let mut overlay = Overlay::beside(base, reader.authors()?);
         if !settled.is_whole {
             let left_out = self.unsettled(&reader, &mut overlay)?;
-            notes.push(SearchNote::Behind { commits: left_out });
+            notes.extend(left_out.map(|commits| SearchNote::Behind { commits }));
+            let has_all_events = are_events_followed(&index, &self.all_ledgers()?)?;
+            notes.extend((!has_all_events).then_some(SearchNote::EventsBehind));
         }
         let entries = reader.meta()?.entries + overlay.len() as u64;
         let corpus = Corpus { reader: Some(&reader), overlay, notes, entries };
@@ -132,8 +135,8 @@ impl Engine {
         }
     }
 
-    /// Adds the newest commits that the index does not have, and returns how many are left out.
-    fn unsettled(&self, reader: &IndexReader<'_>, overlay: &mut Overlay) -> Result<u64, SettleError> {
+    /// Adds the newest commits that the index does not have, and returns how many are left out; `None` if it has all.
+    fn unsettled(&self, reader: &IndexReader<'_>, overlay: &mut Overlay) -> Result<Option<u64>, SettleError> {
         let mut after = reader.meta()?.watermark.through.map(|(at, _)| at);
         let mut newest: VecDeque<Commit> = VecDeque::new();
         let mut count = 0_u64;
@@ -172,7 +175,7 @@ impl Engine {
                 keys.into_iter().zip(known).filter_map(|(key, number)| number.map(|_| key)).collect();
             overlay.add(decoded, &|key| known.contains(&key));
         }
-        Ok(count.saturating_sub(read.len() as u64))
+        Ok((count > 0).then(|| count.saturating_sub(read.len() as u64)))
     }
 
     /// Ranks a corpus and reads the best.

@@ -38,7 +38,7 @@ pub struct IndexBatch {
 /// An entry as it is searched for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexEntry {
-    /// What makes it the same entry wherever it is. Its time is in the highest bits: keys in any order have each batch write
+    /// What makes it the same entry wherever it is. Its day is in the highest bits: keys in any order have each batch write
     /// pages all over the table of keys.
     pub key: u64,
     /// Its terms, each once, with how often it has them: 1 or more.

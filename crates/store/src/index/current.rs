@@ -13,7 +13,7 @@ use crate::sqlite::{io_error, make_directory, sync_directory};
 
 /// Names the database.
 pub(super) const CURRENT: &str = "current";
-/// Whoever has it changes the index.
+/// Locked by the one process that changes the index.
 pub(super) const LOCK: &str = "settle.lock";
 /// Bytes of a name at most.
 const NAME_BYTES_MAX: u64 = 64;

@@ -46,8 +46,9 @@ pub(super) fn cut(connection: &Connection, before: StoredAt, rest: Rest) -> Resu
     save_meta(connection, if stays { watermark } else { last(connection)? })
 }
 
-/// Finds out from where on everything goes. A commit goes with its row, and a row goes where any of its entries does:
-/// segments go whole, and a commit that covered others has entries from when these came.
+/// Finds the first row, number and place of storing that a cut removes. A removed row removes its commit, and a removed entry
+/// removes the row of each commit that brought it: segments are removed whole, and a commit that took over another one's row has
+/// entries that came with that one.
 fn plan(
     connection: &Connection,
     segments: &[SegmentRow],

@@ -210,7 +210,9 @@ impl<'i> IndexReader<'i> {
         if let Some(parent) = parent {
             let limit = i64::try_from(OPEN_MAX).unwrap_or(i64::MAX);
             let values = params![parent.to_bytes(), limit];
-            let found = commits::load(self.connection(), "parent = ?1 AND state = 1 LIMIT ?2", values)?;
+            // The newest: these are what is covered next.
+            let condition = "parent = ?1 AND state = 1 ORDER BY row DESC LIMIT ?2";
+            let found = commits::load(self.connection(), condition, values)?;
             return Ok(found.into_iter().map(|commit| commit.id).collect());
         }
         // Every session may have such a first turn: only those of its own sessions are looked at.

@@ -346,6 +346,29 @@ fn a_term_that_an_entry_has_twice_is_there_once() {
     assert_eq!((numbers[0], tfs[0]), (0, 5));
 }
 
+/// Rows that have no checksum are held to what they can say.
+#[test]
+fn segments_with_impossible_numbers_are_damaged() {
+    for sql in [
+        "UPDATE segment SET length = -1",
+        "UPDATE segment SET span = 0",
+        "UPDATE segment SET span = 200000",
+        "UPDATE segment SET base = 4294967295",
+        "UPDATE segment SET length = 9223372036854775807",
+        "INSERT INTO segment SELECT base + 1, family, span, made, length, NULL, NULL FROM segment",
+    ] {
+        let home = TempDir::new().expect("a directory");
+        let index = open(home.path());
+        turns(3).settle(&index, &lock(home.path()), 3);
+        drop(index);
+        let name = std::fs::read_to_string(home.path().join("current")).expect("named");
+        let connection = rusqlite::Connection::open(home.path().join(name)).expect("opened");
+        connection.execute(sql, []).expect("changed");
+        let read = open(home.path()).meta();
+        assert!(matches!(read, Err(IndexError::Damaged { .. })), "{sql}: {read:?}");
+    }
+}
+
 /// A turn with more entries than are kept together is indexed whole, and cut whole.
 #[test]
 fn a_turn_of_any_length_is_indexed_and_cut() {
