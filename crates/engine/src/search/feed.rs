@@ -1,6 +1,6 @@
 //! From commits in the order of storing to what the index takes in at once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map};
 
 use stemmata_model::{ArtifactId, Closure, Commit, CommitId, Entry};
 use stemmata_runtimes::translate::runtime_of;
@@ -93,14 +93,17 @@ impl Engine {
     fn uncovered(&self, from: Option<CommitId>, chain: &mut Chain) -> Result<Option<CommitId>> {
         let mut next = from;
         while let Some(id) = next {
-            if !chain.contains_key(&id) {
-                let Some(commit) = self.store.commit(id)? else { break };
-                chain.insert(id, (commit.closure, commit.core.parent));
+            let (closure, parent) = match chain.entry(id) {
+                hash_map::Entry::Occupied(known) => *known.get(),
+                hash_map::Entry::Vacant(place) => {
+                    let Some(commit) = self.store.commit(id)? else { break };
+                    *place.insert((commit.closure, commit.core.parent))
+                }
+            };
+            if closure != Closure::Covered {
+                break;
             }
-            match chain.get(&id) {
-                Some((Closure::Covered, parent)) => next = *parent,
-                _ => break,
-            }
+            next = parent;
         }
         Ok(next)
     }

@@ -258,7 +258,9 @@ fn events_of_an_older_copy_of_the_store_are_read_again() {
     for words in [&["kiln one", "kiln two"][..], &["broker three"]] {
         let store: Arc<dyn Store> = memory();
         let engine = indexed(&store, dir.path()).with_log(Arc::new(MemoryStore::default()));
-        words.iter().for_each(|word| tell(&engine, word));
+        for word in words {
+            tell(&engine, word);
+        }
         assert_eq!(hits(&engine, "kiln broker").len(), words.len());
         assert_eq!(engine.index_report().expect("a report").entries, words.len() as u64);
     }

@@ -214,11 +214,11 @@ fn remove_begun(dir: &Path, files: &dyn Files) -> Result<(), IndexError> {
         Some(Err(_)) => return Ok(()),
         None => None,
     };
-    let names = files.list(dir).map_err(|error| io_error("making the search index", dir, error))?;
+    let found = files.list(dir).map_err(|error| io_error("making the search index", dir, error))?;
     let is_begun = |name: &&String| {
         name.starts_with(DATABASE) && current.is_none_or(|current| !name.starts_with(current))
     };
-    names.iter().filter(is_begun).try_for_each(|name| remove(files, &dir.join(name)))
+    found.iter().filter(is_begun).try_for_each(|name| remove(files, &dir.join(name)))
 }
 
 /// Removes the files of a database.

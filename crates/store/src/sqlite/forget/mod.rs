@@ -92,14 +92,12 @@ pub(super) fn forget(
         let (kind, key) = marks::of_tombstone(secret, tombstone);
         marks::set(connection, (kind, &key), wish.at, by)?;
     }
-    let concerned = plan.gone.iter().chain(&cut);
-    let has_events = events > 0 || !wish.ledgers.is_empty();
-    if forgotten.sessions > 0 || has_events || concerned.clone().next().is_some() {
-        stored::set_due(connection, concerned.map(|row| row.row), wish.at)?;
+    let has_fewer_events = events > 0 || !wish.ledgers.is_empty();
+    let has_less = forgotten.sessions > 0 || has_fewer_events || !plan.gone.is_empty() || !cut.is_empty();
+    if has_less {
+        stored::set_due(connection, plan.gone.iter().chain(&cut).map(|row| row.row), wish.at)?;
     }
-    let has_less = forgotten.sessions > 0 || !forgotten.removed.is_empty() || !cut.is_empty();
-    let has_cleared = has_cleared || has_dropped || has_events;
-    if swept.any || has_cleared || has_less || reworded > 0 {
+    if swept.any || has_cleared || has_dropped || has_less || reworded > 0 {
         marks::set(connection, (marks::UNFINISHED, &[]), wish.at, by)?;
     }
     Ok((forgotten, swept.packed))
