@@ -79,7 +79,7 @@ pub enum StepUnit {
     Commits,
 }
 
-/// Hears how far a search is: done, and of how many where that is known. Ends it by breaking.
+/// Called with the progress of a search: how much is done, and of how much where that is known. `Break` ends the search.
 pub type SearchStep<'a> = dyn FnMut(StepUnit, u64, Option<u64>) -> ControlFlow<()> + 'a;
 
 /// Why a search cannot be made.
@@ -113,6 +113,8 @@ pub enum SearchNote {
         /// Commits that were left out.
         commits: u64,
     },
+    /// The index does not have the newest events of ledgers, which were not searched.
+    EventsBehind,
     /// Nothing has a file of this name, so that names like it were looked for.
     Mended {
         /// The name.

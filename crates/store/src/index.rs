@@ -38,6 +38,9 @@ pub use self::batch::{
     Watermark,
 };
 pub use self::check::IndexUsage;
+use self::clean::Rest;
+pub use self::commits::COMMIT_ENTRIES_MAX;
+pub use self::current::IndexName;
 pub use self::error::IndexError;
 use self::error::While;
 pub use self::postings::PostingsBound;
@@ -63,7 +66,7 @@ pub struct IndexOptions {
     pub can_write: bool,
 }
 
-/// The one who changes the index: whoever has it settles, cuts and cleans.
+/// The lock of the one process that settles, cuts and cleans an index.
 #[derive(Debug)]
 pub struct IndexLock {
     _held: Box<dyn FileLock>,
@@ -78,6 +81,8 @@ pub struct IndexMeta {
     pub watermark: Watermark,
     /// Rises with every change.
     pub epoch: u64,
+    /// Whether its files may hold what was forgotten: it has to be cleaned.
+    pub is_unclean: bool,
     /// How many entries and events there are.
     pub entries: u64,
     /// The sum of their lengths.
@@ -87,8 +92,8 @@ pub struct IndexMeta {
 /// A search index in a folder.
 ///
 /// - **Atomic**: a settling or a cut is there whole or not at all; a power cut may lose the last ones.
-/// - **Concurrent**: readers read one state, whatever is written; one at a time writes, who has the [`IndexLock`].
-/// - **Checked**: what is packed is held to a checksum whenever it is read; what is not as written is `Damaged`.
+/// - **Concurrent**: a reader reads one state, whatever is written; the holder of the [`IndexLock`] writes.
+/// - **Checked**: packed terms and columns have a checksum, which is compared when they are read; other bytes are `Damaged`.
 #[derive(Debug)]
 pub struct Index {
     dir: PathBuf,
@@ -126,7 +131,12 @@ impl Index {
     /// Takes back everything from a commit on, and what cannot stay without it: the watermark is before it then.
     /// What was taken back may still be in the files: see [`Index::clean`].
     pub fn cut(&self, _lock: &IndexLock, before: StoredAt) -> Result<IndexMeta, IndexError> {
-        self.change(|connection| cut::cut(connection, before))
+        self.change(|connection| cut::cut(connection, before, Rest::Forgotten))
+    }
+
+    /// The same to settle it again, where nothing was forgotten: the files need not be cleaned for it.
+    pub fn rewind(&self, _lock: &IndexLock, before: StoredAt) -> Result<IndexMeta, IndexError> {
+        self.change(|connection| cut::cut(connection, before, Rest::Stale))
     }
 
     /// Takes back all events, and how far ledgers are followed.
@@ -139,9 +149,13 @@ impl Index {
         self.change(|connection| cut::drop_places(connection, gone))
     }
 
-    /// Leaves nothing in the folder but this index as it is now. Returns what stood in the way, to be tried again.
-    pub fn clean(&self, _lock: &IndexLock) -> Result<Option<String>, IndexError> {
-        self.with(|connection| clean::clean(self, connection))
+    /// Leaves nothing in the folder but this index as it is now: where anything was taken back, a copy takes its place, and this
+    /// one is not current any more.
+    ///
+    /// # Errors
+    /// `Moved` where it is not current.
+    pub fn clean(&self, lock: &IndexLock) -> Result<(), IndexError> {
+        clean::clean(self, lock)
     }
 
     /// Reads all of the index and reports what is wrong.
@@ -217,10 +231,12 @@ fn load_ledgers(connection: &Connection) -> Result<Vec<IndexedLedger>, IndexErro
 
 fn load_meta(connection: &Connection) -> Result<IndexMeta, IndexError> {
     let operation = "reading the state of the search index";
-    let (terms, through, through_id, epoch): (u32, i64, Option<[u8; 16]>, i64) = connection
-        .prepare_cached("SELECT terms, through, through_id, epoch FROM meta WHERE one = 1")
+    let (terms, through, through_id, epoch, is_unclean): (u32, i64, Option<[u8; 16]>, i64, bool) = connection
+        .prepare_cached("SELECT terms, through, through_id, epoch, unclean > 1 FROM meta WHERE one = 1")
         .and_then(|mut statement| {
-            let take = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+            let take = |row: &rusqlite::Row<'_>| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+            };
             statement.query_row([], take).optional()
         })
         .while_(operation)?
@@ -231,6 +247,7 @@ fn load_meta(connection: &Connection) -> Result<IndexMeta, IndexError> {
         terms,
         watermark: Watermark { through },
         epoch: epoch.cast_unsigned(),
+        is_unclean,
         entries: segments.iter().map(|segment| u64::from(segment.span)).sum(),
         length: segments.iter().map(|segment| segment.length).sum(),
     })

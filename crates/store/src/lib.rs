@@ -25,9 +25,10 @@ pub use bounds::EVENT_PAGE_BYTES_MAX;
 pub use error::{StoreError, StoreErrorKind};
 pub use files::{FileLock, Files, NewFile, OpenFile, SystemFiles, read_bounded, write_file, write_whole};
 pub use index::{
-    CommitSet, EachTerm, EntryRef, Index, IndexBatch, IndexEntry, IndexError, IndexLock, IndexMeta,
-    IndexOptions, IndexPlace, IndexReader, IndexUsage, IndexedCommit, IndexedEvent, IndexedLedger,
-    IndexedState, Occurrence, PostingsBound, PostingsRead, SegmentFamily, SegmentRead, SharedPast, Watermark,
+    COMMIT_ENTRIES_MAX, CommitSet, EachTerm, EntryRef, Index, IndexBatch, IndexEntry, IndexError, IndexLock,
+    IndexMeta, IndexName, IndexOptions, IndexPlace, IndexReader, IndexUsage, IndexedCommit, IndexedEvent,
+    IndexedLedger, IndexedState, Occurrence, PostingsBound, PostingsRead, SegmentFamily, SegmentRead,
+    SharedPast, Watermark,
 };
 pub use ledger::{
     Append, Appended, BATCH_EVENTS_MAX, CURSOR_STATES, ClusterFile, Coverage, Durability, EVENT_AT_US_MAX,
@@ -47,7 +48,7 @@ pub use seam::{
     TipFilter, Usage, Verified,
 };
 pub use sqlite::{OpenFor, SqliteOptions, SqliteStore};
-pub use stored::{DueKey, StoredAt};
+pub use stored::{DueKey, StoredAt, UnseenKey};
 pub use write::{
     Annotation, Annotations, AuditRecord, ContentPart, Link, LinkKind, NewCommit, NewContent, NewHole,
     Placement, Session, SessionKey, SessionOrigin, Write,

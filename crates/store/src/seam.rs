@@ -19,7 +19,7 @@ use crate::maintain::costs::{ContentCost, Counted};
 use crate::maintain::forget::{Forget, Forgotten, Tombstone};
 use crate::maintain::pack::{PackOptions, Packed};
 use crate::maintain::repair::{RepairOutcome, RepairSource};
-use crate::stored::{DueKey, StoredAt};
+use crate::stored::{DueKey, StoredAt, UnseenKey};
 use crate::write::{Annotations, AuditRecord, Link, Placement, Session, SessionKey, Write};
 
 /// Bytes of one literal part at most: a read verifies a whole part before it hands out any of it, so this
@@ -434,16 +434,32 @@ pub trait Store: EventLog {
     /// As [`Store::commit_batch`]; `PlanMoved`.
     fn collect(&self, wish: &Collect) -> Result<Collected, StoreError>;
 
-    /// Returns for what an index of the commits has to be cut, least first: forgetting, collecting and filling a hole leave
-    /// the first commit concerned here, in their own transaction.
+    /// Returns for what an index of the commits has to be cut, least first: forgetting (of events, too), collecting and filling
+    /// a hole leave the first commit concerned here, in their own transaction.
     fn index_due(&self) -> Result<Vec<DueKey>, StoreError>;
 
-    /// Takes back what [`Store::index_due`] returned. Only for who has kept the index's lock since, has cut the index, and
-    /// has settled nothing in it yet: what was left under the same key meanwhile is taken back, too.
+    /// Leaves what a forgetting leaves that removes no commit: before events are forgotten in a log that is not this store.
+    ///
+    /// # Errors
+    /// As [`Store::commit_batch`].
+    fn leave_index_due(&self) -> Result<(), StoreError>;
+
+    /// Takes back what [`Store::index_due`] returned, and nothing that was left again meanwhile. Only for who has kept the
+    /// index's lock since, and has removed what it is about from the index's files.
     ///
     /// # Errors
     /// As [`Store::commit_batch`].
     fn index_done(&self, keys: &[DueKey]) -> Result<(), StoreError>;
+
+    /// Returns the sessions that saw a commit after it was stored, at most `limit`: an index that passed the commit before
+    /// does not know of it.
+    fn index_unseen(&self, limit: usize) -> Result<Vec<UnseenKey>, StoreError>;
+
+    /// Takes back what [`Store::index_unseen`] returned, and nothing that was left again meanwhile.
+    ///
+    /// # Errors
+    /// As [`Store::commit_batch`].
+    fn index_unseen_done(&self, keys: &[UnseenKey]) -> Result<(), StoreError>;
 
     /// Counts what is condemned.
     fn condemned(&self) -> Result<Amount, StoreError>;

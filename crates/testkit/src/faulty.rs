@@ -22,7 +22,7 @@ use stemmata_store::{
     Annotations, Append, Appended, AuditRecord, BatchOutcome, Coverage, Damage, Described, DueKey, EventLog,
     EventPage, EventQuery, Ledger, LedgerChange, Link, PackOptions, Packed, Page, PartOf, Placement, Places,
     Receipt, ResolveScope, SavedState, Session, SessionFilter, SessionKey, Sink, Store, StoreError,
-    StoreIdentity, StoredAt, TipFilter, Usage, Verified, Write,
+    StoreIdentity, StoredAt, TipFilter, UnseenKey, Usage, Verified, Write,
 };
 
 /// When a batch fails.
@@ -443,6 +443,18 @@ impl<S: Store> Store for FaultyStore<S> {
 
     fn index_due(&self) -> Result<Vec<DueKey>, StoreError> {
         self.inner.index_due()
+    }
+
+    fn leave_index_due(&self) -> Result<(), StoreError> {
+        self.write(|| self.inner.leave_index_due())
+    }
+
+    fn index_unseen(&self, limit: usize) -> Result<Vec<UnseenKey>, StoreError> {
+        self.read().index_unseen(limit)
+    }
+
+    fn index_unseen_done(&self, keys: &[UnseenKey]) -> Result<(), StoreError> {
+        self.write(|| self.inner.index_unseen_done(keys))
     }
 
     fn index_done(&self, keys: &[DueKey]) -> Result<(), StoreError> {

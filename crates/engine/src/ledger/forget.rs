@@ -93,6 +93,7 @@ impl Engine {
     /// # Errors
     /// `NotFound` where there was nothing of either; what the log refuses.
     pub fn apply_forget_events(&self, plan: &EventsPlan) -> Result<()> {
+        self.leave_index_due_elsewhere()?;
         let (mut gone, mut failed) = (0, None);
         let mut forget = |done: Result<u64, StoreError>| match done {
             Ok(count) => gone += count,
@@ -110,10 +111,12 @@ impl Engine {
                 }
             }
         }
+        // What one ledger refuses keeps the words of no other in the index.
+        let swept = self.sweep();
         match failed {
             Some(error) => Err(error.into()),
             None if plan.is_empty() && gone == 0 => Err(self.nothing_told(&plan.told)),
-            None => self.sweep(),
+            None => swept,
         }
     }
 
@@ -195,6 +198,7 @@ impl Engine {
         if self.is_log_the_store {
             return Ok(0);
         }
+        self.leave_index_due_elsewhere()?;
         let whole = ledgers.iter().map(|ledger| self.log.forget_places(ledger, &Places::All));
         let of_sessions = sessions.iter().map(|session| self.log.forget_events(&session.session));
         let (mut events, mut reasons) = (0, Vec::new());
@@ -214,6 +218,12 @@ impl Engine {
                 .to_owned(),
         );
         Err(EngineError::Refused { what: Refusal::ForgetEverywhere, reasons })
+    }
+
+    /// Has the store remember that the index holds words of events which another log is about to forget: whoever dies in between
+    /// leaves it to the next command. A store that is the log does so itself.
+    pub(crate) fn leave_index_due_elsewhere(&self) -> Result<()> {
+        if self.is_log_the_store { Ok(()) } else { Ok(self.store.leave_index_due()?) }
     }
 
     /// Drops the memories that are saved in a log that is not the store: they may hold words of what the store let go.

@@ -46,11 +46,7 @@ impl Engine {
         lock: &IndexLock,
         left: &mut Left<'_, '_>,
     ) -> Result<bool, SettleError> {
-        let mut ledgers = Vec::new();
-        self.each_ledger(|ledger| {
-            ledgers.push(ledger.clone());
-            Ok(())
-        })?;
+        let ledgers = self.all_ledgers()?;
         let known = index.reader()?.ledgers()?;
         let mut through: HashMap<LedgerId, u64> =
             known.into_iter().map(|known| (known.id, known.through)).collect();
@@ -70,6 +66,15 @@ impl Engine {
             }
         }
         Ok(true)
+    }
+
+    pub(super) fn all_ledgers(&self) -> Result<Vec<Ledger>> {
+        let mut ledgers = Vec::new();
+        self.each_ledger(|ledger| {
+            ledgers.push(ledger.clone());
+            Ok(())
+        })?;
+        Ok(ledgers)
     }
 
     /// Reads the events after a number, and says up to which they go.
@@ -225,12 +230,23 @@ impl HitReader<'_> {
     }
 }
 
-/// Says whether the index has events of a ledger of which something was forgotten since, or which is gone.
+/// Says whether the index has events of a ledger of which something was forgotten since, which is gone, or which is an older copy
+/// of itself.
 pub(super) fn are_events_due(index: &Index, ledgers: &[Ledger]) -> Result<bool, SettleError> {
     let is_same = |known: &IndexedLedger| {
-        ledgers.iter().any(|ledger| ledger.id == known.id && ledger.epoch == known.epoch)
+        let goes_on = |ledger: &Ledger| ledger.epoch == known.epoch && known.through <= ledger.last;
+        ledgers.iter().any(|ledger| ledger.id == known.id && goes_on(ledger))
     };
     Ok(!index.reader()?.ledgers()?.iter().all(is_same))
+}
+
+/// Says whether the index has all events.
+pub(super) fn are_events_followed(index: &Index, ledgers: &[Ledger]) -> Result<bool, SettleError> {
+    let known = index.reader()?.ledgers()?;
+    let is_followed = |ledger: &Ledger| {
+        ledger.last == 0 || known.iter().any(|known| known.id == ledger.id && known.through >= ledger.last)
+    };
+    Ok(ledgers.iter().all(is_followed) && !are_events_due(index, ledgers)?)
 }
 
 /// Prepares an event. Returns `None` for an event without text and for one that only programs read.

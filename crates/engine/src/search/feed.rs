@@ -1,12 +1,12 @@
 //! From commits in the order of storing to what the index takes in at once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map};
 
 use stemmata_model::{ArtifactId, Closure, Commit, CommitId, Entry};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{
-    EntryRef, IndexEntry, IndexPlace, IndexReader, IndexedCommit, IndexedState, SessionKey, StoreError,
-    StoredAt,
+    COMMIT_ENTRIES_MAX, EntryRef, IndexEntry, IndexPlace, IndexReader, IndexedCommit, IndexedState,
+    SessionKey, StoreError, StoredAt,
 };
 
 use super::groups::starts_of;
@@ -31,10 +31,15 @@ pub(crate) struct FeedPage {
 /// The entries of a commit that are searched, none for others, and the positions at which groups begin.
 type Searched = (Vec<Option<Prepared>>, Vec<u32>);
 
+/// What is known of commits that others continue.
+type Chain = HashMap<CommitId, (Closure, Option<CommitId>)>;
+
 /// A commit with what of it is searched; without entries where nobody can read it.
 struct Read<'c> {
     stored: StoredAt,
     commit: &'c Commit,
+    /// What it continues in the index.
+    parent: Option<CommitId>,
     entries: Option<Vec<Option<Prepared>>>,
     starts: Vec<u32>,
 }
@@ -65,19 +70,42 @@ impl Engine {
             .filter_map(|(key, number)| Some((key, number?)))
             .collect();
         let mut sightings = self.sessions_seen(&live)?;
+        let mut chain: Chain =
+            page.iter().map(|(_, commit)| (commit.id, (commit.closure, commit.core.parent))).collect();
         let mut made = FeedPage::default();
         for ((stored, commit), found) in live.into_iter().zip(entries.drain(..)) {
             let seen = sightings.remove(&commit.id).unwrap_or_default();
             let places = self.index_places(&mut made, &seen)?;
-            let covers = self.provisional_of(commit, &seen, (reader, &made))?;
+            let parent = self.uncovered(commit.core.parent, &mut chain)?;
+            let covers = self.provisional_of((commit, parent), &seen, (reader, &made))?;
             let (found, starts) = match found {
                 Some((found, starts)) => (Some(found), starts),
                 None => (None, Vec::new()),
             };
-            let read = Read { stored: *stored, commit, entries: found, starts };
+            let read = Read { stored: *stored, commit, parent, entries: found, starts };
             made.add(read, &known, (places, covers));
         }
         Ok(made)
+    }
+
+    /// Returns the nearest of a commit and its ancestors that is not covered: a fork may continue a turn that was open then, and
+    /// the index has only what covers that, which is not in the fork's chain.
+    fn uncovered(&self, from: Option<CommitId>, chain: &mut Chain) -> Result<Option<CommitId>> {
+        let mut next = from;
+        while let Some(id) = next {
+            let (closure, parent) = match chain.entry(id) {
+                hash_map::Entry::Occupied(known) => *known.get(),
+                hash_map::Entry::Vacant(place) => {
+                    let Some(commit) = self.store.commit(id)? else { break };
+                    *place.insert((commit.closure, commit.core.parent))
+                }
+            };
+            if closure != Closure::Covered {
+                break;
+            }
+            next = parent;
+        }
+        Ok(next)
     }
 
     /// Decodes commits; a commit that cannot be read becomes `None`.
@@ -88,7 +116,11 @@ impl Engine {
         let mut found: HashMap<CommitId, Searched> = HashMap::new();
         let mut take = |commit: &Commit, bytes: &[u8]| {
             if let Ok(adapter) = Self::adapter(&commit.core.format, FormatUse::Read) {
-                found.insert(commit.id, searched(commit, &adapter.decode(bytes).entries));
+                let entries = adapter.decode(bytes).entries;
+                // A longer one is no conversation, and is counted with what cannot be read.
+                if entries.len() <= COMMIT_ENTRIES_MAX {
+                    found.insert(commit.id, searched(commit, &entries));
+                }
             }
         };
         let all = self.each_whole(&ids, &mut |at, bytes| {
@@ -122,6 +154,17 @@ impl Engine {
             .collect())
     }
 
+    /// Returns the place of a session, or `None` if the store does not have it.
+    pub(super) fn place_of_session(&self, key: &SessionKey) -> Result<Option<IndexPlace>> {
+        Ok(self.store.session(key)?.map(|session| IndexPlace {
+            key: key.clone(),
+            session: session.session.to_string(),
+            client: runtime_of(&session.format).to_owned(),
+            cwd: session.cwd,
+            branch: session.git_branch,
+        }))
+    }
+
     /// Returns the places of sessions within a page, each once; sessions that are gone have none.
     fn index_places(&self, made: &mut FeedPage, keys: &[SessionKey]) -> Result<Vec<usize>> {
         let mut places = Vec::new();
@@ -130,14 +173,7 @@ impl Engine {
             let at = if let Some(known) = known {
                 known
             } else {
-                let place = self.store.session(key)?.map(|session| IndexPlace {
-                    key: key.clone(),
-                    session: session.session.to_string(),
-                    client: runtime_of(&session.format).to_owned(),
-                    cwd: session.cwd,
-                    branch: session.git_branch,
-                });
-                let at = place.map(|place| {
+                let at = self.place_of_session(key)?.map(|place| {
                     made.places.push(place);
                     made.places.len() - 1
                 });
@@ -154,13 +190,17 @@ impl Engine {
     /// Returns provisional commits that a commit may cover: those of the same parent that are covered by now.
     fn provisional_of(
         &self,
-        commit: &Commit,
+        (commit, parent): (&Commit, Option<CommitId>),
         seen: &[SessionKey],
         (reader, made): (&IndexReader<'_>, &FeedPage),
     ) -> Result<Vec<CommitId>, SettleError> {
         let within = made.commits.iter().filter(|other| other.state == IndexedState::Provisional);
-        let within = within.filter(|other| other.parent == commit.core.parent).map(|other| other.id);
-        let known = reader.open_beside(commit.core.parent, seen)?;
+        let within = within.filter(|other| other.parent == parent).map(|other| other.id);
+        let mut known = reader.open_beside(parent, seen)?;
+        if commit.core.parent != parent {
+            // They were indexed before what they continue was covered.
+            known.extend(reader.open_beside(commit.core.parent, seen)?);
+        }
         let mut covered = Vec::new();
         for id in known.into_iter().chain(within) {
             if self.store.commit(id)?.is_some_and(|open| open.closure == Closure::Covered) {
@@ -188,7 +228,7 @@ impl FeedPage {
         self.commits.push(IndexedCommit {
             stored: read.stored,
             id: read.commit.id,
-            parent: read.commit.core.parent,
+            parent: read.parent,
             state,
             entries,
             starts: read.starts,

@@ -15,7 +15,14 @@ const KEY_ENCODING_VERSION: u8 = 1;
 /// Added to the role where a name follows: two people may say the same at once.
 const NAMED: u8 = 8;
 
-/// Returns the key: 64 bits of a hash over when it was said, by whom, and what. Ids, call ids, signatures and whether the
+/// Microseconds of a day.
+const DAY: i64 = 86_400_000_000;
+
+/// Bits of the hash where the day is before it: what is indexed together has its keys together, too.
+const HASH_BITS: u32 = 48;
+
+/// Returns the key: the day since 1970 and 48 bits of a hash over when it was said, by whom, and what; without a day 64 bits of
+/// it. Ids, call ids, signatures and whether the
 /// body was one string are no part of it, for a copy may have others.
 pub(crate) fn key_of(entry: &Entry) -> u64 {
     let encoder = CanonicalEncoder::new(KEY_ENCODING_VERSION);
@@ -33,7 +40,11 @@ pub(crate) fn key_of(entry: &Entry) -> u64 {
         Some(author) => encoder.tag(role + NAMED).bytes(author.as_bytes()),
         None => encoder.tag(role),
     };
-    hashed(&entry.parts.iter().fold(encoder, add).finish())
+    let hash = hashed(&entry.parts.iter().fold(encoder, add).finish());
+    match entry.timestamp.and_then(|at| u16::try_from(at.as_micros() / DAY).ok()) {
+        Some(day) => u64::from(day) << HASH_BITS | hash >> (u64::BITS - HASH_BITS),
+        None => hash,
+    }
 }
 
 /// Returns the key of event `sequence` of a ledger.
@@ -98,6 +109,18 @@ mod tests {
             name: "Bash".to_owned(),
             arguments: arguments.to_owned(),
         }
+    }
+
+    #[test]
+    fn keys_go_by_days() {
+        let on = |day: i64, text: &str| {
+            let said = entry("a", vec![Part::Text(text.to_owned())]);
+            key_of(&Entry { timestamp: Some(Timestamp::from_micros(day * DAY + 5)), ..said })
+        };
+        for text in ["x", "y", "z"] {
+            assert!(on(20_000, text) < on(20_001, "x") && on(20_000, text) > on(19_999, "x"), "{text}");
+        }
+        assert_ne!(on(-1, "x"), on(70_000, "x"), "no day that fits");
     }
 
     #[test]

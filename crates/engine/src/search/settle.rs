@@ -1,14 +1,17 @@
 //! Settling: the index follows the store, in the order of storing.
 //!
-//! Whoever has time settles what is new, one process at a time; hooks and recorders never do. What the index is made of is
-//! the store's, so that an index can always be made anew.
+//! Searches and imports settle what is new, one process at a time; hooks and recorders never do. All of it comes from the store,
+//! so that an index can always be made anew.
 
 use std::time::{Duration, Instant};
 
 use stemmata_model::Commit;
 use stemmata_prompt::search::TERMS_VERSION;
-use stemmata_store::{Index, IndexBatch, IndexError, IndexLock, IndexMeta, StoreError, StoredAt, Watermark};
+use stemmata_store::{
+    Index, IndexBatch, IndexError, IndexLock, IndexMeta, IndexName, StoreError, StoredAt, Watermark,
+};
 
+use super::events::are_events_followed;
 use super::{SearchStep, StepUnit};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
@@ -21,6 +24,9 @@ const PAGE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The same where there is little time: a page that was begun is ended.
 const SHORT_PAGE_BYTES: u64 = 512 * 1024;
+
+/// Sessions that are added in one transaction because they saw commits of before.
+const PAGE_SESSIONS: usize = 64;
 
 /// How often an index is cut because a document was rewritten, before it is made anew.
 const REWRITTEN_MAX: u32 = 64;
@@ -95,6 +101,16 @@ impl From<StoreError> for SettleError {
 }
 
 impl IndexTrouble {
+    /// Returns the trouble with an index that was found damaged and could not be set aside, or not be made again.
+    fn of_damaged(found: &IndexError, second: &IndexError) -> Self {
+        match Self::of(second) {
+            Self::Damaged { reason } | Self::Failed { reason } => {
+                Self::Failed { reason: format!("{found}, and could not be made again: {reason}") }
+            }
+            other => other,
+        }
+    }
+
     pub(crate) fn of(error: &IndexError) -> Self {
         match error {
             IndexError::Damaged { reason } => Self::Damaged { reason: reason.clone() },
@@ -126,7 +142,7 @@ impl Left<'_, '_> {
         if self.until.is_some() { SHORT_PAGE_BYTES } else { PAGE_BYTES }
     }
 
-    /// Takes down that commits were settled, and says whether to go on.
+    /// Counts commits that were settled, reports the progress, and returns whether to go on.
     pub(super) fn more(&mut self, commits: usize) -> bool {
         self.commits = self.commits.saturating_add(commits as u64);
         (self.step)(StepUnit::Commits, self.commits, None).is_continue()
@@ -143,18 +159,22 @@ impl Engine {
         if self.index.dir().is_none() {
             return Ok(Settled { is_whole: true, ..Settled::default() });
         }
+        // Another process may have set it aside by the time that this one has found it damaged.
+        let named = self.index.named().unwrap_or_default();
         match self.try_settle(budget, step) {
             Ok(settled) => Ok(settled),
             Err(SettleError::Engine(error)) => Err(error),
             Err(SettleError::Index(error @ IndexError::Damaged { .. })) => {
                 // What was found while it was read is set aside now, and made again by the same call.
-                let trouble = IndexTrouble::of(&error);
-                let again = self.set_aside().map_err(SettleError::from);
+                let again = self.set_aside(named).map_err(SettleError::from);
                 match again.and_then(|()| self.try_settle(budget, step)) {
-                    Ok(settled) => Ok(Settled { trouble: Some(trouble), ..settled }),
+                    Ok(settled) => {
+                        Ok(Settled { trouble: settled.trouble.or(Some(IndexTrouble::of(&error))), ..settled })
+                    }
                     Err(SettleError::Engine(error)) => Err(error),
-                    Err(SettleError::Index(_)) => {
-                        Ok(Settled { trouble: Some(trouble), ..Settled::default() })
+                    Err(SettleError::Index(second)) => {
+                        let trouble = Some(IndexTrouble::of_damaged(&error, &second));
+                        Ok(Settled { trouble, ..Settled::default() })
                     }
                 }
             }
@@ -169,27 +189,45 @@ impl Engine {
             SettleBudget::All => None,
             SettleBudget::Within(time) => Instant::now().checked_add(time),
         };
-        let Some(index) = self.index.index(self.store.identity()?.store_id)? else {
-            return Ok(Settled::default());
-        };
-        if budget == SettleBudget::Within(Duration::ZERO) {
-            let is_whole = index.meta()?.terms == TERMS_VERSION && !self.is_behind(&index)?;
-            return Ok(Settled { is_whole, ..Settled::default() });
+        // A folder that cannot be written, or that another process writes, is no trouble where nothing is to be done.
+        if self.index.is_there() && self.is_followed()? {
+            return Ok(Settled { is_whole: true, ..Settled::default() });
         }
-        let mut left = Left { until, step, commits: 0 };
-        if index.meta()?.terms != TERMS_VERSION {
-            drop(index);
-            return self.make_anew(&mut left);
+        if budget == SettleBudget::Within(Duration::ZERO) {
+            return Ok(Settled::default());
         }
         let Some(lock) = self.index.lock()? else {
-            // The other one settles what was there when it looked.
-            let is_whole = !self.is_behind(&index)?;
-            return Ok(Settled { is_whole, trouble: (!is_whole).then_some(IndexTrouble::Busy), commits: 0 });
+            return Ok(Settled { trouble: Some(IndexTrouble::Busy), ..Settled::default() });
         };
-        self.sweep_locked(&index, &lock)?;
-        let is_whole =
-            self.fold_into(&index, &lock, &mut left)? && self.fold_events(&index, &lock, &mut left)?;
+        // Only now nobody else puts another index in its place.
+        let Some(index) = self.index.index_locked(self.store.identity()?.store_id, &lock)? else {
+            return Ok(Settled::default());
+        };
+        let mut left = Left { until, step, commits: 0 };
+        let index = self.sweep_locked(index, &lock)?;
+        let is_whole = self.fold_unseen(&index, &lock, &mut left)?
+            && self.fold_into(&index, &lock, &mut left)?
+            && self.fold_events(&index, &lock, &mut left)?;
         Ok(Settled { commits: left.commits, is_whole, trouble: None })
+    }
+
+    /// Says whether the index has all that the store and the log have, and nothing else.
+    fn is_followed(&self) -> Result<bool, SettleError> {
+        let index = match self.index.index(self.store.identity()?.store_id) {
+            Ok(Some(index)) => index,
+            Ok(None) | Err(IndexError::OtherStore | IndexError::Older { .. } | IndexError::Moved) => {
+                return Ok(false);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let meta = index.meta()?;
+        Ok(meta.terms == TERMS_VERSION
+            && !meta.is_unclean
+            && self.store.index_due()?.is_empty()
+            && self.store.index_unseen(1)?.is_empty()
+            && self.is_at_its_place(meta.watermark)?
+            && self.page_after(meta.watermark, 0)?.is_empty()
+            && are_events_followed(&index, &self.all_ledgers()?)?)
     }
 
     /// Makes an index beside the one that there is, and puts it in its place once it is whole.
@@ -204,8 +242,9 @@ impl Engine {
         let is_whole = self.fold_into(&index, &lock, left)? && self.fold_events(&index, &lock, left)?;
         if is_whole {
             index.publish(&lock)?;
-            // What was forgotten before it was begun cannot be in it; what was meanwhile has been left again since.
-            if self.store.index_due()? == due {
+            if !due.is_empty() {
+                // What was forgotten before it was begun is not in it, but may be in damaged ones that are kept.
+                index.clean(&lock)?;
                 self.store.index_done(&due)?;
             }
         }
@@ -247,14 +286,13 @@ impl Engine {
                 entries: made.entries,
                 commits: made.commits,
                 places: made.places,
-                events: Vec::new(),
-                ledgers: Vec::new(),
+                ..IndexBatch::default()
             };
             meta = match index.settle(lock, &batch) {
                 Err(IndexError::Rewritten { before }) => {
                     rewritten += 1;
                     // Each cut may go far back: after many it is less work to begin anew.
-                    index.cut(lock, if rewritten > REWRITTEN_MAX { StoredAt(0) } else { before })?
+                    index.rewind(lock, if rewritten > REWRITTEN_MAX { StoredAt(0) } else { before })?
                 }
                 settled => settled?,
             };
@@ -284,25 +322,55 @@ impl Engine {
     /// of itself, and all is folded again.
     fn at_its_place(&self, index: &Index, lock: &IndexLock) -> Result<IndexMeta, SettleError> {
         let meta = index.meta()?;
-        let Some((at, id)) = meta.watermark.through else { return Ok(meta) };
-        let before = at.0.checked_sub(1).filter(|before| *before > 0).map(StoredAt);
-        let found = self.store.stored_after(before, 1)?;
-        if found.first().is_some_and(|(found, commit)| (*found, commit.id) == (at, id)) {
+        if self.is_at_its_place(meta.watermark)? {
             return Ok(meta);
         }
+        index.drop_events(lock)?;
         Ok(index.cut(lock, StoredAt(0))?)
     }
 
-    /// Says whether the store has something that the index has not.
-    pub(crate) fn is_behind(&self, index: &Index) -> Result<bool, SettleError> {
-        let after = index.meta()?.watermark.through.map(|(at, _)| at);
-        Ok(!self.store.stored_after(after, 1)?.is_empty())
+    /// Says whether the last commit that the index has looked at is where it was.
+    fn is_at_its_place(&self, watermark: Watermark) -> Result<bool> {
+        let Some((at, id)) = watermark.through else { return Ok(true) };
+        let before = at.0.checked_sub(1).filter(|before| *before > 0).map(StoredAt);
+        let found = self.store.stored_after(before, 1)?;
+        Ok(found.first().is_some_and(|(found, commit)| (*found, commit.id) == (at, id)))
     }
 
-    /// Sets a damaged index aside, where nobody else has it.
-    pub(super) fn set_aside(&self) -> Result<(), IndexError> {
+    /// Adds sessions to the index that saw commits which it had passed. Returns whether none is left.
+    fn fold_unseen(
+        &self,
+        index: &Index,
+        lock: &IndexLock,
+        left: &mut Left<'_, '_>,
+    ) -> Result<bool, SettleError> {
+        loop {
+            let unseen = self.store.index_unseen(PAGE_SESSIONS)?;
+            if unseen.is_empty() {
+                return Ok(true);
+            }
+            let watermark = index.meta()?.watermark;
+            let mut batch = IndexBatch { expected: watermark, next: watermark, ..IndexBatch::default() };
+            for key in &unseen {
+                let Some(place) = self.place_of_session(&key.session)? else { continue };
+                let mut commits = Vec::new();
+                self.each_seen(&key.session, &mut |commit| commits.push(commit.id))?;
+                batch.seen.push((batch.places.len(), commits));
+                batch.places.push(place);
+            }
+            index.settle(lock, &batch)?;
+            self.store.index_unseen_done(&unseen)?;
+            if !left.more(0) {
+                return Ok(self.store.index_unseen(1)?.is_empty());
+            }
+        }
+    }
+
+    /// Sets an index aside that was found damaged, unless the folder names another one by now.
+    pub(super) fn set_aside(&self, named: Option<IndexName>) -> Result<(), IndexError> {
+        let Some(named) = named else { return Ok(()) };
         match self.index.lock_patiently()? {
-            Some(lock) => self.index.quarantine(self.clock.now(), &lock).map(drop),
+            Some(lock) => self.index.quarantine(&named, self.clock.now(), &lock),
             None => Err(IndexError::Moved),
         }
     }

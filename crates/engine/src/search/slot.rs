@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stemmata_prompt::search::TERMS_VERSION;
-use stemmata_store::{Files, Index, IndexError, IndexLock, IndexOptions, Patience, SystemFiles};
+use stemmata_store::{Files, Index, IndexError, IndexLock, IndexName, IndexOptions, Patience, SystemFiles};
 
 /// The place of an index.
 #[derive(Debug, Default)]
@@ -47,20 +47,26 @@ impl IndexSlot {
             return Ok(Some(Arc::clone(index)));
         }
         *opened = None;
-        let index = Arc::new(Index::open(&place.dir, place.options(store_id, true))?);
+        let index = Arc::new(Index::open(&place.dir, place.options(store_id))?);
         *opened = Some(Arc::clone(&index));
         Ok(Some(index))
     }
 
-    /// The same for who has the lock: where there is no index an empty one is made.
+    /// The same for who has the lock: where there is none, or one that this version cannot follow the store with, an empty one
+    /// takes its place.
     pub(crate) fn index_locked(
         &self,
         store_id: [u8; 16],
         lock: &IndexLock,
     ) -> Result<Option<Arc<Index>>, IndexError> {
-        if !self.is_there()
-            && let Some(index) = self.begin_anew(store_id, lock)?
-        {
+        if self.is_there() {
+            match self.index(store_id) {
+                Ok(Some(index)) if index.meta()?.terms != TERMS_VERSION => {}
+                Err(IndexError::OtherStore | IndexError::Older { .. }) => {}
+                opened => return opened,
+            }
+        }
+        if let Some(index) = self.begin_anew(store_id, lock)? {
             index.publish(lock)?;
         }
         self.index(store_id)
@@ -85,29 +91,35 @@ impl IndexSlot {
         lock: &IndexLock,
     ) -> Result<Option<Index>, IndexError> {
         let Some(place) = &self.place else { return Ok(None) };
-        Index::begin_anew(&place.dir, place.options(store_id, true), lock).map(Some)
+        Index::begin_anew(&place.dir, place.options(store_id), lock).map(Some)
     }
 
-    /// Sets a damaged index aside.
+    /// Returns what the folder names as its index: what is found damaged is known by it.
+    pub(crate) fn named(&self) -> Result<Option<IndexName>, IndexError> {
+        self.dir().map_or(Ok(None), Index::named)
+    }
+
+    /// Sets a damaged index aside, unless another process has done so since it was found.
     pub(crate) fn quarantine(
         &self,
+        found: &IndexName,
         at: stemmata_model::Timestamp,
         lock: &IndexLock,
-    ) -> Result<Option<PathBuf>, IndexError> {
-        let Some(place) = &self.place else { return Ok(None) };
+    ) -> Result<(), IndexError> {
+        let Some(place) = &self.place else { return Ok(()) };
         *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        Index::quarantine(&place.dir, place.files.as_ref(), at, lock)
+        Index::quarantine(&place.dir, place.files.as_ref(), (found, at), lock).map(drop)
     }
 }
 
 impl Place {
-    fn options(&self, store_id: [u8; 16], can_write: bool) -> IndexOptions {
+    fn options(&self, store_id: [u8; 16]) -> IndexOptions {
         IndexOptions {
             files: Arc::clone(&self.files),
             patience: self.patience.clone(),
             terms: TERMS_VERSION,
             store_id,
-            can_write,
+            can_write: true,
         }
     }
 }

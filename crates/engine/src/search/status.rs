@@ -1,4 +1,4 @@
-//! How the index is.
+//! The state and the size of the index.
 
 use stemmata_prompt::search::TERMS_VERSION;
 use stemmata_store::IndexError;
@@ -8,7 +8,7 @@ use super::words::BEHIND_COUNTED;
 use crate::engine::Engine;
 use crate::error::Result;
 
-/// How an index is.
+/// The state of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IndexState {
     /// It has all that the store has.
@@ -58,7 +58,7 @@ pub struct IndexReport {
 }
 
 impl Engine {
-    /// Says how the index is. Changes nothing.
+    /// Returns the state and the size of the index. Changes nothing.
     ///
     /// # Errors
     /// Store errors.
@@ -73,7 +73,7 @@ impl Engine {
             Err(SettleError::Index(error)) => {
                 let state = match error {
                     IndexError::Newer { .. } => IndexState::Newer,
-                    IndexError::OtherStore => IndexState::Older,
+                    IndexError::OtherStore | IndexError::Older { .. } => IndexState::Older,
                     _ => IndexState::Damaged,
                 };
                 Ok(IndexReport { state, bytes: self.index_bytes(), ..IndexReport::default() })

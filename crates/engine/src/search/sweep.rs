@@ -3,13 +3,18 @@
 //! The store remembers that this is due in the transaction that forgets, so that a crash before the cut loses nothing:
 //! the next process that may change the index finishes it.
 
-use stemmata_model::Closure;
-use stemmata_store::{Index, IndexError, IndexLock, StoreError, StoredAt};
+use std::sync::Arc;
+
+use stemmata_model::{Closure, Commit, CommitId};
+use stemmata_store::{DueKey, Index, IndexError, IndexLock, IndexedState, StoreError, StoredAt};
 
 use super::events::are_events_due;
 use super::settle::SettleError;
 use crate::engine::Engine;
 use crate::error::Result;
+
+/// Commits of the store that are compared with the index at once.
+const PAGE_COMMITS: usize = 512;
 
 impl Engine {
     /// Cuts what the store no longer has out of the index, and out of its files.
@@ -49,65 +54,99 @@ impl Engine {
         if due.is_empty() && !self.index.is_there() {
             return Ok(());
         }
+        // Another process may have set it aside by the time that this one has found it damaged.
+        let named = self.index.named().unwrap_or_default();
         let Some(lock) = self.index.lock_patiently()? else { return Err(IndexError::Moved.into()) };
         let store_id = self.store.identity()?.store_id;
-        let opened = match self.index.index_locked(store_id, &lock) {
+        let opened = match (self.index.index_locked(store_id, &lock), named) {
             // What cannot be read cannot be cut; what is set aside is removed with the rest.
-            Err(IndexError::Damaged { .. } | IndexError::OtherStore) => {
-                self.index.quarantine(self.clock.now(), &lock)?;
+            (Err(IndexError::Damaged { .. }), Some(named)) => {
+                self.index.quarantine(&named, self.clock.now(), &lock)?;
                 self.index.index_locked(store_id, &lock)?
             }
-            opened => opened?,
+            (opened, _) => opened?,
         };
-        opened.map_or(Ok(()), |index| self.sweep_locked(&index, &lock))
+        opened.map_or(Ok(()), |index| self.sweep_locked(index, &lock).map(drop))
     }
 
-    /// Returns the first commit that the index has to be cut before, where one from `first` on went: an open turn that the
-    /// index has may be covered by what went, and stay in the store for another session. What it says is not searched any
-    /// more.
-    fn first_orphan(&self, index: &Index, first: StoredAt) -> Result<StoredAt, SettleError> {
-        let open = index.reader()?.open()?;
-        for (at, id) in open.into_iter().take_while(|(at, _)| *at < first) {
-            if self.store.commit(id)?.is_some_and(|commit| commit.closure == Closure::Covered) {
-                return Ok(at);
-            }
-        }
-        Ok(first)
-    }
-
-    /// The same by who has the lock.
-    pub(crate) fn sweep_locked(&self, index: &Index, lock: &IndexLock) -> Result<(), SettleError> {
+    /// Cuts what is due out of the index, and returns the index to go on with: the one that was cleaned.
+    pub(crate) fn sweep_locked(
+        &self,
+        index: Arc<Index>,
+        lock: &IndexLock,
+    ) -> Result<Arc<Index>, SettleError> {
         let due = self.store.index_due()?;
-        let mut ledgers = Vec::new();
-        self.each_ledger(|ledger| {
-            ledgers.push(ledger.clone());
-            Ok(())
-        })?;
-        let are_events_due = are_events_due(index, &ledgers)?;
-        if due.is_empty() && !are_events_due {
-            return Ok(());
+        let are_events_due = are_events_due(&index, &self.all_ledgers()?)?;
+        if due.is_empty() && !are_events_due && !index.meta()?.is_unclean {
+            return Ok(index);
         }
         if are_events_due {
             index.drop_events(lock)?;
         }
-        if let Some(first) = due.iter().filter_map(|key| key.first()).min() {
-            let first = self.first_orphan(index, first)?;
+        if let Some(first) = self.first_changed(&index, &due)? {
             index.cut(lock, first)?;
         }
-        let mut gone = Vec::new();
         let mut places = Vec::new();
         index.reader()?.places(&mut |row, place| places.push((row, place.key)))?;
+        let mut gone = Vec::new();
         for (row, key) in places {
             if self.store.session(&key)?.is_none() {
                 gone.push(row);
             }
         }
-        if !gone.is_empty() {
-            index.drop_places(lock, &gone)?;
-        }
-        if let Some(reason) = index.clean(lock)? {
-            return Err(StoreError::Unclean { reason: format!("the search index: {reason}") }.into());
-        }
-        Ok(self.store.index_done(&due)?)
+        index.drop_places(lock, &gone)?;
+        index.clean(lock)?;
+        // What was cleaned is another file, and only that one is searched from now on.
+        let cleaned = self.index.index_locked(self.store.identity()?.store_id, lock)?;
+        self.store.index_done(&due)?;
+        cleaned.ok_or(SettleError::Index(IndexError::Moved))
     }
+
+    /// Returns the first commit from which on the index does not say what the store says, as far as it has followed it. Most
+    /// of what is collected was covered, and the index never had it: then nothing has to be cut.
+    fn first_changed(&self, index: &Index, due: &[DueKey]) -> Result<Option<StoredAt>, SettleError> {
+        let Some(first) = due.iter().filter_map(|key| key.first()).min() else { return Ok(None) };
+        let reader = index.reader()?;
+        let Some((through, _)) = reader.meta()?.watermark.through else { return Ok(None) };
+        // An open turn that the index has may be covered by what went, and stay in the store for another session. What it
+        // says is not searched any more.
+        for (at, id) in reader.open()?.into_iter().take_while(|(at, _)| *at < first) {
+            if self.store.commit(id)?.is_some_and(|commit| commit.closure == Closure::Covered) {
+                return Ok(Some(at));
+            }
+        }
+        let mut after = StoredAt(first.0.saturating_sub(1));
+        while after < through {
+            let page = self.store.stored_after(Some(after), PAGE_COMMITS)?;
+            let end = page.last().map_or(through, |(at, _)| (*at).min(through));
+            let stored: Vec<&(StoredAt, Commit)> = page
+                .iter()
+                .filter(|(at, commit)| *at <= through && commit.closure != Closure::Covered)
+                .collect();
+            let held = reader.commits_between(after, end)?;
+            if let Some(at) = first_difference(&stored, &held, due) {
+                return Ok(Some(at));
+            }
+            after = end;
+        }
+        Ok(None)
+    }
+}
+
+/// Returns where two lists of commits part: what is stored, and what an index holds of it.
+fn first_difference(
+    stored: &[&(StoredAt, Commit)],
+    held: &[(StoredAt, CommitId, IndexedState)],
+    due: &[DueKey],
+) -> Option<StoredAt> {
+    let is_alike = |(at, commit): &(StoredAt, Commit), held: &(StoredAt, CommitId, IndexedState)| {
+        let is_gap = held.2 == IndexedState::Skipped;
+        let is_forgotten = commit.closure == Closure::Forgotten;
+        // A gap that is filled again is due by itself; other gaps are what nobody can read.
+        let is_filled = is_gap && !is_forgotten && due.iter().any(|key| key.first() == Some(*at));
+        (*at, commit.id) == (held.0, held.1) && (is_gap || !is_forgotten) && !is_filled
+    };
+    let same = stored.iter().zip(held).take_while(|(stored, held)| is_alike(stored, held)).count();
+    let parts = [stored.get(same).map(|found| found.0), held.get(same).map(|found| found.0)];
+    parts.into_iter().flatten().min()
 }

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use stemmata_model::Commit;
 use stemmata_prompt::search::{
-    Matcher, NAMES_READ_MAX, Query, QueryInput, Scope, Scored, Search, Segment as _, Statistics, Wanted,
-    Weights, near_names, parse_query, participants, search,
+    Matcher, NAMES_READ_MAX, Query, QueryInput, Scope, Scored, Search, Segment as _, Statistics,
+    TERMS_VERSION, Wanted, Weights, near_names, parse_query, participants, search,
 };
 use stemmata_store::{IndexError, IndexReader};
 
 use super::bridge::{AnyGroups, AnySegment};
+use super::events::are_events_followed;
 use super::filter::Scoped;
 use super::hits::{HitReader, Ranked, SearchReason};
 use super::overlay::{DecodedCommit, Overlay, Standing};
@@ -56,7 +57,7 @@ struct Corpus<'a, 'i> {
 }
 
 impl Engine {
-    /// Finds entries by words. An index that cannot be used is done without.
+    /// Finds entries by words: with the index, or in the newest entries where it cannot be used.
     pub(super) fn search_words(
         &self,
         query: &SearchQuery,
@@ -64,6 +65,7 @@ impl Engine {
         step: &mut SearchStep<'_>,
     ) -> Result<SearchAnswer> {
         let settled = self.settle_index(query.budget, step)?;
+        let named = self.index.named().unwrap_or_default();
         match self.search_index(query, scoped, &settled) {
             Ok(Some(answer)) => return Ok(answer),
             Ok(None) => {}
@@ -71,7 +73,7 @@ impl Engine {
             // A part that settling does not read is damaged: the next settling sets it aside.
             Err(SettleError::Index(error)) => {
                 let trouble = IndexTrouble::of(&error);
-                if matches!(trouble, IndexTrouble::Damaged { .. }) && self.set_aside().is_ok() {
+                if matches!(trouble, IndexTrouble::Damaged { .. }) && self.set_aside(named).is_ok() {
                     let settled = self.settle_index(query.budget, step)?;
                     let settled = Settled { trouble: Some(trouble), ..settled };
                     if let Ok(Some(answer)) = self.search_index(query, scoped, &settled) {
@@ -94,16 +96,22 @@ impl Engine {
         let index = match self.index.index(self.store.identity()?.store_id) {
             Ok(Some(index)) => index,
             Err(error @ IndexError::Damaged { .. }) => return Err(error.into()),
-            // What is wrong with it settling has said.
+            // Settling found the same, and its trouble becomes a note.
             Ok(None) | Err(_) => return Ok(None),
         };
         let reader = index.reader()?;
+        if reader.meta()?.terms != TERMS_VERSION {
+            // Its words are others: the newest entries are read instead.
+            return Ok(None);
+        }
         let mut notes: Vec<SearchNote> = settled.trouble.iter().cloned().map(SearchNote::Index).collect();
         let base = reader.segments().iter().map(|segment| segment.base() + segment.span()).max().unwrap_or(0);
         let mut overlay = Overlay::beside(base, reader.authors()?);
         if !settled.is_whole {
             let left_out = self.unsettled(&reader, &mut overlay)?;
-            notes.push(SearchNote::Behind { commits: left_out });
+            notes.extend(left_out.map(|commits| SearchNote::Behind { commits }));
+            let has_all_events = are_events_followed(&index, &self.all_ledgers()?)?;
+            notes.extend((!has_all_events).then_some(SearchNote::EventsBehind));
         }
         let entries = reader.meta()?.entries + overlay.len() as u64;
         let corpus = Corpus { reader: Some(&reader), overlay, notes, entries };
@@ -133,8 +141,8 @@ impl Engine {
         }
     }
 
-    /// Adds the newest commits that the index does not have, and returns how many are left out.
-    fn unsettled(&self, reader: &IndexReader<'_>, overlay: &mut Overlay) -> Result<u64, SettleError> {
+    /// Adds the newest commits that the index does not have, and returns how many are left out; `None` if it has all.
+    fn unsettled(&self, reader: &IndexReader<'_>, overlay: &mut Overlay) -> Result<Option<u64>, SettleError> {
         let mut after = reader.meta()?.watermark.through.map(|(at, _)| at);
         let mut newest: VecDeque<Commit> = VecDeque::new();
         let mut count = 0_u64;
@@ -173,7 +181,7 @@ impl Engine {
                 keys.into_iter().zip(known).filter_map(|(key, number)| number.map(|_| key)).collect();
             overlay.add(decoded, &|key| known.contains(&key));
         }
-        Ok(count.saturating_sub(read.len() as u64))
+        Ok((count > 0).then(|| count.saturating_sub(read.len() as u64)))
     }
 
     /// Ranks a corpus and reads the best.

@@ -176,10 +176,14 @@ impl Engine {
     pub fn apply_forget(&self, plan: ForgetPlan) -> Result<ForgetReport> {
         let ForgetPlan { wish, mut report } = plan;
         report.forgotten = self.store.forget(&wish)?;
-        self.purge_unstored()?;
-        report.forgotten.events += self.forget_elsewhere(&report.sessions, &report.ledgers)?;
+        let purged = self.purge_unstored();
+        let elsewhere = self.forget_elsewhere(&report.sessions, &report.ledgers);
+        // What a ledger refuses, or the vault, keeps no word in the index.
+        let swept = self.sweep();
+        purged?;
+        report.forgotten.events += elsewhere?;
+        swept?;
         report.tell_holes_once();
-        self.sweep()?;
         Ok(report)
     }
 

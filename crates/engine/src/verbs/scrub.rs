@@ -180,6 +180,7 @@ impl Engine {
         // Events first: what has only them says itself what is left to do, as long as it is there.
         self.forget_found(&scope.told, &mut report)?;
         if changing.is_empty() && reworded.is_empty() && scope.named.is_empty() {
+            self.sweep()?;
             return Ok(report);
         }
         let made = self.rewrite(&scope, &changing)?;
@@ -220,6 +221,9 @@ impl Engine {
         told: &BTreeMap<LedgerId, BTreeSet<EventSeq>>,
         report: &mut ScrubReport,
     ) -> Result<()> {
+        if !told.is_empty() {
+            self.leave_index_due_elsewhere()?;
+        }
         for (ledger, events) in told {
             match self.log.forget_places(ledger, &Places::These(events.clone())) {
                 Ok(events) => report.events_forgotten += events,

@@ -46,6 +46,7 @@ mod review;
 mod scrubbed;
 mod scrubbed_events;
 mod search;
+mod search_due;
 mod search_forget;
 mod search_health;
 mod search_hits;

@@ -67,15 +67,21 @@ fn a_damaged_index_is_set_aside_and_made_again() {
 #[test]
 fn a_file_that_is_cut_empty_or_gone_is_made_again() {
     let (store, dir, _folder) = settled();
+    let assert_made_again = || {
+        let engine = indexed(&store, dir.path());
+        let notes = assert_answers(&engine);
+        assert!(matches!(notes[..], [SearchNote::Index(IndexTrouble::Damaged { .. })]), "{notes:?}");
+        assert_eq!(engine.index_report().expect("a report").state, IndexState::Whole);
+        assert_eq!(assert_answers(&indexed(&store, dir.path())), [], "and nothing is left to say");
+    };
     for bytes in [&b""[..], b"no database at all, and longer than nothing"] {
         write(&database(dir.path()), bytes);
-        let notes = assert_answers(&indexed(&store, dir.path()));
-        assert!(matches!(notes[..], [SearchNote::Index(IndexTrouble::Damaged { .. })]), "{notes:?}");
+        assert_made_again();
     }
     std::fs::remove_file(database(dir.path())).expect("removed");
-    assert_answers(&indexed(&store, dir.path()));
+    assert_made_again();
     write(&dir.path().join("current"), b"../elsewhere");
-    assert_answers(&indexed(&store, dir.path()));
+    assert_made_again();
     std::fs::remove_dir_all(dir.path()).expect("removed");
     assert_eq!(assert_answers(&indexed(&store, dir.path())), []);
 }

@@ -58,7 +58,11 @@ impl MemorySegment {
         let mut lists: BTreeMap<u32, Vec<Range<u32>>> = BTreeMap::new();
         for (number, entry) in (0_u32..).zip(entries) {
             for (term, count) in &entry.terms {
-                pairs.entry(term).or_default().push((number, *count));
+                let own = pairs.entry(term).or_default();
+                match own.last_mut().filter(|last| last.0 == number) {
+                    Some(last) => last.1 = last.1.saturating_add(*count),
+                    None => own.push((number, *count)),
+                }
             }
             let runs = lists.entry(entry.group).or_default();
             match runs.last_mut() {

@@ -168,8 +168,6 @@ pub mod marks {
     pub const THINKING: u8 = 32;
     /// A person's prompt.
     pub const PROMPT: u8 = 64;
-    /// The entry stands in more commits than its first: the store looks these up, search ignores the bit.
-    pub const MORE: u8 = 128;
 }
 
 /// Returns the class of an entry, nothing for a kind that is not indexed.

@@ -151,6 +151,10 @@ fn note(note: &SearchNote) -> v1::Note {
                 "the index is behind: {commits} commits were not searched; the next search goes on with it"
             ),
         ),
+        SearchNote::EventsBehind => (
+            "index_behind",
+            "the index does not have the newest events of ledgers yet; these were not searched".to_owned(),
+        ),
         SearchNote::Mended { asked, meant } => (
             "did_you_mean",
             format!("nothing names `{asked}`; names like it were looked for: {}", meant.join(", ")),

@@ -44,7 +44,7 @@ pub use metadata::{
 pub use packs::check_packs;
 pub use scrubbed::{check_lifted_redirects, check_redirects, check_reworded};
 pub use sessions::{check_session_listings, check_sessions, check_sightings};
-pub use stored::{check_index_due, check_seen_by, check_stored};
+pub use stored::{check_index_due, check_index_unseen, check_seen_by, check_stored};
 pub use transactions::{
     check_bounds, check_missing, check_repeats, check_restart, check_transactions, check_usage,
 };
@@ -137,6 +137,7 @@ fn run_maintenance(make: Make<'_>) {
         check_lifted_redirects,
         check_reworded,
         check_index_due,
+        check_index_unseen,
     ] {
         check(make);
     }

@@ -2,6 +2,8 @@
 //!
 //! The index is no part of a store.
 
+use std::collections::BTreeSet;
+
 use stemmata_model::{Closure, CommitId};
 
 use super::Make;
@@ -163,4 +165,39 @@ pub fn check_index_due(make: Make<'_>) {
     assert_eq!(due(&*store), []);
     forget(&*store, &wish(&[], &[], &[key("one")]));
     assert_eq!(due(&*store), [None], "where it was seen goes");
+    store.leave_index_due().expect("left");
+    let seen = store.index_due().expect("a read");
+    assert_eq!(seen.iter().map(|key| key.first()).collect::<Vec<_>>(), [None]);
+    store.leave_index_due().expect("left again by another process");
+    store.index_done(&seen).expect("taken back");
+    assert_eq!(due(&*store), [None], "only what was seen is taken back");
+}
+
+/// A sighting of a commit that an earlier batch stored leaves its session; one that comes with its commit does not.
+///
+/// # Panics
+/// Where an index would miss a session, or look for one each time.
+pub fn check_index_unseen(make: Make<'_>) {
+    let store = make();
+    let sessions = || -> Vec<SessionKey> {
+        store.index_unseen(9).expect("a read").into_iter().map(|key| key.session).collect()
+    };
+    let (id, mut writes) = checkpoint(None, "a turn\n", 1);
+    writes.push(see(id, sighting("one", 9)));
+    write(&*store, writes);
+    assert_eq!(sessions(), []);
+    write(&*store, vec![see(id, sighting("one", 9))]);
+    assert_eq!(sessions(), [], "what is known already");
+    for name in ["three", "two"] {
+        write(&*store, vec![see(id, sighting(name, 9))]);
+    }
+    let found = store.index_unseen(9).expect("a read");
+    assert_eq!(sessions().into_iter().collect::<BTreeSet<_>>(), [key("three"), key("two")].into());
+    assert_eq!(store.index_unseen(1).expect("a read"), found[..1]);
+    let other = put(&*store, Some(id), "another\n", 2);
+    write(&*store, vec![see(other, sighting("two", 10))]);
+    store.index_unseen_done(&found).expect("taken back");
+    assert_eq!(sessions(), [key("two")], "only what was seen is taken back");
+    forget(&*store, &wish(&[], &[], &[key("two")]));
+    assert_eq!(sessions(), [], "a session that is gone was nowhere");
 }

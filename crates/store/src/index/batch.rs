@@ -27,6 +27,8 @@ pub struct IndexBatch {
     pub commits: Vec<IndexedCommit>,
     /// Where commits and events were seen.
     pub places: Vec<IndexPlace>,
+    /// Commits that the index may hold already and that were seen since, by their places in [`IndexBatch::places`].
+    pub seen: Vec<(usize, Vec<CommitId>)>,
     /// Events that are not in the index yet.
     pub events: Vec<IndexedEvent>,
     /// How far ledgers are followed now.
@@ -36,7 +38,7 @@ pub struct IndexBatch {
 /// An entry as it is searched for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexEntry {
-    /// What makes it the same entry wherever it is. Its time is in the highest bits: keys in any order have each batch write
+    /// What makes it the same entry wherever it is. Its day is in the highest bits: keys in any order have each batch write
     /// pages all over the table of keys.
     pub key: u64,
     /// Its terms, each once, with how often it has them: 1 or more.

@@ -60,7 +60,13 @@ impl SegmentBuilder {
     pub(super) fn add(&mut self, entry: &IndexEntry, standing: Standing) {
         let number = self.span();
         for (term, tf) in &entry.terms {
-            self.postings_of(term).push((number, (*tf).max(1)));
+            let tf = (*tf).max(1);
+            let own = self.postings_of(term);
+            match own.last_mut().filter(|last| last.0 == number) {
+                // Gaps between numbers cannot say that a number comes twice.
+                Some(last) => last.1 = last.1.saturating_add(tf),
+                None => own.push((number, tf)),
+            }
         }
         self.columns.lengths.push(entry.length);
         self.columns.classes.push(entry.class);

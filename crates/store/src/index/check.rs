@@ -89,11 +89,12 @@ fn check_segment(
     if lengths.iter().copied().map(u64::from).sum::<u64>() != segment.length() {
         return wrong("its length is another one");
     }
-    let numbers = (segment.base()..).zip(segment.keys()?).zip(segment.homes()?);
+    segment.homes()?;
+    let numbers = (segment.base()..).zip(segment.keys()?);
     if segment.family() == SegmentFamily::Events {
         return Ok(());
     }
-    for ((number, key), _) in numbers {
+    for (number, key) in numbers {
         if reader.known(&[*key])? != [Some(number)] {
             return wrong("an entry is not found by its key");
         }

@@ -52,11 +52,7 @@ fn take(row: &Row<'_>) -> rusqlite::Result<(CommitRow, Vec<u8>)> {
         since: StoredAt(row.get::<_, i64>(2)?.cast_unsigned()),
         id: CommitId::from_bytes(row.get(3)?),
         parent: row.get::<_, Option<[u8; 16]>>(4)?.map(CommitId::from_bytes),
-        state: match state {
-            0 => IndexedState::Closed,
-            1 => IndexedState::Provisional,
-            _ => IndexedState::Skipped,
-        },
+        state: state_of(state),
         first: row.get(6)?,
         last: row.get(7)?,
         shared: row.get(8)?,
@@ -64,6 +60,14 @@ fn take(row: &Row<'_>) -> rusqlite::Result<(CommitRow, Vec<u8>)> {
         numbers: Vec::new(),
     };
     Ok((commit, row.get(11)?))
+}
+
+pub(super) const fn state_of(state: i64) -> IndexedState {
+    match state {
+        0 => IndexedState::Closed,
+        1 => IndexedState::Provisional,
+        _ => IndexedState::Skipped,
+    }
 }
 
 /// Loads commits by a condition.
@@ -174,14 +178,14 @@ fn decode(mut bytes: &[u8]) -> Result<Vec<Option<u32>>, IndexError> {
     Ok(numbers)
 }
 
-/// Entries of one commit that are read at most: what says that there are more is damaged.
-const ENTRIES_MAX: usize = 1 << 24;
+/// Entries of one commit at most, searched or not: what says that there are more is damaged.
+pub const COMMIT_ENTRIES_MAX: usize = 1 << 24;
 
 fn take_run(bytes: &mut &[u8], next: &mut i64, numbers: &mut Vec<Option<u32>>) -> Option<()> {
     let skip = super::chunk::take_length(bytes)?;
     let step = super::runs::unzigzag(varint::take(bytes)?);
     let length = super::chunk::take_length(bytes)?;
-    if skip.checked_add(length)?.checked_add(numbers.len())? > ENTRIES_MAX {
+    if skip.checked_add(length)?.checked_add(numbers.len())? > COMMIT_ENTRIES_MAX {
         return None;
     }
     let first = u32::try_from(next.checked_add(step)?).ok()?;

@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use stemmata_model::CommitId;
 
 use super::batch::Watermark;
+use super::clean::{Rest, leave};
 use super::error::{IndexError, While};
 use super::places::{load_rows, save_rows};
 use super::segment::{SegmentFamily, SegmentRow, load_segments};
@@ -22,10 +23,11 @@ struct Cut {
     stored: StoredAt,
 }
 
-pub(super) fn cut(connection: &Connection, before: StoredAt) -> Result<(), IndexError> {
+pub(super) fn cut(connection: &Connection, before: StoredAt, rest: Rest) -> Result<(), IndexError> {
     let segments = load_segments(connection)?;
     let cut = plan(connection, &segments, before)?;
     if let Some(cut) = cut {
+        leave(connection, rest)?;
         drop_segments(connection, &segments, cut.number)?;
         trim_groups(connection, cut.number)?;
         for (sql, from) in [
@@ -44,8 +46,9 @@ pub(super) fn cut(connection: &Connection, before: StoredAt) -> Result<(), Index
     save_meta(connection, if stays { watermark } else { last(connection)? })
 }
 
-/// Finds out from where on everything goes. A commit goes with its row, and a row goes where any of its entries does:
-/// segments go whole, and a commit that covered others has entries from when these came.
+/// Finds the first row, number and place of storing that a cut removes. A removed row removes its commit, and a removed entry
+/// removes the row of each commit that brought it: segments are removed whole, and a commit that took over another one's row has
+/// entries that came with that one.
 fn plan(
     connection: &Connection,
     segments: &[SegmentRow],
@@ -149,6 +152,7 @@ pub(super) fn drop_events(connection: &Connection) -> Result<(), IndexError> {
     connection
         .execute_batch("DELETE FROM event; DELETE FROM ledger; DELETE FROM place WHERE events = 1;")
         .while_(CUTTING)?;
+    leave(connection, Rest::Forgotten)?;
     save_meta(connection, load_meta(connection)?.watermark)
 }
 
@@ -159,6 +163,7 @@ pub(super) fn drop_places(connection: &Connection, gone: &[u32]) -> Result<(), I
             .execute("DELETE FROM place WHERE row = ?1 AND events = 0", params![place])
             .while_(CUTTING)?;
         if dropped > 0 {
+            leave(connection, Rest::Forgotten)?;
             connection.execute("DELETE FROM place_more WHERE place = ?1", [place]).while_(CUTTING)?;
         }
     }

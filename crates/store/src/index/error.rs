@@ -26,10 +26,16 @@ pub enum IndexError {
         /// What this version reads.
         known: u32,
     },
+    /// An older version made it: to be made again.
+    #[error("the search index has format {format}, which is an older one")]
+    Older {
+        /// Its format.
+        format: u32,
+    },
     /// It belongs to another store: to be made again.
     #[error("the search index belongs to another store")]
     OtherStore,
-    /// Another process has settled it meanwhile: to be read again.
+    /// Another process has settled it meanwhile, or has put another one in its place: to be read again.
     #[error("the search index has moved on")]
     Moved,
     /// An entry that is indexed is in no commit any more: the index has to be cut before this commit and settled again.

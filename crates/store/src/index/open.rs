@@ -2,6 +2,7 @@
 //!
 //! Which file it is, is `current`'s.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Mutex;
@@ -14,7 +15,7 @@ use super::{Index, IndexOptions};
 use crate::sqlite::{connect_sealed, io_error, log_of, sync_directory, wait_for_locks};
 
 /// The format that this version writes.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Bytes of a page: a chunk of terms fits one.
 const PAGE_BYTES: u32 = 8192;
@@ -36,8 +37,10 @@ pub(super) fn existing(dir: &Path, name: &str, options: IndexOptions) -> Result<
             Ok((row.get(0)?, row.get(1)?))
         })
         .while_(OPENING)?;
-    if format > FORMAT {
-        return Err(IndexError::Newer { format, known: FORMAT });
+    match format.cmp(&FORMAT) {
+        Ordering::Greater => return Err(IndexError::Newer { format, known: FORMAT }),
+        Ordering::Less => return Err(IndexError::Older { format }),
+        Ordering::Equal => {}
     }
     if store_id != options.store_id {
         return Err(IndexError::OtherStore);
@@ -58,8 +61,8 @@ pub(super) fn new(dir: &Path, name: &str, options: IndexOptions) -> Result<Index
         .and_then(|()| connection.execute_batch(include_str!("schema.sql")))
         .and_then(|()| {
             connection.execute(
-                "INSERT INTO meta (one, format, terms, store_id, through, through_id, epoch) \
-                 VALUES (1, ?1, ?2, ?3, 0, NULL, 0)",
+                "INSERT INTO meta (one, format, terms, store_id, through, through_id, epoch, unclean) \
+                 VALUES (1, ?1, ?2, ?3, 0, NULL, 0, 0)",
                 params![FORMAT, options.terms, options.store_id],
             )
         })
@@ -67,6 +70,15 @@ pub(super) fn new(dir: &Path, name: &str, options: IndexOptions) -> Result<Index
         .while_("making the search index")?;
     sync_directory(options.files.as_ref(), dir)?;
     Ok(index(dir, &path, options, connection))
+}
+
+/// Opens the copy of an index that was just written, as one whose files hold nothing of what was taken back.
+pub(super) fn cleaned(dir: &Path, path: &Path, options: IndexOptions) -> Result<Index, IndexError> {
+    let connection = connect(path, &options)?;
+    connection
+        .execute_batch("PRAGMA journal_mode = WAL; UPDATE meta SET unclean = 0;")
+        .while_("cleaning the search index")?;
+    Ok(index(dir, path, options, connection))
 }
 
 fn index(dir: &Path, path: &Path, options: IndexOptions, connection: Connection) -> Index {

@@ -213,7 +213,9 @@ impl<'i> IndexReader<'i> {
         if let Some(parent) = parent {
             let limit = i64::try_from(OPEN_MAX).unwrap_or(i64::MAX);
             let values = params![parent.to_bytes(), limit];
-            let found = commits::load(self.connection(), "parent = ?1 AND state = 1 LIMIT ?2", values)?;
+            // The newest: these are what is covered next.
+            let condition = "parent = ?1 AND state = 1 ORDER BY row DESC LIMIT ?2";
+            let found = commits::load(self.connection(), condition, values)?;
             return Ok(found.into_iter().map(|commit| commit.id).collect());
         }
         // Every session may have such a first turn: only those of its own sessions are looked at.
@@ -252,6 +254,28 @@ impl<'i> IndexReader<'i> {
         };
         let rows = statement.query_map([], take).while_(READING)?;
         rows.collect::<rusqlite::Result<_>>().while_(READING)
+    }
+
+    /// Returns the commits after a place in the order of storing, through another one.
+    pub fn commits_between(
+        &self,
+        after: StoredAt,
+        through: StoredAt,
+    ) -> Result<Vec<(StoredAt, CommitId, IndexedState)>, IndexError> {
+        let found = self
+            .connection()
+            .prepare_cached(
+                "SELECT stored, id, state FROM occurrence WHERE stored > ?1 AND stored <= ?2 ORDER BY stored",
+            )
+            .and_then(|mut statement| {
+                let take = |row: &rusqlite::Row<'_>| {
+                    let stored = StoredAt(row.get::<_, i64>(0)?.cast_unsigned());
+                    Ok((stored, CommitId::from_bytes(row.get(1)?), commits::state_of(row.get(2)?)))
+                };
+                let rows = statement.query_map([after.0.cast_signed(), through.0.cast_signed()], take)?;
+                rows.collect()
+            });
+        found.while_(READING)
     }
 
     /// Returns how many commits there are of which nothing is indexed.

@@ -1,4 +1,4 @@
--- Format 1. Specified in docs/format/index.md. An index of another format is made again.
+-- Format 2. Specified in docs/format/index.md. An index of another format is made again.
 
 CREATE TABLE meta (
     one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -7,7 +7,8 @@ CREATE TABLE meta (
     store_id BLOB NOT NULL,
     through INTEGER NOT NULL,
     through_id BLOB,
-    epoch INTEGER NOT NULL
+    epoch INTEGER NOT NULL,
+    unclean INTEGER NOT NULL
 );
 
 CREATE TABLE segment (

@@ -63,9 +63,18 @@ pub(super) fn load_segments(connection: &Connection) -> Result<Vec<SegmentRow>, 
     let segments: Vec<SegmentRow> = rows.collect::<rusqlite::Result<_>>().while_(READING)?;
     let is_sound = segments.iter().all(|segment| {
         let offset = segment.base % SPAN_MAX;
-        segment.span > 0 && segment.span <= SPAN_MAX - offset && segment.base.checked_add(SPAN_MAX).is_some()
+        let length_max = u64::from(segment.span) * u64::from(u16::MAX);
+        segment.span > 0
+            && segment.span <= SPAN_MAX - offset
+            && segment.base.checked_add(SPAN_MAX).is_some()
+            && segment.length <= length_max
     });
-    if is_sound { Ok(segments) } else { Err(IndexError::damaged("a segment has impossible numbers")) }
+    let are_apart = segments.windows(2).all(|pair| matches!(pair, [one, next] if one.end() <= next.base));
+    if is_sound && are_apart {
+        Ok(segments)
+    } else {
+        Err(IndexError::damaged("a segment has impossible numbers"))
+    }
 }
 
 fn segment_row(row: &Row<'_>) -> rusqlite::Result<SegmentRow> {

@@ -8,15 +8,15 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::batch::{EntryRef, IndexBatch, IndexEntry, IndexedCommit, IndexedState};
 use super::build::{SegmentBuilder, Standing};
-use super::commits::{self, CommitRow, Tail};
+use super::commits::{self, COMMIT_ENTRIES_MAX, CommitRow, Tail};
 use super::error::{IndexError, While};
 use super::groups::{Groups, Place};
 use super::places::Places;
 use super::segment::{SPAN_MAX, SegmentFamily, SegmentRow, load_segments};
 use super::{load_meta, merge, save_meta};
 
-/// New entries of one commit at most: they stay within one segment, so that a cut falls between commits.
-pub(super) const COMMIT_ENTRIES_MAX: usize = 65_536;
+/// New entries of one commit that stay within one segment: where they are in several, a cut that takes any of them takes all.
+const TOGETHER_MAX: usize = 65_536;
 
 const SETTLING: &str = "settling the search index";
 
@@ -42,6 +42,7 @@ pub(super) fn settle(connection: &Connection, batch: &IndexBatch) -> Result<(), 
         settling.commit(commit)?;
     }
     settling.open.flush(connection)?;
+    settling.sightings()?;
     settling.events(meta.epoch + 1)?;
     let Settling { groups, places, .. } = settling;
     groups.save()?;
@@ -65,10 +66,12 @@ struct Open {
 
 impl Open {
     fn after(segments: &[SegmentRow], family: SegmentFamily, made: u64) -> Self {
-        let free = segments.last().map_or(0, |last| (last.base / SPAN_MAX + 1) * SPAN_MAX);
+        // What a damaged row says may be anything: then nothing fits, and that is an error, too.
+        let block = |base: u32| (base / SPAN_MAX + 1).saturating_mul(SPAN_MAX);
+        let free = segments.last().map_or(0, |last| block(last.base));
         let own = segments.iter().rev().find(|segment| segment.family == family);
         let base = own.map(SegmentRow::end).filter(|end| end % SPAN_MAX != 0);
-        let free_after = if base.is_none() { free + SPAN_MAX } else { free };
+        let free_after = if base.is_none() { free.saturating_add(SPAN_MAX) } else { free };
         Self {
             family,
             made,
@@ -133,11 +136,11 @@ impl Settling<'_> {
         let covered = self.covered(commit)?;
         let new: HashSet<usize> =
             commit.entries.iter().flatten().filter_map(|entry| self.new_of(*entry)).collect();
-        if new.len() > COMMIT_ENTRIES_MAX {
-            let what = "new entries of a turn";
-            return Err(IndexError::Bound { what, value: new.len(), bound: COMMIT_ENTRIES_MAX });
+        if commit.entries.len() > COMMIT_ENTRIES_MAX {
+            let (what, value) = ("entries of a turn", commit.entries.len());
+            return Err(IndexError::Bound { what, value, bound: COMMIT_ENTRIES_MAX });
         }
-        self.open.reserve(self.connection, new.len())?;
+        self.open.reserve(self.connection, new.len().min(TOGETHER_MAX))?;
         let parent = match commit.parent {
             Some(parent) => commits::by_id(self.connection, parent)?.and_then(|parent| parent.tail),
             None => None,
@@ -250,6 +253,7 @@ impl Settling<'_> {
         let bound = self.batch.entries.len();
         let entry =
             self.batch.entries.get(new).ok_or(IndexError::Bound { what: "entries", value: new, bound })?;
+        self.open.reserve(self.connection, 1)?;
         let number = self.open.next_number();
         let group = self.groups.add(place, number)?;
         let author = entry.author.as_deref().map_or(Ok(0), |name| self.author(name, number))?;
@@ -297,6 +301,19 @@ impl Settling<'_> {
                 .prepare_cached("INSERT OR IGNORE INTO entry_more (number, row) VALUES (?1, ?2)")
                 .and_then(|mut statement| statement.execute(params![number, row]))
                 .while_(SETTLING)?;
+        }
+        Ok(())
+    }
+
+    /// Adds commits of before to places where they were seen since.
+    fn sightings(&mut self) -> Result<(), IndexError> {
+        for (place, commits) in &self.batch.seen {
+            for id in commits {
+                // One that is covered has no row: what covers it was seen there, or is another session's.
+                if let Some(found) = commits::row_of(self.connection, *id)? {
+                    self.places.see(*place, found)?;
+                }
+            }
         }
         Ok(())
     }

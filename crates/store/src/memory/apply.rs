@@ -8,6 +8,7 @@ use stemmata_model::{Closure, Commit, CommitId, Sighting, SummarySource};
 
 use super::content::{self, Content};
 use super::events;
+use super::forget::key_of;
 use super::{GREATEST, LEAST, Note, SightingKey, State};
 use crate::error::StoreError;
 use crate::maintain::forget::{Reworded, Tombstone};
@@ -196,8 +197,12 @@ fn see(state: &mut State, id: CommitId, sighting: Sighting) -> Result<(), StoreE
     let mut own = state.sightings.get(&id).cloned().unwrap_or_default();
     let key = SightingKey::of(&sighting);
     if own.get(&key).is_none_or(|stored| moment(&sighting) < moment(stored)) {
+        let session = key_of(&sighting);
         own.insert(key, sighting);
         state.sightings.put(id, own);
+        if !state.is_of_batch(id) {
+            state.see_later(session);
+        }
     }
     Ok(())
 }

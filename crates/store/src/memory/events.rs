@@ -147,6 +147,9 @@ impl EventLog for MemoryStore {
         self.maintain("forgetting events", |state| {
             let (count, lines) = forget(state, &|_, event| event.session == *session);
             give_up(state, lines, &BTreeSet::new(), Lines::Keep);
+            if count > 0 {
+                state.index_due_from(None);
+            }
             count
         })
     }
@@ -156,6 +159,9 @@ impl EventLog for MemoryStore {
             let (count, lines) = forget(state, &|of, event| of == ledger && places.hold(event.seq));
             give_up(state, lines, &BTreeSet::new(), Lines::Keep);
             state.logs.drop_folded(ledger);
+            if count > 0 {
+                state.index_due_from(None);
+            }
             count
         })
     }

@@ -72,7 +72,7 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
     }
     let gone_sessions = remove_sessions(state, wish);
     let first = first_gone.into_iter().chain(state.first_stored(&holes)).min();
-    if first.is_some() || gone_sessions > 0 {
+    if first.is_some() || gone_sessions > 0 || events > 0 || !wish.ledgers.is_empty() {
         state.index_due_from(first);
     }
     for key in &wish.unread {
@@ -117,6 +117,7 @@ fn remove_sessions(state: &mut State, wish: &Forget) -> u64 {
             state.sightings.put(id, own);
         }
         state.cursors.remove(key);
+        state.index_unseen.remove(key);
         state.placements.remove(&(key.machine.clone(), key.path.clone()));
     }
     sessions

@@ -40,7 +40,7 @@ use crate::seam::{
     BatchOutcome, Damage, Page, PartOf, ResolveScope, SessionFilter, Sink, Store, StoreIdentity, TipFilter,
     Usage, Verified,
 };
-use crate::stored::{DueKey, StoredAt};
+use crate::stored::{DueKey, DueRow, StoredAt, UnseenKey};
 use crate::table::Table;
 use crate::write::{Annotations, AuditRecord, Link, Placement, Session, SessionKey, Write};
 
@@ -66,7 +66,9 @@ struct State {
     /// In the order of storing.
     stored: Table<u64, CommitId>,
     /// For what an index has to be cut.
-    index_due: Table<DueKey, ()>,
+    index_due: Table<DueRow, i64>,
+    /// Sessions that saw commits after these were stored.
+    index_unseen: Table<SessionKey, i64>,
     /// By parent and by the order of storing.
     children: Table<(CommitId, u64), CommitId>,
     sightings: Table<CommitId, Sightings>,
@@ -90,6 +92,8 @@ struct State {
     logs: Logs,
     /// What orders the next thing that is stored.
     next_order: u64,
+    /// The last order before the batch that is being applied.
+    batch_from: u64,
     /// Nothing is written any more.
     closed: bool,
 }
@@ -117,6 +121,7 @@ impl MemoryStore {
                 commits: Table::new(),
                 stored: Table::new(),
                 index_due: Table::new(),
+                index_unseen: Table::new(),
                 children: Table::new(),
                 sightings: Table::new(),
                 sessions: Table::new(),
@@ -134,6 +139,7 @@ impl MemoryStore {
                 coverage: Table::new(),
                 logs: Logs::default(),
                 next_order: 0,
+                batch_from: 0,
                 closed: false,
             }),
         }
@@ -160,6 +166,7 @@ impl Store for MemoryStore {
         check_batch(&batch)?;
         let mut state = self.open("writing a batch")?;
         let mut outcome = BatchOutcome::default();
+        state.batch_from = state.next_order;
         for write in batch {
             if let Err(error) = apply::apply(&mut state, write, &mut outcome) {
                 state.roll_back();
@@ -418,11 +425,23 @@ impl Store for MemoryStore {
     }
 
     fn index_due(&self) -> Result<Vec<DueKey>, StoreError> {
-        Ok(self.lock().index_due.iter().map(|(key, ())| *key).collect())
+        Ok(self.lock().index_due.iter().map(|(row, left)| DueKey { row: *row, left: *left }).collect())
+    }
+
+    fn leave_index_due(&self) -> Result<(), StoreError> {
+        self.maintain("an index", |state| state.index_due_from(None))
     }
 
     fn index_done(&self, keys: &[DueKey]) -> Result<(), StoreError> {
-        self.maintain("an index", |state| keys.iter().for_each(|key| state.index_due.remove(key)))
+        self.maintain("an index", |state| state.index_done(keys))
+    }
+
+    fn index_unseen(&self, limit: usize) -> Result<Vec<UnseenKey>, StoreError> {
+        Ok(self.lock().index_unseen(limit))
+    }
+
+    fn index_unseen_done(&self, keys: &[UnseenKey]) -> Result<(), StoreError> {
+        self.maintain("an index", |state| state.index_unseen_done(keys))
     }
 
     fn condemned(&self) -> Result<Amount, StoreError> {

@@ -51,6 +51,7 @@ impl State {
         self.commits.commit();
         self.stored.commit();
         self.index_due.commit();
+        self.index_unseen.commit();
         self.children.commit();
         self.sightings.commit();
         self.sessions.commit();
@@ -74,6 +75,7 @@ impl State {
         self.commits.roll_back();
         self.stored.roll_back();
         self.index_due.roll_back();
+        self.index_unseen.roll_back();
         self.children.roll_back();
         self.sightings.roll_back();
         self.sessions.roll_back();

@@ -5,7 +5,8 @@
 use stemmata_model::{Commit, CommitId};
 
 use super::State;
-use crate::stored::{DueKey, StoredAt};
+use crate::stored::{DueKey, DueRow, StoredAt, UnseenKey};
+use crate::write::SessionKey;
 
 impl State {
     pub(super) fn stored_after(
@@ -25,8 +26,41 @@ impl State {
         self.stored.iter().find(|(_, id)| of.contains(id)).map(|(at, _)| StoredAt(*at))
     }
 
-    /// Has an index be cut before a commit; for none, only places go.
+    /// Has an index be cut before a commit; for none, only places and events go.
     pub(super) fn index_due_from(&mut self, first: Option<StoredAt>) {
-        self.index_due.put(DueKey::new(first), ());
+        let left = self.order().cast_signed();
+        self.index_due.put(DueRow::new(first), left);
+    }
+
+    pub(super) fn index_done(&mut self, keys: &[DueKey]) {
+        for key in keys {
+            if self.index_due.get(&key.row) == Some(&key.left) {
+                self.index_due.remove(&key.row);
+            }
+        }
+    }
+
+    /// Returns whether the batch that is being applied stored a commit.
+    pub(super) fn is_of_batch(&self, id: CommitId) -> bool {
+        self.stored.range(self.batch_from.saturating_add(1)..).any(|(_, of)| *of == id)
+    }
+
+    /// Notes that a session saw a commit after it was stored.
+    pub(super) fn see_later(&mut self, session: SessionKey) {
+        let left = self.order().cast_signed();
+        self.index_unseen.put(session, left);
+    }
+
+    pub(super) fn index_unseen(&self, limit: usize) -> Vec<UnseenKey> {
+        let keys = self.index_unseen.iter().take(limit);
+        keys.map(|(session, left)| UnseenKey { session: session.clone(), left: (0, *left) }).collect()
+    }
+
+    pub(super) fn index_unseen_done(&mut self, keys: &[UnseenKey]) {
+        for key in keys {
+            if self.index_unseen.get(&key.session) == Some(&key.left.1) {
+                self.index_unseen.remove(&key.session);
+            }
+        }
     }
 }

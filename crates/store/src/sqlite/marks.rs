@@ -27,8 +27,11 @@ pub(super) const UNFINISHED: i64 = 5;
 pub(super) const LOST: i64 = 6;
 /// What a commit became when it was scrubbed: by its id; `by` is the id that it has now, as text.
 pub(super) const REDIRECT: i64 = 7;
-/// An index of the commits has to be cut: by the first row that it may hold and must not, eight bytes, the highest first.
+/// An index of the commits has to be cut: by the first row that it may hold and must not, eight bytes, the highest first. Its
+/// time is later than that of any before it with this key.
 pub(super) const INDEX_DUE: i64 = 8;
+/// A session saw a commit that was stored before, which an index may have passed: by the row of its origin, as a content's.
+pub(super) const INDEX_UNSEEN: i64 = 9;
 /// The key of what is unfinished where only the log is left to be emptied.
 pub(super) const LOG_ONLY: &[u8] = &[1];
 

@@ -74,7 +74,7 @@ use crate::seam::{
     BatchOutcome, Damage, Described, Page, PartOf, ResolveScope, SessionFilter, Sink, Store, StoreIdentity,
     TipFilter, Usage, Verified,
 };
-use crate::stored::{DueKey, StoredAt};
+use crate::stored::{DueKey, StoredAt, UnseenKey};
 use crate::write::{Annotations, AuditRecord, Link, Placement, Session, SessionKey, Write};
 
 /// A [`Store`] in the file `stemmata.db` of a directory.
@@ -222,6 +222,15 @@ impl SqliteStore {
             path: self.path.display().to_string(),
             reason: "hooks leave maintenance to commands".to_owned(),
         })
+    }
+
+    /// Sets or removes marks of what an index has to do.
+    fn mark_for_index(
+        &self,
+        act: &dyn Fn(&rusqlite::Connection) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.hold_maintained("cleaning an index")?;
+        self.group.with_writer(|writer| writer.maintain(act)).map_err(|error| waited(error, &self.options))
     }
 
     /// Applies a batch.
@@ -440,10 +449,20 @@ impl Store for SqliteStore {
         self.read(|reader| stored::due(reader.connection()))
     }
 
+    fn leave_index_due(&self) -> Result<(), StoreError> {
+        self.mark_for_index(&|connection| stored::set_due(connection, std::iter::empty(), Timestamp::EPOCH))
+    }
+
     fn index_done(&self, keys: &[DueKey]) -> Result<(), StoreError> {
-        self.hold_maintained("cleaning an index")?;
-        let act = |connection: &rusqlite::Connection| stored::done(connection, keys);
-        self.group.with_writer(|writer| writer.maintain(act)).map_err(|error| waited(error, &self.options))
+        self.mark_for_index(&|connection| stored::done(connection, keys))
+    }
+
+    fn index_unseen(&self, limit: usize) -> Result<Vec<UnseenKey>, StoreError> {
+        self.read(|reader| stored::unseen(reader.connection(), limit))
+    }
+
+    fn index_unseen_done(&self, keys: &[UnseenKey]) -> Result<(), StoreError> {
+        self.mark_for_index(&|connection| stored::unseen_done(connection, keys))
     }
 
     fn condemned(&self) -> Result<Amount, StoreError> {

@@ -1,20 +1,25 @@
 //! The search index follows a store: in any batches, cut anywhere, and nothing stays of what was cut.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use stemmata_store::conformance::builders::at;
 use stemmata_store::{
-    Index, IndexBatch, IndexError, IndexOptions, IndexedEvent, IndexedLedger, StoredAt, SystemFiles,
-    Watermark,
+    Index, IndexBatch, IndexError, IndexLock, IndexOptions, IndexedEvent, IndexedLedger, StoredAt,
+    SystemFiles, Watermark,
 };
 use stemmata_testkit::disk::{Disk, Failure, Fault, Image};
 use stemmata_testkit::files::RecordedFiles;
 use tempfile::TempDir;
 
-use super::index_world::{Said, Turn, World, author, dump, entry, lock, open, options, place, word};
+use super::index_world::{
+    PATIENCE, Said, TWICE, Turn, World, author, dump, entry, id, lock, open, options, place, word,
+};
+
+/// How often an index is replaced while others open it.
+const REPLACED_TIMES: usize = 40;
 
 /// What happens next in a store.
 #[derive(Debug, Clone)]
@@ -198,8 +203,7 @@ fn nothing_of_what_was_cut_is_in_any_file() {
     for until in 1..=20 {
         world.settle(&index, &lock, until);
     }
-    let aside =
-        Index::quarantine(home.path(), &SystemFiles, at(5), &lock).expect("set aside").expect("it was there");
+    let aside = quarantine(home.path(), &lock).expect("it was there");
     assert!(aside.is_dir());
     drop(index);
     let index = Index::begin_anew(home.path(), options(), &lock).expect("made");
@@ -213,7 +217,7 @@ fn nothing_of_what_was_cut_is_in_any_file() {
     let all: BTreeSet<String> = held(home.path(), &names(0..60)).into_iter().collect();
     assert_eq!(all.len(), 80, "words and authors are found where they are");
     let meta = index.cut(&lock, StoredAt(18)).expect("a cut");
-    assert_eq!(index.clean(&lock).expect("cleaned"), None);
+    let index = cleaned(index, &lock);
     let through = meta.watermark.through.expect("some are left").0.0;
     assert!((1..=17).contains(&through), "{through}");
     assert_eq!(held(home.path(), &names(through * 3..60)), [""; 0]);
@@ -228,16 +232,194 @@ fn nothing_of_what_was_cut_is_in_any_file() {
     index.reader().expect("a view").places(&mut seen).expect("places");
     let entries = index.meta().expect("a state").entries;
     assert_eq!(index.drop_places(&lock, &[row.expect("it is there")]).expect("dropped").entries, entries);
-    assert_eq!(index.clean(&lock).expect("cleaned"), None);
+    let index = cleaned(index, &lock);
     assert_eq!(held(home.path(), &["ann/session-1.jsonl".to_owned()]), [""; 0]);
-    // A reader keeps the log from being emptied; then it is said, and tried again.
+    // Who reads goes on with what was, and keeps nobody waiting.
     world.settle(&index, &lock, 20);
-    let reader = index.reader().expect("a view");
+    let said = dump(&index);
+    let (other, began) = (open(home.path()), std::time::Instant::now());
+    let reader = other.reader().expect("a view");
     index.cut(&lock, StoredAt(18)).expect("a cut");
-    assert!(index.clean(&lock).expect("cleaned as far as it can be").is_some());
+    let index = cleaned(index, &lock);
+    assert!(began.elapsed() < PATIENCE * 10, "{:?}", began.elapsed());
+    assert_eq!(held(home.path(), &names(through * 3..60)), [""; 0]);
+    assert_eq!(reader.meta().expect("a state").entries, said.len() as u64);
+    // A turn that is only settled again needs no copy.
+    index.rewind(&lock, StoredAt(2)).expect("a cut");
+    assert!(!index.meta().expect("a state").is_unclean && index.is_current());
+}
+
+/// Cleans an index, and returns the one that is there then.
+fn cleaned(index: Index, lock: &IndexLock) -> Index {
+    let dir = index.dir().to_owned();
+    index.clean(lock).expect("cleaned");
+    drop(index);
+    let index = open(&dir);
+    assert!(!index.meta().expect("a state").is_unclean);
+    index
+}
+
+fn quarantine(dir: &Path, lock: &IndexLock) -> Option<PathBuf> {
+    let named = Index::named(dir).expect("readable").expect("it is there");
+    Index::quarantine(dir, &SystemFiles, (&named, at(5)), lock).expect("set aside")
+}
+
+/// A folder that somebody empties has an index of another name then: a process that has the old one open neither takes it for
+/// the new one nor removes that.
+#[test]
+fn an_index_that_is_gone_is_never_taken_for_the_one_that_is_there() {
+    let home = TempDir::new().expect("a directory");
+    let dir = home.path().join("index");
+    let stale = open(&dir);
+    std::fs::remove_dir_all(&dir).expect("removed");
+    let index = open(&dir);
+    turns(4).settle(&index, &lock(&dir), 4);
+    assert!(index.is_current() && !stale.is_current());
+    let refused = stale.clean(&lock(&dir));
+    assert!(matches!(refused, Err(IndexError::Moved)), "{refused:?}");
+    assert_eq!(open(&dir).meta().expect("a state").entries, 12);
+    // What was found damaged before another one was made is not there any more to be set aside.
+    let found = Index::named(&dir).expect("readable").expect("it is there");
+    let lock = lock(&dir);
+    Index::begin_anew(&dir, options(), &lock).and_then(|made| made.publish(&lock)).expect("made");
+    let aside = Index::quarantine(&dir, &SystemFiles, (&found, at(5)), &lock).expect("nothing to do");
+    assert_eq!(aside, None);
+    assert!(quarantine(&dir, &lock).is_some());
+}
+
+/// Whoever opens an index while others put new ones in its place finds one, and none that is damaged.
+#[test]
+fn an_index_is_opened_while_others_replace_it() {
+    let home = TempDir::new().expect("a directory");
+    drop(open(home.path()));
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let lock = lock(home.path());
+            for _ in 0..REPLACED_TIMES {
+                Index::begin_anew(home.path(), options(), &lock)
+                    .and_then(|made| made.publish(&lock))
+                    .expect("made");
+            }
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+            let opened = Index::open(home.path(), options());
+            assert!(matches!(opened, Ok(_) | Err(IndexError::Moved)), "{opened:?}");
+        }
+    });
+    let names = std::fs::read_dir(home.path()).expect("names").flatten().map(|file| file.file_name());
+    let names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    assert!(names.len() <= 5, "one database, and the lock: {names:?}");
+}
+
+/// `current` may hold anything: it is set aside with all databases, and another index is made.
+#[test]
+fn a_folder_whose_current_cannot_be_read_is_set_aside() {
+    for bytes in [&b""[..], b"../elsewhere", b"search-1.db", b"search-00000000000000zz.db", &[0xff; 100]] {
+        let home = TempDir::new().expect("a directory");
+        turns(4).settle(&open(home.path()), &lock(home.path()), 4);
+        std::fs::File::create(home.path().join("current"))
+            .and_then(|mut file| std::io::Write::write_all(&mut file, bytes))
+            .expect("written");
+        let damaged = Index::open(home.path(), options());
+        assert!(matches!(damaged, Err(IndexError::Damaged { .. })), "{damaged:?}");
+        let aside = quarantine(home.path(), &lock(home.path())).expect("set aside");
+        assert!(std::fs::read_dir(aside).expect("names").count() > 1, "the database is there, too");
+        assert_eq!(open(home.path()).meta().expect("a state").entries, 0);
+    }
+}
+
+/// What clients write may have a term twice: postings say it once, with both counts.
+#[test]
+fn a_term_that_an_entry_has_twice_is_there_once() {
+    let home = TempDir::new().expect("a directory");
+    let (index, lock) = (open(home.path()), lock(home.path()));
+    let mut world = turns(1);
+    world.turns[0].keys = vec![Some(TWICE)];
+    world.settle(&index, &lock, 1);
+    let reader = index.reader().expect("a view");
+    let segments = reader.segments();
+    let postings = segments[0].postings("twice").expect("readable").expect("it is there");
+    let (mut numbers, mut tfs) = ([0; 128], [0; 128]);
+    assert_eq!(postings.unpack(0, &mut numbers, &mut tfs).expect("readable"), 1);
+    assert_eq!((numbers[0], tfs[0]), (0, 5));
+}
+
+/// Rows that have no checksum are held to what they can say.
+#[test]
+fn segments_with_impossible_numbers_are_damaged() {
+    for sql in [
+        "UPDATE segment SET length = -1",
+        "UPDATE segment SET span = 0",
+        "UPDATE segment SET span = 200000",
+        "UPDATE segment SET base = 4294967295",
+        "UPDATE segment SET length = 9223372036854775807",
+        "INSERT INTO segment SELECT base + 1, family, span, made, length, NULL, NULL FROM segment",
+    ] {
+        let home = TempDir::new().expect("a directory");
+        let index = open(home.path());
+        turns(3).settle(&index, &lock(home.path()), 3);
+        drop(index);
+        let name = std::fs::read_to_string(home.path().join("current")).expect("named");
+        let connection = rusqlite::Connection::open(home.path().join(name)).expect("opened");
+        connection.execute(sql, []).expect("changed");
+        let read = open(home.path()).meta();
+        assert!(matches!(read, Err(IndexError::Damaged { .. })), "{sql}: {read:?}");
+    }
+}
+
+/// A turn with more entries than are kept together is indexed whole, and cut whole.
+#[test]
+fn a_turn_of_any_length_is_indexed_and_cut() {
+    const ENTRIES: u64 = 65_536 + 300;
+    let home = TempDir::new().expect("a directory");
+    let (index, lock) = (open(home.path()), lock(home.path()));
+    let mut world = turns(3);
+    world.turns[1].keys = (100..100 + ENTRIES).map(Some).collect();
+    world.settle(&index, &lock, 3);
+    assert_eq!(index.meta().expect("a state").entries, ENTRIES + 6);
+    let reader = index.reader().expect("a view");
+    for key in [100, 100 + ENTRIES / 2, 100 + ENTRIES - 1] {
+        let number = reader.known(&[entry(key).key]).expect("a look-up")[0].expect("it is there");
+        let found = reader.occurrences(number, 9, None).expect("commits");
+        assert_eq!(found.iter().map(|at| at.position as u64).collect::<Vec<_>>(), [key - 100]);
+    }
     drop(reader);
-    assert_eq!(index.clean(&lock).expect("cleaned"), None);
-    assert_eq!(held(home.path(), &names(48..60)), [""; 0]);
+    // The last turn's entries are in the segment that the long one ends in.
+    let meta = index.cut(&lock, StoredAt(3)).expect("a cut");
+    assert_eq!((meta.entries, meta.watermark.through), (0, None));
+}
+
+/// A session that saw only what was indexed before becomes a place of it, and of what that continues.
+#[test]
+fn a_session_that_comes_later_is_a_place_of_what_it_saw() {
+    let home = TempDir::new().expect("a directory");
+    let (index, lock, world) = (open(home.path()), lock(home.path()), turns(5));
+    world.settle(&index, &lock, 5);
+    let watermark = index.meta().expect("a state").watermark;
+    let batch = IndexBatch {
+        expected: watermark,
+        next: watermark,
+        places: vec![place(9)],
+        seen: vec![(0, vec![id(2), id(77)])],
+        ..IndexBatch::default()
+    };
+    for _ in 0..2 {
+        index.settle(&lock, &batch).expect("settled");
+    }
+    let reader = index.reader().expect("a view");
+    let mut row = 0;
+    let mut seen = |place, found: stemmata_store::IndexPlace| {
+        if found.session == "session-9" {
+            row = place;
+        }
+    };
+    reader.places(&mut seen).expect("places");
+    let commits = reader.commits_in(&[row], &[]).expect("commits");
+    let mut keys = Vec::new();
+    reader.numbers_in(&[row], &commits, &mut |number| keys.push(number)).expect("numbers");
+    assert_eq!(keys, [0, 1, 2, 6, 7, 8], "the third turn, and the first, which it continues");
 }
 
 #[test]
@@ -291,7 +473,7 @@ fn events_are_found_and_dropped_by_themselves() {
     assert_eq!(index.meta().expect("a state").entries, 3, "events are not of a commit");
     world.settle(&index, &lock, 4);
     index.drop_events(&lock).expect("dropped");
-    assert_eq!(index.clean(&lock).expect("cleaned"), None);
+    let index = cleaned(index, &lock);
     assert_eq!(held(home.path(), &[word(1_000), word(1_001)]), [""; 0]);
     assert_eq!(dump(&index), anew(&world, 4));
 }
@@ -308,7 +490,7 @@ fn an_index_that_is_not_ours_or_not_whole_is_told_apart() {
     let other = try_open(IndexOptions { store_id: [1; 16], ..options() });
     assert!(matches!(other, Err(IndexError::OtherStore)), "{other:?}");
     assert_eq!(open(home.path()).meta().expect("a state").terms, 1);
-    let file = home.path().join("search-1.db");
+    let file = home.path().join(std::fs::read_to_string(home.path().join("current")).expect("named"));
     let sound = std::fs::read(&file).expect("readable");
     let mut found = 0;
     for page in 0..sound.len() / 4096 {
@@ -333,8 +515,7 @@ fn an_index_that_is_not_ours_or_not_whole_is_told_apart() {
     let damaged = try_open(options());
     assert!(matches!(damaged, Err(IndexError::Damaged { .. })), "{damaged:?}");
     let lock = lock(home.path());
-    let aside = Index::quarantine(home.path(), &SystemFiles, at(5), &lock).expect("set aside");
-    assert!(aside.is_some());
+    assert!(quarantine(home.path(), &lock).is_some());
     let read_only = try_open(IndexOptions { can_write: false, ..options() });
     assert!(matches!(read_only, Err(IndexError::Storage(_))), "{read_only:?}");
     drop(lock);

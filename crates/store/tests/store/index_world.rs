@@ -16,10 +16,16 @@ use stemmata_store::{
 
 pub(crate) const STORE: [u8; 16] = *b"the index's own.";
 
+/// How long locks are waited for.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The key of an entry that names one of its terms twice.
+pub(crate) const TWICE: u64 = u64::MAX;
+
 pub(crate) fn options() -> IndexOptions {
     IndexOptions {
         files: Arc::new(SystemFiles),
-        patience: Patience::each(Duration::from_millis(50)),
+        patience: Patience::each(PATIENCE),
         terms: 1,
         store_id: STORE,
         can_write: true,
@@ -84,13 +90,17 @@ pub(crate) fn entry(key: u64) -> IndexEntry {
     terms.insert(format!("w{}", key % 7), count(1 + key % 300));
     terms.insert(format!("even{}", key % 2), 2);
     let length = terms.values().sum();
+    let mut terms: Vec<(String, u16)> = terms.into_iter().collect();
+    if key == TWICE {
+        terms.extend([("twice".to_owned(), 2), ("twice".to_owned(), 3)]);
+    }
     IndexEntry {
         key: key.wrapping_mul(0x9e37_79b9_7f4a_7c15),
-        terms: terms.into_iter().collect(),
+        terms,
         length,
         class: u8::try_from(key % 16).expect("small"),
         marks: u8::try_from(key % 128).expect("small"),
-        minute: u32::try_from(key * 3).expect("small"),
+        minute: u32::try_from(key.min(1_000_000) * 3).expect("small"),
         author: author(key),
     }
 }

@@ -92,13 +92,12 @@ pub(super) fn forget(
         let (kind, key) = marks::of_tombstone(secret, tombstone);
         marks::set(connection, (kind, &key), wish.at, by)?;
     }
-    let concerned = plan.gone.iter().chain(&cut);
-    if forgotten.sessions > 0 || concerned.clone().next().is_some() {
-        stored::set_due(connection, concerned.map(|row| row.row), wish.at)?;
+    let has_fewer_events = events > 0 || !wish.ledgers.is_empty();
+    let has_less = forgotten.sessions > 0 || has_fewer_events || !plan.gone.is_empty() || !cut.is_empty();
+    if has_less {
+        stored::set_due(connection, plan.gone.iter().chain(&cut).map(|row| row.row), wish.at)?;
     }
-    let has_less = forgotten.sessions > 0 || !forgotten.removed.is_empty() || !cut.is_empty();
-    let has_cleared = has_cleared || has_dropped || events > 0 || !wish.ledgers.is_empty();
-    if swept.any || has_cleared || has_less || reworded > 0 {
+    if swept.any || has_cleared || has_dropped || has_less || reworded > 0 {
         marks::set(connection, (marks::UNFINISHED, &[]), wish.at, by)?;
     }
     Ok((forgotten, swept.packed))
@@ -113,6 +112,7 @@ pub(super) fn forget_events(
     let went = ledger::forget::sessions(connection, std::slice::from_ref(session), &[])?;
     if went.events > 0 {
         marks::set(connection, (marks::UNFINISHED, &[]), Timestamp::EPOCH, None)?;
+        stored::set_due(connection, std::iter::empty(), Timestamp::EPOCH)?;
     }
     let going = (went.lines, &BTreeSet::new());
     let swept = contents::give_up((connection, packs), Scan::Tables, going, Lines::Keep)?;
@@ -127,6 +127,9 @@ pub(super) fn forget_part(
 ) -> Result<(u64, BTreeSet<i64>), StoreError> {
     let went = ledger::forget::part(connection, ledger, seqs)?;
     marks::set(connection, (marks::UNFINISHED, &[]), Timestamp::EPOCH, None)?;
+    if went.events > 0 {
+        stored::set_due(connection, std::iter::empty(), Timestamp::EPOCH)?;
+    }
     let going = (went.lines, &BTreeSet::new());
     let swept = contents::give_up((connection, packs), Scan::Tables, going, Lines::Keep)?;
     Ok((went.events, swept.packed))

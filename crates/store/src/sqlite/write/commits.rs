@@ -82,6 +82,7 @@ impl Transaction<'_> {
             )?;
         }
         self.memory.commits.put(id, known);
+        self.first_new.get_or_insert(known.row);
         self.outcome.new_commits += 1;
         Ok(())
     }

@@ -81,6 +81,8 @@ struct Transaction<'a> {
     connection: &'a Connection,
     memory: &'a mut Memory,
     outcome: BatchOutcome,
+    /// The row of the first commit that it stored.
+    first_new: Option<i64>,
 }
 
 impl Writer {
@@ -324,6 +326,7 @@ impl Writer {
             connection: &self.connection,
             memory: &mut self.memory,
             outcome: BatchOutcome::default(),
+            first_new: None,
         };
         for write in batch {
             transaction.apply(write)?;

@@ -13,6 +13,7 @@ use crate::sqlite::codes;
 use crate::sqlite::failure::During;
 use crate::sqlite::places::{OfPlace, PlaceKey};
 use crate::sqlite::seals::{CURSOR, ORIGIN, PLACEMENT, SESSION, SIGHTING};
+use crate::sqlite::stored;
 use crate::write::{Placement, Session, SessionKey, SessionOrigin};
 
 /// What makes sightings of a commit the same one, in the order of the table's columns.
@@ -46,6 +47,10 @@ impl Transaction<'_> {
         let commit = self.need_commit(id)?;
         let origin = self.find_origin(sighting)?;
         if self.record_sighting(commit, origin, sighting)? {
+            if self.first_new.is_none_or(|first| commit.row < first) {
+                // An index may have passed the commit, and does not look there again by itself.
+                stored::set_unseen(self.connection, origin)?;
+            }
             return self.point_to_origin(commit.row, origin);
         }
         Ok(())
