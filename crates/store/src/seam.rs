@@ -439,26 +439,16 @@ pub trait Store: EventLog {
     fn index_due(&self) -> Result<Vec<DueKey>, StoreError>;
 
     /// Leaves what a forgetting leaves that removes no commit: before events are forgotten in a log that is not this store.
-    ///
-    /// # Errors
-    /// As [`Store::commit_batch`].
     fn leave_index_due(&self) -> Result<(), StoreError>;
 
-    /// Takes back what [`Store::index_due`] returned, and nothing that was left again meanwhile. Only for who has kept the
-    /// index's lock since, and has removed what it is about from the index's files.
-    ///
-    /// # Errors
-    /// As [`Store::commit_batch`].
+    /// Takes back what [`Store::index_due`] returned, and nothing that was left again meanwhile. The caller has kept the lock
+    /// of the index since, and has removed what it is about from the index's files.
     fn index_done(&self, keys: &[DueKey]) -> Result<(), StoreError>;
 
-    /// Returns the sessions that saw a commit after it was stored, at most `limit`: an index that passed the commit before
-    /// does not know of it.
+    /// Returns sessions, at most `limit`, that saw a commit which was stored before: an index may have passed it.
     fn index_unseen(&self, limit: usize) -> Result<Vec<UnseenKey>, StoreError>;
 
     /// Takes back what [`Store::index_unseen`] returned, and nothing that was left again meanwhile.
-    ///
-    /// # Errors
-    /// As [`Store::commit_batch`].
     fn index_unseen_done(&self, keys: &[UnseenKey]) -> Result<(), StoreError>;
 
     /// Counts what is condemned.

@@ -19,12 +19,12 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use stemmata_model::{
-    ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, EventSeq, LedgerId, MachineId, Principal,
-    Sighting, Timestamp,
+    ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, EventSeq, LedgerId, MachineId, Sighting,
+    Timestamp,
 };
 
 use self::content::{Content, Contents};
-use self::state::{SightingKey, Sightings};
+use self::state::{Note, SightingKey, Sightings};
 use crate::bounds::{check_anchors, check_batch, check_costed, check_page};
 use crate::error::StoreError;
 use crate::ledger::Coverage;
@@ -49,14 +49,6 @@ use crate::write::{Annotations, AuditRecord, Link, Placement, Session, SessionKe
 pub struct MemoryStore {
     identity: StoreIdentity,
     state: Mutex<State>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Note {
-    commit: CommitId,
-    at: Timestamp,
-    by: Principal,
-    text: String,
 }
 
 #[derive(Debug)]

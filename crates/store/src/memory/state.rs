@@ -4,12 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use stemmata_model::{
     Closure, Commit, CommitId, MachineId, Principal, SessionId, Sighting, Template, ThreadId, TicketId,
+    Timestamp,
 };
 
 use super::{MemoryStore, State};
 use crate::error::StoreError;
 use crate::project;
 use crate::seam::{ResolveScope, TipFilter};
+
+/// A note that was made of a commit.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Note {
+    pub(super) commit: CommitId,
+    pub(super) at: Timestamp,
+    pub(super) by: Principal,
+    pub(super) text: String,
+}
 
 /// What makes two sightings of a commit the same one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

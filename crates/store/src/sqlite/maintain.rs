@@ -109,6 +109,17 @@ impl SqliteStore {
         self.clean().map_or(Ok(forgotten), |reason| Err(StoreError::Unclean { reason }))
     }
 
+    /// Sets or removes marks of what an index has to do.
+    pub(super) fn mark_for_index(
+        &self,
+        act: &dyn Fn(&Connection) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.hold_maintained("cleaning an index")?;
+        self.group
+            .with_writer(|writer| writer.maintain(act))
+            .map_err(|error| super::waited(error, &self.options))
+    }
+
     /// Lets something be forgotten, and cleans the files of it. Returns what is left to do there, too.
     fn let_go<T>(&self, act: &Act<'_, T>, at: Timestamp) -> Result<(T, Option<String>), StoreError> {
         let lock = self.packs.lock_patiently(PACKS_WAIT_MS)?;

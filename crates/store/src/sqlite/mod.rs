@@ -224,15 +224,6 @@ impl SqliteStore {
         })
     }
 
-    /// Sets or removes marks of what an index has to do.
-    fn mark_for_index(
-        &self,
-        act: &dyn Fn(&rusqlite::Connection) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        self.hold_maintained("cleaning an index")?;
-        self.group.with_writer(|writer| writer.maintain(act)).map_err(|error| waited(error, &self.options))
-    }
-
     /// Applies a batch.
     fn write(&self, batch: Vec<Write>, durability: Durability) -> Result<BatchOutcome, StoreError> {
         check_batch(&batch)?;

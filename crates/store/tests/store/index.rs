@@ -418,7 +418,7 @@ fn a_session_that_comes_later_is_a_place_of_what_it_saw() {
     reader.places(&mut seen).expect("places");
     let commits = reader.commits_in(&[row], &[]).expect("commits");
     let mut keys = Vec::new();
-    reader.numbers_in(&[row], &commits, &mut |number| keys.push(number)).expect("numbers");
+    reader.numbers_in(&[row], &commits, &mut |run| keys.extend(run)).expect("numbers");
     assert_eq!(keys, [0, 1, 2, 6, 7, 8], "the third turn, and the first, which it continues");
 }
 
