@@ -4,12 +4,14 @@
 //! of a line is folded from it and never filtered out of the project's: what another branch finished or superseded is
 //! written into the items themselves, and no filter takes it out again.
 
+use std::collections::BTreeMap;
+
 use stemmata_model::{
-    CommitId, CommitType, Entry, EventSeq, FormatId, LedgerId, Note, NoteCode, SessionId, topics,
+    CommitId, CommitType, Entry, Event, EventSeq, FormatId, LedgerId, Note, NoteCode, SessionId, topics,
 };
 use stemmata_prompt::reduce::Reducer;
 use stemmata_prompt::reduce::memory::{MemoryReducer, ProjectMemory, SessionMemory};
-use stemmata_store::{EventQuery, Ledger, PAGE_ROWS_MAX, SavedState, StoreError};
+use stemmata_store::{EventQuery, Ledger, Order, PAGE_ROWS_MAX, SavedState, StoreError};
 
 use super::decide;
 use super::opening::Opening;
@@ -24,8 +26,11 @@ pub(crate) const LINE_COMMITS_MAX: usize = 512;
 /// Bytes of a chain that a line reads at most; the newest commit is read whatever it has.
 pub(crate) const LINE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
-/// Events by which people recorded decisions in the ledger that a line reads at most, the newest.
-const DECIDED_MAX: usize = 512;
+/// Sessions of one ledger that a chain went through which a line reads at most, the newest.
+const LINE_SESSIONS_MAX: usize = 16;
+
+/// Events that a line reads at most of what was recorded beside the turns of one session, the newest.
+const RECORDED_MAX: usize = 512;
 
 /// The format in which a line is read, whatever wrote it.
 const FORMAT: &str = "stemmata-v1";
@@ -143,9 +148,8 @@ impl Engine {
                         );
                         notes.push(Note::new(NoteCode::TooLarge, message));
                     }
-                    for (ordinal, entry) in (0..).zip(&chain.entries) {
-                        memory.entry(entry, ordinal);
-                    }
+                    let recorded = self.recorded(&ledger.id, head)?;
+                    fold_chain(&mut memory, &chain.entries, &recorded);
                 }
                 (memory, opening.seq)
             }
@@ -162,6 +166,40 @@ impl Engine {
             self.keep_of_session(ledger, session, vec![state])?;
         }
         Ok((memory, notes))
+    }
+
+    /// Returns what was recorded beside the turns of a chain: decisions, tasks and errors are events of the ledger and in no
+    /// commit. Of each session that the chain went through, those up to where its commits cover the ledger: what it
+    /// recorded later is another branch's.
+    fn recorded(&self, ledger: &LedgerId, head: CommitId) -> Result<Vec<Event>> {
+        let mut walk = Walk::new(self.store.as_ref(), Some(head));
+        let mut sessions: BTreeMap<SessionId, EventSeq> = BTreeMap::new();
+        for _ in 0..LINE_COMMITS_MAX {
+            let Some(commit) = walk.next()? else { break };
+            let Some(coverage) = self.store.coverage(commit.id)?.filter(|known| known.ledger == *ledger)
+            else {
+                continue;
+            };
+            let Some(sighting) = self.store.sightings(commit.id, 1)?.into_iter().next() else { continue };
+            // The newest commit of a session comes first.
+            if sessions.len() < LINE_SESSIONS_MAX || sessions.contains_key(&sighting.session) {
+                sessions.entry(sighting.session).or_insert(coverage.through);
+            }
+        }
+        let mut events = Vec::new();
+        for (session, through) in sessions {
+            let query = EventQuery {
+                session: Some(session),
+                topics: [topics::DECISION_EVENT, topics::ERROR_EVENT].map(topics::topic).to_vec(),
+                through: Some(through),
+                order: Order::NewestFirst,
+                limit: RECORDED_MAX,
+                ..EventQuery::default()
+            };
+            events.extend(self.log.events(ledger, &query)?);
+        }
+        events.sort_by_key(|event| event.seq);
+        Ok(events)
     }
 
     /// Folds a session's events after one and up to another. Returns how many there were.
@@ -195,13 +233,27 @@ impl Engine {
         let query = EventQuery {
             session: Some(session),
             through: Some(through),
-            ..EventQuery::latest(topics::topic(topics::DECISION_EVENT), DECIDED_MAX)
+            ..EventQuery::latest(topics::topic(topics::DECISION_EVENT), RECORDED_MAX)
         };
         for event in self.log.events(ledger, &query)?.iter().rev() {
             memory.event(event);
         }
         Ok(memory)
     }
+}
+
+/// Folds what was said and what was recorded beside it, by time: a decision may replace one that was said before.
+fn fold_chain(memory: &mut SessionMemory, entries: &[Entry], recorded: &[Event]) {
+    let mut recorded = recorded.iter().peekable();
+    let mut at = None;
+    for (ordinal, entry) in (0..).zip(entries) {
+        at = at.max(entry.timestamp);
+        while let Some(event) = recorded.next_if(|event| Some(event.at) < at) {
+            memory.event(event);
+        }
+        memory.entry(entry, ordinal);
+    }
+    recorded.for_each(|event| memory.event(event));
 }
 
 /// Returns the name of a line's saved state. Names that begin with `memory` are dropped with whatever is forgotten.
