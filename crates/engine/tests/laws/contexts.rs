@@ -78,8 +78,8 @@ fn begin(
     let (profile, strategy) = (profile(), strategy());
     let prompt = Some(PromptWanted::new(&profile, &strategy, &Estimate));
     let id = format!("{}-{}", of.session, text.split(' ').next().unwrap_or_default());
-    let begin = BeginTurn { context, prompt, ..BeginTurn::new(of, said(&id, Role::User, text)) };
-    let mut begun = engine.begin_turn(&begin)?;
+    let asked = BeginTurn { context, prompt, ..BeginTurn::new(of, said(&id, Role::User, text)) };
+    let mut begun = engine.begin_turn(&asked)?;
     let prompt = begun.prompt.take().expect("a prompt was asked for");
     Ok((begun, prompt))
 }
@@ -192,13 +192,13 @@ fn resume_opens_a_new_session_and_names_its_context() {
         completed: vec!["T1".to_owned()],
     };
     let (profile, strategy) = (profile(), strategy());
-    let begin = BeginTurn {
+    let asked = BeginTurn {
         context: TurnContext::Resume(left),
         task,
         prompt: Some(PromptWanted::new(&profile, &strategy, &Estimate)),
         ..BeginTurn::new(links.clone(), said("p", Role::User, "Go on"))
     };
-    let begun = engine.begin_turn(&begin).expect("begun");
+    let begun = engine.begin_turn(&asked).expect("begun");
     let prompt = begun.prompt.expect("a prompt").text;
     assert!(prompt.contains("Current: T2: Skip empty lines\nDepends on: T1 (done)"), "{prompt}");
     assert!(prompt.ends_with("## User turn\n\nGo on\n"), "{prompt}");
