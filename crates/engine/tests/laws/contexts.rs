@@ -358,6 +358,8 @@ fn current_names_what_was_said_so_far() {
         let step = engine.step(&of, made(vec![call("c")])).expect("a step");
         let checkpoint = step.checkpoint.expect("a commit").id;
         assert_eq!(closed(checkpoint), closed_after_call, "{granularity}");
+        let splits = granularity == Granularity::Message && text(checkpoint).contains("c-call");
+        assert!(!splits, "a closed commit never ends between a call and its result");
         let now = engine.current(&session()).expect("current");
         assert_eq!(text(now), lines(), "{granularity}: the call is in it");
         let step = engine.step(&of, made(vec![result("c")])).expect("a step");
