@@ -15,6 +15,7 @@ mod clusters;
 mod codex_forks;
 mod collected;
 mod compressed;
+mod contexts;
 mod copies;
 mod documents;
 mod event_folders;
@@ -38,6 +39,7 @@ mod packing;
 mod pages;
 mod placed;
 mod projects;
+mod prompts;
 #[path = "../../../redact/tests/redaction/support.rs"]
 #[expect(dead_code, clippy::unwrap_used, reason = "the tests of another crate share it")]
 mod redaction;
