@@ -14,11 +14,13 @@ mod ledger;
 mod maintain;
 mod note;
 mod place;
+mod prompt;
 mod search;
 mod secrets;
 mod session;
 mod settings;
 mod state;
+mod strategy;
 
 pub use bundle::{
     BUNDLE_COMMITS_MAX, BundleExportRequest, BundleExported, BundleHave, BundleHaveRequest,
@@ -56,6 +58,11 @@ pub use place::{
     Placed, PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest,
     WrittenFile,
 };
+pub use prompt::{
+    AssembleRequest, Assembled, CachedPrefix, ContextChange, ContextReport, ContextRequest,
+    PROMPT_FILE_BYTES_MAX, PromptBudget, PromptCandidate, PromptItem, PromptSection, PromptTrace,
+    PromptTrigger, PromptTruncation, PromptTurn, SAID_BYTES_MAX, StrategySource,
+};
 pub use search::{
     AROUND_MAX, AROUND_TOKENS_DEFAULT, AROUND_TOKENS_MAX, EntriesRequest, EntryPage, EntryText, HITS_DEFAULT,
     HITS_MAX, IndexBuilt, IndexStatus, QUERY_BYTES_MAX, SearchFilter, SearchForm, SearchHit, SearchHits,
@@ -77,4 +84,8 @@ pub use state::{
     DecideRequest, DecisionKind, FinishTaskRequest, OpenTask, OpenTasks, ReplayRequest, Replayed,
     ReplayedReducer, ReplayedTranscripts, RestoreStateRequest, RestoredLedger, RestoredReducer, State,
     StateRequest,
+};
+pub use strategy::{
+    CheckStrategyRequest, ShippedStrategy, Strategies, StrategyFinding, StrategyFormat, StrategyReport,
+    StrategyRequest, StrategyText,
 };

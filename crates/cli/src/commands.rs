@@ -2,6 +2,7 @@
 //!
 //! A command decides nothing that another interface would have to decide again.
 
+pub(crate) mod assemble;
 pub(crate) mod backup;
 pub(crate) mod blame;
 pub(crate) mod bundle;
@@ -11,6 +12,7 @@ pub(crate) mod compact;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod confirm;
+pub(crate) mod context;
 pub(crate) mod current;
 pub(crate) mod decide;
 pub(crate) mod diff;
@@ -53,6 +55,7 @@ pub(crate) mod snapshot;
 pub(crate) mod start;
 pub(crate) mod state;
 pub(crate) mod status;
+pub(crate) mod strategy;
 pub(crate) mod tips;
 pub(crate) mod tree;
 pub(crate) mod uncompact;

@@ -17,7 +17,7 @@ pub use host::{
     BlamedCommit, BlamedFile, Current, Due, GitHookChange, GitHookRequest, HookRequest, Hooked, Host,
     ImportRequest, InstallChange, InstallRequest, Latest, LedgerOf, LedgerOfRequest, LookedAt, Machine,
     MakeLedger, NamedFile, PlaceRequest, PolicyChange, Process, Record, RecordRequest, Recorded, Repaired,
-    StartFrom, StartRequest, StatusRequest, Surveyed, Suspended, Tape, TrailerRequest, WATCH_POLL_MS,
+    AgentFound, StartFrom, StartRequest, StatusRequest, Surveyed, Suspended, Tape, TrailerRequest, WATCH_POLL_MS,
     WatchRequest, WatchedPlace, Watching, Whose, drain, is_program, open_for_hook, read_settings,
 };
 pub use local::Local;

@@ -7,6 +7,7 @@ mod chains;
 mod give_back;
 mod ledgers;
 mod maintain;
+mod prompts;
 mod search;
 
 use std::path::Path;

@@ -11,6 +11,7 @@ pub(crate) mod keep;
 pub(crate) mod ledger;
 pub(crate) mod maintain;
 pub(crate) mod place;
+pub(crate) mod prompt;
 pub(crate) mod quota;
 pub(crate) mod search;
 pub(crate) mod secrets;

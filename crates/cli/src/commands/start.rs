@@ -67,7 +67,7 @@ pub(crate) fn run(app: &App, args: &Start) -> Result<Exit, CliError> {
 }
 
 /// Says of a template that cannot be meant so which file it is in.
-fn in_file(app: &App, problem: Box<Problem>) -> Box<Problem> {
+pub(crate) fn in_file(app: &App, problem: Box<Problem>) -> Box<Problem> {
     let file = app.config.file().filter(|_| problem.is(Code::ConfigBad));
     let Some(file) = file else { return problem };
     Box::new(Problem { detail: format!("{}: {}", file.display(), problem.detail), ..*problem })
