@@ -61,14 +61,18 @@ pub use home::{
     modified,
 };
 pub use ledger::{
-    Cluster, ComparedState, Decision, DecisionKind, EventFilter, EventsPlan, Folded, GUIDANCE_MAX, Guidance,
-    LOOK_EVERY, LedgerState, MEMORY_SESSIONS_MAX, Project, PublishOptions, Published, PublishedState,
-    Remembered, SAVE_EVENTS, StartAt, Subscription, TokenTotals, TokensByRole, Told, TranscriptsReplayed,
-    TurnBegun, TurnEnded, TurnMade, TurnOf,
+    BeginTurn, Cluster, ComparedState, Decision, DecisionKind, EventFilter, EventsPlan, Folded, GUIDANCE_MAX,
+    Guidance, LOOK_EVERY, LedgerState, MEMORY_SESSIONS_MAX, Opened, Project, PublishOptions, Published,
+    PublishedState, Remembered, SAVE_EVENTS, StartAt, StepTaken, Subscription, TASK_IDS_MAX,
+    TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole, Told, TranscriptsReplayed, TurnBegun, TurnContext,
+    TurnEnded, TurnMade, TurnOf,
 };
 pub use packing::{KeepPacked, PackKeeper};
 pub use ports::{Clock, NewIds, RandomIds, SystemClock};
-pub use prompts::{PromptOf, PromptTrigger, PromptWanted};
+pub use prompts::{
+    KEPT_BYTES_MAX, KEPT_SESSIONS_MAX, KEPT_TURNS_MAX, KeptPrompt, PromptMade, PromptOf, PromptTrigger,
+    PromptWanted,
+};
 pub use retention::{RetentionRules, SessionAge, retired};
 pub use scrubbing::{PROJECT_RULES, ProjectTrust, StoreRules, UntrustedMet, UntrustedRules, rules_file_hash};
 pub use search::{
@@ -82,6 +86,7 @@ pub use settings::{
 };
 pub use stemmata_acts::decides as is_deciding_tool;
 pub use stemmata_model as model;
+pub use stemmata_prompt as prompt;
 pub use stemmata_prompt::reduce::memory::v1::Task;
 pub use stemmata_redact::LineState;
 pub use stemmata_runtimes::adapter::{Finding, Severity, Validation};

@@ -3,26 +3,42 @@
 //! What is selected, and how it is put together, is `stemmata_prompt`'s. Here is what it reads: the ledger, the chain that
 //! the session goes on from, what is known, and what was found.
 
+mod guidance;
+mod kept;
 mod reader;
+mod v1;
 
-use stemmata_model::{Entry, EventSeq, LedgerId, SessionId, TokenCounter, Tokens, topics};
-use stemmata_prompt::assemble::{Assembled, Mode, PromptRequest, Trigger, build};
+use stemmata_model::{
+    CommitId, Entry, EventSeq, Json, LedgerId, NewEvent, NewPayload, Note, NoteCode, Party, SessionId,
+    TokenCounter, Tokens, topics,
+};
+use stemmata_prompt::assemble::v1::Trace;
+use stemmata_prompt::assemble::{Mode, PromptRequest, TaskFacts, Trigger, build, metrics};
 use stemmata_prompt::profile::Profile;
 use stemmata_prompt::select::{Message, entry_text};
 use stemmata_prompt::strategy::{Anchors, Strategy};
 use stemmata_store::{EventQuery, Ledger};
 
+pub use self::kept::{KEPT_BYTES_MAX, KEPT_SESSIONS_MAX, KEPT_TURNS_MAX, KeptPrompt};
 use self::reader::{LedgerReader, message_of};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result, Wanted};
+use crate::ledger::TurnOf;
+
+/// For whom the metrics of prompts are, as in seed 000.
+const METRICS_RECEIVER: &str = "system";
 
 /// Where a prompt's messages come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptOf {
     /// The ledger: a project's or a cluster's.
     pub ledger: LedgerId,
-    /// The session whose turns the prompt may have.
+    /// The session whose turns the prompt may have: its own events, and the chain that it goes on from up to its head. Without
+    /// a session and a tip the turns are those of the whole ledger.
     pub session: Option<SessionId>,
+    /// A commit whose chain holds the turns, for a session that was captured; it counts in the place of the chain that
+    /// `session` goes on from.
+    pub tip: Option<CommitId>,
 }
 
 /// What began the turn.
@@ -35,6 +51,7 @@ pub enum PromptTrigger {
 }
 
 /// What a prompt is made from.
+#[derive(Clone)]
 pub struct PromptWanted<'a> {
     /// Who the agent is. Its id is the agent that the strategy's `since` refers to.
     pub profile: &'a Profile,
@@ -54,8 +71,30 @@ pub struct PromptWanted<'a> {
     pub through: Option<EventSeq>,
     /// Which turn of its task it is.
     pub iteration: Option<u64>,
-    /// The previous prompt of the session.
+    /// The previous prompt of the session, for what a provider can reuse of it. [`Engine::begin_turn`] knows it.
     pub previous: Option<&'a str>,
+    /// What is being worked on.
+    pub facts: &'a TaskFacts,
+    /// Whether the agent gets what people told it since its last turn for good: the mailbox moves on.
+    /// [`Engine::begin_turn`] always delivers; who only looks does not.
+    pub delivers: bool,
+    /// Whether the metrics go into the ledger too, as `CONTEXT_METRICS`, which is in no prompt.
+    pub logs_metrics: bool,
+}
+
+/// A prompt, and how it came to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptMade {
+    /// The prompt.
+    pub text: String,
+    /// Every decision that led to it.
+    pub trace: Trace,
+    /// What it cost, in the names of seed 000: for a line on standard error.
+    pub metrics: Json,
+    /// The last event that the prompt could have: where a continuation begins. None in an empty ledger.
+    pub delivered: Option<EventSeq>,
+    /// What the user should know.
+    pub notes: Vec<Note>,
 }
 
 impl<'a> PromptWanted<'a> {
@@ -72,17 +111,21 @@ impl<'a> PromptWanted<'a> {
             through: None,
             iteration: None,
             previous: None,
+            facts: const { &TaskFacts::NONE },
+            delivers: false,
+            logs_metrics: false,
         }
     }
 }
 
 impl Engine {
-    /// Makes the prompt of a turn, and says why it is what it is. Changes nothing but what folds save. All of it is
-    /// from before the ledger's last event of now, or with it.
+    /// Makes the prompt of a turn, and says why it is what it is. All of it is from before the ledger's last event of now,
+    /// or with it. Changes nothing but what folds save, the mailbox where it delivers, and the ledger where metrics go into
+    /// it.
     ///
     /// # Errors
     /// `NotFound` for a ledger or an event that is not there; store errors.
-    pub fn assemble(&self, of: &PromptOf, wanted: &PromptWanted<'_>) -> Result<Assembled> {
+    pub fn assemble(&self, of: &PromptOf, wanted: &PromptWanted<'_>) -> Result<PromptMade> {
         let known = self.log.ledger(&of.ledger)?;
         let known = known
             .ok_or_else(|| EngineError::NotFound { what: Wanted::Ledger, text: of.ledger.to_string() })?;
@@ -90,16 +133,8 @@ impl Engine {
             None => (topics::topic(topics::USER_TURN), None),
             Some(PromptTrigger::Said(entry)) => (topics::topic(topics::USER_TURN), Some(said(entry))),
             Some(PromptTrigger::Event(seq)) => {
-                let query =
-                    EventQuery { through: Some(*seq), limit: 1, ..EventQuery::after(before(*seq), 1) };
-                let events = self.log.page(&of.ledger, &query)?.events;
-                let event = events.into_iter().find(|event| event.seq == *seq);
-                let missing = || EngineError::NotFound {
-                    what: Wanted::EventWithText,
-                    text: format!("{}/{seq}", of.ledger),
-                };
-                let event = event.ok_or_else(missing)?;
-                (event.topic.clone(), Some(message_of(&event).ok_or_else(missing)?))
+                let (topic, message) = self.trigger_at(&of.ledger, *seq)?;
+                (topic, Some(message))
             }
         };
         let last = EventSeq::new(known.last);
@@ -109,18 +144,94 @@ impl Engine {
             None => wanted.strategy,
         };
         let anchors = self.anchors(&known, wanted.profile, through)?;
-        let reader = LedgerReader::new(self, &known, of.session.as_ref());
+        let said = match &wanted.trigger {
+            Some(PromptTrigger::Event(seq)) => Some(*seq),
+            Some(PromptTrigger::Said(_)) | None => None,
+        };
+        let mailbox = self.mailbox(&of.ledger, &wanted.profile.id, (said, through))?;
+        let reader = LedgerReader::new(self, &known, of, through)?;
         let request = PromptRequest {
             ledger: Some(&of.ledger),
             mode: wanted.mode,
             through,
             trigger: trigger.as_ref().map(|message| Trigger { topic: &topic, message }),
             iteration: wanted.iteration,
+            facts: wanted.facts,
+            guidance: &mailbox.messages,
             task: wanted.task,
             previous: wanted.previous,
             ..PromptRequest::new(wanted.profile, strategy, anchors, wanted.counter)
         };
-        build(&request, &reader)
+        let made = build(&request, &reader)?;
+        let mut notes = reader.into_notes();
+        let metrics = metrics(&made.trace);
+        if wanted.delivers {
+            self.deliver(&of.ledger, mailbox)?;
+        }
+        if wanted.logs_metrics {
+            notes.extend(self.log_metrics(&of.ledger, &wanted.profile.id, &metrics));
+        }
+        Ok(PromptMade { text: made.text, trace: made.trace, metrics, delivered: through, notes })
+    }
+
+    /// Makes the prompt of a turn that has begun, and keeps it for `context debug` and for what the next one shares with
+    /// it. What cannot be kept is a note: the prompt is good without.
+    pub(crate) fn prompt_of_turn(
+        &self,
+        turn: &TurnOf,
+        wanted: &PromptWanted<'_>,
+        said: EventSeq,
+    ) -> Result<PromptMade> {
+        let of = PromptOf { ledger: turn.ledger.clone(), session: Some(turn.session.clone()), tip: None };
+        let mut kept = self.kept_before(&turn.ledger, &turn.session, said)?;
+        let previous = kept.prompts.last().and_then(|kept| kept.text.clone());
+        let wanted = PromptWanted {
+            trigger: Some(PromptTrigger::Event(said)),
+            through: Some(said),
+            previous: wanted.previous.or(previous.as_deref()),
+            delivers: true,
+            ..wanted.clone()
+        };
+        let mut made = self.assemble(&of, &wanted)?;
+        kept.prompts.push(KeptPrompt { said, text: Some(made.text.clone()), trace: made.trace.clone() });
+        match self.keep_prompts(&turn.ledger, &turn.session, kept) {
+            Ok(note) => made.notes.extend(note),
+            Err(error) => {
+                let message = format!("the prompt was not kept: {error}; `context debug` cannot show it");
+                made.notes.push(Note::new(NoteCode::Degraded, message));
+            }
+        }
+        Ok(made)
+    }
+
+    fn trigger_at(&self, ledger: &LedgerId, seq: EventSeq) -> Result<(stemmata_model::Topic, Message)> {
+        let query = EventQuery { through: Some(seq), ..EventQuery::after(before(seq), 1) };
+        let events = self.log.page(ledger, &query)?.events;
+        let event = events.into_iter().find(|event| event.seq == seq);
+        let missing =
+            || EngineError::NotFound { what: Wanted::EventWithText, text: format!("{ledger}/{seq}") };
+        let event = event.ok_or_else(missing)?;
+        Ok((event.topic.clone(), message_of(&event).ok_or_else(missing)?))
+    }
+
+    /// Appends the metrics of a prompt, after it was made. They are in the ledger's own session: no agent said them.
+    fn log_metrics(&self, ledger: &LedgerId, agent: &Party, metrics: &Json) -> Vec<Note> {
+        let publish = || {
+            let session = SessionId::new(ledger.as_str())?;
+            let payload = NewPayload::Plain { text: None, data: Some(metrics.clone()) };
+            let event =
+                NewEvent::new(session, topics::topic(topics::CONTEXT_METRICS), agent.clone(), payload);
+            let policy = Json::of(&serde_json::json!({ "replayPolicy": "raw_log_only" }));
+            let event = event.with_metadata(policy).to(Party::new(METRICS_RECEIVER)?);
+            self.publish(ledger, vec![event])
+        };
+        match publish() {
+            Ok(published) => published.notes,
+            Err(error) => {
+                let message = format!("the prompt's metrics are not in the ledger: {error}");
+                vec![Note::new(NoteCode::Degraded, message)]
+            }
+        }
     }
 
     fn anchors(&self, ledger: &Ledger, profile: &Profile, through: Option<EventSeq>) -> Result<Anchors> {
@@ -142,7 +253,7 @@ fn said(entry: &Entry) -> Message {
     Message {
         id: entry.id.to_string(),
         at: entry.timestamp.unwrap_or(stemmata_model::Timestamp::EPOCH),
-        sender: stemmata_model::Party::new("user").expect("a constant name is a name"),
+        sender: Party::new("user").expect("a constant name is a name"),
         text: Some(entry_text(entry)),
         data: None,
         calls: Vec::new(),

@@ -11,6 +11,7 @@ mod event;
 mod group;
 mod ids;
 mod json;
+mod links;
 mod names;
 mod note;
 mod quantity;
@@ -29,6 +30,7 @@ pub use ids::{
     SHORT_CHARS_MIN, shortest_unique,
 };
 pub use json::{Json, JsonError};
+pub use links::Links;
 pub use names::{
     EntryId, FormatId, LedgerId, MachineId, NAME_BYTES_MAX, NameError, Party, Principal, SessionId, Template,
     ThreadId, TicketId, Topic,

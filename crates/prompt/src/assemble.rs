@@ -4,6 +4,7 @@
 //! same request and the same answers give the same bytes.
 
 mod budget;
+mod facts;
 #[cfg(test)]
 mod golden_tests;
 mod guard;
@@ -19,6 +20,7 @@ mod select_packs;
 mod tests;
 pub mod v1;
 
+pub use facts::{CurrentTask, TaskFacts};
 pub use guard::TRUNCATION_NOTICE;
 pub use metrics::metrics;
 pub(crate) use metrics::pack as pack_as_in_seed;

@@ -280,6 +280,7 @@ const fn refusal(what: Refusal) -> Code {
         Refusal::Publish | Refusal::StoreDocument => Code::SecretInSyntax,
         Refusal::PackBehind => Code::PackedAlready,
         Refusal::TrustRules => Code::RulesNotTrusted,
+        Refusal::BeginTurn => Code::SessionTaken,
         Refusal::ForkBeforeFirst => Code::ForkBeforeFirst,
         Refusal::EmptySummary => Code::SummaryEmpty,
         Refusal::LongSummary => Code::SummaryNotSmaller,

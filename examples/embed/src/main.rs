@@ -6,11 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stemmata_engine::model::{
-    CommitId, Entry, EntryId, FormatId, LedgerId, Part, Party, Role, SessionId, Template,
+    CommitId, Entry, EntryId, Estimate, FormatId, LedgerId, Part, Party, Role, SessionId, Template,
 };
+use stemmata_engine::prompt::profile::Profile;
+use stemmata_engine::prompt::strategy::shipped;
 use stemmata_engine::{
-    CheckpointRequest, Engine, Home, HomeOptions, MachineFacts, OpenFor, PlaceOptions, Placed, RandomIds,
-    Settings, Stop, SystemClock, TurnMade, TurnOf,
+    BeginTurn, CheckpointRequest, Engine, Home, HomeOptions, MachineFacts, OpenFor, PlaceOptions, Placed,
+    PromptWanted, RandomIds, Settings, Stop, SystemClock, TurnMade, TurnOf,
 };
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -69,8 +71,16 @@ fn turn(engine: &Engine, ledger: &LedgerId) -> Result<Option<CommitId>> {
     };
     let (session, agent) = (SessionId::new("nightly")?, Party::new("reviewer")?);
     let turn = TurnOf::new(ledger.clone(), session, agent, Template::new("reviewer")?);
-    engine.begin_turn(&turn, &said("prompt", Role::User, "Is the build faster now?")?)?;
-    // The program's model and tools run here.
+    // The prompt that the program's model gets: who it is, and what a strategy selects of the ledger.
+    let strategy = shipped("live").ok_or("the live strategy ships with Stemmata")?;
+    let profile = Profile::new(Party::new("reviewer")?, "reviewer");
+    let begin = BeginTurn {
+        prompt: Some(PromptWanted::new(&profile, &strategy, &Estimate)),
+        ..BeginTurn::new(turn.clone(), said("prompt", Role::User, "Is the build faster now?")?)
+    };
+    let begun = engine.begin_turn(&begin)?;
+    println!("prompt       {} characters", begun.prompt.map_or(0, |prompt| prompt.trace.chars));
+    // The program's model and tools run here; after each tool's result, `engine.step` stores what came so far.
     let answer = said("answer", Role::Assistant, "Yes: 40 seconds instead of 190.")?;
     let ended = engine.end_turn(&turn, TurnMade { entries: vec![answer], ..TurnMade::default() })?;
     Ok(ended.checkpoint.map(|made| made.id))

@@ -148,6 +148,8 @@ codes! {
     NotLoadable "not_loadable" Refused "the client would not load the result";
     OutsideTheHome "outside_the_home" Refused "the place is outside of the client's home";
     PlaceTaken "place_taken" Refused "a file is there already";
+    SessionTaken "session_taken" Refused "the session goes on from something else"
+        => "begin another session, or leave the context out";
     ClientNotStarted "client_not_started" NotFound "the client could not be started"
         => "the session is placed; where the client is installed, run `{command}`";
     CommandNotStarted "command_not_started" NotFound "the command could not be started"

@@ -122,6 +122,8 @@ words! {
         TrustRules = "trust in rules for secrets",
         /// Storing a document.
         StoreDocument = "storing a document",
+        /// A turn whose session goes on from something else.
+        BeginTurn = "beginning the turn",
         /// A fork before the first entry.
         ForkBeforeFirst = "a fork before the first entry",
         /// The compaction, by a summary that is empty.

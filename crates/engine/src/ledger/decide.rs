@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::error::{Candidate, EngineError, Result, Wanted};
 
 /// The session of what a person says.
-const SESSION: &str = "stemma";
+pub(super) const SESSION: &str = "stemma";
 
 /// What is to be remembered.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,15 +14,13 @@ use stemmata_store::{
     Append, Appended, BATCH_EVENTS_MAX, Durability, EventLog, EventQuery, Ledger, StoreError,
 };
 
+use super::opening::OPENER;
 use super::snapshots::is_trigger;
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
 
 /// How often an append that others overtake is tried again.
 pub(super) const OVERTAKEN_MAX: u32 = 32;
-
-/// Who opens a session that nobody opened.
-const OPENER: &str = "stemmata";
 
 /// How to publish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -2,15 +2,22 @@
 //!
 //! Every read costs what its limit says, whatever the length of the ledger.
 
-use stemmata_model::{Entry, Event, FormatId, Part, Payload, SessionId, topics};
+use std::cell::{OnceCell, RefCell};
+
+use stemmata_model::{
+    CommitId, Entry, Event, EventSeq, FormatId, Note, Part, Party, Payload, Role, SessionId, Timestamp,
+    Topic, topics,
+};
 use stemmata_prompt::select::{
     ContextReader, Hit, Message, MessagePage, MessageQuery, MessagesOf, ReadOrder, RetrieveQuery, StateQuery,
     entry_text,
 };
 use stemmata_store::{EventQuery, Ledger, Order, PAGE_ROWS_MAX};
 
+use super::PromptOf;
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Result};
+use crate::ledger::{ChainEntries, Line, Opening, Reach};
 
 /// The topics of what was said in a session.
 const TURN_TOPICS: [&str; 3] = [topics::USER_TURN, topics::ASSISTANT_TURN, topics::TOOL_EVENT];
@@ -20,23 +27,63 @@ pub(super) struct LedgerReader<'e> {
     engine: &'e Engine,
     ledger: &'e Ledger,
     session: Option<&'e SessionId>,
+    /// What opened the session, where that names a context.
+    opening: Option<Opening>,
+    /// The commit whose chain holds what was said before the session's own events.
+    head: Option<CommitId>,
+    /// The messages of that chain, oldest first, read once; and whether older ones were left out.
+    chain: OnceCell<Vec<ChainMessage>>,
+    is_chain_cut: OnceCell<bool>,
+    notes: RefCell<Vec<Note>>,
+}
+
+/// What was said in a chain.
+struct ChainMessage {
+    topic: &'static str,
+    message: Message,
 }
 
 impl<'e> LedgerReader<'e> {
-    pub(super) const fn new(engine: &'e Engine, ledger: &'e Ledger, session: Option<&'e SessionId>) -> Self {
-        Self { engine, ledger, session }
-    }
-}
-
-impl ContextReader for LedgerReader<'_> {
-    type Error = EngineError;
-
-    fn messages(&self, query: &MessageQuery) -> Result<MessagePage> {
-        let topics = match &query.of {
-            MessagesOf::Topic(topic) => vec![topic.clone()],
-            MessagesOf::Turns => TURN_TOPICS.iter().copied().map(topics::topic).collect(),
+    pub(super) fn new(
+        engine: &'e Engine,
+        ledger: &'e Ledger,
+        of: &'e PromptOf,
+        through: Option<EventSeq>,
+    ) -> Result<Self> {
+        let opening = match &of.session {
+            Some(session) => engine.opening_of(&ledger.id, session, through)?,
+            None => None,
         };
-        let is_said = topics.iter().any(|topic| TURN_TOPICS.contains(&topic.as_str()));
+        let opening = opening.filter(|opening| opening.head.is_some());
+        let head = of.tip.or(opening.as_ref().and_then(|opening| opening.head));
+        Ok(Self {
+            engine,
+            ledger,
+            session: of.session.as_ref(),
+            opening,
+            head,
+            chain: OnceCell::new(),
+            is_chain_cut: OnceCell::new(),
+            notes: RefCell::new(Vec::new()),
+        })
+    }
+
+    /// Returns what the user should know of what was read.
+    pub(super) fn into_notes(self) -> Vec<Note> {
+        self.notes.into_inner()
+    }
+
+    fn note(&self, notes: Vec<Note>) {
+        let mut known = self.notes.borrow_mut();
+        for note in notes {
+            if !known.contains(&note) {
+                known.push(note);
+            }
+        }
+    }
+
+    /// Reads events of topics: the session's where what was said is asked for.
+    fn events(&self, query: &MessageQuery, topics: Vec<Topic>, is_said: bool) -> Result<MessagePage> {
         let mut asked = Some(EventQuery {
             topics,
             sender: query.sender.clone(),
@@ -74,8 +121,95 @@ impl ContextReader for LedgerReader<'_> {
         Ok(MessagePage { messages, is_stopped: false })
     }
 
+    /// Returns what was said in the chain below the session's own events.
+    fn chain(&self) -> Result<&[ChainMessage]> {
+        if let Some(known) = self.chain.get() {
+            return Ok(known);
+        }
+        let read = match self.head {
+            Some(head) => self.engine.chain_entries(head, Reach::Window)?,
+            None => ChainEntries::default(),
+        };
+        self.note(read.notes);
+        self.is_chain_cut.get_or_init(|| read.is_cut);
+        Ok(self.chain.get_or_init(|| read.entries.iter().filter_map(ChainMessage::of).collect()))
+    }
+
+    /// Reads the line: what was said in the chain, and then in the session's own events.
+    fn line(&self, query: &MessageQuery, topics: Vec<Topic>) -> Result<MessagePage> {
+        // What a continuation goes on from was said before all of it.
+        if query.after.is_some() || self.head.is_none() {
+            let has_own = self.session.is_some() || self.head.is_none();
+            let none = MessagePage { messages: Vec::new(), is_stopped: false };
+            return if has_own { self.events(query, topics, true) } else { Ok(none) };
+        }
+        let is_wanted = |said: &&ChainMessage| {
+            topics.iter().any(|topic| topic.as_str() == said.topic)
+                && query.sender.as_ref().is_none_or(|sender| *sender == said.message.sender)
+                && query.since.is_none_or(|since| said.message.at >= since)
+        };
+        let chain: Vec<&ChainMessage> = self.chain()?.iter().filter(is_wanted).collect();
+        let is_chain_cut = self.is_chain_cut.get().copied().unwrap_or(false);
+        let own = || match self.session {
+            Some(_) => self.events(query, topics.clone(), true),
+            None => Ok(MessagePage { messages: Vec::new(), is_stopped: false }),
+        };
+        let mut page = match query.order {
+            ReadOrder::NewestFirst => {
+                let mut page = own()?;
+                if page.is_stopped {
+                    return Ok(page);
+                }
+                page.messages.extend(chain.iter().rev().map(|said| said.message.clone()));
+                page
+            }
+            ReadOrder::OldestFirst => {
+                let mut messages: Vec<Message> = chain.iter().map(|said| said.message.clone()).collect();
+                let mut is_stopped = false;
+                if messages.len() < query.limit {
+                    let own = own()?;
+                    messages.extend(own.messages);
+                    is_stopped = own.is_stopped;
+                }
+                MessagePage { messages, is_stopped }
+            }
+        };
+        let whole = page.messages.len();
+        let mut bytes = 0_usize;
+        let fits = page.messages.iter().take(query.limit).take_while(|message| {
+            let is_first = bytes == 0;
+            bytes = bytes.saturating_add(bytes_of(message));
+            is_first || bytes <= query.bytes_max
+        });
+        let fitting = fits.count();
+        page.messages.truncate(fitting);
+        let is_stopped = fitting < whole.min(query.limit);
+        let lacks_older = is_chain_cut && fitting < query.limit;
+        Ok(MessagePage { is_stopped: page.is_stopped || is_stopped || lacks_older, ..page })
+    }
+}
+
+impl ContextReader for LedgerReader<'_> {
+    type Error = EngineError;
+
+    fn messages(&self, query: &MessageQuery) -> Result<MessagePage> {
+        let topics = match &query.of {
+            MessagesOf::Topic(topic) => vec![topic.clone()],
+            MessagesOf::Turns => TURN_TOPICS.iter().copied().map(topics::topic).collect(),
+        };
+        let is_said = topics.iter().any(|topic| TURN_TOPICS.contains(&topic.as_str()));
+        if is_said { self.line(query, topics) } else { self.events(query, topics, false) }
+    }
+
     fn state(&self, query: &StateQuery) -> Result<Option<String>> {
-        let at = query.through.map(stemmata_model::EventSeq::get);
+        let said = |text: String| (!text.is_empty()).then_some(text);
+        if let (Some(session), Some(opening), Some(through)) = (self.session, &self.opening, query.through) {
+            let line = Line { ledger: self.ledger, session, opening };
+            let known = self.engine.line_state(line, through)?;
+            self.note(known.notes);
+            return Ok(said(known.memory.text(query.chars_max)));
+        }
+        let at = query.through.map(EventSeq::get);
         // What is folded of the present is saved; an earlier place is folded again.
         let at = at.filter(|at| *at < self.ledger.last);
         let known = self.engine.state_of(&self.ledger.id, at)?;
@@ -83,11 +217,40 @@ impl ContextReader for LedgerReader<'_> {
             Some(published) if self.ledger.root.is_none() => published.text.clone(),
             _ => known.remembered.memory.text(query.chars_max),
         };
-        Ok((!text.is_empty()).then_some(text))
+        Ok(said(text))
     }
 
     fn retrieve(&self, _query: &RetrieveQuery) -> Result<Vec<Hit>> {
         Ok(Vec::new())
+    }
+}
+
+impl ChainMessage {
+    /// Returns what an entry of a chain says; nothing for one that says nothing to a model.
+    fn of(entry: &Entry) -> Option<Self> {
+        let text = entry_text(entry);
+        if text.is_empty() {
+            return None;
+        }
+        let (calls, answers) = tied(entry);
+        let (topic, sender) = match entry.role {
+            Role::User | Role::System if answers.is_empty() => (topics::USER_TURN, "user"),
+            Role::Assistant => (topics::ASSISTANT_TURN, "assistant"),
+            Role::User | Role::System | Role::Tool => (topics::TOOL_EVENT, "tool"),
+        };
+        Some(Self {
+            topic,
+            message: Message {
+                // No event's number is of this form.
+                id: format!("entry:{}", entry.id),
+                at: entry.timestamp.unwrap_or(Timestamp::EPOCH),
+                sender: Party::new(sender).expect("a constant name is a name"),
+                text: Some(text),
+                data: None,
+                calls,
+                answers,
+            },
+        })
     }
 }
 

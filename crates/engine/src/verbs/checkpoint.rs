@@ -121,6 +121,10 @@ pub(crate) struct Spot<'a> {
     pub(crate) key: &'a SessionKey,
     pub(crate) cwd: Option<String>,
     pub(crate) scrubber: &'a Scrubber,
+    /// Whether it is the last word on what it holds.
+    pub(crate) closure: Closure,
+    /// Where the session's commits end; as it was where absent.
+    pub(crate) granularity: Option<Granularity>,
 }
 
 impl Engine {
@@ -144,7 +148,14 @@ impl Engine {
         let scrubber = self.scrubber_at(cwd.as_deref().map(Path::new))?;
         let (artifact, contents, bytes) = self.content_of(request, &scrubber, &mut notes)?;
         let held = Held { artifact, contents, bytes };
-        let spot = Spot { parent: parent.as_ref(), key: &key, cwd, scrubber: &scrubber };
+        let spot = Spot {
+            parent: parent.as_ref(),
+            key: &key,
+            cwd,
+            scrubber: &scrubber,
+            closure: Closure::Closed,
+            granularity: None,
+        };
         let made = self.commit_held(request, held, spot, |id, batch| {
             batch.extend(retry.iter().flat_map(|key| {
                 let value = id.to_string().into_bytes();
@@ -174,7 +185,7 @@ impl Engine {
         more: impl FnOnce(CommitId, &mut Vec<Write>),
     ) -> Result<(Checkpointed, BatchOutcome)> {
         let Held { artifact, contents: mut batch, bytes } = held;
-        let Spot { parent, key, cwd, scrubber } = spot;
+        let Spot { parent, key, cwd, scrubber, closure, granularity } = spot;
         let mut notes = Vec::new();
         let counts = counted(request, &bytes, &mut notes);
         let core = self.core_of(request, artifact, parent);
@@ -182,7 +193,7 @@ impl Engine {
         batch.push(Write::Commit(NewCommit {
             core,
             rules: RulesHash(scrubber.rules_hash()),
-            closure: Closure::Closed,
+            closure,
             counts,
         }));
         let sighting = self.given_sighting(request, key)?;
@@ -191,7 +202,8 @@ impl Engine {
             None => None,
         };
         let session = self.api_session(request, &sighting, key.clone(), summary.as_deref())?;
-        let session = Session { cwd, ..session };
+        let granularity = granularity.unwrap_or(session.granularity);
+        let session = Session { cwd, granularity, ..session };
         let native_bytes = u64::try_from(bytes.len()).expect("a length fits 64 bits");
         let session = self.grown(session, (id, counts.messages, native_bytes), parent)?;
         batch.push(Write::Session(Box::new(session)));
@@ -250,7 +262,7 @@ impl Engine {
     }
 
     /// Returns what a commit became that was scrubbed, and any other as it is.
-    fn newest_of(&self, id: CommitId) -> Result<CommitId> {
+    pub(crate) fn newest_of(&self, id: CommitId) -> Result<CommitId> {
         if self.store.commit(id)?.is_some() {
             return Ok(id);
         }
@@ -354,7 +366,7 @@ impl Engine {
             format: request.format.clone(),
             template: request.template.clone(),
             principal: sighting.principal.clone(),
-            granularity: Granularity::Turn,
+            granularity: known.as_ref().map_or(Granularity::Turn, |known| known.granularity),
             origin: SessionOrigin::Api,
             title: title.or_else(|| known.as_ref().and_then(|known| known.title.clone())),
             cwd: None,
@@ -367,6 +379,12 @@ impl Engine {
             messages: known.as_ref().map_or(0, |known| known.messages),
             bytes: known.as_ref().map_or(0, |known| known.bytes),
         })
+    }
+
+    /// Returns a session's tip where it is provisional: what comes next replaces it.
+    pub(crate) fn open_step(&self, tip: Option<CommitId>) -> Result<Option<Commit>> {
+        let Some(tip) = tip else { return Ok(None) };
+        Ok(self.store.commit(tip)?.filter(|tip| tip.closure == Closure::Provisional))
     }
 
     /// Moves a session to a commit with so many messages and native bytes. A retry of the newest one changes
@@ -384,7 +402,13 @@ impl Engine {
         let before = match parent {
             None => 0,
             Some(parent) if known.tip == Some(parent.id) => known.messages,
-            Some(parent) => self.totals_of(parent.id)?.messages,
+            Some(parent) => match self.open_step(known.tip)? {
+                // What was only there until now is replaced; the chain below it is counted.
+                Some(step) if step.core.parent == Some(parent.id) => {
+                    known.messages.saturating_sub(step.counts.messages)
+                }
+                Some(_) | None => self.totals_of(parent.id)?.messages,
+            },
         };
         Ok(Session {
             tip: Some(tip),

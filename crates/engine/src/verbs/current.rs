@@ -34,6 +34,11 @@ impl Engine {
             let captured = self.capture(path, &CaptureOptions::live(Trigger::Explicit))?;
             return tip(&captured.session);
         }
+        if session.key.machine == self.identity.machine
+            && let Some(open) = self.commit_open_turn(session)?
+        {
+            return Ok(open);
+        }
         tip(session)
     }
 

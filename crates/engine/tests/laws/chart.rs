@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-use stemmata_engine::{Engine, EventFilter, PromptOf, PromptTrigger, PromptWanted, StartAt, Subscription};
+use stemmata_engine::{
+    Engine, EventFilter, PromptMade, PromptOf, PromptTrigger, PromptWanted, StartAt, Subscription,
+};
 use stemmata_model::{
     Estimate, Event, Json, LedgerId, NewEvent, NewPayload, Party, Payload, SessionId, topics,
 };
-use stemmata_prompt::assemble::Assembled;
 use stemmata_prompt::profile::Profile;
 use stemmata_prompt::strategy::{DocumentFormat, Strategy, parse};
 use stemmata_store::EventQuery;
@@ -73,13 +74,13 @@ impl Builder {
     }
 
     /// Returns the prompt of an agent that an event triggers.
-    fn prompt(&self, engine: &Engine, role: &str, trigger: &Event) -> Assembled {
+    fn prompt(&self, engine: &Engine, role: &str, trigger: &Event) -> PromptMade {
         let profile = Profile::new(Party::new(role).expect("a name"), role);
         let wanted = PromptWanted {
             trigger: Some(PromptTrigger::Event(trigger.seq)),
             ..PromptWanted::new(&profile, &self.strategy, &Estimate)
         };
-        engine.assemble(&PromptOf { ledger: cluster(), session: None }, &wanted).expect("a prompt")
+        engine.assemble(&PromptOf { ledger: cluster(), session: None, tip: None }, &wanted).expect("a prompt")
     }
 }
 

@@ -15,6 +15,7 @@ mod clusters;
 mod codex_forks;
 mod collected;
 mod compressed;
+mod contexts;
 mod copies;
 mod documents;
 mod event_folders;

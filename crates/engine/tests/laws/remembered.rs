@@ -1,6 +1,6 @@
 //! What a project's memory is made of: its ledger's events, and the sessions that were captured in it.
 
-use stemmata_engine::{Engine, TurnMade, TurnOf};
+use stemmata_engine::{BeginTurn, Engine, TurnMade, TurnOf};
 use stemmata_model::{
     Entry, EntryId, LedgerId, NewEvent, NewPayload, Part, Party, Role, SessionId, Template, Timestamp, Topic,
     topics,
@@ -75,7 +75,7 @@ fn what_turns_and_the_transcript_of_their_session_tell_counts_once() {
     );
     let said =
         Entry::said(EntryId::new("p").expect("a name"), Role::User, vec![Part::Text("Fire.".to_owned())]);
-    engine.begin_turn(&turn, &said).expect("begun");
+    engine.begin_turn(&BeginTurn::new(turn.clone(), said)).expect("begun");
     let entries = [calls("Write", write, "", false), calls("Bash", run, "no gas", true)].concat();
     engine.end_turn(&turn, TurnMade { entries, ..TurnMade::default() }).expect("ended");
     let count = || {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stemmata_engine::{
-    Engine, ForgetOptions, ForgetReport, ForgetTarget, FoundIn, Holder, ScanPlace, ScanTarget, ScrubTarget,
-    SecretFound, StoreRules, TurnMade, TurnOf,
+    BeginTurn, Engine, ForgetOptions, ForgetReport, ForgetTarget, FoundIn, Holder, ScanPlace, ScanTarget,
+    ScrubTarget, SecretFound, StoreRules, TurnMade, TurnOf,
 };
 use stemmata_model::{
     CommitId, Entry, EntryId, Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Part, Party, Payload,
@@ -34,7 +34,8 @@ fn turn(of: &str) -> TurnOf {
 fn take(engine: &Engine, of: &str, name: &str, words: &str) -> CommitId {
     let id = |kind: &str| EntryId::new(format!("{of}-{name}-{kind}")).expect("a name");
     let said = |kind, role, text: String| Entry::said(id(kind), role, vec![Part::Text(text)]);
-    engine.begin_turn(&turn(of), &said("prompt", Role::User, format!("do {name}"))).expect("begun");
+    let prompt = said("prompt", Role::User, format!("do {name}"));
+    engine.begin_turn(&BeginTurn::new(turn(of), prompt)).expect("begun");
     let entries = vec![
         said("answer", Role::Assistant, format!("{name}: {words}")),
         said("end", Role::Assistant, format!("{name} is done")),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::thread;
 
-use stemmata_engine::{Engine, TurnMade, TurnOf};
+use stemmata_engine::{BeginTurn, Engine, Result, TurnBegun, TurnMade, TurnOf};
 use stemmata_model::{
     CommitId, CommitType, Entry, EntryId, Event, LedgerId, NewEvent, NewPayload, Part, Party, Payload, Role,
     SessionId, Template, Timestamp, Trigger, topics,
@@ -49,8 +49,12 @@ fn made(name: &str) -> TurnMade {
     }
 }
 
+fn begin(engine: &Engine, session: &str, said: Entry) -> Result<TurnBegun> {
+    engine.begin_turn(&BeginTurn::new(turn(session), said))
+}
+
 fn take(engine: &Engine, session: &str, name: &str) -> CommitId {
-    engine.begin_turn(&turn(session), &said(&format!("{name}-prompt"), Role::User, name)).expect("begun");
+    begin(engine, session, said(&format!("{name}-prompt"), Role::User, name)).expect("begun");
     let ended = engine.end_turn(&turn(session), made(name)).expect("ended");
     assert_eq!(ended.notes, Vec::new());
     ended.checkpoint.expect("a commit").id
@@ -139,7 +143,7 @@ fn raw_output_is_in_the_ledger_and_in_no_commit() {
 fn secrets_of_a_turn_reach_neither_events_nor_commits() {
     let engine = engine();
     let secret = concat!("ghp_", "a8Kd03jfKdlsPq92mZx7TbVn41LcYu6Re5Wo");
-    engine.begin_turn(&turn("s"), &said("a", Role::User, &format!("use {secret}"))).expect("begun");
+    begin(&engine, "s", said("a", Role::User, &format!("use {secret}"))).expect("begun");
     let answer = said("b", Role::Assistant, &format!("I used {secret}"));
     let made = TurnMade { entries: vec![answer], ..TurnMade::default() };
     let ended = engine.end_turn(&turn("s"), made).expect("ended");
@@ -195,7 +199,7 @@ fn invariant_05_a_turn_is_there_whole_or_not_at_all() {
             let known = events(&engine).len();
             store.fail(number, fault);
             let prompt = said("prompt", Role::User, "again");
-            let begun = engine.begin_turn(&turn("s"), &prompt);
+            let begun = begin(&engine, "s", prompt);
             let ended = engine.end_turn(&turn("s"), made("again"));
             assert!(begun.is_err() || ended.is_err(), "{number} {fault:?}");
             let tips =
@@ -219,7 +223,7 @@ fn invariant_05_a_turn_is_there_whole_or_not_at_all() {
 #[test]
 fn a_turn_that_changes_the_state_of_the_cluster_publishes_it() {
     let engine = engine();
-    engine.begin_turn(&turn("s"), &said("prompt", Role::User, "go")).expect("begun");
+    begin(&engine, "s", said("prompt", Role::User, "go")).expect("begun");
     let plan = |session: &str| {
         let payload = NewPayload::Plain { text: Some("Measure first".to_owned()), data: None };
         let session = SessionId::new(session).expect("a name");

@@ -1,10 +1,11 @@
 //! The prompt of a turn: profile, sources, hints and trigger as packs, chosen and put together.
 //!
 //! The order is fixed, from what seldom changes to what always does: header, instructions, output schema, sources as they
-//! are declared, guidance, skip hints, and last the message that began the turn.
+//! are declared, task, guidance, skip hints, and last the message that began the turn.
 
 use stemmata_model::{Chars, EventSeq, LedgerId, TokenCounter, Topic};
 
+use super::facts::TaskFacts;
 use super::pack::{LengthUnit, Pack, PackLimits, SectionBudget};
 use super::prefix::cached_prefix;
 use super::sections;
@@ -61,6 +62,8 @@ pub struct PromptRequest<'a> {
     pub trigger: Option<Trigger<'a>>,
     /// Which turn of its task it is.
     pub iteration: Option<u64>,
+    /// What is being worked on.
+    pub facts: &'a TaskFacts,
     /// What people told the agent since its last turn, in order.
     pub guidance: &'a [Message],
     /// What a validator need not check again in this turn, beside its profile's hints.
@@ -89,6 +92,7 @@ impl<'a> PromptRequest<'a> {
             through: None,
             trigger: None,
             iteration: None,
+            facts: const { &TaskFacts::NONE },
             guidance: &[],
             skip_hints: &[],
             task: None,
@@ -170,6 +174,7 @@ fn packs(request: &PromptRequest<'_>, found: Vec<Found>) -> (Vec<Pack>, Vec<Sect
     }
     let sources = request.strategy.sources.iter().zip(found).enumerate();
     packs.extend(sources.map(|(index, (source, found))| source_pack(index, source, found)));
+    packs.push(Pack::fixed("task", request.facts.section()));
     packs.push(Pack::fixed("guidance", sections::guidance(request.guidance)));
     if profile.is_validator() {
         let own = profile.skip_hints.iter().filter(|_| sends_profile);

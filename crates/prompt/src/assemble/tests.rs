@@ -76,6 +76,7 @@ fn the_order_of_a_prompt_is_fixed_and_the_trigger_is_last() {
         "output_schema",
         "source:Z:0",
         "source:A:1",
+        "task",
         "guidance",
         "skip_hints",
         "trigger",

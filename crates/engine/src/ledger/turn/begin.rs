@@ -1,0 +1,261 @@
+//! The beginning of a turn: what the session goes on from, what the user said, and the prompt that comes of it.
+//!
+//! A try that is repeated begins once: what a caller does who heard of an error is to call again.
+
+use serde_json::{Value, json};
+use stemmata_model::{
+    Closure, CommitId, Entry, EventSeq, FormatId, Json, NewEvent, NewPayload, Note, Payload, SessionId,
+    topics,
+};
+use stemmata_prompt::assemble::TaskFacts;
+use stemmata_store::{EventQuery, Order, SessionKey, StoreError};
+
+use super::{FORMAT, TurnOf};
+use crate::engine::Engine;
+use crate::error::{EngineError, FormatUse, Refusal, Result};
+use crate::ledger::opening::{Opening, opening};
+use crate::ledger::publish::{OVERTAKEN_MAX, PublishOptions, Published};
+use crate::prompts::{PromptMade, PromptWanted};
+use crate::verbs::at::Head;
+
+/// Ids of tasks in one list that a turn names at most.
+pub const TASK_IDS_MAX: usize = 64;
+
+/// Bytes of each text that a turn says of its task at most.
+pub const TASK_TEXT_BYTES_MAX: usize = 4_096;
+
+/// What a session goes on from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum TurnContext {
+    /// Nothing, or what it is: every turn of a session but the first may leave the context out.
+    #[default]
+    None,
+    /// A commit: the session knows what its chain says.
+    Resume(CommitId),
+    /// A commit, or an entry of its chain: at an assistant's or a tool's entry the session goes on after it, at a user's
+    /// before it.
+    Fork {
+        /// The commit.
+        ctx: CommitId,
+        /// The entry's id, at least 4 letters of its beginning, or `@N`. Without one the fork begins at the commit's end.
+        at: Option<String>,
+    },
+}
+
+/// A turn to begin.
+#[derive(Clone)]
+pub struct BeginTurn<'a> {
+    /// Whose turn it is. A session that goes on from a context is a new one.
+    pub turn: TurnOf,
+    /// What the session goes on from.
+    pub context: TurnContext,
+    /// What the user says.
+    pub said: Entry,
+    /// What is being worked on. At most [`TASK_IDS_MAX`] ids a list, [`TASK_TEXT_BYTES_MAX`] bytes a text.
+    pub task: TaskFacts,
+    /// The prompt to make; none for a caller that makes its own. Its trigger, place and task facts are the turn's.
+    pub prompt: Option<PromptWanted<'a>>,
+}
+
+impl BeginTurn<'_> {
+    /// Begins a turn of a session that goes on from nothing, without a prompt.
+    pub const fn new(turn: TurnOf, said: Entry) -> Self {
+        Self { turn, context: TurnContext::None, said, task: TaskFacts::NONE, prompt: None }
+    }
+}
+
+/// What a session goes on from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opened {
+    /// The commit that was named; where it was scrubbed since, what it became.
+    pub ctx: CommitId,
+    /// The commit whose chain the session knows, and which its first commit follows.
+    pub head: CommitId,
+    /// The user's prompt that a fork cut off, for its author to edit.
+    pub prompt: Option<String>,
+}
+
+/// A turn that has begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnBegun {
+    /// The event of what the user said.
+    pub said: EventSeq,
+    /// What the session goes on from, where the context was named.
+    pub opened: Option<Opened>,
+    /// The prompt, where one was asked for.
+    pub prompt: Option<PromptMade>,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
+impl Engine {
+    /// Begins a turn: appends what the user said, with the session's opening before it where it has none, and makes the
+    /// prompt. A context is where a *new* session begins: the session that it belongs to is never written to.
+    ///
+    /// Repeating the call has no further effect: what was said is appended once, and the prompt is the same.
+    ///
+    /// # Errors
+    /// `NotFound` and `Store` for a context that is not there or was forgotten, or an entry that is not on its chain;
+    /// `Refused` for a session that goes on from something else already; `Bound` for task facts beyond their bounds; as
+    /// [`Engine::publish`] and [`Engine::assemble`]. An error of the prompt leaves the turn begun.
+    pub fn begin_turn(&self, begin: &BeginTurn<'_>) -> Result<TurnBegun> {
+        check_facts(&begin.task)?;
+        let turn = &begin.turn;
+        let opened = self.context_of(turn, &begin.context)?;
+        let head = opened.as_ref().map(|opened| opened.head);
+        let links = turn.links();
+        let mut events: Vec<NewEvent> = status(turn, &begin.task).into_iter().collect();
+        events.extend(self.events_of(turn, std::slice::from_ref(&begin.said))?);
+        let events = events.into_iter().map(|event| event.with_links(&links)).collect();
+        let known = self.log.ledger(&turn.ledger)?;
+        let (events, mut notes) = self.scrubbed_events(known.as_ref(), events)?;
+        let start = || opening(turn, &begin.context, head);
+        let said = match self.said_already(turn, events.last())? {
+            Some(said) => said,
+            None => {
+                let published = self.publish_begun(turn, events, &start)?;
+                notes.extend(published.notes);
+                published.appended.last
+            }
+        };
+        let prompt = match &begin.prompt {
+            Some(wanted) => {
+                let wanted = PromptWanted { facts: &begin.task, ..wanted.clone() };
+                Some(self.prompt_of_turn(turn, &wanted, said)?)
+            }
+            None => None,
+        };
+        Ok(TurnBegun { said, opened, prompt, notes })
+    }
+
+    /// Finds the head of a context, and refuses a session that is something else already.
+    fn context_of(&self, turn: &TurnOf, context: &TurnContext) -> Result<Option<Opened>> {
+        let (ctx, at) = match context {
+            TurnContext::None => return Ok(None),
+            TurnContext::Resume(ctx) => (*ctx, None),
+            TurnContext::Fork { ctx, at } => (*ctx, at.as_deref()),
+        };
+        let ctx = self.newest_of(ctx)?;
+        let commit = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?;
+        if commit.closure == Closure::Forgotten {
+            return Err(StoreError::Forgotten(ctx).into());
+        }
+        self.check_new(turn, ctx, at)?;
+        let Head { ctx: head, prompt } = self.head(ctx, at)?;
+        Ok(Some(Opened { ctx, head, prompt }))
+    }
+
+    /// Refuses a session that has said something without this context. One that began with it may begin with it again.
+    fn check_new(&self, turn: &TurnOf, ctx: CommitId, at: Option<&str>) -> Result<()> {
+        let reason = match self.opening_of(&turn.ledger, &turn.session, None)? {
+            Some(opening) => match self.is_same_context(&opening, ctx, at)? {
+                true => return Ok(()),
+                false => match opening.ctx {
+                    Some(other) => format!("session `{}` goes on from {other}", turn.session),
+                    None => format!("session `{}` has begun without a context", turn.session),
+                },
+            },
+            None => {
+                let machine = self.identity.machine.clone();
+                let key = SessionKey { machine, path: format!("api:{}", turn.session) };
+                match self.store.session(&key)?.and_then(|session| session.tip) {
+                    None => return Ok(()),
+                    Some(tip) => format!("session `{}` is at {tip} already", turn.session),
+                }
+            }
+        };
+        let reasons = vec![format!("{reason}; begin another session, or leave the context out")];
+        Err(EngineError::Refused { what: Refusal::BeginTurn, reasons })
+    }
+
+    fn is_same_context(&self, opening: &Opening, ctx: CommitId, at: Option<&str>) -> Result<bool> {
+        // Scrubbing gives a context another name, and makes it no other one.
+        let named = opening.ctx.map(|named| self.newest_of(named)).transpose()?;
+        Ok(named == Some(ctx) && opening.at.as_deref() == at)
+    }
+
+    /// Returns the event of what the user said where it is the session's last one: the turn was begun by an earlier try.
+    fn said_already(&self, turn: &TurnOf, said: Option<&NewEvent>) -> Result<Option<EventSeq>> {
+        let query = EventQuery {
+            session: Some(turn.session.clone()),
+            order: Order::NewestFirst,
+            ..EventQuery::after(None, 1)
+        };
+        let last = self.log.events(&turn.ledger, &query)?.into_iter().next();
+        let (Some(last), Some(said)) = (last, said) else { return Ok(None) };
+        let (Payload::Line { line: known, .. }, NewPayload::Line(new)) = (&last.payload, &said.payload)
+        else {
+            return Ok(None);
+        };
+        let (known, new) = (entry_of(known)?, entry_of(new)?);
+        // The time is that of the try.
+        let is_same = matches!((&known, &new), (Some(known), Some(new))
+            if (&known.id, known.role, &known.parts) == (&new.id, new.role, &new.parts));
+        Ok((is_same && last.topic == said.topic).then_some(last.seq))
+    }
+
+    /// Appends what begins a turn, with what opens the session before it where nothing has. Of two who open it at the same
+    /// time the second looks again.
+    fn publish_begun(
+        &self,
+        turn: &TurnOf,
+        events: Vec<NewEvent>,
+        start: &dyn Fn() -> NewEvent,
+    ) -> Result<Published> {
+        for _ in 0..OVERTAKEN_MAX {
+            let last = self.log.ledger(&turn.ledger)?.map_or(0, |known| known.last);
+            if self.opening_of(&turn.ledger, &turn.session, None)?.is_some() {
+                return self.publish(&turn.ledger, events);
+            }
+            let batch = std::iter::once(start()).chain(events.iter().cloned()).collect();
+            let options = PublishOptions { expected: Some(last), ..PublishOptions::default() };
+            match self.publish_with(&turn.ledger, batch, options) {
+                Err(EngineError::Store(StoreError::SequenceMoved { .. })) => {}
+                published => return published,
+            }
+        }
+        // Opened twice does no harm, and never getting anywhere would.
+        let batch = std::iter::once(start()).chain(events).collect();
+        self.publish(&turn.ledger, batch)
+    }
+}
+
+/// Returns the entry of a line.
+fn entry_of(line: &Json) -> Result<Option<Entry>> {
+    let adapter = Engine::adapter(&FormatId::new(FORMAT)?, FormatUse::Read)?;
+    Ok(adapter.decode(format!("{line}\n").as_bytes()).entries.into_iter().next())
+}
+
+fn check_facts(facts: &TaskFacts) -> Result<()> {
+    let bound = |what: &'static str, value: usize, bound: usize| {
+        let [value, bound] = [value, bound].map(|number| u64::try_from(number).unwrap_or(u64::MAX));
+        if value > bound { Err(EngineError::from(StoreError::Bound { what, value, bound })) } else { Ok(()) }
+    };
+    let current = facts.current.iter();
+    let depends_on = current.clone().map(|task| task.depends_on.as_slice());
+    for list in depends_on.chain([facts.completed.as_slice()]) {
+        bound("ids in a turn's list of tasks", list.len(), TASK_IDS_MAX)?;
+    }
+    let texts = current.flat_map(|task| [&task.id, &task.text].into_iter().chain(&task.depends_on));
+    for text in texts.chain(&facts.completed).chain(&facts.phase) {
+        bound("bytes of what a turn says of its task", text.len(), TASK_TEXT_BYTES_MAX)?;
+    }
+    Ok(())
+}
+
+/// Returns the event that says what is being worked on; none where nothing is said of it.
+fn status(turn: &TurnOf, facts: &TaskFacts) -> Option<NewEvent> {
+    if facts.is_none() {
+        return None;
+    }
+    let mut data = json!({ "completed": facts.completed });
+    if let Some(phase) = &facts.phase {
+        data["phase"] = Value::from(phase.as_str());
+    }
+    if let Some(current) = &facts.current {
+        data["current"] = json!({ "id": current.id, "text": current.text, "depends_on": current.depends_on });
+    }
+    let payload = NewPayload::Plain { text: None, data: Some(Json::of(&data)) };
+    let topic = topics::topic(topics::STATUS_EVENT);
+    Some(NewEvent::new(SessionId::clone(&turn.session), topic, turn.agent.clone(), payload))
+}

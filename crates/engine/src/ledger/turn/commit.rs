@@ -1,0 +1,369 @@
+//! The commit of a turn: which lines of its session it holds, what it follows, and whether it is the last word on them.
+//!
+//! What a turn's events are is decided where turns begin, go on and end.
+
+use stemmata_model::{
+    ArtifactId, Closure, Commit, CommitId, CommitType, Entry, Event, EventSeq, FormatId, Granularity, Json,
+    NewEvent, NewPayload, Note, NoteCode, Payload, Timestamp, Topic, Trigger, artifact_id, group_tools,
+    topics,
+};
+use stemmata_store::{
+    Append, Appended, ContentPart, Coverage, Durability, EventQuery, Ledger, LedgerChange, NewContent,
+    PAGE_ROWS_MAX, SessionKey, StoreError, Write,
+};
+
+use super::{FORMAT, TurnOf};
+use crate::chain::walk::Walk;
+use crate::engine::Engine;
+use crate::error::{EngineError, FormatUse, Result};
+use crate::ledger::publish::{OVERTAKEN_MAX, with_openings};
+use crate::verbs::checkpoint::{CheckpointContent, CheckpointRequest, Checkpointed, Held, Spot};
+use crate::verbs::materialize::Stop;
+
+/// What a commit of lines is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Boundary {
+    /// A step in the middle of a turn.
+    Step,
+    /// Somebody asks what was said so far.
+    Look,
+    /// The end of a turn, which may be the session's.
+    TurnEnd { ends_session: bool },
+}
+
+/// What was stored of a turn.
+#[derive(Debug, Default)]
+pub(super) struct Stored {
+    pub(super) appended: Option<Appended>,
+    pub(super) checkpoint: Option<Checkpointed>,
+    /// Why there is no commit, and what was lost of what it follows.
+    pub(super) notes: Vec<Note>,
+}
+
+/// What the next commit of a session follows, and what it takes the place of.
+struct Base {
+    parent: Option<Commit>,
+    /// The provisional commit that it replaces.
+    step: Option<Commit>,
+    /// The last event whose line is in a closed commit of the session.
+    covered: Option<EventSeq>,
+    notes: Vec<Note>,
+}
+
+impl Engine {
+    /// Appends events and makes the commit that covers them, in one transaction where the store is the log.
+    pub(super) fn append_and_commit(
+        &self,
+        turn: &TurnOf,
+        events: &[NewEvent],
+        boundary: Boundary,
+    ) -> Result<Stored> {
+        let append = |expected| -> Result<Append> {
+            Ok(Append {
+                ledger: turn.ledger.clone(),
+                events: with_openings(self.log.as_ref(), &turn.ledger, events)?,
+                expected,
+                now: self.clock.now(),
+                durability: Durability::default(),
+            })
+        };
+        let tries = if self.is_log_the_store && !events.is_empty() { OVERTAKEN_MAX } else { 0 };
+        for _ in 0..tries {
+            let known = self.log.ledger(&turn.ledger)?;
+            let own = append(Some(known.as_ref().map_or(0, |known| known.last)))?;
+            match self.commit_lines(turn, (Some(own), known), boundary) {
+                Err(EngineError::Store(StoreError::SequenceMoved { .. })) => {}
+                done => return done,
+            }
+        }
+        // The log is not the store, or others append without end: the events first, and then a commit that covers them.
+        let appended = if events.is_empty() { None } else { Some(self.log.append(append(None)?)?) };
+        let known = self.log.ledger(&turn.ledger).map_err(Into::into);
+        let committed = known.and_then(|known| self.commit_lines(turn, (None, known), boundary));
+        match (appended, committed) {
+            // The events are there: a caller that heard of an error would append them once more.
+            (Some(appended), Err(error)) => {
+                let message =
+                    format!("the turn's events are stored, its commit waits for the next turn: {error}");
+                let notes = vec![Note::new(NoteCode::Degraded, message)];
+                Ok(Stored { appended: Some(appended), checkpoint: None, notes })
+            }
+            (appended, committed) => Ok(Stored { appended, ..committed? }),
+        }
+    }
+
+    /// Makes a commit of the session's lines after the last one that a closed commit covers, up to the ledger's last one
+    /// and with what is to be appended.
+    pub(super) fn commit_lines(
+        &self,
+        turn: &TurnOf,
+        (append, ledger): (Option<Append>, Option<Ledger>),
+        boundary: Boundary,
+    ) -> Result<Stored> {
+        let (last, cwd) = ledger.map_or((0, None), |known| (known.last, known.root));
+        let machine = self.identity.machine.clone();
+        let key = SessionKey { machine, path: format!("api:{}", turn.session) };
+        let tip = self.store.session(&key)?.and_then(|session| session.tip);
+        let Base { parent, step, covered, notes } = self.base(turn, tip, last)?;
+        let mut lines = self.lines_after(turn, covered, last)?;
+        let new = append.iter().flat_map(|append| &append.events);
+        let numbered = (last + 1..).zip(new).filter(|(_, event)| event.session == turn.session);
+        lines.extend(numbered.filter_map(|(seq, event)| Line::of_event(seq, &event.topic, new_line(event)?)));
+        let count = append.as_ref().map_or(0, |append| append.events.len());
+        let mut through = last + u64::try_from(count).expect("a length fits 64 bits");
+        let (closure, waiting) = closing(&lines, turn.granularity, boundary)?;
+        if let Some(first) = lines.get(waiting) {
+            through = first.seq - 1;
+        }
+        lines.truncate(waiting);
+        let is_said = match (&step, lines.last()) {
+            (_, None) => true,
+            // What the provisional commit holds already is not stored once more, unless it is closed now.
+            (Some(step), Some(last)) if closure == Closure::Provisional => {
+                self.store.coverage(step.id)?.is_some_and(|covered| covered.through.get() >= last.seq)
+            }
+            _ => false,
+        };
+        let (Some(through), false) = (EventSeq::new(through), is_said) else {
+            let appended = append.map(|append| self.log.append(append)).transpose()?;
+            let step = step.filter(|_| !lines.is_empty());
+            let checkpoint = step.map(|step| Checkpointed { id: step.id, existed: true, notes: Vec::new() });
+            return Ok(Stored { appended, checkpoint, notes });
+        };
+        let held = held(&lines, append.map(|append| Write::Append(Box::new(append))), self.is_log_the_store);
+        let scrubber = self.scrubber_at(cwd.as_deref().map(std::path::Path::new))?;
+        let request = request(turn, parent.as_ref(), (&held, boundary), self.clock.now());
+        let ledger = turn.ledger.clone();
+        let elsewhere = (!self.is_log_the_store).then(|| {
+            let change = LedgerChange::new(ledger.clone(), self.clock.now());
+            Write::ChangeLedger(Box::new(change))
+        });
+        let spot = Spot {
+            parent: parent.as_ref(),
+            key: &key,
+            cwd,
+            scrubber: &scrubber,
+            closure,
+            granularity: Some(turn.granularity),
+        };
+        let (made, done) = self.commit_held(&request, held, spot, |commit, batch| {
+            // A ledger that is kept elsewhere is known to the store by name only.
+            batch.extend(elsewhere);
+            batch.push(Write::Covers(Coverage { commit, ledger, through }));
+            let replaced = step.filter(|step| step.id != commit);
+            batch.extend(replaced.map(|step| Write::Cover { commit: step.id }));
+        })?;
+        Ok(Stored { appended: done.appended, checkpoint: Some(made), notes })
+    }
+
+    /// Returns what the next commit of a session follows: its last closed one, or the head of what it goes on from.
+    fn base(&self, turn: &TurnOf, tip: Option<CommitId>, last: u64) -> Result<Base> {
+        let step = self.open_step(tip)?;
+        let parent = match (&step, tip) {
+            (Some(step), _) => step.core.parent,
+            (None, tip) => tip,
+        };
+        if tip.is_none() {
+            let opening = self.opening_of(&turn.ledger, &turn.session, EventSeq::new(last))?;
+            let covered = opening.as_ref().map(|opening| opening.seq);
+            let head = opening.and_then(|opening| opening.head);
+            let (parent, notes) = match head {
+                Some(head) => self.first_parent(head)?,
+                None => (None, Vec::new()),
+            };
+            return Ok(Base { parent, step, covered, notes });
+        }
+        let parent = match parent {
+            Some(parent) => self.store.commit(parent)?,
+            None => None,
+        };
+        let covered = match &parent {
+            Some(parent) => self.covered_by(parent, turn, last)?,
+            None => None,
+        };
+        Ok(Base { parent, step, covered, notes: Vec::new() })
+    }
+
+    /// Returns the commit that a session's first one follows: the head, or its snapshot in the format of turns. Made with the
+    /// first commit, so that a turn that never ends leaves nothing.
+    fn first_parent(&self, head: CommitId) -> Result<(Option<Commit>, Vec<Note>)> {
+        let head = self.newest_of(head)?;
+        let Some(commit) = self.store.commit(head)?.filter(|commit| commit.closure != Closure::Forgotten)
+        else {
+            let message = format!(
+                "{head} was forgotten since the session began: its commits begin a chain of their own"
+            );
+            return Ok((None, vec![Note::new(NoteCode::Degraded, message)]));
+        };
+        let format = FormatId::new(FORMAT)?;
+        if commit.core.format == format {
+            return Ok((Some(commit), Vec::new()));
+        }
+        let adapter = Self::adapter(&format, FormatUse::Write)?;
+        let (snapshot, made) = self.translated_snapshot(head, adapter, Stop::Compaction)?;
+        Ok((self.store.commit(snapshot)?, made.notes))
+    }
+
+    /// Returns how far the chain of a commit covers a session's events: its newest commits may be of something else. Below
+    /// the head that the session goes on from nothing is the session's.
+    fn covered_by(&self, tip: &Commit, turn: &TurnOf, last: u64) -> Result<Option<EventSeq>> {
+        let mut walk = Walk::new(self.store.as_ref(), tip.core.parent);
+        let mut next = Some(tip.clone());
+        let mut opening = None;
+        while let Some(commit) = next {
+            let coverage = self.store.coverage(commit.id)?;
+            // Beyond the ledger's end it is of a log that was kept elsewhere.
+            let own = coverage.filter(|known| known.ledger == turn.ledger && known.through.get() <= last);
+            if let Some(own) = own {
+                return Ok(Some(own.through));
+            }
+            // Read only where the newest commit is not a turn's.
+            if opening.is_none() {
+                opening = Some(self.opening_of(&turn.ledger, &turn.session, EventSeq::new(last))?);
+            }
+            if let Some(Some(opening)) = &opening
+                && opening.head.is_some_and(|head| head == commit.id)
+            {
+                return Ok(Some(opening.seq));
+            }
+            next = walk.next()?;
+        }
+        Ok(None)
+    }
+
+    /// Returns the lines of a session's events after one and up to another, in order.
+    fn lines_after(&self, turn: &TurnOf, after: Option<EventSeq>, through: u64) -> Result<Vec<Line>> {
+        let mut lines = Vec::new();
+        let mut query = EventSeq::new(through).map(|through| EventQuery {
+            session: Some(turn.session.clone()),
+            through: Some(through),
+            ..EventQuery::after(after, PAGE_ROWS_MAX)
+        });
+        while let Some(asked) = query {
+            let page = self.log.page(&turn.ledger, &asked)?;
+            lines.extend(
+                page.events
+                    .iter()
+                    .filter_map(|event| Line::of_event(event.seq.get(), &event.topic, line(event)?)),
+            );
+            query = asked.following(&page);
+        }
+        Ok(lines)
+    }
+}
+
+/// A line that a commit is to hold.
+struct Line {
+    seq: u64,
+    id: ArtifactId,
+    bytes: Vec<u8>,
+}
+
+impl Line {
+    /// Returns what an event's line adds to a commit. Raw output is in none.
+    fn of_event(seq: u64, topic: &Topic, line: &Json) -> Option<Self> {
+        (topic.as_str() != topics::AGENT_OUTPUT).then(|| {
+            let bytes = format!("{line}\n").into_bytes();
+            Self { seq, id: artifact_id(&bytes), bytes }
+        })
+    }
+}
+
+/// Returns whether a commit of lines is closed, and how many of them it holds; the others wait.
+fn closing(lines: &[Line], granularity: Granularity, boundary: Boundary) -> Result<(Closure, usize)> {
+    let all = lines.len();
+    Ok(match (boundary, granularity) {
+        (Boundary::Step, Granularity::Message) => (Closure::Closed, answered(&entries(lines)?, all)),
+        (Boundary::Look | Boundary::Step, _) => (Closure::Provisional, all),
+        (Boundary::TurnEnd { ends_session: false }, Granularity::Every(turns)) => {
+            let prompts = entries(lines)?.iter().filter(|(_, entry)| entry.is_prompt()).count();
+            let is_early = u32::try_from(prompts).is_ok_and(|prompts| prompts < turns);
+            (if is_early { Closure::Provisional } else { Closure::Closed }, all)
+        }
+        (Boundary::TurnEnd { .. }, _) => (Closure::Closed, all),
+    })
+}
+
+/// Returns the entries of lines, each with the position of its line.
+fn entries(lines: &[Line]) -> Result<Vec<(usize, Entry)>> {
+    let adapter = Engine::adapter(&FormatId::new(FORMAT)?, FormatUse::Read)?;
+    let decoded = lines.iter().enumerate().flat_map(|(position, line)| {
+        adapter.decode(&line.bytes).entries.into_iter().map(move |entry| (position, entry))
+    });
+    Ok(decoded.collect())
+}
+
+/// Returns how many lines stand before the first call that waits for a result: what follows it may belong to its group.
+fn answered(entries: &[(usize, Entry)], all: usize) -> usize {
+    let only: Vec<Entry> = entries.iter().map(|(_, entry)| entry.clone()).collect();
+    let open = group_tools(&only).into_iter().filter(|group| !group.open.is_empty());
+    let first = open.filter_map(|group| group.calls.first().copied()).min();
+    first.and_then(|first| entries.get(first)).map_or(all, |(position, _)| *position)
+}
+
+/// Returns the line that an event has.
+const fn line(event: &Event) -> Option<&Json> {
+    match &event.payload {
+        Payload::Line { line, .. } => Some(line),
+        Payload::Plain { .. } | Payload::Gone(_) => None,
+    }
+}
+
+/// Returns the line that an event will have.
+const fn new_line(event: &NewEvent) -> Option<&Json> {
+    match &event.payload {
+        NewPayload::Line(line) => Some(line),
+        NewPayload::Plain { .. } => None,
+    }
+}
+
+/// Returns what a commit of lines holds: ranges of the lines' own contents, so that nothing is stored twice. Where the
+/// store has no such contents, because the log is elsewhere, they are stored first.
+fn held(lines: &[Line], append: Option<Write>, are_stored: bool) -> Held {
+    let bytes: Vec<u8> = lines.iter().flat_map(|line| line.bytes.iter().copied()).collect();
+    let artifact = artifact_id(&bytes);
+    let mut contents: Vec<Write> = append.into_iter().collect();
+    if !are_stored {
+        contents.extend(lines.iter().map(|line| Write::Content(NewContent::literal(line.bytes.clone()))));
+    }
+    if lines.len() > 1 {
+        let slice = |line: &Line| ContentPart::Slice {
+            of: line.id,
+            offset: 0,
+            length: u64::try_from(line.bytes.len()).expect("a length fits 64 bits"),
+        };
+        contents.push(Write::Content(NewContent::composed(artifact, lines.iter().map(slice).collect())));
+    }
+    Held { artifact, contents, bytes }
+}
+
+fn request(
+    turn: &TurnOf,
+    parent: Option<&Commit>,
+    (held, boundary): (&Held, Boundary),
+    now: Timestamp,
+) -> CheckpointRequest {
+    CheckpointRequest {
+        parent: parent.map(|parent| parent.id),
+        commit_type: CommitType::Delta,
+        content: CheckpointContent::Stored(held.artifact),
+        format: FormatId::new(FORMAT).expect("a constant name is a name"),
+        template: turn.template.clone(),
+        principal: None,
+        machine: None,
+        session: turn.session.clone(),
+        trigger: match boundary {
+            Boundary::Step => Trigger::ToolCall,
+            Boundary::Look => Trigger::Explicit,
+            Boundary::TurnEnd { ends_session: true } => Trigger::SessionEnd,
+            Boundary::TurnEnd { ends_session: false } => Trigger::TurnBoundary,
+        },
+        ticket: turn.ticket.clone(),
+        thread: turn.thread.clone(),
+        summary: None,
+        messages: None,
+        tokens: None,
+        created_at: Some(now),
+        idempotency_key: None,
+    }
+}

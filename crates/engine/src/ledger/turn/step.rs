@@ -1,0 +1,73 @@
+//! Steps: what came of a turn so far, stored in the middle of it, and what `current` of such a session names.
+//!
+//! Where a step becomes a closed commit, and where a provisional one, is decided beside the commit.
+
+use stemmata_model::{CommitId, EventSeq, Note, Party};
+use stemmata_store::{Appended, Session, SessionOrigin};
+
+use super::commit::Boundary;
+use super::{TurnMade, TurnOf};
+use crate::chain::walk::Walk;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::verbs::checkpoint::Checkpointed;
+
+/// Commits below a session's tip among which one that covers a ledger is looked for.
+const COVERING_MAX: usize = 64;
+
+/// Who an agent is called whose name the store does not know. Nothing is appended in its name.
+const UNNAMED: &str = "agent";
+
+/// A step of a turn that was stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepTaken {
+    /// Its events; none where there were none.
+    pub appended: Option<Appended>,
+    /// The commit of what the session has said so far: provisional, and replaced by the next one; with the granularity
+    /// `message` closed. None where it has said nothing since its last closed commit, or only calls that wait for their
+    /// results.
+    pub checkpoint: Option<Checkpointed>,
+    /// The event of the cluster's state, where that has changed.
+    pub snapshot: Option<EventSeq>,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
+impl Engine {
+    /// Takes a step in the middle of a turn, usually after a tool's result: appends what came of the turn since, and makes
+    /// a commit of what the session has said so far. `made.ends` ends the session's events and leaves the commit to
+    /// [`Engine::end_turn`].
+    ///
+    /// With the granularity `message` the commit is closed and ends behind the last call that has all its results: a call
+    /// and its results are never in two closed commits. With `turn` and `every:N` it is provisional; the next step or the
+    /// turn's end takes its place in the chain.
+    ///
+    /// # Errors
+    /// As [`Engine::end_turn`].
+    pub fn step(&self, turn: &TurnOf, made: TurnMade) -> Result<StepTaken> {
+        let (appended, checkpoint, snapshot, notes) = self.take(turn, made, Boundary::Step)?;
+        Ok(StepTaken { appended, checkpoint, snapshot, notes })
+    }
+
+    /// Commits provisionally what a session of turns has said since its last commit. None where nothing is new, or where
+    /// no ledger is known to hold its turns.
+    pub(crate) fn commit_open_turn(&self, session: &Session) -> Result<Option<CommitId>> {
+        let (SessionOrigin::Api, Some(tip)) = (session.origin, session.tip) else { return Ok(None) };
+        let mut walk = Walk::new(self.store.as_ref(), Some(tip));
+        for _ in 0..COVERING_MAX {
+            let Some(commit) = walk.next()? else { break };
+            let Some(coverage) = self.store.coverage(commit.id)? else { continue };
+            let Some(known) = self.log.ledger(&coverage.ledger)? else { return Ok(None) };
+            let agent = Party::new(UNNAMED).expect("a constant name is a name");
+            let mut turn =
+                TurnOf::new(coverage.ledger, session.session.clone(), agent, session.template.clone());
+            if let Some(opening) = self.opening_of(&turn.ledger, &turn.session, None)? {
+                (turn.thread, turn.ticket) = (opening.links.thread, opening.links.ticket);
+            }
+            turn.granularity = session.granularity;
+            let stored = self.commit_lines(&turn, (None, Some(known)), Boundary::Look)?;
+            return Ok(stored.checkpoint.map(|made| made.id));
+        }
+        Ok(None)
+    }
+}
