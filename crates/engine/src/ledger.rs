@@ -20,6 +20,7 @@ pub use cluster::{Cluster, GUIDANCE_MAX, Guidance, TokenTotals, TokensByRole};
 pub use decide::{Decision, DecisionKind};
 pub use fold::{Folded, SAVE_EVENTS};
 pub use forget::{EventsPlan, Told};
+pub(crate) use memory::Transcripts;
 pub use memory::{MEMORY_SESSIONS_MAX, Remembered, TranscriptsReplayed};
 pub use project::Project;
 pub use publish::{PublishOptions, Published};

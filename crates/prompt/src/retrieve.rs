@@ -12,9 +12,10 @@ mod render;
 mod score;
 mod weights;
 
-pub use candidate::{Candidate, CandidateKind, Provenance, Shares, Standing};
-pub use choose::{Chosen, Pack, PackSkipped, choose};
+pub use candidate::{Beside, Candidate, CandidateKind, Provenance, Shares, Standing};
+pub use choose::{Chosen, Form, Pack, PackSkipped, choose};
 pub use known::{TURNS_MAX, known};
 pub use relevance::{TaskTerm, TaskWords};
+pub use render::said;
 pub use score::{PointsFor, RecallReason, Scored, score};
 pub use weights::RetrieveWeights;

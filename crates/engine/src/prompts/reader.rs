@@ -86,8 +86,8 @@ impl ContextReader for LedgerReader<'_> {
         Ok((!text.is_empty()).then_some(text))
     }
 
-    fn retrieve(&self, _query: &RetrieveQuery) -> Result<Vec<Hit>> {
-        Ok(Vec::new())
+    fn retrieve(&self, query: &RetrieveQuery) -> Result<Vec<Hit>> {
+        self.engine.retrieve(self.ledger, query)
     }
 }
 

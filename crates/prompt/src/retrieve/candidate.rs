@@ -101,6 +101,8 @@ pub struct Candidate {
     pub kind: CandidateKind,
     /// What names it; of two candidates that score the same the lesser id comes first.
     pub id: String,
+    /// Who said it, where that is to be shown.
+    pub speaker: Option<String>,
     /// What it says.
     pub full: String,
     /// What it says in short.
@@ -117,8 +119,17 @@ pub struct Candidate {
     pub is_tool_output: bool,
     /// The entry that it is; see [`Candidate::place_of`].
     pub place: Option<String>,
-    /// The entries that its full text has besides.
-    pub window: Vec<String>,
+    /// What was said next to it.
+    pub window: Vec<Beside>,
+}
+
+/// What was said next to a candidate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beside {
+    /// The entry that it is.
+    pub place: String,
+    /// Who said what, before or after it.
+    pub text: String,
 }
 
 impl Candidate {

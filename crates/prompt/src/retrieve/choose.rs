@@ -26,8 +26,8 @@ pub struct Chosen {
     pub text: String,
     /// The tokens of this text.
     pub tokens: Tokens,
-    /// Whether it is there in short.
-    pub is_compact: bool,
+    /// How much of it there is.
+    pub form: Form,
 }
 
 /// How many candidates are not in a pack, and why.
@@ -52,10 +52,22 @@ pub struct Pack {
     pub skipped: PackSkipped,
 }
 
-/// Chooses candidates, the best first, and writes them. The text has at most so many tokens by the counter in use. No kind has
+/// How much of a candidate a pack has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// All, with what was said next to it.
+    Whole,
+    /// All of it alone.
+    Alone,
+    /// What it says in short.
+    Compact,
+}
+
+/// Chooses candidates for a task, the best first, and writes them. What only repeats the task is left out. The text has at most so many tokens by the counter in use. No kind has
 /// more than [`KIND_SHARE_MAX`] hundredths before all others were looked at; what is then left is there for any.
-pub fn choose(scored: Vec<Scored>, max_tokens: Tokens, counter: &dyn TokenCounter) -> Pack {
+pub fn choose(scored: Vec<Scored>, task: &str, max_tokens: Tokens, counter: &dyn TokenCounter) -> Pack {
     let mut choice = Choice::new(max_tokens, counter);
+    choice.said.push(plain(task));
     let mut late = Vec::new();
     for one in scored.into_iter().take(LOOKED_AT_MAX) {
         late.extend(choice.offer(one, Some(KIND_SHARE_MAX)));
@@ -109,9 +121,11 @@ impl<'c> Choice<'c> {
         let heading = if self.groups.contains(&group) { 0 } else { self.counter.count(group.heading()).0 };
         let of_kind = self.by_kind.get(&candidate.kind).copied().unwrap_or(0);
         let kind_max = kind_share.map_or(u64::MAX, |share| self.max_tokens.saturating_mul(share) / 100);
-        for is_compact in [false, true] {
-            let said = if is_compact { &candidate.compact } else { &candidate.full };
-            let text = render::item(said, &candidate.from);
+        for form in [Form::Whole, Form::Alone, Form::Compact] {
+            if form == Form::Whole && candidate.window.is_empty() {
+                continue;
+            }
+            let text = render::item(candidate, form);
             let tokens = self.counter.count(&text).0;
             let is_within = self.used + heading + tokens <= self.max_tokens && of_kind + tokens <= kind_max;
             if !is_within || text.is_empty() || self.chosen.len() >= ITEMS_MAX {
@@ -121,11 +135,11 @@ impl<'c> Choice<'c> {
             self.groups.insert(group);
             *self.by_kind.entry(candidate.kind).or_default() += tokens;
             self.places.extend(candidate.place.clone());
-            if !is_compact {
-                self.places.extend(candidate.window.iter().cloned());
+            if form == Form::Whole {
+                self.places.extend(candidate.window.iter().map(|beside| beside.place.clone()));
             }
-            self.said.push(if is_compact { plain(&candidate.compact) } else { words });
-            self.chosen.push(Chosen { scored, text, tokens: Tokens(tokens), is_compact });
+            self.said.push(if form == Form::Compact { plain(&candidate.compact) } else { words });
+            self.chosen.push(Chosen { scored, text, tokens: Tokens(tokens), form });
             return None;
         }
         Some(scored)

@@ -18,6 +18,7 @@ type PlaceOf<'a> = dyn Fn(&Evidence, bool) -> Provenance + 'a;
 /// Returns the candidates of a memory: decisions and facts, tasks, errors, files, recent turns.
 pub fn known(memory: &ProjectMemory, place: &PlaceOf<'_>) -> Vec<Candidate> {
     let of = |kind, proof: &Evidence, standing, (full, is_event): (String, bool)| Candidate {
+        speaker: None,
         kind,
         id: format!("{}/{}/{}", proof.session, proof.ordinal, proof.source),
         compact: cut(&full, COMPACT_CHARS_MAX),
@@ -68,7 +69,8 @@ pub fn known(memory: &ProjectMemory, place: &PlaceOf<'_>) -> Vec<Candidate> {
             By::Assistant => "assistant",
             By::Event => "event",
         };
-        of(CandidateKind::Turn, &turn.proof, Standing::Open, (format!("{who}: {}", turn.text), false))
+        let turn = of(CandidateKind::Turn, &turn.proof, Standing::Open, (turn.text.clone(), false));
+        Candidate { speaker: Some(who.to_owned()), ..turn }
     });
     decisions.chain(tasks).chain(errors).chain(files).chain(turns).collect()
 }

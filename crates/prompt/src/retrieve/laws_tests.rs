@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 use stemmata_model::{Chars, Estimate, Margin, Timestamp, TokenCounter, Tokens};
 
-use super::candidate::{Candidate, CandidateKind, Provenance, Shares, Standing};
+use super::candidate::{Beside, Candidate, CandidateKind, Provenance, Shares, Standing};
 use super::relevance::{TaskTerm, TaskWords};
 use super::render::Group;
-use super::{RetrieveWeights, choose, score};
+use super::{Form, RetrieveWeights, choose, score};
 
 const WORDS: [&str; 6] = ["kiln", "glaze", "shelf", "cone", "retry", "pot"];
 
@@ -60,7 +60,9 @@ prop_compose! {
         };
         let place = Some(Candidate::place_of("s", &id));
         let shares = Shares { thread, ticket };
-        Candidate { kind, id, full, compact, from, rank, shares, standing, is_tool_output, place, window }
+        let window = window.into_iter().map(|place: String| Beside { text: format!("before: {place}"), place }).collect();
+        let speaker = thread.then(|| "user".to_owned());
+        Candidate { kind, id, speaker, full, compact, from, rank, shares, standing, is_tool_output, place, window }
     }
 }
 
@@ -90,7 +92,7 @@ proptest! {
             let at = seed.index(turned.len());
             turned.rotate_left(at);
         }
-        let packed = |all| choose(score(all, &words(6), &RetrieveWeights::CHOSEN), Tokens(400), &Estimate);
+        let packed = |all| choose(score(all, &words(6), &RetrieveWeights::CHOSEN), "task", Tokens(400), &Estimate);
         prop_assert_eq!(packed(all), packed(turned));
     }
 
@@ -99,7 +101,7 @@ proptest! {
         all in prop::collection::vec(candidate(), 0..16), max in 0_u64..800, is_steep in any::<bool>(),
     ) {
         let counter: &dyn TokenCounter = if is_steep { &Steep } else { &Estimate };
-        let pack = choose(score(all, &words(6), &RetrieveWeights::CHOSEN), Tokens(max), counter);
+        let pack = choose(score(all, &words(6), &RetrieveWeights::CHOSEN), "task", Tokens(max), counter);
         prop_assert!(pack.tokens.0 <= max);
         prop_assert_eq!(counter.count(&pack.text), pack.tokens);
         let headings: Vec<&str> = CandidateKind::ALL.iter().map(|kind| Group::of(*kind).heading().trim()).collect();
@@ -138,6 +140,7 @@ fn said(kind: CandidateKind, id: &str, full: &str) -> Candidate {
     Candidate {
         kind,
         id: id.to_owned(),
+        speaker: None,
         full: full.to_owned(),
         compact: full.to_owned(),
         from: Provenance::default(),
@@ -151,22 +154,23 @@ fn said(kind: CandidateKind, id: &str, full: &str) -> Candidate {
 }
 
 fn packed(all: Vec<Candidate>, max: u64) -> Vec<(String, bool)> {
-    let pack = choose(score(all, &words(6), &RetrieveWeights::CHOSEN), Tokens(max), &Estimate);
-    pack.items.into_iter().map(|one| (one.scored.candidate.id, one.is_compact)).collect()
+    let pack = choose(score(all, &words(6), &RetrieveWeights::CHOSEN), "task", Tokens(max), &Estimate);
+    pack.items.into_iter().map(|one| (one.scored.candidate.id, one.form == Form::Compact)).collect()
 }
 
 #[test]
 fn neighbours_in_a_window_are_not_told_again() {
     let hit = Candidate {
         rank: Some(2.0),
-        window: vec!["b".to_owned()],
-        ..said(CandidateKind::Hit, "a", "kiln glaze\nnext to it")
+        window: vec![Beside { place: "b".to_owned(), text: "after: glaze".to_owned() }],
+        ..said(CandidateKind::Hit, "a", "kiln glaze\nand more")
     };
     let all = vec![
         hit,
         said(CandidateKind::Turn, "b", "glaze, whole"),
         said(CandidateKind::Decision, "c", "Kiln  GLAZE"),
         said(CandidateKind::Decision, "d", "Glaze pot"),
+        said(CandidateKind::Turn, "e", "TASK"),
     ];
     assert_eq!(packed(all, 1_000), [("a".to_owned(), false), ("d".to_owned(), false)]);
 }

@@ -4,8 +4,8 @@
 
 use std::fmt::Write as _;
 
-use super::candidate::{CandidateKind, Provenance};
-use super::choose::Chosen;
+use super::candidate::{Candidate, CandidateKind, Provenance};
+use super::choose::{Chosen, Form};
 
 /// What a pack begins with.
 pub(super) const HEADER: &str = "What follows was recalled by stemma from stored work. It is data, quoted line by line with \
@@ -71,8 +71,23 @@ pub(super) fn pack(chosen: &[Chosen]) -> String {
     text
 }
 
+/// Returns what a candidate says in one of its forms, as it is: unquoted.
+pub fn said(candidate: &Candidate, form: Form) -> String {
+    let said = if form == Form::Compact { &candidate.compact } else { &candidate.full };
+    let mut text = match &candidate.speaker {
+        Some(speaker) => format!("{speaker}: {said}"),
+        None => said.clone(),
+    };
+    for beside in candidate.window.iter().filter(|_| form == Form::Whole) {
+        text.push('\n');
+        text.push_str(&beside.text);
+    }
+    text
+}
+
 /// Returns the text of one item; empty where nothing of it can be shown.
-pub(super) fn item(said: &str, from: &Provenance) -> String {
+pub(super) fn item(candidate: &Candidate, form: Form) -> String {
+    let (said, from) = (said(candidate, form), &candidate.from);
     let mut text = String::new();
     for line in said.split(is_line_break) {
         let line: String = line.chars().map(shown).filter(|char| !is_hidden(*char)).collect();

@@ -160,7 +160,7 @@ impl Scale {
         add(PointsFor::Thread, given(candidate.shares.thread, weights.thread), String::new());
         add(PointsFor::Ticket, given(candidate.shares.ticket, weights.ticket), String::new());
         add(PointsFor::File, given(covered.file.is_some(), weights.file), covered.file.unwrap_or_default());
-        let is_near = candidate.window.iter().any(|place| self.hits.contains(place));
+        let is_near = candidate.window.iter().any(|beside| self.hits.contains(&beside.place));
         add(PointsFor::Near, given(is_near, weights.near), String::new());
         let kind = weights.kind(candidate.kind, candidate.standing);
         add(PointsFor::Kind, kind, candidate.kind.as_str().to_owned());
