@@ -11,6 +11,7 @@ mod hits;
 mod key;
 mod literal;
 mod overlay;
+mod passage;
 mod prepared;
 mod reach;
 mod scan;
@@ -24,11 +25,13 @@ mod words;
 
 use std::ops::ControlFlow;
 
+use stemmata_prompt::retrieve::TaskWords;
 pub use stemmata_prompt::search::QueryError;
 use stemmata_prompt::search::{Matcher, QueryInput, RegexError, parse_query};
 
 pub use filter::SearchFilter;
 pub use hits::{HitPlace, SearchHit, SearchReason};
+pub(crate) use passage::{BesideHit, Passage};
 pub use settle::{IndexTrouble, SettleBudget, Settled};
 pub(crate) use slot::IndexSlot;
 pub use status::{IndexReport, IndexState};
@@ -153,6 +156,8 @@ pub struct SearchAnswer {
     pub entries: u64,
     /// What the answer lacks.
     pub notes: Vec<SearchNote>,
+    /// The words of the query and what each is worth, where passages are wanted.
+    pub(crate) words: TaskWords,
 }
 
 impl Engine {
@@ -162,22 +167,36 @@ impl Engine {
     /// `Search` for a query or a filter that means nothing; store errors. Where `step` breaks, what was found until then is
     /// the answer.
     pub fn search(&self, query: &SearchQuery, step: &mut SearchStep<'_>) -> Result<SearchAnswer> {
-        let scoped = Scoped::of(&query.filter)?;
+        self.search_scoped(query, &Scoped::of(&query.filter)?, step)
+    }
+
+    /// Finds entries with what retrieval needs of them: their passages, and the words of the query.
+    pub(crate) fn search_passages(&self, query: &SearchQuery) -> Result<SearchAnswer> {
+        let scoped = Scoped::of(&query.filter)?.with_passages();
+        self.search_scoped(query, &scoped, &mut |_, _, _| ControlFlow::Continue(()))
+    }
+
+    fn search_scoped(
+        &self,
+        query: &SearchQuery,
+        scoped: &Scoped<'_>,
+        step: &mut SearchStep<'_>,
+    ) -> Result<SearchAnswer> {
         // Its bounds hold for every form.
         let parsed =
             parse_query(&QueryInput { text: &query.text, participants: &[] }).map_err(SearchError::from)?;
         let text = query.text.trim();
         match query.form {
             SearchForm::Words if parsed.literal.is_some() => {
-                let mut answer = self.search_text(query, &scoped, &Matcher::literal(text), step)?;
+                let mut answer = self.search_text(query, scoped, &Matcher::literal(text), step)?;
                 answer.notes.insert(0, SearchNote::SearchedText);
                 Ok(answer)
             }
-            SearchForm::Words => self.search_words(query, &scoped, step),
-            SearchForm::Literal => self.search_text(query, &scoped, &Matcher::literal(&query.text), step),
+            SearchForm::Words => self.search_words(query, scoped, step),
+            SearchForm::Literal => self.search_text(query, scoped, &Matcher::literal(&query.text), step),
             SearchForm::Regex => {
                 let matcher = Matcher::regex(&query.text).map_err(SearchError::Regex)?;
-                self.search_text(query, &scoped, &matcher, step)
+                self.search_text(query, scoped, &matcher, step)
             }
         }
     }

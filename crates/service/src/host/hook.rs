@@ -38,7 +38,7 @@ pub struct HookRequest {
     /// The kind of agent that its environment names.
     pub template: Option<String>,
     /// Whether an agent is told what of its session was lost.
-    pub recalls: bool,
+    pub briefs: bool,
     /// The process of the hook.
     pub pid: u32,
 }
@@ -53,7 +53,7 @@ pub struct Hooked {
     /// Transcripts that an import in the background reads.
     pub background: Vec<PathBuf>,
     /// What of the session was lost, for its agent.
-    pub recalled: Option<String>,
+    pub brief: Option<String>,
 }
 
 /// What a hook does at an event. Depends on nothing but what the client says.
@@ -167,8 +167,8 @@ impl Host {
                 for path in &paths {
                     self.nudge(engine, path, &options, &mut hooked)?;
                 }
-                if duty.may_have_lost && request.recalls {
-                    hooked.recalled = recalled(engine, first)?;
+                if duty.may_have_lost && request.briefs {
+                    hooked.brief = brief(engine, first)?;
                 }
                 if duty.begins {
                     engine.close_dead(first, &options)?;
@@ -244,10 +244,10 @@ impl Host {
 
 /// Returns what of a session was lost. One that begins has lost nothing; one that is known already goes on, whatever its client
 /// calls that.
-fn recalled(engine: &Engine, path: &Path) -> Result<Option<String>, Fault> {
+fn brief(engine: &Engine, path: &Path) -> Result<Option<String>, Fault> {
     let session = engine.find_recorded_session(&path.to_string_lossy())?;
     let tip = session.and_then(|session| session.tip);
-    Ok(tip.map(|tip| engine.recall(tip)).transpose()?.flatten())
+    Ok(tip.map(|tip| engine.brief(tip)).transpose()?.flatten())
 }
 
 /// Returns the fault of a hook that no client calls.

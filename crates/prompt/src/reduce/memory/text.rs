@@ -160,7 +160,7 @@ fn files(memory: &ProjectMemory) -> (Vec<String>, usize) {
     files.sort_by_key(|file| (is_gone(file), std::cmp::Reverse(touched(file))));
     let (behind, changed): (Vec<&FileTouched>, Vec<&FileTouched>) =
         files.into_iter().partition(|file| file.is_only_read());
-    let shown = |file: &FileTouched| format!("- {} ({})", file.path, touches(file));
+    let shown = |file: &FileTouched| format!("- {}", file.describe());
     with_behind(changed.into_iter().map(shown).collect(), behind.into_iter().map(shown).collect())
 }
 
@@ -199,15 +199,40 @@ fn errors(memory: &ProjectMemory) -> (Vec<String>, usize) {
         .iter()
         .rev()
         .filter(|error| error.resolved.is_none() && said.insert(&error.text))
-        .partition(|error| error.later >= STALE_AFTER);
+        .partition(|error| !error.is_open());
     let resolved = errors.iter().rev().filter(|error| error.resolved.is_some());
     let shown = |error: &Failure| {
-        let mark = match (&error.resolved, error.later) {
+        let times = (error.times > 1).then(|| format!("{} times", error.times));
+        let day = Some(day(&error.last)).filter(|day| !day.is_empty());
+        let notes: Vec<String> = [times, day].into_iter().flatten().collect();
+        let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
+        format!("- {}{notes}", error.describe())
+    };
+    let behind = stale.into_iter().chain(resolved).map(shown).collect();
+    with_behind(open.into_iter().map(shown).collect(), behind)
+}
+
+impl FileTouched {
+    /// Returns the path and what was done to it, on one line.
+    pub fn describe(&self) -> String {
+        format!("{} ({})", self.path, touches(self))
+    }
+}
+
+impl Failure {
+    /// Says whether nothing has resolved it, and it may still be there.
+    pub const fn is_open(&self) -> bool {
+        self.resolved.is_none() && self.later < STALE_AFTER
+    }
+
+    /// Returns what failed, and whether it still does, on one line.
+    pub fn describe(&self) -> String {
+        let mark = match (&self.resolved, self.later) {
             (Some(_), _) => "resolved".to_owned(),
-            (None, STALE_AFTER..) => format!("not seen again in {} later runs", error.later),
+            (None, STALE_AFTER..) => format!("not seen again in {} later runs", self.later),
             (None, _) => "open".to_owned(),
         };
-        let about = match (&error.subject, &error.line) {
+        let about = match (&self.subject, &self.line) {
             (About::Command { .. }, Some(line)) => format!("`{}`: ", cut(line, COMMAND_CHARS_MAX)),
             (About::Command { parts }, None) => {
                 format!("`{}`: ", cut(parts.first().map_or("", String::as_str), COMMAND_CHARS_MAX))
@@ -216,12 +241,6 @@ fn errors(memory: &ProjectMemory) -> (Vec<String>, usize) {
             (About::Tool { name }, _) => format!("{name}: "),
             (About::Message, _) => String::new(),
         };
-        let times = (error.times > 1).then(|| format!("{} times", error.times));
-        let day = Some(day(&error.last)).filter(|day| !day.is_empty());
-        let notes: Vec<String> = [times, day].into_iter().flatten().collect();
-        let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
-        format!("- [{mark}] {about}{}{notes}", error.text)
-    };
-    let behind = stale.into_iter().chain(resolved).map(shown).collect();
-    with_behind(open.into_iter().map(shown).collect(), behind)
+        format!("[{mark}] {about}{}", self.text)
+    }
 }
