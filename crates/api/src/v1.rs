@@ -15,12 +15,14 @@ mod maintain;
 mod note;
 mod place;
 mod prompt;
+mod recall;
 mod search;
 mod secrets;
 mod session;
 mod settings;
 mod state;
 mod strategy;
+mod turn;
 
 pub use bundle::{
     BUNDLE_COMMITS_MAX, BundleExportRequest, BundleExported, BundleHave, BundleHaveRequest,
@@ -59,9 +61,13 @@ pub use place::{
     WrittenFile,
 };
 pub use prompt::{
-    AssembleRequest, Assembled, CachedPrefix, ContextChange, ContextReport, ContextRequest,
+    AssembleRequest, Assembled, CachedPrefix, ContextChange, ContextOf, ContextReport, ContextRequest,
+    KeptPromptOf,
     PROMPT_FILE_BYTES_MAX, PromptBudget, PromptCandidate, PromptItem, PromptSection, PromptTrace,
     PromptTrigger, PromptTruncation, PromptTurn, SAID_BYTES_MAX, StrategySource,
+};
+pub use recall::{
+    RECALL_TOKENS_DEFAULT, RecallReason, RecallRequest, RecallSkipped, Recalled, RecalledItem,
 };
 pub use search::{
     AROUND_MAX, AROUND_TOKENS_DEFAULT, AROUND_TOKENS_MAX, EntriesRequest, EntryPage, EntryText, HITS_DEFAULT,
@@ -88,4 +94,8 @@ pub use state::{
 pub use strategy::{
     CheckStrategyRequest, ShippedStrategy, Strategies, StrategyFinding, StrategyFormat, StrategyReport,
     StrategyRequest, StrategyText,
+};
+pub use turn::{
+    BeginTurnRequest, TURN_BYTES_MAX, TURN_ENTRIES_MAX, TurnBegun, TurnCall, TurnContext, TurnEntry, TurnFork,
+    TurnMadeRequest, TurnOf, TurnPrompt, TurnResult, TurnStored, TurnTask,
 };

@@ -103,6 +103,8 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Assemble(args) => commands::assemble::run(app, &args),
         Command::Context(args) => commands::context::run(app, &args),
         Command::Strategy(args) => commands::strategy::run(app, &args),
+        Command::Recall(args) => commands::recall::run(app, &args),
+        Command::Turn(args) => commands::turn::run(app, &args),
         Command::State(args) => commands::state::run(app, &args),
         Command::Decide(args) => commands::decide::run(app, &args),
         Command::Task(args) => commands::decide::task(app, &args),

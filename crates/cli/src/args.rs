@@ -175,6 +175,10 @@ pub(crate) enum Command {
     Assemble(Box<prompts::Assemble>),
     /// Say how a prompt came to be: what is in it, and why
     Context(prompts::Context),
+    /// Recall what of earlier work fits a task, as a pack within a budget
+    Recall(prompts::Recall),
+    /// Begin, store and end turns of a loop of your own (for programs)
+    Turn(prompts::Turn),
     /// Check a strategy, or show those that come with Stemmata
     Strategy(prompts::Strategy),
     /// What is known of a project: decisions, open tasks, files, errors

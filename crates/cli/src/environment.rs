@@ -79,6 +79,15 @@ pub(crate) const VARIABLES: &[Variable] = &[
         about: "The kind of agent, as `start` sets it: hooks record it with what they capture.",
     },
     Variable {
+        name: "STEMMATA_TICKET",
+        about: "The ticket being worked on, where no flag names one: `run`, `checkpoint`, `recall`, `turn` and hooks record \
+                it. `start --ticket` sets it.",
+    },
+    Variable {
+        name: "STEMMATA_THREAD",
+        about: "The discussion thread, as `STEMMATA_TICKET` for the ticket.",
+    },
+    Variable {
         name: "STEMMATA_CONTEXT_METRICS",
         about: "`1` or `true`: `assemble` says on standard error what a prompt cost. After it \
                 `ZEROSHOT_CONTEXT_METRICS`.",

@@ -275,24 +275,57 @@ pub struct CachedPrefix {
     pub chars: u64,
 }
 
-/// Asks how a prompt came to be. Makes the prompt, and changes nothing.
+/// Asks how a prompt came to be. Changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ContextRequest {
-    /// The prompt that is asked about. Its metrics are never recorded.
-    pub prompt: AssembleRequest,
-    /// The last event of an earlier prompt of the same agent, to compare with.
+    /// Which prompt.
+    pub of: ContextOf,
+    /// Whether it is compared with an earlier one: with the kept prompt before it, or with that of `before`.
+    #[serde(default)]
+    pub compares: bool,
+    /// Where the earlier prompt of the same agent ended, if the prompt is made anew.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
+}
+
+/// Which prompt is asked about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ContextOf {
+    /// The prompt that the last turn of a session began with, as it was kept.
+    Kept(KeptPromptOf),
+    /// One that is made now, and kept nowhere. Its metrics are never recorded.
+    Made(Box<AssembleRequest>),
+}
+
+/// Whose kept prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct KeptPromptOf {
+    /// The ledger.
+    pub ledger: String,
+    /// The session; absent: the one of which a prompt was kept last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
 }
 
 /// How a prompt came to be, and what changed since an earlier one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ContextReport {
-    /// What counted its tokens.
-    pub counter: String,
+    /// The session, of a kept prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The event that began the turn, of a kept prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
+    /// What counted its tokens; absent of a kept prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counter: Option<String>,
     /// Every decision that led to it.
     pub trace: PromptTrace,
     /// The same of the earlier prompt; absent where none was asked for.
@@ -322,6 +355,6 @@ pub struct ContextChange {
     pub tokens_before: u64,
     /// Tokens in the later one.
     pub tokens_after: u64,
-    /// Whether its text is the same in both, byte for byte.
+    /// Whether its text is the same in both, byte for byte; false where a text was too long to keep.
     pub is_same_text: bool,
 }

@@ -8,7 +8,7 @@ use crate::output::put;
 /// Commands by what they are for, in the order of the page.
 const GROUPS: &[(&str, &[&str])] = &[
     ("First steps", &["import", "install", "status"]),
-    ("Browse and find", &["search", "list", "log", "tree", "show", "diff", "blame"]),
+    ("Browse and find", &["search", "recall", "list", "log", "tree", "show", "diff", "blame"]),
     ("Go on", &["resume", "fork", "start", "handoff", "export", "bundle"]),
     ("Shape", &["compact", "uncompact", "update", "tag", "pin", "unpin", "context", "strategy"]),
     ("Project memory", &["state", "decide", "task"]),
@@ -49,6 +49,7 @@ const PLUMBING: (&str, &[&str]) = (
         "ledger",
         "replay",
         "migrate",
+        "turn",
         "hook",
     ],
 );

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stemmata_api::v1::{AssembleRequest, PROMPT_FILE_BYTES_MAX, PromptTrigger, StrategySource};
+use stemmata_api::v1::{AssembleRequest, Assembled, PROMPT_FILE_BYTES_MAX, PromptTrigger, StrategySource};
 use stemmata_service::MakeLedger;
 
 use crate::args::prompts::{Assemble, PromptArgs};
@@ -10,6 +10,7 @@ use crate::commands::events::ledger;
 use crate::commands::read_input;
 use crate::commands::start::in_file;
 use crate::errors::{CliError, Exit};
+use crate::output::Console;
 use crate::output::file::Target;
 use crate::wiring::App;
 
@@ -21,12 +22,12 @@ const METRICS_LEDGER: [&str; 2] = ["STEMMATA_CONTEXT_METRICS_LEDGER", "ZEROSHOT_
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Assemble) -> Result<Exit, CliError> {
-    let records_metrics = is_set(app, METRICS_LEDGER);
+    let (says, records_metrics) = metrics(app);
     let request = AssembleRequest { records_metrics, ..request(app, &args.prompt)? };
     let made = app.service()?.assemble(&request)?;
     app.console.notes(&made.notes);
-    if is_set(app, METRICS) {
-        app.console.say(&format!("[ContextMetrics] {}", made.metrics.as_str()));
+    if says {
+        say_metrics(app, &made);
     }
     if app.console.json {
         app.console.json(&made)?;
@@ -36,6 +37,16 @@ pub(crate) fn run(app: &App, args: &Assemble) -> Result<Exit, CliError> {
     let standard_output = Target::of(Path::new("-"));
     standard_output.write(|out| out.write_all(made.prompt.as_bytes()).map_err(CliError::Output))?;
     Ok(Exit::Done)
+}
+
+/// Says whether what prompts cost goes to standard error, and whether it goes into the ledger.
+pub(crate) fn metrics(app: &App) -> (bool, bool) {
+    (is_set(app, METRICS), is_set(app, METRICS_LEDGER))
+}
+
+/// Says what a prompt cost, also where notes are left out: it was asked for.
+pub(crate) fn say_metrics(app: &App, made: &Assembled) {
+    Console::plain_error(&format!("[ContextMetrics] {}", made.metrics.as_str()), app.console.err.color);
 }
 
 /// Says whether one of these variables is `1` or `true`; the first that is set decides.
@@ -55,10 +66,12 @@ pub(crate) fn request(app: &App, args: &PromptArgs) -> Result<AssembleRequest, C
     let strategy = match &args.strategy {
         Some(name) => strategy(app, name)?,
         None => own_strategy.ok_or_else(|| {
-            let template = template.unwrap_or_default();
-            CliError::Usage(format!(
-                "template `{template}` names no strategy; name one with `--strategy`"
-            ))
+            CliError::Usage(match template {
+                Some(template) => {
+                    format!("template `{template}` names no strategy; name one with `--strategy`")
+                }
+                None => "name what the prompt is made of: `--strategy`, or `--template`".to_owned(),
+            })
         })?,
     };
     let profile = match &args.profile {

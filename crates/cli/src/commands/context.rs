@@ -4,10 +4,14 @@
 
 mod bar;
 
-use stemmata_api::v1::{self, ContextReport, ContextRequest, PromptCandidate, PromptTrace};
+use stemmata_api::v1::{
+    self, ContextOf, ContextReport, ContextRequest, KeptPromptOf, PromptCandidate, PromptTrace,
+};
+use stemmata_service::MakeLedger;
 
 use crate::args::prompts::{Context, ContextCommand, ContextDebug};
 use crate::commands::assemble;
+use crate::commands::events::ledger;
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::size::{grouped, many};
@@ -25,10 +29,17 @@ pub(crate) fn run(app: &App, args: &Context) -> Result<Exit, CliError> {
 }
 
 fn debug(app: &App, args: &ContextDebug) -> Result<Exit, CliError> {
-    let request = ContextRequest {
-        prompt: assemble::request(app, &args.prompt)?,
-        before: args.diff.map(|seq| seq.to_string()),
+    let prompt = &args.prompt;
+    let of = if prompt.strategy.is_some() || prompt.template.is_some() {
+        ContextOf::Made(Box::new(assemble::request(app, prompt)?))
+    } else {
+        ContextOf::Kept(KeptPromptOf {
+            ledger: ledger(app, &prompt.which, MakeLedger::Never)?,
+            session: prompt.session.as_ref().map(ToString::to_string),
+        })
     };
+    let before = args.diff.flatten().map(|seq| seq.to_string());
+    let request = ContextRequest { of, compares: args.diff.is_some(), before };
     let report = app.service()?.context(&request)?;
     app.answer(&report, || {
         app.console.notes(&report.notes);
@@ -60,13 +71,15 @@ fn heading(report: &ContextReport) -> String {
     let (turn, budget) = (&report.trace.turn, &report.trace.budget);
     let of = budget.max_tokens.map(|max| format!(" of {}", grouped(max))).unwrap_or_default();
     let through = report.trace.through.as_deref().unwrap_or("0");
+    let counter = report.counter.as_ref().map(|counter| format!(" ({})", tame(counter))).unwrap_or_default();
+    let session =
+        report.session.as_ref().map(|session| format!(", session {}", tame(session))).unwrap_or_default();
     format!(
-        "{} as {}, {}: {}{of} tokens ({}), through event {}\n\n",
+        "{} as {}, {}: {}{of} tokens{counter}, through event {}{session}\n\n",
         Style::Strong.paint(&tame(&turn.agent)),
         tame(&turn.role),
         report.trace.mode,
         grouped(budget.final_tokens),
-        tame(&report.counter),
         tame(through),
     )
 }

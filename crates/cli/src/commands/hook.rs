@@ -42,6 +42,8 @@ fn listen(app: &App, args: &Hook) -> Result<(), CliError> {
         event: args.event.clone(),
         database: app.environment.path(DATABASE_VARIABLE),
         template: app.environment.text(TEMPLATE_VARIABLE),
+        ticket: app.ticket(None),
+        thread: app.thread(None),
         // Off unless somebody said so, for this client or for all.
         briefs: args.inject || app.config.get(&INJECT).is_some_and(|text| is_on(&text)),
         pid: std::process::id(),

@@ -162,3 +162,115 @@ fn strategy_check_says_lines() {
     // No more is read than a strategy may have.
     stage.run(&["strategy", "check", "/dev/zero"]).code(2);
 }
+
+/// Begins a turn of session `s1`, steps once and ends it; returns what each printed.
+fn turn(stage: &Stage, said: &str, answer: &str) -> [Value; 3] {
+    let of = "\"turn\":{\"ledger\":\"c1\",\"session\":\"s1\",\"agent\":\"careful\",\"template\":\"fixer\"}";
+    let call = "{\"role\":\"assistant\",\"calls\":[{\"id\":\"c1\",\"name\":\"bash\",\"input\":{\"command\":\"ls\"}}]}";
+    let result = "{\"role\":\"tool\",\"results\":[{\"id\":\"c1\",\"text\":\"src\"}]}";
+    let fed = |args: &[&str], input: String| stage.feed(args, input.as_bytes()).ok().json();
+    [
+        fed(
+            &["turn", "begin", "--template", "fixer"],
+            format!("{{{of},\"said\":{{\"id\":\"u-{said}\",\"role\":\"user\",\"text\":\"{said}\"}}}}"),
+        ),
+        fed(&["turn", "step"], format!("{{{of},\"entries\":[{call},{result}]}}")),
+        fed(
+            &["turn", "end"],
+            format!("{{{of},\"entries\":[{{\"role\":\"assistant\",\"text\":\"{answer}\"}}]}}"),
+        ),
+    ]
+}
+
+#[test]
+fn a_loop_in_any_language_begins_steps_and_ends_turns() {
+    let stage = stage();
+    let [begun, stepped, ended] = turn(&stage, "refuse", "It refuses empty files now.");
+    let prompt = begun["prompt"]["prompt"].as_str().unwrap();
+    assert!(prompt.contains("Change little.") && prompt.trim_end().ends_with("refuse"), "{prompt}");
+    assert_eq!((&begun["ledger"], &begun["session"]), (&"c1".into(), &"s1".into()));
+    assert_ne!(stepped["ctx"], Value::Null, "a step is a provisional commit");
+    let tip = ended["ctx"].as_str().unwrap();
+    assert_eq!(stage.json(&["show", tip])["closure"], "closed");
+    let debug = ["context", "debug", "--ledger", "c1"];
+    let first = stage.run(&[&debug[..], &["--diff"]].concat()).ok();
+    first.complains(&["only one turn"]);
+    turn(&stage, "again", "It still does.");
+    insta::assert_snapshot!("prompts_context_kept", stage.told(&debug));
+    let report = stage.json(&[&debug[..], &["--session", "s1", "--diff"]].concat());
+    assert!(report["trace"]["cached_prefix"]["tokens"].as_u64().unwrap() > 0, "{report}");
+    let changed = report["changes"].as_array().unwrap().iter().filter(|one| one["is_same_text"] == false);
+    assert!(changed.clone().any(|one| one["id"] == "trigger"), "{report}");
+    for (args, reason) in [
+        (vec!["context", "debug", "--ledger", "c1", "--session", "nobody"], "no turn of session `nobody`"),
+        (vec!["context", "debug", "--ledger", "ghost"], "ghost"),
+    ] {
+        stage.run(&args).code(3).complains(&[reason]);
+    }
+    for (input, reason) in [
+        ("", "no request of a turn"),
+        ("{\"turn\":{\"agent\":\"a\",\"template\":\"t\"},\"said\":{\"role\":\"robot\",\"text\":\"x\"}}", "`role` is `robot`"),
+        ("{\"turn\":{\"agent\":\"a\",\"template\":\"t\"},\"said\":{\"role\":\"user\"}}", "says nothing"),
+        ("{\"turn\":{\"agent\":\"a\",\"template\":\"t\"},\"sayed\":{}}", "sayed"),
+        (
+            "{\"turn\":{\"ledger\":\"c1\",\"session\":\"s1\",\"agent\":\"a\",\"template\":\"t\"},\"context\":{\"resume\":\"TIP\"},\"said\":{\"role\":\"user\",\"text\":\"x\"}}",
+            "begin another session",
+        ),
+    ] {
+        let said = stage.feed(&["turn", "begin"], input.replace("TIP", tip).as_bytes());
+        assert_ne!(said.code, 0, "{input}");
+        said.complains(&[reason]);
+    }
+}
+
+#[test]
+fn recall_json_is_the_contract() {
+    let stage = stage();
+    turn(&stage, "refuse", "I decided to refuse empty files in the parser.");
+    stage.run(&["decide", "The parser refuses empty files", "--ledger", "c1"]).ok();
+    let found = stage.json(&["recall", "parser", "empty", "files", "--ledger", "c1", "--max-tokens", "400"]);
+    assert_eq!(found["max_tokens"], 400);
+    assert!(found["tokens"].as_u64().unwrap() <= 400, "{found}");
+    let items = found["items"].as_array().unwrap();
+    let decision = items.iter().find(|item| item["kind"] == "decision").unwrap();
+    let points = |one: &Value, field: &str| (one[field].as_f64().unwrap() * 1_000.0).round();
+    let sum: f64 = decision["reasons"].as_array().unwrap().iter().map(|one| points(one, "points")).sum();
+    assert!((sum - points(decision, "score")).abs() < 0.5, "{decision}");
+    let text = found["text"].as_str().unwrap();
+    for item in items {
+        for line in item["text"].as_str().unwrap().lines() {
+            assert!(text.contains(line), "{line}\n{text}");
+        }
+    }
+    let plain = stage.run(&["recall", "parser empty files", "--ledger", "c1", "--max-tokens", "400"]).ok();
+    assert_eq!(plain.text().trim_end(), text.trim_end());
+    for (args, reason) in [
+        (vec!["recall", "--ledger", "c1", " "], "nothing to search for"),
+        (vec!["recall", "--ledger", "c1", "x", "--max-tokens", "3"], "at least 64"),
+        (vec!["recall", "--ledger", "ghost", "x"], "ghost"),
+    ] {
+        let said = stage.run(&args);
+        assert_ne!(said.code, 0, "{args:?}");
+        assert!(said.stderr.contains(reason), "{args:?}: {}", said.stderr);
+    }
+}
+
+#[test]
+fn env_names_ticket_and_thread() {
+    let stage = stage();
+    let printed = stage.run(&["start", "fixer", "--print", "--ticket", "T-9"]).ok().text();
+    assert!(printed.contains("STEMMATA_TICKET=T-9 "), "{printed}");
+    let of = "\"turn\":{\"ledger\":\"c1\",\"session\":\"s2\",\"agent\":\"a\",\"template\":\"t\"}";
+    for (input, args) in [
+        (format!("{{{of},\"said\":{{\"role\":\"user\",\"text\":\"hi\"}}}}"), "begin"),
+        (format!("{{{of},\"entries\":[{{\"role\":\"assistant\",\"text\":\"ok\"}}]}}"), "end"),
+    ] {
+        let file = stage.home.write("request.json", input.as_bytes());
+        let mut command = stage.command(&["turn", args]);
+        command.env("STEMMATA_TICKET", "T-9").env("STEMMATA_THREAD", "a\nb");
+        let done = command.stdin(std::fs::File::open(file).unwrap()).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+    let tips = stage.json(&["tips", "--ticket", "T-9"]);
+    assert_eq!(tips["commits"].as_array().unwrap().len(), 1, "{tips}");
+}

@@ -14,7 +14,7 @@ use stemmata_engine::{
     CaptureOptions, Engine, EngineError, HOOK_PLACES, Marker, Nudged, OpenFor, Patience, RUNTIMES,
     is_deciding_tool, is_session_there,
 };
-use stemmata_model::{Template, Trigger};
+use stemmata_model::{Template, ThreadId, TicketId, Trigger};
 
 use super::{Host, Whose};
 use crate::fault::{Fault, problem_of, with_causes};
@@ -37,6 +37,10 @@ pub struct HookRequest {
     pub database: Option<PathBuf>,
     /// The kind of agent that its environment names.
     pub template: Option<String>,
+    /// The ticket being worked on.
+    pub ticket: Option<String>,
+    /// The discussion thread.
+    pub thread: Option<String>,
     /// Whether an agent is told what of its session was lost.
     pub briefs: bool,
     /// The process of the hook.
@@ -226,6 +230,8 @@ impl Host {
             granularity: settings.granularity,
             leaf: settings.provisional.keeps(duty.trigger, duty.is_significant),
             // A name that is none is somebody else's variable.
+            ticket: request.ticket.as_deref().and_then(|name| TicketId::new(name).ok()),
+            thread: request.thread.as_deref().and_then(|name| ThreadId::new(name).ok()),
             template_alias: request.template.as_deref().and_then(|name| Template::new(name).ok()),
             ..CaptureOptions::live(duty.trigger)
         }

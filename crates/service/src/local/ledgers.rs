@@ -1,6 +1,6 @@
 //! The facet `Ledgers` over a store of this machine.
 
-mod read;
+pub(super) mod read;
 
 use std::ops::ControlFlow;
 use std::time::Duration;

@@ -1,20 +1,20 @@
 //! The facet `Prompts` over a store of this machine.
 
+mod context;
+
 use std::str::FromStr;
 
-use serde_json::json;
 use stemmata_api::v1::{
-    AssembleRequest, Assembled, CheckStrategyRequest, ContextReport, ContextRequest, PROMPT_FILE_BYTES_MAX,
-    PromptTrigger, SAID_BYTES_MAX, Strategies, StrategyFormat, StrategyReport, StrategyRequest,
-    StrategySource, StrategyText,
+    AssembleRequest, Assembled, BeginTurnRequest, CheckStrategyRequest, ContextReport, ContextRequest,
+    PromptTrigger, RecallRequest, Recalled, SAID_BYTES_MAX, Strategies, StrategyFormat, StrategyReport,
+    StrategyRequest, StrategySource, StrategyText, TurnBegun, TurnMadeRequest, TurnStored,
 };
 use stemmata_api::{Answer, Code, Problem, Prompts};
 use stemmata_engine::{Engine, PromptOf, PromptWanted};
 use stemmata_model::{
-    Entry, EntryId, Estimate, EventSeq, Json, LedgerId, NewEvent, NewPayload, Part, Party, Role, SessionId,
-    Tokens, Topic, topics,
+    Entry, EntryId, Estimate, EventSeq, LedgerId, Part, Party, Role, SessionId, Tokens, Topic,
 };
-use stemmata_prompt::assemble::{Assembled as Made, Mode, metrics};
+use stemmata_prompt::assemble::Mode;
 use stemmata_prompt::profile::Profile;
 use stemmata_prompt::strategy::{
     self, CheckOptions, DocumentFormat, MAX_TOKENS_MAX, SHIPPED, Shipped, SourceTopic, Strategy,
@@ -22,21 +22,15 @@ use stemmata_prompt::strategy::{
 };
 use stemmata_store::{EventQuery, StoreError};
 
-use super::{Local, bad_request};
+use super::{Local, bad_request, recall, turns};
 use crate::fault::Fault;
 use crate::wire;
 
 /// The one counter that needs no vocabulary: four characters a token.
-const ESTIMATE: &str = "estimate";
+pub(super) const ESTIMATE: &str = "estimate";
 
 /// Who the agent is where nobody says.
 const AGENT: &str = "agent";
-
-/// The session of metrics that belong to none.
-const SESSION: &str = "stemma";
-
-/// Whose metrics they are for: nobody's prompt.
-const SYSTEM: &str = "system";
 
 impl Prompts for Local {
     fn assemble(&self, request: &AssembleRequest) -> Answer<Assembled> {
@@ -44,18 +38,23 @@ impl Prompts for Local {
     }
 
     fn context(&self, request: &ContextRequest) -> Answer<ContextReport> {
-        self.with(|engine| {
-            let asked = AssembleRequest { records_metrics: false, ..request.prompt.clone() };
-            let Assembled { prompt, counter, trace, notes, .. } = assembled(engine, &asked)?;
-            let Some(place) = &request.before else {
-                return Ok(ContextReport { counter, trace, before: None, changes: Vec::new(), notes });
-            };
-            seq(place, "before")?;
-            let asked = AssembleRequest { through: Some(place.clone()), trigger: None, ..asked };
-            let earlier = assembled(engine, &asked)?;
-            let changes = wire::prompt::changes((&earlier.prompt, &earlier.trace), (&prompt, &trace));
-            Ok(ContextReport { counter, trace, before: Some(earlier.trace), changes, notes })
-        })
+        self.with(|engine| context::report(engine, request))
+    }
+
+    fn recall(&self, request: &RecallRequest) -> Answer<Recalled> {
+        self.with(|engine| recall::recalled(engine, request))
+    }
+
+    fn begin_turn(&self, request: &BeginTurnRequest) -> Answer<TurnBegun> {
+        self.with(|engine| turns::begin(engine, request, self.new_ids()))
+    }
+
+    fn step(&self, request: &TurnMadeRequest) -> Answer<TurnStored> {
+        self.with(|engine| turns::step(engine, request, self.new_ids()))
+    }
+
+    fn end_turn(&self, request: &TurnMadeRequest) -> Answer<TurnStored> {
+        self.with(|engine| turns::end(engine, request, self.new_ids()))
     }
 
     fn check_strategy(&self, request: &CheckStrategyRequest) -> Answer<StrategyReport> {
@@ -113,61 +112,64 @@ fn topics_of(engine: &Engine, ledger: &str, strategy: &Strategy) -> Result<Vec<T
     Ok(known)
 }
 
-fn assembled(engine: &Engine, request: &AssembleRequest) -> Result<Assembled, Fault> {
-    let ledger = LedgerId::new(request.ledger.as_str())?;
-    let session = request.session.as_deref().map(SessionId::new).transpose()?;
-    let (strategy, role) = match &request.strategy {
-        StrategySource::Name(name) => (shipped(name)?.strategy(), name.as_str()),
-        StrategySource::Text(text) => (parsed(text)?, AGENT),
+pub(super) fn assembled(engine: &Engine, request: &AssembleRequest) -> Result<Assembled, Fault> {
+    let of = PromptOf {
+        ledger: LedgerId::new(request.ledger.as_str())?,
+        session: request.session.as_deref().map(SessionId::new).transpose()?,
+        tip: None,
     };
-    let profile = profile(request, role)?;
+    let agent = request.agent.as_deref().map(Party::new).transpose()?;
+    let read = Read::of(&request.strategy, request.profile.as_deref(), agent)?;
     let counter = counter(request.counter.as_deref())?;
-    let said_or_event = request.trigger.as_ref().map(trigger).transpose()?;
     let wanted = PromptWanted {
         max_tokens: request.max_tokens.map(budget).transpose()?,
-        trigger: said_or_event,
+        trigger: request.trigger.as_ref().map(trigger).transpose()?,
         task: request.task.as_deref(),
-        mode: match &request.after {
-            None => Mode::Full,
-            Some(after) => Mode::Continuation { after: seq(after, "after")?, is_profile_changed: false },
-        },
+        mode: mode(request.after.as_deref())?,
         through: request.through.as_deref().map(|through| seq(through, "through")).transpose()?,
         iteration: request.iteration,
-        ..PromptWanted::new(&profile, &strategy, &counter)
+        logs_metrics: request.records_metrics,
+        ..PromptWanted::new(&read.profile, &read.strategy, &counter)
     };
-    let of = PromptOf { ledger, session };
-    let made = engine.assemble(&of, &wanted)?;
-    let cost = metrics(&made.trace);
-    let mut notes = Vec::new();
-    if request.records_metrics {
-        notes = record(engine, &of, &profile.id, &cost)?;
-    }
-    Ok(answer(&made, &cost, notes))
+    Ok(wire::prompt::assembled(engine.assemble(&of, &wanted)?, ESTIMATE))
 }
 
-fn answer(made: &Made, cost: &Json, notes: Vec<stemmata_api::v1::Note>) -> Assembled {
-    Assembled {
-        prompt: made.text.clone(),
-        counter: ESTIMATE.to_owned(),
-        trace: wire::prompt::trace(&made.trace),
-        metrics: wire::raw(cost),
-        notes,
+/// What a request names in text, read once.
+pub(super) struct Read {
+    pub(super) profile: Profile,
+    pub(super) strategy: Strategy,
+}
+
+impl Read {
+    /// Reads a strategy and a profile. The agent's name is the profile's, unless the request has one.
+    pub(super) fn of(
+        strategy: &StrategySource,
+        profile: Option<&str>,
+        agent: Option<Party>,
+    ) -> Result<Self, Fault> {
+        let (strategy, role) = match strategy {
+            StrategySource::Name(name) => (shipped(name)?.strategy(), name.as_str()),
+            StrategySource::Text(text) => (parsed(text)?, AGENT),
+        };
+        let Some(text) = profile else {
+            let agent = agent.map_or_else(|| Party::new(AGENT), Ok)?;
+            return Ok(Self { profile: Profile::new(agent, role), strategy });
+        };
+        let mut profile =
+            Profile::parse(text, DocumentFormat::of(text)).map_err(|error| bad(Code::ProfileBad, &error))?;
+        if let Some(agent) = agent {
+            profile.id = agent;
+        }
+        Ok(Self { profile, strategy })
     }
 }
 
-/// Appends what a prompt cost to its ledger. It never enters a prompt itself.
-fn record(
-    engine: &Engine,
-    of: &PromptOf,
-    agent: &Party,
-    cost: &Json,
-) -> Result<Vec<stemmata_api::v1::Note>, Fault> {
-    let session = of.session.clone().map_or_else(|| SessionId::new(SESSION), Ok)?;
-    let payload = NewPayload::Plain { text: None, data: Some(cost.clone()) };
-    let event = NewEvent::new(session, topics::topic(topics::CONTEXT_METRICS), agent.clone(), payload)
-        .with_metadata(Json::of(&json!({"replayPolicy": "raw_log_only"})));
-    let event = NewEvent { receiver: Party::new(SYSTEM)?, ..event };
-    Ok(wire::notes(&engine.publish(&of.ledger, vec![event])?.notes))
+/// Says whether the model was given anything before.
+pub(super) fn mode(after: Option<&str>) -> Result<Mode, Fault> {
+    Ok(match after {
+        None => Mode::Full,
+        Some(after) => Mode::Continuation { after: seq(after, "after")?, is_profile_changed: false },
+    })
 }
 
 fn parsed(text: &str) -> Result<Strategy, Fault> {
@@ -179,24 +181,8 @@ fn bad(code: Code, error: &StrategyError) -> Fault {
     problem.with("line", error.at.line).with("column", error.at.column).into()
 }
 
-fn profile(request: &AssembleRequest, role: &str) -> Result<Profile, Fault> {
-    let agent = request.agent.as_deref().map(Party::new).transpose()?;
-    let Some(text) = &request.profile else {
-        let agent = agent.map_or_else(|| Party::new(AGENT), Ok)?;
-        return Ok(Profile::new(agent, role));
-    };
-    if text.len() as u64 > PROMPT_FILE_BYTES_MAX {
-        return Err(bad_request("profile", format!("it has more than {PROMPT_FILE_BYTES_MAX} bytes")));
-    }
-    let mut profile = Profile::parse(text, DocumentFormat::of(text))
-        .map_err(|error| bad(Code::ProfileBad, &error))?;
-    if let Some(agent) = agent {
-        profile.id = agent;
-    }
-    Ok(profile)
-}
-
-fn counter(name: Option<&str>) -> Result<Estimate, Fault> {
+/// Returns what counts tokens.
+pub(super) fn counter(name: Option<&str>) -> Result<Estimate, Fault> {
     match name {
         None | Some(ESTIMATE) => Ok(Estimate),
         Some(other) => {
@@ -205,14 +191,15 @@ fn counter(name: Option<&str>) -> Result<Estimate, Fault> {
     }
 }
 
-fn budget(tokens: u64) -> Result<Tokens, Fault> {
+/// Reads a budget.
+pub(super) fn budget(tokens: u64) -> Result<Tokens, Fault> {
     if (1..=MAX_TOKENS_MAX).contains(&tokens) {
         return Ok(Tokens(tokens));
     }
     Err(bad_request("max_tokens", format!("it is {tokens}: at least 1 and at most {MAX_TOKENS_MAX}")))
 }
 
-fn seq(text: &str, field: &'static str) -> Result<EventSeq, Fault> {
+pub(super) fn seq(text: &str, field: &'static str) -> Result<EventSeq, Fault> {
     EventSeq::from_str(text).map_err(|error| bad_request(field, error))
 }
 

@@ -1,6 +1,7 @@
 //! Prompts, traces and findings as wire types.
 
 use stemmata_api::v1;
+use stemmata_engine::PromptMade;
 use stemmata_prompt::assemble::v1::Trace;
 use stemmata_prompt::strategy::{Finding, Shipped};
 
@@ -10,6 +11,17 @@ use stemmata_prompt::strategy::{Finding, Shipped};
 /// fields here could only disagree with the two.
 pub(crate) fn trace(trace: &Trace) -> v1::PromptTrace {
     serde_json::from_str(&trace.to_json()).expect("the wire's trace has the fields of the engine's")
+}
+
+/// Returns a prompt, and what counted its tokens.
+pub(crate) fn assembled(made: PromptMade, counter: &str) -> v1::Assembled {
+    v1::Assembled {
+        trace: trace(&made.trace),
+        metrics: super::raw(&made.metrics),
+        notes: super::notes(&made.notes),
+        prompt: made.text,
+        counter: counter.to_owned(),
+    }
 }
 
 /// Returns what is to be said of a strategy.
@@ -40,10 +52,10 @@ pub(crate) fn shipped(shipped: &Shipped) -> v1::ShippedStrategy {
 }
 
 /// Says which candidates differ between two prompts and which are the same. The order is that of the later one; what only
-/// the earlier one has comes last.
+/// the earlier one has comes last. A text is absent where it was too long to keep.
 pub(crate) fn changes(
-    before: (&str, &v1::PromptTrace),
-    after: (&str, &v1::PromptTrace),
+    before: (Option<&str>, &v1::PromptTrace),
+    after: (Option<&str>, &v1::PromptTrace),
 ) -> Vec<v1::ContextChange> {
     let find = |trace: &'_ v1::PromptTrace, id: &str| {
         trace.candidates.iter().position(|candidate| candidate.id == id)
@@ -56,8 +68,10 @@ pub(crate) fn changes(
             after: Some(candidate.decision.clone()),
             tokens_before: earlier.map_or(0, |earlier| earlier.tokens),
             tokens_after: candidate.tokens,
-            is_same_text: earlier
-                .is_some_and(|earlier| text_of(before.0, earlier) == text_of(after.0, candidate)),
+            is_same_text: earlier.is_some_and(|earlier| {
+                let texts = (before.0, after.0);
+                matches!(texts, (Some(one), Some(two)) if text_of(one, earlier) == text_of(two, candidate))
+            }),
         }
     });
     let gone = before.1.candidates.iter().filter(|candidate| find(after.1, &candidate.id).is_none());
