@@ -1,6 +1,7 @@
 //! The rows of the table, one file each.
 //! Not their output: `report` prints.
 
+mod assemble;
 mod bytes;
 mod checkpoint;
 mod copies;
@@ -47,6 +48,8 @@ pub(crate) enum Row {
     Scrub,
     /// A ledger of events.
     Ledger,
+    /// The prompt of a turn.
+    Assemble,
     /// Many small sessions.
     Sessions,
     /// How good the answers of a search are.
@@ -57,7 +60,7 @@ pub(crate) enum Row {
 
 impl Row {
     /// Every row.
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Checkpoint,
         Self::Bytes,
         Self::Packed,
@@ -69,6 +72,7 @@ impl Row {
         Self::Translate,
         Self::Scrub,
         Self::Ledger,
+        Self::Assemble,
         Self::Sessions,
         Self::Retrieval,
         Self::Search,
@@ -88,6 +92,7 @@ impl Row {
             Self::Translate => "translate",
             Self::Scrub => "scrub",
             Self::Ledger => "ledger",
+            Self::Assemble => "assemble",
             Self::Sessions => "sessions",
             Self::Retrieval => "retrieval",
             Self::Search => "search",
@@ -120,6 +125,7 @@ impl Row {
             Self::Translate => translate::run(bench),
             Self::Scrub => scrub::run(bench),
             Self::Ledger => ledger::run(bench),
+            Self::Assemble => assemble::run(bench),
             Self::Sessions => sessions::run(bench),
             Self::Retrieval => retrieval::run(bench),
             Self::Search => search::run(bench),

@@ -274,3 +274,19 @@ fn env_names_ticket_and_thread() {
     let tips = stage.json(&["tips", "--ticket", "T-9"]);
     assert_eq!(tips["commits"].as_array().unwrap().len(), 1, "{tips}");
 }
+
+/// The example that the guide points to.
+#[test]
+fn the_loop_from_the_shell_runs() {
+    let stage = stage();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/shell/loop.sh");
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_stemma"));
+    let mut command = std::process::Command::new("sh");
+    command.env_clear().envs(stage.home.environment()).current_dir(stage.home.project()).arg(script);
+    command.env("PATH", format!("{}:/usr/bin:/bin", program.parent().unwrap().display()));
+    let done = command.output().unwrap();
+    let (told, complaint) =
+        (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr).into_owned());
+    assert!(done.status.success(), "{told}\n{complaint}");
+    assert!(told.contains("\"ctx\": \"ctx-") && told.contains("session nightly"), "{told}\n{complaint}");
+}
