@@ -135,25 +135,8 @@ impl Engine {
         });
         let mut notes = Vec::new();
         let is_known = known.is_some();
-        let (mut memory, from) = match known {
-            Some(known) => known,
-            None => {
-                let mut memory = SessionMemory::new(session, ledger.root.as_deref());
-                if let Some(head) = opening.head {
-                    let chain = self.chain_entries(head, Reach::Root)?;
-                    notes.extend(chain.notes);
-                    if chain.is_cut {
-                        let message = format!(
-                            "the state knows the newest {LINE_COMMITS_MAX} commits or {LINE_BYTES_MAX} bytes of what is below {head}"
-                        );
-                        notes.push(Note::new(NoteCode::TooLarge, message));
-                    }
-                    let recorded = self.recorded(&ledger.id, head)?;
-                    fold_chain(&mut memory, &chain.entries, &recorded);
-                }
-                (memory, opening.seq)
-            }
-        };
+        let (mut memory, from) =
+            if let Some(known) = known { known } else { (self.chain_memory(line, &mut notes)?, opening.seq) };
         let new = self.fold_session(&mut memory, &ledger.id, (session, from, through))?;
         if !is_known || new >= self.save_events {
             let state = SavedState {
@@ -166,6 +149,23 @@ impl Engine {
             self.keep_of_session(ledger, session, vec![state])?;
         }
         Ok((memory, notes))
+    }
+
+    /// Folds what the chain says that a line goes on from.
+    fn chain_memory(&self, line: Line<'_>, notes: &mut Vec<Note>) -> Result<SessionMemory> {
+        let mut memory = SessionMemory::new(line.session, line.ledger.root.as_deref());
+        let Some(head) = line.opening.head else { return Ok(memory) };
+        let chain = self.chain_entries(head, Reach::Root)?;
+        notes.extend(chain.notes);
+        if chain.is_cut {
+            let message = format!(
+                "the state knows the newest {LINE_COMMITS_MAX} commits or {LINE_BYTES_MAX} bytes of what is below {head}"
+            );
+            notes.push(Note::new(NoteCode::TooLarge, message));
+        }
+        let recorded = self.recorded(&line.ledger.id, head)?;
+        fold_chain(&mut memory, &chain.entries, &recorded);
+        Ok(memory)
     }
 
     /// Returns what was recorded beside the turns of a chain: decisions, tasks and errors are events of the ledger and in no

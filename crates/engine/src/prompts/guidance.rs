@@ -49,7 +49,7 @@ impl Engine {
             return Ok(());
         }
         let state = Json::of(&serde_json::to_value(&moved).expect("a mailbox has only text keys"));
-        let state = SavedState { name, version: KEPT_VERSION, through: 0, position: None, state };
+        let state = SavedState { name, version: KEPT_VERSION, through: moved.after, position: None, state };
         Ok(self.log.save_states(ledger, vec![state])?)
     }
 }

@@ -112,7 +112,8 @@ impl Engine {
             state = json(&kept);
         }
         let name = prompt_name(session);
-        let state = SavedState { name, version: KEPT_VERSION, through: 0, position: None, state };
+        let through = kept.turns.last().map_or(0, |turn| turn.said);
+        let state = SavedState { name, version: KEPT_VERSION, through, position: None, state };
         self.keep_states(ledger, epoch, session, vec![state])?;
         Ok(note)
     }
@@ -142,17 +143,18 @@ impl Engine {
             let surplus = sessions.len().saturating_sub(KEPT_SESSIONS_MAX);
             let silent = sessions.drain(..surplus).filter_map(|name| SessionId::new(name).ok());
             // An empty state takes the place of what it was: dropping it would disturb every fold that is under way.
+            let through = states.iter().map(|state| state.through).max().unwrap_or_default();
             let empty = |name| SavedState {
                 name,
                 version: KEPT_VERSION,
-                through: 0,
+                through,
                 position: None,
                 state: json(&v1::Prompts::default()),
             };
             states.extend(silent.flat_map(|silent| [prompt_name(&silent), line_name(&silent)].map(empty)));
             let state = json(&v1::Sessions { sessions });
             let name = SESSIONS.to_owned();
-            states.push(SavedState { name, version: KEPT_VERSION, through: 0, position: None, state });
+            states.push(SavedState { name, version: KEPT_VERSION, through, position: None, state });
         }
         self.keep_folded(ledger, epoch, states).map(drop)
     }

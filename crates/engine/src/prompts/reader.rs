@@ -148,8 +148,8 @@ impl<'e> LedgerReader<'e> {
                 && query.sender.as_ref().is_none_or(|sender| *sender == said.message.sender)
                 && query.since.is_none_or(|since| said.message.at >= since)
         };
-        let chain: Vec<&ChainMessage> = self.chain()?.iter().filter(is_wanted).collect();
-        let is_chain_cut = self.is_chain_cut.get().copied().unwrap_or(false);
+        let chain =
+            || Ok::<Vec<&ChainMessage>, EngineError>(self.chain()?.iter().filter(is_wanted).collect());
         let own = || match self.session {
             Some(_) => self.events(query, topics.clone(), true),
             None => Ok(MessagePage { messages: Vec::new(), is_stopped: false }),
@@ -157,14 +157,15 @@ impl<'e> LedgerReader<'e> {
         let mut page = match query.order {
             ReadOrder::NewestFirst => {
                 let mut page = own()?;
-                if page.is_stopped {
+                // A long session says enough by itself; its chain is not read then.
+                if page.is_stopped || page.messages.len() >= query.limit {
                     return Ok(page);
                 }
-                page.messages.extend(chain.iter().rev().map(|said| said.message.clone()));
+                page.messages.extend(chain()?.iter().rev().map(|said| said.message.clone()));
                 page
             }
             ReadOrder::OldestFirst => {
-                let mut messages: Vec<Message> = chain.iter().map(|said| said.message.clone()).collect();
+                let mut messages: Vec<Message> = chain()?.iter().map(|said| said.message.clone()).collect();
                 let mut is_stopped = false;
                 if messages.len() < query.limit {
                     let own = own()?;
@@ -184,6 +185,7 @@ impl<'e> LedgerReader<'e> {
         let fitting = fits.count();
         page.messages.truncate(fitting);
         let is_stopped = fitting < whole.min(query.limit);
+        let is_chain_cut = self.is_chain_cut.get().copied().unwrap_or(false);
         let lacks_older = is_chain_cut && fitting < query.limit;
         Ok(MessagePage { is_stopped: page.is_stopped || is_stopped || lacks_older, ..page })
     }

@@ -11,11 +11,10 @@ use stemmata_engine::{
 };
 use stemmata_model::{
     Closure, CommitId, Entry, EntryId, Estimate, Event, Granularity, Json, LedgerId, NewEvent, NewPayload,
-    Part, Party, Payload, Role, SessionId, Template, ThreadId, TicketId, Timestamp, Trigger, topics,
+    Part, Party, Payload, Role, SessionId, Template, ThreadId, TicketId, Trigger, topics,
 };
 use stemmata_store::{
-    EventLog, EventQuery, FileLog, FileLogOptions, LedgerChange, MemoryStore, Page, SessionKey, Store,
-    TipFilter,
+    EventLog, EventQuery, FileLog, FileLogOptions, MemoryStore, Page, SessionKey, Store, TipFilter,
 };
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 
@@ -23,7 +22,7 @@ use crate::support::{Folder, answer, chain, engine, engine_on, import, native, u
 
 const STRATEGY: &str = "maxTokens = 50000\n[[sources]]\ntopic = \"state\"\n[[sources]]\ntopic = \"turns\"\nstrategy = \"latest\"\namount = 40\n[[sources]]\ntopic = \"NOTE\"\n";
 
-fn ledger() -> LedgerId {
+pub(crate) fn ledger() -> LedgerId {
     LedgerId::new("p").expect("a name")
 }
 
@@ -56,16 +55,16 @@ fn made(entries: Vec<Entry>) -> TurnMade {
     TurnMade { entries, ..TurnMade::default() }
 }
 
-fn event(session: &str, topic: &'static str, text: &str, data: &str) -> NewEvent {
+pub(crate) fn event(session: &str, topic: &'static str, text: &str, data: &str) -> NewEvent {
     let payload = NewPayload::Plain { text: Some(text.to_owned()), data: Json::parse(data).ok() };
     NewEvent::new(turn(session).session, topics::topic(topic), turn(session).agent, payload)
 }
 
-fn profile() -> Profile {
+pub(crate) fn profile() -> Profile {
     Profile::new(Party::new("worker").expect("a name"), "worker")
 }
 
-fn strategy() -> Strategy {
+pub(crate) fn strategy() -> Strategy {
     parse(STRATEGY, DocumentFormat::Toml).expect("a strategy")
 }
 
@@ -78,8 +77,8 @@ fn begin(
     let (profile, strategy) = (profile(), strategy());
     let prompt = Some(PromptWanted::new(&profile, &strategy, &Estimate));
     let id = format!("{}-{}", of.session, text.split(' ').next().unwrap_or_default());
-    let begin = BeginTurn { context, prompt, ..BeginTurn::new(of, said(&id, Role::User, text)) };
-    let mut begun = engine.begin_turn(&begin)?;
+    let asked = BeginTurn { context, prompt, ..BeginTurn::new(of, said(&id, Role::User, text)) };
+    let mut begun = engine.begin_turn(&asked)?;
     let prompt = begun.prompt.take().expect("a prompt was asked for");
     Ok((begun, prompt))
 }
@@ -192,13 +191,13 @@ fn resume_opens_a_new_session_and_names_its_context() {
         completed: vec!["T1".to_owned()],
     };
     let (profile, strategy) = (profile(), strategy());
-    let begin = BeginTurn {
+    let asked = BeginTurn {
         context: TurnContext::Resume(left),
         task,
         prompt: Some(PromptWanted::new(&profile, &strategy, &Estimate)),
         ..BeginTurn::new(links.clone(), said("p", Role::User, "Go on"))
     };
-    let begun = engine.begin_turn(&begin).expect("begun");
+    let begun = engine.begin_turn(&asked).expect("begun");
     let prompt = begun.prompt.expect("a prompt").text;
     assert!(prompt.contains("Current: T2: Skip empty lines\nDepends on: T1 (done)"), "{prompt}");
     assert!(prompt.ends_with("## User turn\n\nGo on\n"), "{prompt}");
@@ -229,8 +228,8 @@ fn resume_opens_a_new_session_and_names_its_context() {
     for context in
         [TurnContext::Resume(base), TurnContext::Fork { ctx: left, at: Some("left-answer".to_owned()) }]
     {
-        let begin = BeginTurn { context, ..BeginTurn::new(links.clone(), said("q", Role::User, "What?")) };
-        let refused = engine.begin_turn(&begin);
+        let asked = BeginTurn { context, ..BeginTurn::new(links.clone(), said("q", Role::User, "What?")) };
+        let refused = engine.begin_turn(&asked);
         assert!(matches!(refused, Err(EngineError::Refused { what: Refusal::BeginTurn, .. })), "{refused:?}");
     }
 }
@@ -359,6 +358,8 @@ fn current_names_what_was_said_so_far() {
         let step = engine.step(&of, made(vec![call("c")])).expect("a step");
         let checkpoint = step.checkpoint.expect("a commit").id;
         assert_eq!(closed(checkpoint), closed_after_call, "{granularity}");
+        let splits = granularity == Granularity::Message && text(checkpoint).contains("c-call");
+        assert!(!splits, "a closed commit never ends between a call and its result");
         let now = engine.current(&session()).expect("current");
         assert_eq!(text(now), lines(), "{granularity}: the call is in it");
         let step = engine.step(&of, made(vec![result("c")])).expect("a step");
@@ -454,109 +455,4 @@ fn what_nobody_should_ask_for_is_refused() {
     let refused = begin(&engine, turn("old"), (context, "Go")).map(drop);
     assert!(matches!(refused, Err(EngineError::Refused { what: Refusal::BeginTurn, .. })), "{refused:?}");
     assert_eq!(events(&engine, "new"), Vec::new());
-}
-
-/// Appends the same events in batches that end elsewhere, to a project's ledger.
-fn recorded(engine: &Engine, batches: &[usize]) {
-    let change = LedgerChange::new(ledger(), Timestamp::from_micros(1));
-    engine.log().change_ledger(change).expect("made");
-    let mut events: Vec<NewEvent> = (0..30)
-        .map(|number| {
-            event("s", if number % 3 == 0 { "NOTE" } else { "OTHER" }, &format!("note {number}"), "{}")
-        })
-        .map(|event| NewEvent { at: None, ..event })
-        .collect();
-    for size in batches.iter().copied().cycle() {
-        if events.is_empty() {
-            break;
-        }
-        let rest = events.split_off(size.min(events.len()));
-        engine.publish(&ledger(), std::mem::replace(&mut events, rest)).expect("published");
-    }
-}
-
-#[test]
-fn invariant_01_same_events_same_prompt_bytes() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let sqlite = tempfile::tempdir().expect("a folder");
-    let files = || FileLog::open(folder.path(), FileLogOptions::default()).expect("a log");
-    let store = || {
-        stemmata_store::SqliteStore::open(sqlite.path(), stemmata_store::SqliteOptions::default())
-            .expect("a store")
-    };
-    let prompt = |engine: &Engine| {
-        let of = PromptOf { ledger: ledger(), session: SessionId::new("s").ok(), tip: None };
-        let (profile, strategy) = (profile(), strategy());
-        let made =
-            engine.assemble(&of, &PromptWanted::new(&profile, &strategy, &Estimate)).expect("a prompt");
-        (made.text, made.trace.to_json())
-    };
-    let memory = engine_on("m1", Arc::new(MemoryStore::default()));
-    recorded(&memory, &[1]);
-    let wanted = prompt(&memory);
-    assert!(wanted.0.contains("note 27") && !wanted.0.contains("note 28"), "{}", wanted.0);
-    let in_files = engine_on("m1", Arc::new(MemoryStore::default())).with_log(Arc::new(files()));
-    recorded(&in_files, &[1]);
-    assert_eq!(prompt(&in_files), wanted);
-    drop(in_files);
-    let reopened = engine_on("m1", Arc::new(MemoryStore::default())).with_log(Arc::new(files()));
-    assert_eq!(prompt(&reopened), wanted, "files, opened again");
-    let in_tables = engine_on("m1", Arc::new(store()));
-    recorded(&in_tables, &[1]);
-    assert_eq!(prompt(&in_tables), wanted);
-    drop(in_tables);
-    assert_eq!(prompt(&engine_on("m1", Arc::new(store()))), wanted, "tables, opened again");
-    let in_batches = engine_on("m1", Arc::new(MemoryStore::default()));
-    recorded(&in_batches, &[7, 1, 4]);
-    assert_eq!(prompt(&in_batches), wanted, "however they were appended");
-}
-
-#[test]
-fn invariant_02_a_prompt_stays_within_its_budget() {
-    let engine = engine();
-    recorded(&engine, &[10]);
-    let of = PromptOf { ledger: ledger(), session: SessionId::new("s").ok(), tip: None };
-    let (profile, strategy) = (profile(), strategy());
-    for max_tokens in [1, 20, 60, 100, 200, 400, 10_000] {
-        let wanted = PromptWanted {
-            max_tokens: Some(stemmata_model::Tokens(max_tokens)),
-            ..PromptWanted::new(&profile, &strategy, &Estimate)
-        };
-        let made = engine.assemble(&of, &wanted).expect("a prompt");
-        let budget = &made.trace.budget;
-        assert!(budget.final_tokens <= max_tokens.max(budget.used_tokens), "{budget:?}");
-        assert!(budget.final_tokens <= max_tokens || budget.over_budget_tokens > 0, "{budget:?}");
-    }
-}
-
-#[test]
-fn a_million_events_of_a_source_are_bounded_and_said() {
-    let engine = engine();
-    let change = LedgerChange::new(ledger(), Timestamp::from_micros(1));
-    engine.log().change_ledger(change).expect("made");
-    for _ in 0..5 {
-        let batch = (0..1_000).map(|number| event("s", "NOTE", &format!("note {number}"), "{}")).collect();
-        engine.publish(&ledger(), batch).expect("published");
-    }
-    let of = PromptOf { ledger: ledger(), session: None, tip: None };
-    let (profile, strategy) = (profile(), strategy());
-    let made = engine.assemble(&of, &PromptWanted::new(&profile, &strategy, &Estimate)).expect("a prompt");
-    let notes = made.trace.candidates.iter().find(|one| one.id == "source:NOTE:2").expect("a candidate");
-    assert!(notes.is_cut && notes.items.len() <= 4_097, "{} items", notes.items.len());
-}
-
-#[test]
-fn metrics_go_to_the_ledger_and_into_no_prompt() {
-    let engine = engine();
-    recorded(&engine, &[10]);
-    let of = PromptOf { ledger: ledger(), session: SessionId::new("s").ok(), tip: None };
-    let (profile, strategy) = (profile(), strategy());
-    let wanted = PromptWanted { logs_metrics: true, ..PromptWanted::new(&profile, &strategy, &Estimate) };
-    let made = engine.assemble(&of, &wanted).expect("a prompt");
-    let latest = EventQuery::latest(topics::topic(topics::CONTEXT_METRICS), 1);
-    let told = engine.log().events(&ledger(), &latest).expect("a read").pop().expect("an event");
-    assert_eq!((told.receiver.as_str(), told.replayable), ("system", false));
-    let Payload::Plain { data: Some(data), .. } = told.payload else { panic!("data") };
-    assert_eq!(data.to_value(), made.metrics.to_value());
-    assert_eq!(engine.assemble(&of, &wanted).expect("a prompt").text, made.text);
 }

@@ -110,13 +110,12 @@ impl Engine {
         let known = self.log.ledger(&turn.ledger)?;
         let (events, mut notes) = self.scrubbed_events(known.as_ref(), events)?;
         let start = || opening(turn, &begin.context, head);
-        let said = match self.said_already(turn, events.last())? {
-            Some(said) => said,
-            None => {
-                let published = self.publish_begun(turn, events, &start)?;
-                notes.extend(published.notes);
-                published.appended.last
-            }
+        let said = if let Some(said) = self.said_already(turn, events.last())? {
+            said
+        } else {
+            let published = self.publish_begun(turn, events, &start)?;
+            notes.extend(published.notes);
+            published.appended.last
         };
         let prompt = match &begin.prompt {
             Some(wanted) => {
@@ -147,21 +146,20 @@ impl Engine {
 
     /// Refuses a session that has said something without this context. One that began with it may begin with it again.
     fn check_new(&self, turn: &TurnOf, ctx: CommitId, at: Option<&str>) -> Result<()> {
-        let reason = match self.opening_of(&turn.ledger, &turn.session, None)? {
-            Some(opening) => match self.is_same_context(&opening, ctx, at)? {
-                true => return Ok(()),
-                false => match opening.ctx {
-                    Some(other) => format!("session `{}` goes on from {other}", turn.session),
-                    None => format!("session `{}` has begun without a context", turn.session),
-                },
-            },
-            None => {
-                let machine = self.identity.machine.clone();
-                let key = SessionKey { machine, path: format!("api:{}", turn.session) };
-                match self.store.session(&key)?.and_then(|session| session.tip) {
-                    None => return Ok(()),
-                    Some(tip) => format!("session `{}` is at {tip} already", turn.session),
-                }
+        let reason = if let Some(opening) = self.opening_of(&turn.ledger, &turn.session, None)? {
+            if self.is_same_context(&opening, ctx, at)? {
+                return Ok(());
+            }
+            match opening.ctx {
+                Some(other) => format!("session `{}` goes on from {other}", turn.session),
+                None => format!("session `{}` has begun without a context", turn.session),
+            }
+        } else {
+            let machine = self.identity.machine.clone();
+            let key = SessionKey { machine, path: format!("api:{}", turn.session) };
+            match self.store.session(&key)?.and_then(|session| session.tip) {
+                None => return Ok(()),
+                Some(tip) => format!("session `{}` is at {tip} already", turn.session),
             }
         };
         let reasons = vec![format!("{reason}; begin another session, or leave the context out")];

@@ -2,6 +2,7 @@
 //!
 //! The portable engine, one writer at a time. What several ledgers and a store's commits share is not here.
 
+mod answer;
 mod append;
 mod catalog;
 mod desk;
@@ -38,14 +39,15 @@ use stemmata_model::{EventSeq, LedgerId, SessionId, Timestamp, Topic};
 
 use super::checks::{check_append, check_change, check_marks, check_query};
 use super::{
-    Append, Appended, EventLog, EventPage, EventQuery, Filling, Ledger, LedgerChange, MARKS_MAX, Order,
-    Places, Receipt, SavedState,
+    Append, Appended, EventLog, EventPage, EventQuery, Ledger, LedgerChange, MARKS_MAX, Places, Receipt,
+    SavedState,
 };
 use crate::error::StoreError;
 use crate::files::{Files, SystemFiles};
 use crate::maintain::surroundings::refuse_network;
 use crate::patience::Patience;
-use desk::{Desk, View};
+use answer::answer;
+use desk::Desk;
 use folder::{EVENTS, Folder, Hold, META, failed, stopped};
 use meta::{Meta, MetaFault};
 use names::FolderName;
@@ -284,36 +286,6 @@ impl FileLog {
         }
         // Whoever wrote it may have ended before its name was durable.
         if meta == before { desk.folder.sync() } else { desk.folder.write(META, &meta.encode()) }
-    }
-}
-
-/// Reads the events that a query wants, and fails where it would have to read past damage.
-fn answer(view: &View, desk: &Desk, query: &EventQuery) -> Result<EventPage, StoreError> {
-    let mut page = Filling::new(query);
-    let Some(loaded) = &view.loaded else { return Ok(EventPage::default()) };
-    let stop = match &loaded.rest {
-        Some(Rest::Damaged(at)) => {
-            let reaches = query.through.is_none_or(|through| through.get() > loaded.catalog.last());
-            reaches.then_some(at)
-        }
-        Some(Rest::Torn(_)) | None => None,
-    };
-    let fails = |at| Err(stopped(&desk.folder.path(EVENTS), at));
-    if let Some(at) = stop.filter(|_| query.order == Order::NewestFirst && query.limit > 0) {
-        return fails(at);
-    }
-    for at in loaded.catalog.candidates(query) {
-        if page.is_full() {
-            return Ok(page.page());
-        }
-        let event = loaded.catalog.shown(at, loaded.record(at, &desk.folder)?.event);
-        if query.wants(&event) {
-            page.take(event);
-        }
-    }
-    match stop.filter(|_| !page.is_full()) {
-        Some(at) => fails(at),
-        None => Ok(page.page()),
     }
 }
 
