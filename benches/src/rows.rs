@@ -10,6 +10,7 @@ mod import;
 mod ledger;
 mod packed;
 mod read;
+mod recall;
 mod retrieval;
 mod scrub;
 mod search;
@@ -53,11 +54,13 @@ pub(crate) enum Row {
     Retrieval,
     /// The search index.
     Search,
+    /// Packs of what fits a task.
+    Recall,
 }
 
 impl Row {
     /// Every row.
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Checkpoint,
         Self::Bytes,
         Self::Packed,
@@ -72,6 +75,7 @@ impl Row {
         Self::Sessions,
         Self::Retrieval,
         Self::Search,
+        Self::Recall,
     ];
 
     /// Returns what it is called.
@@ -91,6 +95,7 @@ impl Row {
             Self::Sessions => "sessions",
             Self::Retrieval => "retrieval",
             Self::Search => "search",
+            Self::Recall => "recall",
         }
     }
 
@@ -123,6 +128,7 @@ impl Row {
             Self::Sessions => sessions::run(bench),
             Self::Retrieval => retrieval::run(bench),
             Self::Search => search::run(bench),
+            Self::Recall => recall::run(bench),
         }
     }
 }

@@ -38,6 +38,7 @@ mod packing;
 mod pages;
 mod placed;
 mod projects;
+mod recall_fixtures;
 mod recalls;
 #[path = "../../../redact/tests/redaction/support.rs"]
 #[expect(dead_code, clippy::unwrap_used, reason = "the tests of another crate share it")]
