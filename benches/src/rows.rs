@@ -11,6 +11,7 @@ mod import;
 mod ledger;
 mod packed;
 mod read;
+mod recall;
 mod retrieval;
 mod scrub;
 mod search;
@@ -56,6 +57,8 @@ pub(crate) enum Row {
     Retrieval,
     /// The search index.
     Search,
+    /// Packs of what fits a task.
+    Recall,
 }
 
 impl Row {
@@ -76,6 +79,7 @@ impl Row {
         Self::Sessions,
         Self::Retrieval,
         Self::Search,
+        Self::Recall,
     ];
 
     /// Returns what it is called.
@@ -96,6 +100,7 @@ impl Row {
             Self::Sessions => "sessions",
             Self::Retrieval => "retrieval",
             Self::Search => "search",
+            Self::Recall => "recall",
         }
     }
 
@@ -129,6 +134,7 @@ impl Row {
             Self::Sessions => sessions::run(bench),
             Self::Retrieval => retrieval::run(bench),
             Self::Search => search::run(bench),
+            Self::Recall => recall::run(bench),
         }
     }
 }

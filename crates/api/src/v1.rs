@@ -87,7 +87,7 @@ pub use settings::{
     UntrustedRules,
 };
 pub use state::{
-    DecideRequest, DecisionKind, FinishTaskRequest, OpenTask, OpenTasks, ReplayRequest, Replayed,
+    CloseThreadRequest, DecideRequest, DecisionKind, FinishTaskRequest, OpenTask, OpenTasks, ReplayRequest, Replayed,
     ReplayedReducer, ReplayedTranscripts, RestoreStateRequest, RestoredLedger, RestoredReducer, State,
     StateRequest,
 };

@@ -347,9 +347,9 @@ Examples:
   stemma decide \"Use tabs\" --supersedes 12
   stemma decide \"Use tabs\" --supersedes \"use spaces\"")]
 pub(crate) struct Decide {
-    /// What was decided
-    #[arg(value_name = "TEXT", value_parser = parse_said)]
-    pub(crate) text: String,
+    /// What was decided; with `--thread`, what is open
+    #[arg(value_name = "TEXT", value_parser = parse_said, required_unless_present = "close")]
+    pub(crate) text: Option<String>,
 
     /// Why
     #[arg(long, value_name = "TEXT")]
@@ -362,6 +362,14 @@ pub(crate) struct Decide {
     /// Something that holds rather than something that was chosen
     #[arg(long)]
     pub(crate) fact: bool,
+
+    /// Something that is open: a question, or work that was put off
+    #[arg(long, conflicts_with_all = ["fact", "supersedes"])]
+    pub(crate) thread: bool,
+
+    /// Close an open thread: the number that `stemma state` shows, or words that no other one has
+    #[arg(long, value_name = "WHICH", value_parser = parse_said, conflicts_with_all = ["text", "fact", "supersedes", "thread", "reason"])]
+    pub(crate) close: Option<String>,
 
     #[command(flatten)]
     pub(crate) which: Which,

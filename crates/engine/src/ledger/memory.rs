@@ -388,7 +388,12 @@ fn merged(ledger: &MemoryReducer, told: &[Told]) -> ProjectMemory {
     let settled: Vec<Items> = told
         .iter()
         .filter(|one| one.is_subagent)
-        .map(|one| Items { decisions: Vec::new(), tasks: Vec::new(), ..one.memory.items().clone() })
+        .map(|one| Items {
+            decisions: Vec::new(),
+            tasks: Vec::new(),
+            threads: Vec::new(),
+            ..one.memory.items().clone()
+        })
         .collect();
     let own = told.iter().filter(|one| !one.is_subagent).map(|one| &one.memory);
     ProjectMemory::merge_told(ledger.sessions(), own, settled.iter().chain([ledger.settled()]))

@@ -195,7 +195,9 @@ impl Engine {
             let sightings = self.store.sightings(ctx, SIGHTINGS_MAX)?;
             let sessions: BTreeSet<String> = sightings.iter().map(|one| one.session.to_string()).collect();
             let machine = sightings.first().map(|one| one.machine.to_string());
-            let text = one_line(&self.summary(&commit)?.text, SUMMARY_CHARS_MAX);
+            // What a bundle says of a commit is a stranger's word, whoever recorded the commit.
+            let said = if asked.foreign { self.store.annotations(ctx)? } else { self.said_here(ctx)? };
+            let text = one_line(&self.summary_from(&commit, said.summary, None)?.text, SUMMARY_CHARS_MAX);
             linked.candidates.push(Candidate {
                 kind: CandidateKind::Linked,
                 id: ctx.to_string(),

@@ -78,7 +78,7 @@ impl Engine {
 impl Engine {
     /// Returns what was said of a commit in this store. What came in a bundle is for people to look at, and not for an agent's
     /// context: its author may be anybody.
-    fn said_here(&self, id: CommitId) -> Result<Annotations> {
+    pub(crate) fn said_here(&self, id: CommitId) -> Result<Annotations> {
         let own = self.store.audit(id, usize::MAX)?.into_iter().filter(|record| !record.is_foreign());
         Ok(merged_annotations(&own.collect()))
     }

@@ -15,7 +15,7 @@ const COMPACT_CHARS_MAX: usize = 120;
 /// Says where a proof was found, given whether an event is the proof.
 type PlaceOf<'a> = dyn Fn(&Evidence, bool) -> Provenance + 'a;
 
-/// Returns the candidates of a memory: decisions and facts, tasks, errors, files, recent turns.
+/// Returns the candidates of a memory: decisions and facts, tasks, threads, errors, files, recent turns.
 pub fn known(memory: &ProjectMemory, place: &PlaceOf<'_>) -> Vec<Candidate> {
     let of = |kind, proof: &Evidence, standing, (full, is_event): (String, bool)| Candidate {
         speaker: None,
@@ -54,6 +54,10 @@ pub fn known(memory: &ProjectMemory, place: &PlaceOf<'_>) -> Vec<Candidate> {
             (format!("[{mark}] {}", one.text), one.list == TaskList::Event),
         )
     });
+    let threads = items.threads.iter().map(|one| {
+        let standing = if one.is_open() { Standing::Open } else { Standing::Settled };
+        of(CandidateKind::Thread, &one.proof, standing, (one.describe(), one.by == By::Event))
+    });
     let errors = items.errors.iter().map(|one| {
         let standing = if one.is_open() { Standing::Open } else { Standing::Settled };
         of(CandidateKind::Error, &one.last, standing, (one.describe(), false))
@@ -72,5 +76,5 @@ pub fn known(memory: &ProjectMemory, place: &PlaceOf<'_>) -> Vec<Candidate> {
         let turn = of(CandidateKind::Turn, &turn.proof, Standing::Open, (turn.text.clone(), false));
         Candidate { speaker: Some(who.to_owned()), ..turn }
     });
-    decisions.chain(tasks).chain(errors).chain(files).chain(turns).collect()
+    decisions.chain(tasks).chain(threads).chain(errors).chain(files).chain(turns).collect()
 }

@@ -1,4 +1,4 @@
-//! What each reason is worth. Data: `docs/decisions/0022-recall.md` says what was tried.
+//! What each reason is worth. Data: `docs/decisions/0023-recall.md` says what was tried.
 
 use super::candidate::{CandidateKind, Standing};
 

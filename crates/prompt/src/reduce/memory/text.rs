@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use super::items::ordered;
 use super::project::ProjectMemory;
 use super::recent;
-use super::v1::{About, By, Decision, Evidence, Failure, FileTouched, How, Kind, Task, TaskStatus};
+use super::v1::{
+    About, By, Decision, Evidence, Failure, FileTouched, How, Kind, Task, TaskStatus, Thread, ThreadKind,
+};
 use super::words::cut;
 
 /// Characters of a command in the line of an error at most.
@@ -30,10 +32,11 @@ struct Section {
 pub(super) fn render(memory: &ProjectMemory, chars_max: usize) -> String {
     let of = |heading, (lines, hidden), share| Section { heading, lines, hidden, share };
     let sections = [
-        of("Decisions and facts", decisions(memory), 35),
+        of("Decisions and facts", decisions(memory), 32),
         of("Tasks", tasks(memory), 20),
-        of("Files", files(memory), 20),
-        of("Errors", errors(memory), 15),
+        of("Open threads", threads(memory), 8),
+        of("Files", files(memory), 18),
+        of("Errors", errors(memory), 12),
     ];
     let mut out = String::new();
     let (mut left, mut saved) = (chars_max, 0);
@@ -153,6 +156,12 @@ fn tasks(memory: &ProjectMemory) -> (Vec<String>, usize) {
     with_behind(open.into_iter().map(shown).collect(), done.into_iter().map(shown).collect())
 }
 
+/// What is open, the newest first; what was closed says nothing any more.
+fn threads(memory: &ProjectMemory) -> (Vec<String>, usize) {
+    let open = memory.items.threads.iter().rev().filter(|thread| thread.is_open());
+    (open.map(|thread| format!("- {}{}", thread.describe(), dated(&thread.proof))).collect(), 0)
+}
+
 /// What was changed, the most first; then what was only read, and what is gone.
 fn files(memory: &ProjectMemory) -> (Vec<String>, usize) {
     let mut files: Vec<&FileTouched> = memory.items.files.iter().rev().collect();
@@ -210,6 +219,19 @@ fn errors(memory: &ProjectMemory) -> (Vec<String>, usize) {
     };
     let behind = stale.into_iter().chain(resolved).map(shown).collect();
     with_behind(open.into_iter().map(shown).collect(), behind)
+}
+
+impl Thread {
+    /// Returns who left what open, on one line.
+    pub fn describe(&self) -> String {
+        let who = match self.kind {
+            ThreadKind::Question => "asked, not answered: ",
+            ThreadKind::Prompt => "prompt without an answer: ",
+            ThreadKind::Deferred => "put off: ",
+            ThreadKind::Told => "",
+        };
+        format!("{who}{}", self.text)
+    }
 }
 
 impl FileTouched {
