@@ -50,9 +50,8 @@ fn shape(path: &Path) -> anyhow::Result<Shape> {
     if has("append") && has("query") {
         return Ok(Shape::Ledger);
     }
-    let is_turns = root
-        .as_object()
-        .is_some_and(|groups| groups.keys().any(|key| key.starts_with("messagesJson_for_")));
+    let is_turns =
+        root.as_object().is_some_and(|groups| groups.keys().any(|key| key.starts_with("messagesJson_for_")));
     if is_turns || ["contextPacks", "sourceSelection", "stateSnapshot"].into_iter().any(has) {
         return Ok(Shape::Prompt);
     }

@@ -133,7 +133,11 @@ pub(super) fn events(messages: &[Message]) -> anyhow::Result<Vec<NewEvent>> {
     messages.iter().map(event).collect()
 }
 
-pub(super) fn append(log: &dyn EventLog, events: Vec<NewEvent>, durability: Durability) -> anyhow::Result<()> {
+pub(super) fn append(
+    log: &dyn EventLog,
+    events: Vec<NewEvent>,
+    durability: Durability,
+) -> anyhow::Result<()> {
     let now = Timestamp::from_micros(1_700_000_000_000_000);
     log.append(Append { ledger: ledger(), events, expected: None, now, durability })?;
     Ok(())

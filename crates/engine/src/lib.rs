@@ -83,8 +83,8 @@ pub use search::{
     StepUnit,
 };
 pub use settings::{
-    AgentConfig, ConfigText, Configured, LedgerPlace, SETTINGS, Setting, SettingDefault, SettingError, SettingShape, Settings,
-    ReadFile, TEMPLATE_FIELDS, Templates, is_on,
+    AgentConfig, ConfigText, Configured, LedgerPlace, ReadFile, SETTINGS, Setting, SettingDefault,
+    SettingError, SettingShape, Settings, TEMPLATE_FIELDS, Templates, is_on,
 };
 pub use stemmata_acts::decides as is_deciding_tool;
 pub use stemmata_model as model;

@@ -213,6 +213,8 @@ codes! {
     DecisionAmbiguous "decision_ambiguous" Ambiguous "the name could mean several decisions" => "give the number that stands before one, or more of its words";
     TaskNotFound "task_not_found" NotFound "no such open task" => "`stemma task` lists the open tasks";
     TaskAmbiguous "task_ambiguous" Ambiguous "the name could mean several tasks" => "give what stands before one, or more of its words";
+    ThreadNotFound "thread_not_found" NotFound "no such open thread" => "`stemma state` lists the open threads";
+    ThreadAmbiguous "thread_ambiguous" Ambiguous "the name could mean several threads" => "give the number that stands before one, or more of its words";
     StrategyBad "strategy_bad" BadInput "the strategy cannot be used" => "`stemma strategy check FILE` says everything that is wrong with it";
     StrategyNotFound "strategy_not_found" NotFound "no such strategy" => "`stemma strategy list` lists those that come with Stemmata";
     ContextNotKept "context_not_kept" NotFound "no prompt of the session was kept"

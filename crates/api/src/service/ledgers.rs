@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 
 use crate::v1::{
-    AdoptRequest, AppendRequest, Appended, CloseThreadRequest, DecideRequest, Event, Events, EventsForgotten, EventsRequest,
-    FinishTaskRequest, FollowRequest, Followed, ForgetEventsRequest, Ledger, LedgerPage, LedgerRequest,
-    LedgersRequest, OpenTasks, ReplayRequest, Replayed, RestoreStateRequest, RestoredLedger, State,
-    StateRequest,
+    AdoptRequest, AppendRequest, Appended, CloseThreadRequest, DecideRequest, Event, Events, EventsForgotten,
+    EventsRequest, FinishTaskRequest, FollowRequest, Followed, ForgetEventsRequest, Ledger, LedgerPage,
+    LedgerRequest, LedgersRequest, OpenTasks, ReplayRequest, Replayed, RestoreStateRequest, RestoredLedger,
+    State, StateRequest,
 };
 use crate::{Answer, Control, PlanDigest};
 

@@ -345,7 +345,9 @@ pub(crate) struct Replay {
 Examples:
   stemma decide \"Retries stop after five attempts\" --reason \"the queue has its own\"
   stemma decide \"Use tabs\" --supersedes 12
-  stemma decide \"Use tabs\" --supersedes \"use spaces\"")]
+  stemma decide \"Use tabs\" --supersedes \"use spaces\"
+  stemma decide \"Does the queue keep its order?\" --thread
+  stemma decide --close \"keep its order\"               it is answered")]
 pub(crate) struct Decide {
     /// What was decided; with `--thread`, what is open
     #[arg(value_name = "TEXT", value_parser = parse_said, required_unless_present = "close")]

@@ -61,8 +61,7 @@ pub(crate) fn request(app: &App, args: &PromptArgs) -> Result<AssembleRequest, C
     let template = args.template.as_deref();
     let agent = template.map(|name| app.host()?.agent(templates, name).map_err(CliError::from));
     let agent = agent.transpose()?;
-    let (own_strategy, own_profile) =
-        agent.map_or((None, None), |agent| (agent.strategy, agent.profile));
+    let (own_strategy, own_profile) = agent.map_or((None, None), |agent| (agent.strategy, agent.profile));
     let strategy = match &args.strategy {
         Some(name) => strategy(app, name)?,
         None => own_strategy.ok_or_else(|| {
@@ -76,9 +75,7 @@ pub(crate) fn request(app: &App, args: &PromptArgs) -> Result<AssembleRequest, C
     };
     let profile = match &args.profile {
         Some(name) if is_path(app, name) => Some(text(app, name)?),
-        Some(name) => {
-            Some(app.host()?.profile(templates, name).map_err(|problem| in_file(app, problem))?)
-        }
+        Some(name) => Some(app.host()?.profile(templates, name).map_err(|problem| in_file(app, problem))?),
         None => own_profile,
     };
     let event = args.trigger.map(|seq| PromptTrigger::Event(seq.to_string()));
@@ -113,8 +110,8 @@ fn is_path(app: &App, name: &str) -> bool {
 
 /// Reads a strategy or a profile.
 pub(crate) fn text(app: &App, name: &str) -> Result<String, CliError> {
-    let path = if name == "-" { Path::new(name).to_owned() } else { app.environment.absolute(Path::new(name)) };
+    let path =
+        if name == "-" { Path::new(name).to_owned() } else { app.environment.absolute(Path::new(name)) };
     let bytes = read_input(&path, PROMPT_FILE_BYTES_MAX)?;
-    String::from_utf8(bytes)
-        .map_err(|error| CliError::io("read", &path, std::io::Error::other(error)))
+    String::from_utf8(bytes).map_err(|error| CliError::io("read", &path, std::io::Error::other(error)))
 }

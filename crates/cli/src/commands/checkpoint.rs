@@ -16,7 +16,13 @@ pub(crate) fn run(app: &App, args: &Checkpoint) -> Result<Exit, CliError> {
         Some(_) => Vec::new(),
         None => read_input(&args.content, CONTENT_BYTES_MAX)?,
     };
-    let request = CheckpointRequest { parent, ledger: ledger_here(app)?, ticket: app.ticket(args.ticket.as_ref()), thread: app.thread(args.thread.as_ref()), ..request(args) };
+    let request = CheckpointRequest {
+        parent,
+        ledger: ledger_here(app)?,
+        ticket: app.ticket(args.ticket.as_ref()),
+        thread: app.thread(args.thread.as_ref()),
+        ..request(args)
+    };
     let made = app.service()?.checkpoint(&request, &mut content.as_slice())?;
     if !app.console.json {
         app.console.notes(&made.notes);

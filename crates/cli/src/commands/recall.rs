@@ -62,9 +62,7 @@ fn text(args: &Recall) -> Result<String, CliError> {
 fn ledger_here(app: &App, args: &Recall) -> Result<Option<String>, CliError> {
     match ledger(app, &args.which, MakeLedger::Repository) {
         Ok(ledger) => Ok(Some(ledger)),
-        Err(CliError::Problem(problem))
-            if problem.is(Code::NoLedgerHere) && args.which.project.is_none() =>
-        {
+        Err(CliError::Problem(problem)) if problem.is(Code::NoLedgerHere) && args.which.project.is_none() => {
             Ok(None)
         }
         Err(error) => Err(error),

@@ -49,11 +49,8 @@ fn told(name: &str, report: &StrategyReport) -> String {
     }
     let count = |severity: &str| report.findings.iter().filter(|one| one.severity == severity).count();
     let (errors, warnings) = (count("error"), count("warning"));
-    let verdict = if report.is_valid {
-        Style::Good.paint("can be used")
-    } else {
-        Style::Error.paint("cannot be used")
-    };
+    let verdict =
+        if report.is_valid { Style::Good.paint("can be used") } else { Style::Error.paint("cannot be used") };
     put!(text, "{name} {verdict}: {}, {}\n", plural(errors, "error"), plural(warnings, "warning"));
     text
 }

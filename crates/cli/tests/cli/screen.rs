@@ -85,6 +85,8 @@ const CALLS: &[&str] = &[
     "list",
     "decide {hostile}",
     "decide other --supersedes {hostile}",
+    "decide {hostile} --thread",
+    "decide --close {hostile}",
     "task {hostile}",
     "task --done nothing",
     "task",

@@ -111,9 +111,8 @@ impl Templates {
     /// As [`parse`](Self::parse), and where a profile or a strategy does not exist or is wrong, with line and column.
     pub fn resolve(&self, name: &str, read: &ReadFile<'_>) -> Result<AgentConfig, SettingError> {
         let (alias, template) = self.parse(name)?;
-        let named = |field: &str, reason: String| {
-            self.error(name, format!("`templates.{name}.{field}`: {reason}"))
-        };
+        let named =
+            |field: &str, reason: String| self.error(name, format!("`templates.{name}.{field}`: {reason}"));
         let profile = template.profile.as_deref().map(|profile| self.profile(profile, read)).transpose();
         let strategy = template.strategy.as_deref().map(|strategy| self.strategy(strategy, read)).transpose();
         Ok(AgentConfig {

@@ -23,8 +23,10 @@ const INSTEAD: &[(&str, &str)] = &[
 const A_LEDGER: &str = "turns are events of a ledger and are not counted into a document";
 const RECALL: &str = "turns are recalled by words, links and age with explained scores; the source's rule is the baseline of \
                       the benchmark `retrieval`";
-const PROMPT: &str = "a prompt is made by a strategy within a budget, and what is recalled in it is quoted as data";
-const COMPACTION: &str = "nothing is cut by a heuristic: a compaction is a summary that somebody wrote, on a branch of its own";
+const PROMPT: &str =
+    "a prompt is made by a strategy within a budget, and what is recalled in it is quoted as data";
+const COMPACTION: &str =
+    "nothing is cut by a heuristic: a compaction is a summary that somebody wrote, on a branch of its own";
 
 /// Returns whether a file has this shape.
 pub(super) fn is_shape(groups: &serde_json::Map<String, Value>) -> bool {

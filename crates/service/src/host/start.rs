@@ -84,8 +84,7 @@ impl Host {
     fn started(&self, request: &StartRequest<'_>, control: &Control<'_>) -> Result<Started, Fault> {
         let AgentConfig { name, template, profile, .. } = resolved(request.templates, &request.template)?;
         let instructions = profile.map(|profile| profile.value.instructions).filter(|text| !text.is_empty());
-        let template =
-            AgentTemplate { system_prompt: template.system_prompt.or(instructions), ..template };
+        let template = AgentTemplate { system_prompt: template.system_prompt.or(instructions), ..template };
         let command = |resume: Option<&[String]>| {
             let words = template.command_line(resume, &request.extra);
             words.map_err(|error| bad(format!("template `{name}`: {error}")))

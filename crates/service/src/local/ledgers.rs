@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use stemmata_api::v1::{
-    APPEND_EVENTS_MAX, AdoptRequest, AppendRequest, Appended, CloseThreadRequest, DecideRequest, DecisionKind, Event, Events,
-    EventsForgotten, EventsRequest, FinishTaskRequest, FollowRequest, Followed, ForgetEventsRequest, Ledger,
-    LedgerPage, LedgerRequest, LedgersRequest, OpenTasks, ReplayRequest, Replayed, RestoreStateRequest,
-    RestoredLedger, State, StateRequest,
+    APPEND_EVENTS_MAX, AdoptRequest, AppendRequest, Appended, CloseThreadRequest, DecideRequest,
+    DecisionKind, Event, Events, EventsForgotten, EventsRequest, FinishTaskRequest, FollowRequest, Followed,
+    ForgetEventsRequest, Ledger, LedgerPage, LedgerRequest, LedgersRequest, OpenTasks, ReplayRequest,
+    Replayed, RestoreStateRequest, RestoredLedger, State, StateRequest,
 };
 use stemmata_api::{Answer, Control, Ledgers, PlanDigest};
 use stemmata_engine::{Decision, Engine, EventsPlan, PublishOptions};

@@ -25,7 +25,9 @@ pub(super) fn recalled(engine: &Engine, request: &RecallRequest) -> Result<Recal
         ticket: ticket.as_ref(),
         session: session.as_ref(),
         foreign: request.foreign,
-        budget: request.settle_ms.map_or(SettleBudget::All, |ms| SettleBudget::Within(Duration::from_millis(ms))),
+        budget: request
+            .settle_ms
+            .map_or(SettleBudget::All, |ms| SettleBudget::Within(Duration::from_millis(ms))),
     })?;
     let notes = found.notes.iter().map(note).collect();
     Ok(wire::recall::recalled(found, (max_tokens, ESTIMATE), notes))

@@ -20,7 +20,11 @@ use crate::wire;
 /// The names of roles, as requests write them.
 const ROLES: [(&str, Role); 3] = [("user", Role::User), ("assistant", Role::Assistant), ("tool", Role::Tool)];
 
-pub(super) fn begin(engine: &Engine, request: &BeginTurnRequest, ids: &dyn NewIds) -> Result<TurnBegun, Fault> {
+pub(super) fn begin(
+    engine: &Engine,
+    request: &BeginTurnRequest,
+    ids: &dyn NewIds,
+) -> Result<TurnBegun, Fault> {
     let turn = turn(&request.turn, ids)?;
     let context = match &request.context {
         None => engine::TurnContext::None,
@@ -32,9 +36,7 @@ pub(super) fn begin(engine: &Engine, request: &BeginTurnRequest, ids: &dyn NewId
     let (ledger, session) = (turn.ledger.to_string(), turn.session.to_string());
     let said = entry(&request.said, ids).map_err(|reason| bad_request("said", reason))?;
     let task = facts(request);
-    let begun = |prompt| {
-        engine.begin_turn(&BeginTurn { turn: turn.clone(), context, said, task, prompt })
-    };
+    let begun = |prompt| engine.begin_turn(&BeginTurn { turn: turn.clone(), context, said, task, prompt });
     let begun = match &request.prompt {
         None => begun(None)?,
         Some(asked) => {
@@ -62,7 +64,11 @@ pub(super) fn begin(engine: &Engine, request: &BeginTurnRequest, ids: &dyn NewId
     })
 }
 
-pub(super) fn step(engine: &Engine, request: &TurnMadeRequest, ids: &dyn NewIds) -> Result<TurnStored, Fault> {
+pub(super) fn step(
+    engine: &Engine,
+    request: &TurnMadeRequest,
+    ids: &dyn NewIds,
+) -> Result<TurnStored, Fault> {
     let (turn, made) = made(request, ids)?;
     let taken = engine.step(&turn, made)?;
     let made = taken.checkpoint.map(|made| made.id);
@@ -133,7 +139,10 @@ fn made(request: &TurnMadeRequest, ids: &dyn NewIds) -> Result<(engine::TurnOf, 
         return Err(bad_request("turn", "it names no `session`; `turn begin` said which it is"));
     }
     if request.entries.len() > TURN_ENTRIES_MAX {
-        return Err(bad_request("entries", format!("more than {TURN_ENTRIES_MAX}; store them in several steps")));
+        return Err(bad_request(
+            "entries",
+            format!("more than {TURN_ENTRIES_MAX}; store them in several steps"),
+        ));
     }
     let turn = turn(&request.turn, ids)?;
     let read = |(at, one): (usize, &TurnEntry)| {
@@ -153,17 +162,24 @@ fn made(request: &TurnMadeRequest, ids: &dyn NewIds) -> Result<(engine::TurnOf, 
 /// Reads an entry, or says what is wrong with it.
 fn entry(entry: &TurnEntry, ids: &dyn NewIds) -> Result<Entry, String> {
     let role = ROLES.iter().find(|(name, _)| *name == entry.role).map(|(_, role)| role.clone());
-    let role = role.ok_or_else(|| format!("`role` is `{}`, and is one of user, assistant, tool", entry.role))?;
+    let role =
+        role.ok_or_else(|| format!("`role` is `{}`, and is one of user, assistant, tool", entry.role))?;
     let fits = match role {
         Role::Assistant => entry.results.is_empty(),
         Role::Tool => entry.calls.is_empty() && entry.thinking.is_none(),
         _ => entry.calls.is_empty() && entry.results.is_empty() && entry.thinking.is_none(),
     };
     if !fits {
-        return Err("an assistant thinks and calls, a tool returns results, and a user does neither".to_owned());
+        return Err(
+            "an assistant thinks and calls, a tool returns results, and a user does neither".to_owned()
+        );
     }
     let mut parts = Vec::new();
-    parts.extend(entry.thinking.clone().map(|text| Part::Thinking { text, signature: None, encrypted: None }));
+    parts.extend(entry.thinking.clone().map(|text| Part::Thinking {
+        text,
+        signature: None,
+        encrypted: None,
+    }));
     parts.extend(entry.text.clone().map(Part::Text));
     parts.extend(entry.calls.iter().map(|call| Part::ToolCall {
         call_id: call.id.clone(),

@@ -1,9 +1,9 @@
 //! Prompts, strategies, recall and turns over the facet: what is bad comes back by its code, at once and bounded.
 
 use stemmata_api::v1::{
-    AppendRequest, AssembleRequest, BeginTurnRequest, CheckStrategyRequest, ContextOf, ContextRequest, Durability,
-    KeptPromptOf, NewEvent, PromptTrigger, RecallRequest, StrategyFormat, StrategyRequest, StrategySource,
-    TurnContext, TurnEntry, TurnFork, TurnMadeRequest, TurnOf, TurnPrompt,
+    AppendRequest, AssembleRequest, BeginTurnRequest, CheckStrategyRequest, ContextOf, ContextRequest,
+    Durability, KeptPromptOf, NewEvent, PromptTrigger, RecallRequest, StrategyFormat, StrategyRequest,
+    StrategySource, TurnContext, TurnEntry, TurnFork, TurnMadeRequest, TurnOf, TurnPrompt,
 };
 use stemmata_api::{Answer, Service};
 
@@ -95,12 +95,8 @@ fn stage() -> Stage {
         session_id: None,
     };
     let events = vec![event("ISSUE_OPENED"), event("PLAN_READY")];
-    let request = AppendRequest {
-        ledger: LEDGER.to_owned(),
-        events,
-        expected: None,
-        durability: Durability::None,
-    };
+    let request =
+        AppendRequest { ledger: LEDGER.to_owned(), events, expected: None, durability: Durability::None };
     service.append(&request).expect("appended");
     stage
 }

@@ -138,12 +138,7 @@ mod tests {
             sections: Vec::new(),
             candidates: (0..).zip(tokens).map(|(at, tokens)| candidate(at, *tokens)).collect(),
             chars: used.saturating_mul(4),
-            truncation: PromptTruncation {
-                applied: false,
-                chars_max: None,
-                before_chars: 0,
-                after_chars: 0,
-            },
+            truncation: PromptTruncation { applied: false, chars_max: None, before_chars: 0, after_chars: 0 },
             cached_prefix: cached.map(|chars| CachedPrefix { tokens: chars / 4, chars }),
         }
     }

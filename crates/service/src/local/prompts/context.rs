@@ -96,9 +96,7 @@ fn kept(engine: &Engine, of: &KeptPromptOf, compares: bool) -> Result<ContextRep
 
 fn compare(report: &mut ContextReport, before: &KeptPrompt, last: &KeptPrompt) {
     let earlier = wire::prompt::trace(&before.trace);
-    report.changes = wire::prompt::changes(
-        (before.text.as_deref(), &earlier),
-        (last.text.as_deref(), &report.trace),
-    );
+    report.changes =
+        wire::prompt::changes((before.text.as_deref(), &earlier), (last.text.as_deref(), &report.trace));
     report.before = Some(earlier);
 }
