@@ -1,6 +1,7 @@
 //! The rows of the table, one file each.
 //! Not their output: `report` prints.
 
+mod assemble;
 mod bytes;
 mod checkpoint;
 mod copies;
@@ -10,6 +11,7 @@ mod import;
 mod ledger;
 mod packed;
 mod read;
+mod recall;
 mod retrieval;
 mod scrub;
 mod search;
@@ -47,17 +49,21 @@ pub(crate) enum Row {
     Scrub,
     /// A ledger of events.
     Ledger,
+    /// The prompt of a turn.
+    Assemble,
     /// Many small sessions.
     Sessions,
     /// How good the answers of a search are.
     Retrieval,
     /// The search index.
     Search,
+    /// Packs of what fits a task.
+    Recall,
 }
 
 impl Row {
     /// Every row.
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Checkpoint,
         Self::Bytes,
         Self::Packed,
@@ -69,9 +75,11 @@ impl Row {
         Self::Translate,
         Self::Scrub,
         Self::Ledger,
+        Self::Assemble,
         Self::Sessions,
         Self::Retrieval,
         Self::Search,
+        Self::Recall,
     ];
 
     /// Returns what it is called.
@@ -88,9 +96,11 @@ impl Row {
             Self::Translate => "translate",
             Self::Scrub => "scrub",
             Self::Ledger => "ledger",
+            Self::Assemble => "assemble",
             Self::Sessions => "sessions",
             Self::Retrieval => "retrieval",
             Self::Search => "search",
+            Self::Recall => "recall",
         }
     }
 
@@ -120,9 +130,11 @@ impl Row {
             Self::Translate => translate::run(bench),
             Self::Scrub => scrub::run(bench),
             Self::Ledger => ledger::run(bench),
+            Self::Assemble => assemble::run(bench),
             Self::Sessions => sessions::run(bench),
             Self::Retrieval => retrieval::run(bench),
             Self::Search => search::run(bench),
+            Self::Recall => recall::run(bench),
         }
     }
 }

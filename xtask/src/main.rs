@@ -11,6 +11,7 @@ mod generate;
 mod process;
 mod test;
 mod tidy;
+mod vectors;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -26,6 +27,7 @@ usage: cargo xtask <task> [arguments]
   generate [--check]    write docs/reference from the built `stemma`, or say what is stale
   bench [arguments]     build and run the benchmarks in release mode
   clients <name>        run the optional tests against a real client
+  vectors FILE…         run golden vectors through the product and print each case's verdict
   fuzz [TARGET…]        read made-up and mutated bytes, led by coverage, and look for panics
   faults [arguments]    fail, tear, cut, kill and flip: show that the store loses nothing";
 
@@ -40,6 +42,7 @@ fn run(root: &Path, task: &str, arguments: &[String]) -> anyhow::Result<()> {
         "clients" => clients::run(root, arguments),
         "faults" => faults::run(root, arguments),
         "fuzz" => fuzz::run(root, arguments),
+        "vectors" => vectors::run(root, arguments),
         "help" | "-h" | "--help" => {
             say(USAGE);
             Ok(())

@@ -22,7 +22,7 @@ use crate::{scratch, stores};
 use super::Bench;
 
 /// Events that are there before, at size 1.
-const STORED: usize = 10_000;
+pub(super) const STORED: usize = 10_000;
 
 /// Single appends that are timed.
 const SINGLES: usize = 1_000;
@@ -98,7 +98,7 @@ pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
 }
 
 /// The mix of the seed's own measurement: one issue and one plan at the start, then four topics.
-fn message(number: usize) -> Message {
+pub(super) fn message(number: usize) -> Message {
     let topic = match number {
         0 => topics::ISSUE_OPENED,
         1 => topics::PLAN_READY,
@@ -125,15 +125,19 @@ fn event(message: &Message) -> anyhow::Result<NewEvent> {
     Ok(NewEvent::new(SessionId::new("bench")?, topic, Party::new("worker")?, payload))
 }
 
-fn ledger() -> LedgerId {
+pub(super) fn ledger() -> LedgerId {
     LedgerId::new("bench").expect("a short name")
 }
 
-fn events(messages: &[Message]) -> anyhow::Result<Vec<NewEvent>> {
+pub(super) fn events(messages: &[Message]) -> anyhow::Result<Vec<NewEvent>> {
     messages.iter().map(event).collect()
 }
 
-fn append(log: &dyn EventLog, events: Vec<NewEvent>, durability: Durability) -> anyhow::Result<()> {
+pub(super) fn append(
+    log: &dyn EventLog,
+    events: Vec<NewEvent>,
+    durability: Durability,
+) -> anyhow::Result<()> {
     let now = Timestamp::from_micros(1_700_000_000_000_000);
     log.append(Append { ledger: ledger(), events, expected: None, now, durability })?;
     Ok(())

@@ -19,11 +19,12 @@ use crate::report::{Figure, Line, Section, Target};
 use crate::{machine, scratch, stores};
 
 use super::Bench;
-use made::{Draw, Made, PROJECTS, Question, TURN, WORDS, line};
+pub(super) use made::{Draw, Question};
+use made::{Made, PROJECTS, TURN, WORDS, line};
 
 /// Entries at size 1, and the largest size: a million.
-const ENTRIES: usize = 100_000;
-const SCALE_MAX: u32 = 10;
+pub(super) const ENTRIES: usize = 100_000;
+pub(super) const SCALE_MAX: u32 = 10;
 
 /// Hits that are asked for.
 const HITS: usize = 20;
@@ -85,16 +86,16 @@ fn measure(scale: u32) -> anyhow::Result<Vec<Line>> {
 }
 
 /// A store with its index, and the peer.
-struct Searched {
+pub(super) struct Searched {
     folder: TempDir,
-    engine: Engine,
+    pub(super) engine: Engine,
     made: Made,
     peer: Fts,
     built: [Duration; 2],
 }
 
 impl Searched {
-    fn build(entries: usize) -> anyhow::Result<Self> {
+    pub(super) fn build(entries: usize) -> anyhow::Result<Self> {
         let folder = scratch::folder()?;
         let mut peer = Fts::create(&folder.path().join("peer"))?;
         let mut peer_took = Duration::ZERO;

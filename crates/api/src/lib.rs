@@ -30,5 +30,5 @@ pub use page::{PAGE_ITEMS_MAX, PageRequest};
 pub use plan::PlanDigest;
 pub use problem::{Candidate, Code, Kind, Problem};
 pub use raw::RawJson;
-pub use service::{Answer, Chains, GiveBack, Ledgers, Maintain, Search, Service};
+pub use service::{Answer, Chains, GiveBack, Ledgers, Maintain, Prompts, Search, Service};
 pub use source::ByteSource;

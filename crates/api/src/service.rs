@@ -1,12 +1,13 @@
 //! What a store answers, wherever it is: on this machine, or behind a server.
 //!
-//! Five facets, each a trait of its own, so that a backend or a test can stand in for one of them. All methods block. What
+//! Six facets, each a trait of its own, so that a backend or a test can stand in for one of them. All methods block. What
 //! only this machine can do (clients, hooks, files) is no part of it.
 
 mod chains;
 mod give_back;
 mod ledgers;
 mod maintain;
+mod prompts;
 mod search;
 
 use crate::problem::Problem;
@@ -15,6 +16,7 @@ pub use chains::Chains;
 pub use give_back::GiveBack;
 pub use ledgers::Ledgers;
 pub use maintain::Maintain;
+pub use prompts::Prompts;
 pub use search::Search;
 
 /// An answer of the service. Boxed, because a problem is several times larger than most answers.
@@ -25,9 +27,9 @@ pub type Answer<T> = std::result::Result<T, Box<Problem>>;
 /// Concurrent: every method may be called from any thread at any time. What a method has answered is durable, except where it
 /// says otherwise. A problem means that nothing was changed, except where its text says what was. A request
 /// that a store does not know fails with `not_supported`.
-pub trait Service: Chains + GiveBack + Ledgers + Maintain + Search {}
+pub trait Service: Chains + GiveBack + Ledgers + Maintain + Prompts + Search {}
 
-impl<T: Chains + GiveBack + Ledgers + Maintain + Search + ?Sized> Service for T {}
+impl<T: Chains + GiveBack + Ledgers + Maintain + Prompts + Search + ?Sized> Service for T {}
 
 #[cfg(test)]
 mod tests {

@@ -14,11 +14,15 @@ mod ledger;
 mod maintain;
 mod note;
 mod place;
+mod prompt;
+mod recall;
 mod search;
 mod secrets;
 mod session;
 mod settings;
 mod state;
+mod strategy;
+mod turn;
 
 pub use bundle::{
     BUNDLE_COMMITS_MAX, BundleExportRequest, BundleExported, BundleHave, BundleHaveRequest,
@@ -56,6 +60,12 @@ pub use place::{
     Placed, PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest,
     WrittenFile,
 };
+pub use prompt::{
+    AssembleRequest, Assembled, CachedPrefix, ContextChange, ContextOf, ContextReport, ContextRequest,
+    KeptPromptOf, PROMPT_FILE_BYTES_MAX, PromptBudget, PromptCandidate, PromptItem, PromptSection,
+    PromptTrace, PromptTrigger, PromptTruncation, PromptTurn, SAID_BYTES_MAX, StrategySource,
+};
+pub use recall::{RECALL_TOKENS_DEFAULT, RecallReason, RecallRequest, RecallSkipped, Recalled, RecalledItem};
 pub use search::{
     AROUND_MAX, AROUND_TOKENS_DEFAULT, AROUND_TOKENS_MAX, EntriesRequest, EntryPage, EntryText, HITS_DEFAULT,
     HITS_MAX, IndexBuilt, IndexStatus, QUERY_BYTES_MAX, SearchFilter, SearchForm, SearchHit, SearchHits,
@@ -74,7 +84,15 @@ pub use settings::{
     UntrustedRules,
 };
 pub use state::{
-    DecideRequest, DecisionKind, FinishTaskRequest, OpenTask, OpenTasks, ReplayRequest, Replayed,
-    ReplayedReducer, ReplayedTranscripts, RestoreStateRequest, RestoredLedger, RestoredReducer, State,
-    StateRequest,
+    CloseThreadRequest, DecideRequest, DecisionKind, FinishTaskRequest, OpenTask, OpenTasks, ReplayRequest,
+    Replayed, ReplayedReducer, ReplayedTranscripts, RestoreStateRequest, RestoredLedger, RestoredReducer,
+    State, StateRequest,
+};
+pub use strategy::{
+    CheckStrategyRequest, ShippedStrategy, Strategies, StrategyFinding, StrategyFormat, StrategyReport,
+    StrategyRequest, StrategyText,
+};
+pub use turn::{
+    BeginTurnRequest, TURN_BYTES_MAX, TURN_ENTRIES_MAX, TurnBegun, TurnCall, TurnContext, TurnEntry,
+    TurnFork, TurnMadeRequest, TurnOf, TurnPrompt, TurnResult, TurnStored, TurnTask,
 };

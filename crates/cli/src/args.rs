@@ -13,6 +13,7 @@ pub(crate) mod keep;
 pub(crate) mod ledger;
 pub(crate) mod live;
 pub(crate) mod maintain;
+pub(crate) mod prompts;
 pub(crate) mod search;
 pub(crate) mod secrets;
 
@@ -170,6 +171,16 @@ pub(crate) enum Command {
     Gc(keep::Gc),
     /// Write chains as one portable file, and take such files in
     Bundle(bundle::Bundle),
+    /// Make the prompt of a turn by a strategy (for programs)
+    Assemble(Box<prompts::Assemble>),
+    /// Say how a prompt came to be: what is in it, and why
+    Context(prompts::Context),
+    /// Recall what of earlier work fits a task, as a pack within a budget
+    Recall(prompts::Recall),
+    /// Begin, store and end turns of a loop of your own (for programs)
+    Turn(prompts::Turn),
+    /// Check a strategy, or show those that come with Stemmata
+    Strategy(prompts::Strategy),
     /// What is known of a project: decisions, open tasks, files, errors
     State(ledger::State),
     /// Record a decision, or a fact, of a project

@@ -2,6 +2,7 @@
 //!
 //! A command decides nothing that another interface would have to decide again.
 
+pub(crate) mod assemble;
 pub(crate) mod backup;
 pub(crate) mod blame;
 pub(crate) mod bundle;
@@ -11,6 +12,7 @@ pub(crate) mod compact;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod confirm;
+pub(crate) mod context;
 pub(crate) mod current;
 pub(crate) mod decide;
 pub(crate) mod diff;
@@ -39,6 +41,7 @@ pub(crate) mod migrate;
 pub(crate) mod native;
 pub(crate) mod pack;
 pub(crate) mod place;
+pub(crate) mod recall;
 pub(crate) mod repair;
 pub(crate) mod resolve;
 pub(crate) mod restore;
@@ -53,8 +56,10 @@ pub(crate) mod snapshot;
 pub(crate) mod start;
 pub(crate) mod state;
 pub(crate) mod status;
+pub(crate) mod strategy;
 pub(crate) mod tips;
 pub(crate) mod tree;
+pub(crate) mod turn;
 pub(crate) mod uncompact;
 mod unread;
 pub(crate) mod update;

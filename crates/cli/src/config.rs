@@ -146,7 +146,7 @@ impl Config {
         let Some(text) = read(path)? else { return Ok(()) };
         let bad = |error| wrong(path.display().to_string(), error);
         let ConfigText { values, templates } = ConfigText::parse(&text).map_err(bad)?;
-        self.templates = templates;
+        self.templates = templates.in_folder(path.parent().unwrap_or(path));
         for (name, value) in values {
             match all().into_iter().find(|key| key.key == name) {
                 Some(key) => {

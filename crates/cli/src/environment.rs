@@ -78,6 +78,25 @@ pub(crate) const VARIABLES: &[Variable] = &[
         name: "STEMMATA_TEMPLATE",
         about: "The kind of agent, as `start` sets it: hooks record it with what they capture.",
     },
+    Variable {
+        name: "STEMMATA_TICKET",
+        about: "The ticket being worked on, where no flag names one: `run`, `checkpoint`, `recall`, `turn` and hooks record \
+                it. `start --ticket` sets it.",
+    },
+    Variable {
+        name: "STEMMATA_THREAD",
+        about: "The discussion thread, as `STEMMATA_TICKET` for the ticket.",
+    },
+    Variable {
+        name: "STEMMATA_CONTEXT_METRICS",
+        about: "`1` or `true`: `assemble` says on standard error what a prompt cost. After it \
+                `ZEROSHOT_CONTEXT_METRICS`.",
+    },
+    Variable {
+        name: "STEMMATA_CONTEXT_METRICS_LEDGER",
+        about: "`1` or `true`: `assemble` appends what a prompt cost to the ledger, as `CONTEXT_METRICS`. After it \
+                `ZEROSHOT_CONTEXT_METRICS_LEDGER`.",
+    },
     Variable { name: "NO_COLOR", about: "Set to anything: no colour, as `--color never`." },
     Variable { name: "PATH", about: "Where `resume` looks for the client's program." },
     Variable {

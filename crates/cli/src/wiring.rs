@@ -12,7 +12,7 @@ use stemmata_engine::{
     Clock, EngineError, HOOK_PLACES, Home, HomeHints, HomeNote, HomeOptions, HookPlace, LedgerPlace,
     MachineFacts, OpenFor, RUNTIMES, RandomIds, Settings, SystemClock, TakeUpLimits,
 };
-use stemmata_model::Timestamp;
+use stemmata_model::{ThreadId, TicketId, Timestamp};
 use stemmata_service::{Host, Local, Machine, Process, open_for_hook, problem_of};
 
 use crate::args::git::{Git, GitCommand};
@@ -35,6 +35,12 @@ const SESSION_VARIABLES: &[&str] = &[
     "GEMINI_SESSION_ID",
     "OPENCODE_SESSION_ID",
 ];
+
+/// What the environment calls the ticket being worked on.
+pub(crate) const TICKET_VARIABLE: &str = "STEMMATA_TICKET";
+
+/// What the environment calls the discussion thread.
+pub(crate) const THREAD_VARIABLE: &str = "STEMMATA_THREAD";
 
 /// Where the system lists processes.
 pub(crate) const PROCESSES: &str = "/proc";
@@ -280,6 +286,28 @@ impl App {
     pub(crate) fn opened_host(&self) -> Result<&Host, CliError> {
         self.open()?;
         self.host()
+    }
+
+    /// Returns the ticket being worked on: the flag's, else that of the environment.
+    pub(crate) fn ticket(&self, flag: Option<&TicketId>) -> Option<String> {
+        let named = || self.named(TICKET_VARIABLE, |text| TicketId::new(text).is_ok());
+        flag.map(ToString::to_string).or_else(named)
+    }
+
+    /// Returns the discussion thread: the flag's, else that of the environment.
+    pub(crate) fn thread(&self, flag: Option<&ThreadId>) -> Option<String> {
+        let named = || self.named(THREAD_VARIABLE, |text| ThreadId::new(text).is_ok());
+        flag.map(ToString::to_string).or_else(named)
+    }
+
+    /// Returns a name of the environment. What is none is passed over: nothing that a person did not type may stop a command.
+    fn named(&self, variable: &str, is_name: impl Fn(&str) -> bool) -> Option<String> {
+        let text = self.environment.text(variable)?;
+        if !is_name(&text) {
+            tracing::warn!(variable, "no name");
+            return None;
+        }
+        Some(text)
     }
 
     /// Finds the commit that the user means, and says where scrubbing replaced the one that was named.

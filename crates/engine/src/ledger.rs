@@ -23,6 +23,7 @@ pub use decide::{Decision, DecisionKind};
 pub use fold::{Folded, SAVE_EVENTS};
 pub use forget::{EventsPlan, Told};
 pub(crate) use line::{ChainEntries, Line, Reach, line_name};
+pub(crate) use memory::Transcripts;
 pub use memory::{MEMORY_SESSIONS_MAX, Remembered, TranscriptsReplayed};
 pub(crate) use opening::Opening;
 pub use project::Project;

@@ -17,6 +17,7 @@ mod ledger;
 mod packing;
 mod ports;
 mod prompts;
+mod recall;
 mod retention;
 mod scrubbing;
 mod search;
@@ -73,6 +74,7 @@ pub use prompts::{
     KEPT_BYTES_MAX, KEPT_SESSIONS_MAX, KEPT_TURNS_MAX, KeptPrompt, PromptMade, PromptOf, PromptTrigger,
     PromptWanted,
 };
+pub use recall::{RECALL_TOKENS_MIN, RecallNote, RecallSkipped, RecallWanted, Recalled, RecalledItem};
 pub use retention::{RetentionRules, SessionAge, retired};
 pub use scrubbing::{PROJECT_RULES, ProjectTrust, StoreRules, UntrustedMet, UntrustedRules, rules_file_hash};
 pub use search::{
@@ -81,13 +83,14 @@ pub use search::{
     StepUnit,
 };
 pub use settings::{
-    ConfigText, LedgerPlace, SETTINGS, Setting, SettingDefault, SettingError, SettingShape, Settings,
-    TEMPLATE_FIELDS, Templates, is_on,
+    AgentConfig, ConfigText, Configured, LedgerPlace, ReadFile, SETTINGS, Setting, SettingDefault,
+    SettingError, SettingShape, Settings, TEMPLATE_FIELDS, Templates, is_on,
 };
 pub use stemmata_acts::decides as is_deciding_tool;
 pub use stemmata_model as model;
 pub use stemmata_prompt as prompt;
 pub use stemmata_prompt::reduce::memory::v1::Task;
+pub use stemmata_prompt::retrieve::{CandidateKind, Form, PointsFor, RecallReason};
 pub use stemmata_redact::LineState;
 pub use stemmata_runtimes::adapter::{Finding, Severity, Validation};
 pub use stemmata_runtimes::export::Projection;
@@ -99,6 +102,7 @@ pub use vault::{Vault, VaultError, VaultPurge, VaultPurged, VaultStatus};
 pub use verbs::annotate::Update;
 pub use verbs::around::{Around, AroundEntry, AroundQuery};
 pub use verbs::blame::{BlameQuery, LineOrigin};
+pub use verbs::brief::BRIEF_CHARS_MAX;
 pub use verbs::checkpoint::{CheckpointContent, CheckpointRequest, Checkpointed};
 pub use verbs::collect::{CollectOptions, CollectPlan, CollectReport, RetiredSession};
 pub use verbs::compact::Compacted;
@@ -117,7 +121,6 @@ pub use verbs::mend::Mended;
 pub use verbs::place::placing::{PlacedFile, Placing, PlacingWish, ReadyFile};
 pub use verbs::place::record::{PlacementRecord, WrittenFile};
 pub use verbs::place::{PlaceOptions, Placed, PreparedPlacement};
-pub use verbs::recall::RECALL_CHARS_MAX;
 pub use verbs::scan::{FoundIn, Holder, ScanPlace, ScanTarget, Scanned, SecretFound, UnreadLedger};
 pub use verbs::scrub::{ScrubPlan, ScrubReport, ScrubTarget};
 pub use verbs::sessions::{SessionCounts, SessionQuery, SessionRow, SessionRows};

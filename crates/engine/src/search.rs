@@ -11,6 +11,7 @@ mod hits;
 mod key;
 mod literal;
 mod overlay;
+mod passage;
 mod prepared;
 mod reach;
 mod scan;
@@ -25,6 +26,7 @@ mod words;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use stemmata_prompt::retrieve::TaskWords;
 pub use stemmata_prompt::search::QueryError;
 use stemmata_prompt::search::{Matcher, QueryInput, RegexError, parse_query};
 use stemmata_runtimes::registry::adapters;
@@ -33,6 +35,7 @@ use stemmata_store::{Page, SessionFilter};
 
 pub use filter::SearchFilter;
 pub use hits::{HitPlace, SearchHit, SearchReason};
+pub(crate) use passage::{BesideHit, Passage};
 pub use settle::{IndexTrouble, SettleBudget, Settled};
 pub(crate) use slot::IndexSlot;
 pub use status::{IndexReport, IndexState};
@@ -171,6 +174,8 @@ pub struct SearchAnswer {
     pub entries: u64,
     /// What the answer lacks.
     pub notes: Vec<SearchNote>,
+    /// The words of the query and what each is worth, where passages are wanted.
+    pub(crate) words: TaskWords,
 }
 
 impl Engine {
@@ -204,6 +209,12 @@ impl Engine {
         let is_known = known.contains(client);
         let known = known.into_iter().collect();
         Ok((!is_known).then(|| SearchNote::NoSuchClient { client: client.clone(), known }))
+    }
+
+    /// Finds entries with what retrieval needs of them: their passages, and the words of the query.
+    pub(crate) fn search_passages(&self, query: &SearchQuery) -> Result<SearchAnswer> {
+        let scoped = Scoped::of(&query.filter)?.with_passages();
+        self.search_scoped(query, &scoped, &mut |_, _, _| ControlFlow::Continue(()))
     }
 
     fn search_scoped(

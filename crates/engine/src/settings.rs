@@ -12,7 +12,7 @@ use crate::capture::leaf::Provisional;
 use crate::retention::RetentionRules;
 
 pub use keys::{SETTINGS, Setting, SettingDefault, SettingShape};
-pub use templates::{TEMPLATE_FIELDS, Templates};
+pub use templates::{AgentConfig, Configured, ReadFile, TEMPLATE_FIELDS, Templates};
 
 /// Bytes of a mebibyte.
 const MIB: u64 = 1 << 20;
@@ -140,7 +140,7 @@ impl Settings {
 pub struct ConfigText {
     /// Values by their dotted names.
     pub values: Vec<(String, String)>,
-    /// Kinds of agents.
+    /// Kinds of agents, and who they are.
     pub templates: Templates,
 }
 
@@ -156,15 +156,19 @@ impl ConfigText {
             reason: error.to_string(),
         };
         let mut table: toml::Table = text.parse().map_err(bad)?;
-        let templates = match table.remove("templates") {
-            Some(toml::Value::Table(templates)) => Templates::of(templates),
-            Some(other) => {
-                table.insert("templates".to_owned(), other);
-                Templates::default()
-            }
-            None => Templates::default(),
-        };
-        Ok(Self { values: flat(&table), templates })
+        let [templates, profiles] = ["templates", "profiles"].map(|name| taken(&mut table, name));
+        Ok(Self { values: flat(&table), templates: Templates::of(templates, profiles) })
+    }
+}
+
+/// Takes a table out of another. A value of its name that is no table stays, as a key that means nothing.
+fn taken(table: &mut toml::Table, name: &str) -> toml::Table {
+    if !table.get(name).is_some_and(toml::Value::is_table) {
+        return toml::Table::new();
+    }
+    match table.remove(name) {
+        Some(toml::Value::Table(taken)) => taken,
+        _ => toml::Table::new(),
     }
 }
 

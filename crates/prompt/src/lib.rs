@@ -6,6 +6,7 @@
 pub mod assemble;
 pub mod profile;
 pub mod reduce;
+pub mod retrieve;
 pub mod search;
 pub mod select;
 pub mod strategy;

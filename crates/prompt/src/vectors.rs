@@ -11,11 +11,22 @@ mod snapshots;
 mod sources;
 #[cfg(test)]
 mod tests;
+mod zagent;
 
 pub use context::run_context;
 pub use deviations::DEVIATIONS;
+pub use zagent::run_zagent;
 
 use serde_json::Value;
+
+/// Runs every case of a file of either shape.
+///
+/// # Errors
+/// As [`run_context`] and [`run_zagent`].
+pub fn run(text: &str) -> Result<Vec<CaseVerdict>, String> {
+    let root = stemmata_model::Json::value_of(text).map_err(|error| error.to_string())?;
+    if root.as_object().is_some_and(zagent::is_shape) { run_zagent(text) } else { run_context(text) }
+}
 
 /// What a case came to.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -79,8 +79,11 @@ pub fn problem_of(error: &EngineError) -> Problem {
             say(Code::Ambiguous, error).among(candidates.iter().map(candidate))
         }
         EngineError::Several { what, candidates, .. } => {
-            let code =
-                if matches!(what, Wanted::OpenTask) { Code::TaskAmbiguous } else { Code::DecisionAmbiguous };
+            let code = match what {
+                Wanted::OpenTask => Code::TaskAmbiguous,
+                Wanted::OpenThread => Code::ThreadAmbiguous,
+                _ => Code::DecisionAmbiguous,
+            };
             say(code, error).among(candidates.iter().map(candidate))
         }
         EngineError::NoAncestor { ctx, stop, .. } => {
@@ -235,6 +238,7 @@ fn not_found(what: Wanted, text: &str, error: &EngineError) -> Problem {
         Wanted::Ledger => Code::LedgerNotFound,
         Wanted::Decision => Code::DecisionNotFound,
         Wanted::OpenTask => Code::TaskNotFound,
+        Wanted::OpenThread => Code::ThreadNotFound,
         Wanted::Line => Code::LineNotFound,
         Wanted::Transcript => Code::TranscriptNotFound,
         Wanted::EventWithText => Code::NoEventWithText,

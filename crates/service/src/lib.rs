@@ -14,8 +14,8 @@ mod wire;
 pub use fault::{causes, of_kind, problem_of, with_causes};
 pub use file::{FileBytes, parse_have, write_whole};
 pub use host::{
-    BlamedCommit, BlamedFile, Current, Due, GitHookChange, GitHookRequest, HookRequest, Hooked, Host,
-    ImportRequest, InstallChange, InstallRequest, Latest, LedgerOf, LedgerOfRequest, LookedAt, Machine,
+    AgentFound, BlamedCommit, BlamedFile, Current, Due, GitHookChange, GitHookRequest, HookRequest, Hooked,
+    Host, ImportRequest, InstallChange, InstallRequest, Latest, LedgerOf, LedgerOfRequest, LookedAt, Machine,
     MakeLedger, NamedFile, PlaceRequest, PolicyChange, Process, Record, RecordRequest, Recorded, Repaired,
     StartFrom, StartRequest, StatusRequest, Surveyed, Suspended, Tape, TrailerRequest, WATCH_POLL_MS,
     WatchRequest, WatchedPlace, Watching, Whose, drain, is_program, open_for_hook, read_settings,

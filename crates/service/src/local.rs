@@ -7,13 +7,16 @@ mod chains;
 mod give_back;
 mod ledgers;
 mod maintain;
+mod prompts;
+mod recall;
 mod search;
+mod turns;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use stemmata_api::{Answer, Code, PAGE_ITEMS_MAX, PageRequest, Problem};
-use stemmata_engine::{Engine, Home, Stop};
+use stemmata_engine::{Engine, Home, NewIds, Stop};
 use stemmata_model::{CommitId, CommitPrefix, IdKind, Principal, Timestamp};
 
 use crate::fault::Fault;
@@ -41,6 +44,11 @@ impl Local {
     /// Returns the present.
     pub(crate) fn now(&self) -> Timestamp {
         self.home.options().clock.now()
+    }
+
+    /// Returns what makes ids of new sessions.
+    pub(crate) fn new_ids(&self) -> &dyn NewIds {
+        self.home.options().ids.as_ref()
     }
 
     /// Returns in whose name changes are made.

@@ -11,7 +11,9 @@ pub(crate) mod keep;
 pub(crate) mod ledger;
 pub(crate) mod maintain;
 pub(crate) mod place;
+pub(crate) mod prompt;
 pub(crate) mod quota;
+pub(crate) mod recall;
 pub(crate) mod search;
 pub(crate) mod secrets;
 pub(crate) mod session;
@@ -28,12 +30,12 @@ pub(crate) fn raw(json: &Json) -> RawJson {
 
 /// Returns the wire form of notes.
 pub(crate) fn notes(notes: &[Note]) -> Vec<v1::Note> {
-    let wire = |note: &Note| v1::Note {
-        code: note.code.as_str().to_owned(),
-        message: note.message.clone(),
-        line: note.line,
-    };
-    notes.iter().map(wire).collect()
+    notes.iter().map(note).collect()
+}
+
+/// Returns the wire form of a note.
+pub(crate) fn note(note: &Note) -> v1::Note {
+    v1::Note { code: note.code.as_str().to_owned(), message: note.message.clone(), line: note.line }
 }
 
 /// Returns the wire form of what a translation lost.

@@ -12,7 +12,20 @@ const FOLDER: &str = "crates/api/src/";
 const BUFFERING: &[&str] = &["flatten", "tag", "untagged"];
 
 /// Structs within requests, as strict as these.
-const PARTS_OF_REQUESTS: &[&str] = &["KnownLine", "NewEvent", "WrittenFile", "SearchFilter"];
+const PARTS_OF_REQUESTS: &[&str] = &[
+    "KnownLine",
+    "NewEvent",
+    "WrittenFile",
+    "SearchFilter",
+    "KeptPromptOf",
+    "TurnOf",
+    "TurnFork",
+    "TurnEntry",
+    "TurnCall",
+    "TurnResult",
+    "TurnTask",
+    "TurnPrompt",
+];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let sources = tree.sources().filter(|source| source.path.starts_with(FOLDER));

@@ -213,6 +213,13 @@ codes! {
     DecisionAmbiguous "decision_ambiguous" Ambiguous "the name could mean several decisions" => "give the number that stands before one, or more of its words";
     TaskNotFound "task_not_found" NotFound "no such open task" => "`stemma task` lists the open tasks";
     TaskAmbiguous "task_ambiguous" Ambiguous "the name could mean several tasks" => "give what stands before one, or more of its words";
+    ThreadNotFound "thread_not_found" NotFound "no such open thread" => "`stemma state` lists the open threads";
+    ThreadAmbiguous "thread_ambiguous" Ambiguous "the name could mean several threads" => "give the number that stands before one, or more of its words";
+    StrategyBad "strategy_bad" BadInput "the strategy cannot be used" => "`stemma strategy check FILE` says everything that is wrong with it";
+    StrategyNotFound "strategy_not_found" NotFound "no such strategy" => "`stemma strategy list` lists those that come with Stemmata";
+    ContextNotKept "context_not_kept" NotFound "no prompt of the session was kept"
+        => "`stemma turn begin` with a prompt keeps it; `stemma context debug --strategy NAME` makes one and explains it";
+    ProfileBad "profile_bad" BadInput "the profile cannot be used";
     LogClosed "log_closed" System "the ledger was closed";
     LedgerDamaged "ledger_damaged" Corrupt "the ledger is damaged"
         => "`stemma restore` says what is wrong with the ledger, `stemma restore --repair` sets damaged lines aside; of \

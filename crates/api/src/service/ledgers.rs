@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 
 use crate::v1::{
-    AdoptRequest, AppendRequest, Appended, DecideRequest, Event, Events, EventsForgotten, EventsRequest,
-    FinishTaskRequest, FollowRequest, Followed, ForgetEventsRequest, Ledger, LedgerPage, LedgerRequest,
-    LedgersRequest, OpenTasks, ReplayRequest, Replayed, RestoreStateRequest, RestoredLedger, State,
-    StateRequest,
+    AdoptRequest, AppendRequest, Appended, CloseThreadRequest, DecideRequest, Event, Events, EventsForgotten,
+    EventsRequest, FinishTaskRequest, FollowRequest, Followed, ForgetEventsRequest, Ledger, LedgerPage,
+    LedgerRequest, LedgersRequest, OpenTasks, ReplayRequest, Replayed, RestoreStateRequest, RestoredLedger,
+    State, StateRequest,
 };
 use crate::{Answer, Control, PlanDigest};
 
@@ -88,7 +88,7 @@ pub trait Ledgers: Send + Sync {
     /// Only those of every method.
     fn tasks(&self, request: &LedgerRequest) -> Answer<OpenTasks>;
 
-    /// Remembers a decision, a fact or a task. Not idempotent.
+    /// Remembers a decision, a fact, a task or an open thread. Not idempotent.
     ///
     /// # Errors
     /// `decision_not_found`, `decision_ambiguous`, `bad_request` for a text that says nothing, `secret_in_syntax`.
@@ -99,6 +99,12 @@ pub trait Ledgers: Send + Sync {
     /// # Errors
     /// `task_not_found`, also where it is done already; `task_ambiguous`.
     fn finish_task(&self, request: &FinishTaskRequest) -> Answer<Appended>;
+
+    /// Closes an open thread.
+    ///
+    /// # Errors
+    /// `thread_not_found`, also where it is closed already; `thread_ambiguous`.
+    fn close_thread(&self, request: &CloseThreadRequest) -> Answer<Appended>;
 
     /// Folds a ledger's events again and compares the result with what is saved. Cancel-safe.
     ///

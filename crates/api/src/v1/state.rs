@@ -188,6 +188,17 @@ pub struct FinishTaskRequest {
     pub task: String,
 }
 
+/// Asks to close an open thread.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CloseThreadRequest {
+    /// The ledger.
+    pub ledger: String,
+    /// The thread: the number of its event, or words of it.
+    pub thread: String,
+}
+
 /// Asks to fold a ledger's events again and to compare the result with what is saved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -223,4 +234,6 @@ pub enum DecisionKind {
     Fact,
     /// A task.
     Task,
+    /// Something that is open: a question, or work that was put off.
+    Thread,
 }

@@ -8,9 +8,9 @@ use crate::output::put;
 /// Commands by what they are for, in the order of the page.
 const GROUPS: &[(&str, &[&str])] = &[
     ("First steps", &["import", "install", "status"]),
-    ("Browse and find", &["search", "list", "log", "tree", "show", "diff", "blame"]),
+    ("Browse and find", &["search", "recall", "list", "log", "tree", "show", "diff", "blame"]),
     ("Go on", &["resume", "fork", "start", "handoff", "export", "bundle"]),
-    ("Shape", &["compact", "uncompact", "update", "tag", "pin", "unpin"]),
+    ("Shape", &["compact", "uncompact", "update", "tag", "pin", "unpin", "context", "strategy"]),
     ("Project memory", &["state", "decide", "task"]),
     ("Keep safe", &["scan", "scrub", "secrets", "vault", "forget", "exclude", "pause", "unpause"]),
     ("Capture", &["watch", "run", "current", "git", "uninstall"]),
@@ -36,6 +36,7 @@ const GROUPS: &[(&str, &[&str])] = &[
 const PLUMBING: (&str, &[&str]) = (
     "For programs and scripts",
     &[
+        "assemble",
         "checkpoint",
         "snapshot",
         "native",
@@ -48,6 +49,7 @@ const PLUMBING: (&str, &[&str]) = (
         "ledger",
         "replay",
         "migrate",
+        "turn",
         "hook",
     ],
 );

@@ -345,11 +345,13 @@ pub(crate) struct Replay {
 Examples:
   stemma decide \"Retries stop after five attempts\" --reason \"the queue has its own\"
   stemma decide \"Use tabs\" --supersedes 12
-  stemma decide \"Use tabs\" --supersedes \"use spaces\"")]
+  stemma decide \"Use tabs\" --supersedes \"use spaces\"
+  stemma decide \"Does the queue keep its order?\" --thread
+  stemma decide --close \"keep its order\"               it is answered")]
 pub(crate) struct Decide {
-    /// What was decided
-    #[arg(value_name = "TEXT", value_parser = parse_said)]
-    pub(crate) text: String,
+    /// What was decided; with `--thread`, what is open
+    #[arg(value_name = "TEXT", value_parser = parse_said, required_unless_present = "close")]
+    pub(crate) text: Option<String>,
 
     /// Why
     #[arg(long, value_name = "TEXT")]
@@ -362,6 +364,14 @@ pub(crate) struct Decide {
     /// Something that holds rather than something that was chosen
     #[arg(long)]
     pub(crate) fact: bool,
+
+    /// Something that is open: a question, or work that was put off
+    #[arg(long, conflicts_with_all = ["fact", "supersedes"])]
+    pub(crate) thread: bool,
+
+    /// Close an open thread: the number that `stemma state` shows, or words that no other one has
+    #[arg(long, value_name = "WHICH", value_parser = parse_said, conflicts_with_all = ["text", "fact", "supersedes", "thread", "reason"])]
+    pub(crate) close: Option<String>,
 
     #[command(flatten)]
     pub(crate) which: Which,

@@ -66,18 +66,24 @@ pub(crate) struct Run {
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Examples:
-  stemma start --template reviewer                            afresh
-  stemma start --template reviewer --context ctx-3f9k2m7q     knowing what was known there
-  stemma start --template reviewer --context T-12 --print     the command, instead of running it
-  stemma start --template author -- -p 'go on'                with arguments for the client
+  stemma start reviewer                            afresh
+  stemma start reviewer --context ctx-3f9k2m7q     knowing what was known there
+  stemma start reviewer --context T-12 --print     the command, instead of running it
+  stemma start author -- -p 'go on'                with arguments for the client
+  stemma start author --ticket T-12                hooks record the ticket with what they capture
 
-A template is a section of the configuration file: `[templates.reviewer]` with `runtime`, and where wanted `command`, \
-`system_prompt` and `tools` (docs/reference/configuration.md). From a tip the agent resumes, from any other commit it forks; \
+A template is a section of the configuration file: `[templates.reviewer]` with `client`, and where wanted `model`, \
+`profile`, `strategy`, `command`, `system_prompt` and `tools` (docs/reference/configuration.md). A loop of your own reads \
+the same with `stemma assemble --template reviewer`. From a tip the agent resumes, from any other commit it forks; \
 either way in a new session of the client.\n\n{REF_HELP}"))]
 pub(crate) struct Start {
     /// The kind of agent: a template of the configuration
+    #[arg(value_name = "TEMPLATE", required_unless_present = "template", conflicts_with = "template")]
+    pub(crate) named: Option<String>,
+
+    /// The same, as a flag
     #[arg(long, short, value_name = "NAME")]
-    pub(crate) template: String,
+    pub(crate) template: Option<String>,
 
     /// What it knows: a commit, or `none`
     #[arg(long, short, value_name = "REF")]
@@ -90,6 +96,14 @@ pub(crate) struct Start {
     /// The directory that the agent will work in; none: the current one
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
+
+    /// The ticket being worked on: what the agent does is recorded with it
+    #[arg(long, value_name = "TICKET")]
+    pub(crate) ticket: Option<TicketId>,
+
+    /// The discussion thread, as `--ticket`
+    #[arg(long, value_name = "THREAD")]
+    pub(crate) thread: Option<ThreadId>,
 
     /// Place the context and print the client's command instead of running it (as `--json` does)
     #[arg(long)]

@@ -16,7 +16,13 @@ pub(crate) fn run(app: &App, args: &Checkpoint) -> Result<Exit, CliError> {
         Some(_) => Vec::new(),
         None => read_input(&args.content, CONTENT_BYTES_MAX)?,
     };
-    let request = CheckpointRequest { parent, ledger: ledger_here(app)?, ..request(args) };
+    let request = CheckpointRequest {
+        parent,
+        ledger: ledger_here(app)?,
+        ticket: app.ticket(args.ticket.as_ref()),
+        thread: app.thread(args.thread.as_ref()),
+        ..request(args)
+    };
     let made = app.service()?.checkpoint(&request, &mut content.as_slice())?;
     if !app.console.json {
         app.console.notes(&made.notes);
@@ -47,8 +53,8 @@ fn request(args: &Checkpoint) -> CheckpointRequest {
             TriggerArg::SessionEnd => v1::Trigger::SessionEnd,
             TriggerArg::Explicit => v1::Trigger::Explicit,
         },
-        ticket: args.ticket.as_ref().map(ToString::to_string),
-        thread: args.thread.as_ref().map(ToString::to_string),
+        ticket: None,
+        thread: None,
         summary: args.summary.clone(),
         messages: args.messages,
         tokens: args.tokens,

@@ -2,7 +2,7 @@
 //!
 //! What becomes of it is the reducers'.
 
-use stemmata_api::v1::{Appended, DecideRequest, DecisionKind, FinishTaskRequest};
+use stemmata_api::v1::{Appended, CloseThreadRequest, DecideRequest, DecisionKind, FinishTaskRequest};
 use stemmata_service::MakeLedger;
 
 use crate::args::ledger::{Decide, Task, Which};
@@ -12,18 +12,29 @@ use crate::wiring::App;
 
 /// Runs `decide`.
 pub(crate) fn run(app: &App, args: &Decide) -> Result<Exit, CliError> {
-    let (kind, name) =
-        if args.fact { (DecisionKind::Fact, "fact") } else { (DecisionKind::Decision, "decision") };
+    let Some(text) = &args.text else { return close(app, args) };
+    let (kind, name) = match (args.fact, args.thread) {
+        (true, _) => (DecisionKind::Fact, "fact"),
+        (false, true) => (DecisionKind::Thread, "thread"),
+        (false, false) => (DecisionKind::Decision, "decision"),
+    };
     // What is to be replaced is in a ledger that is there.
     let make = if args.supersedes.is_some() { MakeLedger::Never } else { MakeLedger::Always };
     let request = DecideRequest {
         ledger: ledger(app, &args.which, make)?,
         kind,
-        text: args.text.clone(),
+        text: text.clone(),
         reason: args.reason.clone(),
         supersedes: args.supersedes.clone(),
     };
     recorded(app, name, &app.service()?.decide(&request)?)
+}
+
+fn close(app: &App, args: &Decide) -> Result<Exit, CliError> {
+    let thread = args.close.clone().unwrap_or_default();
+    let ledger = ledger(app, &args.which, MakeLedger::Never)?;
+    let done = app.service()?.close_thread(&CloseThreadRequest { ledger, thread })?;
+    recorded(app, "end of the thread", &done)
 }
 
 /// Runs `task`.

@@ -42,8 +42,10 @@ fn listen(app: &App, args: &Hook) -> Result<(), CliError> {
         event: args.event.clone(),
         database: app.environment.path(DATABASE_VARIABLE),
         template: app.environment.text(TEMPLATE_VARIABLE),
+        ticket: app.ticket(None),
+        thread: app.thread(None),
         // Off unless somebody said so, for this client or for all.
-        recalls: args.inject || app.config.get(&INJECT).is_some_and(|text| is_on(&text)),
+        briefs: args.inject || app.config.get(&INJECT).is_some_and(|text| is_on(&text)),
         pid: std::process::id(),
     };
     let done = match &args.input {
@@ -54,10 +56,10 @@ fn listen(app: &App, args: &Hook) -> Result<(), CliError> {
     let done = done?;
     let (event, commits, background) = (&done.event, done.commits, done.background.len());
     tracing::info!(command = "hook", event, commits, background, "heard");
-    let Some(recalled) = done.recalled else { return Ok(()) };
-    tracing::info!(command = "hook", chars = recalled.len(), "recalled");
+    let Some(brief) = done.brief else { return Ok(()) };
+    tracing::info!(command = "hook", chars = brief.len(), "briefed");
     let printed = app.console.json_line(&json!({
-        "hookSpecificOutput": { "hookEventName": "SessionStart", "additionalContext": recalled }
+        "hookSpecificOutput": { "hookEventName": "SessionStart", "additionalContext": brief }
     }));
     if let Err(error) = &printed {
         host.keep_trouble(&args.runtime, None, with_causes(error))?;

@@ -15,6 +15,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use stemmata_api::{Code, Problem};
+use stemmata_model::{ThreadId, TicketId};
 use stemmata_service::{Host, Record, RecordRequest};
 
 use crate::args::live::Run;
@@ -156,8 +157,8 @@ impl<'a> Running<'a> {
             session,
             dir: app.environment.current_dir.clone(),
             timed: args.timed,
-            ticket: args.ticket.clone(),
-            thread: args.thread.clone(),
+            ticket: app.ticket(args.ticket.as_ref()).and_then(|name| TicketId::new(name).ok()),
+            thread: app.thread(args.thread.as_ref()).and_then(|name| ThreadId::new(name).ok()),
         };
         let record = match app.host() {
             Ok(host) => begin(host, request),

@@ -12,7 +12,7 @@ use crate::commands::launch::Launch;
 use crate::commands::place;
 use crate::commands::run::SESSION_VARIABLE;
 use crate::errors::{CliError, Exit};
-use crate::wiring::App;
+use crate::wiring::{App, THREAD_VARIABLE, TICKET_VARIABLE};
 
 /// What the client's environment calls the kind of agent: our hooks record it.
 pub(crate) const TEMPLATE_VARIABLE: &str = "STEMMATA_TEMPLATE";
@@ -29,7 +29,7 @@ pub(crate) fn run(app: &App, args: &Start) -> Result<Exit, CliError> {
     };
     let request = StartRequest {
         templates: app.config.templates(),
-        template: args.template.clone(),
+        template: args.named.clone().or_else(|| args.template.clone()).unwrap_or_default(),
         from,
         cwd: place::cwd(app, args.cwd.as_deref()),
         extra: args.extra.clone(),
@@ -42,6 +42,8 @@ pub(crate) fn run(app: &App, args: &Start) -> Result<Exit, CliError> {
         return Ok(Exit::Done);
     }
     let mut variables = vec![(TEMPLATE_VARIABLE, started.template.clone())];
+    variables.extend(app.ticket(args.ticket.as_ref()).map(|ticket| (TICKET_VARIABLE, ticket)));
+    variables.extend(app.thread(args.thread.as_ref()).map(|thread| (THREAD_VARIABLE, thread)));
     variables.extend(placed.map(|placed| (SESSION_VARIABLE, placed.session_id.clone())));
     let launch = Launch {
         words: started.command.clone(),
@@ -67,7 +69,7 @@ pub(crate) fn run(app: &App, args: &Start) -> Result<Exit, CliError> {
 }
 
 /// Says of a template that cannot be meant so which file it is in.
-fn in_file(app: &App, problem: Box<Problem>) -> Box<Problem> {
+pub(crate) fn in_file(app: &App, problem: Box<Problem>) -> Box<Problem> {
     let file = app.config.file().filter(|_| problem.is(Code::ConfigBad));
     let Some(file) = file else { return problem };
     Box::new(Problem { detail: format!("{}: {}", file.display(), problem.detail), ..*problem })

@@ -21,6 +21,7 @@ mod ledger;
 mod letting_go;
 mod live;
 mod pick;
+mod prompts;
 mod repair;
 mod run;
 mod screen;

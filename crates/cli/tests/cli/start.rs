@@ -7,7 +7,7 @@ use crate::story::{self, SESSION};
 
 const CONFIG: &str = "[templates.reviewer]\nruntime = \"claude-code\"\nsystem_prompt = \"Review it.\"\n\
                       tools = [\"Read\"]\n\n[templates.moved]\nruntime = \"codex\"\ntools = [\"x\"]\n\n\
-                      [templates.broken]\nmodel = \"x\"\n";
+                      [templates.broken]\nmodle = \"x\"\n";
 
 fn stage() -> (Stage, Vec<Value>) {
     let stage = Stage::new();
@@ -75,7 +75,7 @@ fn what_is_printed_is_what_is_run() {
 fn a_wrong_template_stops_start_alone_and_is_told_by_name() {
     let (stage, _) = stage();
     for (template, reasons) in [
-        ("broken", ["config.toml", "`templates.broken.model` is no field"]),
+        ("broken", ["config.toml", "`templates.broken.modle` is no field"]),
         ("moved", ["template `moved`", "`tools` is set, and codex cannot"]),
         ("ghost", ["no template `ghost`", "broken, moved, reviewer"]),
     ] {
@@ -86,6 +86,6 @@ fn a_wrong_template_stops_start_alone_and_is_told_by_name() {
     let names: Vec<&str> =
         shown["templates"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["broken", "moved", "reviewer"]);
-    assert!(shown["templates"][0]["error"].as_str().unwrap().contains("templates.broken.model"));
+    assert!(shown["templates"][0]["error"].as_str().unwrap().contains("templates.broken.modle"));
     stage.run(&["config"]).ok();
 }

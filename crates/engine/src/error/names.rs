@@ -42,6 +42,8 @@ words! {
         Decision = "decision",
         /// A task that is not done.
         OpenTask = "open task",
+        /// An open thread.
+        OpenThread = "open thread",
         /// A line of a file.
         Line = "line",
         /// A transcript, by its file or its session.

@@ -1,10 +1,10 @@
-//! What a person, or an agent, wants a project to remember: decisions, facts, tasks and their end.
+//! What a person, or an agent, wants a project to remember: decisions, facts, tasks, threads, and their end.
 //!
 //! What becomes of it is the reducers'.
 
 use serde_json::{Value, json};
 use stemmata_model::{Json, LedgerId, NewEvent, NewPayload, Party, SessionId, topics};
-use stemmata_prompt::reduce::memory::v1::Task;
+use stemmata_prompt::reduce::memory::v1::{Task, Thread};
 
 use super::Published;
 use crate::engine::Engine;
@@ -35,6 +35,8 @@ pub enum DecisionKind {
     Fact,
     /// Something that is to be done.
     Task,
+    /// Something that is open: a question, or work that was put off.
+    Thread,
 }
 
 impl DecisionKind {
@@ -43,12 +45,13 @@ impl DecisionKind {
             Self::Decision => "decision",
             Self::Fact => "fact",
             Self::Task => "task",
+            Self::Thread => "thread",
         }
     }
 }
 
 impl Engine {
-    /// Publishes a decision, a fact or a task in the user's name.
+    /// Publishes a decision, a fact, a task or an open thread in the user's name.
     ///
     /// # Errors
     /// `NotFound` where it is to replace no decision that holds, `Several` where it may replace several; as
@@ -78,6 +81,36 @@ impl Engine {
         }
         let published = self.say(ledger, &task.text, &data)?;
         Ok((task.text, published))
+    }
+
+    /// Closes an open thread, named by its event's number, all of its words, or some of them. Returns what it was about.
+    ///
+    /// # Errors
+    /// `NotFound` where no open thread is meant, `Several` where several may be; as [`Engine::publish`].
+    pub fn close_thread(&self, ledger: &LedgerId, named: &str) -> Result<(String, Published)> {
+        let memory = self.remember(ledger)?.memory;
+        let open: Vec<&Thread> = memory.items.threads.iter().filter(|thread| thread.is_open()).collect();
+        let words = named.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+        let is_number = named.bytes().all(|byte| byte.is_ascii_digit());
+        let by_source = |thread: &Thread| thread.proof.source == named;
+        let by_all_words = |thread: &Thread| thread.says(&words);
+        let by_words = |thread: &Thread| !is_number && thread.text.to_lowercase().contains(&words);
+        let ways: [&dyn Fn(&Thread) -> bool; 3] = [&by_source, &by_all_words, &by_words];
+        let way = ways.into_iter().find(|is_meant| open.iter().any(|thread| is_meant(thread)));
+        let meant: Vec<&Thread> =
+            open.into_iter().filter(|thread| way.is_some_and(|way| way(thread))).collect();
+        let candidate =
+            |thread: &&Thread| Candidate { id: thread.proof.source.clone(), summary: thread.text.clone() };
+        one_of(Wanted::OpenThread, named, meant.iter().map(candidate).collect())?;
+        let Some(thread) = meant.first() else {
+            return Err(EngineError::NotFound { what: Wanted::OpenThread, text: named.to_owned() });
+        };
+        let mut data = json!({ "kind": "thread_closed", "decision": thread.text });
+        if let Some(hash) = &thread.hash {
+            data["hash"] = json!(hash);
+        }
+        let published = self.say(ledger, &thread.text, &data)?;
+        Ok((thread.text.clone(), published))
     }
 
     /// Refuses what names no decision that still holds, which would replace nothing, or several, which would replace them

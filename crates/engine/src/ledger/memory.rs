@@ -8,6 +8,7 @@ use stemmata_model::{Closure, Commit, CommitId, CommitType, LedgerId, Note, Note
 use stemmata_prompt::reduce::Reducer;
 use stemmata_prompt::reduce::memory::v1::Items;
 use stemmata_prompt::reduce::memory::{MemoryReducer, ProjectMemory, SessionMemory};
+use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Ledger, LedgerChange, Page, SavedState, Session, SessionFilter, SessionOrigin};
 
 use super::project::{Place, places_of};
@@ -47,6 +48,20 @@ pub struct TranscriptsReplayed {
     pub notes: Vec<Note>,
 }
 
+/// Where the transcripts of a memory are, by session.
+pub(crate) type Transcripts = BTreeMap<String, TranscriptPlace>;
+
+/// Where a session's transcript was captured.
+#[derive(Debug, Clone)]
+pub(crate) struct TranscriptPlace {
+    /// Its newest commit.
+    pub(crate) tip: Option<CommitId>,
+    /// The client.
+    pub(crate) client: String,
+    /// The machine that it came from in a bundle.
+    pub(crate) foreign_machine: Option<String>,
+}
+
 /// A session with what was folded of it.
 struct Told {
     memory: SessionMemory,
@@ -68,16 +83,32 @@ impl Engine {
     /// # Errors
     /// Store errors. A session that cannot be read is left out with a note.
     pub fn remember(&self, ledger: &LedgerId) -> Result<Remembered> {
+        Ok(self.remember_of(ledger, true)?.0)
+    }
+
+    /// Does what [`Engine::remember`] does, and says where the transcripts are; without `wants_foreign` what came in
+    /// bundles is left out.
+    pub(crate) fn remember_of(
+        &self,
+        ledger: &LedgerId,
+        wants_foreign: bool,
+    ) -> Result<(Remembered, Transcripts)> {
         let folded = self.fold::<MemoryReducer>(ledger, None)?;
         self.save_folded(ledger, &folded, false)?;
         let mut notes = folded.notes;
         let sessions = self.sessions_told(ledger, &mut notes)?;
         let saved = self.saved_sessions(ledger)?;
         let mut read = folded.replayed;
-        let mut told = Vec::new();
+        let (mut told, mut places) = (Vec::new(), Transcripts::new());
         let mut new = Vec::new();
         let mut compacted_at = None;
         for session in &sessions {
+            let foreign_machine = self.foreign_machine(session)?;
+            if foreign_machine.is_some() && !wants_foreign {
+                continue;
+            }
+            let client = runtime_of(&session.format).to_owned();
+            let place = TranscriptPlace { tip: session.tip, client, foreign_machine };
             match self.session_memory(ledger, session, &saved) {
                 Ok(one) => {
                     read += one.read;
@@ -85,6 +116,7 @@ impl Engine {
                     compacted_at = compacted_at.max(one.compacted_at);
                     // All of it may be turns, which the ledger's events tell.
                     if session.origin != SessionOrigin::Api || one.memory.folded() > 0 {
+                        places.entry(session.session.to_string()).or_insert(place);
                         told.push(Told { memory: one.memory, is_subagent: session.parent_session.is_some() });
                     }
                 }
@@ -101,13 +133,8 @@ impl Engine {
         let saved = Read { epoch: folded.epoch, states: new, compacted_at };
         self.save_or_note(ledger, saved, &mut notes);
         let transcripts = u64::try_from(told.len()).expect("a length fits 64 bits");
-        Ok(Remembered {
-            memory: merged(&folded.reducer, &told),
-            through: folded.through,
-            transcripts,
-            read,
-            notes,
-        })
+        let memory = merged(&folded.reducer, &told);
+        Ok((Remembered { memory, through: folded.through, transcripts, read, notes }, places))
     }
 
     /// Notes when a window of the project's was compacted last, as far as captured sessions say.
@@ -361,7 +388,12 @@ fn merged(ledger: &MemoryReducer, told: &[Told]) -> ProjectMemory {
     let settled: Vec<Items> = told
         .iter()
         .filter(|one| one.is_subagent)
-        .map(|one| Items { decisions: Vec::new(), tasks: Vec::new(), ..one.memory.items().clone() })
+        .map(|one| Items {
+            decisions: Vec::new(),
+            tasks: Vec::new(),
+            threads: Vec::new(),
+            ..one.memory.items().clone()
+        })
         .collect();
     let own = told.iter().filter(|one| !one.is_subagent).map(|one| &one.memory);
     ProjectMemory::merge_told(ledger.sessions(), own, settled.iter().chain([ledger.settled()]))

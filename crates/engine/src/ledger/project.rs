@@ -161,7 +161,7 @@ impl Engine {
 
     /// Returns the places of a project with the worktrees that its repository has now, and remembers these: what was
     /// captured in a worktree stays the project's when that is gone.
-    pub(super) fn places_with_worktrees(&self, ledger: &Ledger) -> Vec<Place> {
+    pub(crate) fn places_with_worktrees(&self, ledger: &Ledger) -> Vec<Place> {
         let machine = &self.identity.machine;
         let mut places = places_of(ledger, machine);
         let root = ledger.root.as_deref().map(Path::new);

@@ -59,6 +59,20 @@ impl Engine {
         Ok(kept.turns.into_iter().filter_map(prompt).collect())
     }
 
+    /// Returns the sessions of which prompts were kept, the one of the newest prompt last.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn kept_sessions(&self, ledger: &LedgerId) -> Result<Vec<SessionId>> {
+        let sessions = self.sessions_kept(ledger)?.sessions.into_iter();
+        Ok(sessions.filter_map(|name| SessionId::new(name).ok()).collect())
+    }
+
+    fn sessions_kept(&self, ledger: &LedgerId) -> Result<v1::Sessions> {
+        let saved = self.log.saved_states(ledger, SESSIONS)?.into_iter().find(|saved| saved.name == SESSIONS);
+        Ok(saved.and_then(|saved| serde_json::from_str(saved.state.as_str()).ok()).unwrap_or_default())
+    }
+
     /// Returns what was kept before a turn; what an earlier try of it kept is left out.
     pub(super) fn kept_before(
         &self,
@@ -122,10 +136,7 @@ impl Engine {
         session: &SessionId,
         mut states: Vec<SavedState>,
     ) -> Result<()> {
-        let saved = self.log.saved_states(ledger, SESSIONS)?.into_iter().find(|saved| saved.name == SESSIONS);
-        let known: v1::Sessions =
-            saved.and_then(|saved| serde_json::from_str(saved.state.as_str()).ok()).unwrap_or_default();
-        let mut sessions = known.sessions;
+        let mut sessions = self.sessions_kept(ledger)?.sessions;
         if sessions.last().map(String::as_str) != Some(session.as_str()) {
             sessions.retain(|known| known != session.as_str());
             sessions.push(session.as_str().to_owned());

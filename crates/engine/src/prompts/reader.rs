@@ -222,8 +222,8 @@ impl ContextReader for LedgerReader<'_> {
         Ok(said(text))
     }
 
-    fn retrieve(&self, _query: &RetrieveQuery) -> Result<Vec<Hit>> {
-        Ok(Vec::new())
+    fn retrieve(&self, query: &RetrieveQuery) -> Result<Vec<Hit>> {
+        self.engine.retrieve(self.ledger, query)
     }
 }
 

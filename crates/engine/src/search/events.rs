@@ -14,6 +14,7 @@ use stemmata_store::{
 use super::filter::{LEDGER_CLIENT, SessionFacts};
 use super::hits::{HitPlace, HitReader, Ranked, SearchHit, SearchReason};
 use super::key::event_key;
+use super::passage::Passage;
 use super::prepared::{Prepared, minute_of};
 use super::settle::{Left, SettleError};
 use super::snippet::snippet;
@@ -204,6 +205,7 @@ impl HitReader<'_> {
         }
         let spans = matcher.spans(&text, super::hits::SPANS_MAX);
         let shown = snippet(&text, &spans, matcher.first_phrase(&text).as_ref());
+        let passage = self.scoped.has_passages.then(|| Box::new(Passage::of_event((&text, &spans))));
         Ok(Some(SearchHit {
             ctx: None,
             entry: format!("event:{seq}"),
@@ -226,6 +228,7 @@ impl HitReader<'_> {
             snippet: shown.text,
             matches: shown.matches,
             also_in: Vec::new(),
+            passage,
         }))
     }
 }

@@ -77,6 +77,8 @@ pub(crate) struct Scoped<'a> {
     masks: Vec<ClassMask>,
     /// The first minute that passes, 0 for all.
     pub(crate) since_minute: u32,
+    /// Whether the passages of hits are wanted, and the words of the query.
+    pub(crate) has_passages: bool,
 }
 
 impl<'a> Scoped<'a> {
@@ -117,7 +119,12 @@ impl<'a> Scoped<'a> {
             *mask = ClassMask { roles: mask.roles & roles, without, ..*mask };
         }
         let since_minute = filter.since.map_or(0, minute_of);
-        Ok(Self { filter, masks, since_minute })
+        Ok(Self { filter, masks, since_minute, has_passages: false })
+    }
+
+    /// Asks for what retrieval needs of a hit besides.
+    pub(crate) fn with_passages(self) -> Self {
+        Self { has_passages: true, ..self }
     }
 
     /// Returns what an entry may be.

@@ -16,6 +16,7 @@ use super::filter::Scoped;
 use super::groups::author_of;
 use super::key::key_of;
 use super::overlay::{DecodedCommit, Standing};
+use super::passage::{Passage, SeenAs};
 use super::scan::{Decoded, on_chain};
 use super::snippet::{Snippet, snippet};
 use super::text::text_of;
@@ -95,6 +96,8 @@ pub struct SearchHit {
     pub matches: Vec<Range<usize>>,
     /// Further sessions that hold the same entry.
     pub also_in: Vec<String>,
+    /// What retrieval needs besides, where that is wanted.
+    pub(crate) passage: Option<Box<Passage>>,
 }
 
 /// What was found, before it is read.
@@ -105,9 +108,9 @@ pub(crate) struct Ranked {
     pub(crate) standing: Vec<Standing>,
 }
 
-/// By what the place of a hit is chosen, the greatest: its session's last activity, then its path, then how deep the commit
+/// By what the place of a hit is chosen, the greatest: whether it was recorded here, where passages are wanted; its session's last activity, then its path, then how deep the commit
 /// is.
-type PlaceRank = (Option<Timestamp>, Reverse<String>, u64);
+type PlaceRank = (bool, Option<Timestamp>, Reverse<String>, u64);
 
 /// Reads what was found.
 pub(crate) struct HitReader<'e> {
@@ -125,6 +128,8 @@ pub(crate) struct HitReader<'e> {
     /// Commits of the hit that is being read.
     described: HashMap<CommitId, Commit>,
     sessions: HashMap<SessionKey, Option<Arc<Session>>>,
+    /// How the hit that is being read was seen.
+    seen_as: SeenAs,
 }
 
 impl<'e> HitReader<'e> {
@@ -144,6 +149,7 @@ impl<'e> HitReader<'e> {
             described: HashMap::new(),
             damaged: BTreeSet::new(),
             sessions: HashMap::new(),
+            seen_as: SeenAs::default(),
         }
     }
 
@@ -152,8 +158,13 @@ impl<'e> HitReader<'e> {
         let Some((standing, session, others)) = self.newest(&ranked.standing)? else { return Ok(None) };
         let Some(decoded) = self.decoded(standing.commit)? else { return Ok(None) };
         let is_it = |entry: &&Entry| key_of(entry) == ranked.key;
-        let at_its_place = decoded.entries.get(standing.position).filter(is_it);
-        let Some(entry) = at_its_place.or_else(|| decoded.entries.iter().find(is_it)) else {
+        let is_at_its_place = decoded.entries.get(standing.position).is_some_and(|entry| is_it(&entry));
+        let position = if is_at_its_place {
+            Some(standing.position)
+        } else {
+            decoded.entries.iter().position(|entry| is_it(&entry))
+        };
+        let Some((position, entry)) = position.and_then(|at| Some((at, decoded.entries.get(at)?))) else {
             return Ok(None);
         };
         if !self.scoped.admits_entry(entry) {
@@ -167,7 +178,20 @@ impl<'e> HitReader<'e> {
         let also = others.into_iter().filter(|other| *other != session.session).take(ALSO_MAX).collect();
         let phrase = self.matcher.first_phrase(&text);
         let shown = snippet(&text, &spans, phrase.as_ref());
-        Ok(Some(found((entry, &decoded.entries), standing.commit, (session, also), (shown, ranked))))
+        let passage = self.passage(&decoded.entries, position, (&text, &spans));
+        let hit = found((entry, &decoded.entries), standing.commit, (session, also), (shown, ranked));
+        Ok(Some(SearchHit { passage, ..hit }))
+    }
+
+    /// Returns the passage of an entry, where that is wanted.
+    fn passage(
+        &self,
+        entries: &[Entry],
+        position: usize,
+        (text, spans): (&str, &[Range<usize>]),
+    ) -> Option<Box<Passage>> {
+        let wanted = || Box::new(Passage::of(entries, position, (text, spans), self.seen_as.clone()));
+        self.scoped.has_passages.then(wanted)
     }
 
     /// Returns whether a text has what each hit has to have.
@@ -190,7 +214,9 @@ impl<'e> HitReader<'e> {
         let spans = self.matcher.spans(&text, SPANS_MAX);
         let also = others.into_iter().filter(|other| *other != session.session).take(ALSO_MAX).collect();
         let shown = snippet(&text, &spans, None);
-        Ok(Some(found((entry, &decoded.entries), standing.commit, (session, also), (shown, ranked))))
+        let passage = self.passage(&decoded.entries, position, (&text, &spans));
+        let hit = found((entry, &decoded.entries), standing.commit, (session, also), (shown, ranked));
+        Ok(Some(SearchHit { passage, ..hit }))
     }
 
     /// Chooses the place that is named: the newest session that passes, and its newest commit. Returns the other sessions,
@@ -201,8 +227,13 @@ impl<'e> HitReader<'e> {
         ids.truncate(STANDING_MAX);
         let described = self.engine.store.described(&ids)?;
         let mut sessions = BTreeSet::new();
+        let wants_passages = self.scoped.has_passages;
+        let mut seen_as = SeenAs { is_foreign: true, ..SeenAs::default() };
         let mut best: Option<(PlaceRank, Standing, Arc<Session>)> = None;
         for Described { commit, sightings, .. } in &described {
+            if wants_passages {
+                seen_as.add(sightings);
+            }
             let here: Vec<&Standing> = standing.iter().filter(|one| one.commit == commit.id).collect();
             let is_on_chain = here.iter().any(|one| one.session.is_some());
             if commit.closure == Closure::Forgotten || commit.closure == Closure::Covered && !is_on_chain {
@@ -217,7 +248,10 @@ impl<'e> HitReader<'e> {
                 if !self.scoped.admits_session(&session) {
                     continue;
                 }
-                let rank = (session.last_at, Reverse(session.key.path.clone()), commit.depth);
+                // An agent is shown what was recorded here before the same from elsewhere.
+                let is_own = !wants_passages || self.engine.is_recorded_here(&session.key)?;
+                seen_as.is_foreign &= !is_own;
+                let rank = (is_own, session.last_at, Reverse(session.key.path.clone()), commit.depth);
                 if let Some(one) = here.first()
                     && best.as_ref().is_none_or(|(best, ..)| rank > *best)
                 {
@@ -225,6 +259,7 @@ impl<'e> HitReader<'e> {
                 }
             }
         }
+        self.seen_as = seen_as;
         self.described = described.into_iter().map(|of| (of.commit.id, of.commit)).collect();
         let Some((_, standing, session)) = best else { return Ok(None) };
         let place = place(&session, self.engine.foreign_machine(&session)?);
@@ -284,6 +319,7 @@ fn found(
         snippet: shown.text,
         matches: shown.matches,
         also_in,
+        passage: None,
     }
 }
 

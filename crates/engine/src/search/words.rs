@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use stemmata_model::Commit;
+use stemmata_prompt::retrieve::{TaskTerm, TaskWords};
 use stemmata_prompt::search::{
-    Matcher, NAMES_READ_MAX, Query, QueryInput, Scope, Scored, Search, Segment as _, Statistics,
-    TERMS_VERSION, Wanted, Weights, near_names, parse_query, participants, search,
+    Matcher, NAMES_READ_MAX, Postings as _, Query, QueryInput, Scope, Scored, Search, Segment as _,
+    Statistics, TERMS_VERSION, Wanted, Weights, near_names, parse_query, participants, search,
 };
 use stemmata_store::{IndexError, IndexReader};
 
@@ -257,8 +258,28 @@ impl Engine {
             wanted = (wanted * CHECKED_MORE).min(CHECKED_MAX);
         }
         notes.extend(SearchNote::damaged(reader.damaged.len()));
-        Ok(SearchAnswer { hits, entries: corpus.entries, notes })
+        let words = if scoped.has_passages { words_of(&parsed, &segments)? } else { TaskWords::default() };
+        Ok(SearchAnswer { hits, entries: corpus.entries, notes, words })
     }
+}
+
+/// Returns the words of a query with how many entries have each.
+fn words_of(query: &Query, segments: &[AnySegment<'_>]) -> Result<TaskWords, IndexError> {
+    let mut terms = Vec::new();
+    for term in &query.terms {
+        let mut entries = 0_u32;
+        for segment in segments {
+            entries = entries.saturating_add(segment.postings(&term.term)?.map_or(0, |all| all.entries()));
+        }
+        terms.push(TaskTerm {
+            term: term.term.clone(),
+            date: term.date.clone(),
+            typed: term.typed.clone(),
+            weight: term.weight,
+            entries,
+        });
+    }
+    Ok(TaskWords { terms, entries: size_of(segments).entries })
 }
 
 fn size_of(segments: &[AnySegment<'_>]) -> Statistics {

@@ -14,6 +14,12 @@ pub struct AgentTemplate {
     pub runtime: String,
     /// The client's program and arguments; none: the client as it is usually called.
     pub command: Vec<String>,
+    /// The model, by the client's name for it; none: the client's default.
+    pub model: Option<String>,
+    /// Who the agent is: the name of a profile, or its file.
+    pub profile: Option<String>,
+    /// What its prompts are made of: the name of a strategy, or its file.
+    pub strategy: Option<String>,
     /// Text that is added to the client's own system prompt.
     pub system_prompt: Option<String>,
     /// The only tools that the agent has; none: all.
@@ -56,6 +62,7 @@ impl StartMode {
 struct Client {
     runtime: &'static str,
     program: &'static str,
+    model_flag: &'static str,
     system_prompt: fn(&str) -> Option<Vec<String>>,
     tools: fn(&[String]) -> Option<Vec<String>>,
 }
@@ -64,12 +71,14 @@ const CLIENTS: &[Client] = &[
     Client {
         runtime: "claude-code",
         program: "claude",
+        model_flag: "--model",
         system_prompt: |text| Some(vec!["--append-system-prompt".to_owned(), text.to_owned()]),
         tools: |tools| Some(vec!["--tools".to_owned(), tools.join(",")]),
     },
     Client {
         runtime: "codex",
         program: "codex",
+        model_flag: "-m",
         system_prompt: |text| {
             // A string of TOML, which JSON's are too.
             let value = serde_json::Value::from(text).to_string();
@@ -77,10 +86,17 @@ const CLIENTS: &[Client] = &[
         },
         tools: |_| None,
     },
-    Client { runtime: "gemini", program: "gemini", system_prompt: |_| None, tools: |_| None },
+    Client {
+        runtime: "gemini",
+        program: "gemini",
+        model_flag: "-m",
+        system_prompt: |_| None,
+        tools: |_| None,
+    },
     Client {
         runtime: "pi",
         program: "pi",
+        model_flag: "--model",
         system_prompt: |text| Some(vec!["--append-system-prompt".to_owned(), text.to_owned()]),
         tools: |tools| Some(vec!["--tools".to_owned(), tools.join(",")]),
     },
@@ -100,10 +116,12 @@ impl AgentTemplate {
         let client = CLIENTS.iter().find(|client| client.runtime == self.runtime).ok_or_else(|| {
             let known: Vec<String> = CLIENTS.iter().map(|client| format!("`{}`", client.runtime)).collect();
             let known = known.join(", ");
-            TemplateError {
-                field: "runtime",
-                reason: format!("is `{}`, and is one of {known}", self.runtime),
-            }
+            let reason = if self.runtime.is_empty() {
+                format!("is missing: it says which client runs the agent, and is one of {known}")
+            } else {
+                format!("is `{}`, and is one of {known}", self.runtime)
+            };
+            TemplateError { field: "client", reason }
         })?;
         let cannot = |field, what: &str| TemplateError {
             field,
@@ -114,6 +132,9 @@ impl AgentTemplate {
             words.push(client.program.to_owned());
         }
         words.extend(resume.into_iter().flatten().skip(1).cloned());
+        if let Some(model) = &self.model {
+            words.extend([client.model_flag.to_owned(), model.clone()]);
+        }
         if let Some(text) = &self.system_prompt {
             let told = (client.system_prompt)(text);
             words.extend(told.ok_or_else(|| cannot("system_prompt", "a system prompt"))?);
@@ -194,7 +215,7 @@ mod tests {
     fn what_a_client_cannot_be_told_is_refused_by_name() {
         let error =
             |template: AgentTemplate| template.command_line(None, &[]).expect_err("refused").to_string();
-        assert!(error(template("abacus", "")).starts_with("`runtime` is `abacus`"));
+        assert!(error(template("abacus", "")).starts_with("`client` is `abacus`"));
         assert!(error(template("gemini", "")).starts_with("`system_prompt` is set, and gemini cannot"));
         let tools = AgentTemplate { tools: Some(words("a")), ..template("codex", "") };
         assert!(error(tools).starts_with("`tools` is set, and codex cannot"));

@@ -109,7 +109,7 @@ impl Engine {
         }
     }
 
-    fn summary_from(
+    pub(crate) fn summary_from(
         &self,
         commit: &Commit,
         given: Option<(String, SummarySource)>,

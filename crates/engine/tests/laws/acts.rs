@@ -1,4 +1,4 @@
-//! What tool calls of real sessions did, as `diff`, `handoff`, `recall` and `blame` tell it.
+//! What tool calls of real sessions did, as `diff`, `handoff`, the brief and `blame` tell it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -82,15 +82,15 @@ fn open_tasks_are_known_after_a_compaction() {
 }
 
 #[test]
-fn recall_knows_the_tasks_of_a_tracker() {
+fn a_brief_knows_the_tasks_of_a_tracker() {
     let Some((engine, tip)) = first(TRACKER, 130) else { return };
-    let told = engine.recall(tip).expect("read").expect("something to tell");
+    let told = engine.brief(tip).expect("read").expect("something to tell");
     let tasks =
         "Tasks that were open:\n> [in_progress] Create wingman command group (enable/disable/status)\n";
     assert!(told.contains(tasks), "{told}");
     assert_eq!(told.matches("> [pending] ").count(), 7, "{told}");
     let Some((engine, tip)) = first(LIST, 40) else { return };
-    let told = engine.recall(tip).expect("read").expect("something to tell");
+    let told = engine.brief(tip).expect("read").expect("something to tell");
     assert!(told.contains("Tasks that were open:\n> [in_progress] "), "{told}");
 }
 
@@ -300,7 +300,7 @@ fn the_same_work_is_told_of_five_runtimes() {
         let (engine, folder) = (engine(), Folder::new());
         let name = if runtime == "opencode" { "s.json" } else { "s.jsonl" };
         let tip = import(&engine, &folder.write(name, &bytes)).session.tip.expect("commits");
-        let recalled = engine.recall(tip).expect("read").unwrap_or_default();
+        let recalled = engine.brief(tip).expect("read").unwrap_or_default();
         assert_eq!(recalled.contains("> [in_progress] fire\n"), runtime != "pi", "{runtime}: {recalled}");
         let compacted = engine.compact(tip, "It went well.").expect("compacted").id;
         let diff = engine.diff(compacted).expect("a compaction");

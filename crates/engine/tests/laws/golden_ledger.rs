@@ -71,7 +71,12 @@ pub(crate) type Vectors = BTreeMap<String, Result<(), String>>;
 
 /// Returns the vectors of a file beside the corpus, or says that the test was skipped.
 pub(crate) fn golden(name: &str) -> Option<Value> {
-    let path = corpus(name)?.join("../golden").join(name);
+    #[expect(clippy::disallowed_methods, reason = "`cargo xtask vectors` names a file by the environment")]
+    let given = std::env::var_os("STEMMATA_VECTORS").map(std::path::PathBuf::from);
+    let path = match given {
+        Some(path) => path,
+        None => corpus(name)?.join("../golden").join(name),
+    };
     let Ok(text) = std::fs::read_to_string(&path) else {
         #[expect(clippy::print_stdout, reason = "a skipped test says so")]
         let () = println!("skipped the golden vectors: {} is not there", path.display());
@@ -85,6 +90,12 @@ pub(crate) fn compare(of: &str, vectors: &Vectors, deviations: &[(&str, &str)]) 
     let listed: BTreeMap<&str, &str> = deviations.iter().copied().collect();
     let mut wrong = Vec::new();
     for (name, held) in vectors {
+        #[expect(clippy::print_stdout, reason = "`cargo xtask vectors` shows the verdicts")]
+        let () = match (held, listed.get(name.as_str())) {
+            (Ok(()), None) => println!("  {of}: ok {name}"),
+            (Err(differs), Some(reason)) => println!("  {of}: deviation {name}: {reason}\n    {differs}"),
+            (Ok(()), Some(_)) | (Err(_), None) => println!("  {of}: FAIL {name}"),
+        };
         match (held, listed.get(name.as_str())) {
             (Ok(()), None) | (Err(_), Some(_)) => {}
             (Ok(()), Some(reason)) => {

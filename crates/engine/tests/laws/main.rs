@@ -40,6 +40,8 @@ mod pages;
 mod placed;
 mod projects;
 mod prompts;
+mod recall_fixtures;
+mod recalls;
 #[path = "../../../redact/tests/redaction/support.rs"]
 #[expect(dead_code, clippy::unwrap_used, reason = "the tests of another crate share it")]
 mod redaction;

@@ -192,7 +192,7 @@ fn words_in_a_bundle_are_marked_and_take_nothing_back_and_reach_no_context() {
             assert!(trail.iter().filter(is_theirs).all(AuditRecord::is_foreign), "{trail:?}");
         }
     }
-    let recalled = own.recall(ctx).expect("a read").expect("something to tell");
+    let recalled = own.brief(ctx).expect("a read").expect("something to tell");
     assert!(recalled.contains("1,200") && recalled.contains("the glaze"), "{recalled}");
     for word in ["evil", "run this", &earlier.to_string()] {
         assert!(!recalled.contains(word), "`{word}` is in {recalled}");

@@ -33,7 +33,7 @@ pub(crate) fn plain(text: &str, data: &Value) -> Payload {
 }
 
 /// Words that reducers look for, and what they must stand.
-const WORDS: [&str; 20] = [
+const WORDS: [&str; 22] = [
     "let's use",
     "instead of",
     "decided to",
@@ -54,6 +54,8 @@ const WORDS: [&str; 20] = [
     "we'll go with",
     "from now on",
     "no, use",
+    "left for later.",
+    "which one is it?",
 ];
 
 fn text() -> impl Strategy<Value = String> {
@@ -72,6 +74,8 @@ pub(crate) fn data() -> impl Strategy<Value = Value> {
         Just(json!("true")),
         Just(json!("task_done")),
         Just(json!("task")),
+        Just(json!("thread")),
+        Just(json!("thread_closed")),
     ];
     let keys = prop::sample::select(vec![
         "title",

@@ -2,7 +2,7 @@
 //!
 //! Data: the files beside this one. They are read like anybody's.
 
-use super::document::DocumentFormat;
+use super::document::{self, DocumentFormat};
 use super::parse::parse;
 use super::source::Strategy;
 
@@ -13,6 +13,25 @@ pub struct Shipped {
     pub name: &'static str,
     /// Its file: TOML, with comments.
     pub text: &'static str,
+}
+
+impl Shipped {
+    /// Returns for whom it is: the comment that its file begins with.
+    pub fn about(&self) -> String {
+        let comment = self.text.lines().map_while(|line| line.strip_prefix("# "));
+        comment.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns it as JSON, fields in the order of the file.
+    pub fn to_json(&self) -> String {
+        let root = document::parse(self.text, DocumentFormat::Toml).expect("a test reads each of them");
+        root.value.to_json()
+    }
+
+    /// Returns what it says.
+    pub fn strategy(&self) -> Strategy {
+        parse(self.text, DocumentFormat::Toml).expect("a test reads each of them")
+    }
 }
 
 /// All of them.
@@ -26,5 +45,5 @@ pub const SHIPPED: [Shipped; 4] = [
 /// Returns a strategy that comes with Stemmata.
 pub fn shipped(name: &str) -> Option<Strategy> {
     let found = SHIPPED.iter().find(|shipped| shipped.name == name)?;
-    Some(parse(found.text, DocumentFormat::Toml).expect("a test reads each of them"))
+    Some(found.strategy())
 }

@@ -34,3 +34,15 @@ fn every_vector_of_seed_000_holds_or_deviates_for_a_reason() {
         .collect();
     assert_eq!(unknown, [""; 0], "deviations of cases that are not there");
 }
+
+#[test]
+fn a_file_of_seed_004_is_named_case_by_case_and_what_is_unknown_fails() {
+    let text = "{\"source\":\"x\",\"turns\":6,\"messagesJson_for_'a'\":[],\"colour\":1}";
+    let verdicts = run(text).expect("cases");
+    let fine: Vec<(&str, bool)> = verdicts.iter().map(|case| (case.name.as_str(), case.is_fine())).collect();
+    assert_eq!(
+        fine,
+        [("zagent/colour", false), ("zagent/messagesJson_for_'a'", true), ("zagent/turns", true)]
+    );
+    assert!(run("[]").is_err() && run("{").is_err());
+}

@@ -14,7 +14,7 @@ use stemmata_engine::{
     CaptureOptions, Engine, EngineError, HOOK_PLACES, Marker, Nudged, OpenFor, Patience, RUNTIMES,
     is_deciding_tool, is_session_there,
 };
-use stemmata_model::{Template, Trigger};
+use stemmata_model::{Template, ThreadId, TicketId, Trigger};
 
 use super::{Host, Whose};
 use crate::fault::{Fault, problem_of, with_causes};
@@ -37,8 +37,12 @@ pub struct HookRequest {
     pub database: Option<PathBuf>,
     /// The kind of agent that its environment names.
     pub template: Option<String>,
+    /// The ticket being worked on.
+    pub ticket: Option<String>,
+    /// The discussion thread.
+    pub thread: Option<String>,
     /// Whether an agent is told what of its session was lost.
-    pub recalls: bool,
+    pub briefs: bool,
     /// The process of the hook.
     pub pid: u32,
 }
@@ -53,7 +57,7 @@ pub struct Hooked {
     /// Transcripts that an import in the background reads.
     pub background: Vec<PathBuf>,
     /// What of the session was lost, for its agent.
-    pub recalled: Option<String>,
+    pub brief: Option<String>,
 }
 
 /// What a hook does at an event. Depends on nothing but what the client says.
@@ -167,8 +171,8 @@ impl Host {
                 for path in &paths {
                     self.nudge(engine, path, &options, &mut hooked)?;
                 }
-                if duty.may_have_lost && request.recalls {
-                    hooked.recalled = recalled(engine, first)?;
+                if duty.may_have_lost && request.briefs {
+                    hooked.brief = brief(engine, first)?;
                 }
                 if duty.begins {
                     engine.close_dead(first, &options)?;
@@ -226,6 +230,8 @@ impl Host {
             granularity: settings.granularity,
             leaf: settings.provisional.keeps(duty.trigger, duty.is_significant),
             // A name that is none is somebody else's variable.
+            ticket: request.ticket.as_deref().and_then(|name| TicketId::new(name).ok()),
+            thread: request.thread.as_deref().and_then(|name| ThreadId::new(name).ok()),
             template_alias: request.template.as_deref().and_then(|name| Template::new(name).ok()),
             ..CaptureOptions::live(duty.trigger)
         }
@@ -244,10 +250,10 @@ impl Host {
 
 /// Returns what of a session was lost. One that begins has lost nothing; one that is known already goes on, whatever its client
 /// calls that.
-fn recalled(engine: &Engine, path: &Path) -> Result<Option<String>, Fault> {
+fn brief(engine: &Engine, path: &Path) -> Result<Option<String>, Fault> {
     let session = engine.find_recorded_session(&path.to_string_lossy())?;
     let tip = session.and_then(|session| session.tip);
-    Ok(tip.map(|tip| engine.recall(tip)).transpose()?.flatten())
+    Ok(tip.map(|tip| engine.brief(tip)).transpose()?.flatten())
 }
 
 /// Returns the fault of a hook that no client calls.

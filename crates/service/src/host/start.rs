@@ -1,10 +1,10 @@
 //! `start`: an agent of a configured kind, with a context or none. Fresh, resumed and forked are one operation.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use stemmata_api::v1::{ChildrenRequest, Started};
+use stemmata_api::v1::{ChildrenRequest, PROMPT_FILE_BYTES_MAX, Started, StrategySource};
 use stemmata_api::{Answer, Code, Control, PageRequest, Problem, Service};
-use stemmata_engine::{StartMode, Templates};
+use stemmata_engine::{AgentConfig, AgentTemplate, StartMode, Templates};
 
 use super::Host;
 use super::place::{PlaceRequest, is_directory};
@@ -36,7 +36,43 @@ pub struct StartFrom<'a> {
     pub at: Option<String>,
 }
 
+/// A kind of agent as a loop of one's own reads it: what its requests for prompts carry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentFound {
+    /// What its prompts are made of.
+    pub strategy: Option<StrategySource>,
+    /// Who it is: the text of its profile.
+    pub profile: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+}
+
 impl Host {
+    /// Reads a kind of agent with its profile and its strategy, as [`start`](Self::start) does.
+    ///
+    /// # Errors
+    /// `config_bad`, which names the template, the field, and the line of a file that is wrong.
+    pub fn agent(&self, templates: &Templates, name: &str) -> Answer<AgentFound> {
+        self.with(|_| {
+            let agent = resolved(templates, name)?;
+            Ok(AgentFound {
+                strategy: agent.strategy.map(|strategy| StrategySource::Text(strategy.text)),
+                profile: agent.profile.map(|profile| profile.text),
+                model: agent.template.model,
+            })
+        })
+    }
+
+    /// Returns the text of a profile: a table of the configuration, or a file that it can be read from.
+    ///
+    /// # Errors
+    /// `config_bad`, as [`agent`](Self::agent).
+    pub fn profile(&self, templates: &Templates, name: &str) -> Answer<String> {
+        let profile = templates.profile(name, &text_of);
+        let profile = profile.map_err(|reason| Box::new(Problem::new(Code::ConfigBad, reason)));
+        Ok(profile?.text)
+    }
+
     /// Places what an agent goes on from, and returns the command that starts it.
     ///
     /// # Errors
@@ -46,9 +82,9 @@ impl Host {
     }
 
     fn started(&self, request: &StartRequest<'_>, control: &Control<'_>) -> Result<Started, Fault> {
-        let bad = |reason: String| Fault::from(Problem::new(Code::ConfigBad, reason));
-        let (name, template) =
-            request.templates.parse(&request.template).map_err(|error| bad(error.reason))?;
+        let AgentConfig { name, template, profile, .. } = resolved(request.templates, &request.template)?;
+        let instructions = profile.map(|profile| profile.value.instructions).filter(|text| !text.is_empty());
+        let template = AgentTemplate { system_prompt: template.system_prompt.or(instructions), ..template };
         let command = |resume: Option<&[String]>| {
             let words = template.command_line(resume, &request.extra);
             words.map_err(|error| bad(format!("template `{name}`: {error}")))
@@ -83,4 +119,24 @@ impl Host {
             placed,
         })
     }
+}
+
+fn resolved(templates: &Templates, name: &str) -> Result<AgentConfig, Fault> {
+    templates.resolve(name, &text_of).map_err(|error| bad(error.reason))
+}
+
+fn bad(reason: String) -> Fault {
+    Problem::new(Code::ConfigBad, reason).into()
+}
+
+/// Reads a file that a template names.
+fn text_of(path: &Path) -> Result<String, String> {
+    let failed = |reason: String| format!("{} cannot be read: {reason}", path.display());
+    let bytes = stemmata_store::read_bounded(path, PROMPT_FILE_BYTES_MAX + 1);
+    let bytes = bytes.map_err(|error| failed(error.to_string()))?;
+    let bytes = bytes.ok_or_else(|| format!("{} does not exist", path.display()))?;
+    if bytes.len() as u64 > PROMPT_FILE_BYTES_MAX {
+        return Err(failed(format!("it has more than {PROMPT_FILE_BYTES_MAX} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|error| failed(error.to_string()))
 }

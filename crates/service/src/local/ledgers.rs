@@ -1,15 +1,15 @@
 //! The facet `Ledgers` over a store of this machine.
 
-mod read;
+pub(super) mod read;
 
 use std::ops::ControlFlow;
 use std::time::Duration;
 
 use stemmata_api::v1::{
-    APPEND_EVENTS_MAX, AdoptRequest, AppendRequest, Appended, DecideRequest, DecisionKind, Event, Events,
-    EventsForgotten, EventsRequest, FinishTaskRequest, FollowRequest, Followed, ForgetEventsRequest, Ledger,
-    LedgerPage, LedgerRequest, LedgersRequest, OpenTasks, ReplayRequest, Replayed, RestoreStateRequest,
-    RestoredLedger, State, StateRequest,
+    APPEND_EVENTS_MAX, AdoptRequest, AppendRequest, Appended, CloseThreadRequest, DecideRequest,
+    DecisionKind, Event, Events, EventsForgotten, EventsRequest, FinishTaskRequest, FollowRequest, Followed,
+    ForgetEventsRequest, Ledger, LedgerPage, LedgerRequest, LedgersRequest, OpenTasks, ReplayRequest,
+    Replayed, RestoreStateRequest, RestoredLedger, State, StateRequest,
 };
 use stemmata_api::{Answer, Control, Ledgers, PlanDigest};
 use stemmata_engine::{Decision, Engine, EventsPlan, PublishOptions};
@@ -157,6 +157,7 @@ impl Ledgers for Local {
                     DecisionKind::Decision => stemmata_engine::DecisionKind::Decision,
                     DecisionKind::Fact => stemmata_engine::DecisionKind::Fact,
                     DecisionKind::Task => stemmata_engine::DecisionKind::Task,
+                    DecisionKind::Thread => stemmata_engine::DecisionKind::Thread,
                 },
                 text: request.text.clone(),
                 reason: request.reason.clone(),
@@ -170,6 +171,14 @@ impl Ledgers for Local {
         self.with(|engine| {
             let ledger = known(engine, &request.ledger)?.id;
             let (text, done) = engine.finish_task(&ledger, &request.task)?;
+            Ok(Appended { finished: Some(text), ..wire::ledger::appended(&ledger, &done) })
+        })
+    }
+
+    fn close_thread(&self, request: &CloseThreadRequest) -> Answer<Appended> {
+        self.with(|engine| {
+            let ledger = known(engine, &request.ledger)?.id;
+            let (text, done) = engine.close_thread(&ledger, &request.thread)?;
             Ok(Appended { finished: Some(text), ..wire::ledger::appended(&ledger, &done) })
         })
     }

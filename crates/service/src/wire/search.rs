@@ -135,7 +135,8 @@ fn of_trouble(trouble: &IndexTrouble) -> (&'static str, String) {
     }
 }
 
-fn note(note: &SearchNote) -> v1::Note {
+/// Returns the wire form of what a search lacks.
+pub(crate) fn note(note: &SearchNote) -> v1::Note {
     let (code, message) = match note {
         SearchNote::NotIndexed => {
             ("index_missing", "there is no index; the newest entries were searched one by one".to_owned())

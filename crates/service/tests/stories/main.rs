@@ -5,6 +5,7 @@
 mod chains;
 mod give_back;
 mod maintain;
+mod prompts;
 
 use std::fs::File;
 use std::io::Write as _;

@@ -9,16 +9,20 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::v1::{About, Failure, FileTouched, Items, Success};
+use super::v1::{About, By, Failure, FileTouched, Items, Success};
 
 impl Items {
     /// Returns what two tellings of one session say together. What both tell keeps the proofs of the transcript, by which
     /// copies of the session are known.
     pub(super) fn told_by_both(events: &Self, transcript: &Self) -> Self {
-        let Self { decisions, decisions_let_go, tasks, files, errors, successes } = transcript.clone();
+        let Self { decisions, decisions_let_go, tasks, threads, files, errors, successes } =
+            transcript.clone();
         let is_told = |one: &&Success| transcript.successes.iter().any(|other| other.subject == one.subject);
         let other_successes = events.successes.iter().filter(|one| !is_told(one)).cloned();
+        // What is found open in one telling may be answered in the other, and the transcript has all that was said.
+        let other_threads = events.threads.iter().filter(|one| one.by == By::Event).cloned();
         Self {
+            threads: threads.into_iter().chain(other_threads).collect(),
             decisions: decisions.into_iter().chain(events.decisions.iter().cloned()).collect(),
             decisions_let_go: decisions_let_go.saturating_add(events.decisions_let_go),
             tasks: tasks.into_iter().chain(events.tasks.iter().cloned()).collect(),

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use super::items::TASKS_MAX;
-use super::v1::{By, Decision, Failure, FileTouched, Task, TaskList, TaskStatus};
+use super::v1::{By, Decision, Failure, FileTouched, Task, TaskList, TaskStatus, Thread};
 
 /// How many items of each kind stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct Bounds {
     pub tasks_max: usize,
     /// Of these, those that stand in lists of tools and texts.
     pub tasks_found_max: usize,
+    /// Open and closed threads.
+    pub threads_max: usize,
     /// Files.
     pub files_max: usize,
     /// Errors.
@@ -32,6 +34,7 @@ impl Bounds {
     pub const SESSION: Self = Self {
         decisions_found_max: 48,
         tasks_found_max: TASKS_MAX,
+        threads_max: 24,
         files_max: 96,
         errors_max: 32,
         successes_max: 32,
@@ -43,6 +46,7 @@ impl Bounds {
         decisions_found_max: 256,
         tasks_max: 128,
         tasks_found_max: 128,
+        threads_max: 96,
         files_max: 512,
         errors_max: 96,
         successes_max: 96,
@@ -71,6 +75,12 @@ pub(super) fn bound_tasks(tasks: &mut Vec<Task>, bounds: &Bounds) {
     let order = |one: &Task, other: &Task| (is_open(one), &one.proof).cmp(&(is_open(other), &other.proof));
     bound_of(tasks, bounds.tasks_found_max, Task::is_found, order);
     bound(tasks, bounds.tasks_max, order);
+}
+
+/// What is closed goes first, then what models and users left open, then what events said; the oldest first.
+pub(super) fn bound_threads(threads: &mut Vec<Thread>, count_max: usize) {
+    let rank = |one: &Thread| (one.is_open(), one.by == By::Event);
+    bound(threads, count_max, |one, other| rank(one).cmp(&rank(other)));
 }
 
 /// What was only looked at goes first, the oldest first.

@@ -12,7 +12,8 @@ use super::items::{Failed, TASK_CHARS_MAX};
 use super::pending::ERROR_CHARS_MAX;
 use super::phrases::DECISION_CHARS_MAX;
 use super::session::SessionMemory;
-use super::v1::{About, By, Decision, Evidence, Kind, Task, TaskList, TaskStatus};
+use super::threads::{THREAD_CHARS_MAX, opened};
+use super::v1::{About, By, Decision, Evidence, Kind, Task, TaskList, TaskStatus, ThreadKind};
 use super::words::{Words, cut, line};
 
 impl SessionMemory {
@@ -56,6 +57,18 @@ impl SessionMemory {
         let status = match data.get("kind").and_then(Value::as_str) {
             Some("task") => TaskStatus::Open,
             Some("task_done") => TaskStatus::Done,
+            Some(kind @ ("thread" | "thread_closed")) => {
+                let words = Words::of(says, THREAD_CHARS_MAX);
+                let hash = field("hash").map(|hash| cut(hash, THREAD_CHARS_MAX)).or(words.hash);
+                let words = Words { text: words.text, hash };
+                if kind == "thread" {
+                    let thread = opened(ThreadKind::Told, By::Event, words, &proof);
+                    self.state.items.open_thread(thread, &Bounds::SESSION);
+                } else {
+                    self.state.items.close_thread(words, &proof, &Bounds::SESSION);
+                }
+                return;
+            }
             other => {
                 let kind = if other == Some("fact") { Kind::Fact } else { Kind::Decision };
                 let Words { text, hash } = Words::of(says, DECISION_CHARS_MAX);

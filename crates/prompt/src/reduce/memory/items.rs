@@ -9,6 +9,7 @@ use super::bounds::{Bounds, bound, bound_decisions, bound_errors, bound_files, b
 use super::families;
 use super::naming;
 use super::phrases::DECISION_CHARS_MAX;
+use super::threads::merged_threads;
 use super::v1::{
     About, By, Decision, Evidence, Failure, FileTouched, How, Items, Success, Task, TaskList, TaskStatus,
 };
@@ -180,6 +181,7 @@ impl Items {
         self.decisions.len() <= bounds.decisions_max
             && decisions_found <= bounds.decisions_found_max
             && self.tasks.len() <= bounds.tasks_max
+            && self.threads.len() <= bounds.threads_max
             && tasks_found <= bounds.tasks_found_max
             && self.files.len() <= bounds.files_max
             && self.errors.len() <= bounds.errors_max
@@ -193,6 +195,7 @@ impl Items {
             items.decisions.extend(one.decisions);
             items.decisions_let_go = items.decisions_let_go.saturating_add(one.decisions_let_go);
             items.tasks.extend(one.tasks);
+            items.threads.extend(one.threads);
             items.files.extend(one.files);
             items.errors.extend(one.errors);
             items.successes.extend(one.successes);
@@ -201,6 +204,7 @@ impl Items {
         items.decisions = decisions;
         items.decisions_let_go = items.decisions_let_go.saturating_add(let_go);
         items.tasks = merged_tasks(items.tasks, bounds);
+        items.threads = merged_threads(items.threads, &items.tasks, bounds);
         items.files = merged_files(items.files, bounds.files_max);
         items.successes = merged_successes(items.successes, bounds.successes_max);
         items.errors = merged_errors(items.errors, &items.successes, bounds.errors_max);

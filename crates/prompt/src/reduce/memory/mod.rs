@@ -1,4 +1,4 @@
-//! The memory of a project: recent turns, decisions and facts, tasks, files, and errors with what resolved them.
+//! The memory of a project: recent turns, decisions and facts, tasks, open threads, files, and errors with what resolved them.
 //!
 //! Each session is folded by itself, from a ledger's events or from a transcript's entries; the project's memory is what
 //! its sessions say together, in whatever order they came. No model is asked. Normative: `docs/format/state.md`.
@@ -19,6 +19,7 @@ mod said;
 mod session;
 mod slips;
 mod text;
+mod threads;
 pub mod v1;
 mod wishes;
 mod words;
@@ -79,7 +80,7 @@ impl MemoryReducer {
 
 impl Reducer for MemoryReducer {
     const NAME: &'static str = "memory";
-    const VERSION: u32 = 4;
+    const VERSION: u32 = 5;
 
     fn new(_: &LedgerId) -> Self {
         Self { sessions: Vec::new(), settled: Items::default() }
@@ -141,3 +142,5 @@ impl Reducer for MemoryReducer {
 mod laws_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod threads_tests;

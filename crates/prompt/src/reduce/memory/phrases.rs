@@ -15,7 +15,7 @@ const SENTENCE_CHARS_MAX: usize = 400;
 /// Bytes of a user's text that are looked at: who says more has pasted it.
 const USER_BYTES_MAX: usize = 1_500;
 /// Words of a decision at least.
-const WORDS_MIN: usize = 3;
+pub(super) const WORDS_MIN: usize = 3;
 
 /// What a sentence decides.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -188,6 +188,7 @@ impl SessionMemory {
             return;
         }
         self.extract(By::User, text, false, &proof);
+        self.state.items.prompted(text, &proof, &Bounds::SESSION);
         self.turn(By::User, text, proof);
     }
 
@@ -197,6 +198,9 @@ impl SessionMemory {
         }
         self.extract(By::Assistant, text, false, &proof);
         self.checklist(text, &proof);
+        let prompt = self.state.window.iter().rev().find(|turn| turn.by == By::User);
+        let prompt = prompt.map(|turn| turn.proof.ordinal);
+        self.state.items.answered(text, prompt, &proof, &Bounds::SESSION);
         self.turn(By::Assistant, text.trim(), proof);
     }
 

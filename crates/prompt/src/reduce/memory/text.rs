@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use super::items::ordered;
 use super::project::ProjectMemory;
 use super::recent;
-use super::v1::{About, By, Decision, Evidence, Failure, FileTouched, How, Kind, Task, TaskStatus};
+use super::v1::{
+    About, By, Decision, Evidence, Failure, FileTouched, How, Kind, Task, TaskStatus, Thread, ThreadKind,
+};
 use super::words::cut;
 
 /// Characters of a command in the line of an error at most.
@@ -30,10 +32,11 @@ struct Section {
 pub(super) fn render(memory: &ProjectMemory, chars_max: usize) -> String {
     let of = |heading, (lines, hidden), share| Section { heading, lines, hidden, share };
     let sections = [
-        of("Decisions and facts", decisions(memory), 35),
+        of("Decisions and facts", decisions(memory), 32),
         of("Tasks", tasks(memory), 20),
-        of("Files", files(memory), 20),
-        of("Errors", errors(memory), 15),
+        of("Open threads", threads(memory), 8),
+        of("Files", files(memory), 18),
+        of("Errors", errors(memory), 12),
     ];
     let mut out = String::new();
     let (mut left, mut saved) = (chars_max, 0);
@@ -153,6 +156,12 @@ fn tasks(memory: &ProjectMemory) -> (Vec<String>, usize) {
     with_behind(open.into_iter().map(shown).collect(), done.into_iter().map(shown).collect())
 }
 
+/// What is open, the newest first; what was closed says nothing any more.
+fn threads(memory: &ProjectMemory) -> (Vec<String>, usize) {
+    let open = memory.items.threads.iter().rev().filter(|thread| thread.is_open());
+    (open.map(|thread| format!("- {}{}", thread.describe(), dated(&thread.proof))).collect(), 0)
+}
+
 /// What was changed, the most first; then what was only read, and what is gone.
 fn files(memory: &ProjectMemory) -> (Vec<String>, usize) {
     let mut files: Vec<&FileTouched> = memory.items.files.iter().rev().collect();
@@ -160,7 +169,7 @@ fn files(memory: &ProjectMemory) -> (Vec<String>, usize) {
     files.sort_by_key(|file| (is_gone(file), std::cmp::Reverse(touched(file))));
     let (behind, changed): (Vec<&FileTouched>, Vec<&FileTouched>) =
         files.into_iter().partition(|file| file.is_only_read());
-    let shown = |file: &FileTouched| format!("- {} ({})", file.path, touches(file));
+    let shown = |file: &FileTouched| format!("- {}", file.describe());
     with_behind(changed.into_iter().map(shown).collect(), behind.into_iter().map(shown).collect())
 }
 
@@ -199,15 +208,53 @@ fn errors(memory: &ProjectMemory) -> (Vec<String>, usize) {
         .iter()
         .rev()
         .filter(|error| error.resolved.is_none() && said.insert(&error.text))
-        .partition(|error| error.later >= STALE_AFTER);
+        .partition(|error| !error.is_open());
     let resolved = errors.iter().rev().filter(|error| error.resolved.is_some());
     let shown = |error: &Failure| {
-        let mark = match (&error.resolved, error.later) {
+        let times = (error.times > 1).then(|| format!("{} times", error.times));
+        let day = Some(day(&error.last)).filter(|day| !day.is_empty());
+        let notes: Vec<String> = [times, day].into_iter().flatten().collect();
+        let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
+        format!("- {}{notes}", error.describe())
+    };
+    let behind = stale.into_iter().chain(resolved).map(shown).collect();
+    with_behind(open.into_iter().map(shown).collect(), behind)
+}
+
+impl Thread {
+    /// Returns who left what open, on one line.
+    pub fn describe(&self) -> String {
+        let who = match self.kind {
+            ThreadKind::Question => "asked, not answered: ",
+            ThreadKind::Prompt => "prompt without an answer: ",
+            ThreadKind::Deferred => "put off: ",
+            ThreadKind::Told => "",
+        };
+        format!("{who}{}", self.text)
+    }
+}
+
+impl FileTouched {
+    /// Returns the path and what was done to it, on one line.
+    pub fn describe(&self) -> String {
+        format!("{} ({})", self.path, touches(self))
+    }
+}
+
+impl Failure {
+    /// Says whether nothing has resolved it, and it may still be there.
+    pub const fn is_open(&self) -> bool {
+        self.resolved.is_none() && self.later < STALE_AFTER
+    }
+
+    /// Returns what failed, and whether it still does, on one line.
+    pub fn describe(&self) -> String {
+        let mark = match (&self.resolved, self.later) {
             (Some(_), _) => "resolved".to_owned(),
-            (None, STALE_AFTER..) => format!("not seen again in {} later runs", error.later),
+            (None, STALE_AFTER..) => format!("not seen again in {} later runs", self.later),
             (None, _) => "open".to_owned(),
         };
-        let about = match (&error.subject, &error.line) {
+        let about = match (&self.subject, &self.line) {
             (About::Command { .. }, Some(line)) => format!("`{}`: ", cut(line, COMMAND_CHARS_MAX)),
             (About::Command { parts }, None) => {
                 format!("`{}`: ", cut(parts.first().map_or("", String::as_str), COMMAND_CHARS_MAX))
@@ -216,12 +263,6 @@ fn errors(memory: &ProjectMemory) -> (Vec<String>, usize) {
             (About::Tool { name }, _) => format!("{name}: "),
             (About::Message, _) => String::new(),
         };
-        let times = (error.times > 1).then(|| format!("{} times", error.times));
-        let day = Some(day(&error.last)).filter(|day| !day.is_empty());
-        let notes: Vec<String> = [times, day].into_iter().flatten().collect();
-        let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
-        format!("- [{mark}] {about}{}{notes}", error.text)
-    };
-    let behind = stale.into_iter().chain(resolved).map(shown).collect();
-    with_behind(open.into_iter().map(shown).collect(), behind)
+        format!("[{mark}] {about}{}", self.text)
+    }
 }

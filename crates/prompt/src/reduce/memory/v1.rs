@@ -143,6 +143,42 @@ pub struct Task {
     pub id: Option<String>,
 }
 
+/// Why something is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ThreadKind {
+    /// A model asked, and its user said nothing since.
+    Question,
+    /// A user's prompt got no answer.
+    Prompt,
+    /// A model put it off.
+    Deferred,
+    /// An event says so.
+    Told,
+}
+
+/// A question or a piece of work that nobody has come back to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Thread {
+    /// What opened it.
+    pub proof: Evidence,
+    /// Why it is open.
+    pub kind: ThreadKind,
+    /// Who opened it.
+    pub by: By,
+    /// What it is about, cut.
+    pub text: String,
+    /// The hash of all of it where it was cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+    /// How many prompts of its session came since.
+    pub later: u32,
+    /// What closed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<Evidence>,
+}
+
 /// What was done to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -252,6 +288,9 @@ pub struct Items {
     pub decisions_let_go: u64,
     /// In the order of their lists.
     pub tasks: Vec<Task>,
+    /// By what opened them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<Thread>,
     /// By the last touch.
     pub files: Vec<FileTouched>,
     /// By their first proofs.

@@ -4,7 +4,7 @@
 
 use stemmata_model::artifact_id;
 
-use super::v1::{Decision, Task};
+use super::v1::{Decision, Task, Thread};
 use crate::reduce::cut::{cut_with, line_with};
 
 /// What ends a text that was cut.
@@ -52,6 +52,18 @@ impl Decision {
     }
 }
 
+impl Thread {
+    /// Returns what is the same for threads with the same words.
+    pub(super) fn key(&self) -> String {
+        self.hash.clone().unwrap_or_else(|| self.text.to_lowercase())
+    }
+
+    /// Says whether words are all of the thread's, whatever the space between them.
+    pub fn says(&self, words: &str) -> bool {
+        says(&self.text, self.hash.as_deref(), words)
+    }
+}
+
 impl Task {
     /// Returns what is the same for tasks with the same words.
     pub(super) fn key(&self) -> String {
@@ -70,11 +82,15 @@ impl Task {
 
     /// Says whether words are all of the task's, whatever the space between them.
     pub fn says(&self, words: &str) -> bool {
-        let whole = collapsed(words).to_lowercase();
-        match &self.hash {
-            Some(own) => *own == hash(&whole),
-            None => self.text.to_lowercase() == whole,
-        }
+        says(&self.text, self.hash.as_deref(), words)
+    }
+}
+
+fn says(text: &str, own_hash: Option<&str>, words: &str) -> bool {
+    let whole = collapsed(words).to_lowercase();
+    match own_hash {
+        Some(own) => own == hash(&whole),
+        None => text.to_lowercase() == whole,
     }
 }
 

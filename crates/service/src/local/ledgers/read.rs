@@ -51,7 +51,7 @@ fn time(text: Option<&str>) -> Result<Option<Timestamp>, Fault> {
 }
 
 /// Reads events to append. What is wrong with one names it.
-pub(super) fn events(events: &[NewEvent]) -> Result<Vec<stemmata_model::NewEvent>, Fault> {
+pub(in crate::local) fn events(events: &[NewEvent]) -> Result<Vec<stemmata_model::NewEvent>, Fault> {
     if events.len() > APPEND_EVENTS_MAX {
         let reason = format!("more than {APPEND_EVENTS_MAX} events; append them in several calls");
         return Err(bad_request("events", reason));

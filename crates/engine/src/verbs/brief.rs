@@ -1,4 +1,4 @@
-//! `recall`: what an agent knew before its context was cut, and what people said about it since.
+//! The brief: what an agent knew before its context was cut, and what people said about it since.
 //!
 //! Everything here was written by somebody else: it is handed over as quoted data, line by line, never as instructions.
 
@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::verbs::at::one_line;
 
 /// Characters that a client takes from a hook at most; counted in UTF-16 units, as clients count.
-pub const RECALL_CHARS_MAX: usize = 10_000;
+pub const BRIEF_CHARS_MAX: usize = 10_000;
 
 /// Commits that are walked.
 const WALK_COMMITS_MAX: usize = 1_000;
@@ -40,11 +40,11 @@ struct Found {
 
 impl Engine {
     /// Returns what to tell an agent that goes on from a commit: open tasks, pins, notes, the newest given summary, and
-    /// how to look further back. None where there is nothing to tell. At most [`RECALL_CHARS_MAX`].
+    /// how to look further back. None where there is nothing to tell. At most [`BRIEF_CHARS_MAX`].
     ///
     /// # Errors
     /// `CommitMissing`, store errors. Entries that cannot be read are passed over.
-    pub fn recall(&self, ctx: CommitId) -> Result<Option<String>> {
+    pub fn brief(&self, ctx: CommitId) -> Result<Option<String>> {
         let mut found = Found::default();
         let tasks = self.tasks_at(ctx)?;
         let open = tasks.book.open().map(|task| format!("[{}] {}", task.status.as_str(), task.text));
@@ -78,7 +78,7 @@ impl Engine {
 impl Engine {
     /// Returns what was said of a commit in this store. What came in a bundle is for people to look at, and not for an agent's
     /// context: its author may be anybody.
-    fn said_here(&self, id: CommitId) -> Result<Annotations> {
+    pub(crate) fn said_here(&self, id: CommitId) -> Result<Annotations> {
         let own = self.store.audit(id, usize::MAX)?.into_iter().filter(|record| !record.is_foreign());
         Ok(merged_annotations(&own.collect()))
     }
@@ -135,7 +135,7 @@ fn told(ctx: CommitId, found: &Found) -> Option<String> {
         ("Notes, the newest first:", &found.notes),
         ("The last summary:", &summary),
     ] {
-        section(&mut text, (title, items), RECALL_CHARS_MAX.saturating_sub(units(&end)));
+        section(&mut text, (title, items), BRIEF_CHARS_MAX.saturating_sub(units(&end)));
     }
     text.push_str(&end);
     Some(text)
@@ -191,7 +191,7 @@ mod tests {
         ) {
             let found = Found { tasks, pins, notes, summary, compaction: Some(ctx()) };
             let text = told(ctx(), &found).expect("something");
-            prop_assert!(units(&text) <= RECALL_CHARS_MAX);
+            prop_assert!(units(&text) <= BRIEF_CHARS_MAX);
             for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with("> ")) {
                 let is_ours = line.starts_with("What follows was recalled")
                     || line.starts_with("The whole record")

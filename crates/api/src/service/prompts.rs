@@ -1,0 +1,71 @@
+//! Prompts: made, explained, and the strategies that say what is in them.
+
+use crate::Answer;
+use crate::v1::{
+    AssembleRequest, Assembled, BeginTurnRequest, CheckStrategyRequest, ContextReport, ContextRequest,
+    RecallRequest, Recalled, Strategies, StrategyReport, StrategyRequest, StrategyText, TurnBegun,
+    TurnMadeRequest, TurnStored,
+};
+
+/// What an agent is told in a turn.
+pub trait Prompts: Send + Sync {
+    /// Makes the prompt of a turn, with the trace of every decision. The same `through` gives the same bytes. Changes nothing
+    /// but what folds save, except where the request has the metrics recorded.
+    ///
+    /// # Errors
+    /// `strategy_bad`, `strategy_not_found`, `profile_bad`, `ledger_not_found`, `no_event_with_text` for a trigger that says
+    /// nothing, `bad_request`, `bad_name`.
+    fn assemble(&self, request: &AssembleRequest) -> Answer<Assembled>;
+
+    /// Says how a prompt came to be, and what changed since an earlier one. Changes nothing but what folds save.
+    ///
+    /// # Errors
+    /// `context_not_kept` where no prompt of the session was kept, and those of [`assemble`](Self::assemble).
+    fn context(&self, request: &ContextRequest) -> Answer<ContextReport>;
+
+    /// Returns what of earlier work fits a task, within a budget: quoted data, with where it comes from. What search lacks is
+    /// a note.
+    ///
+    /// # Errors
+    /// `query_empty`, `query_too_long`, `bad_request` for a budget below 64 tokens, `ledger_not_found`, `bad_name`.
+    fn recall(&self, request: &RecallRequest) -> Answer<Recalled>;
+
+    /// Begins a turn: appends what the user said, and makes the prompt. Idempotent where `said` has an id and the session is
+    /// named. Makes a ledger that is not there.
+    ///
+    /// # Errors
+    /// `session_taken` for a context of a session that goes on from something else; `entry_not_found`, `commit_not_found`,
+    /// `commit_forgotten`, `out_of_bounds`, and those of [`assemble`](Self::assemble). A problem of the prompt leaves the turn
+    /// begun.
+    fn begin_turn(&self, request: &BeginTurnRequest) -> Answer<TurnBegun>;
+
+    /// Stores what came of a turn so far, for example after a tool's result. Not idempotent.
+    ///
+    /// # Errors
+    /// `bad_request`, which says which entry or event; `secret_in_syntax`, `out_of_bounds`.
+    fn step(&self, request: &TurnMadeRequest) -> Answer<TurnStored>;
+
+    /// Ends a turn: stores what came of it since the last step, and commits all of it. Not idempotent.
+    ///
+    /// # Errors
+    /// Those of [`step`](Self::step).
+    fn end_turn(&self, request: &TurnMadeRequest) -> Answer<TurnStored>;
+
+    /// Says what is wrong or doubtful in a strategy. One that cannot be used is an answer, not a problem.
+    ///
+    /// # Errors
+    /// `ledger_not_found`, `bad_name`.
+    fn check_strategy(&self, request: &CheckStrategyRequest) -> Answer<StrategyReport>;
+
+    /// Lists the strategies that come with Stemmata.
+    ///
+    /// # Errors
+    /// None of its own.
+    fn strategies(&self) -> Answer<Strategies>;
+
+    /// Returns the text of a strategy that comes with Stemmata.
+    ///
+    /// # Errors
+    /// `strategy_not_found`.
+    fn strategy(&self, request: &StrategyRequest) -> Answer<StrategyText>;
+}

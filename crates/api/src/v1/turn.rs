@@ -1,0 +1,248 @@
+//! Turns: begun before a model is called, stored in steps, and ended.
+
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Assembled, NewEvent, Note, StrategySource};
+use crate::RawJson;
+
+/// Bytes of a request about a turn at most.
+pub const TURN_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Entries of a step at most.
+pub const TURN_ENTRIES_MAX: usize = 10_000;
+
+/// Whose turns they are. The same in every request of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TurnOf {
+    /// The ledger. Absent: the caller's to fill in; the command takes that of the current directory's project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<String>,
+    /// The session. Absent only where one begins: a new id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The agent's name in the ledger.
+    pub agent: String,
+    /// The kind of agent.
+    pub template: String,
+    /// The discussion thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+    /// The ticket being worked on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
+    /// Where closed commits end: `turn` where absent, `message` or `every:N`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub granularity: Option<String>,
+}
+
+/// What a session goes on from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TurnContext {
+    /// A commit: the session knows what its chain says.
+    Resume(String),
+    /// A commit, or an entry of its chain.
+    Fork(TurnFork),
+}
+
+/// Where a session forks off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TurnFork {
+    /// The commit.
+    pub ctx: String,
+    /// The entry: its id, at least 4 letters of its beginning, or `@N`. Absent: the commit's end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+}
+
+/// Something that was said, called or returned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TurnEntry {
+    /// Its id. Absent: a new one; a call that is repeated has to give the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// `user`, `assistant` or `tool`.
+    pub role: String,
+    /// What it says; absent where it only calls or returns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The model's reasoning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<String>,
+    /// The tools that it asks for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<TurnCall>,
+    /// What tools returned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<TurnResult>,
+}
+
+/// The model asks for a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TurnCall {
+    /// Pairs the call with its result.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// Its arguments.
+    pub input: RawJson,
+}
+
+/// A tool returned something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TurnResult {
+    /// The call that it answers.
+    pub id: String,
+    /// What it returned.
+    pub text: String,
+    /// Whether it failed.
+    #[serde(default)]
+    pub is_error: bool,
+}
+
+/// The task that a turn is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TurnTask {
+    /// Its id.
+    pub id: String,
+    /// What is to be done.
+    pub text: String,
+    /// Ids of tasks that have to be done before it. They need not be known.
+    #[serde(default)]
+    pub depends_on: Vec<String>,
+}
+
+/// The prompt that a turn begins with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TurnPrompt {
+    /// Which sources, and the budget.
+    pub strategy: StrategySource,
+    /// Who the agent is: the text of a profile. Absent: an agent without instructions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// The budget in tokens, in place of the strategy's; at least 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// What counts tokens: `estimate` where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counter: Option<String>,
+    /// The last event that the model was given, for a continuation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// Which turn of its task it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<u64>,
+    /// Whether the metrics are appended to the ledger.
+    #[serde(default)]
+    pub records_metrics: bool,
+}
+
+/// Asks to begin a turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct BeginTurnRequest {
+    /// Whose turn it is.
+    pub turn: TurnOf,
+    /// What the session goes on from; absent: nothing, or what it already goes on from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<TurnContext>,
+    /// What the user says.
+    pub said: TurnEntry,
+    /// The phase of the work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// The current task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<TurnTask>,
+    /// Ids of tasks that are done.
+    #[serde(default)]
+    pub completed: Vec<String>,
+    /// The prompt to make; absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<TurnPrompt>,
+}
+
+/// A turn that has begun.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct TurnBegun {
+    /// The ledger.
+    pub ledger: String,
+    /// The session.
+    pub session: String,
+    /// The event of what the user said.
+    pub said: String,
+    /// The commit whose chain the session knows, where a context was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub head: Option<String>,
+    /// The user's prompt that a fork cut off, for its author to edit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut_prompt: Option<String>,
+    /// The prompt, where one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<Assembled>,
+    /// What the user should know.
+    #[serde(default)]
+    pub notes: Vec<Note>,
+}
+
+/// Asks to store what came of a turn: so far, or all the rest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TurnMadeRequest {
+    /// Whose turn it is.
+    pub turn: TurnOf,
+    /// What the model said and called, and what its tools returned, in order; only what was not stored yet.
+    #[serde(default)]
+    pub entries: Vec<TurnEntry>,
+    /// What else is to be known of the turn.
+    #[serde(default)]
+    pub events: Vec<NewEvent>,
+    /// Whether the session ends with it.
+    #[serde(default)]
+    pub ends: bool,
+}
+
+/// What of a turn was stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct TurnStored {
+    /// The ledger.
+    pub ledger: String,
+    /// The session.
+    pub session: String,
+    /// Its first event; absent where there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<String>,
+    /// Its last event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<String>,
+    /// The commit of what the session has said since its last closed one; absent where there is nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ctx: Option<String>,
+    /// The event of the cluster's state, where that has changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
+    /// What the user should know.
+    #[serde(default)]
+    pub notes: Vec<Note>,
+}

@@ -1,0 +1,117 @@
+//! `assemble`: the prompt of a turn on standard output, what it cost beside it.
+
+use std::path::Path;
+
+use stemmata_api::v1::{AssembleRequest, Assembled, PROMPT_FILE_BYTES_MAX, PromptTrigger, StrategySource};
+use stemmata_service::MakeLedger;
+
+use crate::args::prompts::{Assemble, PromptArgs};
+use crate::commands::events::ledger;
+use crate::commands::read_input;
+use crate::commands::start::in_file;
+use crate::errors::{CliError, Exit};
+use crate::output::Console;
+use crate::output::file::Target;
+use crate::wiring::App;
+
+/// Says on standard error what a prompt cost. The second name is seed 000's.
+const METRICS: [&str; 2] = ["STEMMATA_CONTEXT_METRICS", "ZEROSHOT_CONTEXT_METRICS"];
+
+/// Says it in the ledger.
+const METRICS_LEDGER: [&str; 2] = ["STEMMATA_CONTEXT_METRICS_LEDGER", "ZEROSHOT_CONTEXT_METRICS_LEDGER"];
+
+/// Runs the command.
+pub(crate) fn run(app: &App, args: &Assemble) -> Result<Exit, CliError> {
+    let (says, records_metrics) = metrics(app);
+    let request = AssembleRequest { records_metrics, ..request(app, &args.prompt)? };
+    let made = app.service()?.assemble(&request)?;
+    app.console.notes(&made.notes);
+    if says {
+        say_metrics(app, &made);
+    }
+    if app.console.json {
+        app.console.json(&made)?;
+        return Ok(Exit::Done);
+    }
+    // Byte for byte where a program reads it.
+    let standard_output = Target::of(Path::new("-"));
+    standard_output.write(|out| out.write_all(made.prompt.as_bytes()).map_err(CliError::Output))?;
+    Ok(Exit::Done)
+}
+
+/// Says whether what prompts cost goes to standard error, and whether it goes into the ledger.
+pub(crate) fn metrics(app: &App) -> (bool, bool) {
+    (is_set(app, METRICS), is_set(app, METRICS_LEDGER))
+}
+
+/// Says what a prompt cost, also where notes are left out: it was asked for.
+pub(crate) fn say_metrics(app: &App, made: &Assembled) {
+    Console::plain_error(&format!("[ContextMetrics] {}", made.metrics.as_str()), app.console.err.color);
+}
+
+/// Says whether one of these variables is `1` or `true`; the first that is set decides.
+fn is_set(app: &App, names: [&str; 2]) -> bool {
+    let set = names.iter().find_map(|name| app.environment.text(name));
+    set.is_some_and(|text| crate::config::is_on(&text))
+}
+
+/// Returns what asks for a prompt.
+pub(crate) fn request(app: &App, args: &PromptArgs) -> Result<AssembleRequest, CliError> {
+    let templates = app.config.templates();
+    let template = args.template.as_deref();
+    let agent = template.map(|name| app.host()?.agent(templates, name).map_err(CliError::from));
+    let agent = agent.transpose()?;
+    let (own_strategy, own_profile) = agent.map_or((None, None), |agent| (agent.strategy, agent.profile));
+    let strategy = match &args.strategy {
+        Some(name) => strategy(app, name)?,
+        None => own_strategy.ok_or_else(|| {
+            CliError::Usage(match template {
+                Some(template) => {
+                    format!("template `{template}` names no strategy; name one with `--strategy`")
+                }
+                None => "name what the prompt is made of: `--strategy`, or `--template`".to_owned(),
+            })
+        })?,
+    };
+    let profile = match &args.profile {
+        Some(name) if is_path(app, name) => Some(text(app, name)?),
+        Some(name) => Some(app.host()?.profile(templates, name).map_err(|problem| in_file(app, problem))?),
+        None => own_profile,
+    };
+    let event = args.trigger.map(|seq| PromptTrigger::Event(seq.to_string()));
+    Ok(AssembleRequest {
+        ledger: ledger(app, &args.which, MakeLedger::Repository)?,
+        session: args.session.as_ref().map(ToString::to_string),
+        strategy,
+        profile,
+        agent: args.agent.as_ref().map(ToString::to_string),
+        trigger: event.or_else(|| args.say.clone().map(PromptTrigger::Said)),
+        max_tokens: args.max_tokens,
+        counter: args.counter.clone(),
+        after: args.after.map(|seq| seq.to_string()),
+        through: args.through.map(|seq| seq.to_string()),
+        task: None,
+        iteration: args.iteration,
+        records_metrics: false,
+    })
+}
+
+fn strategy(app: &App, name: &str) -> Result<StrategySource, CliError> {
+    if is_path(app, name) {
+        return Ok(StrategySource::Text(text(app, name)?));
+    }
+    Ok(StrategySource::Name(name.to_owned()))
+}
+
+/// Says whether an argument is a file: what has an ending or a folder, and what is there.
+fn is_path(app: &App, name: &str) -> bool {
+    name == "-" || name.contains(['/', '.']) || app.environment.absolute(Path::new(name)).is_file()
+}
+
+/// Reads a strategy or a profile.
+pub(crate) fn text(app: &App, name: &str) -> Result<String, CliError> {
+    let path =
+        if name == "-" { Path::new(name).to_owned() } else { app.environment.absolute(Path::new(name)) };
+    let bytes = read_input(&path, PROMPT_FILE_BYTES_MAX)?;
+    String::from_utf8(bytes).map_err(|error| CliError::io("read", &path, std::io::Error::other(error)))
+}

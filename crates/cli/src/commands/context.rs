@@ -1,0 +1,182 @@
+//! `context debug`: how a prompt came to be, as a table and a bar.
+//!
+//! What was decided is the trace's; nothing is decided here.
+
+mod bar;
+
+use stemmata_api::v1::{
+    self, ContextOf, ContextReport, ContextRequest, KeptPromptOf, PromptCandidate, PromptTrace,
+};
+use stemmata_service::MakeLedger;
+
+use crate::args::prompts::{Context, ContextCommand, ContextDebug};
+use crate::commands::assemble;
+use crate::commands::events::ledger;
+use crate::errors::{CliError, Exit};
+use crate::output::put;
+use crate::output::size::{grouped, many};
+use crate::output::style::{Style, tame};
+use crate::output::table::{Column, Table, cell};
+use crate::wiring::App;
+
+/// Items of a candidate that are named; the rest is counted.
+const ITEMS_MAX: usize = 6;
+
+/// Runs the command.
+pub(crate) fn run(app: &App, args: &Context) -> Result<Exit, CliError> {
+    let ContextCommand::Debug(args) = &args.command;
+    debug(app, args)
+}
+
+fn debug(app: &App, args: &ContextDebug) -> Result<Exit, CliError> {
+    let prompt = &args.prompt;
+    let of = if prompt.strategy.is_some() || prompt.template.is_some() {
+        ContextOf::Made(Box::new(assemble::request(app, prompt)?))
+    } else {
+        ContextOf::Kept(KeptPromptOf {
+            ledger: ledger(app, &prompt.which, MakeLedger::Never)?,
+            session: prompt.session.as_ref().map(ToString::to_string),
+        })
+    };
+    let before = args.diff.flatten().map(|seq| seq.to_string());
+    let request = ContextRequest { of, compares: args.diff.is_some(), before };
+    let report = app.service()?.context(&request)?;
+    app.answer(&report, || {
+        app.console.notes(&report.notes);
+        Ok(told(&report, app.console.width, app.environment.columns))
+    })
+}
+
+fn told(report: &ContextReport, width: usize, columns: usize) -> String {
+    let trace = &report.trace;
+    let mut text = heading(report);
+    let table = match &report.before {
+        None => candidates(trace),
+        Some(before) => {
+            let through = |trace: &PromptTrace| trace.through.clone().unwrap_or_else(|| "0".to_owned());
+            put!(text, "through event {}, then {}\n\n", tame(&through(before)), tame(&through(trace)));
+            changes(&report.changes)
+        }
+    };
+    text.push_str(&table.render(width));
+    text.push('\n');
+    text.push_str(&bar::render(trace, columns));
+    for hint in hints(trace) {
+        put!(text, "{}: {hint}\n", Style::Hint.paint("hint"));
+    }
+    text
+}
+
+fn heading(report: &ContextReport) -> String {
+    let (turn, budget) = (&report.trace.turn, &report.trace.budget);
+    let of = budget.max_tokens.map(|max| format!(" of {}", grouped(max))).unwrap_or_default();
+    let through = report.trace.through.as_deref().unwrap_or("0");
+    let counter = report.counter.as_ref().map(|counter| format!(" ({})", tame(counter))).unwrap_or_default();
+    let session =
+        report.session.as_ref().map(|session| format!(", session {}", tame(session))).unwrap_or_default();
+    format!(
+        "{} as {}, {}: {}{of} tokens{counter}, through event {}{session}\n\n",
+        Style::Strong.paint(&tame(&turn.agent)),
+        tame(&turn.role),
+        report.trace.mode,
+        grouped(budget.final_tokens),
+        tame(through),
+    )
+}
+
+fn candidates(trace: &PromptTrace) -> Table {
+    let mut table = Table::new(&[
+        ("", Column::Left),
+        ("ITEM", Column::Flexible),
+        ("PRIORITY", Column::Left),
+        ("DECISION", Column::Left),
+        ("TOKENS", Column::Right),
+        ("OF", Column::Right),
+        ("WHY", Column::Left),
+        ("MADE OF", Column::Left),
+    ]);
+    for (one, letter) in trace.candidates.iter().zip(bar::letters(trace)) {
+        table.row(vec![
+            cell(bar::style(one.position), letter.map(String::from).unwrap_or_default()),
+            cell(Style::Plain, tame(&one.id)),
+            cell(Style::Faint, one.priority.clone()),
+            cell(decision_style(&one.decision), one.decision.clone()),
+            cell(Style::Plain, grouped(one.tokens)),
+            cell(Style::Faint, grouped(one.full_tokens)),
+            cell(Style::Plain, one.reason.clone()),
+            cell(Style::Faint, made_of(one)),
+        ]);
+    }
+    table
+}
+
+fn decision_style(decision: &str) -> Style {
+    match decision {
+        "full" => Style::Good,
+        "compact" | "truncated" => Style::Warning,
+        _ => Style::Faint,
+    }
+}
+
+/// Names the events and hits of a candidate: those that are in the prompt; the others in brackets.
+fn made_of(one: &PromptCandidate) -> String {
+    let name = |item: &v1::PromptItem| {
+        if item.included { tame(&item.id) } else { format!("({})", tame(&item.id)) }
+    };
+    let mut names: Vec<String> = one.items.iter().take(ITEMS_MAX).map(name).collect();
+    let more = one.items.len().saturating_sub(ITEMS_MAX);
+    names.extend((more > 0).then(|| format!("+{more}")));
+    names.extend(one.is_cut.then(|| "cut".to_owned()));
+    names.join(" ")
+}
+
+fn changes(changes: &[v1::ContextChange]) -> Table {
+    let mut table = Table::new(&[
+        ("ITEM", Column::Flexible),
+        ("BEFORE", Column::Left),
+        ("TOKENS", Column::Right),
+        ("AFTER", Column::Left),
+        ("TOKENS", Column::Right),
+        ("TEXT", Column::Left),
+    ]);
+    for one in changes {
+        let decision = |decision: &Option<String>| decision.clone().unwrap_or_else(|| "–".to_owned());
+        let (style, word) = match one.is_same_text {
+            true => (Style::Faint, "same"),
+            false => (Style::Warning, "changed"),
+        };
+        table.row(vec![
+            cell(Style::Plain, tame(&one.id)),
+            cell(Style::Plain, decision(&one.before)),
+            cell(Style::Plain, grouped(one.tokens_before)),
+            cell(Style::Plain, decision(&one.after)),
+            cell(Style::Plain, grouped(one.tokens_after)),
+            cell(style, word),
+        ]);
+    }
+    table
+}
+
+/// Says what to do where the prompt is not what its strategy wants: seed 000's troubleshooting.
+fn hints(trace: &PromptTrace) -> Vec<String> {
+    let over = trace.budget.over_budget_tokens;
+    let mut hints = Vec::new();
+    if over > 0 {
+        hints.push(format!(
+            "required parts need {} more than the budget: raise `maxTokens`, lower an `amount`, or make one of them optional",
+            many(over, "token")
+        ));
+    }
+    let skipped = trace.candidates.iter().filter(|one| one.decision == "skipped" && one.reason == "budget");
+    let skipped = skipped.count() as u64;
+    if skipped > 0 {
+        hints.push(format!(
+            "{} did not fit: raise `maxTokens` or `cap`, or give it a `compactAmount`",
+            many(skipped, "source")
+        ));
+    }
+    if trace.truncation.applied {
+        hints.push("the prompt had too many characters and was cut: lower the amounts".to_owned());
+    }
+    hints
+}

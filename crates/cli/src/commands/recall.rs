@@ -1,0 +1,70 @@
+//! `recall`: what of earlier work fits a task, ready to paste or to inject.
+
+use std::path::Path;
+
+use stemmata_api::Code;
+use stemmata_api::v1::{QUERY_BYTES_MAX, RecallRequest, Recalled};
+use stemmata_service::MakeLedger;
+
+use crate::args::prompts::Recall;
+use crate::commands::events::ledger;
+use crate::commands::read_input;
+use crate::errors::{CliError, Exit};
+use crate::output::size::{grouped, many};
+use crate::wiring::App;
+
+/// Runs the command.
+pub(crate) fn run(app: &App, args: &Recall) -> Result<Exit, CliError> {
+    let request = RecallRequest {
+        text: text(args)?,
+        ledger: ledger_here(app, args)?,
+        max_tokens: args.max_tokens,
+        counter: args.counter.clone(),
+        thread: app.thread(args.thread.as_ref()),
+        ticket: app.ticket(args.ticket.as_ref()),
+        session: args.session.as_ref().map(ToString::to_string),
+        foreign: args.foreign,
+        settle_ms: args.settle_ms,
+    };
+    let found = app.service()?.recall(&request)?;
+    app.console.notes(&found.notes);
+    if !app.console.json {
+        app.console.say(&told(&found));
+    }
+    app.answer(&found, || Ok(found.text.clone()))
+}
+
+fn told(found: &Recalled) -> String {
+    let (items, tokens) = (many(found.items.len() as u64, "item"), grouped(found.tokens));
+    let skipped = match found.skipped.budget {
+        0 => String::new(),
+        left => format!("; {} more did not fit", grouped(left)),
+    };
+    let foreign = match found.skipped.foreign {
+        0 => String::new(),
+        left => format!("; {} came in bundles, `--foreign` takes them in", grouped(left)),
+    };
+    format!("{items}, {tokens} of {} tokens{skipped}{foreign}", grouped(found.max_tokens))
+}
+
+/// Returns the task: the words of the command, or standard input for `-`.
+fn text(args: &Recall) -> Result<String, CliError> {
+    match args.text.as_slice() {
+        [one] if one == "-" => {
+            let bytes = read_input(Path::new("-"), QUERY_BYTES_MAX)?;
+            Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
+        }
+        words => Ok(words.join(" ")),
+    }
+}
+
+/// Returns the ledger whose memory is read. A directory that has none has nothing to remember: what is stored is searched.
+fn ledger_here(app: &App, args: &Recall) -> Result<Option<String>, CliError> {
+    match ledger(app, &args.which, MakeLedger::Repository) {
+        Ok(ledger) => Ok(Some(ledger)),
+        Err(CliError::Problem(problem)) if problem.is(Code::NoLedgerHere) && args.which.project.is_none() => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}

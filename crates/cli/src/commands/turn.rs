@@ -1,0 +1,83 @@
+//! `turn`: turns of one's own loop, for programs that are not written in Rust. JSON goes in, JSON comes out.
+
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use stemmata_api::v1::{BeginTurnRequest, TURN_BYTES_MAX, TurnMadeRequest, TurnOf, TurnPrompt};
+use stemmata_service::MakeLedger;
+
+use crate::args::prompts::{Turn, TurnArgs, TurnCommand};
+use crate::commands::events::ledger;
+use crate::commands::{assemble, read_input};
+use crate::errors::{CliError, Exit};
+use crate::wiring::App;
+
+/// Runs the command.
+pub(crate) fn run(app: &App, args: &Turn) -> Result<Exit, CliError> {
+    match &args.command {
+        TurnCommand::Begin(args) => begin(app, args),
+        TurnCommand::Step(args) => {
+            let request = made(app, args)?;
+            app.console.json(&app.service()?.step(&request)?)?;
+            Ok(Exit::Done)
+        }
+        TurnCommand::End(args) => {
+            let request = made(app, args)?;
+            app.console.json(&app.service()?.end_turn(&request)?)?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn begin(app: &App, args: &TurnArgs) -> Result<Exit, CliError> {
+    let mut request: BeginTurnRequest = input()?;
+    request.turn = filled(app, args, request.turn)?;
+    if let (None, Some(name)) = (&request.prompt, &args.template) {
+        let agent = app.host()?.agent(app.config.templates(), name)?;
+        request.prompt = agent.strategy.map(|strategy| TurnPrompt {
+            strategy,
+            profile: agent.profile,
+            max_tokens: None,
+            counter: None,
+            after: None,
+            iteration: None,
+            records_metrics: false,
+        });
+    }
+    let (says, records) = assemble::metrics(app);
+    if let Some(prompt) = &mut request.prompt {
+        prompt.records_metrics |= records;
+    }
+    let begun = app.service()?.begin_turn(&request)?;
+    if let Some(prompt) = begun.prompt.as_ref().filter(|_| says) {
+        assemble::say_metrics(app, prompt);
+    }
+    app.console.json(&begun)?;
+    Ok(Exit::Done)
+}
+
+fn made(app: &App, args: &TurnArgs) -> Result<TurnMadeRequest, CliError> {
+    let mut request: TurnMadeRequest = input()?;
+    request.turn = filled(app, args, request.turn)?;
+    Ok(request)
+}
+
+/// Fills in what the surroundings know: the ledger of this directory's project, and the names of the environment.
+fn filled(app: &App, args: &TurnArgs, turn: TurnOf) -> Result<TurnOf, CliError> {
+    let ledger = match turn.ledger {
+        Some(ledger) => ledger,
+        None => ledger(app, &args.which, MakeLedger::Always)?,
+    };
+    Ok(TurnOf {
+        ledger: Some(ledger),
+        thread: turn.thread.or_else(|| app.thread(None)),
+        ticket: turn.ticket.or_else(|| app.ticket(None)),
+        ..turn
+    })
+}
+
+fn input<T: DeserializeOwned>() -> Result<T, CliError> {
+    let bytes = read_input(Path::new("-"), TURN_BYTES_MAX)?;
+    serde_json::from_slice(&bytes)
+        .map_err(|error| CliError::Usage(format!("standard input is no request of a turn: {error}")))
+}

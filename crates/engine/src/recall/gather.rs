@@ -1,0 +1,286 @@
+//! Candidates for a pack: what the memory knows, what search finds, and what was done for the same thread or ticket.
+//!
+//! Each source is bounded, so that a pack costs the same however much is stored.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use stemmata_model::{Commit, EventSeq, Role, SessionId, ThreadId, TicketId, Timestamp};
+use stemmata_prompt::reduce::memory::ProjectMemory;
+use stemmata_prompt::reduce::memory::v1::Evidence;
+use stemmata_prompt::retrieve::{
+    Beside, Candidate, CandidateKind, Provenance, Shares, Standing, TaskWords, known,
+};
+use stemmata_store::{EventQuery, Ledger, Page, TipFilter};
+
+use super::RecallNote;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::ledger::Transcripts;
+use crate::search::{BesideHit, Passage, SearchFilter, SearchForm, SearchHit, SearchQuery, SettleBudget};
+use crate::verbs::at::one_line;
+
+/// Hits that are candidates.
+const HITS_MAX: usize = 40;
+/// Tips of a thread or a ticket that are candidates, the newest.
+const LINKED_MAX: usize = 16;
+/// Sightings of a tip that are read.
+const SIGHTINGS_MAX: usize = 16;
+/// Characters of a summary.
+const SUMMARY_CHARS_MAX: usize = 400;
+/// Characters of a candidate's compact form.
+const COMPACT_CHARS_MAX: usize = 240;
+
+/// What candidates are gathered for.
+pub(super) struct Gathering<'a> {
+    pub(super) text: &'a str,
+    pub(super) ledger: Option<&'a Ledger>,
+    pub(super) thread: Option<&'a ThreadId>,
+    pub(super) ticket: Option<&'a TicketId>,
+    pub(super) session: Option<&'a SessionId>,
+    pub(super) foreign: bool,
+    pub(super) budget: SettleBudget,
+    pub(super) span: Span,
+}
+
+/// Between which events candidates lie. Times stand in for transcripts, which are in no ledger.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Span {
+    after: Option<(EventSeq, Option<Timestamp>)>,
+    through: Option<(EventSeq, Option<Timestamp>)>,
+}
+
+impl Span {
+    fn has(&self, from: &Provenance) -> bool {
+        let is_after = self.after.is_none_or(|(seq, time)| match (from.event, from.at, time) {
+            (Some(event), ..) => event > seq,
+            (None, Some(at), Some(time)) => at > time,
+            (None, ..) => false,
+        });
+        let is_through = self.through.is_none_or(|(seq, time)| match (from.event, from.at, time) {
+            (Some(event), ..) => event <= seq,
+            (None, Some(at), Some(time)) => at <= time,
+            (None, ..) => true,
+        });
+        is_after && is_through
+    }
+}
+
+/// What was gathered.
+pub(super) struct Gathered {
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) words: TaskWords,
+    /// Hits that came in bundles and were left out.
+    pub(super) foreign: u64,
+    pub(super) notes: Vec<RecallNote>,
+}
+
+/// Sessions that worked for the task's thread or ticket.
+#[derive(Default)]
+struct Linked {
+    candidates: Vec<Candidate>,
+    sessions: BTreeMap<String, Shares>,
+}
+
+impl Engine {
+    /// Gathers candidates.
+    pub(super) fn gather(&self, asked: &Gathering<'_>) -> Result<Gathered> {
+        let found = self.search_passages(&SearchQuery {
+            text: asked.text.to_owned(),
+            form: SearchForm::Words,
+            filter: SearchFilter { projects: self.searched(asked.ledger), ..SearchFilter::default() },
+            is_unfinished: false,
+            hits_max: HITS_MAX,
+            budget: asked.budget,
+        })?;
+        let mut notes: Vec<RecallNote> = found.notes.into_iter().map(RecallNote::Search).collect();
+        let linked = self.linked(asked)?;
+        let mut candidates = Vec::new();
+        let mut foreign = 0;
+        for hit in found.hits {
+            let is_foreign = hit.passage.as_ref().is_some_and(|passage| passage.seen_as.is_foreign);
+            if is_foreign && !asked.foreign {
+                foreign += 1;
+            } else if self.is_searched_by(asked.ledger, &hit)? {
+                candidates.extend(candidate_of(hit, is_foreign, asked));
+            }
+        }
+        if let Some(ledger) = asked.ledger {
+            let (memory, transcripts) = self.memory_within(ledger, asked, &mut notes)?;
+            let of_session = asked.session.map(SessionId::as_str);
+            let known = known(&memory, &|proof, is_event| provenance(proof, is_event, &transcripts));
+            candidates.extend(known.into_iter().filter(|one| {
+                one.kind != CandidateKind::Turn || of_session != Some(one.from.session.as_str())
+            }));
+        }
+        for candidate in &mut candidates {
+            if let Some(shares) = linked.sessions.get(&candidate.from.session) {
+                candidate.shares.thread |= shares.thread;
+                candidate.shares.ticket |= shares.ticket;
+            }
+        }
+        candidates.extend(linked.candidates);
+        candidates.retain(|candidate| asked.span.has(&candidate.from));
+        Ok(Gathered { candidates, words: found.words, foreign, notes })
+    }
+
+    /// Returns between which events candidates of a prompt lie.
+    pub(super) fn span(
+        &self,
+        ledger: &Ledger,
+        after: Option<EventSeq>,
+        through: Option<EventSeq>,
+    ) -> Result<Span> {
+        let dated = |seq: Option<EventSeq>| -> Result<Option<(EventSeq, Option<Timestamp>)>> {
+            let Some(seq) = seq else { return Ok(None) };
+            let before = seq.get().checked_sub(1).and_then(EventSeq::new);
+            let query = EventQuery { through: Some(seq), ..EventQuery::after(before, 1) };
+            let page = self.log.page(&ledger.id, &query)?;
+            Ok(Some((seq, page.events.first().map(|event| event.at))))
+        };
+        Ok(Span { after: dated(after)?, through: dated(through)? })
+    }
+
+    /// Returns the folders whose sessions are searched; none where all are.
+    fn searched(&self, ledger: Option<&Ledger>) -> Vec<String> {
+        let Some(ledger) = ledger.filter(|ledger| ledger.root.is_some()) else { return Vec::new() };
+        self.places_with_worktrees(ledger).into_iter().map(|place| place.path).collect()
+    }
+
+    /// Says whether a hit may be a candidate: of a cluster, which has no folder, only what its ledger and its sessions say.
+    fn is_searched_by(&self, ledger: Option<&Ledger>, hit: &SearchHit) -> Result<bool> {
+        let Some(cluster) = ledger.filter(|ledger| ledger.root.is_none()) else { return Ok(true) };
+        match hit.ctx {
+            Some(ctx) => Ok(self.store.coverage(ctx)?.is_some_and(|coverage| coverage.ledger == cluster.id)),
+            None => Ok(hit.place.path == cluster.id.as_str()),
+        }
+    }
+
+    /// Returns the memory of a ledger as of the last event that is asked for.
+    fn memory_within(
+        &self,
+        ledger: &Ledger,
+        asked: &Gathering<'_>,
+        notes: &mut Vec<RecallNote>,
+    ) -> Result<(ProjectMemory, Transcripts)> {
+        let earlier = asked.span.through.map(|(seq, _)| seq.get()).filter(|seq| *seq < ledger.last);
+        let (remembered, transcripts) = match earlier {
+            Some(seq) => (self.remember_at(&ledger.id, seq)?, Transcripts::new()),
+            None => self.remember_of(&ledger.id, asked.foreign)?,
+        };
+        notes.extend(remembered.notes.into_iter().map(RecallNote::Memory));
+        Ok((remembered.memory, transcripts))
+    }
+
+    /// Returns the newest work for the task's thread and ticket.
+    fn linked(&self, asked: &Gathering<'_>) -> Result<Linked> {
+        let mut linked = Linked::default();
+        let page = Page { skip: 0, rows_max: LINKED_MAX };
+        let mut tips: BTreeMap<_, (Commit, Shares)> = BTreeMap::new();
+        let filters = [
+            asked.thread.map(|thread| TipFilter { thread: Some(thread.to_string()), ..TipFilter::default() }),
+            asked.ticket.map(|ticket| TipFilter { ticket: Some(ticket.to_string()), ..TipFilter::default() }),
+        ];
+        for filter in filters.into_iter().flatten() {
+            for commit in self.store.tips(&filter, page)? {
+                let (_, shares) = tips.entry(commit.id).or_insert((commit, Shares::default()));
+                shares.thread |= filter.thread.is_some();
+                shares.ticket |= filter.ticket.is_some();
+            }
+        }
+        for (ctx, (commit, shares)) in tips {
+            let is_foreign = !self.is_own(ctx)?;
+            if is_foreign && !asked.foreign {
+                continue;
+            }
+            let sightings = self.store.sightings(ctx, SIGHTINGS_MAX)?;
+            let sessions: BTreeSet<String> = sightings.iter().map(|one| one.session.to_string()).collect();
+            let machine = sightings.first().map(|one| one.machine.to_string());
+            // What a bundle says of a commit is a stranger's word, whoever recorded the commit.
+            let said = if asked.foreign { self.store.annotations(ctx)? } else { self.said_here(ctx)? };
+            let text = one_line(&self.summary_from(&commit, said.summary, None)?.text, SUMMARY_CHARS_MAX);
+            linked.candidates.push(Candidate {
+                kind: CandidateKind::Linked,
+                id: ctx.to_string(),
+                speaker: None,
+                compact: one_line(&text, COMPACT_CHARS_MAX),
+                full: text,
+                from: Provenance {
+                    ctx: Some(ctx),
+                    session: sessions.first().cloned().unwrap_or_default(),
+                    at: Some(commit.core.created_at),
+                    foreign_machine: machine.filter(|_| is_foreign),
+                    ..Provenance::default()
+                },
+                rank: None,
+                shares,
+                standing: Standing::Open,
+                is_tool_output: false,
+                place: None,
+                window: Vec::new(),
+            });
+            for session in sessions {
+                let known = linked.sessions.entry(session).or_default();
+                known.thread |= shares.thread;
+                known.ticket |= shares.ticket;
+            }
+        }
+        Ok(linked)
+    }
+}
+
+/// Returns where a proof of a memory is: an event, or an entry of a transcript.
+fn provenance(proof: &Evidence, is_event: bool, transcripts: &Transcripts) -> Provenance {
+    let transcript = transcripts.get(&proof.session).filter(|_| !is_event);
+    Provenance {
+        ctx: transcript.and_then(|transcript| transcript.tip),
+        entry: transcript.map(|_| proof.source.clone()),
+        event: match transcript {
+            Some(_) => None,
+            None => EventSeq::new(proof.ordinal),
+        },
+        session: proof.session.clone(),
+        client: transcript.map_or_else(String::new, |transcript| transcript.client.clone()),
+        at: proof.at.map(|at| at.0),
+        foreign_machine: transcript.and_then(|transcript| transcript.foreign_machine.clone()),
+    }
+}
+
+/// Returns a hit as a candidate.
+fn candidate_of(hit: SearchHit, is_foreign: bool, asked: &Gathering<'_>) -> Option<Candidate> {
+    let Passage { text, before, after, seen_as } = *hit.passage?;
+    let session = hit.place.session;
+    let event = hit.ctx.is_none().then(|| hit.entry.rsplit_once(':')?.1.parse::<u64>().ok()).flatten();
+    let source = event.map_or_else(|| hit.entry.clone(), |seq| seq.to_string());
+    let named = |name: Option<&str>, all: &BTreeSet<String>| name.is_some_and(|name| all.contains(name));
+    let beside = |which: &str, one: BesideHit| Beside {
+        place: Candidate::place_of(&session, &one.entry),
+        text: format!("({which}, {}: {})", one.role, one.text),
+    };
+    let window = [before.map(|one| beside("before it", one)), after.map(|one| beside("after it", one))];
+    let speaker = hit.author.unwrap_or_else(|| hit.role.as_str().to_owned());
+    Some(Candidate {
+        kind: CandidateKind::Hit,
+        id: format!("{session}/{source}"),
+        speaker: Some(one_line(&speaker, 64)),
+        full: text,
+        compact: hit.snippet.chars().take(COMPACT_CHARS_MAX).collect(),
+        rank: Some(hit.score),
+        shares: Shares {
+            thread: named(asked.thread.map(ThreadId::as_str), &seen_as.threads),
+            ticket: named(asked.ticket.map(TicketId::as_str), &seen_as.tickets),
+        },
+        standing: Standing::Open,
+        is_tool_output: hit.role == Role::Tool,
+        place: Some(Candidate::place_of(&session, &source)),
+        window: window.into_iter().flatten().collect(),
+        from: Provenance {
+            ctx: hit.ctx,
+            entry: hit.ctx.map(|_| hit.entry),
+            event: event.and_then(EventSeq::new),
+            client: hit.place.client,
+            at: hit.timestamp,
+            foreign_machine: hit.place.foreign_machine.filter(|_| is_foreign),
+            session,
+        },
+    })
+}

@@ -1,0 +1,144 @@
+//! From candidates to what callers get: a pack with its items, or hits for a prompt's source.
+
+use std::time::Duration;
+
+use stemmata_model::{Estimate, Tokens};
+use stemmata_prompt::retrieve::{Chosen, Pack, Provenance, RetrieveWeights, choose, said, score};
+use stemmata_prompt::select::{Hit, RetrieveQuery};
+use stemmata_store::Ledger;
+
+use super::gather::{Gathering, Span};
+use super::{RECALL_TOKENS_MIN, RecallNote, RecallSkipped, RecallWanted, Recalled, RecalledItem};
+use crate::engine::Engine;
+use crate::error::{EngineError, Result, Wanted};
+use crate::search::{SearchError, SettleBudget};
+
+/// How long the index may take in what is new before a prompt is made.
+const SETTLE_FOR_PROMPT: Duration = Duration::from_millis(50);
+
+impl Engine {
+    /// Returns what of earlier work fits a task, within a budget. Changes nothing but what folds save. The same question to the
+    /// same store has the same answer.
+    ///
+    /// # Errors
+    /// `Search` for a text that is empty or too long and for a budget below [`RECALL_TOKENS_MIN`], `NotFound` for a ledger
+    /// that is not there; store errors.
+    pub fn recall(&self, wanted: &RecallWanted<'_>) -> Result<Recalled> {
+        if wanted.max_tokens < RECALL_TOKENS_MIN {
+            let reason = format!("{} is too few, at least {RECALL_TOKENS_MIN}", wanted.max_tokens);
+            return Err(SearchError::Filter { field: "max_tokens", reason }.into());
+        }
+        let missing = |id: &stemmata_model::LedgerId| EngineError::NotFound {
+            what: Wanted::Ledger,
+            text: id.to_string(),
+        };
+        let ledger = match wanted.ledger {
+            Some(id) => Some(self.log.ledger(id)?.ok_or_else(|| missing(id))?),
+            None => None,
+        };
+        let gathered = self.gather(&Gathering {
+            text: wanted.text,
+            ledger: ledger.as_ref(),
+            thread: wanted.thread,
+            ticket: wanted.ticket,
+            session: wanted.session,
+            foreign: wanted.foreign,
+            budget: wanted.budget,
+            span: Span::default(),
+        })?;
+        let scored = score(gathered.candidates, &gathered.words, &RetrieveWeights::CHOSEN);
+        let has_match = scored.iter().any(|one| one.is_match);
+        let Pack { text, tokens, items, skipped } =
+            choose(scored, wanted.text, wanted.max_tokens, wanted.counter);
+        let mut notes = gathered.notes;
+        notes.extend((!has_match).then_some(RecallNote::NoMatch));
+        Ok(Recalled {
+            text,
+            tokens,
+            items: items.into_iter().map(recalled).collect(),
+            skipped: RecallSkipped {
+                budget: skipped.budget,
+                duplicate: skipped.duplicate,
+                foreign: gathered.foreign,
+            },
+            notes,
+        })
+    }
+
+    /// Returns the passages that fit what a prompt is about, the best first. What is known beside them, and the recent turns,
+    /// are sources of their own.
+    pub(crate) fn retrieve(&self, ledger: &Ledger, query: &RetrieveQuery) -> Result<Vec<Hit>> {
+        if query.task.trim().is_empty() || query.limit == 0 {
+            return Ok(Vec::new());
+        }
+        let longest = stemmata_prompt::search::QUERY_BYTES_MAX;
+        let end = (0..=query.task.len().min(longest)).rev().find(|at| query.task.is_char_boundary(*at));
+        let text = query.task.get(..end.unwrap_or(0)).unwrap_or_default();
+        let gathered = self.gather(&Gathering {
+            text,
+            ledger: Some(ledger),
+            thread: None,
+            ticket: None,
+            session: None,
+            foreign: false,
+            budget: SettleBudget::Within(SETTLE_FOR_PROMPT),
+            span: self.span(ledger, query.after, query.through)?,
+        })?;
+        let mut scored = score(gathered.candidates, &gathered.words, &RetrieveWeights::CHOSEN);
+        scored.retain(|one| {
+            one.is_match && !matches!(one.candidate.kind, stemmata_prompt::retrieve::CandidateKind::Turn)
+        });
+        // How many tokens they may have is the assembler's to say.
+        let pack = choose(scored, text, Tokens(u64::MAX), &Estimate);
+        Ok(pack.items.into_iter().take(query.limit).map(hit).collect())
+    }
+}
+
+fn recalled(chosen: Chosen) -> RecalledItem {
+    let Chosen { scored, text, tokens, form } = chosen;
+    let Provenance { ctx, entry, event, session, client, at, foreign_machine } = scored.candidate.from;
+    RecalledItem {
+        kind: scored.candidate.kind,
+        ctx,
+        entry,
+        event,
+        session,
+        client,
+        timestamp: at,
+        tokens,
+        score_permille: scored.score_permille,
+        reasons: scored.reasons,
+        text,
+        form,
+        foreign_machine,
+    }
+}
+
+fn hit(chosen: Chosen) -> Hit {
+    let text = said(&chosen.scored.candidate, chosen.form);
+    let from = &chosen.scored.candidate.from;
+    let id = match (&from.ctx, &from.entry, from.event) {
+        (_, _, Some(event)) => event.to_string(),
+        (Some(ctx), Some(entry), None) => format!("{ctx} {entry}"),
+        (Some(ctx), None, None) => ctx.to_string(),
+        (None, ..) => chosen.scored.candidate.id.clone(),
+    };
+    let kind = chosen.scored.candidate.kind.as_str();
+    let origin = match from.client.as_str() {
+        "" => format!("{kind}, session {}", from.session),
+        client => format!("{kind}, {client}, session {}", from.session),
+    };
+    let reasons = chosen.scored.reasons.iter().map(|reason| {
+        let points = reason.points_permille;
+        let about = if reason.text.is_empty() { String::new() } else { format!(" ({})", reason.text) };
+        format!("{} {}.{:03}{about}", reason.points_for.as_str(), points / 1_000, points.abs() % 1_000)
+    });
+    Hit {
+        id,
+        at: from.at,
+        origin,
+        text,
+        score_permille: u64::try_from(chosen.scored.score_permille).unwrap_or(0),
+        reasons: reasons.collect(),
+    }
+}

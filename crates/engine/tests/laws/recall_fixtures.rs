@@ -1,0 +1,265 @@
+//! Recall on real coding sessions: what the agent turned to next is in the pack, and more of it than the source's own rule finds.
+//!
+//! Each row stops a session before a prompt and asks, in words of ours, for what that prompt was about. Expected are the files that
+//! the agent changed next and had touched before, and words of what was decided or had failed. Every second row was held out when
+//! weights were tried.
+
+use std::fs;
+use std::path::Path;
+
+use stemmata_engine::{AroundQuery, CandidateKind, Engine, RecallWanted, SettleBudget};
+use stemmata_model::{Estimate, LedgerId, Part, Timestamp, TokenCounter as _, Tokens};
+use stemmata_store::LedgerChange;
+use tempfile::TempDir;
+
+use crate::search::{indexed, settle};
+use crate::support::{corpus, import, new_store};
+
+/// Tokens of a pack.
+const TOKENS: Tokens = Tokens(2_000);
+/// Entries that the source's rule returns.
+const SOURCE_ENTRIES: usize = 8;
+/// How much of what is expected is found at least, in hundredths. It only rises.
+const FLOOR_PERCENT: usize = 70;
+
+struct Row {
+    transcript: &'static str,
+    root: &'static str,
+    /// Lines of the transcript that came before.
+    lines: usize,
+    query: &'static str,
+    expected: &'static [&'static str],
+}
+
+const CLI: &str = "/Users/soph/Work/entire/devenv/cli";
+const PI: &str = "/Users/badlogic/workspaces/pi-mono";
+const SCENARIOS: &str = "claude-code/entireio_cli/4a364c97-9dde-4a98-a973-26edea2c0e8b.jsonl";
+const WINGMAN: &str = "claude-code/entireio_cli/6dccd523-72ba-4cb2-b043-2422d5fa2cda.jsonl";
+const RESUME: &str = "claude-code/entireio_cli/b00b80af-879f-4265-b95b-48db0938673c.jsonl";
+const MIGRATE: &str = "claude-code/entireio_cli/f022dad1-9896-4a6c-bb91-0d1efb580b70.jsonl";
+const HK: &str = "codex/jdx_hk/rollout-019f5cfd-b70b-73a1-ad47-32159be95bba.jsonl";
+const REFACTOR: &str = "pi/pi-mono/before-compaction.jsonl";
+const THEMES: &str = "pi/pi-mono/large-session.jsonl";
+
+const fn row(
+    (transcript, root): (&'static str, &'static str),
+    lines: usize,
+    query: &'static str,
+    expected: &'static [&'static str],
+) -> Row {
+    Row { transcript, root, lines, query, expected }
+}
+
+const ROWS: &[Row] = &[
+    row(
+        (SCENARIOS, CLI),
+        414,
+        "validate expected transcripts and metadata in each test",
+        &["deferred_finalization_test.go", "transcript"],
+    ),
+    row(
+        (SCENARIOS, CLI),
+        886,
+        "check transcripts of multi checkpoint scenarios",
+        &["scenario_checkpoint_workflows_test.go", "ValidateCheckpoint"],
+    ),
+    row(
+        (SCENARIOS, CLI),
+        927,
+        "file names of earlier checkpoints in multi commit scenarios",
+        &["scenario_checkpoint_workflows_test.go", "FilesTouched"],
+    ),
+    row(
+        (WINGMAN, CLI),
+        570,
+        "solve the valid feedback of the wingman review",
+        &["wingman.go", "wingman_review.go", "wingman_spawn_unix.go"],
+    ),
+    row(
+        (WINGMAN, CLI),
+        690,
+        "clear the review file and add log output to the wingman command for debugging",
+        &["REVIEW.md", "wingman_review.go"],
+    ),
+    row(
+        (RESUME, CLI),
+        260,
+        "ask for confirmation before a newer session log is overwritten on resume",
+        &["resume.go"],
+    ),
+    row(
+        (RESUME, CLI),
+        401,
+        "several sessions of a checkpoint, one of them has newer logs",
+        &["manual_commit_rewind.go"],
+    ),
+    row(
+        (RESUME, CLI),
+        422,
+        "print the prompt of the session instead of its id",
+        &["manual_commit_rewind.go"],
+    ),
+    row(
+        (RESUME, CLI),
+        495,
+        "integration tests of restoring session logs on resume",
+        &["resume_test.go", "resume.go"],
+    ),
+    row((MIGRATE, CLI), 384, "nil pointer lint staticcheck in the checkpoint test", &["checkpoint_test.go"]),
+    row(
+        (MIGRATE, CLI),
+        781,
+        "the migration checks for a skip after it has created the checkpoint",
+        &["migrate-sessions.sh"],
+    ),
+    row(
+        (MIGRATE, CLI),
+        872,
+        "track the source commit of migrated sessions and keep the author",
+        &["migrate-sessions.sh", "author"],
+    ),
+    row(
+        (MIGRATE, CLI),
+        979,
+        "git index lock exists while a checkpoint is migrated",
+        &["migrate-sessions.sh"],
+    ),
+    row(
+        (HK, "/Users/jdx/.codex/worktrees/9a6a/hk"),
+        241,
+        "address the review feedback and the failing checks of batching",
+        &["batching.rs", "types.rs"],
+    ),
+    row(
+        (REFACTOR, PI),
+        91,
+        "keep the old code beside the new main for reference while refactoring",
+        &["refactor.md", "main.ts"],
+    ),
+    row(
+        (REFACTOR, PI),
+        195,
+        "unsubscribe clears the event listeners of the agent session",
+        &["agent-session.ts", "refactor.md"],
+    ),
+    row(
+        (REFACTOR, PI),
+        407,
+        "collapse changelog setting from the settings manager of the session",
+        &["interactive-mode.ts", "settings-manager.ts"],
+    ),
+    row(
+        (THEMES, PI),
+        33,
+        "design tokens of the theme for the thinking border instead of chalk",
+        &["tui-renderer.ts", "theme.ts"],
+    ),
+    row(
+        (THEMES, PI),
+        298,
+        "truncated text has to stop at a new line",
+        &["truncated-text.ts", "truncated-text.test.ts"],
+    ),
+    row((THEMES, PI), 388, "rgb values instead of indices in the themes", &["dark.json", "light.json"]),
+    row(
+        (THEMES, PI),
+        400,
+        "gray levels look the same in the vs code terminal",
+        &["test-theme-colors.ts", "theme.ts"],
+    ),
+];
+
+/// Returns how many of the expected words a text has.
+fn found(text: &str, row: &Row) -> usize {
+    row.expected.iter().filter(|word| text.contains(*word)).count()
+}
+
+/// The source's rule: 4 points where an entry has the whole question, 2 for files where the question has `file`, 1 for calls, 3
+/// for the last four. The best eight, the newest first among equals, as far as the budget goes.
+fn by_the_source(engine: &Engine, tip: stemmata_model::CommitId, row: &Row) -> String {
+    let query = AroundQuery { ctx: tip, entry: None, around: 100_000, tokens_max: u64::MAX };
+    let entries = engine.around(&query).expect("entries").entries;
+    let question = row.query.to_lowercase();
+    let points = |at: usize| {
+        let entry = &entries[at];
+        let has_call = entry.entry.parts.iter().any(|part| matches!(part, Part::ToolCall { .. }));
+        let mut points = if entry.text.to_lowercase().contains(&question) { 4 } else { 0 };
+        points += if question.contains("file") && has_call { 2 } else { 0 };
+        points += i32::from(has_call);
+        points + if at + 4 >= entries.len() { 3 } else { 0 }
+    };
+    let mut scored: Vec<(i32, usize)> = (0..entries.len()).map(|at| (points(at), at)).collect();
+    scored.sort_unstable_by(|one, other| other.cmp(one));
+    let mut text = String::new();
+    for (_, at) in scored.into_iter().filter(|(points, _)| *points > 0).take(SOURCE_ENTRIES) {
+        text.push_str(&entries[at].text);
+        text.push('\n');
+    }
+    // The estimate counts four characters a token.
+    text.chars().take(usize::try_from(TOKENS.0 * 4).expect("small")).collect()
+}
+
+/// Returns what the pack has, and what the source's rule finds.
+fn measured(data: &Path, row: &Row) -> (usize, usize) {
+    let folder = TempDir::new().expect("a folder");
+    let path = data.join(row.transcript);
+    let whole = fs::read_to_string(&path).expect("a transcript of the corpus");
+    let head: String = whole.split_inclusive('\n').take(row.lines).collect();
+    let copy = folder.path().join(path.file_name().expect("a name"));
+    fs::File::create(&copy)
+        .and_then(|mut file| std::io::Write::write_all(&mut file, head.as_bytes()))
+        .expect("written");
+    let engine = indexed(&new_store(), &folder.path().join("index"));
+    let session = import(&engine, &copy).session;
+    settle(&engine);
+    let ledger = LedgerId::new("p").expect("a name");
+    let change = LedgerChange {
+        root: Some(row.root.to_owned()),
+        ..LedgerChange::new(ledger.clone(), Timestamp::from_micros(1))
+    };
+    engine.log().change_ledger(change).expect("made");
+    let pack = engine
+        .recall(&RecallWanted {
+            text: row.query,
+            ledger: Some(&ledger),
+            max_tokens: TOKENS,
+            counter: &Estimate,
+            thread: None,
+            ticket: None,
+            session: None,
+            foreign: false,
+            budget: SettleBudget::All,
+        })
+        .expect("a pack");
+    assert!(Estimate.count(&pack.text) <= TOKENS);
+    assert!(pack.items.iter().any(|item| item.kind == CandidateKind::Hit), "{}", row.query);
+    let source = by_the_source(&engine, session.tip.expect("a tip"), row);
+    #[expect(clippy::print_stdout, reason = "with --no-capture the packs are for reading")]
+    let () = println!("=== {} {}\n{}", row.transcript, row.query, pack.text);
+    (found(&pack.text, row), found(&source, row))
+}
+
+#[test]
+fn recall_finds_what_was_needed_next_in_real_sessions() {
+    let Some(data) = corpus("recall_finds_what_was_needed_next_in_real_sessions") else { return };
+    let (mut ours, mut theirs, mut all) = ([0; 2], [0; 2], [0; 2]);
+    let mut lines = Vec::new();
+    for (at, row) in ROWS.iter().enumerate() {
+        let (own, source) = measured(&data, row);
+        let is_held = at % 2;
+        ours[is_held] += own;
+        theirs[is_held] += source;
+        all[is_held] += row.expected.len();
+        lines.push(format!("{own}/{source} of {} {}", row.expected.len(), row.query));
+    }
+    let report = format!(
+        "{}\nours {ours:?}, the source's rule {theirs:?}, of {all:?} (tried, held out)",
+        lines.join("\n")
+    );
+    #[expect(clippy::print_stdout, reason = "the figures of the report")]
+    let () = println!("{report}");
+    for is_held in [0, 1] {
+        assert!(ours[is_held] * 100 >= all[is_held] * FLOOR_PERCENT, "{report}");
+        assert!(ours[is_held] * 100 >= theirs[is_held] * 100 + all[is_held] * 15, "{report}");
+    }
+}

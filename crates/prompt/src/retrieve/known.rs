@@ -1,0 +1,80 @@
+//! What a memory knows, as candidates.
+//!
+//! Which of it fits a task is decided elsewhere.
+
+use super::candidate::{Candidate, CandidateKind, Provenance, Shares, Standing};
+use crate::reduce::cut::cut;
+use crate::reduce::memory::ProjectMemory;
+use crate::reduce::memory::v1::{By, Evidence, Kind, TaskList, TaskStatus};
+
+/// Turns of a memory's window that are candidates, the newest.
+pub const TURNS_MAX: usize = 12;
+/// Characters of a compact form at most.
+const COMPACT_CHARS_MAX: usize = 120;
+
+/// Says where a proof was found, given whether an event is the proof.
+type PlaceOf<'a> = dyn Fn(&Evidence, bool) -> Provenance + 'a;
+
+/// Returns the candidates of a memory: decisions and facts, tasks, threads, errors, files, recent turns.
+pub fn known(memory: &ProjectMemory, place: &PlaceOf<'_>) -> Vec<Candidate> {
+    let of = |kind, proof: &Evidence, standing, (full, is_event): (String, bool)| Candidate {
+        speaker: None,
+        kind,
+        id: format!("{}/{}/{}", proof.session, proof.ordinal, proof.source),
+        compact: cut(&full, COMPACT_CHARS_MAX),
+        full,
+        from: place(proof, is_event),
+        rank: None,
+        shares: Shares::default(),
+        standing,
+        is_tool_output: false,
+        place: Some(Candidate::place_of(&proof.session, &proof.source)),
+        window: Vec::new(),
+    };
+    let items = &memory.items;
+    let decisions = items.decisions.iter().map(|one| {
+        let kind = if one.kind == Kind::Fact { CandidateKind::Fact } else { CandidateKind::Decision };
+        let (standing, mark) = match one.superseded {
+            Some(_) => (Standing::Superseded, " [superseded]"),
+            None => (Standing::Open, ""),
+        };
+        let reason = one.reason.as_ref().map_or_else(String::new, |reason| format!(" — {reason}"));
+        of(kind, &one.proof, standing, (format!("{}{reason}{mark}", one.text), one.by == By::Event))
+    });
+    let tasks = items.tasks.iter().map(|one| {
+        let (standing, mark) = match one.status {
+            TaskStatus::Active => (Standing::Open, "begun"),
+            TaskStatus::Open => (Standing::Open, "open"),
+            TaskStatus::Done => (Standing::Settled, "done"),
+        };
+        of(
+            CandidateKind::Task,
+            &one.proof,
+            standing,
+            (format!("[{mark}] {}", one.text), one.list == TaskList::Event),
+        )
+    });
+    let threads = items.threads.iter().map(|one| {
+        let standing = if one.is_open() { Standing::Open } else { Standing::Settled };
+        of(CandidateKind::Thread, &one.proof, standing, (one.describe(), one.by == By::Event))
+    });
+    let errors = items.errors.iter().map(|one| {
+        let standing = if one.is_open() { Standing::Open } else { Standing::Settled };
+        of(CandidateKind::Error, &one.last, standing, (one.describe(), false))
+    });
+    let files = items
+        .files
+        .iter()
+        .map(|one| of(CandidateKind::File, &one.last, Standing::Open, (one.describe(), false)));
+    let old = memory.window.len().saturating_sub(TURNS_MAX);
+    let turns = memory.window.iter().skip(old).map(|turn| {
+        let who = match turn.by {
+            By::User => "user",
+            By::Assistant => "assistant",
+            By::Event => "event",
+        };
+        let turn = of(CandidateKind::Turn, &turn.proof, Standing::Open, (turn.text.clone(), false));
+        Candidate { speaker: Some(who.to_owned()), ..turn }
+    });
+    decisions.chain(tasks).chain(threads).chain(errors).chain(files).chain(turns).collect()
+}

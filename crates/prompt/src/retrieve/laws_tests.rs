@@ -1,0 +1,204 @@
+//! Laws of retrieval.
+
+use proptest::prelude::*;
+use stemmata_model::{Chars, Estimate, Margin, Timestamp, TokenCounter, Tokens};
+
+use super::candidate::{Beside, Candidate, CandidateKind, Provenance, Shares, Standing};
+use super::relevance::{TaskTerm, TaskWords};
+use super::render::Group;
+use super::{Form, RetrieveWeights, choose, score};
+
+const WORDS: [&str; 6] = ["kiln", "glaze", "shelf", "cone", "retry", "pot"];
+
+/// Counts more in a whole than in its parts, as no honest counter does by much.
+struct Steep;
+
+impl TokenCounter for Steep {
+    fn count(&self, text: &str) -> Tokens {
+        let chars = Chars::of(text).0;
+        Tokens(chars / 3 + chars * chars / 20_000)
+    }
+
+    fn margin(&self) -> Margin {
+        Margin { permille: 0 }
+    }
+}
+
+fn words(count: usize) -> TaskWords {
+    let term = |(at, word): (usize, &&str)| TaskTerm {
+        term: (*word).to_owned(),
+        date: None,
+        typed: (*word).to_owned(),
+        weight: 1.0,
+        entries: u32::try_from(at).expect("few") + 1,
+    };
+    TaskWords { terms: WORDS.iter().take(count).enumerate().map(term).collect(), entries: 1_000 }
+}
+
+prop_compose! {
+    fn candidate()(
+        kind in prop::sample::select(CandidateKind::ALL.to_vec()),
+        id in "[a-f]{1,3}",
+        full in prop::collection::vec(prop_oneof![
+            prop::sample::select(WORDS.to_vec()).prop_map(str::to_owned),
+            "(\\PC|\n|\u{200b}|\u{2028}|\r|> |\\(ctx){1,12}",
+        ], 0..16).prop_map(|words| words.join(" ")),
+        at in prop::option::of(0_i64..40_000_000_000),
+        rank in prop::option::of(0.0_f32..9.0),
+        (thread, ticket, is_tool_output) in any::<(bool, bool, bool)>(),
+        standing in prop::sample::select(vec![Standing::Open, Standing::Settled, Standing::Superseded]),
+        (entry, client) in ("\\PC{0,8}", "\\PC{0,8}"),
+        window in prop::collection::vec("s/[a-f]{1,2}", 0..3),
+    ) -> Candidate {
+        let compact = full.chars().take(30).collect();
+        let from = Provenance {
+            entry: Some(entry),
+            client,
+            session: "s".to_owned(),
+            at: at.map(Timestamp::from_micros),
+            ..Provenance::default()
+        };
+        let place = Some(Candidate::place_of("s", &id));
+        let shares = Shares { thread, ticket };
+        let window = window.into_iter().map(|place: String| Beside { text: format!("before: {place}"), place }).collect();
+        let speaker = thread.then(|| "user".to_owned());
+        Candidate { kind, id, speaker, full, compact, from, rank, shares, standing, is_tool_output, place, window }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn reasons_add_up_to_the_score(all in prop::collection::vec(candidate(), 0..12), count in 0_usize..6) {
+        let scored = score(all, &words(count), &RetrieveWeights::CHOSEN);
+        for one in &scored {
+            let sum: i64 = one.reasons.iter().map(|reason| reason.points_permille).sum();
+            prop_assert_eq!(sum, one.score_permille);
+            prop_assert!(one.reasons.iter().all(|reason| reason.points_permille != 0));
+        }
+        prop_assert!(scored.windows(2).all(|two| two[0].score_permille >= two[1].score_permille));
+    }
+
+    #[test]
+    fn the_order_of_candidates_changes_nothing(
+        all in prop::collection::vec(candidate(), 0..12), seed in any::<prop::sample::Index>(),
+    ) {
+        let mut all = all;
+        // Ids name candidates, so no two have the same.
+        all.iter_mut().enumerate().for_each(|(at, one)| one.id = format!("{}{at}", one.id));
+        let mut turned = all.clone();
+        if !turned.is_empty() {
+            let at = seed.index(turned.len());
+            turned.rotate_left(at);
+        }
+        let packed = |all| choose(score(all, &words(6), &RetrieveWeights::CHOSEN), "task", Tokens(400), &Estimate);
+        prop_assert_eq!(packed(all), packed(turned));
+    }
+
+    #[test]
+    fn recall_fits_its_budget_and_quotes_everything(
+        all in prop::collection::vec(candidate(), 0..16), max in 0_u64..800, is_steep in any::<bool>(),
+    ) {
+        let counter: &dyn TokenCounter = if is_steep { &Steep } else { &Estimate };
+        let pack = choose(score(all, &words(6), &RetrieveWeights::CHOSEN), "task", Tokens(max), counter);
+        prop_assert!(pack.tokens.0 <= max);
+        prop_assert_eq!(counter.count(&pack.text), pack.tokens);
+        let headings: Vec<&str> = CandidateKind::ALL.iter().map(|kind| Group::of(*kind).heading().trim()).collect();
+        for line in pack.text.lines().filter(|line| !line.is_empty() && !line.starts_with("> ")) {
+            let is_origin = line.starts_with('(')
+                && line.ends_with(')')
+                && line.chars().all(|char| char.is_ascii_alphanumeric() || "-_.:@/#+, ()".contains(char));
+            let is_ours = is_origin || headings.contains(&line) || line.starts_with("What follows was recalled");
+            prop_assert!(is_ours, "{}", line);
+        }
+        let has_hidden = pack.text.chars().any(|char| matches!(char, '\u{200b}' | '\u{2028}' | '\r'));
+        prop_assert!(!has_hidden);
+        prop_assert!(pack.items.iter().all(|item| pack.text.contains(&item.text)));
+        prop_assert_eq!(pack.items.is_empty(), pack.text.is_empty());
+    }
+
+    #[test]
+    fn superseded_decisions_lose(one in candidate(), others in prop::collection::vec(candidate(), 0..6)) {
+        let of = |id: &str, standing| Candidate {
+            kind: CandidateKind::Decision,
+            id: id.to_owned(),
+            full: format!("{} kiln", one.full),
+            standing,
+            ..one.clone()
+        };
+        let mut all = others;
+        all.push(of("old!", Standing::Superseded));
+        all.push(of("new!", Standing::Open));
+        let scored = score(all, &words(6), &RetrieveWeights::CHOSEN);
+        let at = |id: &str| scored.iter().position(|one| one.candidate.id == id);
+        prop_assert!(at("new!").expect("kept") < at("old!").expect("kept, for it matches"));
+    }
+}
+
+fn said(kind: CandidateKind, id: &str, full: &str) -> Candidate {
+    Candidate {
+        kind,
+        id: id.to_owned(),
+        speaker: None,
+        full: full.to_owned(),
+        compact: full.to_owned(),
+        from: Provenance::default(),
+        rank: None,
+        shares: Shares::default(),
+        standing: Standing::Open,
+        is_tool_output: false,
+        place: Some(id.to_owned()),
+        window: Vec::new(),
+    }
+}
+
+fn packed(all: Vec<Candidate>, max: u64) -> Vec<(String, bool)> {
+    let pack = choose(score(all, &words(6), &RetrieveWeights::CHOSEN), "task", Tokens(max), &Estimate);
+    pack.items.into_iter().map(|one| (one.scored.candidate.id, one.form == Form::Compact)).collect()
+}
+
+#[test]
+fn neighbours_in_a_window_are_not_told_again() {
+    let hit = Candidate {
+        rank: Some(2.0),
+        window: vec![Beside { place: "b".to_owned(), text: "after: glaze".to_owned() }],
+        ..said(CandidateKind::Hit, "a", "kiln glaze\nand more")
+    };
+    let all = vec![
+        hit,
+        said(CandidateKind::Turn, "b", "glaze, whole"),
+        said(CandidateKind::Decision, "c", "Kiln  GLAZE"),
+        said(CandidateKind::Decision, "d", "Glaze pot"),
+        said(CandidateKind::Turn, "e", "TASK"),
+    ];
+    assert_eq!(packed(all, 1_000), [("a".to_owned(), false), ("d".to_owned(), false)]);
+}
+
+#[test]
+fn what_is_too_long_is_told_in_short_and_ends_nothing() {
+    let long = format!("kiln glaze shelf cone retry pot {}", "clay ".repeat(400));
+    let all = vec![
+        Candidate { compact: long.clone(), ..said(CandidateKind::Hit, "too-long", &long) },
+        Candidate {
+            compact: "glaze".to_owned(),
+            ..said(CandidateKind::Hit, "long", &format!("{long} once more"))
+        },
+        said(CandidateKind::Fact, "short", "pot"),
+    ];
+    assert_eq!(packed(all, 120), [("long".to_owned(), true), ("short".to_owned(), false)]);
+}
+
+#[test]
+fn one_kind_leaves_room_for_others_and_gets_what_they_leave() {
+    let hits = |count: usize| {
+        (0..count).map(|at| {
+            said(CandidateKind::Hit, &format!("{at:02}"), &format!("{} {at}", "kiln glaze ".repeat(10)))
+        })
+    };
+    let mut all: Vec<Candidate> = hits(30).collect();
+    all.push(said(CandidateKind::Task, "task", &"pot ".repeat(30)));
+    let both = packed(all, 400);
+    assert!(both.iter().any(|(id, _)| id == "task"), "{both:?}");
+    assert!(both.len() > 8, "what is left is lent on: {both:?}");
+}

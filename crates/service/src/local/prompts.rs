@@ -1,0 +1,218 @@
+//! The facet `Prompts` over a store of this machine.
+
+mod context;
+
+use std::str::FromStr;
+
+use stemmata_api::v1::{
+    AssembleRequest, Assembled, BeginTurnRequest, CheckStrategyRequest, ContextReport, ContextRequest,
+    PromptTrigger, RecallRequest, Recalled, SAID_BYTES_MAX, Strategies, StrategyFormat, StrategyReport,
+    StrategyRequest, StrategySource, StrategyText, TurnBegun, TurnMadeRequest, TurnStored,
+};
+use stemmata_api::{Answer, Code, Problem, Prompts};
+use stemmata_engine::{Engine, PromptOf, PromptWanted};
+use stemmata_model::{
+    Entry, EntryId, Estimate, EventSeq, LedgerId, Part, Party, Role, SessionId, Tokens, Topic,
+};
+use stemmata_prompt::assemble::Mode;
+use stemmata_prompt::profile::Profile;
+use stemmata_prompt::strategy::{
+    self, CheckOptions, DocumentFormat, MAX_TOKENS_MAX, SHIPPED, Shipped, SourceTopic, Strategy,
+    StrategyError,
+};
+use stemmata_store::{EventQuery, StoreError};
+
+use super::{Local, bad_request, recall, turns};
+use crate::fault::Fault;
+use crate::wire;
+
+/// The one counter that needs no vocabulary: four characters a token.
+pub(super) const ESTIMATE: &str = "estimate";
+
+/// Who the agent is where nobody says.
+const AGENT: &str = "agent";
+
+impl Prompts for Local {
+    fn assemble(&self, request: &AssembleRequest) -> Answer<Assembled> {
+        self.with(|engine| assembled(engine, request))
+    }
+
+    fn context(&self, request: &ContextRequest) -> Answer<ContextReport> {
+        self.with(|engine| context::report(engine, request))
+    }
+
+    fn recall(&self, request: &RecallRequest) -> Answer<Recalled> {
+        self.with(|engine| recall::recalled(engine, request))
+    }
+
+    fn begin_turn(&self, request: &BeginTurnRequest) -> Answer<TurnBegun> {
+        self.with(|engine| turns::begin(engine, request, self.new_ids()))
+    }
+
+    fn step(&self, request: &TurnMadeRequest) -> Answer<TurnStored> {
+        self.with(|engine| turns::step(engine, request, self.new_ids()))
+    }
+
+    fn end_turn(&self, request: &TurnMadeRequest) -> Answer<TurnStored> {
+        self.with(|engine| turns::end(engine, request, self.new_ids()))
+    }
+
+    fn check_strategy(&self, request: &CheckStrategyRequest) -> Answer<StrategyReport> {
+        let is_planner = request.role.as_deref() == Some("planner");
+        let format = DocumentFormat::of(&request.text);
+        let check = |ledger_topics: &[Topic]| {
+            strategy::check(&request.text, format, CheckOptions { ledger_topics, is_planner })
+        };
+        let checked = check(&[]);
+        let (Some(ledger), Some(strategy)) = (&request.ledger, &checked.strategy) else {
+            return Ok(wire::prompt::report(&checked.findings, checked.is_usable()));
+        };
+        self.with(|engine| {
+            let known = topics_of(engine, ledger, strategy)?;
+            Ok(wire::prompt::report(&check(&known).findings, true))
+        })
+    }
+
+    fn strategies(&self) -> Answer<Strategies> {
+        Ok(Strategies { strategies: SHIPPED.iter().map(wire::prompt::shipped).collect() })
+    }
+
+    fn strategy(&self, request: &StrategyRequest) -> Answer<StrategyText> {
+        let found = shipped(&request.name).map_err(|fault| fault.0)?;
+        let text = match request.format {
+            StrategyFormat::Toml => found.text.to_owned(),
+            StrategyFormat::Json => found.to_json(),
+        };
+        Ok(StrategyText { name: request.name.clone(), text })
+    }
+}
+
+fn shipped(name: &str) -> Result<&'static Shipped, Fault> {
+    SHIPPED.iter().find(|shipped| shipped.name == name).ok_or_else(|| {
+        let known: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.name).collect();
+        let detail = format!("there is no strategy `{name}`; there are {}", known.join(", "));
+        Problem::new(Code::StrategyNotFound, detail).into()
+    })
+}
+
+/// Returns the topics of a strategy that a ledger has. One event of each is asked for.
+fn topics_of(engine: &Engine, ledger: &str, strategy: &Strategy) -> Result<Vec<Topic>, Fault> {
+    let ledger = LedgerId::new(ledger)?;
+    if engine.log().ledger(&ledger)?.is_none() {
+        return Err(StoreError::LedgerMissing(ledger).into());
+    }
+    let mut known = Vec::new();
+    for source in &strategy.sources {
+        let SourceTopic::Ledger(topic) = &source.topic else { continue };
+        let query = EventQuery { topics: vec![topic.clone()], ..EventQuery::latest(topic.clone(), 1) };
+        if !engine.log().page(&ledger, &query)?.events.is_empty() {
+            known.push(topic.clone());
+        }
+    }
+    Ok(known)
+}
+
+pub(super) fn assembled(engine: &Engine, request: &AssembleRequest) -> Result<Assembled, Fault> {
+    let of = PromptOf {
+        ledger: LedgerId::new(request.ledger.as_str())?,
+        session: request.session.as_deref().map(SessionId::new).transpose()?,
+        tip: None,
+    };
+    let agent = request.agent.as_deref().map(Party::new).transpose()?;
+    let read = Read::of(&request.strategy, request.profile.as_deref(), agent)?;
+    let counter = counter(request.counter.as_deref())?;
+    let wanted = PromptWanted {
+        max_tokens: request.max_tokens.map(budget).transpose()?,
+        trigger: request.trigger.as_ref().map(trigger).transpose()?,
+        task: request.task.as_deref(),
+        mode: mode(request.after.as_deref())?,
+        through: request.through.as_deref().map(|through| seq(through, "through")).transpose()?,
+        iteration: request.iteration,
+        logs_metrics: request.records_metrics,
+        ..PromptWanted::new(&read.profile, &read.strategy, &counter)
+    };
+    Ok(wire::prompt::assembled(engine.assemble(&of, &wanted)?, ESTIMATE))
+}
+
+/// What a request names in text, read once.
+pub(super) struct Read {
+    pub(super) profile: Profile,
+    pub(super) strategy: Strategy,
+}
+
+impl Read {
+    /// Reads a strategy and a profile. The agent's name is the profile's, unless the request has one.
+    pub(super) fn of(
+        strategy: &StrategySource,
+        profile: Option<&str>,
+        agent: Option<Party>,
+    ) -> Result<Self, Fault> {
+        let (strategy, role) = match strategy {
+            StrategySource::Name(name) => (shipped(name)?.strategy(), name.as_str()),
+            StrategySource::Text(text) => (parsed(text)?, AGENT),
+        };
+        let Some(text) = profile else {
+            let agent = agent.map_or_else(|| Party::new(AGENT), Ok)?;
+            return Ok(Self { profile: Profile::new(agent, role), strategy });
+        };
+        let mut profile =
+            Profile::parse(text, DocumentFormat::of(text)).map_err(|error| bad(Code::ProfileBad, &error))?;
+        if let Some(agent) = agent {
+            profile.id = agent;
+        }
+        Ok(Self { profile, strategy })
+    }
+}
+
+/// Says whether the model was given anything before.
+pub(super) fn mode(after: Option<&str>) -> Result<Mode, Fault> {
+    Ok(match after {
+        None => Mode::Full,
+        Some(after) => Mode::Continuation { after: seq(after, "after")?, is_profile_changed: false },
+    })
+}
+
+fn parsed(text: &str) -> Result<Strategy, Fault> {
+    strategy::parse(text, DocumentFormat::of(text)).map_err(|error| bad(Code::StrategyBad, &error))
+}
+
+fn bad(code: Code, error: &StrategyError) -> Fault {
+    let problem = Problem::new(code, error.to_string());
+    problem.with("line", error.at.line).with("column", error.at.column).into()
+}
+
+/// Returns what counts tokens.
+pub(super) fn counter(name: Option<&str>) -> Result<Estimate, Fault> {
+    match name {
+        None | Some(ESTIMATE) => Ok(Estimate),
+        Some(other) => {
+            Err(bad_request("counter", format!("`{other}` is no counter; this version has `{ESTIMATE}`")))
+        }
+    }
+}
+
+/// Reads a budget.
+pub(super) fn budget(tokens: u64) -> Result<Tokens, Fault> {
+    if (1..=MAX_TOKENS_MAX).contains(&tokens) {
+        return Ok(Tokens(tokens));
+    }
+    Err(bad_request("max_tokens", format!("it is {tokens}: at least 1 and at most {MAX_TOKENS_MAX}")))
+}
+
+pub(super) fn seq(text: &str, field: &'static str) -> Result<EventSeq, Fault> {
+    EventSeq::from_str(text).map_err(|error| bad_request(field, error))
+}
+
+fn trigger(trigger: &PromptTrigger) -> Result<stemmata_engine::PromptTrigger, Fault> {
+    Ok(match trigger {
+        PromptTrigger::Event(number) => stemmata_engine::PromptTrigger::Event(seq(number, "trigger")?),
+        PromptTrigger::Said(text) if text.len() as u64 > SAID_BYTES_MAX => {
+            return Err(bad_request("trigger", format!("it has more than {SAID_BYTES_MAX} bytes")));
+        }
+        PromptTrigger::Said(text) => {
+            let id = EntryId::new("said").expect("a constant name is a name");
+            let entry = Entry::said(id, Role::User, vec![Part::Text(text.clone())]);
+            stemmata_engine::PromptTrigger::Said(Box::new(entry))
+        }
+    })
+}

@@ -1,0 +1,102 @@
+//! How a prompt came to be: one that was kept, or one that is made for the question.
+
+use stemmata_api::v1::{AssembleRequest, ContextOf, ContextReport, ContextRequest, KeptPromptOf, Note};
+use stemmata_api::{Code, Problem};
+use stemmata_engine::{Engine, KeptPrompt};
+use stemmata_model::{LedgerId, SessionId};
+use stemmata_store::StoreError;
+
+use super::{assembled, seq};
+use crate::fault::Fault;
+use crate::local::bad_request;
+use crate::wire;
+
+pub(super) fn report(engine: &Engine, request: &ContextRequest) -> Result<ContextReport, Fault> {
+    match &request.of {
+        ContextOf::Kept(of) => kept(engine, of, request.compares),
+        ContextOf::Made(prompt) => {
+            let earlier = match (request.compares, &request.before) {
+                (false, _) => None,
+                (true, Some(place)) => Some(seq(place, "before")?),
+                (true, None) => {
+                    let reason = "a prompt that is made anew is compared with that of an earlier event";
+                    return Err(bad_request("before", reason));
+                }
+            };
+            made(engine, prompt, earlier.map(|place| place.to_string()))
+        }
+    }
+}
+
+fn made(engine: &Engine, asked: &AssembleRequest, before: Option<String>) -> Result<ContextReport, Fault> {
+    let asked = AssembleRequest { records_metrics: false, ..asked.clone() };
+    let later = assembled(engine, &asked)?;
+    let mut report = ContextReport {
+        session: None,
+        said: None,
+        counter: Some(later.counter),
+        trace: later.trace,
+        before: None,
+        changes: Vec::new(),
+        notes: later.notes,
+    };
+    if before.is_some() {
+        // What began the later turn is no part of the earlier prompt.
+        let earlier = assembled(engine, &AssembleRequest { through: before, trigger: None, ..asked })?;
+        report.changes = wire::prompt::changes(
+            (Some(&earlier.prompt), &earlier.trace),
+            (Some(&later.prompt), &report.trace),
+        );
+        report.before = Some(earlier.trace);
+    }
+    Ok(report)
+}
+
+fn kept(engine: &Engine, of: &KeptPromptOf, compares: bool) -> Result<ContextReport, Fault> {
+    let ledger = LedgerId::new(of.ledger.as_str())?;
+    if engine.log().ledger(&ledger)?.is_none() {
+        return Err(StoreError::LedgerMissing(ledger).into());
+    }
+    let session = match &of.session {
+        Some(session) => Some(SessionId::new(session.as_str())?),
+        None => engine.kept_sessions(&ledger)?.pop(),
+    };
+    let mut prompts = match &session {
+        Some(session) => engine.kept_prompts(&ledger, session)?,
+        None => Vec::new(),
+    };
+    let (Some(session), Some(last)) = (session, prompts.pop()) else {
+        let whose = of.session.as_ref().map_or_else(
+            || format!("no turn of ledger `{ledger}` kept its prompt"),
+            |session| format!("no turn of session `{session}` kept its prompt in ledger `{ledger}`"),
+        );
+        return Err(Problem::new(Code::ContextNotKept, whose).into());
+    };
+    let trace = wire::prompt::trace(&last.trace);
+    let mut report = ContextReport {
+        session: Some(session.to_string()),
+        said: Some(last.said.to_string()),
+        counter: None,
+        trace,
+        before: None,
+        changes: Vec::new(),
+        notes: Vec::new(),
+    };
+    match (compares, prompts.pop()) {
+        (false, _) => {}
+        (true, Some(before)) => compare(&mut report, &before, &last),
+        (true, None) => report.notes.push(Note {
+            code: "one_turn_kept".to_owned(),
+            message: "only one turn of the session is kept: there is nothing to compare it with".to_owned(),
+            line: None,
+        }),
+    }
+    Ok(report)
+}
+
+fn compare(report: &mut ContextReport, before: &KeptPrompt, last: &KeptPrompt) {
+    let earlier = wire::prompt::trace(&before.trace);
+    report.changes =
+        wire::prompt::changes((before.text.as_deref(), &earlier), (last.text.as_deref(), &report.trace));
+    report.before = Some(earlier);
+}

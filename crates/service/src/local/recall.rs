@@ -1,0 +1,46 @@
+//! Recall: requests read, and the engine's pack as the wire has it.
+
+use std::time::Duration;
+
+use stemmata_api::v1::{Note, RECALL_TOKENS_DEFAULT, RecallRequest, Recalled};
+use stemmata_engine::{Engine, RecallNote, RecallWanted, SettleBudget};
+use stemmata_model::{LedgerId, SessionId, ThreadId, TicketId, Tokens};
+
+use super::prompts::{ESTIMATE, counter};
+use crate::fault::Fault;
+use crate::wire;
+
+pub(super) fn recalled(engine: &Engine, request: &RecallRequest) -> Result<Recalled, Fault> {
+    let ledger = request.ledger.as_deref().map(LedgerId::new).transpose()?;
+    let thread = request.thread.as_deref().map(ThreadId::new).transpose()?;
+    let ticket = request.ticket.as_deref().map(TicketId::new).transpose()?;
+    let session = request.session.as_deref().map(SessionId::new).transpose()?;
+    let max_tokens = request.max_tokens.unwrap_or(RECALL_TOKENS_DEFAULT);
+    let found = engine.recall(&RecallWanted {
+        text: &request.text,
+        ledger: ledger.as_ref(),
+        max_tokens: Tokens(max_tokens),
+        counter: &counter(request.counter.as_deref())?,
+        thread: thread.as_ref(),
+        ticket: ticket.as_ref(),
+        session: session.as_ref(),
+        foreign: request.foreign,
+        budget: request
+            .settle_ms
+            .map_or(SettleBudget::All, |ms| SettleBudget::Within(Duration::from_millis(ms))),
+    })?;
+    let notes = found.notes.iter().map(note).collect();
+    Ok(wire::recall::recalled(found, (max_tokens, ESTIMATE), notes))
+}
+
+fn note(note: &RecallNote) -> Note {
+    match note {
+        RecallNote::Search(note) => wire::search::note(note),
+        RecallNote::Memory(note) => wire::note(note),
+        RecallNote::NoMatch => Note {
+            code: "no_match".to_owned(),
+            message: "nothing has a word of the task: the pack is what is known of the project".to_owned(),
+            line: None,
+        },
+    }
+}

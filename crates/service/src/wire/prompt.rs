@@ -1,0 +1,97 @@
+//! Prompts, traces and findings as wire types.
+
+use stemmata_api::v1;
+use stemmata_engine::PromptMade;
+use stemmata_prompt::assemble::v1::Trace;
+use stemmata_prompt::strategy::{Finding, Shipped};
+
+/// Returns a trace as the wire has it.
+///
+/// Both are version 1 of one form, field for field: what a command prints is what the engine keeps. A second list of the
+/// fields here could only disagree with the two.
+pub(crate) fn trace(trace: &Trace) -> v1::PromptTrace {
+    serde_json::from_str(&trace.to_json()).expect("the wire's trace has the fields of the engine's")
+}
+
+/// Returns a prompt, and what counted its tokens.
+pub(crate) fn assembled(made: PromptMade, counter: &str) -> v1::Assembled {
+    v1::Assembled {
+        trace: trace(&made.trace),
+        metrics: super::raw(&made.metrics),
+        notes: super::notes(&made.notes),
+        prompt: made.text,
+        counter: counter.to_owned(),
+    }
+}
+
+/// Returns what is to be said of a strategy.
+pub(crate) fn report(findings: &[Finding], is_valid: bool) -> v1::StrategyReport {
+    v1::StrategyReport { file: None, is_valid, findings: findings.iter().map(finding).collect() }
+}
+
+fn finding(finding: &Finding) -> v1::StrategyFinding {
+    v1::StrategyFinding {
+        severity: finding.severity.as_str().to_owned(),
+        line: finding.at.line as u64,
+        column: finding.at.column as u64,
+        code: finding.code.as_str().to_owned(),
+        message: finding.message.clone(),
+        suggestion: finding.suggestion.clone(),
+    }
+}
+
+/// Returns a strategy that comes with Stemmata, as a row of their list.
+pub(crate) fn shipped(shipped: &Shipped) -> v1::ShippedStrategy {
+    let strategy = shipped.strategy();
+    v1::ShippedStrategy {
+        name: shipped.name.to_owned(),
+        about: shipped.about(),
+        sources: strategy.sources.len() as u64,
+        max_tokens: strategy.max_tokens.0,
+    }
+}
+
+/// Says which candidates differ between two prompts and which are the same. The order is that of the later one; what only
+/// the earlier one has comes last. A text is absent where it was too long to keep.
+pub(crate) fn changes(
+    before: (Option<&str>, &v1::PromptTrace),
+    after: (Option<&str>, &v1::PromptTrace),
+) -> Vec<v1::ContextChange> {
+    let find = |trace: &'_ v1::PromptTrace, id: &str| {
+        trace.candidates.iter().position(|candidate| candidate.id == id)
+    };
+    let later = after.1.candidates.iter().map(|candidate| {
+        let earlier = find(before.1, &candidate.id).and_then(|at| before.1.candidates.get(at));
+        v1::ContextChange {
+            id: candidate.id.clone(),
+            before: earlier.map(|earlier| earlier.decision.clone()),
+            after: Some(candidate.decision.clone()),
+            tokens_before: earlier.map_or(0, |earlier| earlier.tokens),
+            tokens_after: candidate.tokens,
+            is_same_text: earlier.is_some_and(|earlier| {
+                let texts = (before.0, after.0);
+                matches!(texts, (Some(one), Some(two)) if text_of(one, earlier) == text_of(two, candidate))
+            }),
+        }
+    });
+    let gone = before.1.candidates.iter().filter(|candidate| find(after.1, &candidate.id).is_none());
+    let gone = gone.map(|candidate| v1::ContextChange {
+        id: candidate.id.clone(),
+        before: Some(candidate.decision.clone()),
+        after: None,
+        tokens_before: candidate.tokens,
+        tokens_after: 0,
+        is_same_text: false,
+    });
+    later.chain(gone).collect()
+}
+
+/// Returns the part of a prompt that is a candidate's.
+fn text_of<'p>(prompt: &'p str, candidate: &v1::PromptCandidate) -> &'p str {
+    let byte = |chars: u64| {
+        let chars = usize::try_from(chars).unwrap_or(usize::MAX);
+        prompt.char_indices().nth(chars).map_or(prompt.len(), |(byte, _)| byte)
+    };
+    let end = candidate.offset_chars.saturating_add(candidate.chars);
+    prompt.get(byte(candidate.offset_chars)..byte(end)).unwrap_or_default()
+}

@@ -1,0 +1,224 @@
+//! Prompts, strategies, recall and turns over the facet: what is bad comes back by its code, at once and bounded.
+
+use stemmata_api::v1::{
+    AppendRequest, AssembleRequest, BeginTurnRequest, CheckStrategyRequest, ContextOf, ContextRequest,
+    Durability, KeptPromptOf, NewEvent, PromptTrigger, RecallRequest, StrategyFormat, StrategyRequest,
+    StrategySource, TurnContext, TurnEntry, TurnFork, TurnMadeRequest, TurnOf, TurnPrompt,
+};
+use stemmata_api::{Answer, Service};
+
+use crate::{MISSING, Stage, code};
+
+const LEDGER: &str = "cluster";
+
+fn asked(strategy: &str) -> AssembleRequest {
+    AssembleRequest {
+        ledger: LEDGER.to_owned(),
+        session: None,
+        strategy: StrategySource::Text(strategy.to_owned()),
+        profile: None,
+        agent: None,
+        trigger: None,
+        max_tokens: None,
+        counter: None,
+        after: None,
+        through: None,
+        task: None,
+        iteration: None,
+        records_metrics: false,
+    }
+}
+
+fn source(fields: &str) -> String {
+    format!("{{\"sources\":[{{\"topic\":\"PLAN_READY\"{fields}}}]}}")
+}
+
+fn turn(session: &str) -> TurnOf {
+    TurnOf {
+        ledger: Some(LEDGER.to_owned()),
+        session: Some(session.to_owned()),
+        agent: "worker".to_owned(),
+        template: "fixer".to_owned(),
+        thread: None,
+        ticket: None,
+        granularity: None,
+    }
+}
+
+fn said(text: &str) -> TurnEntry {
+    TurnEntry {
+        id: Some("u1".to_owned()),
+        role: "user".to_owned(),
+        text: Some(text.to_owned()),
+        thinking: None,
+        calls: Vec::new(),
+        results: Vec::new(),
+    }
+}
+
+fn begin(session: &str) -> BeginTurnRequest {
+    BeginTurnRequest {
+        turn: turn(session),
+        context: None,
+        said: said("go on"),
+        phase: None,
+        task: None,
+        completed: Vec::new(),
+        prompt: None,
+    }
+}
+
+fn recall(text: &str) -> RecallRequest {
+    RecallRequest {
+        text: text.to_owned(),
+        ledger: Some(LEDGER.to_owned()),
+        max_tokens: None,
+        counter: None,
+        thread: None,
+        ticket: None,
+        session: None,
+        foreign: false,
+        settle_ms: None,
+    }
+}
+
+fn stage() -> Stage {
+    let stage = Stage::new();
+    let service: &dyn Service = &stage.service;
+    let event = |topic: &str| NewEvent {
+        topic: topic.to_owned(),
+        text: Some("Refuse empty files".to_owned()),
+        data: None,
+        metadata: None,
+        sender: Some("planner".to_owned()),
+        receiver: None,
+        session_id: None,
+    };
+    let events = vec![event("ISSUE_OPENED"), event("PLAN_READY")];
+    let request =
+        AppendRequest { ledger: LEDGER.to_owned(), events, expected: None, durability: Durability::None };
+    service.append(&request).expect("appended");
+    stage
+}
+
+/// Asserts the code of a problem, and that it says this.
+#[track_caller]
+fn refused<T: std::fmt::Debug>(answer: Answer<T>, wanted: &str, says: &str) {
+    let problem = answer.as_ref().expect_err("refused");
+    assert!(problem.detail.contains(says), "{says}: {}", problem.detail);
+    assert_eq!(code(answer), wanted, "{says}");
+}
+
+#[test]
+fn a_bad_strategy_or_profile_is_refused_with_its_place() {
+    let stage = stage();
+    let service: &dyn Service = &stage.service;
+    let deep = format!("{{\"sources\":{}{}}}", "[".repeat(10_000), "]".repeat(10_000));
+    let many = format!("{{\"sources\":[{}]}}", vec!["{\"topic\":\"T\"}"; 100_000].join(","));
+    let large = format!("{{\"sources\":[],\"x\":\"{}\"}}", "y".repeat(10 << 20));
+    for (strategy, says) in [
+        (source(",\"ammount\":1"), "did you mean `amount`"),
+        (source(",\"amount\":-1"), "line 1, column 43: `amount` is -1"),
+        (source(",\"amount\":1.5"), "`amount` is 1.5"),
+        (source(",\"amount\":4097"), "`amount` is 4097"),
+        (source(",\"since\":\"last_taks_end\""), "`last_task_end`"),
+        ("{\"sources\":[{\"topic\":\"T\"}],\"maxTokens\":0}".to_owned(), "maxTokens"),
+        ("{".to_owned(), "not JSON"),
+        (deep, ""),
+        (many, "100000"),
+        (large, "more than"),
+    ] {
+        refused(service.assemble(&asked(&strategy)), "strategy_bad", says);
+        let request = CheckStrategyRequest { text: strategy, role: None, ledger: None };
+        let report = service.check_strategy(&request).expect("a report");
+        assert!(!report.is_valid && !report.findings.is_empty(), "{says}");
+    }
+    let profile = |text: &str| AssembleRequest { profile: Some(text.to_owned()), ..asked(&source("")) };
+    for (text, says) in [
+        ("id = \"a\"\n", "`role`"),
+        ("role = \"worker\"\n", "`id`"),
+        ("id = \"a\"\nrole = \"b\"\noutputSchema = \"{\"\n", "line 3"),
+    ] {
+        refused(service.assemble(&profile(text)), "profile_bad", says);
+    }
+    let request = StrategyRequest { name: "wroker".to_owned(), format: StrategyFormat::Json };
+    refused(service.strategy(&request), "strategy_not_found", "wroker");
+}
+
+#[test]
+fn what_a_request_for_a_prompt_cannot_mean_is_refused() {
+    let stage = stage();
+    let service: &dyn Service = &stage.service;
+    let with = |change: &dyn Fn(&mut AssembleRequest)| {
+        let mut request = asked(&source(",\"amount\":1"));
+        change(&mut request);
+        service.assemble(&request)
+    };
+    refused(with(&|one| one.max_tokens = Some(0)), "bad_request", "at least 1");
+    refused(with(&|one| one.through = Some("0".to_owned())), "bad_request", "through");
+    refused(with(&|one| one.counter = Some("nonsense".to_owned())), "bad_request", "`estimate`");
+    refused(with(&|one| one.ledger = "ghost".to_owned()), "ledger_not_found", "ghost");
+    refused(with(&|one| one.ledger = "a\nb".to_owned()), "bad_name", "");
+    refused(
+        with(&|one| one.trigger = Some(PromptTrigger::Event("99".to_owned()))),
+        "no_event_with_text",
+        "99",
+    );
+    let future = asked(&source(",\"amount\":1,\"since\":\"2999-01-01T00:00:00Z\""));
+    let made = service.assemble(&future).expect("a prompt");
+    let plan = made.trace.candidates.iter().find(|one| one.id == "source:PLAN_READY:0").expect("listed");
+    assert_eq!((plan.decision.as_str(), plan.reason.as_str()), ("skipped", "empty"));
+    let of = ContextOf::Kept(KeptPromptOf { ledger: LEDGER.to_owned(), session: None });
+    let request = ContextRequest { of, compares: false, before: None };
+    refused(service.context(&request), "context_not_kept", "no turn");
+    for (request, code) in [
+        (recall(""), "query_empty"),
+        (recall(&"word ".repeat(4_000)), "query_too_long"),
+        (RecallRequest { max_tokens: Some(63), ..recall("files") }, "bad_request"),
+        (RecallRequest { ledger: Some("ghost".to_owned()), ..recall("files") }, "ledger_not_found"),
+        (RecallRequest { ticket: Some("a\nb".to_owned()), ..recall("files") }, "bad_name"),
+    ] {
+        refused(service.recall(&request), code, "");
+    }
+}
+
+#[test]
+fn a_turn_begins_once_and_never_twice_from_another_context() {
+    let stage = stage();
+    let service: &dyn Service = &stage.service;
+    let prompt = TurnPrompt {
+        strategy: StrategySource::Name("live".to_owned()),
+        profile: None,
+        max_tokens: None,
+        counter: None,
+        after: None,
+        iteration: None,
+        records_metrics: false,
+    };
+    let request = BeginTurnRequest { prompt: Some(prompt), ..begin("s1") };
+    let begun = service.begin_turn(&request).expect("begun");
+    assert_eq!(service.begin_turn(&request).expect("again"), begun);
+    let answer = TurnEntry { role: "assistant".to_owned(), id: Some("a1".to_owned()), ..said("done") };
+    let made = TurnMadeRequest { turn: turn("s1"), entries: vec![answer], events: Vec::new(), ends: false };
+    let ended = service.end_turn(&made).expect("ended");
+    let ctx = ended.ctx.expect("a commit");
+    let resume = |ctx: &str, session: &str| BeginTurnRequest {
+        context: Some(TurnContext::Resume(ctx.to_owned())),
+        ..begin(session)
+    };
+    refused(service.begin_turn(&resume(&ctx, "s1")), "session_taken", "begin another session");
+    refused(service.begin_turn(&resume(MISSING, "s2")), "commit_not_found", "");
+    let fork = |at: &str| {
+        let fork = TurnFork { ctx: ctx.clone(), at: Some(at.to_owned()) };
+        BeginTurnRequest { context: Some(TurnContext::Fork(fork)), ..begin("s3") }
+    };
+    refused(service.begin_turn(&fork("nowhere-at-all")), "entry_not_found", "nowhere-at-all");
+    let second = service.begin_turn(&resume(&ctx, "s2")).expect("resumed");
+    assert_eq!((second.head.as_deref(), second.session.as_str()), (Some(ctx.as_str()), "s2"));
+    let nameless = TurnMadeRequest { turn: TurnOf { session: None, ..turn("s1") }, ..made.clone() };
+    refused(service.step(&nameless), "bad_request", "`session`");
+    let robot = TurnEntry { role: "robot".to_owned(), ..said("x") };
+    refused(service.step(&TurnMadeRequest { entries: vec![robot], ..made }), "bad_request", "entry 1");
+    let long = BeginTurnRequest { completed: vec!["x".to_owned(); 65], ..begin("s4") };
+    refused(service.begin_turn(&long), "out_of_bounds", "");
+}
