@@ -11,6 +11,7 @@ mod generate;
 mod process;
 mod test;
 mod tidy;
+mod vocabulary;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -27,7 +28,8 @@ usage: cargo xtask <task> [arguments]
   bench [arguments]     build and run the benchmarks in release mode
   clients <name>        run the optional tests against a real client
   fuzz [TARGET…]        read made-up and mutated bytes, led by coverage, and look for panics
-  faults [arguments]    fail, tear, cut, kill and flip: show that the store loses nothing";
+  faults [arguments]    fail, tear, cut, kill and flip: show that the store loses nothing
+  vocabulary FILE NAME  pack a tokenizer's vocabulary into crates/tokens/data";
 
 /// What the user asked for, with the arguments that belong to it.
 fn run(root: &Path, task: &str, arguments: &[String]) -> anyhow::Result<()> {
@@ -40,6 +42,7 @@ fn run(root: &Path, task: &str, arguments: &[String]) -> anyhow::Result<()> {
         "clients" => clients::run(root, arguments),
         "faults" => faults::run(root, arguments),
         "fuzz" => fuzz::run(root, arguments),
+        "vocabulary" => vocabulary::run(root, arguments),
         "help" | "-h" | "--help" => {
             say(USAGE);
             Ok(())
