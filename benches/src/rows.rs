@@ -14,6 +14,7 @@ mod retrieval;
 mod scrub;
 mod search;
 mod sessions;
+mod tokens;
 mod translate;
 
 use std::path::{Path, PathBuf};
@@ -43,6 +44,8 @@ pub(crate) enum Row {
     Hook,
     /// Reading a format, and turning it into another.
     Translate,
+    /// Counting tokens.
+    Tokens,
     /// Looking for secrets.
     Scrub,
     /// A ledger of events.
@@ -57,7 +60,7 @@ pub(crate) enum Row {
 
 impl Row {
     /// Every row.
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Checkpoint,
         Self::Bytes,
         Self::Packed,
@@ -67,6 +70,7 @@ impl Row {
         Self::Import,
         Self::Hook,
         Self::Translate,
+        Self::Tokens,
         Self::Scrub,
         Self::Ledger,
         Self::Sessions,
@@ -86,6 +90,7 @@ impl Row {
             Self::Import => "import",
             Self::Hook => "hook",
             Self::Translate => "translate",
+            Self::Tokens => "tokens",
             Self::Scrub => "scrub",
             Self::Ledger => "ledger",
             Self::Sessions => "sessions",
@@ -118,6 +123,7 @@ impl Row {
             Self::Import => import::run(bench),
             Self::Hook => hook::run(bench),
             Self::Translate => translate::run(bench),
+            Self::Tokens => tokens::run(bench),
             Self::Scrub => scrub::run(bench),
             Self::Ledger => ledger::run(bench),
             Self::Sessions => sessions::run(bench),

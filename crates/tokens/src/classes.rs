@@ -51,9 +51,10 @@ impl Classes {
         match text.as_bytes().get(at) {
             None => (0, 0),
             Some(byte) if byte.is_ascii() => (self.bits[0][usize::from(*byte)], 1),
-            Some(_) => text.get(at..).and_then(|rest| rest.chars().next()).map_or((0, 0), |character| {
-                (self.of(character), character.len_utf8())
-            }),
+            Some(_) => text
+                .get(at..)
+                .and_then(|rest| rest.chars().next())
+                .map_or((0, 0), |character| (self.of(character), character.len_utf8())),
         }
     }
 
@@ -66,7 +67,8 @@ impl Classes {
         let mut flat = vec![SOME; SCALARS];
         for (pattern, bit) in PATTERNS {
             let parsed = regex_syntax::parse(pattern).expect("the patterns are constants");
-            let regex_syntax::hir::HirKind::Class(regex_syntax::hir::Class::Unicode(class)) = parsed.kind() else {
+            let regex_syntax::hir::HirKind::Class(regex_syntax::hir::Class::Unicode(class)) = parsed.kind()
+            else {
                 unreachable!("every pattern is one class")
             };
             for range in class.ranges() {

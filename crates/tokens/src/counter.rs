@@ -3,6 +3,8 @@
 
 use std::sync::OnceLock;
 
+use stemmata_model::{BaseCounter, CounterSpec, Estimate, Margin, TokenCounter, Tokens};
+
 use crate::merge::Merger;
 use crate::split::{Pattern, Pieces};
 use crate::vocabulary::Vocabulary;
@@ -56,7 +58,8 @@ impl Encoding {
 
     pub(crate) fn vocabulary(self) -> &'static Vocabulary {
         self.cell().get_or_init(|| {
-            Vocabulary::unpack(self.packed(), VOCABULARY_BYTES_MAX).expect("a test pins the bytes of the vocabulary")
+            Vocabulary::unpack(self.packed(), VOCABULARY_BYTES_MAX)
+                .expect("a test pins the bytes of the vocabulary")
         })
     }
 
@@ -83,3 +86,34 @@ pub(crate) struct Measured {
     #[cfg_attr(not(test), expect(dead_code, reason = "the law about hostile texts reads it"))]
     pub steps: u64,
 }
+
+/// Counts tokens of a text by a base, without a factor.
+pub fn base_count(base: BaseCounter, text: &str) -> u64 {
+    match base {
+        BaseCounter::Estimate => Estimate.count(text).0,
+        BaseCounter::Utf16 => (text.encode_utf16().count() as u64).div_ceil(4),
+        BaseCounter::O200k => Encoding::O200k.count(text),
+        BaseCounter::Cl100k => Encoding::Cl100k.count(text),
+    }
+}
+
+/// The counter that a spec names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counter {
+    /// Which it is.
+    pub spec: CounterSpec,
+}
+
+impl TokenCounter for Counter {
+    fn count(&self, text: &str) -> Tokens {
+        self.spec.scale(base_count(self.spec.base, text))
+    }
+
+    fn margin(&self) -> Margin {
+        self.spec.margin()
+    }
+}
+
+#[cfg(test)]
+#[path = "counter_tests.rs"]
+mod tests;

@@ -47,7 +47,7 @@ impl<'a> Merger<'a> {
         self.vocabulary.rank(bytes)
     }
 
-    fn short(&mut self, piece: &[u8]) -> usize {
+    pub(crate) fn short(&mut self, piece: &[u8]) -> usize {
         // Part `i` is `piece[starts[i]..starts[i + 1]]`; `ranks[i]` is the rank of parts `i` and `i + 1` as one token.
         let mut starts: [u8; SHORT_BYTES + 1] = std::array::from_fn(|at| u8::try_from(at).unwrap_or(u8::MAX));
         let mut ranks = [NO_RANK; SHORT_BYTES];
@@ -71,75 +71,80 @@ impl<'a> Merger<'a> {
 
     /// A linked list of parts and a heap of pairs: each merge makes at most two new pairs, so that a piece of n bytes
     /// takes at most 3 n lookups and as many heap operations.
-    fn long(&mut self, piece: &[u8]) -> usize {
-        let mut list = Parts::new(piece.len());
-        let mut heap = BinaryHeap::with_capacity(piece.len());
-        for left in 0..piece.len().saturating_sub(1) {
-            self.pair(piece, &mut list, left, &mut heap);
-        }
-        let mut parts = piece.len();
-        while let Some(Reverse((rank, left))) = heap.pop() {
+    pub(crate) fn long(&mut self, piece: &[u8]) -> usize {
+        let mut parts = Parts::new(piece.len());
+        let first: Vec<Pair> =
+            (0..parts.list.len()).filter_map(|left| self.pair(piece, &mut parts, left)).collect();
+        let mut heap = BinaryHeap::from(first);
+        let mut count = piece.len();
+        while let Some(Reverse(pair)) = heap.pop() {
             self.steps += 1;
+            let (rank, left) = (pair.0, pair.1 as usize);
             // A pair whose parts have merged with others since is no longer there.
-            if list.ranks[left] != rank {
+            if parts.list[left].rank != rank {
                 continue;
             }
-            list.join(left);
-            parts -= 1;
-            self.pair(piece, &mut list, left, &mut heap);
-            if let Some(before) = list.before(left) {
-                self.pair(piece, &mut list, before, &mut heap);
+            parts.join(left);
+            count -= 1;
+            heap.extend(self.pair(piece, &mut parts, left));
+            if left > 0 {
+                let before = parts.list[left].before as usize;
+                heap.extend(self.pair(piece, &mut parts, before));
             }
         }
-        parts
+        count
     }
 
-    /// Looks up the pair that begins with the part at `left`.
-    fn pair(&mut self, piece: &[u8], list: &mut Parts, left: usize, heap: &mut BinaryHeap<Reverse<(Rank, usize)>>) {
-        let rank = list.pair_end(left).map_or(NO_RANK, |end| self.rank(&piece[left..end]));
-        list.ranks[left] = rank;
-        if rank != NO_RANK {
-            self.steps += 1;
-            heap.push(Reverse((rank, left)));
-        }
+    /// Looks up the token that the part at `left` and the next would be, and returns the pair to merge if there is one.
+    fn pair(&mut self, piece: &[u8], parts: &mut Parts, left: usize) -> Option<Pair> {
+        let rank = parts.pair_end(left).map_or(NO_RANK, |end| self.rank(&piece[left..end]));
+        parts.list[left].rank = rank;
+        (rank != NO_RANK).then(|| Reverse((rank, place(left))))
     }
+}
+
+/// The rank of two parts as one token and where the left one begins: the order in which pairs merge. Reversed because
+/// the heap gives the highest first.
+type Pair = Reverse<(Rank, u32)>;
+
+/// Returns a place in a piece as it is kept: half as long.
+fn place(at: usize) -> u32 {
+    u32::try_from(at).expect("a piece is cut at `LONG_BYTES_MAX`")
 }
 
 /// The parts of a piece, each named by where it begins.
 struct Parts {
+    list: Vec<Part>,
+}
+
+/// Kept together and small: a long piece is read all over, and each part would miss the cache three times.
+struct Part {
     /// Where the part ends, which is where the next begins.
-    ends: Vec<usize>,
-    /// Where the part before begins; its own place for the first.
-    befores: Vec<usize>,
+    end: u32,
+    /// Where the part before begins; for the first, its own beginning.
+    before: u32,
     /// The rank of the part and the next as one token.
-    ranks: Vec<Rank>,
+    rank: Rank,
 }
 
 impl Parts {
     fn new(bytes: usize) -> Self {
-        Self {
-            ends: (1..=bytes).collect(),
-            befores: (0..bytes).map(|at| at.saturating_sub(1)).collect(),
-            ranks: vec![NO_RANK; bytes],
-        }
+        let part = |at: u32| Part { end: at + 1, before: at.saturating_sub(1), rank: NO_RANK };
+        Self { list: (0..place(bytes)).map(part).collect() }
     }
 
     fn pair_end(&self, left: usize) -> Option<usize> {
-        self.ends.get(self.ends[left]).copied()
-    }
-
-    fn before(&self, left: usize) -> Option<usize> {
-        (left > 0).then(|| self.befores[left])
+        self.list.get(self.list[left].end as usize).map(|right| right.end as usize)
     }
 
     /// Joins a part with the one behind it, whose own pair is gone by that.
     fn join(&mut self, left: usize) {
-        let right = self.ends[left];
-        let end = self.ends[right];
-        self.ends[left] = end;
-        self.ranks[right] = NO_RANK;
-        if let Some(before) = self.befores.get_mut(end) {
-            *before = left;
+        let right = self.list[left].end as usize;
+        let end = self.list[right].end;
+        self.list[left].end = end;
+        self.list[right].rank = NO_RANK;
+        if let Some(behind) = self.list.get_mut(end as usize) {
+            behind.before = place(left);
         }
     }
 }

@@ -124,8 +124,9 @@ impl<'a> Pieces<'a> {
         let Some([b'\'', rest @ ..]) = self.text.as_bytes().get(at..) else { return 0 };
         match rest {
             [b's' | b'S' | b't' | b'T' | b'm' | b'M' | b'd' | b'D', ..] => 2,
-            [b'r' | b'R' | b'v' | b'V', b'e' | b'E', ..] | [b'l' | b'L', b'l' | b'L', ..] => 3,
-            [0xc5, 0xbf, ..] => 3,
+            [b'r' | b'R' | b'v' | b'V', b'e' | b'E', ..]
+            | [b'l' | b'L', b'l' | b'L', ..]
+            | [0xc5, 0xbf, ..] => 3,
             _ => 0,
         }
     }
@@ -151,7 +152,8 @@ impl<'a> Pieces<'a> {
         }
         let slash = self.pattern == Pattern::O200k;
         let behind = self.text.as_bytes().get(end..).unwrap_or_default();
-        let tail = behind.iter().take_while(|byte| matches!(byte, b'\r' | b'\n') || slash && **byte == b'/').count();
+        let tail =
+            behind.iter().take_while(|byte| matches!(byte, b'\r' | b'\n') || slash && **byte == b'/').count();
         self.steps += tail as u64;
         Some(end + tail)
     }

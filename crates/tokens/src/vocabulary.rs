@@ -53,7 +53,8 @@ impl Vocabulary {
     }
 
     /// Returns how many tokens there are.
-    pub(crate) fn len(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) const fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
