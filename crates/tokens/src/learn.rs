@@ -29,6 +29,9 @@ pub const LEARNED_PAIRS_MIN: u64 = 12;
 /// The tokens that a factor needs.
 pub const LEARNED_TOKENS_MIN: u64 = 20_000;
 
+/// Pairs of a model after which more would hardly move its median: counting them is work.
+pub const LEARNED_PAIRS_ENOUGH: u64 = 1_024;
+
 /// How far the quartiles may lie from the median, in parts per thousand of it.
 const QUARTILES_PERMILLE: u64 = 200;
 
@@ -166,8 +169,8 @@ struct Answer<'e> {
     counted: Option<u64>,
 }
 
-/// Returns the pairs in the entries of one commit. Only models without a published tokenizer are looked at.
-pub fn usage_pairs(entries: &[Entry]) -> Vec<UsagePair> {
+/// Returns the pairs in the entries of one commit, of the models that are wanted: counting is what costs.
+pub fn usage_pairs(entries: &[Entry], wants: &dyn Fn(&str) -> bool) -> Vec<UsagePair> {
     let mut open: HashMap<Option<&str>, Answer<'_>> = HashMap::new();
     let mut pairs = Vec::new();
     for entry in entries.iter().filter(|entry| entry.meta.visibility.agent) {
@@ -185,7 +188,7 @@ pub fn usage_pairs(entries: &[Entry]) -> Vec<UsagePair> {
                 Some(answer) if message.is_some() && answer.message == message => answer.sent = sent,
                 before => {
                     pairs.extend(before.and_then(|before| before.pair(model, sent)));
-                    let counted = learns(model).then_some(0);
+                    let counted = wants(model).then_some(0);
                     open.insert(chain, Answer { message, model, sent, counted });
                 }
             }
@@ -203,11 +206,6 @@ impl Answer<'_> {
         let reported = sent.checked_sub(self.sent).filter(|_| self.model == model)?;
         Some(UsagePair { model: model.to_owned(), counted: self.counted?, reported })
     }
-}
-
-/// Counting is what costs, so it is left out where nothing would be learned.
-fn learns(name: &str) -> bool {
-    model(name).is_none_or(|row| !row.is_exact())
 }
 
 const fn sent(usage: Usage) -> u64 {

@@ -20,6 +20,10 @@ fn answer(model: &str, message: &str, sent: u64, text: &str) -> Entry {
     entry
 }
 
+fn usage_pairs(entries: &[Entry]) -> Vec<UsagePair> {
+    super::usage_pairs(entries, &|_| true)
+}
+
 fn words(count: usize) -> String {
     " word".repeat(count)
 }
@@ -68,8 +72,11 @@ fn what_cannot_be_compared_makes_no_pair() {
     let mut side = second();
     side.meta.sidechain = Some("agent".to_owned());
     assert_eq!(usage_pairs(&[first(), side]), [], "a subagent has a window of its own");
-    let known = usage_pairs(&[answer("gpt-5", "1", 5_000, &words(500)), answer("gpt-5", "2", 5_700, "done")]);
-    assert_eq!(known, [], "its encoding is published");
+    let known = super::usage_pairs(
+        &[answer("gpt-5", "1", 5_000, &words(500)), answer("gpt-5", "2", 5_700, "done")],
+        &|_| false,
+    );
+    assert_eq!(known, [], "nobody wants them");
 }
 
 fn pair(counted: u64, reported: u64) -> UsagePair {

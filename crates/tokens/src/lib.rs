@@ -16,6 +16,7 @@ mod vocabulary;
 pub use counter::{Counter, Encoding, base_count};
 pub use images::{IMAGE_HEAD_BYTES, Pixels, image_size, image_tokens};
 pub use learn::{
-    LEARNED_BASE, LEARNED_PAIRS_MIN, LEARNED_TOKENS_MIN, Ratios, UsagePair, counter_of, usage_pairs,
+    LEARNED_BASE, LEARNED_PAIRS_ENOUGH, LEARNED_PAIRS_MIN, LEARNED_TOKENS_MIN, Ratios, UsagePair, counter_of,
+    usage_pairs,
 };
 pub use models::{CLIENTS, ClientRow, CompactsAt, Family, MODELS, ModelRow, client, model};

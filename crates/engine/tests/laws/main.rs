@@ -16,6 +16,7 @@ mod codex_forks;
 mod collected;
 mod compressed;
 mod copies;
+mod counters;
 mod documents;
 mod event_folders;
 mod faults;
