@@ -39,8 +39,11 @@ fn session(calls: u32, permille: u64) -> Vec<u8> {
     lines.concat().into_bytes()
 }
 
+/// An engine that keeps what it learns in `cache` below a folder. Not beside the index, which deletes what is not its own.
 fn learning(store: &Arc<dyn Store>, dir: &TempDir) -> Engine {
-    indexed(store, dir.path()).with_calibration(dir.path())
+    let cache = dir.path().join("cache");
+    std::fs::create_dir_all(&cache).expect("made");
+    indexed(store, &dir.path().join("index")).with_calibration(&cache)
 }
 
 fn auto(engine: &Engine, model: &str) -> ChosenCounter {
@@ -81,7 +84,7 @@ fn no_session_is_learned_from_twice() {
     engine.rebuild_index(&mut |_, _, _| std::ops::ControlFlow::Continue(())).expect("made anew");
     settle(&engine);
     assert_eq!(auto(&engine, MODEL).spec, learned, "an index that is made anew reads all again");
-    std::fs::remove_file(dir.path().join("calibration-v1.json")).expect("removed");
+    std::fs::remove_file(dir.path().join("cache").join("calibration-v1.json")).expect("removed");
     assert_eq!(
         auto(&engine, MODEL).spec.from,
         FactorFrom::Shipped,
@@ -113,7 +116,7 @@ fn what_is_not_known_is_estimated_and_said() {
     assert!(unknown.notes.iter().all(|note| note.message.contains("somebody/new")), "{:?}", unknown.notes);
     let none = engine.counter(&CounterChoice::Auto { model: None }).expect("a counter");
     assert_eq!((none.spec.to_string().as_str(), none.notes.len()), ("estimate", 0));
-    std::fs::create_dir(dir.path().join("calibration-v1.json")).expect("made");
+    std::fs::create_dir(dir.path().join("cache").join("calibration-v1.json")).expect("made");
     let shipped = auto(&engine, MODEL);
     assert_eq!((shipped.spec.from, shipped.notes.len()), (FactorFrom::Shipped, 1), "{:?}", shipped.notes);
     assert!(!Encoding::Cl100k.is_loaded());
