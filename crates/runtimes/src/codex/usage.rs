@@ -2,7 +2,7 @@
 
 use stemmata_model::Usage;
 
-use crate::json::Field;
+use crate::json::{Field, borrowed_object};
 
 borrowed_object! {
     /// Tokens of an answer or a turn.
