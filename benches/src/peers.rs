@@ -8,3 +8,4 @@ pub(crate) mod git;
 pub(crate) mod langgraph;
 pub(crate) mod messages;
 pub(crate) mod rows;
+pub(crate) mod tokenizers;

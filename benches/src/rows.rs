@@ -16,6 +16,7 @@ mod retrieval;
 mod scrub;
 mod search;
 mod sessions;
+mod tokens;
 mod translate;
 
 use std::path::{Path, PathBuf};
@@ -45,6 +46,8 @@ pub(crate) enum Row {
     Hook,
     /// Reading a format, and turning it into another.
     Translate,
+    /// Counting tokens.
+    Tokens,
     /// Looking for secrets.
     Scrub,
     /// A ledger of events.
@@ -73,6 +76,7 @@ impl Row {
         Self::Import,
         Self::Hook,
         Self::Translate,
+        Self::Tokens,
         Self::Scrub,
         Self::Ledger,
         Self::Assemble,
@@ -94,6 +98,7 @@ impl Row {
             Self::Import => "import",
             Self::Hook => "hook",
             Self::Translate => "translate",
+            Self::Tokens => "tokens",
             Self::Scrub => "scrub",
             Self::Ledger => "ledger",
             Self::Assemble => "assemble",
@@ -128,6 +133,7 @@ impl Row {
             Self::Import => import::run(bench),
             Self::Hook => hook::run(bench),
             Self::Translate => translate::run(bench),
+            Self::Tokens => tokens::run(bench),
             Self::Scrub => scrub::run(bench),
             Self::Ledger => ledger::run(bench),
             Self::Assemble => assemble::run(bench),

@@ -12,6 +12,7 @@ mod process;
 mod test;
 mod tidy;
 mod vectors;
+mod vocabulary;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -29,7 +30,8 @@ usage: cargo xtask <task> [arguments]
   clients <name>        run the optional tests against a real client
   vectors FILE…         run golden vectors through the product and print each case's verdict
   fuzz [TARGET…]        read made-up and mutated bytes, led by coverage, and look for panics
-  faults [arguments]    fail, tear, cut, kill and flip: show that the store loses nothing";
+  faults [arguments]    fail, tear, cut, kill and flip: show that the store loses nothing
+  vocabulary FILE NAME  pack a tokenizer's vocabulary into crates/tokens/data";
 
 /// What the user asked for, with the arguments that belong to it.
 fn run(root: &Path, task: &str, arguments: &[String]) -> anyhow::Result<()> {
@@ -43,6 +45,7 @@ fn run(root: &Path, task: &str, arguments: &[String]) -> anyhow::Result<()> {
         "faults" => faults::run(root, arguments),
         "fuzz" => fuzz::run(root, arguments),
         "vectors" => vectors::run(root, arguments),
+        "vocabulary" => vocabulary::run(root, arguments),
         "help" | "-h" | "--help" => {
             say(USAGE);
             Ok(())

@@ -10,7 +10,9 @@ use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::registry;
 use stemmata_store::{EventLog, Store};
 
+use crate::calibration::CalibrationSlot;
 use crate::capture::policy::CapturePolicy;
+use crate::counters::Counts;
 use crate::error::{EngineError, FormatUse, Result};
 use crate::ledger::Bus;
 use crate::packing::Growth;
@@ -71,6 +73,9 @@ pub struct Engine {
     pub(crate) vault: Option<Arc<Vault>>,
     /// The search index; hooks and recorders have none.
     pub(crate) index: Arc<IndexSlot>,
+    /// What was learned of token counts; as the index.
+    pub(crate) calibration: Arc<CalibrationSlot>,
+    pub(crate) counts: Arc<Counts>,
 }
 
 impl Engine {
@@ -96,6 +101,8 @@ impl Engine {
             growth: Arc::default(),
             vault: None,
             index: Arc::default(),
+            calibration: Arc::default(),
+            counts: Arc::default(),
         }
     }
 

@@ -26,6 +26,7 @@ use stemmata_store::{
     Store, StoreError, SystemFiles,
 };
 
+use crate::calibration::CalibrationSlot;
 use crate::capture::policy::CapturePolicy;
 use crate::engine::{Engine, Identity};
 use crate::error::{EngineError, Result};
@@ -314,6 +315,7 @@ impl Home {
         engine.scrubbing = Arc::new(self.scrubbing(&rules));
         if matches!(open_for, OpenFor::Command) {
             engine.index = Arc::new(IndexSlot::at(&self.index_dir(), self.patience()));
+            engine.calibration = Arc::new(CalibrationSlot::at(&self.cache_dir()));
             // A process that forgot something may have died before the index was rid of it.
             let unclean = engine.sweep_if_marked().err();
             self.note(unclean.map(|error| HomeNote::Index(error.to_string())));

@@ -8,8 +8,10 @@
 //! turn, in about fifteen lines each.
 
 mod bundle;
+mod calibration;
 mod capture;
 mod chain;
+mod counters;
 mod engine;
 mod error;
 mod home;
@@ -54,6 +56,7 @@ pub use capture::stream::{
 pub use capture::survey::{FileState, SurveyedFile};
 pub use capture::transcript::{CaptureOptions, Captured};
 pub use capture::watch::{Agenda, Look, WatchPace};
+pub use counters::{ChosenCounter, CounterChoice};
 pub use engine::{Engine, FORMER_MACHINES_MAX, Identity};
 pub use error::{Absent, Candidate, EngineError, ErrorKind, FormatUse, Refusal, Result, Wanted};
 pub use home::{

@@ -39,4 +39,7 @@ pub use note::{Note, NoteCode};
 pub use quantity::{Bytes, Chars, Tokens};
 pub use sighting::{Sighting, Source, SummarySource, Trigger};
 pub use time::{ParseTimestampError, Timestamp};
-pub use tokens::{Calibrated, Estimate, IMAGE_TOKENS, Margin, TokenCounter};
+pub use tokens::{
+    BaseCounter, CounterSpec, Estimate, FACTOR_PERMILLE, FactorFrom, IMAGE_TOKENS, Margin, ParseCounterError,
+    TokenCounter,
+};

@@ -14,7 +14,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("crates/runtimes", &["model", "acts"]),
     ("crates/store", &["model"]),
     ("crates/prompt", &["model", "acts"]),
-    ("crates/engine", &["model", "acts", "redact", "runtimes", "store", "prompt"]),
+    ("crates/tokens", &["model"]),
+    ("crates/engine", &["model", "acts", "redact", "runtimes", "store", "prompt", "tokens"]),
     ("crates/service", &["api", "model", "store", "prompt", "engine"]),
     ("crates/llm", &["model", "acts", "redact", "runtimes", "store", "prompt", "engine", "api"]),
     ("crates/client", &["api"]),
@@ -22,8 +23,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("crates/cli", &["model", "engine", "api", "service", "client", "llm", "server"]),
     ("crates/testkit", &["model", "store"]),
     ("crates/faults", &["model", "store", "engine", "testkit"]),
-    ("benches", &["model", "redact", "runtimes", "store", "prompt", "engine", "testkit"]),
-    ("fuzz", &["model", "acts", "redact", "runtimes", "store", "prompt", "engine"]),
+    ("benches", &["model", "redact", "runtimes", "store", "prompt", "engine", "testkit", "tokens"]),
+    ("fuzz", &["model", "acts", "redact", "runtimes", "store", "prompt", "engine", "tokens"]),
     ("xtask", &["api"]),
 ];
 

@@ -6,7 +6,7 @@ use super::source::{Source, words};
 use super::tree::Tree;
 
 /// Crates that only compute: the same arguments give the same result, on any machine and at any time.
-const PURE: &[&str] = &["acts", "api", "model", "prompt", "redact", "runtimes"];
+const PURE: &[&str] = &["acts", "api", "model", "prompt", "redact", "runtimes", "tokens"];
 
 /// Parts of the standard library that a pure crate does not name.
 const IMPURE_STD: &[&str] = &["env", "fs", "net", "process", "thread"];

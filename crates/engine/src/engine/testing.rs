@@ -7,6 +7,7 @@ use std::sync::Arc;
 use stemmata_store::{EventLog, Patience, Store};
 
 use super::{Engine, Identity};
+use crate::calibration::CalibrationSlot;
 use crate::capture::policy::CapturePolicy;
 use crate::ports::{Clock, NewIds};
 use crate::scrubbing::{ProjectTrust, Scrubbing, StoreRules, UntrustedMet};
@@ -42,6 +43,13 @@ impl Engine {
     #[must_use]
     pub fn with_index(mut self, dir: &Path, patience: Patience) -> Self {
         self.index = Arc::new(IndexSlot::at(dir, patience));
+        self
+    }
+
+    /// Has what search reads of usage be kept in a folder.
+    #[must_use]
+    pub fn with_calibration(mut self, cache: &Path) -> Self {
+        self.calibration = Arc::new(CalibrationSlot::at(cache));
         self
     }
 

@@ -1,6 +1,6 @@
 //! From commits in the order of storing to what the index takes in at once.
 
-use std::collections::{HashMap, hash_map};
+use std::collections::{HashMap, HashSet, hash_map};
 
 use stemmata_model::{ArtifactId, Closure, Commit, CommitId, Entry};
 use stemmata_runtimes::translate::runtime_of;
@@ -8,11 +8,13 @@ use stemmata_store::{
     COMMIT_ENTRIES_MAX, EntryRef, IndexEntry, IndexPlace, IndexReader, IndexedCommit, IndexedState,
     SessionKey, StoreError, StoredAt,
 };
+use stemmata_tokens::{UsagePair, usage_pairs};
 
 use super::groups::starts_of;
 use super::prepared::{Prepared, prepare};
 use super::scan::is_searched;
 use super::settle::SettleError;
+use crate::calibration::Calibration;
 use crate::chain::beside::key_of_sighting;
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
@@ -24,12 +26,20 @@ pub(crate) struct FeedPage {
     pub(crate) entries: Vec<IndexEntry>,
     pub(crate) commits: Vec<IndexedCommit>,
     pub(crate) places: Vec<IndexPlace>,
+    /// What models reported for what they were sent.
+    pub(crate) usage: Vec<UsagePair>,
     by_key: HashMap<u64, usize>,
     place_of: HashMap<SessionKey, Option<usize>>,
 }
 
-/// The entries of a commit that are searched, none for others, and the positions at which groups begin.
-type Searched = (Vec<Option<Prepared>>, Vec<u32>);
+/// What is read of a commit.
+struct Searched {
+    /// The entries that are searched, none for others.
+    entries: Vec<Option<Prepared>>,
+    /// The positions at which groups begin.
+    starts: Vec<u32>,
+    usage: Vec<UsagePair>,
+}
 
 /// What is known of commits that others continue.
 type Chain = HashMap<CommitId, (Closure, Option<CommitId>)>;
@@ -58,7 +68,7 @@ impl Engine {
             page.iter().filter(|(_, commit)| commit.closure != Closure::Covered).collect();
         let mut entries = self.prepared_of(&live)?;
         let mut keys: Vec<u64> = Vec::new();
-        for found in entries.iter().flatten().flat_map(|(found, _)| found.iter().flatten()) {
+        for found in entries.iter().flatten().flat_map(|found| found.entries.iter().flatten()) {
             keys.push(found.key);
         }
         keys.sort_unstable();
@@ -79,7 +89,13 @@ impl Engine {
             let parent = self.uncovered(commit.core.parent, &mut chain)?;
             let covers = self.provisional_of((commit, parent), &seen, (reader, &made))?;
             let (found, starts) = match found {
-                Some((found, starts)) => (Some(found), starts),
+                Some(Searched { entries, starts, usage }) => {
+                    // What somebody else's bundle brought was not sent by who learns here.
+                    if !usage.is_empty() && self.is_any_recorded_here(&seen)? {
+                        made.usage.extend(usage);
+                    }
+                    (Some(entries), starts)
+                }
                 None => (None, Vec::new()),
             };
             let read = Read { stored: *stored, commit, parent, entries: found, starts };
@@ -113,13 +129,20 @@ impl Engine {
         let readable: Vec<&Commit> =
             page.iter().map(|(_, commit)| commit).filter(|commit| is_searched(commit)).collect();
         let ids: Vec<ArtifactId> = readable.iter().map(|commit| commit.core.native_artifact()).collect();
+        let learned = self.calibration.load(self.store.identity()?.store_id);
+        let new = |(stored, commit): &&(StoredAt, Commit)| {
+            let learns = learned.as_ref().filter(|learned| learned.is_new(*stored));
+            learns.filter(|_| commit.closure == Closure::Closed).map(|_| commit.id)
+        };
+        let new: HashSet<CommitId> = page.iter().filter_map(|of| new(of)).collect();
         let mut found: HashMap<CommitId, Searched> = HashMap::new();
         let mut take = |commit: &Commit, bytes: &[u8]| {
             if let Ok(adapter) = Self::adapter(&commit.core.format, FormatUse::Read) {
                 let entries = adapter.decode(bytes).entries;
                 // A longer one is no conversation, and is counted with what cannot be read.
                 if entries.len() <= COMMIT_ENTRIES_MAX {
-                    found.insert(commit.id, searched(commit, &entries));
+                    let learned = learned.as_ref().filter(|_| new.contains(&commit.id));
+                    found.insert(commit.id, searched(commit, &entries, learned));
                 }
             }
         };
@@ -143,6 +166,15 @@ impl Engine {
             all => all?,
         }
         Ok(page.iter().map(|(_, commit)| found.remove(&commit.id)).collect())
+    }
+
+    fn is_any_recorded_here(&self, seen: &[SessionKey]) -> Result<bool> {
+        for key in seen {
+            if self.is_recorded_here(key)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn sessions_seen(&self, page: &[&(StoredAt, Commit)]) -> Result<HashMap<CommitId, Vec<SessionKey>>> {
@@ -264,10 +296,17 @@ pub(super) const fn is_of_content(error: &EngineError) -> bool {
 }
 
 /// Prepares the entries of a commit, and says where groups begin. What only says again what came before is left out.
-fn searched(commit: &Commit, entries: &[Entry]) -> Searched {
+fn searched(commit: &Commit, entries: &[Entry], learned: Option<&Calibration>) -> Searched {
     let restated = usize::try_from(commit.core.commit_type.restated()).unwrap_or(usize::MAX);
     let found = entries.iter().enumerate();
     let found = found.map(|(at, entry)| if at < restated { None } else { prepare(entry) }).collect();
     let starts = starts_of(entries, commit.core.parent.is_none());
-    (found, starts.into_iter().filter_map(|at| u32::try_from(at).ok()).collect())
+    let usage = learned
+        .zip(entries.get(restated..))
+        .map(|(learned, entries)| usage_pairs(entries, &|model| learned.wants(model)));
+    Searched {
+        entries: found,
+        starts: starts.into_iter().filter_map(|at| u32::try_from(at).ok()).collect(),
+        usage: usage.unwrap_or_default(),
+    }
 }

@@ -10,6 +10,7 @@ use stemmata_prompt::search::TERMS_VERSION;
 use stemmata_store::{
     Index, IndexBatch, IndexError, IndexLock, IndexMeta, IndexName, StoreError, StoredAt, Watermark,
 };
+use stemmata_tokens::UsagePair;
 
 use super::events::are_events_followed;
 use super::{SearchStep, StepUnit};
@@ -296,11 +297,21 @@ impl Engine {
                 }
                 settled => settled?,
             };
+            self.learn(&made.usage, at)?;
             if !left.more(page.len()) {
                 return Ok(self.page_after(meta.watermark, 0)?.is_empty());
             }
         }
         Ok(true)
+    }
+
+    /// Takes down what models reported, after the index has the commits: what a process that dies between has read is not
+    /// learned, and nothing is twice.
+    fn learn(&self, usage: &[UsagePair], through: StoredAt) -> Result<()> {
+        if !usage.is_empty() {
+            self.calibration.learn(self.store.identity()?.store_id, usage, through);
+        }
+        Ok(())
     }
 
     /// Returns the next commits of the feed, as many as are settled at once.

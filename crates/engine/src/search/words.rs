@@ -273,7 +273,7 @@ fn words_of(query: &Query, segments: &[AnySegment<'_>]) -> Result<TaskWords, Ind
         }
         terms.push(TaskTerm {
             term: term.term.clone(),
-            date: term.date.clone(),
+            also: term.also.clone(),
             typed: term.typed.clone(),
             weight: term.weight,
             entries,

@@ -17,6 +17,7 @@ mod collected;
 mod compressed;
 mod contexts;
 mod copies;
+mod counters;
 mod documents;
 mod event_folders;
 mod faults;

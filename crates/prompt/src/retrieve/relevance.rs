@@ -9,8 +9,8 @@ use crate::search::entry_terms;
 pub struct TaskTerm {
     /// The term as texts have it.
     pub term: String,
-    /// The date's term that it may mean as well.
-    pub date: Option<String>,
+    /// The term that it may mean as well: a date's, or the same name in other letters.
+    pub also: Option<String>,
     /// The word as it was typed.
     pub typed: String,
     /// What one occurrence counts in search.

@@ -66,7 +66,9 @@ pub(super) fn pack(chosen: &[Chosen]) -> String {
             items.sort_by_key(|one| (one.scored.candidate.from.at, one.scored.candidate.id.as_str()));
         }
         text.push_str(group.heading());
-        items.iter().for_each(|one| text.push_str(&one.text));
+        for one in items {
+            text.push_str(&one.text);
+        }
     }
     text
 }

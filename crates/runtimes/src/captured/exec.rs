@@ -3,7 +3,7 @@
 //! Items have no times, and their ids are unique within one run only, so they pair calls with results and name no
 //! entry. The prompt that was given on the command line is not among them.
 
-use stemmata_model::{Entry, EntryKind, ImageSource, Part, Role, Timestamp, Usage};
+use stemmata_model::{Entry, EntryKind, ImageSource, Part, Role, Timestamp};
 
 use crate::adapter::Confidence;
 use crate::json::{
@@ -58,14 +58,6 @@ borrowed_object! {
     }
 }
 
-borrowed_object! {
-    /// Tokens of a turn.
-    struct Counted {
-        input = "input_tokens", cached = "cached_input_tokens",
-        written = "cache_write_input_tokens", output = "output_tokens",
-    }
-}
-
 fn read(line: &[u8]) -> Result<Line, RecordError> {
     let (whole, event) = parse_line(line, Event::read)?;
     let kind = text(event.kind).unwrap_or_default();
@@ -79,7 +71,7 @@ fn metadata(kind: &str, event: &Event<'_>, item: Option<&Item<'_>>, whole: &str)
     let name = if item.is_some() { format!("{kind}/{item_kind}") } else { kind.to_owned() };
     let mut line = Line::metadata(RUNTIME, &name, whole, None);
     line.meta.visibility.user = item_kind == "error" || matches!(kind, "error" | "turn.failed");
-    line.meta.usage = event.usage.and_then(|usage| Counted::read(usage).ok()).map(usage);
+    line.meta.usage = event.usage.and_then(crate::codex::usage);
     match kind {
         "thread.started" => {
             line.turn = Turn::Header;
@@ -91,18 +83,6 @@ fn metadata(kind: &str, event: &Event<'_>, item: Option<&Item<'_>>, whole: &str)
         _ => line.unknown = Some(name),
     }
     line
-}
-
-fn usage(counted: Counted<'_>) -> Usage {
-    let number = |field: Option<Field<'_>>| field.and_then(|field| field.number()).unwrap_or(0);
-    let (input, cached) = (number(counted.input), number(counted.cached));
-    Usage {
-        // The cached ones are among those that went in.
-        input_tokens: input.saturating_sub(cached),
-        output_tokens: number(counted.output),
-        cache_read_tokens: cached,
-        cache_write_tokens: number(counted.written),
-    }
 }
 
 fn is_known(item: &str) -> bool {

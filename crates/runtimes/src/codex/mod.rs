@@ -16,6 +16,7 @@ mod repair;
 #[cfg(test)]
 pub(crate) mod samples_tests;
 mod upgrade;
+mod usage;
 mod validate;
 
 use stemmata_model::{Entry, FormatId, Timestamp};
@@ -30,6 +31,7 @@ use crate::repair::Document;
 pub use base::{Before, HistoryBase, base, base_span, before};
 pub use encode::{ENCODED_VERSION, UNPLACED_SESSION};
 pub(crate) use read::OPAQUE_REPLACEMENT;
+pub(crate) use usage::usage;
 
 /// The name of this runtime.
 pub const RUNTIME: &str = "codex";

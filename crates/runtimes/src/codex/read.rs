@@ -9,6 +9,7 @@ use stemmata_model::{Body, EntryKind, Part, Role, Timestamp, Visibility};
 
 use super::RUNTIME;
 use super::record::{Content, Git, Kind, Payload, Record, Source, Spawn, Subagent};
+use super::usage::last_usage;
 use crate::adapter::IdKind;
 use crate::data_url;
 use crate::json::{Field, Object, RecordError, is_string, owned, text};
@@ -57,7 +58,11 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
             line.turn = Turn::Start;
             line.hints.cwd = owned(record.payload.cwd);
         }
-        Kind::Event => line.turn = event_turn(&record),
+        Kind::Event => {
+            line.turn = event_turn(&record);
+            line.meta.usage =
+                record.payload.info.filter(|_| record.is_item("token_count")).and_then(last_usage);
+        }
         Kind::Unknown => line.unknown = Some(name(&record)),
         Kind::Item | Kind::Compacted | Kind::Other => {}
     }
@@ -252,4 +257,35 @@ fn digest(kept: Field<'_>) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use stemmata_model::{EntryKind, Usage};
+
+    use super::read;
+
+    #[test]
+    fn a_token_count_has_the_usage_of_the_last_answer() {
+        let counted = |payload: &str| {
+            let line =
+                format!(r#"{{"timestamp":"2026-01-01T00:00:00Z","type":"event_msg","payload":{payload}}}"#);
+            let line = read(line.as_bytes()).unwrap();
+            assert_eq!((line.kind, line.meta.visibility.agent), (EntryKind::Metadata, false));
+            line.meta.usage
+        };
+        let last =
+            r#"{"input_tokens":100,"cached_input_tokens":70,"output_tokens":20,"reasoning_output_tokens":5}"#;
+        let totals = r#"{"input_tokens":900,"cached_input_tokens":70,"output_tokens":90}"#;
+        let info = format!(
+            r#"{{"total_token_usage":{totals},"last_token_usage":{last},"model_context_window":258400}}"#
+        );
+        let usage =
+            Usage { input_tokens: 30, output_tokens: 20, cache_read_tokens: 70, cache_write_tokens: 0 };
+        assert_eq!(counted(&format!(r#"{{"type":"token_count","info":{info}}}"#)), Some(usage));
+        assert_eq!(counted(&format!(r#"{{"type":"agent_message","info":{info}}}"#)), None);
+        for none in ["null", "{}", "[]", r#"{"last_token_usage":7}"#] {
+            assert_eq!(counted(&format!(r#"{{"type":"token_count","info":{none}}}"#)), None, "{none}");
+        }
+    }
 }

@@ -35,7 +35,7 @@ borrowed_object! {
         item_type = "type", id, session_id, thread_id, timestamp, role, content, name, namespace,
         arguments, input, call_id, output, summary, encrypted_content, action, result, message,
         replacement_history, num_turns, cwd, originator, cli_version, git, source, thread_source,
-        history_mode, history_base, forked_from_id, parent_thread_id, model,
+        history_mode, history_base, forked_from_id, parent_thread_id, model, info,
         metadata = "internal_chat_message_metadata_passthrough",
     }
 }

@@ -84,7 +84,7 @@ pub(super) fn deferred(text: &str) -> Vec<Words> {
             prose::Line::Heading(heading) => is_listing = lists_open(heading),
             prose::Line::Other(other) if other.ends_with(':') && lists_open(other) => is_listing = true,
             prose::Line::Check(item, false) | prose::Line::Item(item) if is_listing => {
-                found.extend(words(item))
+                found.extend(words(item));
             }
             prose::Line::Check(..) => {}
             prose::Line::Item(said) | prose::Line::Other(said) => {

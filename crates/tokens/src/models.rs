@@ -1,0 +1,230 @@
+//! What is known of models and clients, as data: how a family counts, how long its window is, when a client compacts.
+//! Not a price list, and nothing is guessed: every figure names its source, and what has none is left out.
+
+use stemmata_model::{BaseCounter, CounterSpec, FactorFrom};
+
+/// Who made a model; its images are counted by that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// `OpenAI`.
+    OpenAi,
+    /// Anthropic.
+    Claude,
+    /// Google.
+    Gemini,
+}
+
+impl Family {
+    /// Returns the name used in JSON output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Claude => "claude",
+            Self::Gemini => "gemini",
+        }
+    }
+}
+
+/// The models whose names begin alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModelRow {
+    /// How the names begin, in lower case.
+    pub pattern: &'static str,
+    /// Who made them.
+    pub family: Family,
+    /// What is counted.
+    pub base: BaseCounter,
+    /// Parts per thousand of the base's count.
+    pub factor_permille: u32,
+    /// Where the base and the factor come from.
+    pub source: &'static str,
+    /// Tokens of the window, and where that comes from.
+    pub window: Option<(u64, &'static str)>,
+}
+
+impl ModelRow {
+    /// Returns the counter of these models before anything was learned.
+    pub const fn counter(&self) -> CounterSpec {
+        let from = if self.is_exact() { FactorFrom::Exact } else { FactorFrom::Shipped };
+        CounterSpec { base: self.base, factor_permille: self.factor_permille, from }
+    }
+
+    /// Returns whether the maker published the encoding. Nothing is learned for such models.
+    pub const fn is_exact(&self) -> bool {
+        matches!(self.family, Family::OpenAi)
+    }
+}
+
+/// The encodings of models by `OpenAI`'s own table.
+const TIKTOKEN: &str = "openai/tiktoken 0.14.0, model.py, as in tiktoken-rs 0.12.1";
+
+/// The windows of models by `OpenAI`'s own pages.
+const OPENAI: &str = "platform.openai.com/docs/models, as in tiktoken-rs 0.12.1";
+
+/// How many o200k tokens a Claude token is.
+const CLAUDE: &str = "sammcj/ingest, pull request 65 (2026-08)";
+
+/// The same for models that came after those of the source.
+const CLAUDE_LATER: &str = "sammcj/ingest, pull request 65 (2026-08): «Opus 4.7 and later»";
+
+/// Gemini's vocabulary is not in any source that we have.
+const GEMINI: &str = "no source: counted as o200k until a factor is learned";
+
+/// The window that Claude Code shows.
+const CLAUDE_WINDOW: &str = "Claude Code 2.1 on a model of 200k, tried against a stand-in provider";
+
+/// The factor of Claude models before Opus 4.7.
+const CLAUDE_PERMILLE: u32 = 1_180;
+
+/// The factor of Opus 4.7 and later.
+const CLAUDE_LATER_PERMILLE: u32 = 1_530;
+
+/// Every row. The longest pattern that fits wins.
+pub const MODELS: &[ModelRow] = &[
+    o200k("gpt-5.4-mini", Some(400_000)),
+    o200k("gpt-5.4-nano", Some(400_000)),
+    o200k("gpt-5.4", Some(1_050_000)),
+    o200k("gpt-5.3-codex-spark", Some(128_000)),
+    o200k("gpt-5", Some(400_000)),
+    o200k("codex-mini", Some(200_000)),
+    o200k("gpt-oss", Some(131_072)),
+    o200k("o1-mini", Some(128_000)),
+    o200k("o1-preview", Some(128_000)),
+    o200k("o1", Some(200_000)),
+    o200k("o3", Some(200_000)),
+    o200k("o4-mini", Some(200_000)),
+    o200k("gpt-4.1", Some(1_047_576)),
+    o200k("gpt-4.5", Some(128_000)),
+    o200k("gpt-4o", Some(128_000)),
+    o200k("chatgpt-4o", Some(128_000)),
+    cl100k("gpt-4-turbo-", Some(128_000)),
+    cl100k("gpt-4-32k", Some(32_768)),
+    cl100k("gpt-4", Some(8_192)),
+    cl100k("gpt-3.5", Some(16_385)),
+    cl100k("gpt-35", Some(16_385)),
+    claude("claude", CLAUDE_PERMILLE, CLAUDE, Some((200_000, CLAUDE_WINDOW))),
+    claude("claude-opus-4-7", CLAUDE_LATER_PERMILLE, CLAUDE, None),
+    claude("claude-opus-4-8", CLAUDE_LATER_PERMILLE, CLAUDE_LATER, None),
+    claude("claude-opus-4-9", CLAUDE_LATER_PERMILLE, CLAUDE_LATER, None),
+    claude("claude-opus-5", CLAUDE_LATER_PERMILLE, CLAUDE_LATER, None),
+    claude("claude-sonnet-5", CLAUDE_LATER_PERMILLE, CLAUDE_LATER, None),
+    claude("claude-haiku-5", CLAUDE_LATER_PERMILLE, CLAUDE_LATER, None),
+    ModelRow {
+        pattern: "gemini",
+        family: Family::Gemini,
+        base: BaseCounter::O200k,
+        factor_permille: 1_000,
+        source: GEMINI,
+        window: None,
+    },
+];
+
+const fn openai(pattern: &'static str, base: BaseCounter, window: Option<u64>) -> ModelRow {
+    let window = match window {
+        Some(tokens) => Some((tokens, OPENAI)),
+        None => None,
+    };
+    ModelRow { pattern, family: Family::OpenAi, base, factor_permille: 1_000, source: TIKTOKEN, window }
+}
+
+const fn o200k(pattern: &'static str, window: Option<u64>) -> ModelRow {
+    openai(pattern, BaseCounter::O200k, window)
+}
+
+const fn cl100k(pattern: &'static str, window: Option<u64>) -> ModelRow {
+    openai(pattern, BaseCounter::Cl100k, window)
+}
+
+const fn claude(
+    pattern: &'static str,
+    factor_permille: u32,
+    source: &'static str,
+    window: Option<(u64, &'static str)>,
+) -> ModelRow {
+    ModelRow { pattern, family: Family::Claude, base: BaseCounter::O200k, factor_permille, source, window }
+}
+
+/// The longest name that is looked at: names come from foreign transcripts.
+const NAME_BYTES_MAX: usize = 256;
+
+/// Finds what is known of a model. A provider's name in front, as in `anthropic/claude-…` or `us.anthropic.claude-…`,
+/// is passed over.
+pub fn model(name: &str) -> Option<&'static ModelRow> {
+    if name.len() > NAME_BYTES_MAX {
+        return None;
+    }
+    let name = name.to_ascii_lowercase();
+    let fits = |row: &&ModelRow| {
+        name.match_indices(row.pattern).any(|(at, _)| {
+            let before = name.as_bytes().get(..at).and_then(<[u8]>::last);
+            before.is_none_or(|byte| matches!(byte, b'/' | b'.' | b':' | b'@'))
+        })
+    };
+    MODELS.iter().filter(fits).max_by_key(|row| row.pattern.len())
+}
+
+/// When a client compacts by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CompactsAt {
+    /// At a part of the window, in parts per thousand.
+    Permille(u64),
+    /// When no more than this is free.
+    Free(u64),
+    /// Only where the user sets a threshold, which is then exact.
+    OnlyAsSet,
+}
+
+impl CompactsAt {
+    /// Returns the tokens at which a client compacts in a window; `None` where the user has to set it.
+    pub fn tokens(self, window_tokens: u64) -> Option<u64> {
+        match self {
+            Self::Permille(part) => u64::try_from(u128::from(window_tokens) * u128::from(part) / 1_000).ok(),
+            Self::Free(tokens) => Some(window_tokens.saturating_sub(tokens)),
+            Self::OnlyAsSet => None,
+        }
+    }
+}
+
+/// A client's own compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientRow {
+    /// The client, by the name of its runtime.
+    pub client: &'static str,
+    /// When it compacts.
+    pub compacts_at: CompactsAt,
+    /// Where that comes from.
+    pub source: &'static str,
+    /// The window that it uses where the model's is another.
+    pub window: Option<(u64, &'static str)>,
+}
+
+/// Every client whose threshold has a source.
+pub const CLIENTS: &[ClientRow] = &[
+    ClientRow {
+        client: "claude-code",
+        compacts_at: CompactsAt::OnlyAsSet,
+        source: "tried: nothing at 195,000 of 200,000 tokens without `--autocompact N`; with it, at N",
+        window: None,
+    },
+    ClientRow {
+        client: "codex",
+        compacts_at: CompactsAt::Permille(900),
+        source: "about nine tenths, from a survey of clients; `model_auto_compact_token_limit` sets it",
+        window: Some((258_400, "`model_context_window` in recorded rollouts of three models")),
+    },
+    ClientRow {
+        client: "pi",
+        compacts_at: CompactsAt::Free(16_384),
+        source: "pi's default `reserveTokens`",
+        window: None,
+    },
+];
+
+/// Finds what is known of a client.
+pub fn client(name: &str) -> Option<&'static ClientRow> {
+    CLIENTS.iter().find(|row| row.client == name)
+}
+
+#[cfg(test)]
+#[path = "models_tests.rs"]
+mod tests;
