@@ -1,8 +1,8 @@
 //! Recall on real coding sessions: what the agent turned to next is in the pack, and more of it than the source's own rule finds.
 //!
 //! Each row stops a session before a prompt and asks, in words of ours, for what that prompt was about. Expected are the files that
-//! the agent changed next and had touched before, and words of what was decided or had failed. Every second row was held out when
-//! weights were tried.
+//! the agent changed next and had touched before, and names that its work then needed; none of them is in the question. No weight was
+//! tuned on these rows; whoever tunes holds every second one out.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ const TOKENS: Tokens = Tokens(2_000);
 /// Entries that the source's rule returns.
 const SOURCE_ENTRIES: usize = 8;
 /// How much of what is expected is found at least, in hundredths. It only rises.
-const FLOOR_PERCENT: usize = 70;
+const FLOOR_PERCENT: usize = 85;
 
 struct Row {
     transcript: &'static str,
@@ -52,7 +52,7 @@ const ROWS: &[Row] = &[
         SCENARIOS,
         414,
         "validate expected transcripts and metadata in each test",
-        &["deferred_finalization_test.go", "transcript"],
+        &["deferred_finalization_test.go"],
     ),
     row(
         SCENARIOS,
@@ -108,7 +108,7 @@ const ROWS: &[Row] = &[
         MIGRATE,
         872,
         "track the source commit of migrated sessions and keep the author",
-        &["migrate-sessions.sh", "author"],
+        &["migrate-sessions.sh"],
     ),
     row(MIGRATE, 979, "git index lock exists while a checkpoint is migrated", &["migrate-sessions.sh"]),
     row(
