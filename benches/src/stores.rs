@@ -59,6 +59,7 @@ pub(crate) fn query(text: &str, hits_max: usize) -> SearchQuery {
         text: text.to_owned(),
         form: SearchForm::Words,
         filter: SearchFilter::default(),
+        is_unfinished: false,
         hits_max,
         budget: SettleBudget::All,
     }

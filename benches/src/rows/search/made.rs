@@ -27,10 +27,10 @@ const START_MICROS: i64 = 1_767_225_600_000_000;
 const STEP_MICROS: i64 = 5_000_000;
 
 /// Draws numbers.
-pub(super) struct Draw(u64);
+pub(crate) struct Draw(u64);
 
 impl Draw {
-    pub(super) const fn new(seed: u64) -> Self {
+    pub(crate) const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -66,7 +66,7 @@ impl Draw {
 
 /// Kinds of questions.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Question {
+pub(crate) enum Question {
     /// Three words that one entry of some tens of thousands has.
     Rare,
     /// Three words that one entry of five to thirty has.
@@ -87,7 +87,7 @@ impl Question {
     }
 
     /// Draws the words of a question, each once.
-    pub(super) fn words(self, draw: &mut Draw) -> Vec<String> {
+    pub(crate) fn words(self, draw: &mut Draw) -> Vec<String> {
         let (count, mut rank): (usize, Box<dyn FnMut() -> u32 + '_>) = match self {
             Self::Rare => (3, Box::new(|| 100_000 + draw.below(100_000))),
             Self::Common => (3, Box::new(|| STOPS + draw.below(100))),

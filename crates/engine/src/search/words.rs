@@ -258,13 +258,20 @@ impl Engine {
             wanted = (wanted * CHECKED_MORE).min(CHECKED_MAX);
         }
         notes.extend(SearchNote::damaged(reader.damaged.len()));
-        let words = if scoped.has_passages { words_of(&parsed, &segments)? } else { TaskWords::default() };
+        let words = words_of(scoped, &parsed, &segments)?;
         Ok(SearchAnswer { hits, entries: corpus.entries, notes, words })
     }
 }
 
-/// Returns the words of a query with how many entries have each.
-fn words_of(query: &Query, segments: &[AnySegment<'_>]) -> Result<TaskWords, IndexError> {
+/// Returns the words of a query with how many entries have each, where passages are wanted.
+fn words_of(
+    scoped: &Scoped<'_>,
+    query: &Query,
+    segments: &[AnySegment<'_>],
+) -> Result<TaskWords, IndexError> {
+    if !scoped.has_passages {
+        return Ok(TaskWords::default());
+    }
     let mut terms = Vec::new();
     for term in &query.terms {
         let mut entries = 0_u32;

@@ -67,7 +67,7 @@ pub enum Form {
 /// more than [`KIND_SHARE_MAX`] hundredths before all others were looked at; what is then left is there for any.
 pub fn choose(scored: Vec<Scored>, task: &str, max_tokens: Tokens, counter: &dyn TokenCounter) -> Pack {
     let mut choice = Choice::new(max_tokens, counter);
-    choice.said.push(plain(task));
+    choice.said.push((None, plain(task)));
     let mut late = Vec::new();
     for one in scored.into_iter().take(LOOKED_AT_MAX) {
         late.extend(choice.offer(one, Some(KIND_SHARE_MAX)));
@@ -88,8 +88,8 @@ struct Choice<'c> {
     groups: BTreeSet<Group>,
     /// The entries that the pack has.
     places: BTreeSet<String>,
-    /// What the pack says, in plain words.
-    said: Vec<String>,
+    /// What the pack says, in plain words, and under which heading; under none what the task says.
+    said: Vec<(Option<Group>, String)>,
     chosen: Vec<Chosen>,
     skipped: PackSkipped,
 }
@@ -138,7 +138,8 @@ impl<'c> Choice<'c> {
             if form == Form::Whole {
                 self.places.extend(candidate.window.iter().map(|beside| beside.place.clone()));
             }
-            self.said.push(if form == Form::Compact { plain(&candidate.compact) } else { words });
+            let said = if form == Form::Compact { plain(&candidate.compact) } else { words };
+            self.said.push((Some(group), said));
             self.chosen.push(Chosen { scored, text, tokens: Tokens(tokens), form });
             return None;
         }
@@ -148,9 +149,12 @@ impl<'c> Choice<'c> {
     /// Says whether the pack says the same already: the same entry among what was said, or the same words.
     fn says(&self, scored: &Scored, words: &str) -> bool {
         let candidate = &scored.candidate;
-        let is_said = Group::of(candidate.kind) == Group::Said;
+        let group = Group::of(candidate.kind);
+        let is_said = group == Group::Said;
         let is_there = candidate.place.as_ref().is_some_and(|place| self.places.contains(place));
-        is_said && is_there || self.said.iter().any(|said| said.contains(words))
+        // That something was decided says more than that it was said.
+        let counts = |other: Option<Group>| is_said || other.is_none_or(|other| other == group);
+        is_said && is_there || self.said.iter().any(|(other, said)| counts(*other) && said.contains(words))
     }
 
     /// Writes what was chosen. A counter may find more in a text than in its parts, so the least goes until all of it fits.

@@ -2,7 +2,9 @@
 //!
 //! The same measure for every candidate, whether search found it or a memory holds it, so that they can be compared.
 
-use crate::search::entry_terms;
+use stemmata_model::Timestamp;
+
+use crate::search::{date_terms, entry_terms};
 
 /// A word of the task.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,16 +49,20 @@ impl TaskWords {
         (1.0 + (all - with + 0.5) / (with + 0.5)).ln() * term.weight.max(0.0)
     }
 
-    /// Returns how much of the task a text has.
-    pub(super) fn covered(&self, text: &str) -> Covered {
+    /// Returns how much of the task a text has that was said then.
+    pub(super) fn covered(&self, text: &str, at: Option<Timestamp>) -> Covered {
         let all: f64 = self.terms.iter().map(|term| self.worth(term)).sum();
         if all <= 0.0 {
             return Covered::default();
         }
         let terms = entry_terms(text).terms;
-        let has = |wanted: &str| terms.binary_search_by(|(term, _)| term.as_str().cmp(wanted)).is_ok();
+        let dates: Vec<String> = at.map(|at| date_terms(at).into_iter().collect()).unwrap_or_default();
+        let has = |wanted: &TaskTerm| {
+            terms.binary_search_by(|(term, _)| term.cmp(&wanted.term)).is_ok()
+                || wanted.date.as_ref().is_some_and(|date| dates.contains(date))
+        };
         let (mut sum, mut found, mut file) = (0.0, Vec::new(), None);
-        for term in self.terms.iter().filter(|term| has(&term.term)) {
+        for term in self.terms.iter().filter(|term| has(term)) {
             let worth = self.worth(term);
             sum += worth;
             found.push((worth, &term.typed));

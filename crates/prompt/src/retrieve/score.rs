@@ -1,7 +1,7 @@
 //! Scores: the sum of what speaks for a candidate and against it.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use stemmata_model::Timestamp;
 
@@ -81,7 +81,8 @@ pub struct Scored {
 
 /// Scores candidates, the best first. Equal ones in the order of their kinds, then the newer one, then by id. Where anything
 /// matches the task, what does not match stays only if it is standing state: a decision, an open thread, task or error.
-pub fn score(candidates: Vec<Candidate>, words: &TaskWords, weights: &RetrieveWeights) -> Vec<Scored> {
+pub fn score(mut candidates: Vec<Candidate>, words: &TaskWords, weights: &RetrieveWeights) -> Vec<Scored> {
+    rank_by_place(&mut candidates);
     let scale = Scale::of(&candidates);
     let mut scored: Vec<Scored> =
         candidates.into_iter().map(|candidate| scale.scored(candidate, words, weights)).collect();
@@ -89,6 +90,24 @@ pub fn score(candidates: Vec<Candidate>, words: &TaskWords, weights: &RetrieveWe
     scored.retain(|one| one.is_match || is_standing_state(&one.candidate, has_match));
     scored.sort_by(|one, other| order(one).cmp(&order(other)));
     scored
+}
+
+/// What an entry decided, left open, failed at or touched was found where the entry was.
+fn rank_by_place(candidates: &mut [Candidate]) {
+    let hits = candidates.iter().filter(|one| one.kind == CandidateKind::Hit);
+    let found: BTreeMap<String, f32> = hits.filter_map(|one| Some((one.place.clone()?, one.rank?))).collect();
+    for one in candidates.iter_mut().filter(|one| one.rank.is_none()) {
+        let is_of_memory = match one.kind {
+            CandidateKind::Decision
+            | CandidateKind::Fact
+            | CandidateKind::Thread
+            | CandidateKind::Task
+            | CandidateKind::Error
+            | CandidateKind::File => true,
+            CandidateKind::Linked | CandidateKind::Turn | CandidateKind::Hit => false,
+        };
+        one.rank = one.place.as_ref().filter(|_| is_of_memory).and_then(|place| found.get(place).copied());
+    }
 }
 
 type Order<'a> = (Reverse<i64>, CandidateKind, Reverse<Option<Timestamp>>, &'a str);
@@ -124,7 +143,10 @@ impl Scale {
         let times = || candidates.iter().filter_map(|one| one.from.at);
         let newest = times().max();
         let age_max = times().min().map_or(0.0, |oldest| aged(newest, oldest));
-        let hits = candidates.iter().filter(|one| one.rank.is_some()).filter_map(|one| one.place.clone());
+        let hits = candidates
+            .iter()
+            .filter(|one| one.kind == CandidateKind::Hit)
+            .filter_map(|one| one.place.clone());
         Self {
             rank_max: candidates.iter().filter_map(|one| one.rank).fold(0.0, f32::max),
             newest,
@@ -134,7 +156,7 @@ impl Scale {
     }
 
     fn scored(&self, candidate: Candidate, words: &TaskWords, weights: &RetrieveWeights) -> Scored {
-        let covered = words.covered(&candidate.full);
+        let covered = words.covered(&candidate.full, candidate.from.at);
         let is_match = covered.share > 0.0
             || candidate.rank.is_some()
             || candidate.shares.thread
