@@ -75,7 +75,7 @@ pub struct AgentConfig {
 /// The templates and profiles of a configuration, unread.
 #[derive(Debug, Clone, Default)]
 pub struct Templates {
-    templates: toml::Table,
+    kinds: toml::Table,
     profiles: toml::Table,
     /// Where paths in them begin.
     folder: PathBuf,
@@ -83,7 +83,7 @@ pub struct Templates {
 
 impl Templates {
     pub(super) fn of(templates: toml::Table, profiles: toml::Table) -> Self {
-        Self { templates, profiles, folder: PathBuf::new() }
+        Self { kinds: templates, profiles, folder: PathBuf::new() }
     }
 
     /// Says where the file is that they stand in: its folder is where paths in them begin.
@@ -94,7 +94,7 @@ impl Templates {
 
     /// Returns the names of all templates.
     pub fn names(&self) -> Vec<String> {
-        self.templates.keys().cloned().collect()
+        self.kinds.keys().cloned().collect()
     }
 
     /// Reads one template, and nothing that it names.
@@ -167,14 +167,14 @@ impl Templates {
     fn error(&self, name: &str, reason: String) -> SettingError {
         SettingError {
             key: format!("templates.{name}"),
-            value: self.templates.get(name).map(ToString::to_string).unwrap_or_default(),
+            value: self.kinds.get(name).map(ToString::to_string).unwrap_or_default(),
             reason,
         }
     }
 
     fn try_parse(&self, name: &str) -> Result<(Template, AgentTemplate), String> {
         let alias = Template::new(name).map_err(|error| format!("`templates.{name}` is no name: {error}"))?;
-        let Some(value) = self.templates.get(name) else {
+        let Some(value) = self.kinds.get(name) else {
             let mut known = self.names();
             known.sort();
             return Err(if known.is_empty() {

@@ -161,7 +161,7 @@ fn made(request: &TurnMadeRequest, ids: &dyn NewIds) -> Result<(engine::TurnOf, 
 
 /// Reads an entry, or says what is wrong with it.
 fn entry(entry: &TurnEntry, ids: &dyn NewIds) -> Result<Entry, String> {
-    let role = ROLES.iter().find(|(name, _)| *name == entry.role).map(|(_, role)| role.clone());
+    let role = ROLES.iter().find(|(name, _)| *name == entry.role).map(|(_, role)| *role);
     let role =
         role.ok_or_else(|| format!("`role` is `{}`, and is one of user, assistant, tool", entry.role))?;
     let fits = match role {
