@@ -27,7 +27,7 @@ impl TokenCounter for Steep {
 fn words(count: usize) -> TaskWords {
     let term = |(at, word): (usize, &&str)| TaskTerm {
         term: (*word).to_owned(),
-        date: None,
+        also: None,
         typed: (*word).to_owned(),
         weight: 1.0,
         entries: u32::try_from(at).expect("few") + 1,

@@ -56,10 +56,10 @@ impl TaskWords {
             return Covered::default();
         }
         let terms = entry_terms(text).terms;
-        let dates: Vec<String> = at.map(|at| date_terms(at).into_iter().collect()).unwrap_or_default();
+        let dates: Vec<String> = at.map(|at| date_terms(at).collect()).unwrap_or_default();
         let has = |wanted: &TaskTerm| {
             terms.binary_search_by(|(term, _)| term.cmp(&wanted.term)).is_ok()
-                || wanted.date.as_ref().is_some_and(|date| dates.contains(date))
+                || wanted.also.as_ref().is_some_and(|date| dates.contains(date))
         };
         let (mut sum, mut found, mut file) = (0.0, Vec::new(), None);
         for term in self.terms.iter().filter(|term| has(term)) {
