@@ -90,7 +90,7 @@ impl Engine {
         });
         // How many tokens they may have is the assembler's to say.
         let pack = choose(scored, text, Tokens(u64::MAX), &Estimate);
-        Ok(pack.items.into_iter().take(query.limit).map(hit).collect())
+        Ok(pack.items.iter().take(query.limit).map(hit).collect())
     }
 }
 
@@ -114,7 +114,7 @@ fn recalled(chosen: Chosen) -> RecalledItem {
     }
 }
 
-fn hit(chosen: Chosen) -> Hit {
+fn hit(chosen: &Chosen) -> Hit {
     let text = said(&chosen.scored.candidate, chosen.form);
     let from = &chosen.scored.candidate.from;
     let id = match (&from.ctx, &from.entry, from.event) {

@@ -134,7 +134,7 @@ impl Engine {
             let learns = learned.as_ref().filter(|learned| learned.is_new(*stored));
             learns.filter(|_| commit.closure == Closure::Closed).map(|_| commit.id)
         };
-        let new: HashSet<CommitId> = page.iter().filter_map(|of| new(of)).collect();
+        let new: HashSet<CommitId> = page.iter().filter_map(&new).collect();
         let mut found: HashMap<CommitId, Searched> = HashMap::new();
         let mut take = |commit: &Commit, bytes: &[u8]| {
             if let Ok(adapter) = Self::adapter(&commit.core.format, FormatUse::Read) {
