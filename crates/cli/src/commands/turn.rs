@@ -30,7 +30,7 @@ pub(crate) fn run(app: &App, args: &Turn) -> Result<Exit, CliError> {
 }
 
 fn begin(app: &App, args: &TurnArgs) -> Result<Exit, CliError> {
-    let mut request: BeginTurnRequest = input()?;
+    let mut request: BeginTurnRequest = input(app)?;
     request.turn = filled(app, args, request.turn)?;
     if let (None, Some(name)) = (&request.prompt, &args.template) {
         let agent = app.host()?.agent(app.config.templates(), name)?;
@@ -57,7 +57,7 @@ fn begin(app: &App, args: &TurnArgs) -> Result<Exit, CliError> {
 }
 
 fn made(app: &App, args: &TurnArgs) -> Result<TurnMadeRequest, CliError> {
-    let mut request: TurnMadeRequest = input()?;
+    let mut request: TurnMadeRequest = input(app)?;
     request.turn = filled(app, args, request.turn)?;
     Ok(request)
 }
@@ -76,7 +76,11 @@ fn filled(app: &App, args: &TurnArgs, turn: TurnOf) -> Result<TurnOf, CliError> 
     })
 }
 
-fn input<T: DeserializeOwned>() -> Result<T, CliError> {
+fn input<T: DeserializeOwned>(app: &App) -> Result<T, CliError> {
+    // Nobody types JSON, and waiting for it would look like hanging.
+    if app.environment.stdin_is_terminal {
+        return Err(CliError::Usage("`turn` reads its request as JSON from standard input".to_owned()));
+    }
     let bytes = read_input(Path::new("-"), TURN_BYTES_MAX)?;
     serde_json::from_slice(&bytes)
         .map_err(|error| CliError::Usage(format!("standard input is no request of a turn: {error}")))

@@ -118,7 +118,7 @@ fn a_bad_strategy_or_profile_is_refused_with_its_place() {
     let large = format!("{{\"sources\":[],\"x\":\"{}\"}}", "y".repeat(10 << 20));
     for (strategy, says) in [
         (source(",\"ammount\":1"), "did you mean `amount`"),
-        (source(",\"amount\":-1"), "line 1, column 43: `amount` is -1"),
+        (source(",\"amount\":-1"), "line 1, column 44: `amount` is -1"),
         (source(",\"amount\":1.5"), "`amount` is 1.5"),
         (source(",\"amount\":4097"), "`amount` is 4097"),
         (source(",\"since\":\"last_taks_end\""), "`last_task_end`"),
