@@ -66,7 +66,7 @@ pub(crate) enum Row {
 
 impl Row {
     /// Every row.
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Checkpoint,
         Self::Bytes,
         Self::Packed,

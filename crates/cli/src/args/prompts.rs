@@ -119,6 +119,10 @@ pub(crate) struct ContextDebug {
 
     /// Compare with the prompt of the turn before, or with the one that ended at this event
     #[arg(long, value_name = "SEQ", num_args = 0..=1)]
+    #[expect(
+        clippy::option_option,
+        reason = "no flag, the flag alone, and the flag with a value are three things"
+    )]
     pub(crate) diff: Option<Option<EventSeq>>,
 }
 

@@ -141,10 +141,8 @@ fn changes(changes: &[v1::ContextChange]) -> Table {
     ]);
     for one in changes {
         let decision = |decision: &Option<String>| decision.clone().unwrap_or_else(|| "–".to_owned());
-        let (style, word) = match one.is_same_text {
-            true => (Style::Faint, "same"),
-            false => (Style::Warning, "changed"),
-        };
+        let (style, word) =
+            if one.is_same_text { (Style::Faint, "same") } else { (Style::Warning, "changed") };
         table.row(vec![
             cell(Style::Plain, tame(&one.id)),
             cell(Style::Plain, decision(&one.before)),

@@ -173,6 +173,9 @@ mod tests {
             command: words(command),
             system_prompt: Some("Be \"brief\".".to_owned()),
             tools: (runtime != "codex").then(|| words("Read Bash")),
+            model: None,
+            profile: None,
+            strategy: None,
         }
     }
 

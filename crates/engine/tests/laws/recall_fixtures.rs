@@ -242,7 +242,6 @@ fn recall_finds_what_was_needed_next_in_real_sessions() {
         "{}\nours {ours:?}, the source's rule {theirs:?}, of {all:?} (tried, held out)",
         lines.join("\n")
     );
-    #[expect(clippy::print_stdout, reason = "the figures of the report")]
     let () = println!("{report}");
     for is_held in [0, 1] {
         assert!(ours[is_held] * 100 >= all[is_held] * FLOOR_PERCENT, "{report}");

@@ -216,6 +216,7 @@ fn a_prompt_has_what_fits_its_task() {
         trigger: Some(PromptTrigger::Said(Box::new(said))),
         ..PromptWanted::new(&profile, &strategy, &Estimate)
     };
-    let prompt = engine.assemble(&PromptOf { ledger: ledger(), session: None }, &wanted).expect("a prompt");
+    let prompt =
+        engine.assemble(&PromptOf { ledger: ledger(), session: None, tip: None }, &wanted).expect("a prompt");
     assert!(prompt.text.contains("## Retrieved") && prompt.text.contains("cone ten"), "{}", prompt.text);
 }

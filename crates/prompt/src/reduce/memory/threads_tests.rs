@@ -18,7 +18,9 @@ fn decided(seq: u64, session: &str, kind: &str, text: &str) -> Event {
 
 fn fold(session: &str, events: &[Event]) -> SessionMemory {
     let mut memory = SessionMemory::new(&SessionId::new(session).expect("a name"), None);
-    events.iter().for_each(|event| memory.event(event));
+    for event in events {
+        memory.event(event);
+    }
     memory
 }
 
@@ -100,11 +102,11 @@ fn a_question_is_open_until_the_user_speaks_and_a_prompt_until_it_is_answered() 
     events.push(said(4, MODEL, "Let me look. The lids are left for later."));
     events.push(said(5, MODEL, "Fired. The glaze test is left for later."));
     let put_off = (ThreadKind::Deferred, "The glaze test is left for later.".to_owned());
-    assert_eq!(open(&events), [put_off.clone()]);
+    assert_eq!(open(&events), std::slice::from_ref(&put_off));
     for turn in 0..9 {
         events.push(said(6 + 2 * turn, USER, &format!("and the bowl number {turn}")));
         events.push(said(7 + 2 * turn, MODEL, "Fired."));
-        assert_eq!(open(&events), [put_off.clone()]);
+        assert_eq!(open(&events), std::slice::from_ref(&put_off));
     }
     events.push(said(30, USER, "and the last bowl"));
     events.push(said(31, MODEL, "Fired."));
