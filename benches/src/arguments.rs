@@ -11,7 +11,7 @@ pub(crate) const USAGE: &str = "\
 usage: cargo xtask bench [rows…] [--scale 1|10|100] [--json FILE]
 
 rows: checkpoint, bytes, packed, copies, read, fork, import, hook, translate, tokens, scrub,
-      ledger, sessions, retrieval, search
+      ledger, sessions, retrieval, search, assemble, recall
       (all of them without a name)
 
   --scale N    the largest size to measure at; without it 10, and 1 for `search`

@@ -13,7 +13,8 @@ use anyhow::Context as _;
 use crate::process::{cargo, execute, flag, say};
 
 /// Pages in `docs/reference` that people write.
-const HAND_WRITTEN: &[&str] = &["README.md", "claude-code-loader.md", "runtimes.md", "seeds.md"];
+const HAND_WRITTEN: &[&str] =
+    &["README.md", "claude-code-loader.md", "models.md", "runtimes.md", "seeds.md", "strategy.md"];
 
 /// File name to bytes, of one flat folder.
 type Pages = BTreeMap<String, Vec<u8>>;

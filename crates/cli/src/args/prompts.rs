@@ -87,6 +87,10 @@ pub(crate) struct Assemble {
 
 /// `context`
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma context debug          the prompt that the last turn here began with
+  stemma context debug --diff   what changed since the turn before")]
 pub(crate) struct Context {
     /// What to do.
     #[command(subcommand)]
@@ -128,6 +132,10 @@ pub(crate) struct ContextDebug {
 
 /// `strategy`
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma strategy check mine.toml   what is wrong with it, with line and column
+  stemma strategy show worker       one of those that come with Stemmata")]
 pub(crate) struct Strategy {
     /// What to do.
     #[command(subcommand)]
@@ -253,6 +261,10 @@ pub(crate) struct Recall {
 
 /// `turn`
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma turn begin < begin.json   append what a user said, and get the prompt
+  stemma turn end < end.json       append what came of it, and commit the turn")]
 pub(crate) struct Turn {
     /// What to do.
     #[command(subcommand)]

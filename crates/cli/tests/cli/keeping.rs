@@ -264,7 +264,10 @@ fn a_damaged_store_is_mended_from_a_backup_and_from_the_transcripts() {
     assert!(mended["repaired"][0]["from"].as_str().unwrap().ends_with("all.stemma-bundle"), "{mended}");
     assert_eq!(stage.native(&tip), bytes);
     let cache = stage.home.stemmata_home().join("cache");
-    assert_eq!(fs::read_dir(cache).unwrap().count(), 0, "nothing is left of what was laid out aside");
+    let left = fs::read_dir(cache).unwrap().map(|entry| entry.unwrap().file_name());
+    // What was learned of tokens stays.
+    let left: Vec<_> = left.filter(|name| name != "calibration-v1.json").collect();
+    assert!(left.is_empty(), "nothing is left of what was laid out aside: {left:?}");
     fs::write(&bundle, b"no bundle").unwrap();
     stage.run(&["verify", "--repair", "--from", bundle.to_str().unwrap()]).code(1).complains(&["no bundle"]);
     // With neither, what is lost stays named.
