@@ -63,8 +63,9 @@ pub enum Form {
     Compact,
 }
 
-/// Chooses candidates for a task, the best first, and writes them. What only repeats the task is left out. The text has at most so many tokens by the counter in use. No kind has
-/// more than [`KIND_SHARE_MAX`] hundredths before all others were looked at; what is then left is there for any.
+/// Chooses candidates for a task, the best first, and writes them. What only repeats the task is left out. The text has at
+/// most so many tokens by the counter in use. No kind has more than 40 hundredths before all others were looked at; what is
+/// then left is there for any.
 pub fn choose(scored: Vec<Scored>, task: &str, max_tokens: Tokens, counter: &dyn TokenCounter) -> Pack {
     let mut choice = Choice::new(max_tokens, counter);
     choice.said.push((None, plain(task)));
