@@ -183,9 +183,11 @@ impl Bench {
         &self.scales
     }
 
-    /// Returns whether somebody asked for these sizes; a row whose larger sizes take minutes waits for that.
-    pub(crate) fn are_scales_named(&self) -> bool {
-        self.are_scales_named
+    /// Returns the sizes up to `scale_max` for a row whose larger sizes take minutes: only the first unless the caller named
+    /// a scale.
+    pub(crate) fn scales_named(&self, scale_max: u32) -> impl Iterator<Item = u32> {
+        let scales: &[u32] = if self.are_scales_named { &self.scales } else { &[1] };
+        scales.iter().copied().filter(move |scale| *scale <= scale_max)
     }
 
     /// Returns the folder of recorded sessions.

@@ -27,8 +27,7 @@ const MEDIAN: Target = Target::AtMost(Figure::Seconds(0.030));
 
 pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
     let mut lines = Vec::new();
-    let scales = if bench.are_scales_named() { bench.scales() } else { &[1] };
-    for scale in scales.iter().copied().filter(|scale| *scale <= SCALE_MAX) {
+    for scale in bench.scales_named(SCALE_MAX) {
         lines.extend(measure(scale)?);
     }
     Ok(Section {
@@ -57,15 +56,8 @@ fn measure(scale: u32) -> anyhow::Result<Vec<Line>> {
     let recall = |round: usize| {
         let text = tasks.get(round).context("a task for each round")?;
         let wanted = RecallWanted {
-            text,
-            ledger: Some(&ledger),
-            max_tokens: TOKENS,
-            counter: &Estimate,
-            thread: None,
-            ticket: None,
-            session: None,
-            foreign: false,
             budget: SettleBudget::Within(Duration::ZERO),
+            ..RecallWanted::new(text, Some(&ledger), TOKENS, &Estimate)
         };
         spent(|| {
             let pack = engine.recall(&wanted)?;

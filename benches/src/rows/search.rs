@@ -48,8 +48,7 @@ const FRESH: Target = Target::AtMost(Figure::Seconds(0.100));
 
 pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
     let mut lines = Vec::new();
-    let scales = if bench.are_scales_named() { bench.scales() } else { &[1] };
-    for scale in scales.iter().copied().filter(|scale| *scale <= SCALE_MAX) {
+    for scale in bench.scales_named(SCALE_MAX) {
         lines.extend(measure(scale)?);
     }
     Ok(Section {

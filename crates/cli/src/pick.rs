@@ -55,7 +55,7 @@ impl Row {
 /// What a row stands for. Equal targets are the same thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
-    /// What names it to `show`, `resume` and `fork`; none for what these do not take.
+    /// The reference for `show`, `resume` and `fork`, or `None` if these commands cannot take the row.
     pub(crate) reference: Option<String>,
     /// The entry of it.
     pub(crate) entry: Option<String>,

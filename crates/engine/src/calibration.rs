@@ -109,8 +109,8 @@ impl CalibrationSlot {
         Self { path: Some(cache.join("calibration-v1.json")), trouble: Mutex::default() }
     }
 
-    /// Reads what was learned from a store; none where nothing is learned. A file that makes no sense is set aside, and
-    /// learning begins anew.
+    /// Reads the factors learned from a store. Returns `None` if there are none, or if this process learns nothing. Sets a
+    /// file aside that cannot be parsed; learning then begins anew.
     pub(crate) fn load(&self, store_id: [u8; 16]) -> Option<Calibration> {
         let path = self.path.as_deref()?;
         let read = read_or_set_aside(path, store_id)
@@ -126,7 +126,7 @@ impl CalibrationSlot {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Adds pairs and takes down how far the store was read. Only who has the index's lock does that.
+    /// Adds pairs, and records how far the store was read. The caller holds the index's lock.
     pub(crate) fn learn(&self, store_id: [u8; 16], pairs: &[UsagePair], through: StoredAt) {
         let (Some(path), Some(mut calibration)) = (&self.path, self.load(store_id)) else { return };
         calibration.learn(pairs, through);

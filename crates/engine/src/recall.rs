@@ -36,6 +36,29 @@ pub struct RecallWanted<'a> {
     pub budget: SettleBudget,
 }
 
+impl<'a> RecallWanted<'a> {
+    /// Asks for a pack of this machine's own records, without thread, ticket and session, after the index took in all that
+    /// is new.
+    pub const fn new(
+        text: &'a str,
+        ledger: Option<&'a LedgerId>,
+        max_tokens: Tokens,
+        counter: &'a dyn TokenCounter,
+    ) -> Self {
+        Self {
+            text,
+            ledger,
+            max_tokens,
+            counter,
+            thread: None,
+            ticket: None,
+            session: None,
+            foreign: false,
+            budget: SettleBudget::All,
+        }
+    }
+}
+
 /// A pack for a task.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Recalled {
@@ -56,7 +79,7 @@ pub struct Recalled {
 pub struct RecalledItem {
     /// What it is.
     pub kind: CandidateKind,
-    /// A commit whose chain holds it; none for what events say.
+    /// A commit whose chain holds it; `None` for an event.
     pub ctx: Option<CommitId>,
     /// The entry's id.
     pub entry: Option<String>,

@@ -14,7 +14,7 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Mounts one of a size, as `mount` takes it. None where this process may not.
+    /// Mounts a disk of a size, written as `mount` takes it. Returns `None` if this process may not mount.
     #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
     pub fn new(size: &str) -> Option<Self> {
         let home = TempDir::new().ok()?;

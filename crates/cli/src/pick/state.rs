@@ -1,4 +1,5 @@
-//! What a picker knows, and what each event makes of it. Pure: what has to be done comes back as effects.
+//! The state of a picker. `update` changes it for each key and each answer, and returns the effects that the caller carries
+//! out. Pure: it reads no terminal and starts no search.
 
 use std::ffi::c_int;
 

@@ -57,7 +57,7 @@ impl<T> Latest<T> {
         }
     }
 
-    /// A request is whole whoever panicked while it was put down.
+    /// Locks the slot. A thread that panicked with the lock left the slot whole: each change of it is one assignment.
     fn locked(&self) -> MutexGuard<'_, Slot<T>> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }

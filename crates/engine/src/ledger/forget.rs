@@ -220,8 +220,8 @@ impl Engine {
         Err(EngineError::Refused { what: Refusal::ForgetEverywhere, reasons })
     }
 
-    /// Has the store remember that the index holds words of events which another log is about to forget: whoever dies in between
-    /// leaves it to the next command. A store that is the log does so itself.
+    /// Marks the index in the store before a log outside of it forgets events, so that the next command removes their words
+    /// from the index if this process dies in between. A store that is also the log sets the mark itself.
     pub(crate) fn leave_index_due_elsewhere(&self) -> Result<()> {
         if self.is_log_the_store { Ok(()) } else { Ok(self.store.leave_index_due()?) }
     }

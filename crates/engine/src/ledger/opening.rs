@@ -21,7 +21,7 @@ pub(super) const OPENER: &str = "stemmata";
 pub(crate) struct Opening {
     /// Where the event is.
     pub(crate) seq: EventSeq,
-    /// The context that was asked for; none for a session that goes on from nothing.
+    /// The context that was asked for, or `None` if the session begins from nothing.
     pub(crate) ctx: Option<CommitId>,
     /// The entry at which it was forked.
     pub(crate) at: Option<String>,

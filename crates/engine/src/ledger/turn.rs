@@ -70,10 +70,10 @@ pub struct TurnMade {
 /// A turn that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnEnded {
-    /// Its events; none where there were none.
+    /// The events of the turn, or `None` if it had none.
     pub appended: Option<Appended>,
-    /// The commit of all that the session has said since its last closed one; none where it has said nothing. With the
-    /// granularity `every:N` it is provisional until N turns are there.
+    /// The commit of everything that the session said since its last closed commit, or `None` if it said nothing. With the
+    /// granularity `every:N` the commit is provisional until it has N turns.
     pub checkpoint: Option<Checkpointed>,
     /// The event of the cluster's state, where that has changed.
     pub snapshot: Option<EventSeq>,

@@ -28,7 +28,7 @@ const SESSIONS: &str = "memory-kept";
 pub struct KeptPrompt {
     /// The event that began the turn.
     pub said: EventSeq,
-    /// The prompt; none where it was too long to keep.
+    /// The prompt, or `None` if it was too long to keep.
     pub text: Option<String>,
     /// How it came to be.
     pub trace: Trace,
@@ -41,9 +41,8 @@ pub(super) struct KeptBefore {
 }
 
 impl Engine {
-    /// Returns the kept prompts of a session, the newest last, at most [`KEPT_TURNS_MAX`]. None where no turn of it asked for
-    /// a prompt, where it was silent for longer than [`KEPT_SESSIONS_MAX`] others, and after something of the ledger was
-    /// forgotten.
+    /// Returns the kept prompts of a session, the newest last, at most [`KEPT_TURNS_MAX`]. There are none if no turn asked
+    /// for a prompt, if [`KEPT_SESSIONS_MAX`] other sessions kept one since, or after something of the ledger was forgotten.
     ///
     /// # Errors
     /// Store errors.

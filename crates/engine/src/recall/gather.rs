@@ -140,7 +140,7 @@ impl Engine {
         Ok(Span { after: dated(after)?, through: dated(through)? })
     }
 
-    /// Returns the folders whose sessions are searched; none where all are.
+    /// Returns the folders whose sessions are searched; an empty list means all.
     fn searched(&self, ledger: Option<&Ledger>) -> Vec<String> {
         let Some(ledger) = ledger.filter(|ledger| ledger.root.is_some()) else { return Vec::new() };
         self.places_with_worktrees(ledger).into_iter().map(|place| place.path).collect()

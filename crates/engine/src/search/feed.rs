@@ -34,7 +34,7 @@ pub(crate) struct FeedPage {
 
 /// What is read of a commit.
 struct Searched {
-    /// The entries that are searched, none for others.
+    /// The entries in order; `None` for an entry that search leaves out.
     entries: Vec<Option<Prepared>>,
     /// The positions at which groups begin.
     starts: Vec<u32>,

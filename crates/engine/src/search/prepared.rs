@@ -76,7 +76,7 @@ fn traits_of(entry: &Entry, class: u8) -> Traits {
     Traits { class, marks: marks_of(entry), minute: entry.timestamp.map_or(0, minute_of) }
 }
 
-/// Returns the traits of an entry that is searched; none for what is no part of the conversation.
+/// Returns the traits of an entry, or `None` if it is not part of the conversation.
 pub(crate) fn traits(entry: &Entry) -> Option<Traits> {
     class(entry.role, &entry.kind).map(|class| traits_of(entry, class))
 }

@@ -307,7 +307,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Returns an entry; none of one that was forgotten.
+    /// Returns an entry, or `None` if it was forgotten.
     fn entry(&mut self, ordinal: u64) -> Result<Option<AroundEntry>> {
         let Some((at, link)) = self.chain.link_of(ordinal).filter(|(_, link)| link.is_readable()) else {
             return Ok(None);

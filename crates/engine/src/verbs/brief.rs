@@ -40,7 +40,7 @@ struct Found {
 
 impl Engine {
     /// Returns what to tell an agent that goes on from a commit: open tasks, pins, notes, the newest given summary, and
-    /// how to look further back. None where there is nothing to tell. At most [`BRIEF_CHARS_MAX`].
+    /// how to look further back. Returns `None` if there is nothing to tell. At most [`BRIEF_CHARS_MAX`].
     ///
     /// # Errors
     /// `CommitMissing`, store errors. Entries that cannot be read are passed over.

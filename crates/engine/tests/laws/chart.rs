@@ -16,32 +16,7 @@ use stemmata_store::EventQuery;
 use crate::support::engine;
 
 /// The example of seed 000, as it stands there.
-const SEEDS_STRATEGY: &str = r#"{
-  "contextStrategy": {
-    "sources": [
-      { "topic": "ISSUE_OPENED", "priority": "required", "strategy": "latest", "amount": 1 },
-      { "topic": "STATE_SNAPSHOT", "priority": "required", "strategy": "latest", "amount": 1 },
-      { "topic": "PLAN_READY", "priority": "required", "strategy": "latest", "amount": 1 },
-      {
-        "topic": "VALIDATION_RESULT",
-        "priority": "high",
-        "since": "last_task_end",
-        "strategy": "latest",
-        "amount": 5,
-        "compactAmount": 1
-      },
-      {
-        "topic": "WORKER_PROGRESS",
-        "priority": "medium",
-        "since": "last_task_end",
-        "strategy": "latest",
-        "amount": 3,
-        "compactAmount": 1
-      }
-    ],
-    "maxTokens": 100000
-  }
-}"#;
+const SEEDS_STRATEGY: &str = include_str!("../../../prompt/src/strategy/seed.json");
 
 /// Long enough for any machine; nothing here waits unless something is broken.
 const PATIENCE: Duration = Duration::from_secs(20);

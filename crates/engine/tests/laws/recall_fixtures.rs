@@ -2,12 +2,12 @@
 //!
 //! Each row stops a session before a prompt and asks, in words of ours, for what that prompt was about. Expected are the files that
 //! the agent changed next and had touched before, and names that its work then needed; none of them is in the question. No weight was
-//! tuned on these rows; whoever tunes holds every second one out.
+//! tuned on these rows; if you tune one, leave every second row out.
 
 use std::fs;
 use std::path::Path;
 
-use stemmata_engine::{AroundQuery, Engine, RecallWanted, SettleBudget};
+use stemmata_engine::{AroundQuery, Engine, RecallWanted};
 use stemmata_model::{Estimate, LedgerId, Part, Timestamp, TokenCounter as _, Tokens};
 use stemmata_store::LedgerChange;
 use tempfile::TempDir;
@@ -205,19 +205,8 @@ fn measured(data: &Path, row: &Row) -> (usize, usize) {
         ..LedgerChange::new(ledger.clone(), Timestamp::from_micros(1))
     };
     engine.log().change_ledger(change).expect("made");
-    let pack = engine
-        .recall(&RecallWanted {
-            text: row.query,
-            ledger: Some(&ledger),
-            max_tokens: TOKENS,
-            counter: &Estimate,
-            thread: None,
-            ticket: None,
-            session: None,
-            foreign: false,
-            budget: SettleBudget::All,
-        })
-        .expect("a pack");
+    let pack =
+        engine.recall(&RecallWanted::new(row.query, Some(&ledger), TOKENS, &Estimate)).expect("a pack");
     assert!(Estimate.count(&pack.text) <= TOKENS);
     let source = by_the_source(&engine, session.tip.expect("a tip"), row);
     #[expect(clippy::print_stdout, reason = "with --no-capture the packs are for reading")]

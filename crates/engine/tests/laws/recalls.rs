@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stemmata_engine::{
     BundleSelection, CandidateKind, CheckpointRequest, Decision, DecisionKind, Engine, EngineError, PromptOf,
-    PromptTrigger, PromptWanted, RecallNote, RecallWanted, Recalled, SettleBudget,
+    PromptTrigger, PromptWanted, RecallNote, RecallWanted, Recalled,
 };
 use stemmata_model::{
     Entry, EntryId, Estimate, FormatId, LedgerId, Part, Party, Role, SessionId, Template, ThreadId,
@@ -30,17 +30,7 @@ fn with_project(engine: &Engine) {
 }
 
 fn wanted<'a>(text: &'a str, ledger: &'a LedgerId) -> RecallWanted<'a> {
-    RecallWanted {
-        text,
-        ledger: Some(ledger),
-        max_tokens: Tokens(600),
-        counter: &Estimate,
-        thread: None,
-        ticket: None,
-        session: None,
-        foreign: false,
-        budget: SettleBudget::All,
-    }
+    RecallWanted::new(text, Some(ledger), Tokens(600), &Estimate)
 }
 
 fn recall(engine: &Engine, text: &str) -> Recalled {

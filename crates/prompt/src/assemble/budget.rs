@@ -18,9 +18,9 @@ pub(super) struct Candidate {
     pub(super) order: usize,
     /// The index of its section.
     pub(super) section: usize,
-    /// What the full form costs; none where it is empty.
+    /// What the full form costs, or `None` if it is empty.
     pub(super) full: Option<Tokens>,
-    /// What the compact form costs; none where it is empty.
+    /// What the compact form costs, or `None` if it is empty.
     pub(super) compact: Option<Tokens>,
 }
 
@@ -53,7 +53,7 @@ struct Chooser<'a> {
 }
 
 impl Candidate {
-    /// Returns what a form costs; none where it is empty.
+    /// Returns what a form costs, or `None` if it is empty.
     pub(super) fn cost(&self, variant: Variant) -> Option<Tokens> {
         match variant {
             Variant::Full => self.full,

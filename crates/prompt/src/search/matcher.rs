@@ -131,7 +131,7 @@ impl Matcher {
         spans
     }
 
-    /// Returns the first phrase of a text, or what else matches as one piece; none of words.
+    /// Returns the first match of a phrase, a literal text or an expression. Single words are no such match.
     pub fn first_phrase(&self, text: &str) -> Option<Range<usize>> {
         let found = self.expressions.iter().filter_map(|expression| expression.find(text));
         found.map(|found| found.range()).filter(|range| !range.is_empty()).min_by_key(|range| range.start)

@@ -84,7 +84,7 @@ pub struct RetrieveQuery {
 pub struct Hit {
     /// What names it: `ctx-…` with an entry, or an event's sequence number.
     pub id: String,
-    /// When it was said; none where that is not known.
+    /// When it was said, if that is known.
     pub at: Option<Timestamp>,
     /// Where it comes from, for the model: a session, a file, a topic. One line.
     pub origin: String,
@@ -114,8 +114,8 @@ pub trait ContextReader {
     /// Where the storage fails.
     fn messages(&self, query: &MessageQuery) -> Result<MessagePage, Self::Error>;
 
-    /// Returns what is known as text within the query's bound; none where nothing is known, or nothing changed after
-    /// `after`.
+    /// Returns what is known as text within the query's bound. Returns `None` if nothing is known, or if nothing changed
+    /// after `after`.
     ///
     /// # Errors
     /// Where the storage fails.

@@ -23,7 +23,7 @@ pub struct CheckOptions<'a> {
 /// A checked strategy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
-    /// The strategy; none where a finding is an error.
+    /// The strategy, or `None` if a finding is an error.
     pub strategy: Option<Strategy>,
     /// What is to be said, in the order of the file, at most [`FINDINGS_MAX`].
     pub findings: Vec<Finding>,

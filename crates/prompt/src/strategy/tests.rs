@@ -7,32 +7,7 @@ use super::source::Strategy;
 use super::*;
 
 /// The example of seed 000, as its document has it.
-const EXAMPLE: &str = r#"{
-  "contextStrategy": {
-    "sources": [
-      { "topic": "ISSUE_OPENED", "priority": "required", "strategy": "latest", "amount": 1 },
-      { "topic": "STATE_SNAPSHOT", "priority": "required", "strategy": "latest", "amount": 1 },
-      { "topic": "PLAN_READY", "priority": "required", "strategy": "latest", "amount": 1 },
-      {
-        "topic": "VALIDATION_RESULT",
-        "priority": "high",
-        "since": "last_task_end",
-        "strategy": "latest",
-        "amount": 5,
-        "compactAmount": 1
-      },
-      {
-        "topic": "WORKER_PROGRESS",
-        "priority": "medium",
-        "since": "last_task_end",
-        "strategy": "latest",
-        "amount": 3,
-        "compactAmount": 1
-      }
-    ],
-    "maxTokens": 100000
-  }
-}"#;
+const EXAMPLE: &str = include_str!("seed.json");
 
 fn json(text: &str) -> Result<Strategy, StrategyError> {
     parse(text, DocumentFormat::Json)
@@ -61,7 +36,7 @@ fn the_example_of_the_seed_is_read_unchanged_and_nothing_is_wrong_with_it() {
 
 #[test]
 fn one_strategy_has_four_forms() {
-    let bare = EXAMPLE.trim_start_matches("{\n  \"contextStrategy\":").trim_end_matches('}');
+    let bare = EXAMPLE.trim_end().trim_start_matches("{\n  \"contextStrategy\":").trim_end_matches('}');
     let bare = format!("{}}}", bare.trim_end().trim_end_matches('}'));
     let strategy = json(EXAMPLE).expect("a strategy");
     let toml = "context_strategy.max_tokens = 100000\n\

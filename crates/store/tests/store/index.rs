@@ -112,6 +112,16 @@ fn anew(world: &World, until: usize) -> std::collections::BTreeMap<u64, Said> {
 }
 
 /// Returns the parts of these words that some file of a folder holds.
+/// Settles a world in steps, and returns how many of its turns the index has then.
+fn follow(world: &World, (index, lock): (&Index, &IndexLock), steps: &[usize]) -> usize {
+    let mut until = 0;
+    for step in steps {
+        until = (until + step).min(world.turns.len());
+        world.settle(index, lock, until);
+    }
+    until
+}
+
 fn held(dir: &Path, words: &[String]) -> Vec<String> {
     let mut held = Vec::new();
     for file in std::fs::read_dir(dir).expect("names") {
@@ -143,11 +153,7 @@ proptest! {
         let world = world(&ops);
         let home = TempDir::new().expect("a directory");
         let (index, lock) = (open(home.path()), lock(home.path()));
-        let mut until = 0;
-        for step in steps {
-            until = (until + step).min(world.turns.len());
-            world.settle(&index, &lock, until);
-        }
+        let until = follow(&world, (&index, &lock), &steps);
         prop_assert_eq!(until, world.turns.len());
         prop_assert_eq!(dump(&index), anew(&world, until));
     }
@@ -162,11 +168,7 @@ proptest! {
         let world = world(&ops);
         let home = TempDir::new().expect("a directory");
         let (index, lock) = (open(home.path()), lock(home.path()));
-        let mut until = 0;
-        for step in steps {
-            until = (until + step).min(world.turns.len());
-            world.settle(&index, &lock, until);
-        }
+        let until = follow(&world, (&index, &lock), &steps);
         let before = before.index(world.turns.len()) + 1;
         let meta = index.cut(&lock, StoredAt(before as u64)).expect("a cut");
         let through = meta.watermark.through.map_or(0, |(at, _)| usize::try_from(at.0).expect("small"));

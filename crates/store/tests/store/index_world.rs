@@ -44,7 +44,7 @@ pub(crate) fn lock(dir: &Path) -> IndexLock {
 #[derive(Debug, Clone)]
 pub(crate) struct Turn {
     pub(crate) parent: Option<usize>,
-    /// The keys of its entries; none for one that is not searched for.
+    /// The keys of its entries; `None` for an entry that search leaves out.
     pub(crate) keys: Vec<Option<u64>>,
     pub(crate) starts: Vec<u32>,
     pub(crate) place: u8,

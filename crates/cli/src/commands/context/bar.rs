@@ -20,7 +20,7 @@ const LETTERS: &[u8; 26] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 /// The colours of neighbours differ.
 const STYLES: [Style; 5] = [Style::Id, Style::Branch, Style::Compaction, Style::Open, Style::Good];
 
-/// Returns each candidate's letter; none for one that is not in the prompt.
+/// Returns each candidate's letter, or `None` for one that is not in the prompt.
 pub(super) fn letters(trace: &PromptTrace) -> Vec<Option<char>> {
     let mut letters = LETTERS.iter().cycle().map(|letter| char::from(*letter));
     trace.candidates.iter().map(|one| if one.tokens > 0 { letters.next() } else { None }).collect()

@@ -53,7 +53,7 @@ pub struct BeginTurn<'a> {
     pub said: Entry,
     /// What is being worked on. At most [`TASK_IDS_MAX`] ids a list, [`TASK_TEXT_BYTES_MAX`] bytes a text.
     pub task: TaskFacts,
-    /// The prompt to make; none for a caller that makes its own. Its trigger, place and task facts are the turn's.
+    /// The prompt to make, or `None` if the caller makes its own. Its trigger, place and task facts are the turn's.
     pub prompt: Option<PromptWanted<'a>>,
 }
 
@@ -241,7 +241,7 @@ fn check_facts(facts: &TaskFacts) -> Result<()> {
     Ok(())
 }
 
-/// Returns the event that says what is being worked on; none where nothing is said of it.
+/// Returns the event with phase, current task and completed tasks, or `None` if the caller named none of them.
 fn status(turn: &TurnOf, facts: &TaskFacts) -> Option<NewEvent> {
     if facts.is_none() {
         return None;

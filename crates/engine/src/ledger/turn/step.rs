@@ -21,11 +21,11 @@ const UNNAMED: &str = "agent";
 /// A step of a turn that was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepTaken {
-    /// Its events; none where there were none.
+    /// The events of the step, or `None` if it had none.
     pub appended: Option<Appended>,
     /// The commit of what the session has said so far: provisional, and replaced by the next one; with the granularity
-    /// `message` closed. None where it has said nothing since its last closed commit, or only calls that wait for their
-    /// results.
+    /// `message` closed. `None` if the session said nothing since its last closed commit, or only made calls that wait for
+    /// their results.
     pub checkpoint: Option<Checkpointed>,
     /// The event of the cluster's state, where that has changed.
     pub snapshot: Option<EventSeq>,
@@ -49,8 +49,8 @@ impl Engine {
         Ok(StepTaken { appended, checkpoint, snapshot, notes })
     }
 
-    /// Commits provisionally what a session of turns has said since its last commit. None where nothing is new, or where
-    /// no ledger is known to hold its turns.
+    /// Commits provisionally what a session of turns said since its last commit. Returns `None` if nothing is new, or if no
+    /// known ledger holds its turns.
     pub(crate) fn commit_open_turn(&self, session: &Session) -> Result<Option<CommitId>> {
         let (SessionOrigin::Api, Some(tip)) = (session.origin, session.tip) else { return Ok(None) };
         let mut walk = Walk::new(self.store.as_ref(), Some(tip));
