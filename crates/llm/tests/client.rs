@@ -16,13 +16,13 @@ struct Noted(Arc<Mutex<Vec<Duration>>>);
 
 impl Waits for Noted {
     fn wait(&self, duration: Duration) {
-        self.0.lock().unwrap().push(duration);
+        self.0.lock().expect("no test panics with it").push(duration);
     }
 }
 
 impl Noted {
     fn millis(&self) -> Vec<u128> {
-        self.0.lock().unwrap().iter().map(Duration::as_millis).collect()
+        self.0.lock().expect("no test panics with it").iter().map(Duration::as_millis).collect()
     }
 }
 
@@ -35,10 +35,10 @@ fn client(server: &ModelServer, api: Api, limits: Limits) -> (Client, Noted) {
         api,
         base_url: format!("{}{path}", server.url()),
         model: "made-up".to_owned(),
-        key: Some(Key::new(KEY).unwrap()),
+        key: Some(Key::new(KEY).expect("a key")),
         limits,
     };
-    (Client::new(endpoint, Scrubber::builtin(), Box::new(noted.clone())).unwrap(), noted)
+    (Client::new(endpoint, Scrubber::builtin(), Box::new(noted.clone())).expect("an endpoint"), noted)
 }
 
 fn said(text: &str) -> ChatRequest {
