@@ -4,6 +4,7 @@
 
 mod draw;
 mod keys;
+mod line;
 mod state;
 mod terminal;
 mod work;
@@ -37,6 +38,8 @@ pub(crate) struct Asked {
 /// A line of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
+    /// Where and when it was, in columns: the first one matters most, and a narrow terminal leaves out the second one first.
+    pub(crate) place: Vec<Piece>,
     /// What it says.
     pub(crate) line: Vec<Piece>,
     /// What it stands for.
@@ -48,7 +51,7 @@ pub(crate) struct Row {
 impl Row {
     /// Returns what it says without its styles.
     pub(crate) fn text(&self) -> String {
-        self.line.iter().map(|(_, text)| text.as_str()).collect()
+        self.place.iter().chain(&self.line).map(|(_, text)| text.as_str()).collect()
     }
 }
 

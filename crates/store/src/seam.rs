@@ -457,6 +457,10 @@ pub trait Store: EventLog {
     /// Returns those of `of` that were forgotten. Costs next to nothing where nothing ever was.
     fn tombstones(&self, of: &[Tombstone]) -> Result<Vec<Tombstone>, StoreError>;
 
+    /// Returns the ids of forgotten commits that start so, ascending. Sessions cannot be found by a part of their id: only a hash of
+    /// it is stored.
+    fn tombstones_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError>;
+
     /// Returns what commits became when they were scrubbed, as pairs of then and now in the order of the first, after
     /// one of them; at most `limit`.
     fn redirects(

@@ -465,6 +465,10 @@ impl<S: Store> Store for FaultyStore<S> {
         self.read().tombstones(of)
     }
 
+    fn tombstones_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError> {
+        self.inner.tombstones_in(prefix, limit)
+    }
+
     fn redirects(
         &self,
         after: Option<CommitId>,

@@ -17,7 +17,7 @@ use super::key::event_key;
 use super::passage::Passage;
 use super::prepared::{Prepared, minute_of};
 use super::settle::{Left, SettleError};
-use super::snippet::snippet;
+use super::snippet::plain_snippet;
 use super::{SearchQuery, SearchStep, StepUnit};
 use crate::engine::Engine;
 use crate::error::Result;
@@ -203,9 +203,10 @@ impl HitReader<'_> {
         if found.key != ranked.key || !self.scoped.admits_place(&facts) || !self.is_required_in(&text) {
             return Ok(None);
         }
-        let spans = matcher.spans(&text, super::hits::SPANS_MAX);
-        let shown = snippet(&text, &spans, matcher.first_phrase(&text).as_ref());
-        let passage = self.scoped.has_passages.then(|| Box::new(Passage::of_event((&text, &spans))));
+        let spans_of = |text: &str| matcher.spans(text, super::hits::SPANS_MAX);
+        let shown = plain_snippet(&text, &|text| (spans_of(text), matcher.first_phrase(text)));
+        let passage =
+            self.scoped.has_passages.then(|| Box::new(Passage::of_event((&text, &spans_of(&text)))));
         Ok(Some(SearchHit {
             ctx: None,
             entry: format!("event:{seq}"),

@@ -1,12 +1,13 @@
-//! Words: what the index has is ranked together with what it does not have yet, and the best are read.
+//! Search by words: ranks the entries of the index together with those that are not settled yet, and reads the best from the store.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use stemmata_model::Commit;
 use stemmata_prompt::retrieve::{TaskTerm, TaskWords};
 use stemmata_prompt::search::{
     Matcher, NAMES_READ_MAX, Postings as _, Query, QueryInput, Scope, Scored, Search, Segment as _,
-    Statistics, TERMS_VERSION, Wanted, Weights, near_names, parse_query, participants, search,
+    Statistics, TERMS_VERSION, Wanted, Weights, near_names, newest, parse_query, participants, search,
 };
 use stemmata_store::{IndexError, IndexReader};
 
@@ -15,7 +16,7 @@ use super::events::are_events_followed;
 use super::filter::Scoped;
 use super::hits::{HitReader, Ranked, SearchReason};
 use super::overlay::{DecodedCommit, Overlay, Standing};
-use super::prepared::prepare;
+use super::prepared::{minute_of, prepare};
 use super::reach::Reach;
 use super::scan::{Decoded, ScanBounds, ScanEnd};
 use super::settle::{IndexTrouble, SettleError, Settled};
@@ -24,32 +25,32 @@ use crate::chain::beside::key_of_sighting;
 use crate::engine::Engine;
 use crate::error::Result;
 
-/// Hits that are ranked more than are wanted: some may be gone from the store.
+/// Hits that are ranked beyond those that are wanted, because some may be gone from the store.
 const SPARE_HITS: usize = 16;
-/// Candidates that are read first where a text decides: phrases and files.
+/// Candidates that are read first for a phrase or a file, which only the text can confirm.
 const CHECKED_FIRST: usize = 500;
-/// How many times more are read where too few of these are hits.
+/// How many times as many are read next, while too few are hits.
 const CHECKED_MORE: usize = 4;
-/// Candidates that are read at most.
+/// The most candidates that are read.
 const CHECKED_MAX: usize = 8_000;
-/// Commits of one entry that are looked at.
+/// Commits that are read for one entry.
 const STANDING_MAX: usize = 64;
-/// Commits that are read where the index does not have them yet, the newest.
+/// Commits that are not settled yet and are searched directly: the newest.
 const UNSETTLED_COMMITS: usize = 64;
-/// Entries of these.
+/// Their entries.
 const UNSETTLED_ENTRIES: usize = 4_096;
-/// Bytes of these.
+/// Their bytes.
 const UNSETTLED_BYTES: u64 = 8 * 1024 * 1024;
-/// Characters of a word under way from which on words that begin with it are looked for.
+/// A last word that is still being typed is completed from this many characters on.
 const COMPLETED_CHARS_MIN: usize = 2;
-/// Terms that a word under way stands for.
+/// Terms that complete it, at most.
 const COMPLETIONS_MAX: usize = 8;
-/// Terms that are read to choose these.
+/// Terms that are read to choose the most frequent.
 const COMPLETIONS_READ_MAX: usize = 4_096;
 /// Commits that are counted to say how far behind an index is.
 pub(super) const BEHIND_COUNTED: usize = 10_000;
 
-/// What is ranked: the index as far as there is one, and what it does not have.
+/// What is ranked: the index, if there is one, and the entries that it does not have.
 struct Corpus<'a, 'i> {
     reader: Option<&'a IndexReader<'i>>,
     overlay: Overlay,
@@ -58,7 +59,7 @@ struct Corpus<'a, 'i> {
 }
 
 impl Engine {
-    /// Finds entries by words: with the index, or in the newest entries where it cannot be used.
+    /// Finds entries by words in the index; where it cannot be used, in the newest entries of the store.
     pub(super) fn search_words(
         &self,
         query: &SearchQuery,
@@ -71,7 +72,7 @@ impl Engine {
             Ok(Some(answer)) => return Ok(answer),
             Ok(None) => {}
             Err(SettleError::Engine(error)) => return Err(error),
-            // A part that settling does not read is damaged: the next settling sets it aside.
+            // Settling reads only parts of an index, and did not see this damage.
             Err(SettleError::Index(error)) => {
                 let trouble = IndexTrouble::of(&error);
                 if matches!(trouble, IndexTrouble::Damaged { .. }) && self.set_aside(named).is_ok() {
@@ -97,12 +98,12 @@ impl Engine {
         let index = match self.index.index(self.store.identity()?.store_id) {
             Ok(Some(index)) => index,
             Err(error @ IndexError::Damaged { .. }) => return Err(error.into()),
-            // Settling found the same, and its trouble becomes a note.
+            // Settling met the same error and reported it, which becomes a note.
             Ok(None) | Err(_) => return Ok(None),
         };
         let reader = index.reader()?;
         if reader.meta()?.terms != TERMS_VERSION {
-            // Its words are others: the newest entries are read instead.
+            // Another version cut its terms by other rules: they would not match this query's.
             return Ok(None);
         }
         let mut notes: Vec<SearchNote> = settled.trouble.iter().cloned().map(SearchNote::Index).collect();
@@ -137,7 +138,7 @@ impl Engine {
         match self.answer(query, scoped, corpus) {
             Ok(answer) => Ok(answer),
             Err(SettleError::Engine(error)) => Err(error),
-            // Nothing of an index was read.
+            // This cannot happen: no index was read.
             Err(SettleError::Index(_)) => Ok(SearchAnswer::default()),
         }
     }
@@ -160,7 +161,7 @@ impl Engine {
                 }
             }
         }
-        // The newest first, as far as bounds allow; then in their order.
+        // Chosen from the newest back, as far as bounds allow; added from the oldest on, parents first.
         let (mut bytes, mut entries) = (0_u64, 0);
         let mut read: Vec<DecodedCommit> = Vec::new();
         for commit in newest.into_iter().rev() {
@@ -185,7 +186,7 @@ impl Engine {
         Ok((count > 0).then(|| count.saturating_sub(read.len() as u64)))
     }
 
-    /// Ranks a corpus and reads the best.
+    /// Ranks the entries of a corpus and reads the best ones from the store.
     fn answer(
         &self,
         query: &SearchQuery,
@@ -204,11 +205,11 @@ impl Engine {
             allowed: reach.numbers.as_ref(),
             classes: scoped.masks(),
             since_minute: scoped.since_minute,
+            until_minute: scoped.until_minute,
+            now_minute: minute_of(self.clock.now()),
             authors: &authors,
         };
-        let participants = participants(&segments, &scope)?;
-        let mut parsed = parse_query(&QueryInput { text: &query.text, participants: &participants })
-            .map_err(|error| SettleError::Engine(SearchError::from(error).into()))?;
+        let mut parsed = parsed(query, &participants(&segments, &scope)?)?;
         let mut notes = corpus.notes;
         notes.extend(parsed.is_cut.then_some(SearchNote::QueryCut));
         notes.extend(mend(&mut parsed, &segments)?);
@@ -229,7 +230,11 @@ impl Engine {
         let mut reader = HitReader::new(self, scoped, &matcher, required);
         let mut hits = Vec::new();
         loop {
-            let found = search(&asked, &groups, &parsed, Wanted::hits(wanted))?;
+            let found = if query.is_list() {
+                newest(&asked, &parsed, wanted)?
+            } else {
+                search(&asked, &groups, &parsed, Wanted::hits(wanted))?
+            };
             let is_all = found.len() < wanted;
             hits.clear();
             for scored in found {
@@ -258,9 +263,24 @@ impl Engine {
             wanted = (wanted * CHECKED_MORE).min(CHECKED_MAX);
         }
         notes.extend(SearchNote::damaged(reader.damaged.len()));
+        if query.is_list() {
+            // The index knows minutes only.
+            hits.sort_by_key(|hit| {
+                Reverse((scope.ranked_minute(hit.timestamp.map_or(0, minute_of)), hit.timestamp))
+            });
+        }
         let words = words_of(scoped, &parsed, &segments)?;
         Ok(SearchAnswer { hits, entries: corpus.entries, notes, words })
     }
+}
+
+/// Reads the text of a query; one of a list has no words.
+fn parsed(query: &SearchQuery, participants: &[String]) -> Result<Query, SettleError> {
+    if query.is_list() {
+        return Ok(Query::default());
+    }
+    parse_query(&QueryInput { text: &query.text, participants })
+        .map_err(|error| SettleError::Engine(SearchError::from(error).into()))
 }
 
 /// Returns the words of a query with how many entries have each, where passages are wanted.
@@ -296,7 +316,7 @@ fn size_of(segments: &[AnySegment<'_>]) -> Statistics {
     })
 }
 
-/// Returns where an entry stands.
+/// Returns the commits that hold an entry, and the positions in them.
 fn standing(
     scored: &Scored,
     (reader, overlay): (Option<&IndexReader<'_>>, &Overlay),
@@ -311,7 +331,7 @@ fn standing(
     Ok(covered.chain(found.iter().flat_map(|one| reach.standing(one))).collect())
 }
 
-/// Returns what was scored, with where it stands.
+/// Joins an entry's score with the commits that hold it.
 fn ranked_of(scored: Scored, standing: Vec<Standing>, filter: &SearchFilter) -> Ranked {
     let reasons = scored.reasons.into_iter().map(|reason| {
         let is_file = filter.file.as_ref() == Some(&reason.text);
@@ -321,7 +341,7 @@ fn ranked_of(scored: Scored, standing: Vec<Standing>, filter: &SearchFilter) -> 
     Ranked { key: scored.key, score: scored.score, reasons: reasons.collect(), standing }
 }
 
-/// Adds names like those file names of a query that nothing has, and says which.
+/// For each file name of the query that no entry has, adds similar names that some entry has. Returns a note for each.
 fn mend(query: &mut Query, segments: &[AnySegment<'_>]) -> Result<Vec<SearchNote>, IndexError> {
     let mut notes = Vec::new();
     for file in query.files.clone() {
@@ -349,7 +369,7 @@ fn mend(query: &mut Query, segments: &[AnySegment<'_>]) -> Result<Vec<SearchNote
     Ok(notes)
 }
 
-/// Adds terms that begin with the last word of a text, the most frequent ones: somebody is typing it.
+/// Adds the most frequent terms that begin with the last word of a text, which is still being typed.
 fn complete(query: &mut Query, text: &str, segments: &[AnySegment<'_>]) -> Result<(), IndexError> {
     let Some(word) = text.split(|char: char| !char.is_alphanumeric()).next_back() else { return Ok(()) };
     let word = word.to_lowercase();
@@ -366,13 +386,13 @@ fn complete(query: &mut Query, text: &str, segments: &[AnySegment<'_>]) -> Resul
     Ok(())
 }
 
-/// Returns the names in the index that begin with the same letter, with how many entries have each.
+/// Returns the file names of the index that begin with the same letter, each with the number of entries that have it.
 fn names_like(file: &str, segments: &[AnySegment<'_>]) -> Result<Vec<(String, u32)>, IndexError> {
     let Some(first) = file.chars().nth(1) else { return Ok(Vec::new()) };
     Ok(beginning_with(&format!("={first}"), NAMES_READ_MAX, segments)?.into_iter().collect())
 }
 
-/// Returns terms of the index that begin so, so many at most, with how many entries have each.
+/// Returns at most `terms_max` terms of the index that begin with `from`, each with the number of entries that have it.
 fn beginning_with(
     from: &str,
     terms_max: usize,

@@ -54,7 +54,10 @@ proptest! {
             let ordinals: Vec<u64> = page.entries.iter().map(|found| found.ordinal).collect();
             let first = ordinals[0];
             prop_assert_eq!(&ordinals, &(first..first + ordinals.len() as u64).collect::<Vec<_>>());
-            prop_assert!(ordinals.iter().all(|ordinal| ordinal.abs_diff(next) <= around_each));
+            let with_text = page.entries.iter().filter(|found| !found.text.trim().is_empty());
+            let (before, rest): (Vec<u64>, Vec<u64>) =
+                with_text.map(|found| found.ordinal).filter(|ordinal| *ordinal != next).partition(|at| *at < next);
+            prop_assert!(before.len().max(rest.len()) as u64 <= around_each);
             joined.extend(held(&page).into_iter().filter(|(ordinal, ..)| *ordinal >= next));
             next = ordinals[ordinals.len() - 1] + 1;
         }
@@ -91,6 +94,29 @@ fn story() -> (Engine, Folder, CommitId) {
     let path = folder.write("s.jsonl", lines.as_bytes());
     let tip = import(&engine, &path).session.tip.expect("a tip");
     (engine, folder, tip)
+}
+
+/// Clients write many records beside what is said.
+#[test]
+fn records_without_text_use_up_no_neighbours() {
+    let (engine, folder) = (engine(), Folder::new());
+    let record = "{\"type\":\"file-history-snapshot\",\"messageId\":\"m\",\"snapshot\":{},\"isSnapshotUpdate\":false}\n";
+    let lines: String = [
+        user(1, None, "why"),
+        record.repeat(3),
+        answer(2, 1, "because"),
+        record.repeat(3),
+        user(3, Some(2), "and then"),
+    ]
+    .concat();
+    let path = folder.write("s.jsonl", lines.as_bytes());
+    let tip = import(&engine, &path).session.tip.expect("a tip");
+    let page = around(&engine, tip, Some("@5"), (1, 1_000));
+    let ordinals: Vec<u64> = page.entries.iter().map(|found| found.ordinal).collect();
+    assert_eq!(ordinals, (1..=9).collect::<Vec<u64>>());
+    assert_eq!((page.before, page.next), (None, None));
+    let alone = around(&engine, tip, Some("@5"), (0, 1_000));
+    assert_eq!(alone.entries.iter().map(|found| found.ordinal).collect::<Vec<_>>(), [5]);
 }
 
 #[test]

@@ -17,11 +17,20 @@ impl Search for Local {
     fn search(&self, request: &SearchRequest, control: &Control<'_>) -> Answer<SearchHits> {
         control.check()?;
         let hits = self.with(|engine| {
-            let limit = request.limit.unwrap_or(HITS_DEFAULT).min(HITS_MAX);
+            let limit = match request.limit {
+                None => HITS_DEFAULT,
+                Some(0) => HITS_MAX,
+                Some(limit) => limit.min(HITS_MAX),
+            };
             let query = wire::search::query(request, limit)?;
             let found =
                 engine.search(&query, &mut |unit, done, total| heard(control, unit, (done, total)))?;
-            Ok(wire::search::hits(&found))
+            let mut hits = wire::search::hits(&found);
+            let wants_more = request.limit.is_some_and(|limit| limit == 0 || limit > HITS_MAX);
+            if wants_more && hits.hits.len() as u64 >= HITS_MAX {
+                hits.notes.push(wire::search::cut(HITS_MAX));
+            }
+            Ok(hits)
         })?;
         control.check()?;
         Ok(hits)

@@ -13,9 +13,10 @@ use crate::fault::Fault;
 
 /// Returns what a request asks for.
 pub(crate) fn query(request: &v1::SearchRequest, hits_max: u64) -> Result<SearchQuery, Fault> {
-    let v1::SearchFilter { client, role, project, branch, file, kind, since, session, no_tool_output } =
+    let v1::SearchFilter { client, role, project, branch, file, kind, since, until, session, no_tool_output } =
         request.filter.clone();
     let since = since.as_deref().map(Timestamp::parse).transpose()?;
+    let until = until.as_deref().map(Timestamp::parse).transpose()?;
     Ok(SearchQuery {
         text: request.text.clone(),
         form: match request.form {
@@ -31,6 +32,7 @@ pub(crate) fn query(request: &v1::SearchRequest, hits_max: u64) -> Result<Search
             file,
             kinds: kind,
             since,
+            until,
             session,
             no_tool_output,
         },
@@ -93,7 +95,7 @@ fn rounded(value: f32) -> f64 {
     (f64::from(value) * 10_000.0).round() / 10_000.0
 }
 
-/// Returns the wire form of how the index is.
+/// Returns the wire form of the index's state.
 pub(crate) fn status(report: &IndexReport) -> v1::IndexStatus {
     v1::IndexStatus {
         state: report.state.as_str().to_owned(),
@@ -132,6 +134,17 @@ fn of_trouble(trouble: &IndexTrouble) -> (&'static str, String) {
         IndexTrouble::ReadOnly => ("index_read_only", "the index cannot be written".to_owned()),
         IndexTrouble::Full => ("index_full", "there is no space left for the index".to_owned()),
         IndexTrouble::Failed { reason } => ("index_failed", reason.clone()),
+    }
+}
+
+/// Returns the note of an answer that has as many hits as any answer may have.
+pub(crate) fn cut(hits_max: u64) -> v1::Note {
+    v1::Note {
+        code: "hits_cut".to_owned(),
+        message: format!(
+            "only the first {hits_max} hits are listed, and there may be more; a filter lists fewer"
+        ),
+        line: None,
     }
 }
 
@@ -189,9 +202,15 @@ pub(crate) fn note(note: &SearchNote) -> v1::Note {
         SearchNote::NoSuchClient { client, known } => {
             ("client_unknown", format!("there is no client `{client}`; use one of {}", known.join(", ")))
         }
+        SearchNote::NothingImported => (
+            v1::NOTHING_IMPORTED,
+            "nothing was imported yet: `stemma import` reads the sessions of this machine".to_owned(),
+        ),
         SearchNote::SearchedText => (
             "searched_text",
-            "the query has no word to search for, so its text was looked for as it is".to_owned(),
+            "the query has only signs or words that nearly every entry has, so its exact text was searched, the newest \
+             first; add a rarer word to search by words"
+                .to_owned(),
         ),
         SearchNote::QueryCut => {
             ("query_cut", "the query has too many words; its last ones were left out".to_owned())

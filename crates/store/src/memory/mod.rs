@@ -463,6 +463,16 @@ impl Store for MemoryStore {
             .collect())
     }
 
+    fn tombstones_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError> {
+        let state = self.lock();
+        let within = Tombstone::Commit(prefix.low)..=Tombstone::Commit(prefix.high);
+        let ids = state.tombstones.range(within).filter_map(|(tombstone, _)| match tombstone {
+            Tombstone::Commit(id) => Some(*id),
+            Tombstone::Session(_) | Tombstone::Transcript(_) => None,
+        });
+        Ok(ids.take(limit).collect())
+    }
+
     fn has_tombstones(&self) -> Result<bool, StoreError> {
         Ok(self.lock().tombstones.len() > 0)
     }

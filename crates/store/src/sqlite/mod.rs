@@ -464,6 +464,10 @@ impl Store for SqliteStore {
         self.read(|reader| self.tombstones_among(reader.connection(), of))
     }
 
+    fn tombstones_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError> {
+        self.read(|reader| marks::tombstones_in(reader.connection(), prefix, limit))
+    }
+
     fn redirects(
         &self,
         after: Option<CommitId>,
