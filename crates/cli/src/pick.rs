@@ -88,8 +88,8 @@ pub(crate) struct Preview {
 
 /// What a picker lists. Called in threads of its own, so that keys are never waited for.
 pub(crate) trait Source: Sync {
-    /// Brings what is listed up to date, for as long as that takes.
-    fn prepare(&self, control: &Control<'_>) -> Answer<()>;
+    /// Brings what is listed up to date, for as long as that takes. Returns what kept it from that.
+    fn prepare(&self, control: &Control<'_>) -> Answer<Option<String>>;
 
     /// Lists what was asked for. Ends soon once it is cancelled.
     fn list(&self, asked: &Asked, control: &Control<'_>) -> Answer<Listing>;

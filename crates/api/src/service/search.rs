@@ -31,7 +31,7 @@ pub trait Search: Send + Sync {
     /// that by itself; this is for a program that searches many times while it goes on.
     ///
     /// # Errors
-    /// Those of opening the store; `cancelled`. Trouble with the index is no error: searches do without, and say so.
+    /// Those of opening the store; `cancelled`. Trouble with the index is a note, and no error: searches do without it.
     fn settle_index(&self, control: &Control<'_>) -> Answer<IndexStatus>;
 
     /// Rebuilds the index. Searches use the old one meanwhile.

@@ -303,6 +303,9 @@ pub struct IndexStatus {
     pub behind_commits: u64,
     /// Commits of which nothing is searched: their format cannot be read, their content is not there or too long.
     pub skipped_commits: u64,
+    /// Why the index could not be brought up to date, where that was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
 }
 
 /// What building the index anew gave.

@@ -50,7 +50,7 @@ pub(crate) enum Event {
         total: Option<u64>,
     },
     /// What is listed is up to date.
-    Prepared(Answer<()>),
+    Prepared(Answer<Option<String>>),
     /// The terminal has another size.
     Resized,
     /// A signal asks this process to end.
@@ -238,11 +238,13 @@ impl Pick {
         self.look()
     }
 
-    fn prepared(&mut self, done: Answer<()>) -> Vec<Effect> {
+    fn prepared(&mut self, done: Answer<Option<String>>) -> Vec<Effect> {
         let has_news = self.preparation != Preparation::Silent;
         self.preparation = Preparation::Silent;
-        if let Err(problem) = done {
-            self.message = Some(problem.detail);
+        match done {
+            Ok(None) => {}
+            Ok(Some(trouble)) => self.message = Some(trouble),
+            Err(problem) => self.message = Some(problem.detail),
         }
         // What is listed already may lack what came in since.
         if has_news { self.list(!self.is_listing()) } else { Vec::new() }

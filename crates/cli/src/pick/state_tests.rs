@@ -84,7 +84,7 @@ fn event(made: Made, pick: &Pick) -> Event {
             Event::Previewed(pick.previews.saturating_sub(age), Ok(Preview::default()))
         }
         Made::Preparing => Event::Preparing { done: 1, total: None },
-        Made::Prepared => Event::Prepared(Ok(())),
+        Made::Prepared => Event::Prepared(Ok(None)),
         Made::Resized => Event::Resized,
     }
 }
@@ -154,9 +154,9 @@ fn a_list_that_is_brought_up_to_date_keeps_its_selection() {
     pick.update(Event::Listed(pick.lists.0, Ok(listing(4))));
     pressed(&mut pick, &[Key::Down, Key::Down]);
     // Where nothing was taken in nothing is listed again.
-    assert_eq!(pick.update(Event::Prepared(Ok(()))), []);
+    assert_eq!(pick.update(Event::Prepared(Ok(None))), []);
     pick.update(Event::Preparing { done: 1, total: Some(2) });
-    assert_eq!(pick.update(Event::Prepared(Ok(()))).len(), 1);
+    assert_eq!(pick.update(Event::Prepared(Ok(None))).len(), 1);
     let mut newer = listing(5);
     newer.rows.insert(
         0,

@@ -16,6 +16,7 @@ use super::hits::{HitPlace, HitReader, Ranked, SearchHit, SearchReason};
 use super::key::event_key;
 use super::passage::Passage;
 use super::prepared::{Prepared, minute_of};
+use super::scan::ScanEnd;
 use super::settle::{Left, SettleError};
 use super::snippet::plain_snippet;
 use super::{SearchQuery, SearchStep, StepUnit};
@@ -24,6 +25,9 @@ use crate::error::Result;
 
 /// Events that are settled in one transaction.
 const PAGE_EVENTS: usize = 1_000;
+
+/// Bytes that a scan counts for an event besides its text, so that events without text are bounded, too.
+const EVENT_BYTES: u64 = 128;
 
 /// Topics that programs write for programs, and what is folded from the rest.
 const UNREAD: &[&str] = &[
@@ -113,17 +117,19 @@ impl Engine {
         Ok((batch, through))
     }
 
-    /// Looks through the texts of all events, the newest of each ledger first.
+    /// Scans the texts of events, the newest of each ledger first, up to a bound of bytes.
     pub(super) fn search_events_text(
         &self,
         (query, matcher): (&SearchQuery, &Matcher),
         reader: &mut HitReader<'_>,
-        step: &mut SearchStep<'_>,
+        (step, bytes_max): (&mut SearchStep<'_>, u64),
         hits: &mut Vec<SearchHit>,
-    ) -> Result<()> {
+    ) -> Result<ScanEnd> {
         let mut ledgers = Vec::new();
         self.each_ledger(|ledger| {
-            ledgers.push(ledger.id.clone());
+            if reader.scoped.admits_ledger(ledger.root.as_deref()) {
+                ledgers.push(ledger.id.clone());
+            }
             Ok(())
         })?;
         let mut bytes = 0_u64;
@@ -135,27 +141,30 @@ impl Engine {
                 let page = self.log.page(&ledger, &asked)?;
                 for event in &page.events {
                     let text = text_of_event(event);
-                    bytes += text.len() as u64;
-                    let Some(found) = prepared_event(&ledger, event).filter(|_| matcher.is_match(&text))
-                    else {
+                    bytes = bytes.saturating_add(EVENT_BYTES).saturating_add(text.len() as u64);
+                    if !matcher.is_match(&text) {
                         continue;
-                    };
+                    }
+                    let Some(found) = prepared_event(&ledger, event) else { continue };
                     let reason =
                         SearchReason { name: "phrase", value: 1.0, text: query.text.trim().to_owned() };
                     let ranked =
                         Ranked { key: found.key, score: 1.0, reasons: vec![reason], standing: Vec::new() };
                     hits.extend(reader.event((&ledger, event.seq.get()), ranked, matcher)?);
                     if hits.len() >= query.hits_max {
-                        return Ok(());
+                        return Ok(ScanEnd::Stopped);
                     }
                 }
                 if step(StepUnit::Bytes, bytes, None).is_break() {
-                    return Ok(());
+                    return Ok(ScanEnd::Stopped);
                 }
                 next = asked.following(&page);
+                if bytes >= bytes_max && next.is_some() {
+                    return Ok(ScanEnd::Cut);
+                }
             }
         }
-        Ok(())
+        Ok(ScanEnd::Whole)
     }
 
     fn index_place(&self, ledger: &Ledger, event: &Event) -> IndexPlace {

@@ -167,6 +167,11 @@ impl<'a> Scoped<'a> {
         self.filter.session.as_deref()
     }
 
+    /// Returns the directories that are asked for.
+    pub(crate) fn projects(&self) -> &[String] {
+        &self.filter.projects
+    }
+
     /// Returns whether only some sessions are searched.
     pub(crate) fn is_of_sessions(&self) -> bool {
         let SearchFilter { client, projects, branch, session, .. } = self.filter;
@@ -191,6 +196,12 @@ impl<'a> Scoped<'a> {
             && (projects.is_empty() || projects.iter().any(is_within))
             && branch.as_deref().is_none_or(|branch| facts.branch == Some(branch))
             && session.as_deref().is_none_or(|session| facts.session.starts_with(session))
+    }
+
+    /// Returns whether an event of a ledger with this root may pass, whatever its session is.
+    pub(crate) fn admits_ledger(&self, root: Option<&str>) -> bool {
+        let session = self.filter.session.as_deref().unwrap_or_default();
+        self.admits_place(&SessionFacts { session, client: LEDGER_CLIENT, cwd: root, branch: None })
     }
 
     /// Returns the file as a phrase that every hit has to have.

@@ -204,7 +204,8 @@ impl<'e> HitReader<'e> {
         reasons: Vec<SearchReason>,
     ) -> Result<Option<SearchHit>> {
         let Some(entry) = decoded.entries.get(position) else { return Ok(None) };
-        let standing = Standing { commit: decoded.commit.id, position, session: decoded.session.clone() };
+        let session = decoded.sessions.first().cloned();
+        let standing = Standing { commit: decoded.commit.id, position, session };
         let ranked = Ranked { key: key_of(entry), score: 1.0, reasons, standing: vec![standing] };
         let Some((standing, session, others)) = self.newest(&ranked.standing)? else { return Ok(None) };
         let text = text_of(entry);

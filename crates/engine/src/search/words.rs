@@ -1,7 +1,8 @@
 //! Search by words: ranks the entries of the index together with those that are not settled yet, and reads the best from the store.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet};
+use std::ops::ControlFlow;
 
 use stemmata_model::Commit;
 use stemmata_prompt::retrieve::{TaskTerm, TaskWords};
@@ -37,10 +38,8 @@ const CHECKED_MAX: usize = 8_000;
 const STANDING_MAX: usize = 64;
 /// Commits that are not settled yet and are searched directly: the newest.
 const UNSETTLED_COMMITS: usize = 64;
-/// Their entries.
-const UNSETTLED_ENTRIES: usize = 4_096;
-/// Their bytes.
-const UNSETTLED_BYTES: u64 = 8 * 1024 * 1024;
+/// How much of them is read.
+const UNSETTLED: ScanBounds = ScanBounds { entries_max: 4_096, bytes_max: 8 * 1024 * 1024 };
 /// A last word that is still being typed is completed from this many characters on.
 const COMPLETED_CHARS_MIN: usize = 2;
 /// Terms that complete it, at most.
@@ -110,7 +109,7 @@ impl Engine {
         let base = reader.segments().iter().map(|segment| segment.base() + segment.span()).max().unwrap_or(0);
         let mut overlay = Overlay::beside(base, reader.authors()?);
         if !settled.is_whole {
-            let left_out = self.unsettled(&reader, &mut overlay)?;
+            let left_out = self.unsettled(&reader, scoped, &mut overlay)?;
             notes.extend(left_out.map(|commits| SearchNote::Behind { commits }));
             let has_all_events = are_events_followed(&index, &self.all_ledgers()?)?;
             notes.extend((!has_all_events).then_some(SearchNote::EventsBehind));
@@ -144,38 +143,29 @@ impl Engine {
     }
 
     /// Adds the newest commits that the index does not have, and returns how many are left out; `None` if it has all.
-    fn unsettled(&self, reader: &IndexReader<'_>, overlay: &mut Overlay) -> Result<Option<u64>, SettleError> {
-        let mut after = reader.meta()?.watermark.through.map(|(at, _)| at);
-        let mut newest: VecDeque<Commit> = VecDeque::new();
-        let mut count = 0_u64;
-        loop {
-            let page = self.store.stored_after(after, BEHIND_COUNTED)?;
-            let Some(last) = page.last().map(|(at, _)| *at) else { break };
-            after = Some(last);
-            let live = page.into_iter().map(|(_, commit)| commit).filter(super::scan::is_searched);
-            for commit in live {
-                count += 1;
-                newest.push_back(commit);
-                if newest.len() > UNSETTLED_COMMITS {
-                    newest.pop_front();
-                }
-            }
-        }
-        // Chosen from the newest back, as far as bounds allow; added from the oldest on, parents first.
-        let (mut bytes, mut entries) = (0_u64, 0);
+    fn unsettled(
+        &self,
+        reader: &IndexReader<'_>,
+        scoped: &Scoped<'_>,
+        overlay: &mut Overlay,
+    ) -> Result<Option<u64>, SettleError> {
+        let after = reader.meta()?.watermark.through.map(|(at, _)| at);
+        let mut page = self.store.stored_after(after, BEHIND_COUNTED)?;
         let mut read: Vec<DecodedCommit> = Vec::new();
-        for commit in newest.into_iter().rev() {
-            bytes = bytes.saturating_add(commit.native_bytes);
-            if bytes > UNSETTLED_BYTES || entries > UNSETTLED_ENTRIES {
-                break;
-            }
-            if let Decoded::Entries(mut decoded) = self.decoded(commit)? {
-                entries += decoded.entries.len();
-                let seen = self.store.sightings(decoded.commit.id, 1)?;
-                decoded.session = seen.first().map(key_of_sighting);
-                read.push(*decoded);
-            }
-        }
+        let count = if page.len() >= BEHIND_COUNTED {
+            // The index is being built: to reach the newest of the store's commits one by one would take longer than to walk there from
+            // the newest sessions.
+            self.scan_newest(scoped, UNSETTLED, &mut |_, _, _| ControlFlow::Continue(()), &mut |decoded| {
+                read.push(decoded);
+                let is_full = read.len() >= UNSETTLED_COMMITS;
+                Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            })?;
+            BEHIND_COUNTED as u64
+        } else {
+            page.retain(|(_, commit)| super::scan::is_searched(commit));
+            self.read_newest(page.iter().map(|(_, commit)| commit).rev().take(UNSETTLED_COMMITS), &mut read)?;
+            page.len() as u64
+        };
         for decoded in read.iter().rev() {
             let keys: Vec<u64> = decoded.entries.iter().filter_map(prepare).map(|found| found.key).collect();
             let known = reader.known(&keys)?;
@@ -184,6 +174,29 @@ impl Engine {
             overlay.add(decoded, &|key| known.contains(&key));
         }
         Ok((count > 0).then(|| count.saturating_sub(read.len() as u64)))
+    }
+
+    /// Reads commits, the newest first, as far as bounds allow.
+    fn read_newest<'c>(
+        &self,
+        newest: impl Iterator<Item = &'c Commit>,
+        read: &mut Vec<DecodedCommit>,
+    ) -> Result<()> {
+        let (mut bytes, mut entries) = (0_u64, 0);
+        for commit in newest {
+            bytes = bytes.saturating_add(commit.native_bytes);
+            if bytes > UNSETTLED.bytes_max || entries > UNSETTLED.entries_max {
+                break;
+            }
+            if let Decoded::Entries(mut decoded) = self.decoded(commit.clone())? {
+                entries += decoded.entries.len();
+                let seen = self.store.sightings(decoded.commit.id, STANDING_MAX)?;
+                decoded.sessions = seen.iter().map(key_of_sighting).collect();
+                decoded.sessions.dedup();
+                read.push(*decoded);
+            }
+        }
+        Ok(())
     }
 
     /// Ranks the entries of a corpus and reads the best ones from the store.

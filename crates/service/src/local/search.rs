@@ -48,10 +48,11 @@ impl Search for Local {
         control.check()?;
         let status = self.with(|engine| {
             let behind = engine.index_report()?.behind_commits;
-            engine.settle_index(SettleBudget::All, &mut |unit, done, _| {
+            let settled = engine.settle_index(SettleBudget::All, &mut |unit, done, _| {
                 heard(control, unit, (done, Some(behind).filter(|behind| *behind >= done)))
             })?;
-            Ok(wire::search::status(&engine.index_report()?))
+            let notes = settled.trouble.iter().map(wire::search::trouble).collect();
+            Ok(IndexStatus { notes, ..wire::search::status(&engine.index_report()?) })
         })?;
         control.check()?;
         Ok(status)

@@ -104,7 +104,13 @@ pub(crate) fn status(report: &IndexReport) -> v1::IndexStatus {
         segments: report.segments,
         behind_commits: report.behind_commits,
         skipped_commits: report.skipped_commits,
+        notes: Vec::new(),
     }
+}
+
+/// Returns the note of trouble with the index.
+pub(crate) fn trouble(trouble: &IndexTrouble) -> v1::Note {
+    note(&SearchNote::Index(trouble.clone()))
 }
 
 /// Returns the problem of an index that could not be made.
@@ -162,7 +168,7 @@ pub(crate) fn note(note: &SearchNote) -> v1::Note {
         SearchNote::Behind { commits } => (
             "index_behind",
             format!(
-                "the index is behind: {commits} commits were not searched; the next search goes on with it"
+                "the index is behind: {commits} commits, counted up to 10,000, were not searched; the next search goes on with it"
             ),
         ),
         SearchNote::EventsBehind => (

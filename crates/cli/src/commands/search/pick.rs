@@ -87,8 +87,9 @@ struct Found<'a> {
 }
 
 impl Source for Found<'_> {
-    fn prepare(&self, control: &Control<'_>) -> Answer<()> {
-        self.service.settle_index(control).map(drop)
+    fn prepare(&self, control: &Control<'_>) -> Answer<Option<String>> {
+        let status = self.service.settle_index(control)?;
+        Ok(status.notes.into_iter().next().map(|note| note.message))
     }
 
     fn list(&self, asked: &Asked, control: &Control<'_>) -> Answer<Listing> {
