@@ -43,7 +43,9 @@ fn none_means_all() {
 #[test]
 fn a_home_where_nothing_was_imported_says_so() {
     let stage = Stage::new();
-    for args in [vec!["search", "kiln"], vec!["search", "--literal", "kiln"], vec!["search", "--kind", "prompt"]] {
+    for args in
+        [vec!["search", "kiln"], vec!["search", "--literal", "kiln"], vec!["search", "--kind", "prompt"]]
+    {
         stage.run(&args).ok().complains(&["nothing was imported yet: `stemma import`"]);
     }
 }
@@ -58,7 +60,8 @@ fn going_on_begins_at_the_hit() {
     let by_hand = stage.json(&["fork", ctx, "--at", entry]);
     assert_eq!((&forked["ctx"], &forked["prompt"]), (&by_hand["ctx"], &by_hand["prompt"]));
     assert_eq!(forked["prompt"], "Good, and wait between the tries");
-    let resumed = stage.run(&["search", "wait between the tries", "--kind", "prompt", "--resume", "--print"]).ok();
+    let resumed =
+        stage.run(&["search", "wait between the tries", "--kind", "prompt", "--resume", "--print"]).ok();
     resumed.complains(&["goes on after the turn with this hit"]);
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Events that are lines of a conversation are left out: their session's commit says the same.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use stemmata_model::{Event, EventSeq, LedgerId, Payload, Role, topics};
 use stemmata_prompt::search::{ClassMask, Matcher, date_terms, entry_terms, kinds, marks};
@@ -43,6 +43,57 @@ const UNREAD: &[&str] = &[
 ];
 
 impl Engine {
+    /// Returns whether the index has to drop its events, because one of them or its ledger is gone. Forgetting anything raises the
+    /// epochs of all ledgers; where that took no event of the index, the index takes down the new epochs instead of folding all events
+    /// again.
+    pub(super) fn follow_epochs(&self, index: &Index, lock: &IndexLock) -> Result<bool, SettleError> {
+        let ledgers = self.all_ledgers()?;
+        if !are_events_due(index, &ledgers)? {
+            return Ok(false);
+        }
+        let (watermark, reader) = (index.meta()?.watermark, index.reader()?);
+        let mut batch = IndexBatch { expected: watermark, next: watermark, ..IndexBatch::default() };
+        let held = reader.events()?;
+        for known in reader.ledgers()? {
+            let Some(ledger) = ledgers.iter().find(|ledger| ledger.id == known.id) else { return Ok(true) };
+            // A lower epoch is that of an older copy of the ledger, which may have gone on in another way.
+            if known.through > ledger.last || known.epoch > ledger.epoch {
+                return Ok(true);
+            }
+            if known.epoch == ledger.epoch {
+                continue;
+            }
+            for seqs in held.get(&known.id).into_iter().flat_map(|all| all.chunks(PAGE_EVENTS)) {
+                if !self.are_events_there(&known.id, seqs)? {
+                    return Ok(true);
+                }
+            }
+            batch.ledgers.push(IndexedLedger { epoch: ledger.epoch, ..known });
+        }
+        drop(reader);
+        index.settle(lock, &batch)?;
+        Ok(false)
+    }
+
+    /// Returns whether a ledger still has the texts of these events, which ascend.
+    fn are_events_there(&self, ledger: &LedgerId, seqs: &[u64]) -> Result<bool> {
+        let (Some(first), Some(last)) = (seqs.first(), seqs.last()) else { return Ok(true) };
+        let mut there: HashSet<u64> = HashSet::new();
+        let mut next = Some(EventQuery {
+            after: EventSeq::new(first.saturating_sub(1)),
+            through: EventSeq::new(*last),
+            limit: PAGE_EVENTS,
+            ..EventQuery::default()
+        });
+        while let Some(asked) = next {
+            let page = self.log.page(ledger, &asked)?;
+            let has_text = |event: &&Event| !text_of_event(event).trim().is_empty();
+            there.extend(page.events.iter().filter(has_text).map(|event| event.seq.get()));
+            next = asked.following(&page);
+        }
+        Ok(seqs.iter().all(|seq| there.contains(seq)))
+    }
+
     /// Folds new events into the index. Where something of a ledger was forgotten, all events are folded again. Returns whether
     /// nothing is left.
     pub(super) fn fold_events(

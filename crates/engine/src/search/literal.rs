@@ -50,7 +50,8 @@ impl Engine {
         if end == ScanEnd::Whole {
             // Events come after entries, within the same bound.
             let bytes_left = ScanBounds::TEXT.bytes_max.saturating_sub(scanned.bytes);
-            end = self.search_events_text((query, matcher), &mut reader, (step, bytes_left), &mut answer.hits)?;
+            end =
+                self.search_events_text((query, matcher), &mut reader, (step, bytes_left), &mut answer.hits)?;
         }
         answer.notes.extend(SearchNote::damaged(scanned.damaged));
         if end == ScanEnd::Cut {

@@ -122,7 +122,8 @@ impl Engine {
         let mut forks = Vec::new();
         for project in scoped.projects() {
             let filter = SessionFilter { project: Some(project.clone()), ..SessionFilter::default() };
-            let mut newest = self.store.sessions(&filter, Page { skip: 0, rows_max: PROJECT_SESSIONS_MAX })?;
+            let mut newest =
+                self.store.sessions(&filter, Page { skip: 0, rows_max: PROJECT_SESSIONS_MAX })?;
             newest.retain(|session| {
                 let is_fork = matches!(session.origin, SessionOrigin::Placed(_));
                 is_fork && !known.contains(&session.key) && scoped.admits_session(session)

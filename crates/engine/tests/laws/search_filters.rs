@@ -35,8 +35,7 @@ fn a_filter_without_words_lists_the_newest_that_pass_with_an_index_and_without()
             assert_eq!(listed(prompts, 2), [Some(at(5)), Some(at(3))]);
             let until = SearchFilter { until: Some(at(3)), ..SearchFilter::default() };
             assert_eq!(listed(until, 50), [Some(at(3)), Some(at(2)), Some(at(1))]);
-            let within =
-                SearchFilter { since: Some(at(2)), until: Some(at(3)), ..SearchFilter::default() };
+            let within = SearchFilter { since: Some(at(2)), until: Some(at(3)), ..SearchFilter::default() };
             assert_eq!(listed(within, 50), [Some(at(3)), Some(at(2))]);
             let asked = SearchQuery { form, ..query(" ") };
             assert!(engine.search(&asked, &mut |_, _, _| ControlFlow::Continue(())).is_err(), "no filter");
@@ -89,7 +88,9 @@ fn a_directory_has_what_its_forks_inherit() {
             let filter = SearchFilter { projects: vec![project.to_owned()], ..SearchFilter::default() };
             let found = search(&engine, &SearchQuery { form, filter, ..query("kiln") }).hits;
             assert_eq!(found.len(), wanted, "{project} {form:?}");
-            assert!(found.iter().all(|hit| hit.place.cwd.as_deref().is_some_and(|cwd| cwd.starts_with(project))));
+            assert!(
+                found.iter().all(|hit| hit.place.cwd.as_deref().is_some_and(|cwd| cwd.starts_with(project)))
+            );
         }
     }
 }
