@@ -288,7 +288,7 @@ pub struct EntryText {
 }
 
 /// How the index is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct IndexStatus {
     /// `whole`, `behind`, `missing`, `damaged`, `older`, `newer`.

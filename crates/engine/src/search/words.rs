@@ -15,7 +15,7 @@ use stemmata_store::{IndexError, IndexReader};
 use super::bridge::{AnyGroups, AnySegment};
 use super::events::are_events_followed;
 use super::filter::Scoped;
-use super::hits::{HitReader, Ranked, SearchReason};
+use super::hits::{HitReader, Ranked, SearchHit, SearchReason};
 use super::overlay::{DecodedCommit, Overlay, Standing};
 use super::prepared::{minute_of, prepare};
 use super::reach::Reach;
@@ -236,54 +236,98 @@ impl Engine {
             parsed.phrases.push(file);
         }
         let least = query.hits_max + SPARE_HITS;
-        let mut wanted = if required.is_empty() { least } else { CHECKED_FIRST.max(least) };
+        let wanted = if required.is_empty() { least } else { CHECKED_FIRST.max(least) };
         let groups = AnyGroups { index: corpus.reader, memory: &memory };
         let statistics = size_of(&segments);
         let asked = Search { segments: &segments, statistics, scope, weights: &Weights::MEASURED };
         let mut reader = HitReader::new(self, scoped, &matcher, required);
-        let mut hits = Vec::new();
-        loop {
-            let found = if query.is_list() {
-                newest(&asked, &parsed, wanted)?
-            } else {
-                search(&asked, &groups, &parsed, Wanted::hits(wanted))?
+        let mut read = |scored: Scored| -> Result<Option<SearchHit>, SettleError> {
+            let number = scored.number;
+            let standing = standing(&scored, (corpus.reader, &corpus.overlay), &reach)?;
+            let event = match corpus.reader {
+                Some(index) if standing.is_empty() => index.event(number)?,
+                _ => None,
             };
-            let is_all = found.len() < wanted;
-            hits.clear();
-            for scored in found {
-                if hits.len() >= query.hits_max {
-                    break;
-                }
-                let number = scored.number;
-                let standing = standing(&scored, (corpus.reader, &corpus.overlay), &reach)?;
-                let event = match corpus.reader {
-                    Some(index) if standing.is_empty() => index.event(number)?,
-                    _ => None,
-                };
-                let ranked = ranked_of(scored, standing, &query.filter);
-                hits.extend(match event {
-                    Some((ledger, seq)) => reader.event((&ledger, seq), ranked, &matcher)?,
-                    None => reader.hit(ranked)?,
-                });
-            }
-            if is_all || hits.len() >= query.hits_max {
-                break;
-            }
-            if wanted >= CHECKED_MAX {
-                notes.push(SearchNote::CheckedCut { checked: wanted as u64 });
-                break;
-            }
-            wanted = (wanted * CHECKED_MORE).min(CHECKED_MAX);
-        }
+            let ranked = ranked_of(scored, standing, &query.filter);
+            Ok(match event {
+                Some((ledger, seq)) => reader.event((&ledger, seq), ranked, &matcher)?,
+                None => reader.hit(ranked)?,
+            })
+        };
+        let hits = if query.is_list() {
+            listed(&asked, &parsed, query.hits_max, &mut read)?
+        } else {
+            let (hits, cut) = best(&asked, &groups, &parsed, (query.hits_max, wanted), &mut read)?;
+            notes.extend(cut);
+            hits
+        };
         notes.extend(SearchNote::damaged(reader.damaged.len()));
-        if query.is_list() {
-            // The index knows minutes only.
-            hits.sort_by_key(|hit| {
-                Reverse((scope.ranked_minute(hit.timestamp.map_or(0, minute_of)), hit.timestamp))
-            });
-        }
         let words = words_of(scoped, &parsed, &segments)?;
         Ok(SearchAnswer { hits, entries: corpus.entries, notes, words })
+    }
+}
+
+/// Reads the entry of a score; `None` where it is no hit.
+type ReadHit<'r> = dyn FnMut(Scored) -> Result<Option<SearchHit>, SettleError> + 'r;
+
+/// Reads the best entries, of `wanted` candidates at first. Returns a note where not all were checked.
+fn best(
+    asked: &Search<'_, AnySegment<'_>>,
+    groups: &AnyGroups<'_, '_>,
+    query: &Query,
+    (hits_max, mut wanted): (usize, usize),
+    read: &mut ReadHit<'_>,
+) -> Result<(Vec<SearchHit>, Option<SearchNote>), SettleError> {
+    loop {
+        let found = search(asked, groups, query, Wanted::hits(wanted))?;
+        let is_all = found.len() < wanted;
+        let mut hits = Vec::new();
+        for scored in found {
+            if hits.len() >= hits_max {
+                break;
+            }
+            hits.extend(read(scored)?);
+        }
+        if is_all || hits.len() >= hits_max {
+            return Ok((hits, None));
+        }
+        if wanted >= CHECKED_MAX {
+            return Ok((hits, Some(SearchNote::CheckedCut { checked: wanted as u64 })));
+        }
+        wanted = (wanted * CHECKED_MORE).min(CHECKED_MAX);
+    }
+}
+
+/// Reads the newest entries that pass a filter. The index knows minutes only, so that all of the last minute are read, and then put
+/// in order.
+fn listed(
+    asked: &Search<'_, AnySegment<'_>>,
+    query: &Query,
+    hits_max: usize,
+    read: &mut ReadHit<'_>,
+) -> Result<Vec<SearchHit>, SettleError> {
+    let mut wanted = hits_max.saturating_add(SPARE_HITS);
+    loop {
+        let found = newest(asked, query, wanted)?;
+        let (is_all, mut is_whole) = (found.len() < wanted, false);
+        let (mut hits, mut minute) = (Vec::new(), 0);
+        for scored in found {
+            if hits.len() >= hits_max && scored.minute < minute {
+                is_whole = true;
+                break;
+            }
+            minute = scored.minute;
+            hits.extend(read(scored)?);
+        }
+        if is_all || is_whole || wanted >= CHECKED_MAX {
+            let ranked = |hit: &SearchHit| {
+                (asked.scope.ranked_minute(hit.timestamp.map_or(0, minute_of)), hit.timestamp)
+            };
+            hits.sort_by_key(|hit| Reverse(ranked(hit)));
+            hits.truncate(hits_max);
+            return Ok(hits);
+        }
+        wanted = wanted.saturating_mul(CHECKED_MORE).min(CHECKED_MAX);
     }
 }
 
