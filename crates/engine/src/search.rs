@@ -147,7 +147,7 @@ pub enum SearchNote {
         /// The commits.
         commits: u64,
     },
-    /// The store has no session.
+    /// The store has no session and never had one, and there is no ledger.
     NothingImported,
     /// No session of this store has an id that begins so.
     NoSuchSession {
@@ -203,7 +203,9 @@ impl Engine {
 
     /// Says why nothing can be found: there are no sessions, or a filter names something that is not there.
     fn nothing_of(&self, filter: &SearchFilter) -> Result<Option<SearchNote>> {
-        if self.store.sessions(&SessionFilter::default(), Page { skip: 0, rows_max: 1 })?.is_empty() {
+        let has_sessions =
+            !self.store.sessions(&SessionFilter::default(), Page { skip: 0, rows_max: 1 })?.is_empty();
+        if !has_sessions && !self.store.has_tombstones()? && self.all_ledgers()?.is_empty() {
             return Ok(Some(SearchNote::NothingImported));
         }
         if let Some(session) = &filter.session {

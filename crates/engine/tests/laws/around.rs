@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use stemmata_engine::{Around, AroundQuery, Engine, EngineError, ForgetOptions, ForgetTarget, Stop};
-use stemmata_model::{CommitId, Entry, Principal};
+use stemmata_model::{CommitId, Entry, Part, Principal};
 use stemmata_store::StoreError;
 use stemmata_testkit::claude::ClaudeSession;
 
@@ -178,6 +178,35 @@ fn counted_ids_name_their_own_entries() {
     }
 }
 
+/// Returns the entries beside one that a page has, of two with text or forgotten ones, and how many of these were forgotten.
+fn near<'a>(
+    beside: impl Iterator<Item = &'a (u64, CommitId, Entry)>,
+    holes: &[CommitId],
+) -> (Vec<(u64, CommitId, Entry)>, u64) {
+    let (mut shown, mut wordless, mut forgotten, mut left) = (Vec::new(), Vec::new(), 0, 2);
+    for one in beside {
+        if left == 0 {
+            return (shown, forgotten);
+        }
+        let has_text =
+            one.2.parts.iter().any(|part| !matches!(part, Part::Opaque { .. } | Part::Image { .. }));
+        if holes.contains(&one.1) {
+            forgotten += 1;
+            left -= 1;
+        } else if has_text {
+            shown.append(&mut wordless);
+            shown.push(one.clone());
+            left -= 1;
+        } else {
+            wordless.push(one.clone());
+        }
+    }
+    if left > 0 {
+        shown.append(&mut wordless);
+    }
+    (shown, forgotten)
+}
+
 /// The ordinals of what was forgotten are given to nothing else: pages joined are the rest of the chain, in its places.
 #[test]
 fn pages_joined_leave_out_what_was_forgotten() {
@@ -217,14 +246,13 @@ fn pages_joined_leave_out_what_was_forgotten() {
                 continue;
             }
             let page = engine.around(&asked).expect("a page");
-            let near = |other: &&(u64, CommitId, Entry)| other.0.abs_diff(*ordinal) <= 2;
-            let (left_out, shown): (Vec<_>, Vec<_>) =
-                all.iter().filter(near).cloned().partition(|(_, ctx, _)| holes.contains(ctx));
-            assert_eq!(
-                (page.total, page.forgotten),
-                (total, left_out.len() as u64),
-                "seed {seed} @{ordinal}"
-            );
+            let (above, below) = all.split_at(usize::try_from(*ordinal).expect("few") - 1);
+            let (mut shown, left_out) = near(above.iter().rev(), &holes);
+            shown.reverse();
+            let (after, left_out_after) = near(below.iter().skip(1), &holes);
+            let forgotten = left_out + left_out_after;
+            assert_eq!((page.total, page.forgotten), (total, forgotten), "seed {seed} @{ordinal}");
+            let shown: Vec<_> = shown.into_iter().chain(below.first().cloned()).chain(after).collect();
             assert_eq!(held(&page), shown, "seed {seed} @{ordinal}");
             joined.extend(held(&page).into_iter().filter(|(found, ..)| found == ordinal));
         }
