@@ -69,7 +69,7 @@ fn going_on_begins_at_the_hit() {
 fn another_client_can_go_on_from_the_hit() {
     let stage = told();
     let placed = stage.json(&["search", "retry", "--fork", "--in", "codex"]);
-    assert_eq!(placed["losses"]["to"], "codex-v1", "{placed}");
+    assert!(placed["losses"]["to"].as_str().unwrap().starts_with("codex"), "{placed}");
     stage.run(&["search", "retry", "--in", "codex"]).code(2).complains(&["`--in` belongs to"]);
 }
 
