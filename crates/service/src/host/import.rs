@@ -17,7 +17,7 @@ use crate::wire;
 
 /// Settling takes at most this share of the import's own time, so that an import with search takes at most half as long again as
 /// one without: opening the index and the last page come on top.
-const SETTLE_SHARE: f64 = 0.4;
+const SETTLE_SHARE: f64 = 0.35;
 
 /// Settling may always take this long. A new turn takes less, so that an import of one turn leaves nothing to settle.
 const SETTLE_MIN: Duration = Duration::from_millis(20);
