@@ -1,8 +1,10 @@
 //! Pages of a chain's entries, joined, are the chain.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use stemmata_engine::{Around, AroundQuery, Engine, EngineError, ForgetOptions, ForgetTarget, Stop};
-use stemmata_model::{CommitId, Entry, Part, Principal};
+use stemmata_model::{CommitId, Entry, Principal};
 use stemmata_store::StoreError;
 use stemmata_testkit::claude::ClaudeSession;
 
@@ -181,19 +183,17 @@ fn counted_ids_name_their_own_entries() {
 /// Returns the entries beside one that a page has, of two with text or forgotten ones, and how many of these were forgotten.
 fn near<'a>(
     beside: impl Iterator<Item = &'a (u64, CommitId, Entry)>,
-    holes: &[CommitId],
+    (holes, with_text): (&[CommitId], &BTreeSet<u64>),
 ) -> (Vec<(u64, CommitId, Entry)>, u64) {
     let (mut shown, mut wordless, mut forgotten, mut left) = (Vec::new(), Vec::new(), 0, 2);
     for one in beside {
         if left == 0 {
             return (shown, forgotten);
         }
-        let has_text =
-            one.2.parts.iter().any(|part| !matches!(part, Part::Opaque { .. } | Part::Image { .. }));
         if holes.contains(&one.1) {
             forgotten += 1;
             left -= 1;
-        } else if has_text {
+        } else if with_text.contains(&one.0) {
             shown.append(&mut wordless);
             shown.push(one.clone());
             left -= 1;
@@ -226,6 +226,12 @@ fn pages_joined_leave_out_what_was_forgotten() {
         assert!(done.cut.contains(&gone), "{done:?}");
         let holes: Vec<CommitId> = done.cut.iter().chain(&done.cut_too).copied().collect();
         let total = all.len() as u64;
+        let has_text = |ordinal: &u64| {
+            let alone = around(&engine, tip, Some(&format!("@{ordinal}")), (0, 1_000_000));
+            !alone.entries[0].text.trim().is_empty()
+        };
+        let there = all.iter().filter(|(_, ctx, _)| !holes.contains(ctx)).map(|(ordinal, ..)| *ordinal);
+        let with_text: BTreeSet<u64> = there.filter(has_text).collect();
         let mut joined: Vec<(u64, CommitId, Entry)> = Vec::new();
         for (ordinal, ctx, entry) in &all {
             let asked = AroundQuery {
@@ -247,9 +253,9 @@ fn pages_joined_leave_out_what_was_forgotten() {
             }
             let page = engine.around(&asked).expect("a page");
             let (above, below) = all.split_at(usize::try_from(*ordinal).expect("few") - 1);
-            let (mut shown, left_out) = near(above.iter().rev(), &holes);
+            let (mut shown, left_out) = near(above.iter().rev(), (&holes, &with_text));
             shown.reverse();
-            let (after, left_out_after) = near(below.iter().skip(1), &holes);
+            let (after, left_out_after) = near(below.iter().skip(1), (&holes, &with_text));
             let forgotten = left_out + left_out_after;
             assert_eq!((page.total, page.forgotten), (total, forgotten), "seed {seed} @{ordinal}");
             let shown: Vec<_> = shown.into_iter().chain(below.first().cloned()).chain(after).collect();
