@@ -68,8 +68,8 @@ pub use prompt::{
 pub use recall::{RECALL_TOKENS_DEFAULT, RecallReason, RecallRequest, RecallSkipped, Recalled, RecalledItem};
 pub use search::{
     AROUND_MAX, AROUND_TOKENS_DEFAULT, AROUND_TOKENS_MAX, EntriesRequest, EntryPage, EntryText, HITS_DEFAULT,
-    HITS_MAX, IndexBuilt, IndexStatus, QUERY_BYTES_MAX, SearchFilter, SearchForm, SearchHit, SearchHits,
-    SearchReason, SearchRequest, SearchSpan,
+    HITS_MAX, IndexBuilt, IndexStatus, NOTHING_IMPORTED, QUERY_BYTES_MAX, SearchFilter, SearchForm,
+    SearchHit, SearchHits, SearchReason, SearchRequest, SearchSpan,
 };
 pub use secrets::{
     Scan, ScanFinding, ScanRequest, Scrub, ScrubKind, ScrubRedirect, ScrubRequest, TrustedFile, TrustedRules,

@@ -110,9 +110,9 @@ codes! {
     ReferenceNotFound "reference_not_found" NotFound "no such commit, session or tag" => LIST;
     SessionEmpty "session_empty" NotFound "the session has no commit" => "`stemma list --all` shows empty sessions too";
     SessionNotFound "session_not_found" NotFound "no such session" => LIST_SESSIONS;
-    QueryEmpty "query_empty" Usage "there is nothing to search for" => "`stemma search WORDS`, or no words on a terminal to choose";
+    QueryEmpty "query_empty" Usage "there is nothing to search for" => "`stemma search WORDS`, or only a filter such as `--kind decision`; with neither, a terminal gets a list to choose from";
     QueryTooLong "query_too_long" Usage "the query is too long";
-    RegexBad "regex_bad" Usage "the regular expression makes no sense" => "`--literal` takes the text as it is";
+    RegexBad "regex_bad" Usage "the regular expression cannot be read" => "`--literal` searches for the text as it is, signs such as `(` and `*` included";
     EntryNotFound "entry_not_found" NotFound "the chain has no such entry"
         => "`stemma show REF --entries` lists the entries of a commit with their ids";
     LineNotFound "line_not_found" NotFound "the file has no such line";
@@ -178,7 +178,8 @@ codes! {
     SecretInSyntax "secret_in_syntax" Refused "a secret cannot be replaced without breaking the JSON";
 
     // Forgetting and collecting
-    NothingForgotten "nothing_forgotten" NotFound "nothing of that name was forgotten";
+    NothingForgotten "nothing_forgotten" NotFound "nothing of that name was forgotten"
+        => "of a session give the whole id or the path of its transcript: the store keeps only hashes of these";
     Protected "protected" Refused "it is protected by a pin or a tag"
         => "`stemma forget … --even-pinned` forgets protected commits too";
     NoEventWithText "no_event_with_text" NotFound "no such event has a payload left"

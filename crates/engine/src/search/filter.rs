@@ -20,7 +20,7 @@ const ROLES: u8 = ClassMask::ALL.roles;
 const KINDS: &[(&str, ClassMask)] = &[
     ("message", of_kinds(1 << kinds::MESSAGE)),
     ("prompt", of_marks(marks::PROMPT)),
-    ("answer", ClassMask { roles: ClassMask::role_bit(Role::Assistant), ..of_kinds(1 << kinds::MESSAGE) }),
+    ("answer", ANSWER),
     ("call", of_marks(marks::CALL)),
     ("edit", of_marks(marks::EDIT)),
     ("error", of_marks(marks::ERROR)),
@@ -35,6 +35,13 @@ const KINDS: &[(&str, ClassMask)] = &[
     ("other", of_kinds(1 << kinds::OTHER)),
     ("event", of_kinds(1 << kinds::EVENT)),
 ];
+
+/// What a model said without calling a tool. Where a client keeps words and calls in one entry, the last answer has no call.
+const ANSWER: ClassMask = ClassMask {
+    roles: ClassMask::role_bit(Role::Assistant),
+    without_marks: marks::CALL,
+    ..of_kinds(1 << kinds::MESSAGE)
+};
 
 /// What tools answered.
 const TOOL_OUTPUT: u8 = 1 << kinds::TOOL_RESULT | 1 << kinds::TOOL_RESULT_ARCHIVED;
@@ -62,8 +69,10 @@ pub struct SearchFilter {
     pub file: Option<String>,
     /// Only entries of these kinds.
     pub kinds: Vec<String>,
-    /// Only entries since then.
+    /// Only entries of this time or later.
     pub since: Option<Timestamp>,
+    /// Only entries of this time or earlier.
+    pub until: Option<Timestamp>,
     /// Only sessions whose id begins so.
     pub session: Option<String>,
     /// Leave out what tools answered.
@@ -77,6 +86,8 @@ pub(crate) struct Scoped<'a> {
     masks: Vec<ClassMask>,
     /// The first minute that passes, 0 for all.
     pub(crate) since_minute: u32,
+    /// The last minute that passes, `u32::MAX` for all.
+    pub(crate) until_minute: u32,
     /// Whether the passages of hits are wanted, and the words of the query.
     pub(crate) has_passages: bool,
 }
@@ -119,7 +130,8 @@ impl<'a> Scoped<'a> {
             *mask = ClassMask { roles: mask.roles & roles, without, ..*mask };
         }
         let since_minute = filter.since.map_or(0, minute_of);
-        Ok(Self { filter, masks, since_minute, has_passages: false })
+        let until_minute = filter.until.map_or(u32::MAX, minute_of);
+        Ok(Self { filter, masks, since_minute, until_minute, has_passages: false })
     }
 
     /// Asks for what retrieval needs of a hit besides.
@@ -136,7 +148,7 @@ impl<'a> Scoped<'a> {
     pub(crate) fn admits(&self, entry: Traits) -> bool {
         let Traits { class, marks, minute } = entry;
         (self.masks.is_empty() || self.masks.iter().any(|mask| mask.admits(class, marks)))
-            && minute >= self.since_minute
+            && (self.since_minute..=self.until_minute).contains(&minute)
     }
 
     /// Returns whether an entry passes that was read from the store; its words are not looked at again.
@@ -147,11 +159,17 @@ impl<'a> Scoped<'a> {
     /// Returns whether something of a time passes: what is ranked is known by its minute only.
     pub(crate) fn admits_time(&self, at: Option<Timestamp>) -> bool {
         self.filter.since.is_none_or(|since| at.is_some_and(|at| at >= since))
+            && self.filter.until.is_none_or(|until| at.is_some_and(|at| at <= until))
     }
 
     /// Returns how the ids of the sessions begin that are asked for.
     pub(crate) fn session(&self) -> Option<&str> {
         self.filter.session.as_deref()
+    }
+
+    /// Returns the directories that are asked for.
+    pub(crate) fn projects(&self) -> &[String] {
+        &self.filter.projects
     }
 
     /// Returns whether only some sessions are searched.
@@ -178,6 +196,12 @@ impl<'a> Scoped<'a> {
             && (projects.is_empty() || projects.iter().any(is_within))
             && branch.as_deref().is_none_or(|branch| facts.branch == Some(branch))
             && session.as_deref().is_none_or(|session| facts.session.starts_with(session))
+    }
+
+    /// Returns whether an event of a ledger with this root may pass, whatever its session is.
+    pub(crate) fn admits_ledger(&self, root: Option<&str>) -> bool {
+        let session = self.filter.session.as_deref().unwrap_or_default();
+        self.admits_place(&SessionFacts { session, client: LEDGER_CLIENT, cwd: root, branch: None })
     }
 
     /// Returns the file as a phrase that every hit has to have.

@@ -52,6 +52,7 @@ mod scrubbed;
 mod scrubbed_events;
 mod search;
 mod search_due;
+mod search_filters;
 mod search_forget;
 mod search_health;
 mod search_hits;
