@@ -18,6 +18,7 @@ use super::passage::Passage;
 use super::prepared::{Prepared, minute_of};
 use super::settle::{Left, SettleError};
 use super::snippet::snippet;
+use super::text::text_of_data;
 use super::{SearchQuery, SearchStep, StepUnit};
 use crate::engine::Engine;
 use crate::error::Result;
@@ -205,7 +206,8 @@ impl HitReader<'_> {
         }
         let spans = matcher.spans(&text, super::hits::SPANS_MAX);
         let shown = snippet(&text, &spans, matcher.first_phrase(&text).as_ref());
-        let passage = self.scoped.has_passages.then(|| Box::new(Passage::of_event((&text, &spans))));
+        let passage =
+            self.scoped.has_passages.then(|| Box::new(Passage::of_event((&text, &spans), &event.links())));
         Ok(Some(SearchHit {
             ctx: None,
             entry: format!("event:{seq}"),
@@ -281,10 +283,18 @@ fn prepared_event(ledger: &LedgerId, event: &Event) -> Option<Prepared> {
     })
 }
 
-/// Returns what an event says to people; nothing for a line of a conversation.
+/// Returns what an event says: its text, and the texts among the values of its data; nothing for a line of a conversation.
 fn text_of_event(event: &Event) -> String {
     match &event.payload {
-        Payload::Plain { text, .. } => text.clone().unwrap_or_default(),
+        Payload::Plain { text, data } => {
+            let text = text.clone().unwrap_or_default();
+            let data = data.as_ref().map(|data| text_of_data(&data.to_value())).unwrap_or_default();
+            match (text.is_empty(), data.is_empty()) {
+                (_, true) => text,
+                (true, false) => data,
+                (false, false) => format!("{text}\n{data}"),
+            }
+        }
         Payload::Line { .. } | Payload::Gone(_) => String::new(),
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use stemmata_model::{Closure, Commit, CommitId, Entry, Role, Timestamp};
+use stemmata_model::{Closure, Commit, CommitId, Entry, Part, Role, Timestamp};
 use stemmata_prompt::search::{ENTRY_CHARS_MAX, Matcher};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Described, Session, SessionKey};
@@ -16,7 +16,7 @@ use super::filter::Scoped;
 use super::groups::author_of;
 use super::key::key_of;
 use super::overlay::{DecodedCommit, Standing};
-use super::passage::{Passage, SeenAs};
+use super::passage::{Passage, SeenAs, said_in};
 use super::scan::{Decoded, on_chain};
 use super::snippet::{Snippet, snippet};
 use super::text::text_of;
@@ -190,7 +190,19 @@ impl<'e> HitReader<'e> {
         position: usize,
         (text, spans): (&str, &[Range<usize>]),
     ) -> Option<Box<Passage>> {
-        let wanted = || Box::new(Passage::of(entries, position, (text, spans), self.seen_as.clone()));
+        let wanted = || {
+            let seen_as = self.seen_as.clone();
+            let entry = entries.get(position);
+            let reasons =
+                |entry: &Entry| entry.parts.iter().any(|part| matches!(part, Part::Thinking { .. }));
+            match entry.filter(|entry| reasons(entry)).map(said_in) {
+                Some(said) => {
+                    let spans = self.matcher.spans(indexed(&said), SPANS_MAX);
+                    Box::new(Passage::of(entries, position, (&said, &spans), seen_as))
+                }
+                None => Box::new(Passage::of(entries, position, (text, spans), seen_as)),
+            }
+        };
         self.scoped.has_passages.then(wanted)
     }
 
