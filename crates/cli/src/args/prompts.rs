@@ -298,14 +298,15 @@ pub(crate) enum TurnCommand {
 }
 
 const BEGIN_HELP: &str = r#"Examples:
-  echo '{"turn":{"agent":"worker-1","template":"fixer"},"said":{"role":"user","text":"fix it"},
-         "prompt":{"strategy":{"name":"live"}}}' | stemma turn begin
+  echo '{"turn":{"session":"s1","agent":"worker-1","template":"fixer"},
+         "said":{"id":"u1","role":"user","text":"fix it"},"prompt":{"strategy":{"name":"live"}}}' | stemma turn begin
   stemma turn begin --template fixer < begin.json      strategy and profile of the configuration
   echo '{"turn":{"agent":"a","template":"t"},"context":{"resume":"ctx-3f9k2m7q"},
          "said":{"role":"user","text":"go on"}}' | stemma turn begin
 
-The request is `BeginTurnRequest` of docs/reference/json.md; the answer names the session, which `step` and `end` are \
-given. Where no ledger is named it is that of this directory's project."#;
+The request is `BeginTurnRequest` of docs/reference/json.md; the answer names the session, which `step` and `end` are
+given. With a `session` and an `id` of `said` the call may be repeated: it begins the turn once. Where no ledger is
+named it is that of this directory's project."#;
 
 const MADE_HELP: &str = r#"Examples:
   echo '{"turn":{"session":"s1","agent":"worker-1","template":"fixer"},

@@ -221,11 +221,15 @@ fn what_a_question_quotes_is_recalled() {
             vec!["a", "b"],
         ),
         ("is the queue slow", vec![said(Thread, "a", "is the queue slow")], vec!["a"]),
-        ("fix the queue", vec![said(Turn, "a", "Fix  the queue"), said(Hit, "b", "fix the queue")], vec![]),
-        ("fix the queue", vec![said(Hit, "a", "please fix the queue")], vec!["a"]),
+        ("fix the kiln", vec![said(Turn, "a", "Fix  the kiln"), said(Hit, "b", "fix the kiln")], vec![]),
+        ("fix the kiln", vec![said(Hit, "a", "please fix the kiln")], vec!["a"]),
         (
             "x",
-            vec![said(Decision, "a", "use S3 here"), said(Hit, "b", "use S3"), said(Hit, "c", "use S")],
+            vec![
+                said(Decision, "a", "use kiln glaze"),
+                said(Hit, "b", "kiln glaze"),
+                said(Hit, "c", "kiln gla"),
+            ],
             vec!["a", "c"],
         ),
     ] {

@@ -47,7 +47,7 @@ pub fn retrieved_text(hits: &[Hit]) -> String {
 /// Returns one hit's part of its section. What it says is quoted here, whatever reads hits: a passage may be a web page that
 /// a tool returned.
 pub(super) fn hit_text(hit: &Hit) -> String {
-    let line = |text: &str| visible(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = |text: &str| visible(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     let at = hit.at.map_or_else(String::new, |at| format!("[{}] ", millis(at)));
     format!("{at}{} ({}):\n{}\n", line(&hit.origin), line(&hit.id), quoted(&hit.text))
 }

@@ -29,6 +29,9 @@ use crate::wire;
 /// Who the agent is where nobody says.
 const AGENT: &str = "agent";
 
+/// The strategy of an agent that works with a person.
+const LIVE: &str = "live";
+
 impl Prompts for Local {
     fn assemble(&self, request: &AssembleRequest) -> Answer<Assembled> {
         self.with(|engine| assembled(engine, request))
@@ -166,6 +169,8 @@ impl Read {
         agent: Option<Party>,
     ) -> Result<Self, Fault> {
         let (strategy, role) = match strategy {
+            // «live» is no role: whoever works with a person is an agent.
+            StrategySource::Name(name) if name == LIVE => (shipped(name)?.strategy(), AGENT),
             StrategySource::Name(name) => (shipped(name)?.strategy(), name.as_str()),
             StrategySource::Text(text) => (parsed(text)?, AGENT),
         };
