@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stemmata_engine::{BundleSelection, ChosenCounter, CounterChoice, Engine, EngineError};
-use stemmata_model::{FactorFrom, NoteCode, TokenCounter as _};
+use stemmata_model::{FactorFrom, TokenCounter as _};
 use stemmata_store::Store;
 use stemmata_tokens::Encoding;
 use tempfile::TempDir;

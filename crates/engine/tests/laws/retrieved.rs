@@ -151,7 +151,7 @@ fn events_with_data_alone_are_found() {
             hits_max: 5,
             budget: SettleBudget::All,
         };
-        let found = engine.search(&query).expect("found");
+        let found = engine.search(&query, &mut |_, _, _| std::ops::ControlFlow::Continue(())).expect("found");
         assert_eq!(found.hits.len(), 1, "{form:?} {:?}", found.notes);
         assert!(found.hits[0].snippet.contains("xyzzy pipes"), "{}", found.hits[0].snippet);
     }
