@@ -58,7 +58,7 @@ impl Prompts for Local {
     }
 
     fn check_strategy(&self, request: &CheckStrategyRequest) -> Answer<StrategyReport> {
-        let is_planner = request.role.as_deref() == Some("planner");
+        let is_planner = request.role.as_deref().is_some_and(|role| role.eq_ignore_ascii_case("planner"));
         let format = DocumentFormat::of(&request.text);
         let check = |ledger_topics: &[Topic]| {
             strategy::check(&request.text, format, CheckOptions { ledger_topics, is_planner })

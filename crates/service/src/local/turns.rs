@@ -182,7 +182,7 @@ fn entry(entry: &TurnEntry, ids: &dyn NewIds) -> Result<Entry, String> {
         signature: None,
         encrypted: None,
     }));
-    parts.extend(entry.text.clone().map(Part::Text));
+    parts.extend(entry.text.clone().filter(|text| !text.is_empty()).map(Part::Text));
     parts.extend(entry.calls.iter().map(|call| Part::ToolCall {
         call_id: call.id.clone(),
         name: call.name.clone(),
