@@ -111,7 +111,7 @@ fn cost(events: usize) -> (usize, usize) {
     log.pages.store(0, Ordering::Relaxed);
     let of = PromptOf { ledger: ledger(), session: None, tip: None };
     let made = engine.assemble(&of, &PromptWanted::new(&profile, &strategy, &Estimate)).expect("a prompt");
-    assert!(made.text.contains("event 3") && made.text.contains("PLAN_READY"), "{}", made.text);
+    assert!(made.text.contains("event 2\n") && made.text.contains("PLAN_READY"), "{}", made.text);
     (log.events.load(Ordering::Relaxed), log.pages.load(Ordering::Relaxed))
 }
 

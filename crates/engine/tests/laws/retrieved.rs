@@ -66,9 +66,9 @@ fn no_source_repeats_what_began_the_turn() {
     let engine = indexed(&store, dir.path());
     take(&engine, "s", "first", Vec::new());
     settle(&engine);
-    for (session, context) in [("s", TurnContext::None), ("t", TurnContext::None)] {
-        let prompt = prompt_of(&engine, turn(session), context, "mend the zebra queue");
-        assert_eq!(prompt.text.matches("mend the zebra queue").count(), 1, "{}", prompt.text);
+    for (session, words) in [("s", "mend the zebra queue"), ("t", "paint the gnu shed")] {
+        let prompt = prompt_of(&engine, turn(session), TurnContext::None, words);
+        assert_eq!(prompt.text.matches(words).count(), 1, "{}", prompt.text);
     }
 }
 
