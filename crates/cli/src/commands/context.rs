@@ -123,9 +123,10 @@ fn window(report: &ContextReport) -> String {
             None => put!(text, "window not known of {model}\n"),
         }
         for client in &window.clients {
-            let at = match client.compacts_at {
-                Some(at) => format!("compacts at {}", grouped(at)),
-                None => "compacts by itself only where that is set".to_owned(),
+            let at = match (client.compacts_at, client.tokens) {
+                (Some(at), _) => format!("compacts at {}", grouped(at)),
+                (None, Some(_)) => "compacts by itself only where that is set".to_owned(),
+                (None, None) => "compacts by the window, which is not known".to_owned(),
             };
             put!(text, "       {} {at}\n", client.client);
         }
