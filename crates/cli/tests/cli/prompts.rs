@@ -259,7 +259,7 @@ fn a_loop_in_any_language_begins_steps_and_ends_turns() {
         stage.run(&args).code(3).complains(&[reason]);
     }
     for (input, reason) in [
-        ("", "no request of a turn"),
+        ("", "cannot be read as the request of a turn"),
         (
             "{\"turn\":{\"agent\":\"a\",\"template\":\"t\"},\"said\":{\"role\":\"robot\",\"text\":\"x\"}}",
             "`role` is `robot`",
