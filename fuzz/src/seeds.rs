@@ -43,6 +43,9 @@ pub(crate) fn write(target: &Target, folder: &Path) {
         ]
         .map(|seed| seed.as_bytes().to_vec())
         .to_vec(),
+        Target::Tokens => ["\u{1}It's 1234 ﬁx_ups, isn't it?\r\n\n  日本", "\u{ff}a", "\u{7f}aA'LL \u{301}==/", "\u{1}GIF89a\u{80}\u{2}"]
+            .map(|seed| seed.as_bytes().to_vec())
+            .to_vec(),
     };
     for (number, seed) in seeds.iter().enumerate() {
         std::fs::write(folder.join(format!("seed-{number}")), seed).expect("the folder can be written");

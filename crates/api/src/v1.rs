@@ -61,9 +61,10 @@ pub use place::{
     WrittenFile,
 };
 pub use prompt::{
-    AssembleRequest, Assembled, CachedPrefix, ContextChange, ContextOf, ContextReport, ContextRequest,
-    KeptPromptOf, PROMPT_FILE_BYTES_MAX, PromptBudget, PromptCandidate, PromptItem, PromptSection,
-    PromptTrace, PromptTrigger, PromptTruncation, PromptTurn, SAID_BYTES_MAX, StrategySource,
+    AssembleRequest, Assembled, CachedPrefix, ClientWindow, ContextChange, ContextImages, ContextOf,
+    ContextReport, ContextRequest, CountedBy, KeptPromptOf, ModelWindow, PROMPT_FILE_BYTES_MAX, PromptBudget,
+    PromptCandidate, PromptImage, PromptItem, PromptSection, PromptTrace, PromptTrigger, PromptTruncation,
+    PromptTurn, SAID_BYTES_MAX, StrategySource,
 };
 pub use recall::{RECALL_TOKENS_DEFAULT, RecallReason, RecallRequest, RecallSkipped, Recalled, RecalledItem};
 pub use search::{

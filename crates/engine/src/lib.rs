@@ -101,6 +101,7 @@ pub use stemmata_runtimes::handoff::{HANDOFF_TOKENS_DEFAULT, HANDOFF_TOKENS_MIN}
 pub use stemmata_runtimes::repair::Change;
 pub use stemmata_runtimes::translate::{LossReport, runtime_of};
 pub use stemmata_store::{OpenFor, Patience};
+pub use stemmata_tokens as tokens;
 pub use vault::{Vault, VaultError, VaultPurge, VaultPurged, VaultStatus};
 pub use verbs::annotate::Update;
 pub use verbs::around::{Around, AroundEntry, AroundQuery};

@@ -4,12 +4,13 @@
 //! the session goes on from, what is known, and what was found.
 
 mod guidance;
+mod images;
 mod kept;
 mod reader;
 mod v1;
 
 use stemmata_model::{
-    CommitId, Entry, EventSeq, Json, LedgerId, NewEvent, NewPayload, Note, NoteCode, Party, SessionId,
+    CommitId, Entry, Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Note, NoteCode, Party, SessionId,
     TokenCounter, Tokens, topics,
 };
 use stemmata_prompt::assemble::v1::Trace;
@@ -19,6 +20,7 @@ use stemmata_prompt::select::{Message, entry_text};
 use stemmata_prompt::strategy::{Anchors, Strategy};
 use stemmata_store::{EventQuery, Ledger};
 
+use self::images::images_of;
 pub use self::kept::{KEPT_BYTES_MAX, KEPT_SESSIONS_MAX, KEPT_TURNS_MAX, KeptPrompt};
 use self::reader::{LedgerReader, message_of};
 use crate::engine::Engine;
@@ -129,12 +131,14 @@ impl Engine {
         let known = self.log.ledger(&of.ledger)?;
         let known = known
             .ok_or_else(|| EngineError::NotFound { what: Wanted::Ledger, text: of.ledger.to_string() })?;
+        let mut began = None;
         let (topic, trigger) = match &wanted.trigger {
             None => (topics::topic(topics::USER_TURN), None),
             Some(PromptTrigger::Said(entry)) => (topics::topic(topics::USER_TURN), Some(said(entry))),
             Some(PromptTrigger::Event(seq)) => {
-                let (topic, message) = self.trigger_at(&of.ledger, *seq)?;
-                (topic, Some(message))
+                let (event, message) = self.trigger_at(&of.ledger, *seq)?;
+                began = Some((*seq, event.session));
+                (event.topic, Some(message))
             }
         };
         let last = EventSeq::new(known.last);
@@ -144,12 +148,9 @@ impl Engine {
             None => wanted.strategy,
         };
         let anchors = self.anchors(&known, wanted.profile, through)?;
-        let said = match &wanted.trigger {
-            Some(PromptTrigger::Event(seq)) => Some(*seq),
-            Some(PromptTrigger::Said(_)) | None => None,
-        };
+        let said = began.as_ref().map(|(seq, _)| *seq);
         let mailbox = self.mailbox(&of.ledger, &wanted.profile.id, (said, through))?;
-        let reader = LedgerReader::new(self, &known, of, through)?;
+        let reader = LedgerReader::new(self, &known, of, (began, through))?;
         let request = PromptRequest {
             ledger: Some(&of.ledger),
             mode: wanted.mode,
@@ -204,14 +205,15 @@ impl Engine {
         Ok(made)
     }
 
-    fn trigger_at(&self, ledger: &LedgerId, seq: EventSeq) -> Result<(stemmata_model::Topic, Message)> {
+    fn trigger_at(&self, ledger: &LedgerId, seq: EventSeq) -> Result<(Event, Message)> {
         let query = EventQuery { through: Some(seq), ..EventQuery::after(before(seq), 1) };
         let events = self.log.page(ledger, &query)?.events;
         let event = events.into_iter().find(|event| event.seq == seq);
         let missing =
             || EngineError::NotFound { what: Wanted::EventWithText, text: format!("{ledger}/{seq}") };
         let event = event.ok_or_else(missing)?;
-        Ok((event.topic.clone(), message_of(&event).ok_or_else(missing)?))
+        let message = message_of(&event).ok_or_else(missing)?;
+        Ok((event, message))
     }
 
     /// Appends the metrics of a prompt, after it was made. They are in the ledger's own session: no agent said them.
@@ -258,5 +260,6 @@ fn said(entry: &Entry) -> Message {
         data: None,
         calls: Vec::new(),
         answers: Vec::new(),
+        images: images_of(entry),
     }
 }

@@ -3,7 +3,10 @@
 //! What is scored, chosen and written is decided by `stemmata_prompt`; here is what it chooses from.
 
 mod gather;
+mod off_line;
 mod pack;
+
+pub(crate) use pack::RetrieveFor;
 
 use stemmata_model::{CommitId, EventSeq, LedgerId, Note, SessionId, ThreadId, TicketId, Timestamp};
 use stemmata_model::{TokenCounter, Tokens};

@@ -216,6 +216,7 @@ fn annotate(act: &Act<'_>) -> anyhow::Result<Done> {
         remove_tags: Vec::new(),
         notes: vec!["a note".to_owned()],
         pin: Some(true),
+        ..Update::default()
     };
     let on = named(act, "own1")?;
     if !act.engine.store().annotations(on)?.pinned {

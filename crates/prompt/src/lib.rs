@@ -5,6 +5,7 @@
 
 pub mod assemble;
 pub mod profile;
+mod quote;
 pub mod reduce;
 pub mod retrieve;
 pub mod search;

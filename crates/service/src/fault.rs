@@ -74,6 +74,7 @@ pub fn problem_of(error: &EngineError) -> Problem {
         }
         EngineError::Io { path, source, .. } => of_io(error, path, source),
         EngineError::NotFound { what, text } => not_found(*what, text, error),
+        EngineError::ModelUnknown { model, .. } => say(Code::ModelUnknown, error).with("model", model),
         EngineError::NothingThere { what, place } => nothing_there(*what, place, error),
         EngineError::Ambiguous { candidates, .. } => {
             say(Code::Ambiguous, error).among(candidates.iter().map(candidate))

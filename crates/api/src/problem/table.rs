@@ -221,6 +221,9 @@ codes! {
     ContextNotKept "context_not_kept" NotFound "no prompt of the session was kept"
         => "`stemma turn begin` with a prompt keeps it; `stemma context debug --strategy NAME` makes one and explains it";
     ProfileBad "profile_bad" BadInput "the profile cannot be used";
+    ModelUnknown "model_unknown" BadInput "nothing is known of how the model counts"
+        => "`--counter` names what counts without a model: estimate, utf16, o200k, cl100k, or one of them with a factor, as \
+            `o200k*1.18`; docs/reference/models.md lists the models";
     LogClosed "log_closed" System "the ledger was closed";
     LedgerDamaged "ledger_damaged" Corrupt "the ledger is damaged"
         => "`stemma restore` says what is wrong with the ledger, `stemma restore --repair` sets damaged lines aside; of \

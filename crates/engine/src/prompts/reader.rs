@@ -5,9 +5,10 @@
 use std::cell::{OnceCell, RefCell};
 
 use stemmata_model::{
-    CommitId, Entry, Event, EventSeq, FormatId, Note, Part, Party, Payload, Role, SessionId, Timestamp,
-    Topic, topics,
+    CommitId, Entry, Event, EventSeq, FormatId, Links, Note, Part, Party, Payload, Role, SessionId,
+    Timestamp, Topic, topics,
 };
+use stemmata_prompt::reduce::memory::ProjectMemory;
 use stemmata_prompt::select::{
     ContextReader, Hit, Message, MessagePage, MessageQuery, MessagesOf, ReadOrder, RetrieveQuery, StateQuery,
     entry_text,
@@ -15,9 +16,11 @@ use stemmata_prompt::select::{
 use stemmata_store::{EventQuery, Ledger, Order, PAGE_ROWS_MAX};
 
 use super::PromptOf;
+use super::images::images_of;
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Result};
 use crate::ledger::{ChainEntries, Line, Opening, Reach};
+use crate::recall::RetrieveFor;
 
 /// The topics of what was said in a session.
 const TURN_TOPICS: [&str; 3] = [topics::USER_TURN, topics::ASSISTANT_TURN, topics::TOOL_EVENT];
@@ -29,6 +32,10 @@ pub(super) struct LedgerReader<'e> {
     session: Option<&'e SessionId>,
     /// What opened the session, where that names a context.
     opening: Option<Opening>,
+    /// The session's thread and ticket.
+    links: Links,
+    /// The event that began the turn, and its session.
+    trigger: Option<(EventSeq, SessionId)>,
     /// The commit whose chain holds what was said before the session's own events.
     head: Option<CommitId>,
     /// The messages of that chain, oldest first, read once; and whether older ones were left out.
@@ -48,12 +55,13 @@ impl<'e> LedgerReader<'e> {
         engine: &'e Engine,
         ledger: &'e Ledger,
         of: &'e PromptOf,
-        through: Option<EventSeq>,
+        (trigger, through): (Option<(EventSeq, SessionId)>, Option<EventSeq>),
     ) -> Result<Self> {
         let opening = match &of.session {
             Some(session) => engine.opening_of(&ledger.id, session, through)?,
             None => None,
         };
+        let links = opening.as_ref().map(|opening| opening.links.clone()).unwrap_or_default();
         let opening = opening.filter(|opening| opening.head.is_some());
         let head = of.tip.or(opening.as_ref().and_then(|opening| opening.head));
         Ok(Self {
@@ -61,11 +69,18 @@ impl<'e> LedgerReader<'e> {
             ledger,
             session: of.session.as_ref(),
             opening,
+            links,
+            trigger,
             head,
             chain: OnceCell::new(),
             is_chain_cut: OnceCell::new(),
             notes: RefCell::new(Vec::new()),
         })
+    }
+
+    fn line_of(&self) -> Option<Line<'_>> {
+        let (session, opening) = (self.session?, self.opening.as_ref()?);
+        Some(Line { ledger: self.ledger, session, opening })
     }
 
     /// Returns what the user should know of what was read.
@@ -205,25 +220,40 @@ impl ContextReader for LedgerReader<'_> {
 
     fn state(&self, query: &StateQuery) -> Result<Option<String>> {
         let said = |text: String| (!text.is_empty()).then_some(text);
-        if let (Some(session), Some(opening), Some(through)) = (self.session, &self.opening, query.through) {
-            let line = Line { ledger: self.ledger, session, opening };
+        let untold = |mut memory: ProjectMemory| {
+            if let Some((seq, session)) = &self.trigger {
+                memory.leave_out_event(session, *seq);
+            }
+            memory
+        };
+        if let (Some(line), Some(through)) = (self.line_of(), query.through) {
             let known = self.engine.line_state(line, through)?;
             self.note(known.notes);
-            return Ok(said(known.memory.text(query.chars_max)));
+            return Ok(said(untold(known.memory).text(query.chars_max)));
         }
         let at = query.through.map(EventSeq::get);
         // What is folded of the present is saved; an earlier place is folded again.
         let at = at.filter(|at| *at < self.ledger.last);
         let known = self.engine.state_of(&self.ledger.id, at)?;
+        self.note(known.remembered.notes);
         let text = match &known.published {
             Some(published) if self.ledger.root.is_none() => published.text.clone(),
-            _ => known.remembered.memory.text(query.chars_max),
+            _ => untold(known.remembered.memory).text(query.chars_max),
         };
         Ok(said(text))
     }
 
     fn retrieve(&self, query: &RetrieveQuery) -> Result<Vec<Hit>> {
-        self.engine.retrieve(self.ledger, query)
+        let of = RetrieveFor {
+            ledger: self.ledger,
+            session: self.session,
+            links: &self.links,
+            line: self.line_of(),
+            trigger: self.trigger.as_ref(),
+        };
+        let (hits, notes) = self.engine.retrieve(&of, query)?;
+        self.note(notes);
+        Ok(hits)
     }
 }
 
@@ -251,6 +281,7 @@ impl ChainMessage {
                 data: None,
                 calls,
                 answers,
+                images: images_of(entry),
             },
         })
     }
@@ -268,14 +299,20 @@ pub(super) fn message_of(event: &Event) -> Option<Message> {
     let adapter = Engine::adapter(&format, FormatUse::Read).ok()?;
     let entry = adapter.decode(format!("{line}\n").as_bytes()).entries.into_iter().next()?;
     let (calls, answers) = tied(&entry);
+    let text = entry_text(&entry);
+    // Reasoning alone says nothing to anybody, and takes no place of an amount.
+    if text.is_empty() && calls.is_empty() && answers.is_empty() {
+        return None;
+    }
     Some(Message {
         id: event.seq.to_string(),
         at: event.at,
         sender: event.sender.clone(),
-        text: Some(entry_text(&entry)),
+        text: Some(text),
         data: None,
         calls,
         answers,
+        images: images_of(&entry),
     })
 }
 

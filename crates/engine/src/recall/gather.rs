@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stemmata_model::{Commit, EventSeq, Role, SessionId, ThreadId, TicketId, Timestamp};
+use stemmata_model::{Commit, EventSeq, Note, NoteCode, Role, SessionId, ThreadId, TicketId, Timestamp};
 use stemmata_prompt::reduce::memory::ProjectMemory;
 use stemmata_prompt::reduce::memory::v1::Evidence;
 use stemmata_prompt::retrieve::{
@@ -13,9 +13,10 @@ use stemmata_prompt::retrieve::{
 use stemmata_store::{EventQuery, Ledger, Page, TipFilter};
 
 use super::RecallNote;
+use super::off_line::OffLine;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::ledger::Transcripts;
+use crate::ledger::{Line, Transcripts};
 use crate::search::{BesideHit, Passage, SearchFilter, SearchForm, SearchHit, SearchQuery, SettleBudget};
 use crate::verbs::at::one_line;
 
@@ -30,6 +31,10 @@ const SUMMARY_CHARS_MAX: usize = 400;
 /// Characters of a candidate's compact form.
 const COMPACT_CHARS_MAX: usize = 240;
 
+/// What is said where it was not looked whether all hits are on the line.
+const OFF_LINE_CUT: &str =
+    "the chains of some passages are too long to follow: they may be of another branch and were left out";
+
 /// What candidates are gathered for.
 pub(super) struct Gathering<'a> {
     pub(super) text: &'a str,
@@ -40,6 +45,10 @@ pub(super) struct Gathering<'a> {
     pub(super) foreign: bool,
     pub(super) budget: SettleBudget,
     pub(super) span: Span,
+    /// What the turn's session goes on from.
+    pub(super) line: Option<Line<'a>>,
+    /// The event that began the turn, and its session.
+    pub(super) trigger: Option<&'a (EventSeq, SessionId)>,
 }
 
 /// Between which events candidates lie. Times stand in for transcripts, which are in no ledger.
@@ -97,7 +106,16 @@ impl Engine {
         let linked = self.linked(asked)?;
         let mut candidates = Vec::new();
         let mut foreign = 0;
+        let mut branches = asked.line.and_then(|line| line.opening.head).map(|head| OffLine::new(self, head));
         for hit in found.hits {
+            let is_off = match (&mut branches, hit.ctx) {
+                (None, _) => false,
+                (Some(branches), Some(ctx)) => branches.has(ctx)?,
+                (Some(branches), None) => branches.left(&hit.place.session)?,
+            };
+            if is_off {
+                continue;
+            }
             let is_foreign = hit.passage.as_ref().is_some_and(|passage| passage.seen_as.is_foreign);
             if is_foreign && !asked.foreign {
                 foreign += 1;
@@ -120,6 +138,14 @@ impl Engine {
             }
         }
         candidates.extend(linked.candidates);
+        if branches.is_some_and(|branches| branches.is_cut) {
+            notes.push(RecallNote::Memory(Note::new(NoteCode::Degraded, OFF_LINE_CUT)));
+        }
+        // The words that began the turn are in the prompt already: they are no find, and no thread that nobody has answered.
+        if let Some((seq, session)) = asked.trigger {
+            let began = |from: &Provenance| from.event == Some(*seq) && from.session == session.as_str();
+            candidates.retain(|one| !began(&one.from));
+        }
         candidates.retain(|candidate| asked.span.has(&candidate.from));
         Ok(Gathered { candidates, words: found.words, foreign, notes })
     }
@@ -163,6 +189,11 @@ impl Engine {
         asked: &Gathering<'_>,
         notes: &mut Vec<RecallNote>,
     ) -> Result<(ProjectMemory, Transcripts)> {
+        if let (Some(line), Some((through, _))) = (asked.line, asked.span.through) {
+            let known = self.line_state(line, through)?;
+            notes.extend(known.notes.into_iter().map(RecallNote::Memory));
+            return Ok((known.memory, Transcripts::new()));
+        }
         let earlier = asked.span.through.map(|(seq, _)| seq.get()).filter(|seq| *seq < ledger.last);
         let (remembered, transcripts) = match earlier {
             Some(seq) => (self.remember_at(&ledger.id, seq)?, Transcripts::new()),

@@ -19,6 +19,7 @@ use super::prepared::{Prepared, minute_of};
 use super::scan::ScanEnd;
 use super::settle::{Left, SettleError};
 use super::snippet::plain_snippet;
+use super::text::text_of_data;
 use super::{SearchQuery, SearchStep, StepUnit};
 use crate::engine::Engine;
 use crate::error::Result;
@@ -265,8 +266,10 @@ impl HitReader<'_> {
         }
         let spans_of = |text: &str| matcher.spans(text, super::hits::SPANS_MAX);
         let shown = plain_snippet(&text, &|text| (spans_of(text), matcher.first_phrase(text)));
-        let passage =
-            self.scoped.has_passages.then(|| Box::new(Passage::of_event((&text, &spans_of(&text)))));
+        let passage = self
+            .scoped
+            .has_passages
+            .then(|| Box::new(Passage::of_event((&text, &spans_of(&text)), &event.links())));
         Ok(Some(SearchHit {
             ctx: None,
             entry: format!("event:{seq}"),
@@ -343,10 +346,18 @@ fn prepared_event(ledger: &LedgerId, event: &Event) -> Option<Prepared> {
     })
 }
 
-/// Returns what an event says to people; nothing for a line of a conversation.
+/// Returns what an event says: its text, and the texts among the values of its data; nothing for a line of a conversation.
 fn text_of_event(event: &Event) -> String {
     match &event.payload {
-        Payload::Plain { text, .. } => text.clone().unwrap_or_default(),
+        Payload::Plain { text, data } => {
+            let text = text.clone().unwrap_or_default();
+            let data = data.as_ref().map(|data| text_of_data(&data.to_value())).unwrap_or_default();
+            match (text.is_empty(), data.is_empty()) {
+                (_, true) => text,
+                (true, false) => data,
+                (false, false) => format!("{text}\n{data}"),
+            }
+        }
         Payload::Line { .. } | Payload::Gone(_) => String::new(),
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use stemmata_model::{Closure, Commit, CommitId, Entry, Role, Timestamp};
+use stemmata_model::{Closure, Commit, CommitId, Entry, Part, Role, Timestamp};
 use stemmata_prompt::search::{ENTRY_CHARS_MAX, Matcher};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Described, Session, SessionKey};
@@ -16,7 +16,7 @@ use super::filter::Scoped;
 use super::groups::author_of;
 use super::key::key_of;
 use super::overlay::{DecodedCommit, Standing};
-use super::passage::{Passage, SeenAs};
+use super::passage::{Passage, SeenAs, said_in};
 use super::scan::{Decoded, on_chain};
 use super::snippet::{Snippet, plain_snippet};
 use super::text::text_of;
@@ -202,10 +202,14 @@ impl<'e> HitReader<'e> {
 
     /// Returns the passage of an entry, where that is wanted.
     fn passage(&self, entries: &[Entry], position: usize, text: &str) -> Option<Box<Passage>> {
-        self.scoped.has_passages.then(|| {
-            let spans = self.matcher.spans(indexed(text), SPANS_MAX);
-            Box::new(Passage::of(entries, position, (text, &spans), self.seen_as.clone()))
-        })
+        if !self.scoped.has_passages {
+            return None;
+        }
+        let reasons = |entry: &&Entry| entry.parts.iter().any(|part| matches!(part, Part::Thinking { .. }));
+        let said = entries.get(position).filter(reasons).map(said_in);
+        let text = said.as_deref().unwrap_or(text);
+        let spans = self.matcher.spans(indexed(text), SPANS_MAX);
+        Some(Box::new(Passage::of(entries, position, (text, &spans), self.seen_as.clone())))
     }
 
     /// Returns whether a text has what each hit has to have.

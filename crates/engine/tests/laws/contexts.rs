@@ -26,7 +26,7 @@ pub(crate) fn ledger() -> LedgerId {
     LedgerId::new("p").expect("a name")
 }
 
-fn turn(session: &str) -> TurnOf {
+pub(crate) fn turn(session: &str) -> TurnOf {
     TurnOf::new(
         ledger(),
         SessionId::new(session).expect("a name"),
@@ -35,7 +35,7 @@ fn turn(session: &str) -> TurnOf {
     )
 }
 
-fn said(id: &str, role: Role, text: &str) -> Entry {
+pub(crate) fn said(id: &str, role: Role, text: &str) -> Entry {
     Entry::said(EntryId::new(id).expect("a name"), role, vec![Part::Text(text.to_owned())])
 }
 
@@ -84,7 +84,7 @@ fn begin(
 }
 
 /// Takes a whole turn, and returns its commit.
-fn take(engine: &Engine, session: &str, name: &str, events: Vec<NewEvent>) -> CommitId {
+pub(crate) fn take(engine: &Engine, session: &str, name: &str, events: Vec<NewEvent>) -> CommitId {
     let prompt = said(&format!("{name}-prompt"), Role::User, &format!("{name} please"));
     engine.begin_turn(&BeginTurn::new(turn(session), prompt)).expect("begun");
     let entries = vec![said(&format!("{name}-answer"), Role::Assistant, &format!("{name} is answered"))];
@@ -107,7 +107,10 @@ fn tip_of(engine: &Engine, session: &str) -> Option<CommitId> {
 
 /// One branch, then an other one from the commit between them: what the first one did after it is not told.
 fn forked() -> (Engine, CommitId, CommitId) {
-    let engine = engine();
+    forked_on(engine())
+}
+
+pub(crate) fn forked_on(engine: Engine) -> (Engine, CommitId, CommitId) {
     let decided = |text: &str| format!("{{\"kind\":\"decision\",\"decision\":\"{text}\"}}");
     let base = take(
         &engine,

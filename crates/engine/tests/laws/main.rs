@@ -18,6 +18,7 @@ mod compressed;
 mod contexts;
 mod copies;
 mod counters;
+mod counting;
 mod documents;
 mod event_folders;
 mod faults;
@@ -47,6 +48,7 @@ mod recalls;
 #[expect(dead_code, clippy::unwrap_used, reason = "the tests of another crate share it")]
 mod redaction;
 mod remembered;
+mod retrieved;
 mod review;
 mod scrubbed;
 mod scrubbed_events;
