@@ -4,10 +4,13 @@
 //! No I/O, no clock, no randomness: the same input gives the same output, byte for byte.
 
 pub mod assemble;
+pub mod guard;
 pub mod profile;
 pub mod reduce;
 pub mod retrieve;
 pub mod search;
 pub mod select;
 pub mod strategy;
+pub mod tool_output;
 pub mod vectors;
+pub mod window;
