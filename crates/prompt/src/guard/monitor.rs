@@ -9,7 +9,6 @@ use super::limits::{Ratio, Window, Zone};
 /// Samples that a monitor keeps. With one a minute that is most of a day.
 const HISTORY_SAMPLES_MAX: usize = 1_000;
 
-
 /// A size at a point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
@@ -133,20 +132,16 @@ mod tests {
         fn an_alert_is_always_of_the_zone_that_holds_and_the_history_is_bounded(sizes in proptest::collection::vec(0..130_u64, 0..1_200)) {
             let window = Window::new(WindowSettings::of(Tokens(100))).expect("limits");
             let mut monitor = Monitor::default();
-            let mut sent: Vec<Zone> = Vec::new();
-            let mut lowest = u64::MAX;
+            // The lowest size since each level was last sent.
+            let mut lowest: std::collections::HashMap<&str, u64> = std::collections::HashMap::new();
             for size in sizes {
+                lowest.values_mut().for_each(|lowest| *lowest = size.min(*lowest));
                 let seen = monitor.observe(&window, Tokens(size), Timestamp::EPOCH);
-                lowest = lowest.min(size);
                 if let Some(alert) = seen.alert {
                     prop_assert_eq!(alert.zone, window.zone(Tokens(size)));
-                    // Between two alerts of one level the ratio was five points below its threshold.
                     let threshold = u64::from(window.threshold_permille(alert.zone)) / 10;
-                    prop_assert!(!sent.contains(&alert.zone) || lowest <= threshold - 5);
-                    sent.push(alert.zone);
-                    if alert.zone == Zone::Warning || sent.len() == 1 {
-                        lowest = u64::MAX;
-                    }
+                    let before = lowest.insert(alert.level, u64::MAX);
+                    prop_assert!(before.is_none_or(|lowest| lowest <= threshold - 5));
                 }
             }
             prop_assert!(monitor.history().len() <= HISTORY_SAMPLES_MAX);

@@ -168,7 +168,8 @@ fn circle(needs: &[Vec<usize>]) -> Option<Vec<usize>> {
     let mut at = waiting.iter().position(|left| *left > 0)?;
     let mut seen: HashMap<usize, usize> = HashMap::new();
     let mut path = Vec::new();
-    while seen.insert(at, path.len()).is_none() {
+    while !seen.contains_key(&at) {
+        seen.insert(at, path.len());
         path.push(at);
         at = *needs.get(at)?.iter().find(|need| waiting.get(**need).is_some_and(|left| *left > 0))?;
     }

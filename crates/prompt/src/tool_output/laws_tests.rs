@@ -87,7 +87,7 @@ fn a_notice_says_what_was_cut_and_the_end_is_kept() {
     let output = lines.join("\n");
     let normalized = normalize(output.as_bytes(), &OutputLimits::default());
     assert!(normalized.text.starts_with("line 1\nline 2\n"));
-    let end = "line 2500\n[tool output truncated: lines 1998/2500, bytes 18895/23892, chars 18895/23892]";
+    let end = "line 2500\n[tool output truncated: lines 1998/2500, bytes 18871/23892, chars 18871/23892]";
     assert!(normalized.text.ends_with(end), "{}", &normalized.text[normalized.text.len() - 200..]);
     assert!(normalized.text.contains("\nline 999\n... [truncated 502 lines] ...\nline 1502\n"));
     assert_eq!(Extent::of(&normalized.text).lines, 2_000);
@@ -124,6 +124,6 @@ fn a_spilled_output_shows_how_it_begins_and_ends() {
     let output: Vec<String> = (0..9_999).map(|line| format!("row {line}")).collect();
     let place = SpillPlace { path: Some("/t/x.txt"), artifact: "art-1", sha256: "ab" };
     let notice = spill_notice(place, &output.join("\n"), &OutputLimits::default());
-    assert!(notice.starts_with("[tool output too large: 88889 chars, 88889 bytes, 9999 lines]\nSaved to: /t/x.txt\n"));
+    assert!(notice.starts_with("[tool output too large: 88880 chars, 88880 bytes, 9999 lines]\nSaved to: /t/x.txt\n"));
     assert!(notice.contains("Reference: art-1\nSHA256: ab\nrow 0\n") && notice.ends_with("\nrow 9998"));
 }
