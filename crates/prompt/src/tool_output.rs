@@ -18,6 +18,6 @@ pub use limits::{Extent, Keep, OutputLimits};
 pub use normalize::{Cut, Normalized, Spill, normalize, text_of, with_text};
 pub use spill::{SpillPlace, spill_notice};
 pub use summary::{
-    DIGEST_PREFIX, LLM_INPUT_CHARS_MAX, ToolResultText, archived_results, digest, heuristic_summary, llm_input,
-    llm_summary, summary_message,
+    DIGEST_PREFIX, LLM_INPUT_CHARS_MAX, ToolResultText, archived_results, digest, heuristic_summary,
+    llm_input, llm_summary, summary_message,
 };

@@ -13,8 +13,8 @@ mod result;
 mod split;
 
 pub use config::{
-    CompactSettings, Due, EffectiveLimit, LimitFrom, LimitRow, ToolSummaryStrategy, WindowConfig, WindowConfigError,
-    WindowConfigSettings,
+    CompactSettings, Due, EffectiveLimit, LimitFrom, LimitRow, ToolSummaryStrategy, WindowConfig,
+    WindowConfigError, WindowConfigSettings,
 };
 pub use estimate::{Estimated, EstimatedFrom, entry_tokens, estimate};
 pub use overflow::{OverflowPhrase, overflow_of, silent_overflow};

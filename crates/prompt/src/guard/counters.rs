@@ -52,8 +52,12 @@ impl ResultCounters {
 }
 
 /// Every way in which a result is judged.
-const KINDS: [Judged; 4] =
-    [Judged::Command { is_checking: true }, Judged::Command { is_checking: false }, Judged::Change, Judged::Tool];
+const KINDS: [Judged; 4] = [
+    Judged::Command { is_checking: true },
+    Judged::Command { is_checking: false },
+    Judged::Change,
+    Judged::Tool,
+];
 
 /// What is counted of one entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -85,9 +89,11 @@ pub fn item_counters(entry: &Entry, counter: &dyn TokenCounter) -> ItemCounters 
                 let ended = KINDS.map(|kind| match outcome(kind, &answer) {
                     Outcome::Passed => Ended::Passed,
                     Outcome::Failed { .. } => Ended::Failed,
-                    Outcome::Open | Outcome::Refused | Outcome::Stopped | Outcome::Running { .. } | Outcome::Unclear => {
-                        Ended::Otherwise
-                    }
+                    Outcome::Open
+                    | Outcome::Refused
+                    | Outcome::Stopped
+                    | Outcome::Running { .. }
+                    | Outcome::Unclear => Ended::Otherwise,
                 });
                 results.push(ResultCounters { call: hash(call_id), ended });
             }
@@ -112,14 +118,19 @@ fn of_call(id: &str, call: Call<'_>, cwd: Option<&str>) -> CallCounters {
         Act::File(file) => Some(format!("{name} {}", file.path)),
         _ => None,
     });
-    let files: Vec<FileAct> = acts.iter().flat_map(|act| match act {
-        Act::File(file) => vec![file.clone()],
-        Act::Command(command) => command.files(),
-        _ => Vec::new(),
-    }).collect();
+    let files: Vec<FileAct> = acts
+        .iter()
+        .flat_map(|act| match act {
+            Act::File(file) => vec![file.clone()],
+            Act::Command(command) => command.files(),
+            _ => Vec::new(),
+        })
+        .collect();
     let hashes = |of: &dyn Fn(&FileAct) -> bool| -> Box<[u64]> {
-        let paths = files.iter().filter(|file| of(file)).flat_map(|file| [file.path.as_str(), file.path_after()]);
-        let below = |path: &str| Some(cwd.and_then(|cwd| path.strip_prefix(cwd))?.trim_start_matches('/').to_owned());
+        let paths =
+            files.iter().filter(|file| of(file)).flat_map(|file| [file.path.as_str(), file.path_after()]);
+        let below =
+            |path: &str| Some(cwd.and_then(|cwd| path.strip_prefix(cwd))?.trim_start_matches('/').to_owned());
         let mut hashes: Vec<u64> = paths
             .flat_map(|path| [Some(hash(path)), below(path).map(|path| hash(&path))])
             .flatten()
@@ -159,5 +170,6 @@ fn add_mentions(text: &str, mentions: &mut Vec<u64>) {
 
 /// FNV-1a. A collision would make one reference too many: worth two points of a hundred.
 pub(super) fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -98,7 +98,10 @@ pub fn derive(request: DeriveRequest<'_>) -> Result<Derived, TaskGraphError> {
         at = entry.timestamp.or(at);
         let hint = hints.get(place).cloned().unwrap_or_default();
         let group = groups.of_entry.get(place).copied().flatten();
-        let mut item = Item::new(entry.id.clone(), counters.get(place).map(|counters| counters.tokens).unwrap_or_default());
+        let mut item = Item::new(
+            entry.id.clone(),
+            counters.get(place).map(|counters| counters.tokens).unwrap_or_default(),
+        );
         item.at = at;
         item.task = names.get(place).cloned();
         item.content = hint.content.or(read.content.get(place).copied()).unwrap_or(ContentType::Other);
@@ -157,7 +160,8 @@ fn task_names(entries: &[Entry], hints: &[Hint], turn_of: &[usize], is_given: bo
     let first = (0..entries.len()).find_map(given).unwrap_or_default();
     let mut before = first;
     let names = (0..entries.len()).map(|place| {
-        let own = given(place).or_else(|| (!is_given).then(|| turn_name(turn_of.get(place).copied().unwrap_or(0))));
+        let own =
+            given(place).or_else(|| (!is_given).then(|| turn_name(turn_of.get(place).copied().unwrap_or(0))));
         before = own.unwrap_or_else(|| before.clone());
         before.clone()
     });

@@ -62,7 +62,9 @@ pub enum FatalReason {
     #[error("even the smallest context does not fit the window")]
     StillTooLarge,
     /// The provider takes less than the window is said to hold.
-    #[error("the provider refused the context again after it was pruned: its window is smaller than the limit")]
+    #[error(
+        "the provider refused the context again after it was pruned: its window is smaller than the limit"
+    )]
     RefusedAgain,
 }
 
@@ -215,73 +217,119 @@ pub fn begin() -> Step {
 /// # Errors
 /// [`OutOfTurn`] where the event is not the answer to the last effect; the state stays.
 pub fn step(state: State, event: Event) -> Result<Step, OutOfTurn> {
-    use Node as N;
-    let (node, effects, reason): (Node, &[Effect], &'static str) = match (state.node, event) {
-        (N::Measuring, Event::Measured(zone)) => measured(zone),
-        (N::CreatingCheckpoint, Event::CheckpointCreated) => {
-            (N::PlanningPruning, &[Effect::PlanPruning], "the checkpoint is stored")
+    let State { node, retries } = state;
+    let taken = match node {
+        Node::Measuring | Node::CreatingCheckpoint | Node::PlanningPruning => measuring(node, event),
+        Node::EmergencyCheckpoint | Node::JudgingPrune | Node::Pruning => pruning(node, event),
+        Node::Validating | Node::BuildingMinimal => validating(node, event),
+        Node::JudgingRecovery | Node::LoadingCheckpoint | Node::PruningAggressively | Node::Resuming => {
+            recovering(node, event)
+        }
+        Node::Executing => executing(event, retries),
+        Node::Complete | Node::Stopped(_) => None,
+    };
+    let (next, effects, reason) = taken.ok_or(OutOfTurn { node, event })?;
+    let is_retry = node == Node::Executing && next == Node::EmergencyCheckpoint;
+    let state = State { node: next, retries: retries + u8::from(is_retry) };
+    Ok(Step { state, effects: effects.to_vec(), reason })
+}
+
+/// Where an edge leads, what is done, and why.
+type Edge = (Node, &'static [Effect], &'static str);
+
+fn measuring(node: Node, event: Event) -> Option<Edge> {
+    Some(match (node, event) {
+        (Node::Measuring, Event::Measured(zone)) => measured(zone),
+        (Node::CreatingCheckpoint, Event::CheckpointCreated) => {
+            (Node::PlanningPruning, &[Effect::PlanPruning], "the checkpoint is stored")
         }
         // Nothing is pruned in this zone, so that nothing is lost without the checkpoint.
-        (N::CreatingCheckpoint, Event::CheckpointFailed) => (
-            N::PlanningPruning,
+        (Node::CreatingCheckpoint, Event::CheckpointFailed) => (
+            Node::PlanningPruning,
             &[Effect::NoteNoCheckpoint, Effect::PlanPruning],
             "no checkpoint, but nothing is pruned yet",
         ),
-        (N::PlanningPruning, Event::PruningPlanned) => (N::Executing, &[Effect::Execute], "the plan is ready for later"),
-        (N::EmergencyCheckpoint, Event::CheckpointCreated) => {
-            (N::JudgingPrune, &[Effect::JudgePrune], "the checkpoint is stored")
+        (Node::PlanningPruning, Event::PruningPlanned) => {
+            (Node::Executing, &[Effect::Execute], "the plan is ready for later")
         }
-        (N::EmergencyCheckpoint, Event::CheckpointFailed) => stopped(FatalReason::CheckpointFailed),
-        (N::JudgingPrune, Event::PruneJudged { is_safe: true }) => {
-            (N::Pruning, &[Effect::Prune], "essentials, pins and open tool groups fit the target")
+        _ => return None,
+    })
+}
+
+fn pruning(node: Node, event: Event) -> Option<Edge> {
+    Some(match (node, event) {
+        (Node::EmergencyCheckpoint, Event::CheckpointCreated) => {
+            (Node::JudgingPrune, &[Effect::JudgePrune], "the checkpoint is stored")
         }
-        (N::JudgingPrune, Event::PruneJudged { is_safe: false }) => (
-            N::JudgingRecovery,
+        (Node::EmergencyCheckpoint, Event::CheckpointFailed) => stopped(FatalReason::CheckpointFailed),
+        (Node::JudgingPrune, Event::PruneJudged { is_safe: true }) => {
+            (Node::Pruning, &[Effect::Prune], "essentials, pins and open tool groups fit the target")
+        }
+        (Node::JudgingPrune, Event::PruneJudged { is_safe: false }) => (
+            Node::JudgingRecovery,
             &[Effect::JudgeRecovery],
             "essentials, pins and open tool groups do not fit the target",
         ),
-        (N::Pruning, Event::Pruned) => (N::Validating, &[Effect::Validate], "the window was pruned"),
-        (N::Validating, Event::Validated { is_valid: true }) => {
-            (N::Executing, &[Effect::Execute], "essentials are there, pairs are whole, the target is met")
-        }
-        (N::Validating, Event::Validated { is_valid: false }) => {
-            (N::BuildingMinimal, &[Effect::BuildMinimal], "the pruned window is not valid")
-        }
-        (N::BuildingMinimal, Event::MinimalBuilt { fits: true }) => {
-            (N::Executing, &[Effect::Execute], "the smallest context fits the window")
-        }
-        (N::BuildingMinimal, Event::MinimalBuilt { fits: false }) => {
-            (N::JudgingRecovery, &[Effect::JudgeRecovery], "the smallest context does not fit the window")
-        }
-        (N::JudgingRecovery, Event::RecoveryJudged { is_possible: true }) => {
-            (N::LoadingCheckpoint, &[Effect::LoadCheckpoint], "there is a checkpoint to go back to")
-        }
-        (N::JudgingRecovery, Event::RecoveryJudged { is_possible: false }) => stopped(FatalReason::NoRecovery),
-        (N::LoadingCheckpoint, Event::CheckpointLoaded) => {
-            (N::PruningAggressively, &[Effect::PruneAggressively], "the checkpoint is loaded")
-        }
-        (N::LoadingCheckpoint, Event::LoadFailed) => stopped(FatalReason::LoadFailed),
-        (N::PruningAggressively, Event::PrunedAggressively { fits: true }) => {
-            (N::Resuming, &[Effect::Resume], "the smallest context of the checkpoint fits the window")
-        }
-        (N::PruningAggressively, Event::PrunedAggressively { fits: false }) => stopped(FatalReason::StillTooLarge),
-        (N::Resuming, Event::Resumed) => (N::Complete, &[], "work goes on from the checkpoint"),
-        (N::Executing, Event::CallCompleted) => (N::Complete, &[], "the model answered"),
-        (N::Executing, Event::OverflowReported) if state.retries < RETRIES_MAX => {
-            let retried = State { node: N::EmergencyCheckpoint, retries: state.retries + 1 };
-            return Ok(Step {
-                state: retried,
-                effects: vec![Effect::CreateEmergencyCheckpoint],
-                reason: "the provider says that the context is too long",
-            });
-        }
-        (N::Executing, Event::OverflowReported) => stopped(FatalReason::RefusedAgain),
-        (node, event) => return Err(OutOfTurn { node, event }),
-    };
-    Ok(Step { state: State { node, ..state }, effects: effects.to_vec(), reason })
+        (Node::Pruning, Event::Pruned) => (Node::Validating, &[Effect::Validate], "the window was pruned"),
+        _ => return None,
+    })
 }
 
-const fn measured(zone: Zone) -> (Node, &'static [Effect], &'static str) {
+fn validating(node: Node, event: Event) -> Option<Edge> {
+    Some(match (node, event) {
+        (Node::Validating, Event::Validated { is_valid: true }) => {
+            (Node::Executing, &[Effect::Execute], "essentials are there, pairs are whole, the target is met")
+        }
+        (Node::Validating, Event::Validated { is_valid: false }) => {
+            (Node::BuildingMinimal, &[Effect::BuildMinimal], "the pruned window is not valid")
+        }
+        (Node::BuildingMinimal, Event::MinimalBuilt { fits: true }) => {
+            (Node::Executing, &[Effect::Execute], "the smallest context fits the window")
+        }
+        (Node::BuildingMinimal, Event::MinimalBuilt { fits: false }) => {
+            (Node::JudgingRecovery, &[Effect::JudgeRecovery], "the smallest context does not fit the window")
+        }
+        _ => return None,
+    })
+}
+
+fn recovering(node: Node, event: Event) -> Option<Edge> {
+    Some(match (node, event) {
+        (Node::JudgingRecovery, Event::RecoveryJudged { is_possible: true }) => {
+            (Node::LoadingCheckpoint, &[Effect::LoadCheckpoint], "there is a checkpoint to go back to")
+        }
+        (Node::JudgingRecovery, Event::RecoveryJudged { is_possible: false }) => {
+            stopped(FatalReason::NoRecovery)
+        }
+        (Node::LoadingCheckpoint, Event::CheckpointLoaded) => {
+            (Node::PruningAggressively, &[Effect::PruneAggressively], "the checkpoint is loaded")
+        }
+        (Node::LoadingCheckpoint, Event::LoadFailed) => stopped(FatalReason::LoadFailed),
+        (Node::PruningAggressively, Event::PrunedAggressively { fits: true }) => {
+            (Node::Resuming, &[Effect::Resume], "the smallest context of the checkpoint fits the window")
+        }
+        (Node::PruningAggressively, Event::PrunedAggressively { fits: false }) => {
+            stopped(FatalReason::StillTooLarge)
+        }
+        (Node::Resuming, Event::Resumed) => (Node::Complete, &[], "work goes on from the checkpoint"),
+        _ => return None,
+    })
+}
+
+fn executing(event: Event, retries: u8) -> Option<Edge> {
+    Some(match event {
+        Event::CallCompleted => (Node::Complete, &[], "the model answered"),
+        Event::OverflowReported if retries < RETRIES_MAX => (
+            Node::EmergencyCheckpoint,
+            &[Effect::CreateEmergencyCheckpoint],
+            "the provider says that the context is too long",
+        ),
+        Event::OverflowReported => stopped(FatalReason::RefusedAgain),
+        _ => return None,
+    })
+}
+
+const fn measured(zone: Zone) -> Edge {
     match zone {
         Zone::Safe => (Node::Executing, &[Effect::Execute], "the window is in the safe zone"),
         Zone::Warning => {
@@ -298,7 +346,7 @@ const fn measured(zone: Zone) -> (Node, &'static [Effect], &'static str) {
     }
 }
 
-const fn stopped(reason: FatalReason) -> (Node, &'static [Effect], &'static str) {
+const fn stopped(reason: FatalReason) -> Edge {
     (Node::Stopped(reason), &[Effect::Stop], "there is no way on")
 }
 

@@ -27,7 +27,8 @@ impl Groups {
                     }
                 }
             }
-            let messages = group.calls.iter().filter_map(|place| entries.get(*place)?.meta.message_id.as_deref());
+            let messages =
+                group.calls.iter().filter_map(|place| entries.get(*place)?.meta.message_id.as_deref());
             by_message.extend(messages.map(|message| (message, number)));
         }
         for (entry, of_entry) in entries.iter().zip(&mut of_entry) {

@@ -166,7 +166,8 @@ pub fn judge(items: &[Item], tasks: &TaskGraph, now: Timestamp) -> Vec<Judgement
         let row = places.row(at, item, relation, tasks);
         let row = item.row.or(row);
         let class = item.class.or(row.map(Row::class));
-        let (verdict, reason) = verdict(item, category, relation, (class, row.filter(|_| item.class.is_none())));
+        let (verdict, reason) =
+            verdict(item, category, relation, (class, row.filter(|_| item.class.is_none())));
         let class = class.unwrap_or(match (verdict, category) {
             (Verdict::Essential, _) => Class::P1,
             (Verdict::ByScore, Category::OldHistory | Category::Examples) => Class::P3,
@@ -184,7 +185,9 @@ fn category(item: &Item, relation: Relation, tasks: &TaskGraph) -> Category {
     match item.content {
         ContentType::SystemPrompt => Category::SystemPrompts,
         ContentType::Examples => Category::Examples,
-        ContentType::CurrentTask | ContentType::AcceptanceCriteria | ContentType::ActiveCode => Category::CurrentTask,
+        ContentType::CurrentTask | ContentType::AcceptanceCriteria | ContentType::ActiveCode => {
+            Category::CurrentTask
+        }
         ContentType::RecentFeedback | ContentType::TaskHistory | ContentType::Other => {
             let tasks_ago = tasks.tasks_ago(item.task.as_deref());
             match (relation, tasks_ago) {
@@ -265,7 +268,9 @@ fn verdict(
                 (Verdict::Essential, Reason::Relevant(Some(Row::RecentTaskHistory)))
             }
             Category::RecentHistory => (Verdict::ByScore, Reason::RecentTask),
-            Category::OldHistory if item.is_referenced_recently => (Verdict::ByScore, Reason::ReferencedRecently),
+            Category::OldHistory if item.is_referenced_recently => {
+                (Verdict::ByScore, Reason::ReferencedRecently)
+            }
             Category::OldHistory => (Verdict::Prune, Reason::NotReferenced),
             Category::Examples if is_relevant => (Verdict::Essential, Reason::RelevantExample),
             Category::Examples => (Verdict::Prune, Reason::OtherExample),

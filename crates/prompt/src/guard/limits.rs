@@ -133,7 +133,9 @@ pub enum WindowError {
         critical: u32,
     },
     /// A window pruned to the target would still be critical.
-    #[error("pruning to {target} ‰ would leave the window critical, which begins at {critical} ‰: lower the target")]
+    #[error(
+        "pruning to {target} ‰ would leave the window critical, which begins at {critical} ‰: lower the target"
+    )]
     Target {
         /// What pruning aims at.
         target: u32,
@@ -172,8 +174,12 @@ impl Window {
     /// # Errors
     /// As [`WindowError`] says, the first that holds.
     pub fn new(settings: WindowSettings) -> Result<Self, WindowError> {
-        let WindowSettings { warning_permille: warning, danger_permille: danger, critical_permille: critical, .. } =
-            settings;
+        let WindowSettings {
+            warning_permille: warning,
+            danger_permille: danger,
+            critical_permille: critical,
+            ..
+        } = settings;
         let (target, rearm) = (settings.target_permille, settings.rearm_permille);
         if settings.limit == Tokens(0) {
             return Err(WindowError::Empty);

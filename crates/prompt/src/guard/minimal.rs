@@ -40,7 +40,8 @@ pub fn plan_minimal(request: PruneRequest<'_>) -> Result<PrunePlan, ContextOverf
     let after = kept_size(&decisions);
     let limit = request.window.limit();
     if after > limit {
-        let largest = decisions.iter().filter(|decision| decision.is_kept).max_by_key(|decision| decision.size);
+        let largest =
+            decisions.iter().filter(|decision| decision.is_kept).max_by_key(|decision| decision.size);
         // A sum above the limit has a largest member.
         if let Some(largest) = largest {
             let (largest, largest_size) = (largest.id.clone(), largest.size);
@@ -49,18 +50,28 @@ pub fn plan_minimal(request: PruneRequest<'_>) -> Result<PrunePlan, ContextOverf
     }
     let before: Tokens = size_of(request.items);
     let target = request.window.target();
-    Ok(PrunePlan { form: Form::Minimal, decisions, before, after, target, threshold: None, findings: Vec::new() })
+    Ok(PrunePlan {
+        form: Form::Minimal,
+        decisions,
+        before,
+        after,
+        target,
+        threshold: None,
+        findings: Vec::new(),
+    })
 }
 
 /// Returns for each item which piece of the smallest context it is. The caller's class is stronger: what it says may go is no
 /// piece.
 fn needed(items: &[Item], judgements: &[Judgement]) -> Vec<Option<&'static str>> {
-    let is_essential = |at: usize| judgements.get(at).is_some_and(|judged| judged.verdict == Verdict::Essential);
+    let is_essential =
+        |at: usize| judgements.get(at).is_some_and(|judged| judged.verdict == Verdict::Essential);
     let last = |is: &dyn Fn(&Item) -> bool| {
         let found = items.iter().enumerate().rev().find(|(at, item)| is_essential(*at) && is(item));
         found.map(|(at, _)| at)
     };
-    let is_active = |item: &Item| item.content == ContentType::ActiveCode || item.row == Some(Row::ActiveFile);
+    let is_active =
+        |item: &Item| item.content == ContentType::ActiveCode || item.row == Some(Row::ActiveFile);
     let active_file = last(&is_active);
     let prompt = last(&|item: &Item| item.is_prompt);
     let error = last(&|item: &Item| item.row == Some(Row::CriticalError));

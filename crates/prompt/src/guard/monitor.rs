@@ -66,7 +66,8 @@ impl Monitor {
     /// over several thresholds sends the highest level, and the lower ones count as sent: they would tell less.
     pub fn observe(&mut self, window: &Window, size: Tokens, at: Timestamp) -> Observation {
         let rearm = window.settings().rearm_permille;
-        self.sent.retain(|level| window.is_above(size, window.threshold_permille(*level).saturating_sub(rearm)));
+        self.sent
+            .retain(|level| window.is_above(size, window.threshold_permille(*level).saturating_sub(rearm)));
         let sample = Sample { at, size, ratio: Ratio::of(size, window.limit()) };
         if self.history.len() == HISTORY_SAMPLES_MAX {
             self.history.pop_front();
@@ -86,7 +87,8 @@ impl Monitor {
             (_, None) => "the level was sent, and the ratio has not fallen far enough since",
         };
         if alert.is_some() {
-            self.sent = Zone::ALL.into_iter().filter(|level| *level != Zone::Safe && *level <= zone).collect();
+            self.sent =
+                Zone::ALL.into_iter().filter(|level| *level != Zone::Safe && *level <= zone).collect();
         }
         Observation { sample, zone, alert, reason }
     }

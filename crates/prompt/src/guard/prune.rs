@@ -218,7 +218,8 @@ pub fn plan_to_target(request: PruneRequest<'_>) -> PrunePlan {
         Form::Untouched => vec![true; units.candidates.len()],
         Form::Pruned | Form::Minimal => fill(&units.candidates, target),
     };
-    let is_kept = |item: usize| units.of_item.get(item).and_then(|unit| kept.get(*unit)).copied().unwrap_or(true);
+    let is_kept =
+        |item: usize| units.of_item.get(item).and_then(|unit| kept.get(*unit)).copied().unwrap_or(true);
     let why = |item: usize, judgement: &Judgement| {
         let reason = judgement.reason;
         let unit = units.of_item.get(item).and_then(|unit| units.candidates.get(*unit));

@@ -70,7 +70,11 @@ fn own_names(entries: &[Entry], counters: &[&ItemCounters]) -> Vec<Vec<u64>> {
     let names = entries.iter().enumerate().map(|(at, entry)| {
         let mut names = vec![hash(entry.id.as_str())];
         let Some(counters) = counters.get(at) else { return names };
-        let calls = counters.calls.iter().map(|call| call.id).chain(counters.results.iter().map(|result| result.call));
+        let calls = counters
+            .calls
+            .iter()
+            .map(|call| call.id)
+            .chain(counters.results.iter().map(|result| result.call));
         for call in calls {
             names.push(call);
             names.extend(files.get(&call).copied().into_iter().flatten());

@@ -111,7 +111,8 @@ impl TaskGraph {
             let name = |place: &usize| tasks.get(*place).map(|task| task.name.clone());
             return Err(TaskGraphError::Cycle { names: circle.iter().filter_map(name).collect() });
         }
-        let current_needs = current.and_then(|current| needs.get(current)).into_iter().flatten().copied().collect();
+        let current_needs =
+            current.and_then(|current| needs.get(current)).into_iter().flatten().copied().collect();
         let is_completed = tasks.iter().map(|task| task.is_completed).collect();
         Ok(Self { places, is_completed, current, current_needs })
     }
@@ -235,7 +236,10 @@ mod tests {
         let graph = TaskGraph::new(&tasks, Some("now")).expect("a graph");
         let relations = ["now", "base", "old", "unknown"].map(|name| graph.relation(Some(name)));
         assert_eq!(relations, [Relation::Same, Relation::Dependency, Relation::Other, Relation::Other]);
-        assert_eq!(["now", "base", "old"].map(|name| graph.tasks_ago(Some(name))), [Some(0), Some(1), Some(2)]);
+        assert_eq!(
+            ["now", "base", "old"].map(|name| graph.tasks_ago(Some(name))),
+            [Some(0), Some(1), Some(2)]
+        );
         assert_eq!(graph.tasks_ago(None), None);
     }
 

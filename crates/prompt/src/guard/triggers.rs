@@ -67,7 +67,8 @@ pub fn milestones(window: &Window, tasks_completed: u64) -> u64 {
 /// is no milestone.
 pub fn checkpoint_reasons(window: &Window, facts: &TriggerFacts<'_>) -> Vec<CheckpointReason> {
     let settings = window.settings();
-    let interval_us = i64::try_from(settings.checkpoint_interval_s.saturating_mul(1_000_000)).unwrap_or(i64::MAX);
+    let interval_us =
+        i64::try_from(settings.checkpoint_interval_s.saturating_mul(1_000_000)).unwrap_or(i64::MAX);
     let passed_us = facts.now.as_micros().saturating_sub(facts.last_checkpoint.as_micros());
     let is_risky = |operation: &str| settings.risky_operations.iter().any(|risky| risky == operation);
     let held = [

@@ -46,8 +46,12 @@ struct Standing {
 pub fn plan_archive(entries: &[Entry], is_pinned: &dyn Fn(usize) -> bool, cutoff: i64) -> ArchivePlan {
     let standing = standing(entries, is_pinned);
     let visible_before: usize = standing.iter().map(|standing| standing.group.results).sum();
-    let mut plan =
-        ArchivePlan { visible_before, visible_after: visible_before, reason: "within the cutoff", ..ArchivePlan::default() };
+    let mut plan = ArchivePlan {
+        visible_before,
+        visible_after: visible_before,
+        reason: "within the cutoff",
+        ..ArchivePlan::default()
+    };
     let Some(cutoff) = usize::try_from(cutoff).ok().filter(|cutoff| *cutoff > 0) else {
         plan.reason = "archiving is off";
         return plan;
@@ -93,7 +97,10 @@ fn standing(entries: &[Entry], is_pinned: &dyn Fn(usize) -> bool) -> Vec<Standin
         let place = group.map_or(fresh, |group| *by_group.entry(group).or_insert(fresh));
         if place == fresh {
             let is_open = group.is_some_and(|group| groups.is_open.get(&group).copied().unwrap_or(false));
-            standing.push(Standing { group: ArchivedGroup { entries: Vec::new(), results: 0 }, may_go: !is_open });
+            standing.push(Standing {
+                group: ArchivedGroup { entries: Vec::new(), results: 0 },
+                may_go: !is_open,
+            });
         }
         if let Some(standing) = standing.get_mut(place) {
             standing.group.entries.push(at);

@@ -47,7 +47,8 @@ fn head_and_tail(text: &str, whole: Extent, room: Room) -> Option<CutText> {
     } else {
         (text, text)
     };
-    let room = |taken: Extent| (room.chars - longest.len() - taken.chars, room.bytes - longest.len() - taken.bytes);
+    let room =
+        |taken: Extent| (room.chars - longest.len() - taken.chars, room.bytes - longest.len() - taken.bytes);
     let (chars, bytes) = room(Extent::default());
     // Each end may have half; what the beginning leaves over goes to the end.
     let shortest = suffix(tail, chars / 2, bytes / 2);
@@ -69,7 +70,11 @@ fn head_and_tail(text: &str, whole: Extent, room: Room) -> Option<CutText> {
 /// A marker of lines stands on a line of its own; one of characters stands within the line that it cuts, since another line
 /// might be one too many.
 fn marker(is_of_lines: bool, missing: usize) -> String {
-    if is_of_lines { format!("\n... [truncated {missing} lines] ...\n") } else { format!("... [truncated {missing} chars] ...") }
+    if is_of_lines {
+        format!("\n... [truncated {missing} lines] ...\n")
+    } else {
+        format!("... [truncated {missing} chars] ...")
+    }
 }
 
 fn first_lines(text: &str, lines: usize) -> &str {
@@ -98,7 +103,8 @@ fn prefix(text: &str, chars: usize, bytes: usize) -> &str {
 /// Returns the longest end within so many characters and bytes.
 fn suffix(text: &str, chars: usize, bytes: usize) -> &str {
     let starts = text.char_indices().rev().map(|(at, _)| at);
-    let start = starts.take(chars).take_while(|start| text.len() - start <= bytes).last().unwrap_or(text.len());
+    let start =
+        starts.take(chars).take_while(|start| text.len() - start <= bytes).last().unwrap_or(text.len());
     text.get(start..).unwrap_or_default()
 }
 

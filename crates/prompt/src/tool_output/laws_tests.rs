@@ -97,7 +97,10 @@ fn a_notice_says_what_was_cut_and_the_end_is_kept() {
 fn one_long_line_keeps_its_end() {
     let output = format!("{}the end", "y".repeat(60 * 1_024));
     let normalized = normalize(output.as_bytes(), &OutputLimits::default());
-    assert!(normalized.text.contains("... [truncated ") && normalized.text.contains("the end\n[tool output truncated"));
+    assert!(
+        normalized.text.contains("... [truncated ")
+            && normalized.text.contains("the end\n[tool output truncated")
+    );
     assert_eq!(normalized.text.len(), 50 * 1_024);
 }
 
@@ -111,7 +114,8 @@ fn bytes_that_are_no_utf_8_are_replaced_and_what_follows_them_stays() {
 
 #[test]
 fn images_survive() {
-    let image = Part::Image { media_type: "image/png".to_owned(), source: ImageSource::Base64("aa".to_owned()) };
+    let image =
+        Part::Image { media_type: "image/png".to_owned(), source: ImageSource::Base64("aa".to_owned()) };
     let text = |text: &str| Part::Text(text.to_owned());
     let parts = [image.clone(), text("a"), image.clone(), text("b")];
     assert_eq!(text_of(&parts), "a\nb");
@@ -124,6 +128,10 @@ fn a_spilled_output_shows_how_it_begins_and_ends() {
     let output: Vec<String> = (0..9_999).map(|line| format!("row {line}")).collect();
     let place = SpillPlace { path: Some("/t/x.txt"), artifact: "art-1", sha256: "ab" };
     let notice = spill_notice(place, &output.join("\n"), &OutputLimits::default());
-    assert!(notice.starts_with("[tool output too large: 88880 chars, 88880 bytes, 9999 lines]\nSaved to: /t/x.txt\n"));
+    assert!(
+        notice.starts_with(
+            "[tool output too large: 88880 chars, 88880 bytes, 9999 lines]\nSaved to: /t/x.txt\n"
+        )
+    );
     assert!(notice.contains("Reference: art-1\nSHA256: ab\nrow 0\n") && notice.ends_with("\nrow 9998"));
 }

@@ -26,10 +26,9 @@ impl FromStr for Keep {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        [Self::HeadTail, Self::Head]
-            .into_iter()
-            .find(|keep| keep.as_str() == text)
-            .ok_or_else(|| format!("`{}` is neither `head_tail` nor `head`", crate::reduce::cut::cut(text, 64)))
+        [Self::HeadTail, Self::Head].into_iter().find(|keep| keep.as_str() == text).ok_or_else(|| {
+            format!("`{}` is neither `head_tail` nor `head`", crate::reduce::cut::cut(text, 64))
+        })
     }
 }
 
@@ -51,7 +50,13 @@ pub struct OutputLimits {
 impl Default for OutputLimits {
     fn default() -> Self {
         let chars = 200 * 1_024;
-        Self { lines_max: 2_000, bytes_max: 50 * 1_024, chars_max: chars, spill_chars: chars, keep: Keep::HeadTail }
+        Self {
+            lines_max: 2_000,
+            bytes_max: 50 * 1_024,
+            chars_max: chars,
+            spill_chars: chars,
+            keep: Keep::HeadTail,
+        }
     }
 }
 

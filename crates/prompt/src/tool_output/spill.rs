@@ -30,7 +30,11 @@ pub fn spill_notice(place: SpillPlace<'_>, output: &str, limits: &OutputLimits) 
         let ends = cut_to(output, left.at_most(SHOWN), limits.keep);
         return format!("{head}\n{}", ends.text);
     }
-    let forms = [head, format!("[tool output too large: {chars} chars] {}", place.artifact), place.artifact.to_owned()];
+    let forms = [
+        head,
+        format!("[tool output too large: {chars} chars] {}", place.artifact),
+        place.artifact.to_owned(),
+    ];
     let fitting = forms.iter().find(|form| Extent::of(form).fits(limits));
     fitting.cloned().unwrap_or_else(|| cut_to(place.artifact, room, super::Keep::Head).text)
 }

@@ -127,7 +127,10 @@ fn with_rest(lines: impl Iterator<Item = String>, count: usize) -> String {
 pub fn summary_message(results: &[ToolResultText<'_>], summary: &str) -> String {
     if let [result] = results {
         let (name, call) = (cut(result.name, NAME_CHARS_MAX), cut(result.call_id, NAME_CHARS_MAX));
-        return format!("[Tool output summary]\nTool: {name}\nCall ID: {call}\nStatus: {}\n{summary}", result.status());
+        return format!(
+            "[Tool output summary]\nTool: {name}\nCall ID: {call}\nStatus: {}\n{summary}",
+            result.status()
+        );
     }
     let ids = results.iter().map(|result| result.call_id).filter(|id| !id.is_empty());
     let ids: Vec<String> = ids.take(NAMED_MAX).map(|id| cut(id, NAME_CHARS_MAX)).collect();
@@ -138,7 +141,8 @@ pub fn summary_message(results: &[ToolResultText<'_>], summary: &str) -> String 
 pub fn llm_input(results: &[ToolResultText<'_>]) -> String {
     let share = LLM_INPUT_CHARS_MAX / results.len().max(1);
     let one = |result: &ToolResultText<'_>| {
-        let head = format!("[{}] {} ({})\n", result.call_id, or_unknown(result.name, "unknown"), result.status());
+        let head =
+            format!("[{}] {} ({})\n", result.call_id, or_unknown(result.name, "unknown"), result.status());
         let head = cut(&head, share / 2);
         let left = share.saturating_sub(head.chars().count() + 2);
         format!("{head}{}", head_tail(result.said(), left))
@@ -156,7 +160,12 @@ pub fn llm_summary(answer: &str) -> Option<String> {
 /// Renders the digest of results that a compaction archived.
 pub fn digest(results: &[ToolResultText<'_>]) -> String {
     let line = |result: &ToolResultText<'_>| {
-        format!("- {} ({}): {}", or_unknown(result.name, "unknown"), result.status(), result.line(LINE_CHARS_MAX))
+        format!(
+            "- {} ({}): {}",
+            or_unknown(result.name, "unknown"),
+            result.status(),
+            result.line(LINE_CHARS_MAX)
+        )
     };
     format!("{DIGEST_PREFIX}\n{}", with_rest(results.iter().map(line), results.len()))
 }

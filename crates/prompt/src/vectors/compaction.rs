@@ -51,7 +51,10 @@ pub(super) fn indexed(group: &str, cases: &Value, answer: Answer) -> Result<Vec<
 
 /// Runs the cases of a group, each named by its field `name`.
 pub(super) fn named(group: &str, cases: &Value, answer: Answer) -> Result<Vec<CaseVerdict>, String> {
-    list(cases)?.iter().map(|case| verdict(format!("{group}/{}", text(case, "name")?), case, answer)).collect()
+    list(cases)?
+        .iter()
+        .map(|case| verdict(format!("{group}/{}", text(case, "name")?), case, answer))
+        .collect()
 }
 
 fn verdict(name: String, case: &Value, answer: Answer) -> Result<CaseVerdict, String> {
@@ -68,7 +71,8 @@ pub(super) fn of_text(text: &str) -> Part {
 }
 
 pub(super) fn call(id: &str, name: &str, arguments: &str) -> Result<Entry, String> {
-    let part = Part::ToolCall { call_id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_owned() };
+    let part =
+        Part::ToolCall { call_id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_owned() };
     said(Role::Assistant, vec![part])
 }
 
@@ -206,7 +210,8 @@ fn conversation() -> Result<Vec<Entry>, String> {
 }
 
 fn due_case(case: &Value) -> Result<(Value, Value), String> {
-    let number = |field: &str| case.get(field).and_then(Value::as_u64).ok_or_else(|| format!("no number `{field}`"));
+    let number =
+        |field: &str| case.get(field).and_then(Value::as_u64).ok_or_else(|| format!("no number `{field}`"));
     let count = |field: &str| usize::try_from(number(field)?).map_err(|error| error.to_string());
     let settings = CompactSettings {
         messages_max: count("maxMessages")?,
@@ -244,6 +249,7 @@ fn split_case(case: &Value) -> Result<(Value, Value), String> {
 }
 
 fn trim_case(case: &Value) -> Result<(Value, Value), String> {
-    let chars_max = case["maxRunes"].as_u64().and_then(|chars| usize::try_from(chars).ok()).ok_or("no maxRunes")?;
+    let chars_max =
+        case["maxRunes"].as_u64().and_then(|chars| usize::try_from(chars).ok()).ok_or("no maxRunes")?;
     Ok((case["output"].clone(), json!(head_tail(text(case, "input")?, chars_max))))
 }

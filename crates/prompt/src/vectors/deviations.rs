@@ -23,7 +23,10 @@ const A_COUNT: &str = "characters are counted in a type that is never negative a
 
 /// Of seed 002, whose fragments were run as they are written.
 pub const DEVIATIONS_002: &[(&str, &str)] = &[
-    ("select/2", "an item that does not fit is passed over and the next one is tried; the source stops there"),
+    (
+        "select/2",
+        "an item that does not fit is passed over and the next one is tried; the source stops there",
+    ),
     (
         "monitor/1",
         "an alert is sent for a crossing upward, and again after the ratio has fallen 5 points below its threshold; the \
@@ -35,8 +38,14 @@ pub const DEVIATIONS_002: &[(&str, &str)] = &[
 /// Of seed 003's implementation.
 pub const DEVIATIONS_003: &[(&str, &str)] = &[
     ("aliasing_after_call_original_slice_mutated", "a plan changes nothing of the list that it is made of"),
-    ("estimateMessageTokens/utf8_bytes_not_runes", "characters are counted, not bytes, and a token is four of them"),
-    ("estimateMessageTokens/toolcall_html_escaped_args", "arguments are counted as they are sent, not escaped for HTML"),
+    (
+        "estimateMessageTokens/utf8_bytes_not_runes",
+        "characters are counted, not bytes, and a token is four of them",
+    ),
+    (
+        "estimateMessageTokens/toolcall_html_escaped_args",
+        "arguments are counted as they are sent, not escaped for HTML",
+    ),
     ("projectMessagesForSummary/1", MARKER),
     ("shouldCompact/system_prompt", "the system prompt is counted, too"),
     ("trimTextWithTail/0", MARKER),
@@ -49,7 +58,10 @@ pub const DEVIATIONS_003: &[(&str, &str)] = &[
     ("contextLengthErrors/request too large", MISSED),
     ("fallbackToolSummary/3", MARKER),
     ("maybeSummarizeToolResults/2", "neighbouring results are summarized together"),
-    ("maybeSummarizeToolResults/6", "an unknown strategy is an error that names those there are; the source asks a model"),
+    (
+        "maybeSummarizeToolResults/6",
+        "an unknown strategy is an error that names those there are; the source asks a model",
+    ),
     ("truncateToolContent/lines10_limit5_headtail", NOTICE),
     ("truncateToolContent/lines10_limit4_headtail", NOTICE),
     ("truncateToolContent/lines10_limit3_headtail_falls_to_head", NOTICE),
@@ -65,10 +77,14 @@ pub const DEVIATIONS_003: &[(&str, &str)] = &[
     ("truncateToolContent/default_2500_lines", NOTICE),
     ("truncateToolContent/spill_over_threshold", SPILL),
     ("truncateToolContent/default_205000_chars_spills", SPILL),
-    ("truncateToolContent/invalid_utf8_bytes_limit", "bytes that are no UTF-8 are replaced; the source drops all behind the first"),
+    (
+        "truncateToolContent/invalid_utf8_bytes_limit",
+        "bytes that are no UTF-8 are replaced; the source drops all behind the first",
+    ),
 ];
 
-const MARKER: &str = "a limit holds for the text with its marker; the source adds the marker to a text of that length";
+const MARKER: &str =
+    "a limit holds for the text with its marker; the source adds the marker to a text of that length";
 const MISSED: &str = "the table of phrasings has those that the source misses";
 const NOTICE: &str = "the result is within its limits with marker and notice, and keeps its end also where one line is cut; the source \
                       adds both to a text that has all that the limits allow";

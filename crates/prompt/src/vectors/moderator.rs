@@ -55,7 +55,10 @@ fn number(case: &Value, field: &str) -> Result<f64, String> {
 }
 
 /// Returns a number of the file in whole parts: `0.7` times 100,000 is 70,000.
-#[expect(clippy::cast_possible_truncation, reason = "numbers of a file are small, and a cast of any other one saturates")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "numbers of a file are small, and a cast of any other one saturates"
+)]
 fn whole(number: f64, parts: f64) -> i64 {
     (number * parts).round() as i64
 }

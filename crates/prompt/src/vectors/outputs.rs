@@ -140,7 +140,8 @@ fn output_case(case: &Value) -> Result<(Value, Value), String> {
 /// Long inputs are left out of the file, which describes them.
 fn input(case: &Value) -> Result<Vec<u8>, String> {
     let name = text(case, "name")?;
-    let of_chars = |character: &str, count: usize| Ok(character.repeat(count.min(TEXT_CHARS_MAX)).into_bytes());
+    let of_chars =
+        |character: &str, count: usize| Ok(character.repeat(count.min(TEXT_CHARS_MAX)).into_bytes());
     match name {
         "empty" => Ok(Vec::new()),
         "bytes_limit_ascii" => of_chars("x", 3_000),
@@ -158,7 +159,8 @@ fn input(case: &Value) -> Result<Vec<u8>, String> {
 
 fn limits(limits: &Value) -> Result<OutputLimits, String> {
     let number = |field: &str| {
-        let number = limits.get(field).and_then(Value::as_u64).ok_or_else(|| format!("no limit `{field}`"))?;
+        let number =
+            limits.get(field).and_then(Value::as_u64).ok_or_else(|| format!("no limit `{field}`"))?;
         usize::try_from(number).map_err(|error| error.to_string())
     };
     // An empty mode is the default one.

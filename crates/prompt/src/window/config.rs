@@ -141,7 +141,8 @@ impl CompactSettings {
             (None, None) => (None, LimitFrom::None),
         };
         let half = tokens.map(|tokens| Tokens(tokens.0 / 2));
-        let keep_recent_tokens = half.map_or(self.keep_recent_tokens, |half| half.min(self.keep_recent_tokens));
+        let keep_recent_tokens =
+            half.map_or(self.keep_recent_tokens, |half| half.min(self.keep_recent_tokens));
         EffectiveLimit { tokens, from, keep_recent_tokens }
     }
 
@@ -155,7 +156,10 @@ impl CompactSettings {
             Some(tokens) => {
                 let is_due = estimate >= tokens;
                 let word = if is_due { "reach" } else { "are below" };
-                Due { is_due, reason: format!("{estimate} {word} the limit of {tokens} ({})", limit.from.as_str()) }
+                Due {
+                    is_due,
+                    reason: format!("{estimate} {word} the limit of {tokens} ({})", limit.from.as_str()),
+                }
             }
             None => {
                 let is_due = messages >= self.messages_max;
@@ -192,14 +196,6 @@ pub enum WindowConfigError {
         /// The name, cut.
         name: String,
     },
-    /// One result could fill the window.
-    #[error("one result of a tool may have {output} bytes, more than a window of {window} holds: lower `bytes_max`")]
-    Output {
-        /// Bytes of a result at most.
-        output: usize,
-        /// The window.
-        window: Tokens,
-    },
 }
 
 /// One limit, as it acts.
@@ -223,9 +219,9 @@ pub struct WindowConfig {
     output: OutputLimits,
 }
 
-/// Bytes of text that a token stands for at most in any text that was measured. A result of more bytes than the window has
-/// tokens times this is larger than the window.
-const BYTES_PER_TOKEN_MAX: u64 = 8;
+/// Bytes of a result for each token of the window. A token is about four bytes of text, so that one result takes half of the
+/// window at most, whatever its own limit is.
+const OUTPUT_BYTES_PER_TOKEN: u64 = 2;
 
 impl WindowConfig {
     /// Checks settings.
@@ -233,15 +229,14 @@ impl WindowConfig {
     /// # Errors
     /// As [`WindowConfigError`] says, the first that holds.
     pub fn new(settings: WindowConfigSettings) -> Result<Self, WindowConfigError> {
-        let WindowConfigSettings { window, compact, output } = settings;
+        let WindowConfigSettings { window, compact, mut output } = settings;
         let window = Window::new(window)?;
         if compact.messages_max == 0 {
             return Err(WindowConfigError::Messages);
         }
-        let holds = window.limit().0.saturating_mul(BYTES_PER_TOKEN_MAX);
-        if u64::try_from(output.bytes_max).is_ok_and(|bytes| bytes > holds) {
-            return Err(WindowConfigError::Output { output: output.bytes_max, window: window.limit() });
-        }
+        let half = window.limit().0.saturating_mul(OUTPUT_BYTES_PER_TOKEN);
+        let half = usize::try_from(half).unwrap_or(usize::MAX);
+        output.bytes_max = if output.bytes_max == 0 { half } else { output.bytes_max.min(half) };
         Ok(Self { window, compact, output })
     }
 
@@ -255,7 +250,7 @@ impl WindowConfig {
         &self.compact
     }
 
-    /// Returns the limits of tool output.
+    /// Returns the limits of tool output: the settings, and bytes for half of the window at most.
     pub const fn output(&self) -> &OutputLimits {
         &self.output
     }
@@ -272,14 +267,32 @@ impl WindowConfig {
             let begins = u128::from(self.window.limit().0) * u128::from(self.window.threshold_permille(zone));
             tokens(name, Tokens(u64::try_from(begins.div_ceil(1_000)).unwrap_or(u64::MAX)), acts)
         };
-        let count = |name, value: usize, unit, acts| {
-            LimitRow { name, value: u64::try_from(value).unwrap_or(u64::MAX), unit, acts }
+        let count = |name, value: usize, unit, acts| LimitRow {
+            name,
+            value: u64::try_from(value).unwrap_or(u64::MAX),
+            unit,
+            acts,
         };
         let limit = self.limit();
         let mut rows = vec![
-            count("output_lines", self.output.lines_max, "lines", "a result of a tool is cut before it is stored"),
-            count("output_bytes", self.output.bytes_max, "bytes", "a result of a tool is cut before it is stored"),
-            count("output_chars", self.output.chars_max, "chars", "a result of a tool is cut before it is stored"),
+            count(
+                "output_lines",
+                self.output.lines_max,
+                "lines",
+                "a result of a tool is cut before it is stored",
+            ),
+            count(
+                "output_bytes",
+                self.output.bytes_max,
+                "bytes",
+                "a result of a tool is cut before it is stored",
+            ),
+            count(
+                "output_chars",
+                self.output.chars_max,
+                "chars",
+                "a result of a tool is cut before it is stored",
+            ),
             count("output_spill", self.output.spill_chars, "chars", "a larger result is stored apart"),
             count(
                 "tool_call_cutoff",
@@ -292,7 +305,11 @@ impl WindowConfig {
             at("critical", Zone::Critical, "a checkpoint, and the window is pruned"),
             tokens("target", self.window.target(), "what pruning aims at"),
         ];
-        rows.extend(limit.tokens.map(|limit| tokens("compact_at", limit, "the conversation is compacted after the turn")));
+        rows.extend(
+            limit
+                .tokens
+                .map(|limit| tokens("compact_at", limit, "the conversation is compacted after the turn")),
+        );
         rows.push(tokens("keep_recent", limit.keep_recent_tokens, "what a compaction keeps of the end"));
         rows.push(tokens("window", self.window.limit(), "the provider refuses more"));
         rows
@@ -328,10 +345,21 @@ mod tests {
         let mut none = settings(100_000);
         none.compact.messages_max = 0;
         assert_eq!(WindowConfig::new(none), Err(WindowConfigError::Messages));
-        assert!(matches!(WindowConfig::new(settings(1_000)), Err(WindowConfigError::Output { .. })));
         let unknown = "weird".parse::<ToolSummaryStrategy>();
         assert_eq!(unknown, Err(WindowConfigError::Strategy { name: "weird".to_owned() }));
         assert_eq!(" OFF ".parse(), Ok(ToolSummaryStrategy::Off));
+    }
+
+    #[test]
+    fn one_result_takes_half_of_a_small_window_at_most() {
+        let bytes = |limit, set| {
+            let mut settings = settings(limit);
+            settings.output.bytes_max = set;
+            WindowConfig::new(settings).map(|config| config.output().bytes_max)
+        };
+        assert_eq!(bytes(1_000, 51_200), Ok(2_000));
+        assert_eq!(bytes(1_000, 0), Ok(2_000));
+        assert_eq!(bytes(1_000_000, 51_200), Ok(51_200));
     }
 
     #[test]

@@ -52,7 +52,8 @@ fn reported(entry: &Entry) -> Option<Tokens> {
 
 /// Counts what an entry takes of the window: nothing where the model does not see it.
 pub fn entry_tokens(entry: &Entry, counter: &dyn TokenCounter) -> Tokens {
-    let is_seen = entry.meta.visibility.agent && !matches!(entry.kind, EntryKind::Metadata | EntryKind::Unreadable);
+    let is_seen =
+        entry.meta.visibility.agent && !matches!(entry.kind, EntryKind::Metadata | EntryKind::Unreadable);
     if is_seen { parts_tokens(&entry.parts, counter) } else { Tokens(0) }
 }
 

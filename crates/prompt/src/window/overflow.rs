@@ -40,7 +40,9 @@ pub fn silent_overflow(usage: Usage, stop_reason: Option<&str>, window: Tokens) 
     let is_full = u128::from(input.0) * 100 >= u128::from(window.0) * 99;
     match stop_reason {
         _ if window == Tokens(0) => None,
-        Some("model_context_window_exceeded" | "model_length") => Some("the answer stopped because the window was full"),
+        Some("model_context_window_exceeded" | "model_length") => {
+            Some("the answer stopped because the window was full")
+        }
         _ if input > window => Some("the provider counted more tokens than the window has"),
         Some("length" | "max_tokens") if usage.output_tokens == 0 && is_full => {
             Some("the input filled the window and left no room for an answer")

@@ -14,7 +14,8 @@ pub const RESULT_CHARS_MAX: usize = 1_800;
 const WINDOW_PERMILLE: u64 = 400;
 
 /// The sections that a summary is asked for.
-pub const SECTIONS: [&str; 6] = ["Goal", "Constraints", "Progress", "Decisions", "Next steps", "Critical context"];
+pub const SECTIONS: [&str; 6] =
+    ["Goal", "Constraints", "Progress", "Decisions", "Next steps", "Critical context"];
 
 /// What a summarizer is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +30,8 @@ pub struct SummaryInput {
 /// left out, as what it stands for is summarized anew from the entries themselves.
 pub fn summary_input(entries: &[Entry], window: Option<Tokens>, counter: &dyn TokenCounter) -> SummaryInput {
     let names = names(entries);
-    let seen: Vec<String> = entries.iter().map(|entry| rendered(entry, &names)).filter(|text| !text.is_empty()).collect();
+    let seen: Vec<String> =
+        entries.iter().map(|entry| rendered(entry, &names)).filter(|text| !text.is_empty()).collect();
     let room = window.map(|window| u128::from(window.0) * u128::from(WINDOW_PERMILLE) / 1_000);
     let mut used = 0_u128;
     let fits = |text: &&String| {
@@ -62,8 +64,12 @@ fn rendered(entry: &Entry, names: &HashMap<&str, &str>) -> String {
     let mut calls: Vec<String> = Vec::new();
     for part in &entry.parts {
         match part {
-            Part::Text(text) | Part::Summary { text, .. } => lines.push(format!("[{}]: {text}", speaker(entry.role))),
-            Part::Thinking { text, .. } if !text.is_empty() => lines.push(format!("[Assistant thinking]: {text}")),
+            Part::Text(text) | Part::Summary { text, .. } => {
+                lines.push(format!("[{}]: {text}", speaker(entry.role)))
+            }
+            Part::Thinking { text, .. } if !text.is_empty() => {
+                lines.push(format!("[Assistant thinking]: {text}"))
+            }
             Part::ToolCall { name, arguments, .. } => calls.push(format!("{name}({arguments})")),
             Part::ToolResult { call_id, is_error, parts } => {
                 let name = names.get(call_id.as_str()).map(|name| format!(" {name}")).unwrap_or_default();

@@ -136,7 +136,11 @@ mod tests {
         let text = |turn: usize| Part::Text(format!("{turn} {}", "x".repeat(chars)));
         let turn = |turn: usize| {
             let call_id = format!("c{turn}");
-            let call = Part::ToolCall { call_id: call_id.clone(), name: "bash".to_owned(), arguments: "{}".to_owned() };
+            let call = Part::ToolCall {
+                call_id: call_id.clone(),
+                name: "bash".to_owned(),
+                arguments: "{}".to_owned(),
+            };
             let result = Part::ToolResult { call_id, is_error: false, parts: vec![text(turn)] };
             [
                 Entry::said(id("u", turn), Role::User, vec![text(turn)]),

@@ -90,7 +90,9 @@ pub enum NothingToCompact {
     #[error("the conversation is empty")]
     Empty,
     /// The window is over its limit, and is one message or tool group.
-    #[error("the window is one message or tool group, which can't be split: shorten the output of the tool, or start anew")]
+    #[error(
+        "the window is one message or tool group, which can't be split: shorten the output of the tool, or start anew"
+    )]
     OneGroup,
 }
 
@@ -122,7 +124,9 @@ pub fn split(
         }
         // The last group is larger than what is kept: it stays whole.
         return match (1..first).rev().find(|at| borders.may_split(*at)) {
-            Some(at) => Ok(made(at, false, "the last tool group is larger than what is kept, and stays whole")),
+            Some(at) => {
+                Ok(made(at, false, "the last tool group is larger than what is kept, and stays whole"))
+            }
             None if is_over => Err(NothingToCompact::OneGroup),
             None => Err(NothingToCompact::AllRecent),
         };
@@ -134,8 +138,14 @@ pub fn split(
     let first = walk_back(sizes, half).clamp(1, last.max(1));
     let behind = (first..=last).find(|at| borders.may_split(*at));
     let at = behind.or_else(|| (1..first).rev().find(|at| borders.may_split(*at)));
-    at.map(|at| made(turn_near(sizes, borders, at), true, "the window is over its limit: the older half is summarized"))
-        .ok_or(NothingToCompact::OneGroup)
+    at.map(|at| {
+        made(
+            turn_near(sizes, borders, at),
+            true,
+            "the window is over its limit: the older half is summarized",
+        )
+    })
+    .ok_or(NothingToCompact::OneGroup)
 }
 
 /// Returns the first place from which everything fits.
@@ -169,7 +179,10 @@ mod tests {
         let (role, part) = match kind {
             0 => (Role::User, Part::Text("go".to_owned())),
             1 => (Role::Assistant, Part::Text("done".to_owned())),
-            2 => (Role::Assistant, Part::ToolCall { call_id, name: "bash".to_owned(), arguments: "{}".to_owned() }),
+            2 => (
+                Role::Assistant,
+                Part::ToolCall { call_id, name: "bash".to_owned(), arguments: "{}".to_owned() },
+            ),
             _ => (Role::Tool, Part::ToolResult { call_id, is_error: false, parts: Vec::new() }),
         };
         Entry::said(EntryId::new("e").expect("a name"), role, vec![part])
@@ -178,11 +191,19 @@ mod tests {
     #[test]
     fn a_turn_is_kept_with_its_beginning_where_that_costs_little() {
         // user, call, result, user, call, result
-        let entries: Vec<Entry> = [0, 2, 3, 0, 2, 3].into_iter().enumerate().map(|(at, kind)| entry(kind, at - usize::from(kind == 3))).collect();
+        let entries: Vec<Entry> = [0, 2, 3, 0, 2, 3]
+            .into_iter()
+            .enumerate()
+            .map(|(at, kind)| entry(kind, at - usize::from(kind == 3)))
+            .collect();
         let borders = Borders::of(&entries);
         let sizes = [10, 10, 10, 10, 10, 10].map(Tokens);
         let at = |keep, is_over| split(&sizes, &borders, keep, is_over).map(|split| split.recent_from);
-        assert_eq!(at(KeepRecent::Tokens(Tokens(55)), false), Ok(3), "the group is not split, and the turn is near");
+        assert_eq!(
+            at(KeepRecent::Tokens(Tokens(55)), false),
+            Ok(3),
+            "the group is not split, and the turn is near"
+        );
         assert_eq!(at(KeepRecent::Tokens(Tokens(25)), false), Ok(4));
         assert_eq!(at(KeepRecent::Tokens(Tokens(5)), false), Ok(4), "the last group stays whole");
         assert_eq!(at(KeepRecent::Entries(3), false), Ok(3));

@@ -36,7 +36,12 @@ fn conversation() -> Vec<Entry> {
         text("prompt-1", Role::User, "fix the parser"),
         call("call-1", "toolu_1", "Bash", "{\"command\":\"cargo test\"}"),
         result("result-1", "toolu_1", true, "Exit code 101\nerror: test failed"),
-        call("call-2", "toolu_2", "Edit", "{\"file_path\":\"/w/src/parse.rs\",\"old_string\":\"a\",\"new_string\":\"b\"}"),
+        call(
+            "call-2",
+            "toolu_2",
+            "Edit",
+            "{\"file_path\":\"/w/src/parse.rs\",\"old_string\":\"a\",\"new_string\":\"b\"}",
+        ),
         result("result-2", "toolu_2", false, "The file /w/src/parse.rs has been updated."),
         call("call-3", "toolu_3", "Bash", "{\"command\":\"cargo test\"}"),
         result("result-3", "toolu_3", false, "test result: ok"),
@@ -88,7 +93,11 @@ fn content_and_rows_follow_from_what_was_said_and_done() {
 #[test]
 fn references_are_later_entries_that_name_a_file_an_id_or_a_call_but_not_the_own_group() {
     let mut entries = conversation();
-    entries.push(text("answer-2", Role::Assistant, "As toolu_3 showed, and in prompt-1: src/parse.rs:12 is right."));
+    entries.push(text(
+        "answer-2",
+        Role::Assistant,
+        "As toolu_3 showed, and in prompt-1: src/parse.rs:12 is right.",
+    ));
     entries[4].meta.cwd = Some("/w".to_owned());
     let items = derived(&entries, &[], None).items;
     let count = |name: &str| {
@@ -121,7 +130,11 @@ fn tasks_and_hints_of_the_caller_are_stronger_than_what_is_derived() {
     };
     let found = derived(&conversation(), &hints, Some(GivenTasks { tasks: &nodes, current: "docs" }));
     let tasks: Vec<&str> = found.items.iter().filter_map(|item| item.task.as_deref()).collect();
-    assert_eq!(tasks, [vec!["parser"; 8], vec!["docs"; 7]].concat(), "an entry is of the task of the one before");
+    assert_eq!(
+        tasks,
+        [vec!["parser"; 8], vec!["docs"; 7]].concat(),
+        "an entry is of the task of the one before"
+    );
     let prompt = &found.items[8];
     assert_eq!((prompt.content, prompt.reference_count), (ContentType::CurrentTask, 7));
     assert_eq!((prompt.row, prompt.is_pinned), (Some(Row::ProjectGuidelines), true));
@@ -156,7 +169,10 @@ fn the_lines_of_one_message_and_groups_that_share_an_entry_are_one_group() {
     let items = derived(&entries, &[], None).items;
     let groups: Vec<Option<u32>> = items.iter().map(|item| item.group).collect();
     assert_eq!(groups, [Some(0), Some(0), Some(0), Some(0), Some(2)]);
-    assert_eq!(items.iter().map(|item| item.is_open).collect::<Vec<bool>>(), [false, false, false, false, true]);
+    assert_eq!(
+        items.iter().map(|item| item.is_open).collect::<Vec<bool>>(),
+        [false, false, false, false, true]
+    );
 }
 
 #[test]

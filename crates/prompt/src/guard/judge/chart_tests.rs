@@ -122,7 +122,10 @@ fn chart_2_score_above_threshold_no_prune_list() {
 #[test]
 fn chart_2_new_size_below_target_yes_complete() {
     let plan = planned(&scored(4), 45).expect("a plan");
-    assert_eq!((plan.form, plan.before, plan.after, plan.target), (Form::Pruned, Tokens(40), Tokens(30), Tokens(31)));
+    assert_eq!(
+        (plan.form, plan.before, plan.after, plan.target),
+        (Form::Pruned, Tokens(40), Tokens(30), Tokens(31))
+    );
 }
 
 #[test]
@@ -175,12 +178,15 @@ fn details_of_a_completed_task_more_than_five_tasks_ago_go_even_if_they_are_name
 
 #[test]
 fn the_last_three_user_messages_and_the_last_five_pieces_of_feedback_have_a_row() {
-    let prompts: Vec<Item> = (0..5).map(|_| {
-        let mut prompt = item("t2", ContentType::TaskHistory);
-        prompt.is_prompt = true;
-        prompt
-    }).collect();
-    let essential = |judged: &[Judgement]| judged.iter().filter(|one| one.verdict == Verdict::Essential).count();
+    let prompts: Vec<Item> = (0..5)
+        .map(|_| {
+            let mut prompt = item("t2", ContentType::TaskHistory);
+            prompt.is_prompt = true;
+            prompt
+        })
+        .collect();
+    let essential =
+        |judged: &[Judgement]| judged.iter().filter(|one| one.verdict == Verdict::Essential).count();
     let found = judge(&prompts, &tasks(), Timestamp::EPOCH);
     assert_eq!((essential(&found), essential(&found[2..])), (3, 3));
     let feedback = vec![item("now", ContentType::RecentFeedback); 7];

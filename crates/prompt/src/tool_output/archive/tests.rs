@@ -22,8 +22,17 @@ fn result(id: usize) -> Entry {
 
 #[test]
 fn the_oldest_groups_go_whole_and_neighbours_in_one_batch() {
-    let entries =
-        [call(&[1, 2]), result(1), result(2), call(&[3]), result(3), call(&[4]), result(4), call(&[5]), result(5)];
+    let entries = [
+        call(&[1, 2]),
+        result(1),
+        result(2),
+        call(&[3]),
+        result(3),
+        call(&[4]),
+        result(4),
+        call(&[5]),
+        result(5),
+    ];
     let plan = plan_archive(&entries, &|_| false, 3);
     let batches: Vec<Vec<Vec<usize>>> =
         plan.batches.iter().map(|batch| batch.iter().map(|group| group.entries.clone()).collect()).collect();
