@@ -225,6 +225,10 @@ impl Row {
 
 /// An entry of a live window, as the guard sees it. The caller says what it knows; `derive` finds the rest in the entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts of one entry, each named where it is set"
+)]
 pub struct Item {
     /// The entry.
     pub id: EntryId,

@@ -137,7 +137,9 @@ mod tests {
             // The lowest size since each level was last sent.
             let mut lowest: std::collections::HashMap<&str, u64> = std::collections::HashMap::new();
             for size in sizes {
-                lowest.values_mut().for_each(|lowest| *lowest = size.min(*lowest));
+                for lowest in lowest.values_mut() {
+                    *lowest = size.min(*lowest);
+                }
                 let seen = monitor.observe(&window, Tokens(size), Timestamp::EPOCH);
                 if let Some(alert) = seen.alert {
                     prop_assert_eq!(alert.zone, window.zone(Tokens(size)));

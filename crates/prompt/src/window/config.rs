@@ -152,21 +152,15 @@ impl CompactSettings {
             return Due { is_due: false, reason: "automatic compaction is off".to_owned() };
         }
         let limit = self.limit(window);
-        match limit.tokens {
-            Some(tokens) => {
-                let is_due = estimate >= tokens;
-                let word = if is_due { "reach" } else { "are below" };
-                Due {
-                    is_due,
-                    reason: format!("{estimate} {word} the limit of {tokens} ({})", limit.from.as_str()),
-                }
-            }
-            None => {
-                let is_due = messages >= self.messages_max;
-                let word = if is_due { "reach" } else { "are below" };
-                Due { is_due, reason: format!("{messages} messages {word} {}", self.messages_max) }
-            }
-        }
+        let reaches = |is_due| if is_due { "reach" } else { "are below" };
+        let Some(tokens) = limit.tokens else {
+            let is_due = messages >= self.messages_max;
+            let reason = format!("{messages} messages {} {}", reaches(is_due), self.messages_max);
+            return Due { is_due, reason };
+        };
+        let is_due = estimate >= tokens;
+        let from = limit.from.as_str();
+        Due { is_due, reason: format!("{estimate} {} the limit of {tokens} ({from})", reaches(is_due)) }
     }
 }
 

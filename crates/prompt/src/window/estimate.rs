@@ -107,8 +107,11 @@ mod tests {
         let user = || said(Role::User, &text, None);
         let plain = [user(), user()];
         assert_eq!(of(&plain), Estimated { tokens: Tokens(1_200), from: EstimatedFrom::Count });
-        let used = [user(), said(Role::Assistant, &text, Some((5_000, "end_turn"))), user()];
-        assert_eq!(of(&used), Estimated { tokens: Tokens(5_100), from: EstimatedFrom::Usage { entry: 1 } });
+        let reported = [user(), said(Role::Assistant, &text, Some((5_000, "end_turn"))), user()];
+        assert_eq!(
+            of(&reported),
+            Estimated { tokens: Tokens(5_100), from: EstimatedFrom::Usage { entry: 1 } }
+        );
         for bad in [(5_000, " Aborted "), (5_000, "error"), (0, "end_turn")] {
             let bad = [user(), said(Role::Assistant, &text, Some(bad)), user()];
             assert_eq!(of(&bad), Estimated { tokens: Tokens(1_300), from: EstimatedFrom::Count });

@@ -65,10 +65,10 @@ fn rendered(entry: &Entry, names: &HashMap<&str, &str>) -> String {
     for part in &entry.parts {
         match part {
             Part::Text(text) | Part::Summary { text, .. } => {
-                lines.push(format!("[{}]: {text}", speaker(entry.role)))
+                lines.push(format!("[{}]: {text}", speaker(entry.role)));
             }
             Part::Thinking { text, .. } if !text.is_empty() => {
-                lines.push(format!("[Assistant thinking]: {text}"))
+                lines.push(format!("[Assistant thinking]: {text}"));
             }
             Part::ToolCall { name, arguments, .. } => calls.push(format!("{name}({arguments})")),
             Part::ToolResult { call_id, is_error, parts } => {
