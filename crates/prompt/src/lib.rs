@@ -1,9 +1,11 @@
 //! What an agent is told, decided purely: reducers fold events and entries into state, search finds entries by words,
-//! strategies select what enters a prompt, and assembly puts it together within a budget and says why.
+//! strategies select what enters a prompt, and assembly puts it together within a budget and says why. The guard decides what of
+//! a live window is pruned, cut, archived or compacted.
 //!
 //! No I/O, no clock, no randomness: the same input gives the same output, byte for byte.
 
 pub mod assemble;
+pub mod guard;
 pub mod profile;
 mod quote;
 pub mod reduce;
@@ -11,4 +13,6 @@ pub mod retrieve;
 pub mod search;
 pub mod select;
 pub mod strategy;
+pub mod tool_output;
 pub mod vectors;
+pub mod window;
