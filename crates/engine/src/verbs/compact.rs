@@ -4,6 +4,7 @@ use stemmata_model::{
     Bytes, Closure, CommitCore, CommitId, CommitType, Counts, Estimate, FormatId, RulesHash, TokenCounter,
     artifact_id,
 };
+use stemmata_runtimes::adapter::Keeps;
 use stemmata_store::{NewCommit, StoreError, Write};
 
 use crate::chain::segments::read_whole;
@@ -53,7 +54,7 @@ impl Engine {
         }
         let created_at = self.clock.now().max(commit.core.created_at);
         let last = self.last_entries(ctx)?;
-        let record = adapter.encode_compaction(&summary, &last, created_at);
+        let record = adapter.encode_compaction(&summary, &Keeps::nothing(&last), created_at);
         let artifact = artifact_id(&record);
         let core = CommitCore {
             parent: Some(ctx),
