@@ -10,7 +10,7 @@ use stemmata_model::{
 use super::Captured;
 use super::visibility::{ShowAs, Shown, line, of_entry, pins};
 use crate::adapter::{Adapter as _, Decoded, Keeps, PlanStop};
-use crate::chain_tests::{Chain, commits, planned};
+use crate::chain_tests::{Chain, commits};
 
 const ADAPTER: Captured = Captured::ENTRIES;
 
