@@ -3,3 +3,4 @@
 //! Pure: entries in, text and reasons out. Nothing is stored and no model is asked here.
 
 pub mod names;
+pub mod summary;
