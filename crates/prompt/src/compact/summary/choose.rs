@@ -205,7 +205,7 @@ fn render(choice: &Choice<'_, '_>, draft: &mut Draft, chosen: &[usize]) {
         let names = names.iter().map(|item| item.text).collect::<Vec<_>>().join(" ");
         write(format!("{file}: {names}").trim_end().to_owned(), entry);
         for line in lines {
-            write(format!(" {}", line.text), line.entry);
+            write(format!(" {}", line.text.replace('\t', " ")), line.entry);
         }
     }
     for (folder, paths) in folded {

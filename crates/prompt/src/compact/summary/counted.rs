@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use stemmata_acts::{Certainty, Judged, TaskAct};
 
+use super::limits::CHARS_A_TOKEN;
 use crate::compact::names::Class;
 
 /// What the rules of reading are: counters made with others are made anew.
@@ -156,15 +157,10 @@ pub(super) enum Ended {
 }
 
 impl Counted {
-    /// Returns the characters of what the entry says.
-    pub fn chars(&self) -> u64 {
-        self.pieces.iter().map(|piece| u64::from(piece.chars)).sum()
-    }
-
-    /// Returns the characters of what users say in it.
-    pub fn user_chars(&self) -> u64 {
-        let own = self.pieces.iter().filter(|piece| piece.speaker == Speaker::User);
-        own.map(|piece| u64::from(piece.chars)).sum()
+    /// Returns the estimated tokens of what the entry says; of users only where `of_users`, else of all others too.
+    pub fn tokens(&self, of_users: bool) -> u64 {
+        let own = self.pieces.iter().filter(|piece| !of_users || piece.speaker == Speaker::User);
+        own.map(|piece| u64::from(piece.chars)).sum::<u64>().div_ceil(CHARS_A_TOKEN)
     }
 
     pub(super) fn text(&self, span: Span) -> &str {

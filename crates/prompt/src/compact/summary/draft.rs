@@ -74,11 +74,11 @@ impl Section {
             Self::Pins => "## Pinned, verbatim",
             Self::Prompts => "## User, verbatim",
             Self::Tasks => "## Open tasks",
-            Self::Files => "## Files changed, last at @entry",
-            Self::Commands => "## Commands, last status",
-            Self::Errors => "## Errors seen",
+            Self::Files => "## Files",
+            Self::Commands => "## Commands",
+            Self::Errors => "## Errors",
             Self::Notes => "## Notes",
-            Self::Names => "## Names and lines by file",
+            Self::Names => "## Names",
         }
     }
 }

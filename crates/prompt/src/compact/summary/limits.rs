@@ -28,8 +28,9 @@ impl Size {
     /// What is taken where nobody asks for a size: a tenth, and 2,000 tokens at least.
     pub const DEFAULT: Self = Self::ShareOr { share: 100, floor: Tokens(2_000) };
 
-    /// Returns the characters of a summary of so many: never more than there are.
-    pub(super) fn chars(self, compacted: u64) -> u64 {
+    /// Returns the characters of a summary of so many tokens: never more than there are.
+    pub(super) fn chars(self, compacted: Tokens) -> u64 {
+        let compacted = compacted.0.saturating_mul(CHARS_A_TOKEN);
         let of = |share: u64| compacted.saturating_mul(share) / 1_000;
         let chars = match self {
             Self::Share(share) => of(share.into()),
@@ -93,16 +94,16 @@ mod tests {
     #[test]
     fn a_floor_lifts_small_parts_and_a_share_holds() {
         let rows = [
-            (Size::Share(100), 40_000, 4_000),
-            (Size::DEFAULT, 400_000, 40_000),
-            (Size::DEFAULT, 40_000, 8_000),
-            (Size::DEFAULT, 20_000, 5_000),
-            (Size::Tokens(Tokens(10)), 30, 30),
+            (Size::Share(100), 10_000, 4_000),
+            (Size::DEFAULT, 100_000, 40_000),
+            (Size::DEFAULT, 10_000, 8_000),
+            (Size::DEFAULT, 5_000, 5_000),
+            (Size::Tokens(Tokens(10)), 7, 28),
             (Size::Tokens(Tokens(u64::MAX)), u64::MAX, u64::MAX),
-            (Size::Share(u32::MAX), 10, 10),
+            (Size::Share(u32::MAX), 10, 40),
         ];
         for (size, compacted, wanted) in rows {
-            assert_eq!(size.chars(compacted), wanted, "{size:?}");
+            assert_eq!(size.chars(Tokens(compacted)), wanted, "{size:?}");
         }
     }
 }

@@ -227,7 +227,7 @@ impl<'r> Reader<'r> {
         let key = hash(collapsed.bytes());
         let is_quotable = is_quotable
             && QUOTED_CHARS.contains(&collapsed.chars().count())
-            && !line.contains(char::is_control)
+            && !line.contains(|char: char| char.is_control() && char != '\t')
             && self.quoted.insert(key);
         let stored = is_quotable.then(|| self.store(line));
         let start = self.out.line_names.len();
@@ -346,13 +346,16 @@ fn ended(outcome: &Outcome) -> Ended {
 /// Returns what a call says: the values of its arguments. Of code that makes calls: what these run and write.
 fn text_of_call(name: &str, arguments: &str, found: &[Act]) -> String {
     let values = match Json::value_of(arguments) {
-        Ok(Value::Object(fields)) if verb(name) != Some(Verb::Code) => {
+        Ok(Value::Object(fields)) => {
             let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            return fields.values().map(text).collect::<Vec<_>>().join("\n");
+            fields.values().map(text).collect::<Vec<_>>().join("\n")
         }
-        Ok(_) => String::new(),
-        Err(_) => arguments.to_owned(),
+        Ok(_) | Err(_) if verb(name) == Some(Verb::Code) => arguments.to_owned(),
+        Ok(_) | Err(_) => return arguments.to_owned(),
     };
+    if verb(name) != Some(Verb::Code) {
+        return values;
+    }
     let is_patch = arguments.trim_start().starts_with("*** Begin Patch");
     let mut said = String::new();
     for act in found.iter().filter(|_| !is_patch) {

@@ -99,7 +99,7 @@ impl<'c> Table<'c> {
             heads: ByHash::default(),
             pairs: Vec::new(),
             pair_of: ByHash::default(),
-            compacted_chars: entries.iter().take(recent_from).map(Counted::chars).sum(),
+            compacted_chars: pieces_chars(entries, recent_from),
         };
         let mut chars = 0;
         let mut piece_number = 0;
@@ -200,12 +200,10 @@ impl<'c> Table<'c> {
             }
             name.counters.age = age(name.last_chars);
             name.counters.agent_age = name.agent_chars.map(age);
-            if is_common(name.class, name.text) {
-                continue;
-            }
             let weight = weight(&name.counters, name.text);
-            name.weight = if name.is_recent { 0.0 } else { weight };
-            name.worth = if name.is_recent { HIDDEN_SHARE * weight } else { weight };
+            let is_hidden = name.is_recent || is_common(name.class, name.text);
+            name.weight = if is_hidden { 0.0 } else { weight };
+            name.worth = if is_hidden { HIDDEN_SHARE * weight } else { weight };
         }
     }
 
@@ -275,6 +273,11 @@ impl<'c> Table<'c> {
             pair.is_shown = true;
         }
     }
+}
+
+fn pieces_chars(entries: &[Counted], recent_from: usize) -> u64 {
+    let pieces = entries.iter().take(recent_from).flat_map(|entry| &entry.pieces);
+    pieces.map(|piece| u64::from(piece.chars)).sum()
 }
 
 fn pair_key(names: [u32; 2]) -> u64 {
