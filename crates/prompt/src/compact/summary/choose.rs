@@ -9,7 +9,7 @@ use super::draft::{Draft, Section};
 use super::table::Table;
 
 /// What all pairs are worth beside all names.
-const PAIRS_VALUE: f64 = 1.2;
+const PAIRS_VALUE: f64 = 0.8;
 /// Items that share the characters of a file's name, and of a folder's, when the first of them is weighed.
 const FILE_SHARED_BY: u32 = 2;
 const FOLDER_SHARED_BY: u32 = 3;
