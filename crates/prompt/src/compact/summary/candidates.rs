@@ -56,6 +56,7 @@ impl<'c> Candidates<'c> {
     pub(super) fn of(table: &mut Table<'c>) -> Self {
         let mut found = Self::default();
         found.lines(table);
+        table.value_pairs();
         found.placed(table);
         found.lone(table);
         found
@@ -115,12 +116,11 @@ impl<'c> Candidates<'c> {
     fn placed(&mut self, table: &Table<'c>) {
         let mut owners: Vec<(u32, f64, u32, u32)> = Vec::new();
         for (at, pair) in table.pairs.iter().enumerate() {
-            let value = table.pair_value(pair);
             for (is_head, [head, name]) in
                 pair.is_head.into_iter().zip([pair.names, [pair.names[1], pair.names[0]]])
             {
                 if is_head {
-                    owners.push((name, value, head, u32::try_from(at).unwrap_or(u32::MAX)));
+                    owners.push((name, pair.value, head, u32::try_from(at).unwrap_or(u32::MAX)));
                 }
             }
         }
@@ -131,7 +131,7 @@ impl<'c> Candidates<'c> {
         for (name, _, head, pair) in owners {
             last = if last.0 == name { (name, last.1 + 1) } else { (name, 0) };
             let Some(known) = table.name(name).filter(|_| last.1 < FILES_OF_NAME) else { continue };
-            let (text, chars) = (known.text, known.text.chars().count());
+            let (text, chars) = (known.text, known.chars);
             let item = Item {
                 kind: Kind::Name(name),
                 head: Some(head),
@@ -177,7 +177,7 @@ impl<'c> Candidates<'c> {
                 kind: Kind::Lone { id: number, folder },
                 head: None,
                 text: name.text,
-                chars: name.text.chars().count(),
+                chars: name.chars,
                 entry: id,
                 names: (0, 0),
                 pairs: (0, 0),

@@ -63,7 +63,7 @@ pub(super) fn names(table: &mut Table<'_>, draft: &mut Draft) {
 impl<'t, 'c> Choice<'t, 'c> {
     fn new(table: &'t mut Table<'c>, found: Candidates<'c>) -> Self {
         let names: f64 = table.names.iter().map(|name| name.weight).sum();
-        let pairs: f64 = table.pairs.iter().map(|pair| table.pair_value(pair)).sum();
+        let pairs: f64 = table.pairs.iter().map(|pair| pair.value).sum();
         let unit = |all: f64| if all > 0.0 { 1_000.0 / all } else { 0.0 };
         let mut files = vec![(false, 0); table.names.len()];
         let (mut by_file, mut by_folder) = (BTreeMap::new(), BTreeMap::new());
@@ -88,7 +88,7 @@ impl<'t, 'c> Choice<'t, 'c> {
         let mut names: f64 = self.found.names(item).iter().map(unshown).sum();
         let pair = |id: &u32| {
             let pair = self.table.pairs.get(index(*id)).filter(|pair| !pair.is_shown);
-            pair.map_or(0.0, |pair| self.table.pair_value(pair))
+            pair.map_or(0.0, |pair| pair.value)
         };
         let pairs: f64 = self.found.pairs(item).iter().map(pair).sum();
         let mut chars = item.chars + if item.kind == Kind::Line { 2 } else { 1 };
@@ -96,7 +96,7 @@ impl<'t, 'c> Choice<'t, 'c> {
         if let Some(head) = item.head
             && let Some((false, count)) = self.files.get(index(head))
         {
-            let name = self.table.name(head).map_or(0, |name| name.text.chars().count()) + 3;
+            let name = self.table.name(head).map_or(0, |name| name.chars) + 3;
             shared = length(name) / f64::from((*count).clamp(1, FILE_SHARED_BY)) - length(name);
             chars += name;
             names += unshown(&head);

@@ -15,6 +15,9 @@ pub(super) const LINE_NAMES_MAX: usize = 10;
 const PAIR_WEIGHT_MIN: f64 = 0.03;
 /// What a name that is still in the window, or that everybody has, is worth within a pair.
 const HIDDEN_SHARE: f64 = 0.5;
+/// What a pair is worth beside its lighter name: seen once, and more for each line of the agent.
+const PAIR_VALUE: f64 = 0.6;
+const PAIR_VALUE_AGENT: f64 = 0.25;
 /// Lines of the agent that raise the value of a pair.
 const PAIR_AGENT_MAX: u8 = 4;
 
@@ -43,6 +46,7 @@ impl Hasher for Mixed {
 #[derive(Debug, Clone)]
 pub(super) struct Known<'c> {
     pub text: &'c str,
+    pub chars: usize,
     pub class: Class,
     pub counters: Counters,
     last_chars: u64,
@@ -64,6 +68,8 @@ pub(super) struct Known<'c> {
 pub(super) struct Pair {
     pub names: [u32; 2],
     agent_lines: u8,
+    /// What it is worth to show that they belong together; known once all lines were bound.
+    pub value: f64,
     /// Whether the first, the second is a file that the other belongs to.
     pub is_head: [bool; 2],
     pub is_shown: bool,
@@ -94,8 +100,8 @@ impl<'c> Table<'c> {
             recent_from,
             names: Vec::new(),
             by_hash: ByHash::default(),
-            global: Vec::new(),
-            starts: Vec::new(),
+            global: Vec::with_capacity(entries.iter().map(|entry| entry.names.len()).sum()),
+            starts: Vec::with_capacity(entries.len()),
             heads: ByHash::default(),
             pairs: Vec::new(),
             pair_of: ByHash::default(),
@@ -231,7 +237,7 @@ impl<'c> Table<'c> {
         let next = u32::try_from(self.pairs.len()).ok()?;
         let id = *self.pair_of.entry(pair_key(names)).or_insert(next);
         if id == next {
-            self.pairs.push(Pair { names, agent_lines: 0, is_head: [false; 2], is_shown: false });
+            self.pairs.push(Pair { names, agent_lines: 0, value: 0.0, is_head: [false; 2], is_shown: false });
         }
         let pair = self.pairs.get_mut(usize::try_from(id).ok()?)?;
         pair.agent_lines = pair.agent_lines.saturating_add(u8::from(speaker.is_agent())).min(PAIR_AGENT_MAX);
@@ -241,10 +247,14 @@ impl<'c> Table<'c> {
         Some(id)
     }
 
-    /// Returns what it is worth to show that two names belong together.
-    pub(super) fn pair_value(&self, pair: &Pair) -> f64 {
-        let worth = pair.names.map(|id| self.name(id).map_or(0.0, |name| name.worth));
-        worth[0].min(worth[1]) * (0.6 + 0.25 * f64::from(pair.agent_lines))
+    /// Values the pairs, after all lines were bound.
+    pub(super) fn value_pairs(&mut self) {
+        let names = &self.names;
+        let worth = |id: u32| names.get(usize::try_from(id).unwrap_or(usize::MAX)).map_or(0.0, |name| name.worth);
+        for pair in &mut self.pairs {
+            let least = worth(pair.names[0]).min(worth(pair.names[1]));
+            pair.value = least * (PAIR_VALUE + PAIR_VALUE_AGENT * f64::from(pair.agent_lines));
+        }
     }
 
     /// Marks a name as shown, and with a path all its ends: whoever reads the path reads the file's name.
@@ -285,9 +295,10 @@ fn pair_key(names: [u32; 2]) -> u64 {
 }
 
 impl<'c> Known<'c> {
-    const fn new(text: &'c str, class: Class) -> Self {
+    fn new(text: &'c str, class: Class) -> Self {
         Self {
             text,
+            chars: text.chars().count(),
             class,
             counters: Counters {
                 class,
