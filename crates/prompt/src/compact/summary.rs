@@ -20,7 +20,7 @@ mod weights;
 
 use stemmata_model::{Entry, Part};
 
-pub use compose::{Pin, Summary, compose};
+pub use compose::{Pin, Summary, Window, compose};
 pub use counted::{COUNTED_VERSION, Counted};
 pub use draft::{Kept, Section};
 pub use limits::{Limits, Shares, Size};
@@ -28,15 +28,20 @@ pub use limits::{Limits, Shares, Size};
 /// Summarizes `entries[..recent_from]`, knowing that the entries after them are still in the window. Nothing else is known: the same
 /// entries give the same bytes, whatever follows them. `pinned` are positions of entries that stay verbatim.
 pub fn summary(entries: &[Entry], recent_from: usize, pinned: &[usize], limits: &Limits) -> Summary {
-    let pin = |at: &usize| Some(Pin { entry: *at, text: text_of(entries.get(*at)?) });
-    let pins: Vec<Pin> = pinned.iter().filter(|at| **at < recent_from).filter_map(pin).collect();
-    compose(&count(entries), recent_from, &pins, limits)
+    let pins = pins(entries, pinned.iter().copied().filter(|at| *at < recent_from));
+    compose(&Window { entries: &count(entries), recent_from, pins: &pins, numbers: &[] }, limits)
+}
+
+/// Returns what entries say, to keep it verbatim.
+pub fn pins(entries: &[Entry], pinned: impl Iterator<Item = usize>) -> Vec<Pin> {
+    pinned.filter_map(|at| Some(Pin { entry: at, text: text_of(entries.get(at)?) })).collect()
 }
 
 /// Counts the entries of one conversation: a subagent's entries within it are its own affair and count as empty.
 pub fn count(entries: &[Entry]) -> Vec<Counted> {
     let root = root(entries);
-    let conversation = entries.iter().find(|entry| entry.meta.visibility.agent).map(|entry| &entry.meta.sidechain);
+    let conversation =
+        entries.iter().find(|entry| entry.meta.visibility.agent).map(|entry| &entry.meta.sidechain);
     let of = |entry: &Entry| {
         let is_own = conversation == Some(&entry.meta.sidechain);
         if is_own { Counted::of(entry, root) } else { Counted::default() }

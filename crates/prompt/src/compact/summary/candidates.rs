@@ -36,10 +36,7 @@ pub(super) enum Kind {
     /// A name in the row of a file.
     Name(u32),
     /// A name by itself; a path in the braces of a folder where it has one.
-    Lone {
-        id: u32,
-        folder: Option<u32>,
-    },
+    Lone { id: u32, folder: Option<u32> },
 }
 
 /// Everything that may be shown.
@@ -100,11 +97,20 @@ impl<'c> Candidates<'c> {
                     }
                     if let Some(item) = known.get(&line.key).and_then(|item| self.items.get_mut(*item)) {
                         // Where it stood last is where it holds.
-                        (item.head, item.entry) = (head.or(item.head), if head.is_some() { at } else { item.entry });
+                        (item.head, item.entry) =
+                            (head.or(item.head), if head.is_some() { at } else { item.entry });
                     } else if let Some(text) = line.text.map(|span| entry.text(span)) {
                         known.insert(line.key, self.items.len());
                         let chars = text.chars().count();
-                        let item = Item { kind: Kind::Line, head, text, chars, entry: at, names: (0, 0), pairs: (0, 0) };
+                        let item = Item {
+                            kind: Kind::Line,
+                            head,
+                            text,
+                            chars,
+                            entry: at,
+                            names: (0, 0),
+                            pairs: (0, 0),
+                        };
                         self.push(item, &names, &pairs);
                     }
                 }
@@ -148,9 +154,8 @@ impl<'c> Candidates<'c> {
 
     /// Takes each name by itself; paths with the deepest folder that holds several.
     fn lone(&mut self, table: &Table<'c>) {
-        let wanted = |id: &usize| {
-            table.names.get(*id).is_some_and(|name| name.weight > 0.0 && !name.is_shown)
-        };
+        let wanted =
+            |id: &usize| table.names.get(*id).is_some_and(|name| name.weight > 0.0 && !name.is_shown);
         let ids: Vec<usize> = (0..table.names.len()).filter(wanted).collect();
         let known = |id: usize| table.names.get(id);
         let mut counts: HashMap<&'c str, u32> = HashMap::new();

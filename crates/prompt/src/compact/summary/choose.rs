@@ -52,7 +52,7 @@ struct Gain {
 }
 
 /// Shows names and lines in what is left of the summary.
-pub(super) fn names(table: &mut Table<'_>, draft: &mut Draft) {
+pub(super) fn names(table: &mut Table<'_>, draft: &mut Draft<'_>) {
     let found = Candidates::of(table);
     let mut choice = Choice::new(table, found);
     let room = draft.left.saturating_sub(OVERHEAD_CHARS + draft.left / 100);
@@ -84,7 +84,8 @@ impl<'t, 'c> Choice<'t, 'c> {
     }
 
     fn gain(&self, item: &Item<'_>) -> Gain {
-        let unshown = |id: &u32| self.table.name(*id).filter(|name| !name.is_shown).map_or(0.0, |name| name.weight);
+        let unshown =
+            |id: &u32| self.table.name(*id).filter(|name| !name.is_shown).map_or(0.0, |name| name.weight);
         let mut names: f64 = self.found.names(item).iter().map(unshown).sum();
         let pair = |id: &u32| {
             let pair = self.table.pairs.get(index(*id)).filter(|pair| !pair.is_shown);
@@ -117,13 +118,16 @@ impl<'t, 'c> Choice<'t, 'c> {
     }
 
     /// Returns the positions of the chosen items.
-    fn choose(&mut self, room: usize, draft: &mut Draft) -> Vec<usize> {
-        let keys = self.found.items.iter().enumerate().map(|(at, item)| (self.gain(item).density, Reverse(at)));
+    fn choose(&mut self, room: usize, draft: &mut Draft<'_>) -> Vec<usize> {
+        let keys =
+            self.found.items.iter().enumerate().map(|(at, item)| (self.gain(item).density, Reverse(at)));
         let mut heap: BinaryHeap<(u32, Reverse<usize>)> = keys.filter(|(key, _)| *key > 0).collect();
         let mut chosen = Vec::new();
         let mut left = room;
         while let Some((key, Reverse(at))) = heap.pop() {
-            let Some(item) = self.found.items.get(at).filter(|_| self.is_done.get(at) == Some(&false)) else { continue };
+            let Some(item) = self.found.items.get(at).filter(|_| self.is_done.get(at) == Some(&false)) else {
+                continue;
+            };
             let gain = self.gain(item);
             if gain.density == 0 {
                 continue;
@@ -171,7 +175,9 @@ impl<'t, 'c> Choice<'t, 'c> {
             cheaper.extend(self.by_folder.remove(&folder).unwrap_or_default());
         }
         for other in cheaper {
-            if let Some(item) = self.found.items.get(other).filter(|_| self.is_done.get(other) == Some(&false)) {
+            if let Some(item) =
+                self.found.items.get(other).filter(|_| self.is_done.get(other) == Some(&false))
+            {
                 heap.push((self.gain(item).density, Reverse(other)));
             }
         }
@@ -179,7 +185,7 @@ impl<'t, 'c> Choice<'t, 'c> {
 }
 
 /// Writes the rows: each file with its names and lines, then folders with their paths, then names of no file.
-fn render(choice: &Choice<'_, '_>, draft: &mut Draft, chosen: &[usize]) {
+fn render(choice: &Choice<'_, '_>, draft: &mut Draft<'_>, chosen: &[usize]) {
     let items = || chosen.iter().filter_map(|at| choice.found.items.get(*at));
     let mut files: BTreeMap<&str, (Vec<&Item<'_>>, Vec<&Item<'_>>)> = BTreeMap::new();
     let mut folded: BTreeMap<&str, Vec<&Item<'_>>> = BTreeMap::new();
@@ -209,7 +215,9 @@ fn render(choice: &Choice<'_, '_>, draft: &mut Draft, chosen: &[usize]) {
         }
     }
     for (folder, paths) in folded {
-        for row in rows(&paths, ",", FOLDED_CHARS_MAX, |item| item.text.get(folder.len() + 1..).unwrap_or(item.text)) {
+        for row in
+            rows(&paths, ",", FOLDED_CHARS_MAX, |item| item.text.get(folder.len() + 1..).unwrap_or(item.text))
+        {
             let row = if row.contains(',') { format!("{{{row}}}") } else { row };
             write(format!("{folder}/{row}"), 0);
         }

@@ -92,21 +92,21 @@ pub struct Kept {
     pub entry: u64,
 }
 
-pub(super) struct Draft {
+pub(super) struct Draft<'n> {
     pub left: usize,
-    pub first_number: u64,
+    numbers: &'n [u64],
     sections: [(Vec<String>, usize, u32); 8],
     kept: Vec<Kept>,
 }
 
-impl Draft {
-    pub(super) fn new(chars: usize, first_number: u64) -> Self {
-        Self { left: chars, first_number, sections: Default::default(), kept: Vec::new() }
+impl<'n> Draft<'n> {
+    pub(super) fn new(chars: usize, numbers: &'n [u64]) -> Self {
+        Self { left: chars, numbers, sections: Default::default(), kept: Vec::new() }
     }
 
     /// Returns the number of an entry.
     pub(super) fn number(&self, entry: usize) -> u64 {
-        self.first_number.saturating_add(entry as u64)
+        number(self.numbers, entry)
     }
 
     /// Returns the characters that a section may still take, of so many in all.
@@ -117,7 +117,8 @@ impl Draft {
     /// Adds a line where it fits into the section and the summary, and marks its names as shown; else counts it as dropped.
     pub(super) fn add(&mut self, table: &mut Table<'_>, line: (Section, usize, &str), chars: usize) -> bool {
         let (section, entry, text) = line;
-        let text: String = text.chars().map(|char| if char.is_control() && char != '\n' { ' ' } else { char }).collect();
+        let text: String =
+            text.chars().map(|char| if char.is_control() && char != '\n' { ' ' } else { char }).collect();
         let fits = self.push((section, entry, text), chars);
         if fits && let Some(line) = self.sections[section as usize].0.last() {
             line.lines().for_each(|line| show(table, line));
@@ -164,9 +165,15 @@ impl Draft {
                 text.push('\n');
             }
         }
-        let dropped = Section::ALL.iter().zip(&self.sections).map(|(section, (.., count))| (*section, *count));
+        let dropped =
+            Section::ALL.iter().zip(&self.sections).map(|(section, (.., count))| (*section, *count));
         (text, self.kept, dropped.filter(|(_, count)| *count > 0).collect())
     }
+}
+
+/// Returns the number of an entry: its own, else its place.
+pub(super) fn number(numbers: &[u64], entry: usize) -> u64 {
+    numbers.get(entry).copied().unwrap_or((entry as u64).saturating_add(1))
 }
 
 /// Marks the names of a line as shown, and those that are read as belonging together.

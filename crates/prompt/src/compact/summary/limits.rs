@@ -77,13 +77,11 @@ pub struct Limits {
     pub shares: Shares,
     /// Whether what users said is left out of the summary and of what is compacted: somebody else keeps it.
     pub excludes_user: bool,
-    /// The number of the first entry, by which `@n` names it.
-    pub first_number: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { size: Size::DEFAULT, shares: Shares::MEASURED, excludes_user: false, first_number: 1 }
+        Self { size: Size::DEFAULT, shares: Shares::MEASURED, excludes_user: false }
     }
 }
 

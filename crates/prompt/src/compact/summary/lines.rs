@@ -217,14 +217,14 @@ mod tests {
 
     #[test]
     fn errors_and_sentences_are_found() {
-        assert_eq!(errors("fine\nerror: no such thing\n12: --- FAIL: TestOne (0.1s)\nE"), [
-            "error: no such thing",
-            "--- FAIL: TestOne (0.1s)"
-        ]);
-        assert_eq!(sentences("- One sentence that is long enough. Short. v1.2 of this is long enough!"), [
-            "One sentence that is long enough.",
-            "v1.2 of this is long enough!"
-        ]);
+        assert_eq!(
+            errors("fine\nerror: no such thing\n12: --- FAIL: TestOne (0.1s)\nE"),
+            ["error: no such thing", "--- FAIL: TestOne (0.1s)"]
+        );
+        assert_eq!(
+            sentences("- One sentence that is long enough. Short. v1.2 of this is long enough!"),
+            ["One sentence that is long enough.", "v1.2 of this is long enough!"]
+        );
         assert!(decides("We must do it") && constrains("never do it") && !constrains("go on"));
     }
 }

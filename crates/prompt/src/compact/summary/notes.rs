@@ -28,7 +28,7 @@ struct Note<'c> {
     names: Vec<u32>,
 }
 
-pub(super) fn notes(table: &mut Table<'_>, draft: &mut Draft, chars: usize) {
+pub(super) fn notes(table: &mut Table<'_>, draft: &mut Draft<'_>, chars: usize) {
     let found = candidates(table);
     let value = |table: &Table<'_>, note: &Note<'_>| {
         let of = |id: &u32| {
@@ -91,7 +91,12 @@ fn points(sentence: &Sentence, is_last: bool) -> f64 {
     (if sentence.decides { DECIDES } else { 0.0 }) + if is_last { LAST } else { 0.0 }
 }
 
-fn note<'c>(table: &Table<'c>, (at, entry): (usize, &'c Counted), sentence: &Sentence, points: f64) -> Note<'c> {
+fn note<'c>(
+    table: &Table<'c>,
+    (at, entry): (usize, &'c Counted),
+    sentence: &Sentence,
+    points: f64,
+) -> Note<'c> {
     let text = entry.text(sentence.text);
     let mut names: Vec<u32> =
         entry.names_of(&sentence.names).iter().map(|local| table.global(at, *local)).collect();

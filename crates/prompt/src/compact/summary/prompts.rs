@@ -16,7 +16,7 @@ const GAP: &str = " […] ";
 /// Characters that prompts may take of any summary, however short it is.
 const ROOM_CHARS_MIN: usize = 400;
 
-pub(super) fn prompts(table: &mut Table<'_>, draft: &mut Draft, entries: &[Counted], chars: usize) {
+pub(super) fn prompts(table: &mut Table<'_>, draft: &mut Draft<'_>, entries: &[Counted], chars: usize) {
     let mut seen = HashSet::new();
     let mut found: Vec<(usize, &str)> = Vec::new();
     for (at, entry) in entries.iter().enumerate().take(table.recent_from) {

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 use stemmata_acts::{
-    Act, Answer, Call, Certainty, FileAct, FileChange, Outcome, Reach, TaskAct, Verb, acts, complains_of_files,
-    done_item, id_in, judged, listed_in, outcome, verb,
+    Act, Answer, Call, Certainty, FileAct, FileChange, Outcome, Reach, TaskAct, Verb, acts,
+    complains_of_files, done_item, id_in, judged, listed_in, outcome, verb,
 };
 use stemmata_model::{Entry, EntryKind, Json, Part, Role};
 
@@ -107,10 +107,8 @@ impl<'r> Reader<'r> {
             let names = names(sentence, self.root);
             let start = position(self.out.line_names.len());
             let stored = self.store(sentence);
-            let ids: Vec<u32> = names
-                .iter()
-                .map(|name| self.name(name.class, name.text, Some((stored, name.at))))
-                .collect();
+            let ids: Vec<u32> =
+                names.iter().map(|name| self.name(name.class, name.text, Some((stored, name.at)))).collect();
             self.out.line_names.extend(ids);
             self.out.sentences.push(Sentence {
                 text: stored,
@@ -182,7 +180,8 @@ impl<'r> Reader<'r> {
         });
         let text = clipped(&answer.text);
         let errors = errors(text).into_iter().map(|line| self.store(line)).collect();
-        let says_tasks = text.len() <= TASKS_CHARS_MAX && (listed_in(text).is_some() || id_in(text).is_some());
+        let says_tasks =
+            text.len() <= TASKS_CHARS_MAX && (listed_in(text).is_some() || id_in(text).is_some());
         let head = char_end(text, 200).unwrap_or(text.len());
         let tasks = says_tasks.then(|| {
             let is_list = listed_in(text).is_some();
@@ -281,7 +280,9 @@ impl<'r> Reader<'r> {
         };
         let path = self.path(&file.path)?;
         let old = match &file.change {
-            FileChange::Edit { parts } => parts.iter().flat_map(|part| names_of(&part.old, self.root)).collect(),
+            FileChange::Edit { parts } => {
+                parts.iter().flat_map(|part| names_of(&part.old, self.root)).collect()
+            }
             _ => HashSet::new(),
         };
         let lines = file.added_lines();
@@ -299,9 +300,14 @@ impl<'r> Reader<'r> {
         let shown = lines.iter().map(|line| line.trim()).take(ADDED_LINES_MAX);
         let line = shown.filter(|line| char_end(line, ADDED_CHARS_MIN - 1).is_some()).max_by_key(|line| {
             // The first of those with the most letters up to the limit.
-            (line.chars().take(ADDED_CHARS_MAX).filter(|char| char.is_alphanumeric()).count(), std::cmp::Reverse(line.as_ptr()))
+            (
+                line.chars().take(ADDED_CHARS_MAX).filter(|char| char.is_alphanumeric()).count(),
+                std::cmp::Reverse(line.as_ptr()),
+            )
         });
-        let line = line.map(|line| self.store(line.get(..char_end(line, ADDED_CHARS_MAX).unwrap_or(line.len())).unwrap_or(line)));
+        let line = line.map(|line| {
+            self.store(line.get(..char_end(line, ADDED_CHARS_MAX).unwrap_or(line.len())).unwrap_or(line))
+        });
         Some(FileRecord { path, change, certainty: file.certainty, added, line })
     }
 

@@ -14,8 +14,9 @@ const TRACE_NAMES: usize = 3;
 /// What a file counts that was changed again in the window: the window shows it.
 const CHANGED_AGAIN_SHARE: f64 = 0.3;
 /// Words of commands that prove or publish something.
-const PROVING: &[&str] =
-    &["test", "check", "lint", "build", "clippy", "fmt", "run", "vet", "tsc", "mise", "make", "commit", "push"];
+const PROVING: &[&str] = &[
+    "test", "check", "lint", "build", "clippy", "fmt", "run", "vet", "tsc", "mise", "make", "commit", "push",
+];
 
 /// A line that may be shown.
 struct Candidate {
@@ -27,7 +28,7 @@ struct Candidate {
 /// Shows the best lines of a section that fit.
 fn add_best(
     table: &mut Table<'_>,
-    draft: &mut Draft,
+    draft: &mut Draft<'_>,
     (section, chars): (Section, usize),
     mut found: Vec<Candidate>,
 ) {
@@ -41,7 +42,8 @@ fn add_best(
 /// How late an entry comes, from 0 to 1.
 pub(super) fn lateness(entry: usize, recent_from: usize) -> f64 {
     let ratio = |part: usize, whole: usize| {
-        f64::from(u32::try_from(part).unwrap_or(u32::MAX)) / f64::from(u32::try_from(whole).unwrap_or(u32::MAX))
+        f64::from(u32::try_from(part).unwrap_or(u32::MAX))
+            / f64::from(u32::try_from(whole).unwrap_or(u32::MAX))
     };
     ratio(entry, recent_from.max(1))
 }
@@ -66,7 +68,7 @@ struct FileState<'c> {
     is_changed_again: bool,
 }
 
-pub(super) fn files(table: &mut Table<'_>, draft: &mut Draft, calls: &[CallAt<'_>], chars: usize) {
+pub(super) fn files(table: &mut Table<'_>, draft: &mut Draft<'_>, calls: &[CallAt<'_>], chars: usize) {
     let mut order: Vec<u32> = Vec::new();
     let mut states: HashMap<u32, FileState<'_>> = HashMap::new();
     for call in calls {
@@ -143,10 +145,12 @@ struct CommandState {
     ended: Option<Ended>,
 }
 
-pub(super) fn commands(table: &mut Table<'_>, draft: &mut Draft, calls: &[CallAt<'_>], chars: usize) {
+pub(super) fn commands(table: &mut Table<'_>, draft: &mut Draft<'_>, calls: &[CallAt<'_>], chars: usize) {
     let mut order: Vec<&str> = Vec::new();
     let mut states: HashMap<&str, CommandState> = HashMap::new();
-    for call in calls.iter().filter(|call| call.entry < table.recent_from && call.ended != Some(Ended::Refused)) {
+    for call in
+        calls.iter().filter(|call| call.entry < table.recent_from && call.ended != Some(Ended::Refused))
+    {
         for line in &call.record.commands {
             let line = call.counted.text(*line);
             let state = states.entry(line).or_insert_with(|| {
@@ -160,7 +164,8 @@ pub(super) fn commands(table: &mut Table<'_>, draft: &mut Draft, calls: &[CallAt
     }
     let found = order.iter().filter_map(|line| {
         let state = states.get(line)?;
-        let is_proving = line.split(|char: char| !char.is_ascii_alphanumeric()).any(|word| PROVING.contains(&word));
+        let is_proving =
+            line.split(|char: char| !char.is_ascii_alphanumeric()).any(|word| PROVING.contains(&word));
         let length = u32::try_from(line.chars().count()).unwrap_or(u32::MAX);
         let rank = 2.0 * log(state.runs)
             + lateness(state.last, table.recent_from)
@@ -184,7 +189,8 @@ impl CommandState {
             Some(Ended::Unclear) => "exit 1",
             Some(Ended::Refused) | None => "no answer",
         };
-        let before = if self.failed > 0 && self.ended != Some(Ended::Failed) { " (failed before)" } else { "" };
+        let before =
+            if self.failed > 0 && self.ended != Some(Ended::Failed) { " (failed before)" } else { "" };
         format!("$ {command} → {status}{}{before}", times(self.runs))
     }
 }
@@ -197,11 +203,12 @@ struct ErrorState {
     is_failure: bool,
 }
 
-pub(super) fn errors(table: &mut Table<'_>, draft: &mut Draft, calls: &[CallAt<'_>], chars: usize) {
+pub(super) fn errors(table: &mut Table<'_>, draft: &mut Draft<'_>, calls: &[CallAt<'_>], chars: usize) {
     let mut order: Vec<&str> = Vec::new();
     let mut states: HashMap<&str, ErrorState> = HashMap::new();
     for call in calls.iter().filter(|call| call.is_failed() || call.is_command()) {
-        let Some((entry, counted, result)) = call.answer.filter(|(entry, ..)| *entry < table.recent_from) else {
+        let Some((entry, counted, result)) = call.answer.filter(|(entry, ..)| *entry < table.recent_from)
+        else {
             continue;
         };
         for line in &result.errors {
@@ -227,7 +234,7 @@ pub(super) fn errors(table: &mut Table<'_>, draft: &mut Draft, calls: &[CallAt<'
 }
 
 /// Shows the tasks that are open, unless the window shows their list.
-pub(super) fn tasks(table: &mut Table<'_>, draft: &mut Draft, calls: &[CallAt<'_>], chars: usize) {
+pub(super) fn tasks(table: &mut Table<'_>, draft: &mut Draft<'_>, calls: &[CallAt<'_>], chars: usize) {
     let mut book = TaskBook::default();
     let mut last = 0;
     let mut is_in_window = false;

@@ -138,7 +138,8 @@ impl<'c> Table<'c> {
 
     /// Returns the position of an entry's name among all.
     pub(super) fn global(&self, entry: usize, local: u32) -> u32 {
-        let at = self.starts.get(entry).copied().unwrap_or_default() + usize::try_from(local).unwrap_or_default();
+        let at =
+            self.starts.get(entry).copied().unwrap_or_default() + usize::try_from(local).unwrap_or_default();
         self.global.get(at).copied().unwrap_or_default()
     }
 
@@ -216,9 +217,8 @@ impl<'c> Table<'c> {
     /// Adds the pairs of a line; returns those that matter.
     pub(super) fn bind(&mut self, names: &[u32], head: Option<u32>, speaker: Speaker, into: &mut Vec<u32>) {
         let names = names.get(..LINE_NAMES_MAX.min(names.len())).unwrap_or(names);
-        let is_file = |id: &u32| {
-            self.name(*id).is_some_and(|name| matches!(name.class, Class::Path | Class::File))
-        };
+        let is_file =
+            |id: &u32| self.name(*id).is_some_and(|name| matches!(name.class, Class::Path | Class::File));
         let owner = head.or_else(|| names.iter().copied().find(is_file));
         for (at, one) in names.iter().enumerate() {
             let others = names.get(at + 1..).unwrap_or_default().iter().chain(head.as_ref());
@@ -250,7 +250,8 @@ impl<'c> Table<'c> {
     /// Values the pairs, after all lines were bound.
     pub(super) fn value_pairs(&mut self) {
         let names = &self.names;
-        let worth = |id: u32| names.get(usize::try_from(id).unwrap_or(usize::MAX)).map_or(0.0, |name| name.worth);
+        let worth =
+            |id: u32| names.get(usize::try_from(id).unwrap_or(usize::MAX)).map_or(0.0, |name| name.worth);
         for pair in &mut self.pairs {
             let least = worth(pair.names[0]).min(worth(pair.names[1]));
             pair.value = least * (PAIR_VALUE + PAIR_VALUE_AGENT * f64::from(pair.agent_lines));

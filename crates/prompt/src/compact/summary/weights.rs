@@ -6,8 +6,23 @@ use crate::compact::names::Class;
 
 /// Names that recorded sessions of three projects or more had: clients and habits write them, and no task needs them.
 const COMMON: &[&str] = &[
-    "started_at", "100644", "ToolName", "commit_id", "GitHub", "file.txt", "in_progress", "tool_use", "v0.9.1",
-    "duration_ms", "session_id", "CLAUDE.md", "--name-only", "package.json", "4096", "README.md", "tool_result",
+    "started_at",
+    "100644",
+    "ToolName",
+    "commit_id",
+    "GitHub",
+    "file.txt",
+    "in_progress",
+    "tool_use",
+    "v0.9.1",
+    "duration_ms",
+    "session_id",
+    "CLAUDE.md",
+    "--name-only",
+    "package.json",
+    "4096",
+    "README.md",
+    "tool_result",
 ];
 
 /// Points of the model, in hundredths.
@@ -133,7 +148,13 @@ mod tests {
         let named = Counters { user: 1, ..once };
         let written = Counters { pieces: 6, agent: 4, assistant: 2, agent_age: Some(50), ..named };
         let of = |counters: &Counters| weight(counters, "parse_query");
-        assert!(of(&once) < of(&named) && of(&named) < of(&written), "{} {} {}", of(&once), of(&named), of(&written));
+        assert!(
+            of(&once) < of(&named) && of(&named) < of(&written),
+            "{} {} {}",
+            of(&once),
+            of(&named),
+            of(&written)
+        );
         let hash = Counters { class: Class::Literal, ..once };
         assert!(weight(&hash, "4fc38c5") < 0.02 && weight(&hash, "--dry-run") > 0.1);
     }
