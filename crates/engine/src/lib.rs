@@ -128,5 +128,6 @@ pub use verbs::scan::{FoundIn, Holder, ScanPlace, ScanTarget, Scanned, SecretFou
 pub use verbs::scrub::{ScrubPlan, ScrubReport, ScrubTarget};
 pub use verbs::sessions::{SessionCounts, SessionQuery, SessionRow, SessionRows};
 pub use verbs::show::{SHOWN_MAX, Shown};
+pub use verbs::summarize::NumberedEntries;
 pub use verbs::summary::SummaryText;
 pub use verbs::tree::{Subagent, TREE_COMMITS_MAX, Tree, TreeNode, TreeRun};

@@ -4,6 +4,7 @@
 //! No I/O, no clock, no randomness: the same input gives the same output, byte for byte.
 
 pub mod assemble;
+pub mod compact;
 pub mod profile;
 pub mod reduce;
 pub mod retrieve;

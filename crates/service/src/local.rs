@@ -10,6 +10,7 @@ mod maintain;
 mod prompts;
 mod recall;
 mod search;
+mod summarize;
 mod turns;
 
 use std::path::Path;
