@@ -7,6 +7,7 @@ use stemmata_model::{
     Body, Entry, EntryId, EntryKind, EntryMeta, EventSeq, ImageSource, Json, LedgerId, NativeSpan, NewEvent,
     NewPayload, Part, Party, Role, SessionId, Timestamp, Topic,
 };
+use stemmata_runtimes::adapter::Keeps;
 use stemmata_store::{Append, Durability, EventLog, FileLog, FileLogOptions, IntegrityMode, SavedState};
 
 use super::Target;
@@ -21,7 +22,7 @@ pub(crate) fn write(target: &Target, folder: &Path) {
             let whole = adapter.encode(&conversation());
             let compacted = [
                 whole.clone(),
-                adapter.encode_compaction("so far", &adapter.decode(&whole), Timestamp::EPOCH),
+                adapter.encode_compaction("so far", &Keeps::nothing(&adapter.decode(&whole)), Timestamp::EPOCH),
             ]
             .concat();
             let torn = whole.get(..whole.len() * 2 / 3).unwrap_or_default().to_vec();

@@ -29,10 +29,10 @@ use crate::v1::{
     ScrubRequest, SearchHit, SearchHits, SearchReason, SearchRequest, SearchSpan, Session, SessionPage,
     SessionRequest, SessionsRequest, SharedTag, ShippedStrategy, ShortIds, ShortIdsRequest, ShowRequest,
     Sighting, SnapshotRequest, Source, Started, State, StateRequest, Status, Strategies, StrategyFinding,
-    StrategyReport, StrategyRequest, StrategyText, Summary, TipsRequest, Totals, Tree, TreeRequest, TreeRun,
-    TreeSubagent, TrustedFile, TrustedRules, TurnBegun, TurnMadeRequest, TurnStored, Uncompacted,
-    UnforgetRequest, Unforgotten, UnreadLedger, UntrustedRules, UpdateRequest, VaultPurged, VaultStatus,
-    Verify, Watched,
+    StrategyReport, StrategyRequest, StrategyText, SummarizeRequest, Summarized, Summary, SummarySection,
+    TipsRequest, Totals, Tree, TreeRequest, TreeRun, TreeSubagent, TrustedFile, TrustedRules, TurnBegun,
+    TurnMadeRequest, TurnStored, Uncompacted, UnforgetRequest, Unforgotten, UnreadLedger, UntrustedRules,
+    UpdateRequest, VaultPurged, VaultStatus, Verify, Watched,
 };
 
 /// An operation.
@@ -82,6 +82,7 @@ pub const OPERATIONS: &[Operation] = &[
     row::<Placed>("host.place", &["resume", "fork"]),
     row::<Handoff>("give_back.handoff", &["handoff"]).asks::<HandoffRequest>(),
     row::<Compacted>("chains.compact", &["compact"]).asks::<CompactRequest>(),
+    row::<Summarized>("give_back.summarize", &["compact --print"]).asks::<SummarizeRequest>(),
     row::<Uncompacted>("chains.before_compaction", &["uncompact"]).asks::<CommitRequest>(),
     row::<Checkpointed>("chains.checkpoint", &["checkpoint"]).asks::<CheckpointRequest>(),
     row::<Named>("chains.snapshot", &["snapshot"]).asks::<SnapshotRequest>(),

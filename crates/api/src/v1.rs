@@ -22,6 +22,7 @@ mod session;
 mod settings;
 mod state;
 mod strategy;
+mod summarize;
 mod turn;
 
 pub use bundle::{
@@ -93,6 +94,7 @@ pub use strategy::{
     CheckStrategyRequest, ShippedStrategy, Strategies, StrategyFinding, StrategyFormat, StrategyReport,
     StrategyRequest, StrategyText,
 };
+pub use summarize::{SummarizeRequest, Summarized, SummarySection};
 pub use turn::{
     BeginTurnRequest, TURN_BYTES_MAX, TURN_ENTRIES_MAX, TurnBegun, TurnCall, TurnContext, TurnEntry,
     TurnFork, TurnMadeRequest, TurnOf, TurnPrompt, TurnResult, TurnStored, TurnTask,

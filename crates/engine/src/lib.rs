@@ -109,7 +109,10 @@ pub use verbs::blame::{BlameQuery, LineOrigin};
 pub use verbs::brief::BRIEF_CHARS_MAX;
 pub use verbs::checkpoint::{CheckpointContent, CheckpointRequest, Checkpointed};
 pub use verbs::collect::{CollectOptions, CollectPlan, CollectReport, RetiredSession};
-pub use verbs::compact::Compacted;
+pub use verbs::compact::{
+    CompactOf, CompactWanted, CompactWith, Compacted, KEEP_RECENT_TOKENS, KeepRecent, SummaryInput,
+    WriteSummary,
+};
 pub use verbs::copies::Copy;
 pub use verbs::costs::{ChainBytes, ChainCost};
 pub use verbs::diff::{CompactionDiff, LostEntry};
@@ -129,5 +132,6 @@ pub use verbs::scan::{FoundIn, Holder, ScanPlace, ScanTarget, Scanned, SecretFou
 pub use verbs::scrub::{ScrubPlan, ScrubReport, ScrubTarget};
 pub use verbs::sessions::{SessionCounts, SessionQuery, SessionRow, SessionRows};
 pub use verbs::show::{SHOWN_MAX, Shown};
+pub use verbs::summarize::NumberedEntries;
 pub use verbs::summary::SummaryText;
 pub use verbs::tree::{Subagent, TREE_COMMITS_MAX, Tree, TreeNode, TreeRun};

@@ -31,6 +31,7 @@ pub(crate) mod scrub;
 pub(crate) mod sessions;
 pub(crate) mod show;
 pub(crate) mod snapshot;
+pub(crate) mod summarize;
 pub(crate) mod summary;
 pub(crate) mod translate;
 pub(crate) mod tree;

@@ -5,6 +5,7 @@
 //! No I/O, no clock, no randomness: the same input gives the same output, byte for byte.
 
 pub mod assemble;
+pub mod compact;
 pub mod guard;
 pub mod profile;
 mod quote;

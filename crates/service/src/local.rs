@@ -11,6 +11,7 @@ mod maintain;
 mod prompts;
 mod recall;
 mod search;
+mod summarize;
 mod turns;
 
 use std::path::Path;

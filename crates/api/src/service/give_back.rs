@@ -6,7 +6,7 @@ use crate::v1::{
     BundleExportRequest, BundleExported, BundleHave, BundleHaveRequest, BundleImportRequest, BundleImported,
     BundleShowRequest, BundleShown, CommitRequest, ExportRequest, Exported, Handoff, HandoffRequest,
     MaterializeRequest, Materialized, Native, PlacementRecorded, PreparePlacementRequest, PreparedPlacement,
-    RecordPlacementRequest,
+    RecordPlacementRequest, SummarizeRequest, Summarized,
 };
 use crate::{Answer, ByteSource, Control};
 
@@ -50,6 +50,13 @@ pub trait GiveBack: Send + Sync {
         out: &mut dyn Write,
         control: &Control<'_>,
     ) -> Answer<Handoff>;
+
+    /// Summarizes the beginning of a context without a model, for the entries that stay in the window. Nothing is stored. Idempotent:
+    /// the same entries give the same text, whatever follows them.
+    ///
+    /// # Errors
+    /// `entry_not_found`, `ambiguous` for an id that stands twice, `bad_request`, `not_an_ancestor`, and those of [`native`](Self::native).
+    fn summarize(&self, request: &SummarizeRequest) -> Answer<Summarized>;
 
     /// Prepares a context that a client will load, before the first byte of it is written: what is written depends on the commit
     /// that it continues. A translation is stored, so that what the client adds has something to continue. Idempotent.

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use stemmata_api::v1::{ExportForm, HANDOFF_TOKENS_DEFAULT};
 use stemmata_model::FormatId;
 
@@ -213,6 +213,7 @@ pub(crate) struct Handoff {
 Examples:
   stemma compact ctx-3f9k2m7q --summary-file summary.md
   my-summarizer < context.jsonl | stemma compact ctx-3f9k2m7q --summary-file -
+  stemma compact ctx-3f9k2m7q --with heuristic --print   a summary without a model; nothing is stored
 
 An empty summary, or one that is not smaller than what it replaces, is refused. Nothing is deleted: \
 `stemma uncompact` is the way back.\n\n{REF_HELP}"))]
@@ -222,8 +223,59 @@ pub(crate) struct Compact {
     pub(crate) reference: String,
 
     /// The summary: a file, or `-` for standard input
-    #[arg(long, value_name = "FILE")]
-    pub(crate) summary_file: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "print", conflicts_with = "print")]
+    pub(crate) summary_file: Option<PathBuf>,
+
+    /// Print a summary and store nothing
+    #[arg(long, requires = "with")]
+    pub(crate) print: bool,
+
+    /// What makes the summary: `heuristic` needs no model
+    #[arg(long, value_name = "SUMMARIZER", requires = "print")]
+    pub(crate) with: Option<Summarizer>,
+
+    /// With `--print`: the full id of the entry that the context ends before, as `materialize --format stemmata-v1` prints it
+    #[arg(long, value_name = "ENTRY", requires = "print")]
+    pub(crate) at: Option<String>,
+
+    /// With `--print`: the full id of the first entry that stays in the window; all before it is summarized
+    #[arg(long, value_name = "ENTRY", requires = "print")]
+    pub(crate) recent_from: Option<String>,
+
+    /// With `--print`: tokens of the summary as a share of those it is made of, from 0.001 to 1 [default: 0.1, and 2000 tokens
+    /// at least as far as these are a quarter]
+    #[arg(long, value_name = "SHARE", requires = "print", value_parser = permille)]
+    pub(crate) ratio: Option<u32>,
+
+    /// With `--print`: leave out what users said, of the summary and of what the share is of
+    #[arg(long, requires = "print")]
+    pub(crate) exclude_user: bool,
+
+    /// With `--print`: where the context begins: `root`, `compaction` (the nearest), or an ancestor
+    #[arg(long, value_name = "STOP", default_value = "root", requires = "print")]
+    pub(crate) stop: String,
+}
+
+/// What makes a summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Summarizer {
+    /// Counters of names, files, commands and errors; the same entries give the same text.
+    Heuristic,
+}
+
+/// Reads a share in thousandths.
+fn permille(text: &str) -> Result<u32, String> {
+    let share: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    let thousandths = (share * 1_000.0).round();
+    if !(1.0..=1_000.0).contains(&thousandths) {
+        return Err("use a share from 0.001 to 1".to_owned());
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a whole number from 1 to 1000"
+    )]
+    Ok(thousandths as u32)
 }
 
 /// `uncompact`

@@ -187,6 +187,18 @@ impl Engine {
         Ok(Chain { links, asked, total, is_cut })
     }
 
+    /// Calls `visit` with the entries of the chain that leads to a commit, each with its ordinal. Forgotten ones are left out.
+    pub(crate) fn each_entry(&self, ctx: CommitId, visit: &mut dyn FnMut(u64, Entry)) -> Result<()> {
+        let chain = self.chain_through(ctx)?;
+        let links = chain.links.iter().take(chain.asked + 1);
+        for link in links.filter(|link| link.is_readable()) {
+            for (ordinal, entry) in (link.before + 1..).zip(self.own_entries(link)?) {
+                visit(ordinal, entry);
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the ordinal of the entry in the middle; none in a chain without entries.
     fn middle(&self, chain: &Chain, query: &AroundQuery) -> Result<Option<u64>> {
         let Some(text) = &query.entry else {

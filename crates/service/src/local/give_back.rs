@@ -6,7 +6,8 @@ use stemmata_api::v1::{
     BUNDLE_COMMITS_MAX, BundleExportRequest, BundleExported, BundleHave, BundleHaveRequest,
     BundleImportRequest, BundleImported, BundleShowRequest, BundleShown, CommitRequest, ExportRequest,
     Exported, HANDOFF_TOKENS_DEFAULT, Handoff, HandoffRequest, MaterializeRequest, Materialized, Native,
-    PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest,
+    PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest, SummarizeRequest,
+    Summarized,
 };
 use stemmata_api::{Answer, ByteSource, Code, Control, GiveBack, Problem, Step, Unit};
 use stemmata_engine::{
@@ -14,6 +15,7 @@ use stemmata_engine::{
 };
 use stemmata_model::{CommitId, FormatId};
 
+use super::summarize::summarize;
 use super::{Local, bad_request, ctx, stop};
 use crate::fault::Fault;
 use crate::wire;
@@ -146,6 +148,10 @@ impl GiveBack for Local {
             let made = engine.handoff_best(id, stop, budget, out)?;
             Ok(wire::context::handoff(id, stop, budget, &made))
         })
+    }
+
+    fn summarize(&self, request: &SummarizeRequest) -> Answer<Summarized> {
+        self.with(|engine| summarize(engine, request))
     }
 
     fn prepare_placement(&self, request: &PreparePlacementRequest) -> Answer<PreparedPlacement> {

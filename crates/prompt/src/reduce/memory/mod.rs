@@ -14,6 +14,7 @@ mod pending;
 mod phrases;
 mod project;
 mod prose;
+pub(crate) use prose::theirs;
 mod recent;
 mod said;
 mod session;

@@ -21,7 +21,7 @@ const NOT_THEIRS: &[&str] = &[
 ];
 
 /// Returns what a user said themselves: without the elements that clients put around it. Empty where nothing is left.
-pub(super) fn theirs(text: &str) -> &str {
+pub(crate) fn theirs(text: &str) -> &str {
     let mut rest = text.trim();
     while let Some(after) = without_element(rest) {
         rest = after.trim_start();

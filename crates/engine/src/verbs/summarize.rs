@@ -1,0 +1,51 @@
+//! `summarize`: the entries of a context with their numbers, for a summary of its beginning.
+//!
+//! What the summary keeps is decided in `stemmata_prompt::compact`; nothing is stored here.
+
+use std::collections::HashMap;
+
+use stemmata_model::{CommitId, Entry, EntryId, FormatId};
+use stemmata_runtimes::captured;
+
+use crate::engine::Engine;
+use crate::error::{FormatUse, Result};
+use crate::verbs::materialize::Stop;
+
+/// The entries of a context.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NumberedEntries {
+    /// The entries, as `materialize` writes them in `stemmata-v1`.
+    pub entries: Vec<Entry>,
+    /// The number of each in its chain, from 1: [`around`](Engine::around) takes it. An entry that stands for others has the number of
+    /// the one before it.
+    pub numbers: Vec<u64>,
+}
+
+impl Engine {
+    /// Returns the entries of a context, the same as its `stemmata-v1` form has, and the number of each in its chain.
+    ///
+    /// # Errors
+    /// As [`materialize`](Self::materialize).
+    pub fn numbered_entries(&self, ctx: CommitId, stop: Stop) -> Result<NumberedEntries> {
+        let format = FormatId::new(captured::ENTRIES)?;
+        let mut bytes = Vec::new();
+        self.materialize(Some(ctx), Some(&format), stop, &mut bytes)?;
+        let entries = Self::adapter(&format, FormatUse::Read)?.decode(&bytes).entries;
+        let known = self.entry_numbers(ctx)?;
+        let mut last = 1;
+        let numbers = entries.iter().map(|entry| {
+            last = known.get(&entry.id).copied().unwrap_or(last);
+            last
+        });
+        Ok(NumberedEntries { numbers: numbers.collect(), entries })
+    }
+
+    /// Returns the numbers of the entries of a chain, the last one where an id stands twice.
+    fn entry_numbers(&self, ctx: CommitId) -> Result<HashMap<EntryId, u64>> {
+        let mut numbers = HashMap::new();
+        self.each_entry(ctx, &mut |number, entry| {
+            numbers.insert(entry.id, number);
+        })?;
+        Ok(numbers)
+    }
+}

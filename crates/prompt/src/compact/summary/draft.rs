@@ -1,0 +1,196 @@
+//! A summary that is being written: its sections, what is left of its size, and why each line is there.
+
+use super::counted::hash;
+use super::table::{LINE_NAMES_MAX, Table};
+use crate::compact::names::names;
+
+/// How far two names of a line may be apart to be read as belonging together.
+const TOGETHER_BYTES: usize = 160;
+
+/// A part of a summary, in the order of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Section {
+    /// Entries that somebody pinned, verbatim.
+    Pins,
+    /// What users said, verbatim; long texts in pieces.
+    Prompts,
+    /// Tasks that are not done.
+    Tasks,
+    /// Files that were changed.
+    Files,
+    /// Commands with their last status.
+    Commands,
+    /// Lines that report errors.
+    Errors,
+    /// Sentences of the assistant.
+    Notes,
+    /// Names by the file that they belong to, and lines that show how.
+    Names,
+}
+
+impl Section {
+    /// Every section, in the order of the text.
+    pub const ALL: [Self; 8] = [
+        Self::Pins,
+        Self::Prompts,
+        Self::Tasks,
+        Self::Files,
+        Self::Commands,
+        Self::Errors,
+        Self::Notes,
+        Self::Names,
+    ];
+
+    /// Returns the name used in JSON output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pins => "pins",
+            Self::Prompts => "prompts",
+            Self::Tasks => "tasks",
+            Self::Files => "files",
+            Self::Commands => "commands",
+            Self::Errors => "errors",
+            Self::Notes => "notes",
+            Self::Names => "names",
+        }
+    }
+
+    /// Says why a line of the section is kept.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::Pins => "somebody pinned it",
+            Self::Prompts => "a user said it",
+            Self::Tasks => "the task is not done",
+            Self::Files => "the file was changed",
+            Self::Commands => "the command was run",
+            Self::Errors => "the line reports an error",
+            Self::Notes => "the sentence tells a decision, a result or names that matter",
+            Self::Names => "the names are likely to be needed again and are no longer in the window",
+        }
+    }
+
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Pins => "## Pinned, verbatim",
+            Self::Prompts => "## User, verbatim",
+            Self::Tasks => "## Open tasks",
+            Self::Files => "## Files",
+            Self::Commands => "## Commands",
+            Self::Errors => "## Errors",
+            Self::Notes => "## Notes",
+            Self::Names => "## Names",
+        }
+    }
+}
+
+/// A line of a summary and where it comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kept {
+    /// Where it stands; [`Section::reason`] says why.
+    pub section: Section,
+    /// The number of the entry that it was taken from, the last one where there are several.
+    pub entry: u64,
+}
+
+pub(super) struct Draft<'n> {
+    pub left: usize,
+    numbers: &'n [u64],
+    sections: [(Vec<String>, usize, u32); 8],
+    kept: Vec<Kept>,
+}
+
+impl<'n> Draft<'n> {
+    pub(super) fn new(chars: usize, numbers: &'n [u64]) -> Self {
+        Self { left: chars, numbers, sections: Default::default(), kept: Vec::new() }
+    }
+
+    /// Returns the number of an entry.
+    pub(super) fn number(&self, entry: usize) -> u64 {
+        number(self.numbers, entry)
+    }
+
+    /// Returns the characters that a section may still take, of so many in all.
+    pub(super) fn room(&self, section: Section, chars: usize) -> usize {
+        chars.saturating_sub(self.sections[section as usize].1).min(self.left)
+    }
+
+    /// Adds a line where it fits into the section and the summary, and marks its names as shown; else counts it as dropped.
+    pub(super) fn add(&mut self, table: &mut Table<'_>, line: (Section, usize, &str), chars: usize) -> bool {
+        let (section, entry, text) = line;
+        let text: String =
+            text.chars().map(|char| if char.is_control() && char != '\n' { ' ' } else { char }).collect();
+        let fits = self.push((section, entry, text), chars);
+        if fits && let Some(line) = self.sections[section as usize].0.last() {
+            line.lines().for_each(|line| show(table, line));
+        }
+        fits
+    }
+
+    /// Adds a line whose names are marked already.
+    pub(super) fn push(&mut self, (section, entry, text): (Section, usize, String), chars: usize) -> bool {
+        let title = if self.sections[section as usize].0.is_empty() { section.title().len() + 1 } else { 0 };
+        let cost = text.chars().count() + 1 + title;
+        if cost > self.room(section, chars) {
+            self.drop_one(section);
+            return false;
+        }
+        self.left -= cost;
+        let number = self.number(entry);
+        let (lines, used, _) = &mut self.sections[section as usize];
+        *used += cost;
+        lines.push(text);
+        self.kept.push(Kept { section, entry: number });
+        true
+    }
+
+    pub(super) fn drop_one(&mut self, section: Section) {
+        self.sections[section as usize].2 += 1;
+    }
+
+    /// Puts the last lines of a section in another order.
+    pub(super) fn reverse(&mut self, section: Section) {
+        self.sections[section as usize].0.reverse();
+    }
+
+    /// Returns the text below its heading, where each line comes from, and how many lines each section left out.
+    pub(super) fn finish(self, heading: &str) -> (String, Vec<Kept>, Vec<(Section, u32)>) {
+        let mut text = heading.to_owned();
+        for (section, (lines, ..)) in Section::ALL.iter().zip(&self.sections) {
+            if !lines.is_empty() {
+                text.push_str(section.title());
+                text.push('\n');
+            }
+            for line in lines {
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+        let dropped =
+            Section::ALL.iter().zip(&self.sections).map(|(section, (.., count))| (*section, *count));
+        (text, self.kept, dropped.filter(|(_, count)| *count > 0).collect())
+    }
+}
+
+/// Returns the number of an entry: its own, else its place.
+pub(super) fn number(numbers: &[u64], entry: usize) -> u64 {
+    numbers.get(entry).copied().unwrap_or((entry as u64).saturating_add(1))
+}
+
+/// Marks the names of a line as shown, and those that are read as belonging together.
+fn show(table: &mut Table<'_>, line: &str) {
+    let found: Vec<(usize, u32)> = names(line, "")
+        .iter()
+        .filter_map(|name| Some((name.at, table.find(hash(name.text.bytes()))?)))
+        .collect();
+    let head = found.first().map(|(_, id)| *id);
+    for (at, (place, one)) in found.iter().enumerate() {
+        table.show(*one);
+        if let Some(head) = head {
+            table.show_pair(head, *one);
+        }
+        let others = found.iter().skip(at + 1).take(LINE_NAMES_MAX);
+        for (_, other) in others.take_while(|(other, _)| other - place <= TOGETHER_BYTES) {
+            table.show_pair(*one, *other);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! A summary of the beginning of a context: which entries it is made of, and its wire form.
+
+use stemmata_api::v1::{SummarizeRequest, Summarized, SummarySection};
+use stemmata_engine::{Candidate, Engine, EngineError, NumberedEntries, Wanted};
+use stemmata_model::{Entry, Estimate, TokenCounter as _, Tokens};
+use stemmata_prompt::compact::summary::{Limits, Section, Size, Window, compose, count};
+
+use super::{bad_request, ctx, stop};
+use crate::fault::Fault;
+
+/// A summary is never longer than what it is made of.
+const RATIO_PERMILLE_MAX: u32 = 1_000;
+
+pub(super) fn summarize(engine: &Engine, request: &SummarizeRequest) -> Result<Summarized, Fault> {
+    let size = match request.ratio_permille {
+        None => Size::DEFAULT,
+        Some(share) if (1..=RATIO_PERMILLE_MAX).contains(&share) => Size::Share(share),
+        Some(share) => {
+            let reason = format!("{share} is not between 1 and {RATIO_PERMILLE_MAX}");
+            return Err(bad_request("ratio_permille", reason));
+        }
+    };
+    let id = ctx(engine, &request.ctx)?;
+    let NumberedEntries { entries, numbers } = engine.numbered_entries(id, stop(engine, &request.stop)?)?;
+    let place = |wanted: &Option<String>| {
+        wanted.as_deref().map(|text| position(&entries, &numbers, text)).transpose()
+    };
+    let at = place(&request.at)?.unwrap_or(entries.len());
+    let recent_from = place(&request.recent_from)?.unwrap_or(at);
+    if recent_from > at {
+        return Err(bad_request(
+            "recent_from",
+            "this entry comes after the one that the context ends before",
+        ));
+    }
+    // What stands after `at` is not known: nothing of it may change the summary.
+    let known = entries.get(..at).unwrap_or_default();
+    let limits = Limits { size, excludes_user: request.exclude_user, ..Limits::default() };
+    let window = Window { entries: &count(known), recent_from, pins: &[], numbers: &numbers };
+    let made = compose(&window, &limits);
+    let Tokens(token_count) = Estimate.count(&made.text);
+    let sections = Section::ALL.into_iter().map(|section| SummarySection {
+        name: section.as_str().to_owned(),
+        reason: section.reason().to_owned(),
+        kept: made.kept.iter().filter(|kept| kept.section == section).count() as u64,
+        dropped: made
+            .dropped
+            .iter()
+            .filter(|(of, _)| *of == section)
+            .map(|(_, count)| u64::from(*count))
+            .sum(),
+    });
+    Ok(Summarized {
+        ctx: id.to_string(),
+        entries: recent_from as u64,
+        recent_entries: (at - recent_from) as u64,
+        tokens_before: made.compacted_tokens.0,
+        tokens_max: made.chars_max / 4,
+        token_count,
+        sections: sections.filter(|section| section.kept + section.dropped > 0).collect(),
+        text: made.text,
+    })
+}
+
+/// Finds the entry of a full id. An id that stands twice names no place.
+fn position(entries: &[Entry], numbers: &[u64], text: &str) -> Result<usize, Fault> {
+    let found: Vec<usize> = (0..entries.len())
+        .filter(|at| entries.get(*at).is_some_and(|entry| entry.id.as_str() == text))
+        .collect();
+    match found.as_slice() {
+        [one] => Ok(*one),
+        [] => Err(EngineError::NotFound { what: Wanted::Entry, text: text.to_owned() }.into()),
+        several => {
+            let candidates = several.iter().map(|at| Candidate {
+                id: format!("@{}", numbers.get(*at).copied().unwrap_or_default()),
+                summary: "an entry with this id".to_owned(),
+            });
+            Err(EngineError::Ambiguous { text: text.to_owned(), candidates: candidates.collect() }.into())
+        }
+    }
+}
