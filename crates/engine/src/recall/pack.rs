@@ -11,10 +11,22 @@ use super::gather::{Gathering, Span};
 use super::{RECALL_TOKENS_MIN, RecallNote, RecallSkipped, RecallWanted, Recalled, RecalledItem};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result, Wanted};
+use crate::ledger::Line;
 use crate::search::{SearchError, SettleBudget};
 
 /// How long the index may take in what is new before a prompt is made.
 const SETTLE_FOR_PROMPT: Duration = Duration::from_millis(50);
+
+/// For what a prompt's source retrieves.
+#[derive(Clone, Copy)]
+pub(crate) struct RetrieveOf<'a> {
+    /// The ledger.
+    pub(crate) ledger: &'a Ledger,
+    /// The session, where it goes on from a context: nothing of another branch is retrieved then.
+    pub(crate) line: Option<Line<'a>>,
+    /// Whether the prompt is of a place in the past: of sessions that were captured only what was said by then counts.
+    pub(crate) is_past: bool,
+}
 
 impl Engine {
     /// Returns what of earlier work fits a task, within a budget. Changes nothing but what folds save. The same question to the
@@ -45,6 +57,7 @@ impl Engine {
             foreign: wanted.foreign,
             budget: wanted.budget,
             span: Span::default(),
+            line: None,
         })?;
         let scored = score(gathered.candidates, &gathered.words, &RetrieveWeights::CHOSEN);
         let has_match = scored.iter().any(|one| one.is_match);
@@ -67,7 +80,7 @@ impl Engine {
 
     /// Returns the passages that fit what a prompt is about, the best first. What is known beside them, and the recent turns,
     /// are sources of their own.
-    pub(crate) fn retrieve(&self, ledger: &Ledger, query: &RetrieveQuery) -> Result<Vec<Hit>> {
+    pub(crate) fn retrieve(&self, of: &RetrieveOf<'_>, query: &RetrieveQuery) -> Result<Vec<Hit>> {
         if query.task.trim().is_empty() || query.limit == 0 {
             return Ok(Vec::new());
         }
@@ -76,13 +89,14 @@ impl Engine {
         let text = query.task.get(..end.unwrap_or(0)).unwrap_or_default();
         let gathered = self.gather(&Gathering {
             text,
-            ledger: Some(ledger),
+            ledger: Some(of.ledger),
             thread: None,
             ticket: None,
             session: None,
             foreign: false,
             budget: SettleBudget::Within(SETTLE_FOR_PROMPT),
-            span: self.span(ledger, query.after, query.through)?,
+            span: self.span(of, query.after, query.through)?,
+            line: of.line,
         })?;
         let mut scored = score(gathered.candidates, &gathered.words, &RetrieveWeights::CHOSEN);
         scored.retain(|one| {
@@ -96,12 +110,14 @@ impl Engine {
 
 fn recalled(chosen: Chosen) -> RecalledItem {
     let Chosen { scored, text, tokens, form } = chosen;
-    let Provenance { ctx, entry, event, session, client, at, foreign_machine } = scored.candidate.from;
+    let Provenance { ctx, entry, event, ledger, session, client, at, foreign_machine } =
+        scored.candidate.from;
     RecalledItem {
         kind: scored.candidate.kind,
         ctx,
         entry,
         event,
+        ledger,
         session,
         client,
         timestamp: at,

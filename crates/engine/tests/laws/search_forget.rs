@@ -154,7 +154,7 @@ fn an_open_turn_that_outlives_what_covered_it_is_no_difference() {
 const WORD: &str = "zqkilnwright";
 
 /// Returns the files below a folder that hold a word as it is, or in a frame of zstd that can be read by itself.
-fn holding_packed(dir: &Path, word: &str) -> Vec<String> {
+pub(crate) fn holding_packed(dir: &Path, word: &str) -> Vec<String> {
     let mut found = holding(dir, word);
     let mut folders = vec![dir.to_owned()];
     while let Some(folder) = folders.pop() {
