@@ -24,6 +24,9 @@ use crate::recall::RetrieveOf;
 /// The topics of what was said in a session.
 const TURN_TOPICS: [&str; 3] = [topics::USER_TURN, topics::ASSISTANT_TURN, topics::TOOL_EVENT];
 
+/// Characters of a state by which two are compared: more than a memory's bounds let it have.
+const COMPARED_CHARS_MAX: usize = 4_000_000;
+
 /// Pages of events that are read for one question: enough for the most messages, and not for a ledger that forgot more.
 const EVENT_PAGES_MAX: usize = 64;
 
@@ -138,8 +141,8 @@ impl<'e> LedgerReader<'e> {
             return Ok(*known);
         }
         // The earlier one first: a line is then folded from the one to the other.
-        let before = self.known_at(Some(at))?.text(usize::MAX);
-        let is_known = self.known()?.text(usize::MAX) == before;
+        let before = self.known_at(Some(at))?.text(COMPARED_CHARS_MAX);
+        let is_known = self.known()?.text(COMPARED_CHARS_MAX) == before;
         Ok(*self.is_known.get_or_init(|| is_known))
     }
 

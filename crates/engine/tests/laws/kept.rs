@@ -1,6 +1,5 @@
 //! Kept prompts: they hold no secret, and nothing that was forgotten or scrubbed; what a session goes on from may go.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use stemmata_engine::prompt::assemble::{CurrentTask, TaskFacts};
@@ -30,26 +29,40 @@ fn rules() -> StoreRules {
     StoreRules { name: "secrets.toml".to_owned(), text }
 }
 
-/// Engines over a store and a log in a home: tables, and tables with a log in files.
-fn homes() -> Vec<(TempDir, Arc<dyn Store>, Option<Arc<FileLog>>)> {
-    [false, true]
-        .map(|has_files| {
-            let home = TempDir::new().expect("a folder");
-            let store =
-                SqliteStore::open(&home.path().join("store"), SqliteOptions::default()).expect("a store");
-            std::fs::create_dir(home.path().join("log")).expect("a folder");
-            let files = || FileLog::open(&home.path().join("log"), FileLogOptions::default()).expect("a log");
-            let log = has_files.then(|| Arc::new(files()));
-            (home, Arc::new(store) as Arc<dyn Store>, log)
-        })
-        .into()
+/// A home with a store of tables, and a log that may be in files.
+struct Home {
+    dir: TempDir,
+    store: Arc<dyn Store>,
+    log: Option<Arc<FileLog>>,
 }
 
-fn engine_in(home: &Path, store: &Arc<dyn Store>, log: Option<&Arc<FileLog>>) -> Engine {
-    let engine = indexed(store, &home.join("index"));
-    match log {
-        Some(log) => engine.with_log(Arc::clone(log) as Arc<_>),
-        None => engine,
+impl Home {
+    fn new(has_files: bool) -> Self {
+        let dir = TempDir::new().expect("a folder");
+        let store = SqliteStore::open(&dir.path().join("store"), SqliteOptions::default()).expect("a store");
+        let log = dir.path().join("log");
+        std::fs::create_dir(&log).expect("a folder");
+        let files = || FileLog::open(&log, FileLogOptions::default()).expect("a log");
+        let log = has_files.then(|| Arc::new(files()));
+        Self { dir, store: Arc::new(store), log }
+    }
+
+    /// One with all in tables, and one with a log in files.
+    fn each() -> [Self; 2] {
+        [Self::new(false), Self::new(true)]
+    }
+
+    fn engine(&self) -> Engine {
+        let engine = indexed(&self.store, &self.dir.path().join("index"));
+        match &self.log {
+            Some(log) => engine.with_log(Arc::clone(log) as Arc<_>),
+            None => engine,
+        }
+    }
+
+    /// Returns the files that hold a word.
+    fn holding(&self, word: &str) -> Vec<String> {
+        holding_packed(self.dir.path(), word)
     }
 }
 
@@ -64,8 +77,8 @@ fn told(engine: &Engine, profile: &Profile, task: TaskFacts) -> String {
 #[test]
 fn invariant_13_a_kept_prompt_holds_no_secret() {
     let (in_task, in_profile) = ("akiaiosfodnn7qqqqqq2", "akiaiosfodnn7rrrrrr3");
-    for (home, store, log) in homes() {
-        let engine = engine_in(home.path(), &store, log.as_ref());
+    for home in Home::each() {
+        let engine = home.engine();
         let current = CurrentTask {
             id: "T1".to_owned(),
             text: format!("deploy with {}", in_task.to_uppercase()),
@@ -84,7 +97,7 @@ fn invariant_13_a_kept_prompt_holds_no_secret() {
         let kept = format!("{kept:?}");
         assert!(kept.contains("to push") && !kept.to_lowercase().contains(in_profile), "{kept}");
         for secret in [in_task, in_profile] {
-            assert_eq!(holding_packed(home.path(), secret), [""; 0]);
+            assert_eq!(home.holding(secret), [""; 0]);
         }
         // A try that is repeated gets what the first one got.
         assert_eq!(told(&engine, &profile, task), text);
@@ -94,9 +107,9 @@ fn invariant_13_a_kept_prompt_holds_no_secret() {
 #[test]
 fn a_session_goes_on_when_its_context_was_scrubbed_or_forgotten() {
     for is_scrubbed in [true, false] {
-        for (home, store, log) in homes() {
+        for home in Home::each() {
             let folder = Folder::new();
-            let engine = engine_in(home.path(), &store, log.as_ref());
+            let engine = home.engine();
             let lines =
                 [user(1, None, &format!("Why is the {WORD} slow?")), answer(2, 1, "It is cold.")].concat();
             let captured = import(&engine, &folder.write("s.jsonl", lines.as_bytes()));
@@ -105,7 +118,7 @@ fn a_session_goes_on_when_its_context_was_scrubbed_or_forgotten() {
                 begin(&engine, turn("new"), (TurnContext::Resume(ctx), "Warm it")).expect("begun");
             assert!(first.text.contains(WORD) && first.text.contains("It is cold."), "{}", first.text);
             drop(engine);
-            let engine = engine_in(home.path(), &store, log.as_ref()).with_rules(rules());
+            let engine = home.engine().with_rules(rules());
             if is_scrubbed {
                 engine.scrub(&ScrubTarget::All, &by()).expect("scrubbed");
             } else {
@@ -115,7 +128,7 @@ fn a_session_goes_on_when_its_context_was_scrubbed_or_forgotten() {
                     .apply_forget(engine.plan_forget(&target, &options).expect("a plan"))
                     .expect("forgotten");
             }
-            assert_eq!(holding_packed(home.path(), WORD), [""; 0], "scrubbed: {is_scrubbed}");
+            assert_eq!(home.holding(WORD), [""; 0], "scrubbed: {is_scrubbed}");
             let (_, next) = begin(&engine, turn("new"), (TurnContext::None, "And now")).expect("begun");
             assert!(!next.text.contains(WORD), "{}", next.text);
             assert_eq!(next.text.contains("It is cold."), is_scrubbed, "{}", next.text);
@@ -133,8 +146,8 @@ fn a_session_goes_on_when_its_context_was_scrubbed_or_forgotten() {
 #[test]
 fn what_events_said_is_in_no_kept_prompt_of_any_ledger() {
     for way in 0..3 {
-        for (home, store, log) in homes() {
-            let engine = engine_in(home.path(), &store, log.as_ref());
+        for home in Home::each() {
+            let engine = home.engine();
             take(&engine, "before", "before", Vec::new());
             // The prompt says the word by a way that no event and no commit of its ledger has.
             let profile = Profile { instructions: format!("Mind the {WORD}"), ..profile() };
@@ -143,9 +156,9 @@ fn what_events_said_is_in_no_kept_prompt_of_any_ledger() {
             let event = builders::said("who", topics::DECISION_EVENT, WORD);
             let published = engine.publish(&other, vec![event]).expect("published");
             settle(&engine);
-            assert_ne!(holding_packed(home.path(), WORD), [""; 0]);
+            assert_ne!(home.holding(WORD), [""; 0]);
             drop(engine);
-            let engine = engine_in(home.path(), &store, log.as_ref()).with_rules(rules());
+            let engine = home.engine().with_rules(rules());
             match way {
                 0 => {
                     let told = Told::Events(other, [published.appended.last].into());
@@ -160,7 +173,7 @@ fn what_events_said_is_in_no_kept_prompt_of_any_ledger() {
                 }
                 _ => drop(engine.scrub(&ScrubTarget::All, &by()).expect("scrubbed")),
             }
-            assert_eq!(holding_packed(home.path(), WORD), [""; 0], "way {way}");
+            assert_eq!(home.holding(WORD), [""; 0], "way {way}");
             assert_eq!(engine.kept_prompts(&ledger(), &turn("s").session).expect("kept"), []);
             let (_, next) = begin(&engine, turn("s"), (TurnContext::None, "And now")).expect("begun");
             assert!(next.text.contains("And now"), "{}", next.text);

@@ -247,7 +247,7 @@ fn a_cluster_finds_its_words_beside_many_of_others() {
     engine.publish(&cluster, vec![note]).expect("published");
     settle(&engine);
     let pack = engine.recall(&wanted("queue limit kafka", &cluster)).expect("a pack");
-    assert!(pack.text.contains("is met") && !pack.notes.contains(&RecallNote::NoMatch), "{:?}", pack);
+    assert!(pack.text.contains("is met") && !pack.notes.contains(&RecallNote::NoMatch), "{pack:?}");
     assert!(!pack.text.contains("forty"), "{}", pack.text);
 }
 

@@ -38,7 +38,8 @@ impl Engine {
         }
         for (known, (topic, line)) in known.iter().zip(lines.iter().rev()) {
             let Payload::Line { line: told, .. } = &known.payload else { return Ok(None) };
-            if known.topic.as_str() != *topic || !is_same(entry_of(told)?, entry_of(line)?) {
+            if known.topic.as_str() != *topic || !is_same(entry_of(told)?.as_ref(), entry_of(line)?.as_ref())
+            {
                 return Ok(None);
             }
         }
@@ -47,8 +48,8 @@ impl Engine {
 }
 
 /// Returns whether two entries are one. Its time is that of the try.
-fn is_same(known: Option<Entry>, new: Option<Entry>) -> bool {
-    matches!((&known, &new), (Some(known), Some(new))
+fn is_same(known: Option<&Entry>, new: Option<&Entry>) -> bool {
+    matches!((known, new), (Some(known), Some(new))
         if (&known.id, known.role, &known.parts) == (&new.id, new.role, &new.parts))
 }
 
