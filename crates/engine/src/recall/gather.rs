@@ -130,7 +130,9 @@ impl Engine {
                 candidate.shares.ticket |= shares.ticket;
             }
         }
-        candidates.extend(linked.candidates);
+        for one in linked.candidates {
+            candidates.extend(is_told(one, branch.as_ref())?);
+        }
         candidates.retain(|candidate| asked.span.has(&candidate.from));
         Ok(Gathered { candidates, words: found.words, foreign, notes })
     }
