@@ -44,6 +44,7 @@ pub(crate) use text::text_of;
 
 use crate::engine::Engine;
 use crate::error::Result;
+pub(crate) use filter::{Belonging, SessionsOf};
 use filter::{LEDGER_CLIENT, Scoped};
 
 /// How the text of a query is meant.
@@ -228,9 +229,14 @@ impl Engine {
         Ok((!is_known).then(|| SearchNote::NoSuchClient { client: client.clone(), known }))
     }
 
-    /// Finds entries with what retrieval needs of them: their passages, and the words of the query.
-    pub(crate) fn search_passages(&self, query: &SearchQuery) -> Result<SearchAnswer> {
-        let scoped = Scoped::of(&query.filter)?.with_passages();
+    /// Finds entries with what retrieval needs of them: their passages, and the words of the query. With a ledger only what
+    /// belongs to it.
+    pub(crate) fn search_passages(
+        &self,
+        query: &SearchQuery,
+        belonging: Option<&Belonging>,
+    ) -> Result<SearchAnswer> {
+        let scoped = Scoped::of(&query.filter)?.for_retrieval(belonging);
         self.search_scoped(query, &scoped, &mut |_, _, _| ControlFlow::Continue(()))
     }
 

@@ -83,6 +83,9 @@ pub struct RecalledItem {
     /// The event of the ledger.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
+    /// The ledger of the event, where it is not the one that was asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<String>,
     /// The session's id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,

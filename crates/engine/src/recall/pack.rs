@@ -17,6 +17,23 @@ use crate::search::{SearchError, SearchNote, SettleBudget};
 /// How long the index may take in what is new before a prompt is made.
 const SETTLE_FOR_PROMPT: Duration = Duration::from_millis(50);
 
+/// For what a prompt's source retrieves.
+#[derive(Clone, Copy)]
+pub(crate) struct RetrieveOf<'a> {
+    /// The ledger.
+    pub(crate) ledger: &'a Ledger,
+    /// The session of the turn.
+    pub(crate) session: Option<&'a SessionId>,
+    /// Its thread and its ticket.
+    pub(crate) links: &'a Links,
+    /// What the session goes on from, where it goes on from a context: nothing of another branch is retrieved then.
+    pub(crate) line: Option<Line<'a>>,
+    /// The event that began the turn, which the prompt has anyway, and its session.
+    pub(crate) trigger: Option<&'a (EventSeq, SessionId)>,
+    /// Whether the prompt is of a place in the past: of sessions that were captured only what was said by then counts.
+    pub(crate) is_past: bool,
+}
+
 impl Engine {
     /// Returns what of earlier work fits a task, within a budget. Changes nothing but what folds save. The same question to the
     /// same store has the same answer.
@@ -72,7 +89,7 @@ impl Engine {
     /// and what is known alike: decisions, tasks, threads, errors and files that have a word of it.
     pub(crate) fn retrieve(
         &self,
-        of: &RetrieveFor<'_>,
+        of: &RetrieveOf<'_>,
         query: &RetrieveQuery,
     ) -> Result<(Vec<Hit>, Vec<Note>)> {
         if query.task.trim().is_empty() || query.limit == 0 {
@@ -89,7 +106,7 @@ impl Engine {
             session: of.session,
             foreign: false,
             budget: SettleBudget::Within(SETTLE_FOR_PROMPT),
-            span: self.span(of.ledger, query.after, query.through)?,
+            span: self.span(of, query.after, query.through)?,
             line: of.line,
             trigger: of.trigger,
         })?;
@@ -102,21 +119,6 @@ impl Engine {
         let notes = gathered.notes.into_iter().filter_map(note).collect();
         Ok((pack.items.iter().take(query.limit).map(hit).collect(), notes))
     }
-}
-
-/// For which turn something is retrieved.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RetrieveFor<'a> {
-    /// The ledger of the turn.
-    pub(crate) ledger: &'a Ledger,
-    /// Its session.
-    pub(crate) session: Option<&'a SessionId>,
-    /// Its thread and its ticket.
-    pub(crate) links: &'a Links,
-    /// What the session goes on from, where it goes on from something: what another branch said is not for it.
-    pub(crate) line: Option<Line<'a>>,
-    /// The event that began the turn, which the prompt has anyway, and its session.
-    pub(crate) trigger: Option<&'a (EventSeq, SessionId)>,
 }
 
 /// Returns what a prompt says of a search that lacks something. That nothing matches, or that a name was mended, is no lack.
@@ -153,12 +155,14 @@ fn note(note: RecallNote) -> Option<Note> {
 
 fn recalled(chosen: Chosen) -> RecalledItem {
     let Chosen { scored, text, tokens, form } = chosen;
-    let Provenance { ctx, entry, event, session, client, at, foreign_machine } = scored.candidate.from;
+    let Provenance { ctx, entry, event, ledger, session, client, at, foreign_machine } =
+        scored.candidate.from;
     RecalledItem {
         kind: scored.candidate.kind,
         ctx,
         entry,
         event,
+        ledger,
         session,
         client,
         timestamp: at,

@@ -11,7 +11,7 @@ use stemmata_store::{
     SessionKey,
 };
 
-use super::filter::{LEDGER_CLIENT, SessionFacts};
+use super::filter::{LEDGER_CLIENT, SessionFacts, event_path};
 use super::hits::{HitPlace, HitReader, Ranked, SearchHit, SearchReason};
 use super::key::event_key;
 use super::passage::Passage;
@@ -220,8 +220,7 @@ impl Engine {
     }
 
     fn index_place(&self, ledger: &Ledger, event: &Event) -> IndexPlace {
-        // No session's path: it begins with what no path does.
-        let path = format!("ledger:{}:{}", ledger.id, event.session);
+        let path = event_path(&ledger.id, event.session.as_str());
         IndexPlace {
             key: SessionKey { machine: self.identity.machine.clone(), path },
             session: event.session.to_string(),
@@ -254,7 +253,10 @@ impl HitReader<'_> {
         else {
             return Ok(None);
         };
+        let path = event_path(id, event.session.as_str());
         let facts = SessionFacts {
+            machine: self.engine.identity.machine.as_str(),
+            path: &path,
             session: event.session.as_str(),
             client: LEDGER_CLIENT,
             cwd: ledger.root.as_deref(),
@@ -272,6 +274,7 @@ impl HitReader<'_> {
             .then(|| Box::new(Passage::of_event((&text, &spans_of(&text)), &event.links())));
         Ok(Some(SearchHit {
             ctx: None,
+            ledger: Some(id.clone()),
             entry: format!("event:{seq}"),
             short_entry: format!("event:{seq}"),
             place: HitPlace {

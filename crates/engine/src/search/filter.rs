@@ -1,14 +1,16 @@
 //! What a search is limited to: which sessions, and which entries of them.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use stemmata_model::{Entry, Role, Timestamp};
+use stemmata_model::{Entry, LedgerId, Role, SessionId, Timestamp};
 use stemmata_prompt::search::{ClassMask, Needed, Phrase, entry_terms, kinds, marks};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::Session;
 
 use super::SearchError;
 use super::prepared::{Traits, minute_of, traits};
+use crate::ledger::ProjectPlaces;
 
 /// The client of events, which are no session's.
 pub(crate) const LEDGER_CLIENT: &str = "ledger";
@@ -90,6 +92,43 @@ pub(crate) struct Scoped<'a> {
     pub(crate) until_minute: u32,
     /// Whether the passages of hits are wanted, and the words of the query.
     pub(crate) has_passages: bool,
+    /// Only what belongs to a ledger.
+    belonging: Option<&'a Belonging>,
+}
+
+/// What belongs to a ledger: its events, and sessions.
+pub(crate) struct Belonging {
+    /// The ledger.
+    pub(crate) ledger: LedgerId,
+    /// The sessions.
+    pub(crate) sessions: SessionsOf,
+}
+
+/// The sessions of a ledger.
+pub(crate) enum SessionsOf {
+    /// Those that worked in a project.
+    Project(ProjectPlaces),
+    /// Those of a cluster, which has no folder.
+    Cluster(BTreeSet<SessionId>),
+}
+
+impl Belonging {
+    fn has(&self, facts: &SessionFacts<'_>) -> bool {
+        if facts.client == LEDGER_CLIENT {
+            return facts.path == event_path(&self.ledger, facts.session);
+        }
+        match &self.sessions {
+            SessionsOf::Project(places) => facts.cwd.is_some_and(|cwd| places.has(facts.machine, cwd)),
+            SessionsOf::Cluster(sessions) => {
+                SessionId::new(facts.session).is_ok_and(|session| sessions.contains(&session))
+            }
+        }
+    }
+}
+
+/// Returns the path that a session's events have in the index. No session's path: it begins with what no path does.
+pub(super) fn event_path(ledger: &LedgerId, session: &str) -> String {
+    format!("ledger:{ledger}:{session}")
 }
 
 impl<'a> Scoped<'a> {
@@ -131,12 +170,12 @@ impl<'a> Scoped<'a> {
         }
         let since_minute = filter.since.map_or(0, minute_of);
         let until_minute = filter.until.map_or(u32::MAX, minute_of);
-        Ok(Self { filter, masks, since_minute, until_minute, has_passages: false })
+        Ok(Self { filter, masks, since_minute, until_minute, has_passages: false, belonging: None })
     }
 
-    /// Asks for what retrieval needs of a hit besides.
-    pub(crate) fn with_passages(self) -> Self {
-        Self { has_passages: true, ..self }
+    /// Asks for what retrieval needs of a hit besides, and only for what belongs to a ledger, where one is given.
+    pub(crate) fn for_retrieval(self, belonging: Option<&'a Belonging>) -> Self {
+        Self { has_passages: true, belonging, ..self }
     }
 
     /// Returns what an entry may be.
@@ -175,12 +214,15 @@ impl<'a> Scoped<'a> {
     /// Returns whether only some sessions are searched.
     pub(crate) fn is_of_sessions(&self) -> bool {
         let SearchFilter { client, projects, branch, session, .. } = self.filter;
-        client.is_some() || !projects.is_empty() || branch.is_some() || session.is_some()
+        let is_filtered = client.is_some() || !projects.is_empty() || branch.is_some() || session.is_some();
+        is_filtered || self.belonging.is_some()
     }
 
     /// Returns whether a session passes.
     pub(crate) fn admits_session(&self, session: &Session) -> bool {
         self.admits_place(&SessionFacts {
+            machine: session.key.machine.as_str(),
+            path: &session.key.path,
             session: session.session.as_str(),
             client: runtime_of(&session.format),
             cwd: session.cwd.as_deref(),
@@ -196,12 +238,15 @@ impl<'a> Scoped<'a> {
             && (projects.is_empty() || projects.iter().any(is_within))
             && branch.as_deref().is_none_or(|branch| facts.branch == Some(branch))
             && session.as_deref().is_none_or(|session| facts.session.starts_with(session))
+            && self.belonging.is_none_or(|belonging| belonging.has(facts))
     }
 
     /// Returns whether an event of a ledger with this root may pass, whatever its session is.
     pub(crate) fn admits_ledger(&self, root: Option<&str>) -> bool {
         let session = self.filter.session.as_deref().unwrap_or_default();
-        self.admits_place(&SessionFacts { session, client: LEDGER_CLIENT, cwd: root, branch: None })
+        let (machine, path) = ("", "");
+        let client = LEDGER_CLIENT;
+        self.admits_place(&SessionFacts { machine, path, session, client, cwd: root, branch: None })
     }
 
     /// Returns the file as a phrase that every hit has to have.
@@ -215,6 +260,8 @@ impl<'a> Scoped<'a> {
 
 /// What a filter asks of a session.
 pub(crate) struct SessionFacts<'a> {
+    pub(crate) machine: &'a str,
+    pub(crate) path: &'a str,
     pub(crate) session: &'a str,
     pub(crate) client: &'a str,
     pub(crate) cwd: Option<&'a str>,

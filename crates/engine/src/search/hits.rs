@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use stemmata_model::{Closure, Commit, CommitId, Entry, Part, Role, Timestamp};
+use stemmata_model::{Closure, Commit, CommitId, Entry, LedgerId, Part, Role, Timestamp};
 use stemmata_prompt::search::{ENTRY_CHARS_MAX, Matcher};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Described, Session, SessionKey};
@@ -72,6 +72,8 @@ pub struct HitPlace {
 pub struct SearchHit {
     /// The newest kept commit that holds it; `None` for an event.
     pub ctx: Option<CommitId>,
+    /// The ledger of an event.
+    pub ledger: Option<LedgerId>,
     /// The id of the entry.
     pub entry: String,
     /// The beginning of it that names no other entry of its commit.
@@ -325,6 +327,7 @@ fn found(
 ) -> SearchHit {
     SearchHit {
         ctx: Some(commit),
+        ledger: None,
         entry: entry.id.to_string(),
         short_entry: short_entry(entry.id.as_str(), all.iter().map(|entry| entry.id.as_str())),
         place,

@@ -60,6 +60,8 @@ impl Reach {
             let (mut rows, mut known) = (Vec::new(), HashSet::new());
             reader.places(&mut |row, place: IndexPlace| {
                 let facts = SessionFacts {
+                    machine: place.key.machine.as_str(),
+                    path: &place.key.path,
                     session: &place.session,
                     client: &place.client,
                     cwd: place.cwd.as_deref(),

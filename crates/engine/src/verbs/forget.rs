@@ -176,6 +176,7 @@ impl Engine {
     /// where ledgers in files did not let go of all.
     pub fn apply_forget(&self, plan: ForgetPlan) -> Result<ForgetReport> {
         let ForgetPlan { wish, mut report } = plan;
+        self.drop_derived()?;
         report.forgotten = self.store.forget(&wish)?;
         let purged = self.purge_unstored();
         let elsewhere = self.forget_elsewhere(&report.sessions, &report.ledgers);

@@ -105,7 +105,10 @@ fn origin(from: &Provenance) -> String {
     let parts = [
         from.ctx.map(|ctx| ctx.to_string()),
         from.entry.as_deref().and_then(name).map(|entry| format!("entry {entry}")),
-        from.event.map(|event| format!("event {event}")),
+        from.event.map(|event| match from.ledger.as_ref().and_then(|ledger| name(ledger.as_str())) {
+            Some(ledger) => format!("event {event} of {ledger}"),
+            None => format!("event {event}"),
+        }),
         from.at.map(|at| at.to_string().chars().take(10).collect()),
         name(&from.client).map(str::to_owned),
         name(&session).filter(|_| from.ctx.is_none()).map(|session| format!("session {session}")),

@@ -32,6 +32,7 @@ fn item(item: RecalledItem) -> v1::RecalledItem {
         ctx: item.ctx.map(|ctx| ctx.to_string()),
         entry: item.entry,
         event: item.event.map(|event| event.to_string()),
+        ledger: item.ledger.map(|ledger| ledger.to_string()),
         session: known(item.session),
         client: known(item.client),
         timestamp: item.timestamp.map(|at| at.to_string()),

@@ -94,6 +94,25 @@ impl Engine {
         }
     }
 
+    /// Makes the commit of what an earlier try appended, or returns the one that it made.
+    pub(super) fn commit_said(&self, turn: &TurnOf, said: Appended, boundary: Boundary) -> Result<Stored> {
+        let stored = self.append_and_commit(turn, &[], boundary)?;
+        let checkpoint = match stored.checkpoint {
+            Some(made) => Some(made),
+            None => self
+                .store
+                .session(&self.turns_key(turn))?
+                .and_then(|session| session.tip)
+                .map(|id| Checkpointed { id, existed: true, notes: Vec::new() }),
+        };
+        Ok(Stored { appended: Some(said), checkpoint, ..stored })
+    }
+
+    /// Returns the key of a session of turns.
+    fn turns_key(&self, turn: &TurnOf) -> SessionKey {
+        SessionKey { machine: self.identity.machine.clone(), path: format!("api:{}", turn.session) }
+    }
+
     /// Makes a commit of the session's lines after the last one that a closed commit covers, up to the ledger's last one
     /// and with what is to be appended.
     pub(super) fn commit_lines(
@@ -103,8 +122,7 @@ impl Engine {
         boundary: Boundary,
     ) -> Result<Stored> {
         let (last, cwd) = ledger.map_or((0, None), |known| (known.last, known.root));
-        let machine = self.identity.machine.clone();
-        let key = SessionKey { machine, path: format!("api:{}", turn.session) };
+        let key = self.turns_key(turn);
         let tip = self.store.session(&key)?.and_then(|session| session.tip);
         let Base { parent, step, covered, notes } = self.base(turn, tip, last)?;
         let mut lines = self.lines_after(turn, covered, last)?;
@@ -189,7 +207,6 @@ impl Engine {
     /// Returns the commit that a session's first one follows: the head, or its snapshot in the format of turns. Made with the
     /// first commit, so that a turn that never ends leaves nothing.
     fn first_parent(&self, head: CommitId) -> Result<(Option<Commit>, Vec<Note>)> {
-        let head = self.newest_of(head)?;
         let Some(commit) = self.store.commit(head)?.filter(|commit| commit.closure != Closure::Forgotten)
         else {
             let message = format!(

@@ -42,6 +42,8 @@ impl Engine {
     /// and its results are never in two closed commits. With `turn` and `every:N` it is provisional; the next step or the
     /// turn's end takes its place in the chain.
     ///
+    /// A try that is repeated with the same entries appends nothing once more, as [`Engine::end_turn`].
+    ///
     /// # Errors
     /// As [`Engine::end_turn`].
     pub fn step(&self, turn: &TurnOf, made: TurnMade) -> Result<StepTaken> {
