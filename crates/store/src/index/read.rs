@@ -203,7 +203,9 @@ impl<'i> IndexReader<'i> {
             let id = LedgerId::new(id).map_err(|_| IndexError::damaged("a ledger has no id"))?;
             events.entry(id).or_default().push(seq.cast_unsigned());
         }
-        events.values_mut().for_each(|seqs| seqs.sort_unstable());
+        for seqs in events.values_mut() {
+            seqs.sort_unstable();
+        }
         Ok(events)
     }
 
