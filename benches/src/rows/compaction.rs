@@ -18,7 +18,7 @@ use crate::input::claude_session;
 use crate::measure::spent;
 use crate::report::{Figure, Line, Section, Target};
 use probe::{Cut, Demand, cuts, demand};
-use score::{Score, Scores, score};
+use score::{Part, Score, Scores, score};
 use session::Session;
 use variants::{Case, Compactor, Heuristic, compactors};
 
@@ -69,7 +69,9 @@ pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
             continue;
         }
         section.notes.push(items(name, &half));
-        section.lines.extend(table(name, &half));
+        let (rows, lines) = table(name, &half);
+        section.notes.extend(rows);
+        section.lines.extend(lines);
         section.lines.extend(clients(name, &half));
     }
     section.lines.push(leaks(&all));
@@ -137,17 +139,38 @@ fn items(name: &str, half: &[&Measured]) -> String {
     )
 }
 
-fn table(name: &str, half: &[&Measured]) -> Vec<Line> {
-    let mut lines = Vec::new();
+/// Returns a row for each compactor and size, and the figures of ours.
+fn table(name: &str, half: &[&Measured]) -> (Vec<String>, Vec<Line>) {
+    let (mut rows, mut lines) = (Vec::new(), Vec::new());
     for compactor in compactors() {
         for size in SIZES.into_iter().filter(|size| compactor.is_sized() || *size == SIZES[0]) {
             let scores = scores(half, &*compactor, size);
             let of = if compactor.is_sized() { format!(" {} %", size / 10) } else { String::new() };
-            let is_goal = compactor.name() == Heuristic.name() && size == 100 && name == "test";
-            lines.extend(shown(&format!("{name}, {}{of}", compactor.name()), &scores, is_goal));
+            rows.push(row(&format!("{name}, {}{of}", compactor.name()), &scores));
+            if compactor.name() == Heuristic.name() {
+                let is_goal = size == 100 && name == "test";
+                lines.extend(shown(&format!("{name}{of}"), &scores, is_goal));
+            }
         }
     }
-    lines
+    (rows, lines)
+}
+
+fn row(name: &str, scores: &Scores) -> String {
+    let percent = |share: f64| format!("{:5.1}", 100.0 * share);
+    let both = |of: fn(&Score) -> Part| {
+        format!("{}/{}", percent(of(&scores.all).share()), percent(scores.macro_mean(of)))
+    };
+    format!(
+        "{name:<34} size {} G {} worst {} FACT {} BIND {} STATE {} QUOTE {}",
+        percent(scores.all.size.share()),
+        percent(scores.all.mean()),
+        percent(scores.worst(WORST_ITEMS_MIN)),
+        both(|score| score.fact),
+        both(|score| score.bind),
+        both(|score| score.state),
+        percent(scores.all.quote.share()),
+    )
 }
 
 fn scores(half: &[&Measured], compactor: &dyn Compactor, size: usize) -> Scores {
@@ -179,9 +202,6 @@ fn shown(name: &str, scores: &Scores, is_goal: bool) -> Vec<Line> {
         let line = Line::ours(1, format!("{name}: {part}"), percent(micro))
             .beside("mean by session", percent(by_session));
         lines.push(if is_goal { line.target(Target::AtLeast(percent(least / 100.0))) } else { line });
-    }
-    if is_goal {
-        lines.push(Line::ours(1, format!("{name}: QUOTE"), percent(scores.all.quote.share())));
     }
     lines
 }
