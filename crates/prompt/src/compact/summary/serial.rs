@@ -105,7 +105,7 @@ impl Put {
         self.number(range.end.into());
     }
 
-    fn one_of<T: PartialEq>(&mut self, all: &[T], one: T) {
+    fn one_of<T: PartialEq + Copy>(&mut self, all: &[T], one: T) {
         self.number(all.iter().position(|known| *known == one).unwrap_or(all.len()) as u64);
     }
 
@@ -118,7 +118,9 @@ impl Put {
 
     fn list<T>(&mut self, all: &[T], put: impl Fn(&mut Self, &T)) {
         self.number(all.len() as u64);
-        all.iter().for_each(|one| put(self, one));
+        for one in all {
+            put(self, one);
+        }
     }
 
     fn piece(&mut self, piece: &Piece) {
@@ -221,6 +223,7 @@ impl Take<'_> {
         all.get(usize::try_from(self.number()?).ok()?).copied()
     }
 
+    #[expect(clippy::option_option, reason = "the outer one says whether the bytes could be read")]
     fn option<T>(&mut self, take: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
         if self.number()? == 0 { Some(None) } else { Some(Some(take(self)?)) }
     }
