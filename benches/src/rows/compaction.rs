@@ -82,7 +82,7 @@ pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
 fn is_tune(name: &str) -> bool {
     let file =
         Path::new(name).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    blake3::hash(file.as_bytes()).as_bytes()[0] % 2 == 0
+    blake3::hash(file.as_bytes()).as_bytes()[0].is_multiple_of(2)
 }
 
 fn transcripts(corpus: &Path) -> anyhow::Result<Vec<PathBuf>> {
@@ -177,7 +177,7 @@ fn scores(half: &[&Measured], compactor: &dyn Compactor, size: usize) -> Scores 
     let mut scores = Scores::default();
     for one in half {
         for (cut, demand) in &one.cuts {
-            let case = Case { session: &one.session, counted: &one.counted, cut: *cut, demand };
+            let case = Case { session: &one.session, counted: &one.counted, cut: *cut };
             let text = compactor.compact(&case, demand.tokens_of_others * size / 1_000);
             scores.add(&one.session.name, &score(&one.session, demand, &text));
         }
@@ -213,7 +213,7 @@ fn clients(name: &str, half: &[&Measured]) -> Vec<Line> {
         for (entry, text) in &one.session.summaries {
             let cut = Cut { compacted: *entry, now: *entry };
             let demand = demand(&one.session, cut);
-            let case = Case { session: &one.session, counted: &one.counted, cut, demand: &demand };
+            let case = Case { session: &one.session, counted: &one.counted, cut };
             let own = Heuristic.compact(&case, probe::tokens(text));
             theirs.add(&one.session.name, &score(&one.session, &demand, text));
             ours.add(&one.session.name, &score(&one.session, &demand, &own));
@@ -241,7 +241,7 @@ fn leaks(all: &[Measured]) -> Line {
     for one in all {
         for (cut, demand) in &one.cuts {
             let known = one.session.entries.get(..cut.now).unwrap_or_default();
-            let case = |counted| Case { session: &one.session, counted, cut: *cut, demand };
+            let case = |counted| Case { session: &one.session, counted, cut: *cut };
             let size = demand.tokens_of_others / 10;
             let alone = count(known);
             leaks += u64::from(

@@ -64,8 +64,7 @@ pub(super) struct Command {
 /// What is demanded.
 #[derive(Debug, Default)]
 pub(super) struct Demand {
-    pub tokens: usize,
-    /// The tokens without those of users.
+    /// The tokens of the compacted part without those of users.
     pub tokens_of_others: usize,
     pub facts: Vec<u32>,
     pub pairs: Vec<(u32, u32)>,
@@ -144,7 +143,6 @@ pub(super) fn demand(session: &Session, cut: Cut) -> Demand {
     };
     let calls = session.calls(0, session.entries.len());
     let mut demand = Demand {
-        tokens: count(&compacted, &|_| true),
         tokens_of_others: count(&compacted, &|piece| piece.speaker != Speaker::User),
         tasks: session.open_tasks(cut.compacted, cut.now),
         ..Demand::default()
@@ -155,7 +153,9 @@ pub(super) fn demand(session: &Session, cut: Cut) -> Demand {
     demand.pairs.retain(|(one, other)| {
         let (first, second) = (session.words.text(*one), session.words.text(*other));
         let ends = |path: &str, name: &str| path.strip_suffix(name).is_some_and(|rest| rest.ends_with('/'));
-        !(common.contains(one) && common.contains(other)) && !ends(first, second) && !ends(second, first)
+        let are_common = common.contains(one) && common.contains(other);
+        let is_end = ends(first, second) || ends(second, first);
+        !are_common && !is_end
     });
     demand.quotes = first_by_agent([&compacted, &recent, &unseen], &|piece| quotes(piece));
     demand.prompts = compacted

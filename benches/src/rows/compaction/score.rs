@@ -176,8 +176,8 @@ const OPERATIONS: [&str; 12] = [
 
 fn last_operation(text: &str) -> Option<&'static str> {
     let end = text.find([':', '|']).unwrap_or(text.len());
-    let words = text.get(..end)?.split(|char: char| !char.is_ascii_alphabetic());
-    words.filter_map(|word| OPERATIONS.into_iter().find(|operation| *operation == word)).last()
+    let mut words = text.get(..end)?.rsplit(|char: char| !char.is_ascii_alphabetic());
+    words.find_map(|word| OPERATIONS.into_iter().find(|operation| *operation == word))
 }
 
 /// `dir/{a,b}` is `dir/a dir/b`.

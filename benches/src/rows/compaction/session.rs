@@ -134,7 +134,7 @@ impl Session {
                         self.summaries.push((at, text.clone()));
                     }
                     Part::Text(text) if is_said(&entry.kind) => {
-                        self.add(at, speaker(entry, text), text, None)
+                        self.add(at, speaker(entry, text), text, None);
                     }
                     Part::ToolCall { call_id, name, arguments } => {
                         let found = acts(Call { name, arguments });

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use stemmata_model::Tokens;
 use stemmata_prompt::compact::summary::{Counted, Limits, Size, Window, compose};
 
-use super::probe::{Cut, Demand};
+use super::probe::Cut;
 use super::session::{Session, Speaker};
 
 /// Makes a text of the compacted part within so many tokens.
@@ -26,7 +26,6 @@ pub(super) struct Case<'s> {
     pub session: &'s Session,
     pub counted: &'s [Counted],
     pub cut: Cut,
-    pub demand: &'s Demand,
 }
 
 impl<'s> Case<'s> {
