@@ -175,6 +175,7 @@ pub const INNER: &[TypeOf] = &[
     TypeOf::of::<EntryText>(),
     TypeOf::of::<Session>(),
     TypeOf::of::<SharedTag>(),
+    TypeOf::of::<SummarySection>(),
     TypeOf::of::<TreeRun>(),
     TypeOf::of::<TreeSubagent>(),
     TypeOf::of::<Imported>(),
