@@ -29,10 +29,10 @@ use crate::v1::{
     ScrubRequest, SearchHit, SearchHits, SearchReason, SearchRequest, SearchSpan, Session, SessionPage,
     SessionRequest, SessionsRequest, SharedTag, ShippedStrategy, ShortIds, ShortIdsRequest, ShowRequest,
     Sighting, SnapshotRequest, Source, Started, State, StateRequest, Status, Strategies, StrategyFinding,
-    StrategyReport, StrategyRequest, StrategyText, SummarizeRequest, Summarized, Summary, TipsRequest,
-    Totals, Tree, TreeRequest, TreeRun, TreeSubagent, TrustedFile, TrustedRules, TurnBegun, TurnMadeRequest,
-    TurnStored, Uncompacted, UnforgetRequest, Unforgotten, UnreadLedger, UntrustedRules, UpdateRequest,
-    VaultPurged, VaultStatus, Verify, Watched,
+    StrategyReport, StrategyRequest, StrategyText, SummarizeRequest, Summarized, Summary, SummarySection,
+    TipsRequest, Totals, Tree, TreeRequest, TreeRun, TreeSubagent, TrustedFile, TrustedRules, TurnBegun,
+    TurnMadeRequest, TurnStored, Uncompacted, UnforgetRequest, Unforgotten, UnreadLedger, UntrustedRules,
+    UpdateRequest, VaultPurged, VaultStatus, Verify, Watched,
 };
 
 /// An operation.
