@@ -7,7 +7,7 @@ use anyhow::Context as _;
 
 use crate::process::{cargo, execute};
 
-/// Runs every file. Files about prompts are read by `stemmata-prompt`; those about ledgers need a store of each kind, so the
+/// Runs every file. Files about prompts and windows are read by `stemmata-prompt`; those about ledgers need a store of each kind, so the
 /// engine's own test reads them.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     anyhow::ensure!(!arguments.is_empty(), "usage: cargo xtask vectors FILE…");
@@ -52,11 +52,14 @@ fn shape(path: &Path) -> anyhow::Result<Shape> {
     }
     let is_turns =
         root.as_object().is_some_and(|groups| groups.keys().any(|key| key.starts_with("messagesJson_for_")));
-    if is_turns || ["contextPacks", "sourceSelection", "stateSnapshot"].into_iter().any(has) {
+    let prompts = ["contextPacks", "sourceSelection", "stateSnapshot"];
+    let windows = ["splitMessagesByTokenBudget", "truncateToolContent", "checkpoint_triggers"];
+    if is_turns || prompts.into_iter().chain(windows).any(has) {
         return Ok(Shape::Prompt);
     }
     anyhow::bail!(
         "`{shown}` has none of the known shapes: `contextPacks` or `sourceSelection` (zeroshot_context.json), `append` and \
-         `query` (zeroshot_ledger.json), `messagesJson_for_…` (zagent_context.json)"
+         `query` (zeroshot_ledger.json), `messagesJson_for_…` (zagent_context.json), `splitMessagesByTokenBudget` \
+         (ai_compact.json), `truncateToolContent` (ai_tool_output.json), `checkpoint_triggers` (moderator_pseudocode.json)"
     )
 }

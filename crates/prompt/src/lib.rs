@@ -5,10 +5,13 @@
 
 pub mod assemble;
 pub mod compact;
+pub mod guard;
 pub mod profile;
 pub mod reduce;
 pub mod retrieve;
 pub mod search;
 pub mod select;
 pub mod strategy;
+pub mod tool_output;
 pub mod vectors;
+pub mod window;

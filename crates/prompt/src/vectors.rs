@@ -1,11 +1,14 @@
-//! Golden vectors: what the implementation of seed 000 answered, asked of this crate.
+//! Golden vectors: what the implementations of the seeds answered, asked of this crate.
 //!
-//! A file of the shape of `zeroshot_context.json` is run through the product's own functions; each case holds, is a
-//! deviation that [`DEVIATIONS`] names with its reason, or fails. Not about ledgers and files of seed 004, whose cases need
-//! a store.
+//! A file of the shape of `zeroshot_context.json`, `ai_compact.json`, `ai_tool_output.json` or `moderator_pseudocode.json` is
+//! run through the product's own functions; each case holds, is a deviation that [`DEVIATIONS`] and its siblings name with
+//! their reasons, or fails. Not about ledgers and files of seed 004, whose cases need a store.
 
+mod compaction;
 mod context;
 mod deviations;
+mod moderator;
+mod outputs;
 mod packs;
 mod snapshots;
 mod sources;
@@ -13,19 +16,33 @@ mod sources;
 mod tests;
 mod zagent;
 
+pub use compaction::run_compaction;
 pub use context::run_context;
-pub use deviations::DEVIATIONS;
+pub use deviations::{DEVIATIONS, DEVIATIONS_002, DEVIATIONS_003};
+pub use moderator::run_moderator;
+pub use outputs::run_outputs;
 pub use zagent::run_zagent;
 
 use serde_json::Value;
 
-/// Runs every case of a file of either shape.
+/// Runs every case of a file of any of the shapes.
 ///
 /// # Errors
-/// As [`run_context`] and [`run_zagent`].
+/// Where the text is no JSON object, or a case in it lacks what makes it one: what, in words.
 pub fn run(text: &str) -> Result<Vec<CaseVerdict>, String> {
     let root = stemmata_model::Json::value_of(text).map_err(|error| error.to_string())?;
-    if root.as_object().is_some_and(zagent::is_shape) { run_zagent(text) } else { run_context(text) }
+    let has = |group: &str| root.get(group).is_some();
+    if root.as_object().is_some_and(zagent::is_shape) {
+        run_zagent(text)
+    } else if has("splitMessagesByTokenBudget") {
+        run_compaction(&root)
+    } else if has("truncateToolContent") {
+        run_outputs(&root)
+    } else if has("checkpoint_triggers") {
+        run_moderator(&root)
+    } else {
+        run_context(text)
+    }
 }
 
 /// What a case came to.
@@ -64,7 +81,7 @@ impl CaseVerdict {
 
     /// Judges a case by what was expected and what was found.
     fn of(name: String, expected: &Value, found: &Value) -> Self {
-        let reason = DEVIATIONS.iter().find(|(listed, _)| *listed == name).map(|(_, reason)| *reason);
+        let reason = deviations::reason(&name);
         let is_same = expected == found;
         let difference = || difference("", expected, found).unwrap_or_default();
         let verdict = match (is_same, reason) {

@@ -1,9 +1,9 @@
-//! The vectors of seed 000's implementation, where they are at hand, and the runner itself.
+//! The vectors of the seeds' implementations, where they are at hand, and the runner itself.
 
 use super::*;
 
-/// The vectors, where the folder of them is there.
-fn vectors() -> Option<String> {
+/// A file of vectors, where the folder of them is there.
+fn vectors(file: &str) -> Option<String> {
     #[expect(
         clippy::disallowed_methods,
         reason = "the corpus is no part of the project: tests may run without"
@@ -12,7 +12,7 @@ fn vectors() -> Option<String> {
         println!("skipped: STEMMATA_CORPUS is not set");
         return None;
     };
-    let path = root.join("../golden/zeroshot_context.json");
+    let path = root.join("../golden").join(file);
     let Ok(text) = std::fs::read_to_string(&path) else {
         println!("skipped: no {}", path.display());
         return None;
@@ -20,19 +20,34 @@ fn vectors() -> Option<String> {
     Some(text)
 }
 
-#[test]
-fn every_vector_of_seed_000_holds_or_deviates_for_a_reason() {
-    let Some(text) = vectors() else { return };
-    let verdicts = run_context(&text).expect("vectors");
+/// Runs files: every case holds or deviates for a reason, and every reason has its case.
+fn every_case_is_fine(files: &[&str], cases_min: usize, deviations: &[(&str, &str)]) {
+    let Some(texts) = files.iter().map(|file| vectors(file)).collect::<Option<Vec<String>>>() else { return };
+    let verdicts: Vec<CaseVerdict> = texts.iter().flat_map(|text| run(text).expect("vectors")).collect();
     let failed: Vec<&CaseVerdict> = verdicts.iter().filter(|case| !case.is_fine()).collect();
     assert!(failed.is_empty(), "{failed:#?}");
-    assert!(verdicts.len() >= 65, "{} cases are fewer than there were", verdicts.len());
-    let unknown: Vec<&str> = DEVIATIONS
+    assert!(verdicts.len() >= cases_min, "{} cases are fewer than there were", verdicts.len());
+    let unknown: Vec<&str> = deviations
         .iter()
         .map(|(name, _)| *name)
         .filter(|name| !verdicts.iter().any(|case| case.name == *name))
         .collect();
     assert_eq!(unknown, [""; 0], "deviations of cases that are not there");
+}
+
+#[test]
+fn every_vector_of_seed_000_holds_or_deviates_for_a_reason() {
+    every_case_is_fine(&["zeroshot_context.json"], 65, DEVIATIONS);
+}
+
+#[test]
+fn every_vector_of_seed_002_holds_or_deviates_for_a_reason() {
+    every_case_is_fine(&["moderator_pseudocode.json"], 26, DEVIATIONS_002);
+}
+
+#[test]
+fn every_vector_of_seed_003_holds_or_deviates_for_a_reason() {
+    every_case_is_fine(&["ai_compact.json", "ai_tool_output.json"], 90, DEVIATIONS_003);
 }
 
 #[test]

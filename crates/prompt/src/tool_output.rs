@@ -1,0 +1,23 @@
+//! What a tool returned, before it is stored and after it has grown old: cut to limits, spilled where it is too large, archived
+//! and summarized when there are too many results.
+//!
+//! Decisions and texts only: writing a file or an artifact is the caller's.
+
+mod archive;
+mod cut;
+#[cfg(test)]
+mod laws_tests;
+mod limits;
+mod normalize;
+mod spill;
+mod summary;
+
+pub use archive::{ArchivePlan, ArchivedGroup, plan_archive};
+pub(crate) use cut::head_tail;
+pub use limits::{Extent, Keep, OutputLimits};
+pub use normalize::{Cut, Normalized, Spill, normalize, text_of, with_text};
+pub use spill::{SpillPlace, spill_notice};
+pub use summary::{
+    DIGEST_PREFIX, LLM_INPUT_CHARS_MAX, ToolResultText, archived_results, digest, heuristic_summary,
+    llm_input, llm_summary, summary_message,
+};

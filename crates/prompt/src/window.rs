@@ -1,0 +1,28 @@
+//! Compaction of a window: its limits, when it is due, what is split off, whether a summary is taken, and what the new window
+//! holds. Also what providers say when a context is too long.
+//!
+//! Decisions only, with their reasons. Not about how a summary is written: that is the `compact` module's.
+
+mod config;
+mod estimate;
+mod overflow;
+mod phrases;
+mod progress;
+mod project;
+mod result;
+mod split;
+
+pub use config::{
+    CompactSettings, Due, EffectiveLimit, LimitFrom, LimitRow, ToolSummaryStrategy, WindowConfig,
+    WindowConfigError, WindowConfigSettings,
+};
+pub use estimate::{Estimated, EstimatedFrom, entry_tokens, estimate};
+pub use overflow::{OverflowPhrase, overflow_of, silent_overflow};
+pub use phrases::PHRASES;
+pub use progress::{CompactionLoop, CompactionSeen, NextSummary, Progress, SummaryRefused, accept_summary};
+pub(crate) use project::result_text;
+pub use project::{RESULT_CHARS_MAX, SECTIONS, SummaryInput, summary_input};
+pub use result::{
+    CompactedWindow, ResultRequest, SUMMARY_PREFIX, compacted_window, summary_entry, tool_summary_entry,
+};
+pub use split::{Borders, KeepRecent, NothingToCompact, Split, split};

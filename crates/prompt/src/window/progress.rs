@@ -1,0 +1,189 @@
+//! The guards of compaction: an empty summary and one that saves nothing are refused, a loop is seen, and a summarizer that
+//! fails three times is not asked again.
+
+use stemmata_model::Tokens;
+use thiserror::Error;
+
+/// Compactions without progress that are a loop, and failures of a summarizer after which it is left alone.
+const TRIES_MAX: usize = 3;
+
+/// What a compaction must save of the window to be progress.
+const PROGRESS_PERMILLE: u64 = 50;
+
+/// Why a summary is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum SummaryRefused {
+    /// It says nothing.
+    #[error("the summary is empty")]
+    Empty,
+    /// It is not smaller than what it stands for.
+    #[error("a summary of {summary} is not smaller than the {old} that it stands for")]
+    NotSmaller {
+        /// What the summary takes.
+        summary: Tokens,
+        /// What it stands for.
+        old: Tokens,
+    },
+}
+
+/// Decides whether a summary is taken in place of what it stands for. `summary` is all that is put there: prefix, pins and
+/// digest too.
+///
+/// # Errors
+/// [`SummaryRefused`]; nothing is compacted then.
+pub fn accept_summary(text: &str, summary: Tokens, old: Tokens) -> Result<(), SummaryRefused> {
+    if text.trim().is_empty() {
+        return Err(SummaryRefused::Empty);
+    }
+    if summary >= old {
+        return Err(SummaryRefused::NotSmaller { summary, old });
+    }
+    Ok(())
+}
+
+/// A compaction that was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompactionSeen {
+    /// Tokens of the window before.
+    pub before: Tokens,
+    /// Tokens after.
+    pub after: Tokens,
+    /// The limit at which it was due.
+    pub limit: Option<Tokens>,
+}
+
+impl CompactionSeen {
+    /// Says whether it led anywhere: the window is below its limit, and by a twentieth smaller.
+    pub fn is_progress(&self) -> bool {
+        let saved = u128::from(self.before.saturating_sub(self.after).0) * 1_000;
+        let is_smaller = saved >= u128::from(self.before.0) * u128::from(PROGRESS_PERMILLE) && saved > 0;
+        is_smaller && self.limit.is_none_or(|limit| self.after < limit)
+    }
+}
+
+/// Three compactions in a row led nowhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error(
+    "{count} compactions in a row left the window at {after}: what is kept is too large; lower `keep_recent_tokens`, unpin \
+     entries, or use a model with a larger window"
+)]
+pub struct CompactionLoop {
+    /// How many.
+    pub count: usize,
+    /// What the last one left.
+    pub after: Tokens,
+}
+
+/// Who makes the next summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextSummary {
+    /// The model.
+    Llm,
+    /// Rules, because the model failed too often.
+    Deterministic,
+}
+
+/// What a session's compactions came to so far.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Compactions in a row without progress, the last at the end.
+    idle: Vec<CompactionSeen>,
+    /// Failures of the summarizer in a row.
+    failures: usize,
+}
+
+impl Progress {
+    /// Decides whether another compaction may be tried.
+    ///
+    /// # Errors
+    /// [`CompactionLoop`] after three that led nowhere.
+    pub fn may_compact(&self) -> Result<(), CompactionLoop> {
+        match self.idle.last() {
+            Some(last) if self.idle.len() >= TRIES_MAX => {
+                Err(CompactionLoop { count: self.idle.len(), after: last.after })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Says who makes the next summary.
+    pub const fn next_summary(&self) -> NextSummary {
+        if self.failures >= TRIES_MAX { NextSummary::Deterministic } else { NextSummary::Llm }
+    }
+
+    /// Remembers a compaction. One with progress ends a row of those without.
+    pub fn compacted(&mut self, seen: CompactionSeen) {
+        if seen.is_progress() {
+            self.idle.clear();
+        } else if self.idle.len() < TRIES_MAX {
+            self.idle.push(seen);
+        }
+    }
+
+    /// Remembers that the summarizer failed, or that its summary was refused.
+    pub const fn summarizer_failed(&mut self) {
+        self.failures = self.failures.saturating_add(1);
+    }
+
+    /// Remembers that the summarizer made a summary that was taken.
+    pub const fn summarizer_worked(&mut self) {
+        self.failures = 0;
+    }
+
+    /// Forgets the loop: the window is another one, since somebody changed its limits or pins.
+    pub fn reset(&mut self) {
+        self.idle.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn seen(before: u64, after: u64) -> CompactionSeen {
+        CompactionSeen { before: Tokens(before), after: Tokens(after), limit: Some(Tokens(100)) }
+    }
+
+    #[test]
+    fn three_compactions_without_progress_are_a_loop_and_one_with_progress_ends_it() {
+        let mut progress = Progress::default();
+        for _ in 0..3 {
+            assert_eq!(progress.may_compact(), Ok(()));
+            progress.compacted(seen(200, 150));
+        }
+        assert_eq!(progress.may_compact(), Err(CompactionLoop { count: 3, after: Tokens(150) }));
+        progress.compacted(seen(200, 50));
+        assert_eq!(progress.may_compact(), Ok(()));
+        assert!(!seen(100, 96).is_progress() && seen(100, 95).is_progress());
+    }
+
+    #[test]
+    fn after_three_failures_the_rules_make_the_summary() {
+        let mut progress = Progress::default();
+        for _ in 0..3 {
+            assert_eq!(progress.next_summary(), NextSummary::Llm);
+            progress.summarizer_failed();
+        }
+        assert_eq!(progress.next_summary(), NextSummary::Deterministic);
+        progress.summarizer_worked();
+        assert_eq!(progress.next_summary(), NextSummary::Llm);
+    }
+
+    #[test]
+    fn an_empty_summary_and_the_conversation_itself_are_refused() {
+        assert_eq!(accept_summary(" \n", Tokens(1), Tokens(100)), Err(SummaryRefused::Empty));
+        let itself = SummaryRefused::NotSmaller { summary: Tokens(101), old: Tokens(100) };
+        assert_eq!(accept_summary("[User]: do it", Tokens(101), Tokens(100)), Err(itself));
+        assert_eq!(accept_summary("done", Tokens(1), Tokens(100)), Ok(()));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_accepted_never_grows(summary: u64, old: u64) {
+            let taken = accept_summary("text", Tokens(summary), Tokens(old)).is_ok();
+            prop_assert_eq!(taken, summary < old);
+        }
+    }
+}
