@@ -60,6 +60,7 @@ pub(crate) fn query(text: &str, hits_max: usize) -> SearchQuery {
         form: SearchForm::Words,
         filter: SearchFilter::default(),
         is_unfinished: false,
+        is_spread: false,
         hits_max,
         budget: SettleBudget::All,
     }

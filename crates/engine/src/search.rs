@@ -7,6 +7,7 @@ mod events;
 mod feed;
 mod filter;
 mod groups;
+mod hit_page;
 mod hits;
 mod key;
 mod literal;
@@ -69,6 +70,8 @@ pub struct SearchQuery {
     pub is_unfinished: bool,
     /// Hits at most.
     pub hits_max: usize,
+    /// Whether hits that show the same text are one, and the first hits are of several sessions, as people read them; words only.
+    pub is_spread: bool,
     /// How long the index may take in what is new before.
     pub budget: SettleBudget,
 }
@@ -130,7 +133,7 @@ pub enum SearchNote {
         /// The bytes that were looked through at most.
         bytes_max: u64,
     },
-    /// Not everything that has the words was checked for the phrase or the file: so many entries were.
+    /// Not everything that has the words was read for the hits that were asked for: so many entries were.
     CheckedCut {
         /// The entries that were read.
         checked: u64,

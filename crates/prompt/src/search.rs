@@ -45,3 +45,5 @@ pub use words::{ENTRY_CHARS_MAX, TERMS_VERSION, Terms, entry_terms};
 
 #[cfg(test)]
 mod laws_tests;
+#[cfg(test)]
+mod order_tests;

@@ -17,7 +17,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("crates/tokens", &["model"]),
     ("crates/engine", &["model", "acts", "redact", "runtimes", "store", "prompt", "tokens"]),
     ("crates/service", &["api", "model", "store", "prompt", "engine"]),
-    ("crates/llm", &["model", "acts", "redact", "runtimes", "store", "prompt", "engine", "api"]),
+    ("crates/llm", &["redact", "prompt"]),
     ("crates/client", &["api"]),
     ("crates/server", &["api", "service"]),
     ("crates/cli", &["model", "engine", "api", "service", "client", "llm", "server"]),

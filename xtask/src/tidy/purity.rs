@@ -17,7 +17,7 @@ const IMPURE_WORDS: &[&str] =
 
 /// Dependencies whose only use would be an effect.
 const IMPURE_CRATES: &[&str] =
-    &["etcetera", "getrandom", "rand", "reqwest", "rusqlite", "tempfile", "tokio", "uuid", "walkdir"];
+    &["etcetera", "getrandom", "rand", "reqwest", "rusqlite", "tempfile", "tokio", "ureq", "uuid", "walkdir"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings: Vec<Finding> = tree.sources().flat_map(|source| in_file(&source)).collect();

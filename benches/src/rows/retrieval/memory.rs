@@ -19,12 +19,15 @@ const NOTHING: Recipe = Recipe {
     neighbour_tokens: 1.0,
     own: 0.0,
     length: 0.0,
+    prompt_length: 0.0,
+    coverage: 0.0,
     speaker: 1.0,
     question: 1.0,
     recent: 0.0,
     decision: 1.0,
     call: 1.0,
     instruction: 1.0,
+    summary: 1.0,
 };
 
 /// A finder in memory.

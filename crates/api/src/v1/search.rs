@@ -170,9 +170,15 @@ pub struct SearchHit {
     pub matches: Vec<SearchSpan>,
     /// The transcript, or the ledger's directory.
     pub path: String,
-    /// Further sessions that hold the same entry.
+    /// Further sessions that hold the same entry, or one that shows the same text.
     #[serde(default)]
     pub also_in: Vec<String>,
+    /// Hits that show the same text and were left out for this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alike: Option<u64>,
+    /// Where what was looked for is: `itself`, or `nearby` if only entries around it have it.
+    #[serde(default)]
+    pub matched: String,
     /// The session's title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,

@@ -89,6 +89,7 @@ impl Engine {
             form: SearchForm::Words,
             filter: SearchFilter { projects: self.searched(asked.ledger), ..SearchFilter::default() },
             is_unfinished: false,
+            is_spread: false,
             hits_max: HITS_MAX,
             budget: asked.budget,
         })?;

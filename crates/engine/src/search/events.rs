@@ -228,6 +228,7 @@ impl HitReader<'_> {
             snippet: shown.text,
             matches: shown.matches,
             also_in: Vec::new(),
+            alike: 0,
             passage,
         }))
     }

@@ -94,10 +94,27 @@ pub struct SearchHit {
     pub snippet: String,
     /// The bytes of the snippet that match.
     pub matches: Vec<Range<usize>>,
-    /// Further sessions that hold the same entry.
+    /// Further sessions that hold the same entry, or one that shows the same text.
     pub also_in: Vec<String>,
+    /// Hits that show the same text and are not listed.
+    pub alike: u64,
     /// What retrieval needs besides, where that is wanted.
     pub(crate) passage: Option<Box<Passage>>,
+}
+
+impl SearchHit {
+    /// Returns whether only entries around it have what was looked for.
+    pub fn is_nearby(&self) -> bool {
+        self.reasons.iter().all(|reason| !["words", "phrase"].contains(&reason.name))
+    }
+
+    /// Adds a further session that shows the same.
+    pub(super) fn add_also(&mut self, session: String) {
+        let is_new = session != self.place.session && !self.also_in.contains(&session);
+        if is_new && self.also_in.len() < ALSO_MAX {
+            self.also_in.push(session);
+        }
+    }
 }
 
 /// What was found, before it is read.
@@ -319,6 +336,7 @@ fn found(
         snippet: shown.text,
         matches: shown.matches,
         also_in,
+        alike: 0,
         passage: None,
     }
 }

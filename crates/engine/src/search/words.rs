@@ -13,6 +13,7 @@ use stemmata_store::{IndexError, IndexReader};
 use super::bridge::{AnyGroups, AnySegment};
 use super::events::are_events_followed;
 use super::filter::Scoped;
+use super::hit_page::HitPage;
 use super::hits::{HitReader, Ranked, SearchReason};
 use super::overlay::{DecodedCommit, Overlay, Standing};
 use super::prepared::prepare;
@@ -222,18 +223,19 @@ impl Engine {
             parsed.phrases.push(file);
         }
         let least = query.hits_max + SPARE_HITS;
-        let mut wanted = if required.is_empty() { least } else { CHECKED_FIRST.max(least) };
+        let mut checked = if required.is_empty() { least } else { CHECKED_FIRST.max(least) };
         let groups = AnyGroups { index: corpus.reader, memory: &memory };
         let statistics = size_of(&segments);
         let asked = Search { segments: &segments, statistics, scope, weights: &Weights::MEASURED };
         let mut reader = HitReader::new(self, scoped, &matcher, required);
-        let mut hits = Vec::new();
+        let mut page;
         loop {
-            let found = search(&asked, &groups, &parsed, Wanted::hits(wanted))?;
-            let is_all = found.len() < wanted;
-            hits.clear();
+            page = HitPage::of(query);
+            let wanted = Wanted { hits: checked.max(page.ranked_min()), ..Wanted::hits(checked) };
+            let found = search(&asked, &groups, &parsed, wanted)?;
+            let is_all = found.len() < wanted.hits;
             for scored in found {
-                if hits.len() >= query.hits_max {
+                if page.is_full() {
                     break;
                 }
                 let number = scored.number;
@@ -243,23 +245,23 @@ impl Engine {
                     _ => None,
                 };
                 let ranked = ranked_of(scored, standing, &query.filter);
-                hits.extend(match event {
+                page.extend(match event {
                     Some((ledger, seq)) => reader.event((&ledger, seq), ranked, &matcher)?,
                     None => reader.hit(ranked)?,
                 });
             }
-            if is_all || hits.len() >= query.hits_max {
+            if is_all || page.is_full() {
                 break;
             }
-            if wanted >= CHECKED_MAX {
-                notes.push(SearchNote::CheckedCut { checked: wanted as u64 });
+            if checked >= CHECKED_MAX {
+                notes.push(SearchNote::CheckedCut { checked: checked as u64 });
                 break;
             }
-            wanted = (wanted * CHECKED_MORE).min(CHECKED_MAX);
+            checked = (checked * CHECKED_MORE).min(CHECKED_MAX);
         }
         notes.extend(SearchNote::damaged(reader.damaged.len()));
         let words = words_of(scoped, &parsed, &segments)?;
-        Ok(SearchAnswer { hits, entries: corpus.entries, notes, words })
+        Ok(SearchAnswer { hits: page.finish(), entries: corpus.entries, notes, words })
     }
 }
 
@@ -356,10 +358,12 @@ fn complete(query: &mut Query, text: &str, segments: &[AnySegment<'_>]) -> Resul
     if word.chars().count() < COMPLETED_CHARS_MIN {
         return Ok(());
     }
-    let mut terms: Vec<(u32, String)> = beginning_with(&word, COMPLETIONS_READ_MAX, segments)?
-        .into_iter()
-        .map(|(term, entries)| (entries, term))
-        .collect();
+    let mut found = beginning_with(&word, COMPLETIONS_READ_MAX, segments)?;
+    // Codes and hashes are names, and have no parts to be found by.
+    if word.contains(|char: char| char.is_ascii_digit()) {
+        found.extend(beginning_with(&format!("={word}"), COMPLETIONS_READ_MAX, segments)?);
+    }
+    let mut terms: Vec<(u32, String)> = found.into_iter().map(|(term, entries)| (entries, term)).collect();
     terms.sort_unstable_by(|one, two| two.cmp(one));
     terms.truncate(COMPLETIONS_MAX);
     query.mend(&word, terms.into_iter().map(|(_, term)| term).collect());

@@ -40,6 +40,7 @@ pub(crate) fn query(text: &str) -> SearchQuery {
         form: SearchForm::Words,
         filter: SearchFilter::default(),
         is_unfinished: false,
+        is_spread: false,
         hits_max: 50,
         budget: SettleBudget::All,
     }

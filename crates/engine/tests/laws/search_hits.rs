@@ -1,9 +1,10 @@
 //! Hits are what was asked for, however much else there is, and each names a session that passes the filter.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::ops::ControlFlow;
 
-use stemmata_engine::{SearchFilter, SearchForm, SearchQuery, SettleBudget};
+use stemmata_engine::{Engine, SearchFilter, SearchForm, SearchHit, SearchQuery, SettleBudget};
 use stemmata_model::{LedgerId, NewEvent, NewPayload, Party, SessionId, Timestamp, topics};
 use stemmata_store::{Append, Durability};
 use tempfile::TempDir;
@@ -99,5 +100,126 @@ fn texts_are_looked_for_in_events_too() {
         let asked = SearchQuery { form, budget: SettleBudget::All, ..query(text) };
         let found = engine.search(&asked, &mut |_, _, _| ControlFlow::Continue(())).expect("an answer");
         assert_eq!(found.hits.len(), 1, "{text}");
+    }
+}
+
+/// What a page of hits shows: the session and the text, then how many more show the same and in how many further sessions.
+fn page(engine: &Engine, asked: &SearchQuery) -> Vec<(String, String, u64, usize)> {
+    let asked = SearchQuery { is_spread: true, ..asked.clone() };
+    let shown = |hit: SearchHit| (hit.place.session, hit.snippet, hit.alike, hit.also_in.len());
+    search(engine, &asked).hits.into_iter().map(shown).collect()
+}
+
+#[test]
+fn neither_equal_texts_nor_one_session_fill_a_page() {
+    let (store, folder, dir) = (new_store(), Folder::new(), TempDir::new().expect("a folder"));
+    let engine = indexed(&store, dir.path());
+    for session in 0..3_u32 {
+        let mut lines = vec![user(1, None, &format!("kiln kiln {session}"))];
+        for number in 2..=59 {
+            // Every other answer is the same in all sessions; the first session has more of the word in the rest.
+            let text = if number % 2 == 0 {
+                "the kiln is warm".to_owned()
+            } else {
+                format!(
+                    "kiln {} {session} {number}",
+                    if session == 0 { "kiln kiln kiln" } else { "and more" }
+                )
+            };
+            lines.push(answer(number, number - 1, &text));
+        }
+        let name = format!("0000000{session}-0000-4000-8000-000000000000.jsonl");
+        let text = lines
+            .concat()
+            .replace("aaaaaaaa", &format!("aaaaaaa{session}"))
+            .replace("\"s\"", &format!("\"s{session}\""));
+        import(&engine, &folder.write(&name, text.as_bytes()));
+    }
+    let found = page(&engine, &SearchQuery { hits_max: 10, ..query("kiln") });
+    assert_eq!(found.len(), 10);
+    for (session, ..) in &found {
+        let first = found.iter().take(9).filter(|(other, ..)| other == session).count();
+        assert!(first <= 3, "{found:?}");
+    }
+    let texts: BTreeSet<&String> = found.iter().map(|(_, text, ..)| text).collect();
+    assert_eq!(texts.len(), found.len(), "{found:?}");
+    // Fewer hits are the beginning of more, and the same question has the same answer.
+    let all = page(&engine, &SearchQuery { hits_max: 200, ..query("kiln") });
+    let names = |found: &[(String, String, u64, usize)]| -> Vec<(String, String)> {
+        found.iter().map(|(session, text, ..)| (session.clone(), text.clone())).collect()
+    };
+    for hits_max in [1, 5, 10, 70] {
+        let some = page(&engine, &SearchQuery { hits_max, ..query("kiln") });
+        assert_eq!(names(&some), names(&all[..hits_max.min(all.len())]), "{hits_max}");
+    }
+    // Nothing is lost: what is not listed is counted where the same is shown, and both other sessions are named.
+    let plain = hits_of(&engine, 500);
+    assert_eq!(all.iter().map(|(_, _, alike, _)| alike + 1).sum::<u64>(), plain);
+    assert_eq!(
+        all.iter().filter(|(_, text, ..)| text.contains("warm")).map(|hit| hit.3).collect::<Vec<_>>(),
+        [2]
+    );
+    // A session that is asked for may fill the page.
+    let session = found[0].0.clone();
+    let filter = SearchFilter { session: Some(session.clone()), ..SearchFilter::default() };
+    let of_one = page(&engine, &SearchQuery { filter, hits_max: 10, ..query("kiln") });
+    assert_eq!(of_one.iter().filter(|hit| hit.0 == session).count(), 10);
+}
+
+fn hits_of(engine: &Engine, hits_max: usize) -> u64 {
+    search(engine, &SearchQuery { hits_max, ..query("kiln") }).hits.len() as u64
+}
+
+/// In a conversation of people every line is somebody's own, and the answers to a question may all be in one session.
+#[test]
+fn what_people_said_stays_where_it_is_ranked() {
+    let (store, folder, dir) = (new_store(), Folder::new(), TempDir::new().expect("a folder"));
+    let engine = indexed(&store, dir.path());
+    let line = |at: usize| {
+        let author = if at % 2 == 0 { "Ann" } else { "Bob" };
+        format!(
+            "{{\"v\":\"stemmata-v1\",\"id\":\"i{at}\",\"timestamp\":\"2026-01-01T00:00:{at:02}Z\",\"role\":\"user\",\"kind\":\"message\",\"parts\":[{{\"type\":\"text\",\"text\":\"the kiln is {}\"}}],\"meta\":{{\"author\":\"{author}\",\"cwd\":\"/home/ann\"}}}}\n",
+            if at % 3 == 0 { "warm" } else { "cold" }
+        )
+    };
+    let text: String = (0..12).map(line).collect();
+    import(&engine, &folder.write("talk.jsonl", text.as_bytes()));
+    let plain = search(&engine, &query("kiln"));
+    assert_eq!(plain.hits.len(), 12);
+    assert_eq!(search(&engine, &SearchQuery { is_spread: true, ..query("kiln") }), plain);
+}
+
+#[test]
+fn a_hit_with_none_of_the_words_says_so() {
+    let (store, folder, dir) = (new_store(), Folder::new(), TempDir::new().expect("a folder"));
+    let engine = indexed(&store, dir.path());
+    for (name, word) in [("a.jsonl", "EACCES"), ("b.jsonl", "漢字")] {
+        let lines =
+            [user(1, None, &format!("what is {word}?")), answer(2, 1, &format!("nobody may write {name}"))];
+        import(&engine, &folder.write(name, lines.concat().as_bytes()));
+        let found = hits(&engine, word);
+        let nearby: Vec<(bool, bool)> =
+            found.iter().map(|hit| (hit.is_nearby(), hit.matches.is_empty())).collect();
+        assert_eq!(nearby, [(false, false), (true, true)], "{word}");
+    }
+}
+
+/// Codes and hashes are found whole, and while they are typed.
+#[test]
+fn a_code_finds_itself_and_not_its_letters() {
+    let (store, folder, dir) = (new_store(), Folder::new(), TempDir::new().expect("a folder"));
+    let engine = indexed(&store, dir.path());
+    let mut lines = vec![user(1, None, "the error is E0308 in commit 9e1b2c3d4")];
+    for number in 2..=12 {
+        let text = format!("run it with -e, as e.g. in step 0308 of 9 and 1e5{number}f0a");
+        lines.push(answer(number, number - 1, &text));
+    }
+    import(&engine, &folder.write("a.jsonl", lines.concat().as_bytes()));
+    for (text, is_unfinished) in [("E0308", false), ("9e1b2c3d4", false), ("E03", true), ("9e1b2", true)] {
+        let found = search(&engine, &SearchQuery { is_unfinished, ..query(text) }).hits;
+        let itself: Vec<&str> =
+            found.iter().filter(|hit| !hit.is_nearby()).map(|hit| hit.snippet.as_str()).collect();
+        assert_eq!(itself, ["the error is E0308 in commit 9e1b2c3d4"], "{text}");
+        assert!(found.iter().all(|hit| hit.is_nearby() == hit.matches.is_empty()), "{text}: {found:?}");
     }
 }

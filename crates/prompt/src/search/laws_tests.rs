@@ -14,15 +14,15 @@ const VOCABULARY: [&str; 12] =
 fn entries() -> impl Strategy<Value = Vec<MemoryEntry>> {
     let word = (0..12_usize, 0..12_usize).prop_map(|(one, two)| one.min(two));
     let words = proptest::collection::vec(word, 0..12);
-    let entry = (words, 0..4_u8, any::<bool>(), 0..3_u16, 1..50_u32, proptest::bool::weighted(0.2));
+    let entry = (words, 0..4_u8, 0..4_u8, 0..3_u16, 1..50_u32, proptest::bool::weighted(0.2));
     proptest::collection::vec(entry, 1..400).prop_map(|entries| {
         let mut group = 0;
         let entries =
-            entries.into_iter().enumerate().map(|(at, (words, role, asks, author, minute, starts))| {
+            entries.into_iter().enumerate().map(|(at, (words, role, marked, author, minute, starts))| {
                 group += u32::from(starts);
                 let text: Vec<&str> = words.iter().map(|word| VOCABULARY[*word]).collect();
                 let Terms { terms, length, .. } = entry_terms(&text.join(" "));
-                let marks = u8::from(asks) * marks::ASKS;
+                let marks = ((marked & 1) * marks::ASKS) | ((marked >> 1) * marks::PROMPT);
                 MemoryEntry {
                     key: at as u64 * 7 % 11,
                     terms,
@@ -182,6 +182,12 @@ proptest! {
             prop_assert!(admits(&scope, &query, hit.number, &entries[at]));
             prop_assert_eq!((hit.minute, hit.key), (entries[at].minute, entries[at].key));
             let recipe = if entries[at].author == 0 { &Weights::MEASURED.agent } else { &Weights::MEASURED.conversation };
+            // Every word of the vocabulary is one term, so that the share of terms is the share of words.
+            let plan = Plan::of(&over(&whole, scope), &query).expect("memory does not fail");
+            let holds = |term: &super::plan::Term| entries[at].terms.iter().any(|held| held.0 == term.name);
+            let share = plan.terms.iter().filter(|term| holds(term)).map(|term| term.idf).sum::<f64>() / plan.terms.iter().map(|term| term.idf).sum::<f64>();
+            let coverage = hit.reasons.iter().find(|reason| reason.name == ReasonName::Coverage).map_or(1.0, |reason| f64::from(reason.value));
+            prop_assert!((1.0 + recipe.coverage * share.powi(2) - coverage).abs() < 1e-4, "{share} {coverage}");
             let naive = window_score(&entries, at, &query, &over(&whole, scope), recipe);
             let amount: f32 = hit.reasons.iter().filter(|reason| reason.name.is_amount()).map(|reason| reason.value).sum();
             prop_assert!((naive - f64::from(amount)).abs() < 1e-4, "{naive} {amount}");
@@ -229,7 +235,8 @@ fn window_score(
         score += term.idf * saturation(x, window_length / (average * whole));
         score += term.idf * recipe.own * saturation(tf(at), length(at) / average);
     }
-    score * length(at) / (length(at) + recipe.length)
+    let is_prompt = entries[at].marks & marks::PROMPT != 0;
+    score * length(at) / (length(at) + if is_prompt { recipe.prompt_length } else { recipe.length })
 }
 
 #[test]

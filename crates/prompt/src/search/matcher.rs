@@ -190,6 +190,12 @@ mod tests {
             ),
             (Matcher::words(&query("words.rs")), "src/words.rs", vec!["words.rs"]),
             (Matcher::words(&query("検索")), "全文検索する", vec!["検索"]),
+            (Matcher::words(&query("E0308")), "e.g. the error E0308, -e 0308", vec!["E0308"]),
+            (
+                Matcher::words(&query("exit code 128")),
+                "1e128f9 had exit code 128",
+                vec!["exit", "code", "128"],
+            ),
             (Matcher::words(&query("--")), "a -- b", vec!["--"]),
         ] {
             let found: Vec<&str> = matcher.spans(text, 9).into_iter().map(|range| &text[range]).collect();

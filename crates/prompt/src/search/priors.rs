@@ -6,6 +6,9 @@ use super::source::{ClassMask, Segment, kinds, marks};
 use super::weights::Recipe;
 use super::windows::{Entry, recipe};
 
+/// Having most of the words counts much more than having half of them.
+const COVERAGE_POWER: i32 = 2;
+
 /// The first and the last minute of what is searched.
 ///
 /// Recency is measured between the two, not against a clock: the same data has the same order whenever it is asked.
@@ -66,19 +69,21 @@ impl Span {
 
 /// Returns what a short text counts times. It is part of the words' worth rather than a reason of its own.
 pub(super) fn length<S>(search: &Search<'_, S>, entry: &Entry) -> f64 {
-    entry.length / (entry.length + recipe(search, entry).length)
+    let recipe = recipe(search, entry);
+    let is_prompt = entry.marks & marks::PROMPT != 0;
+    entry.length / (entry.length + if is_prompt { recipe.prompt_length } else { recipe.length })
 }
 
 /// A factor with the reason for it.
 pub(super) type Factor<'a> = (ReasonName, f32, &'a str);
 
-/// Returns the factors of an entry; those that do not apply are 1.
+/// Returns the factors of an entry, which has this share of the query's words itself; those that do not apply are 1.
 pub(super) fn factors<'a, S: Segment>(
     search: &Search<'a, S>,
     asked: &[String],
     span: Span,
-    entry: &Entry,
-) -> Result<[Factor<'a>; 4], S::Error> {
+    (entry, covered): (&Entry, f64),
+) -> Result<[Factor<'a>; 5], S::Error> {
     let recipe = recipe(search, entry);
     let (mut minute, mut class) = (0, 0);
     if let Some(segment) = search.segments.get(entry.segment) {
@@ -89,6 +94,7 @@ pub(super) fn factors<'a, S: Segment>(
     let (speaker, name) = speaker(search, asked, entry);
     let (kind, kind_name) = kind(recipe, class, entry.marks);
     Ok([
+        (ReasonName::Coverage, narrow(1.0 + recipe.coverage * covered.powi(COVERAGE_POWER)), ""),
         (ReasonName::Speaker, narrow(speaker), name),
         (ReasonName::Question, narrow(question), ""),
         (ReasonName::Recent, narrow(1.0 + recipe.recent * span.place(minute)), ""),
@@ -110,10 +116,15 @@ fn speaker<'a, S>(search: &Search<'a, S>, asked: &[String], entry: &Entry) -> (f
 
 /// Returns the factor of what an entry is: the first of these that applies.
 fn kind(recipe: &Recipe, class: u8, entry_marks: u8) -> (f64, &'static str) {
-    let is_instruction = class >> 2 == ClassMask::of(stemmata_model::Role::System, kinds::INSTRUCTION) >> 2;
+    let of_class = [
+        (kinds::INSTRUCTION, recipe.instruction, "instruction"),
+        (kinds::COMPACTION_SUMMARY, recipe.summary, "summary"),
+    ];
     let marked = [(marks::DECISION, recipe.decision, "decision"), (marks::CALL, recipe.call, "call")];
-    if is_instruction {
-        return (recipe.instruction, "instruction");
+    if let Some((_, factor, name)) =
+        of_class.into_iter().find(|(kind, ..)| ClassMask::kind_of(class) == *kind)
+    {
+        return (factor, name);
     }
     let found = marked.into_iter().find(|(mark, ..)| entry_marks & mark != 0);
     found.map_or((1.0, ""), |(_, factor, name)| (factor, name))

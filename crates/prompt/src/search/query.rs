@@ -13,6 +13,8 @@ pub const QUERY_TERMS_MAX: usize = 256;
 const PHRASES_MAX: usize = 16;
 /// A longer text in quotes is words: every phrase becomes an expression.
 pub(super) const PHRASE_BYTES_MAX: usize = 1_024;
+/// Digits of a number that says nothing where it is a part of a name; longer ones are numbers of issues and the like.
+const SCRAP_DIGITS_MAX: usize = 4;
 /// What a term counts that stands in for one that no entry holds.
 const MENDED: f64 = 0.7;
 
@@ -182,7 +184,8 @@ impl Query {
             let typed = text.get(range.clone()).unwrap_or_default();
             let lower = typed.to_lowercase();
             let is_name = term.starts_with('=');
-            let also = same_name(&lower, (is_name, range.end <= name_end));
+            let is_part = !is_name && range.end <= name_end;
+            let also = same_name(&lower, (is_name, is_part));
             if is_name {
                 name_end = range.end;
             }
@@ -190,6 +193,9 @@ impl Query {
                 if !self.asked.contains(&lower) {
                     self.asked.push(lower);
                 }
+                return;
+            }
+            if is_part && is_scrap(term) {
                 return;
             }
             if !is_name && stops::is_stop(&lower) || !known.insert(term.to_owned()) {
@@ -221,9 +227,17 @@ fn same_name(lower: &str, (is_name, is_part): (bool, bool)) -> Option<String> {
     if !is_name {
         return Some(format!("={lower}"));
     }
-    let mut word = None;
-    words::scan(lower, &mut |term, _| word = Some(term.to_owned()));
-    word
+    let mut terms = Vec::new();
+    words::scan(lower, &mut |term, _| terms.push(term.to_owned()));
+    // `e0308` comes apart again: its parts are not the name.
+    if terms.len() == 1 { terms.pop().filter(|term| !term.starts_with('=')) } else { None }
+}
+
+/// Returns whether a part of a name says nothing by itself: the `E` and the `0308` of `E0308` are in thousands of entries
+/// that have nothing to do with it.
+fn is_scrap(part: &str) -> bool {
+    let is_number = part.len() <= SCRAP_DIGITS_MAX && part.bytes().all(|byte| byte.is_ascii_digit());
+    is_number || part.chars().nth(1).is_none()
 }
 
 /// Returns whether a term is one character of a script without blanks: entries hold it in pairs only.
@@ -282,6 +296,12 @@ mod tests {
             ("\"to be\" \"to do\"", vec!["to", "be", "do"], vec!["to", "be", "to", "do"]),
             ("\"why does it\"", vec!["whi", "doe", "it"], vec!["whi", "doe", "it"]),
             ("\"the JavaScript\"", vec!["=javascript", "java", "script"], vec!["javascript"]),
+            // What a code comes apart into is in thousands of entries; a person's own numbers and letters are looked for.
+            ("E0308", vec!["=e0308"], vec![]),
+            ("exit code 128", vec!["exit", "code", "128"], vec![]),
+            ("E0308 e v2.1", vec!["=e0308", "e", "=v2", "1"], vec![]),
+            ("parseJson5 utf8", vec!["=parsejson5", "pars", "json", "=utf8", "utf"], vec![]),
+            ("commit 9e1b2c3d4", vec!["commit", "=9e1b2c3d4"], vec![]),
             ("“so war es” Größe", vec!["so", "war", "es", "große"], vec!["so", "war", "es"]),
         ] {
             let query = parse(text, &[]).expect("a query");
@@ -289,6 +309,16 @@ mod tests {
             let needed: Vec<&str> = query.required().map(|needed| needed.term.as_str()).collect();
             assert_eq!(needed, required, "{text}");
             assert_eq!(query.literal, None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_comes_apart_in_small_letters_is_no_other_name() {
+        for (text, wanted) in
+            [("E0308", None), ("HTTPServer2", None), ("1f2e3d4c", None), ("GitHub", Some("github"))]
+        {
+            let query = parse(text, &[]).expect("a query");
+            assert_eq!(query.terms.first().and_then(|term| term.also.as_deref()), wanted, "{text}");
         }
     }
 

@@ -70,6 +70,8 @@ pub enum ReasonName {
     Words,
     /// Words of the entries around it.
     Near,
+    /// It has most of the query's words itself, or all of them.
+    Coverage,
     /// It is newer than others.
     Recent,
     /// It asks, and answers are wanted.
@@ -90,6 +92,7 @@ impl ReasonName {
         match self {
             Self::Words => "words",
             Self::Near => "near",
+            Self::Coverage => "coverage",
             Self::Recent => "recent",
             Self::Question => "question",
             Self::Speaker => "speaker",

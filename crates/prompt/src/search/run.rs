@@ -75,12 +75,14 @@ struct Ranking<'a, S: Segment> {
 impl<'a, S: Segment> Ranking<'a, S> {
     /// Scores an entry, nothing where no word of its window is looked for.
     fn rated(&self, window: &'a Window, entry: &'a Entry) -> Result<Option<Rated<'a>>, S::Error> {
-        let amounts = self.amounts(window, entry, &mut |_| {});
+        let mut worths = Vec::new();
+        let amounts = self.amounts(window, entry, &mut |worth| worths.push(worth));
         let amount = amounts[0] + amounts[1];
         let Some(segment) = self.search.segments.get(entry.segment).filter(|_| amount > 0.0) else {
             return Ok(None);
         };
-        let factors = priors::factors(self.search, &self.query.asked, self.span, entry)?;
+        let covered = self.plan.covered(&worths);
+        let factors = priors::factors(self.search, &self.query.asked, self.span, (entry, covered))?;
         let score = factors.iter().fold(amount, |score, factor| score * factor.1);
         let minute = segment.minutes()?.get(entry.at).copied().unwrap_or_default();
         let key = segment.keys()?.get(entry.at).copied().unwrap_or_default();
@@ -104,6 +106,7 @@ impl<'a, S: Segment> Ranking<'a, S> {
         let Rated { window, entry, key, minute, score } = *rated;
         let mut by_term = Vec::new();
         let amounts = self.amounts(window, entry, &mut |worth| by_term.push(worth));
+        let covered = self.plan.covered(&by_term);
         let words = named(self.plan, by_term.iter().map(|worth| (worth.term, worth.words)));
         let near = named(self.plan, by_term.iter().map(|worth| (worth.term, worth.near)));
         let mut reasons = Vec::new();
@@ -115,7 +118,9 @@ impl<'a, S: Segment> Ranking<'a, S> {
                 add(name, amount, &text);
             }
         }
-        for (name, factor, text) in priors::factors(self.search, &self.query.asked, self.span, entry)? {
+        for (name, factor, text) in
+            priors::factors(self.search, &self.query.asked, self.span, (entry, covered))?
+        {
             if (factor - 1.0).abs() > f32::EPSILON {
                 add(name, factor, text);
             }

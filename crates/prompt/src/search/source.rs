@@ -214,10 +214,15 @@ impl ClassMask {
 
     /// Returns whether an entry passes.
     pub const fn admits(self, class: u8, marks: u8) -> bool {
-        let kind = 1 << (class >> 2 & 7);
+        let kind = 1 << Self::kind_of(class);
         self.roles >> (class & 3) & 1 == 1
             && self.without & kind == 0
             && (self.kinds & kind != 0 || self.marks & marks != 0)
+    }
+
+    /// Returns the kind of a class, one of [`kinds`].
+    pub const fn kind_of(class: u8) -> u8 {
+        class >> 2 & 7
     }
 
     const fn role_number(role: Role) -> u8 {

@@ -51,6 +51,10 @@ pub struct Recipe {
     pub own: f64,
     /// The length at which an entry counts half: short ones say little.
     pub length: f64,
+    /// The same for a prompt: a person says in a few words what calls and results repeat at length.
+    pub prompt_length: f64,
+    /// How much more an entry counts that has every word of the query itself than one that has none.
+    pub coverage: f64,
     /// What an entry counts times if its author is the one participant that the query names.
     pub speaker: f64,
     /// What an entry that asks counts times.
@@ -63,6 +67,8 @@ pub struct Recipe {
     pub call: f64,
     /// What instructions count times that the runtime added: every session repeats them.
     pub instruction: f64,
+    /// What the summary of a compaction counts times: it repeats what people and models said, and is always newer than they are.
+    pub summary: f64,
 }
 
 /// How many entries a window reaches to each side.
@@ -80,12 +86,15 @@ impl Weights {
             neighbour_tokens: 48.0,
             own: 0.25,
             length: 2.0,
+            prompt_length: 2.0,
+            coverage: 0.0,
             speaker: 1.2,
             question: 0.9,
             recent: 0.0,
             decision: 1.0,
             call: 1.0,
             instruction: 1.0,
+            summary: 1.0,
         },
         agent: Recipe {
             before: [0.5, 0.39, 0.30, 0.24],
@@ -94,12 +103,15 @@ impl Weights {
             neighbour_tokens: 48.0,
             own: 0.25,
             length: 20.0,
+            prompt_length: 2.0,
+            coverage: 1.0,
             speaker: 1.0,
-            question: 0.9,
+            question: 1.0,
             recent: 1.0,
             decision: 1.15,
             call: 1.1,
             instruction: 0.8,
+            summary: 0.5,
         },
     };
 }

@@ -15,13 +15,15 @@ use std::ops::Range;
 use super::{camel, files, irregular, scripts, stem};
 
 /// What the rules of this module, of stemming and of the tables are: an index made with others is built anew.
-pub const TERMS_VERSION: u32 = 2;
+pub const TERMS_VERSION: u32 = 3;
 /// How many characters of an entry are indexed: long tool results repeat themselves, and lengths stay in 16 bits.
 pub const ENTRY_CHARS_MAX: usize = 20_000;
 /// Longer runs without an underscore are hashes or Base64; longer words and names are not words.
 const WORD_BYTES_MAX: usize = 64;
 /// Longer identifiers and file names are not indexed whole.
 pub(super) const NAME_BYTES_MAX: usize = 128;
+/// Shorter runs of hexadecimal digits are codes or words; `git` shortens hashes to as many.
+const HASH_BYTES_MIN: usize = 7;
 /// How far from its end a text is searched for a question mark.
 const ASKS_CHARS: usize = 400;
 /// Question marks: ASCII, Arabic, full width.
@@ -124,6 +126,15 @@ fn scan_written(text: &str, found: &mut dyn FnMut(&mut String, Range<usize>)) {
     });
 }
 
+/// Returns whether a run is a hash, or the beginning of one: its letters and digits are no words.
+fn is_hash(run: &str) -> bool {
+    let has = |is: fn(&u8) -> bool| run.as_bytes().iter().any(is);
+    run.len() >= HASH_BYTES_MIN
+        && run.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_alphabetic)
+}
+
 /// Returns whether an ASCII character belongs to a word or identifier.
 fn is_name_byte(char: char) -> bool {
     char.is_ascii_alphanumeric() || char == '_'
@@ -178,6 +189,9 @@ impl Scanner<'_> {
         if run.len() <= NAME_BYTES_MAX && parts.clone().nth(1).is_some() {
             self.begin("=", run);
             (self.found)(&mut self.term, whole.cloned().unwrap_or(start..start + run.len()));
+        }
+        if is_hash(run) {
+            return;
         }
         for part in parts {
             let Some(word) = run.get(part.clone()) else { continue };

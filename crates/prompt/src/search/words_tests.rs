@@ -21,6 +21,13 @@ fn texts_have_these_terms() {
         ("the café in Köln", vec!["cafe", "in", "koln", "the"]),
         ("検索する a", vec!["a", "~する", "~検索", "~索す"]),
         ("Поиск 검색", vec!["~검색", "поиск", "검색"]),
+        (
+            "at 9e1b2c3 or E0308A1, deadbeef 1234567 9e1b2c",
+            vec![
+                "=9e1b2c3", "=e0308a1", "at", "or", "deadbeef", "1234567", "=9e1b2c", "9", "e", "1", "b",
+                "2", "c",
+            ],
+        ),
         ("字", vec!["~字"]),
         ("🦀 -- !", vec![]),
         ("went children", vec!["go", "child"]),

@@ -35,6 +35,7 @@ pub(crate) fn query(request: &v1::SearchRequest, hits_max: u64) -> Result<Search
             no_tool_output,
         },
         is_unfinished: request.is_unfinished,
+        is_spread: true,
         hits_max: usize::try_from(hits_max).unwrap_or(usize::MAX),
         budget: request
             .settle_ms
@@ -73,6 +74,8 @@ fn hit(hit: &SearchHit) -> v1::SearchHit {
             .collect(),
         path,
         also_in: hit.also_in.clone(),
+        alike: (hit.alike > 0).then_some(hit.alike),
+        matched: if hit.is_nearby() { "nearby" } else { "itself" }.to_owned(),
         title,
         cwd,
         branch,
@@ -170,8 +173,8 @@ pub(crate) fn note(note: &SearchNote) -> v1::Note {
         SearchNote::CheckedCut { checked } => (
             "checked_cut",
             format!(
-                "only the best {checked} entries with these words were checked for the phrase or the file; a filter \
-                 such as `--project` or `--session` checks fewer"
+                "only the best {checked} entries with these words were read, and others may match; with a filter such as \
+                 `--project` or `--session` fewer have to be read"
             ),
         ),
         SearchNote::Damaged { commits } => (

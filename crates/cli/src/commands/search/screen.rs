@@ -22,6 +22,8 @@ pub(super) const FOREIGN_COLUMNS: usize = 16;
 const TITLE_COLUMNS: usize = 60;
 /// Columns before the first match of a line that is cut.
 const BEFORE_MATCH_COLUMNS: usize = 30;
+/// How a hit is marked that has none of the words itself.
+const NEARBY: &str = "nearby";
 /// What stands left of a snippet.
 const MARGIN: &str = "    ";
 
@@ -75,6 +77,12 @@ fn head(app: &App, hit: &SearchHit, ids: ShortIds) -> String {
     if !hit.also_in.is_empty() {
         let also = format!("also in {}", many(hit.also_in.len() as u64, "session"));
         parts.push(Style::Faint.paint(&also));
+    }
+    if let Some(alike) = hit.alike {
+        parts.push(Style::Faint.paint(&format!("{alike} more like it")));
+    }
+    if hit.matched == NEARBY {
+        parts.push(Style::Faint.paint("the words are nearby"));
     }
     parts.join(" · ")
 }

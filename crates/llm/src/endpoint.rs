@@ -1,0 +1,185 @@
+//! Where requests go, as whom, and within which limits.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::error::LlmError;
+
+/// Which API a server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Api {
+    /// Anthropic's Messages API: `POST /v1/messages`.
+    Anthropic,
+    /// OpenAI's chat completions, which most other servers speak: `POST /chat/completions`.
+    OpenAi,
+}
+
+/// A key of a provider. It is printed nowhere: `Debug` hides it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key(String);
+
+impl Key {
+    /// Takes a key as the environment has it; blanks around it go.
+    ///
+    /// # Errors
+    /// [`LlmError::BadEndpoint`] if it is empty or holds what no header may hold.
+    pub fn new(key: &str) -> Result<Key, LlmError> {
+        let key = key.trim();
+        if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let reason = "the API key is empty, or holds characters that no key has".to_owned();
+            return Err(LlmError::BadEndpoint { reason });
+        }
+        Ok(Key(key.to_owned()))
+    }
+
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Key(…)")
+    }
+}
+
+/// A model behind a server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Endpoint {
+    /// Which API it speaks.
+    pub api: Api,
+    /// The address before the API's own path: `https://api.anthropic.com`, `http://127.0.0.1:11434/v1`.
+    pub base_url: String,
+    /// The model's name, as the server knows it.
+    pub model: String,
+    /// The key; local servers want none.
+    pub key: Option<Key>,
+    /// How long and how much.
+    pub limits: Limits,
+}
+
+/// Limits of one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Until a connection stands.
+    pub connect_timeout: Duration,
+    /// One attempt, from the first byte sent to the last byte read.
+    pub attempt_timeout: Duration,
+    /// Attempts in all.
+    pub attempts_max: u32,
+    /// The longest wait between two attempts, whatever the server asks for.
+    pub wait_max: Duration,
+    /// Bytes of a request's body.
+    pub request_bytes_max: usize,
+    /// Bytes of a reply's body.
+    pub reply_bytes_max: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            connect_timeout: Duration::from_secs(10),
+            attempt_timeout: Duration::from_mins(2),
+            attempts_max: 3,
+            wait_max: Duration::from_secs(30),
+            request_bytes_max: 16 << 20,
+            reply_bytes_max: 8 << 20,
+        }
+    }
+}
+
+impl Endpoint {
+    /// Returns the address that requests go to.
+    ///
+    /// # Errors
+    /// [`LlmError::BadEndpoint`] if the address is no HTTP address, or would send the key in the clear to another machine.
+    pub(crate) fn url(&self) -> Result<String, LlmError> {
+        let base = self.base_url.trim().trim_end_matches('/');
+        let bad = |reason: String| Err(LlmError::BadEndpoint { reason });
+        let Some((scheme, rest)) = base.split_once("://") else {
+            return bad(format!("`{base}` is no address: begin it with https:// or http://"));
+        };
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        if authority.is_empty() || authority.contains('@') || rest.contains(['?', '#']) {
+            let want = "https://HOST or https://HOST/v1";
+            return bad(format!(
+                "the address of the model must look like {want}: no user, query or fragment"
+            ));
+        }
+        match scheme {
+            "https" => {}
+            "http" if self.key.is_none() || is_loopback(authority) => {}
+            "http" => {
+                return bad(format!(
+                    "`{base}` would send the API key unencrypted to another machine: use https://, or set no key"
+                ));
+            }
+            other => return bad(format!("`{other}://` is not spoken here: use https:// or http://")),
+        }
+        let path = match self.api {
+            // Both forms are found in the wild: with the version and without.
+            Api::Anthropic if base.ends_with("/v1") => "/messages",
+            Api::Anthropic => "/v1/messages",
+            Api::OpenAi => "/chat/completions",
+        };
+        Ok(format!("{base}{path}"))
+    }
+}
+
+/// Whether a host of an address is this machine.
+fn is_loopback(authority: &str) -> bool {
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(api: Api, base_url: &str, key: Option<&str>) -> Endpoint {
+        let key = key.map(|key| Key::new(key).unwrap());
+        Endpoint { api, base_url: base_url.to_owned(), model: "m".to_owned(), key, limits: Limits::default() }
+    }
+
+    #[test]
+    fn an_address_gets_the_path_of_its_api() {
+        for (api, base, want) in [
+            (Api::Anthropic, "https://api.anthropic.com", "https://api.anthropic.com/v1/messages"),
+            (Api::Anthropic, "https://api.anthropic.com/v1/", "https://api.anthropic.com/v1/messages"),
+            (Api::OpenAi, "https://api.openai.com/v1", "https://api.openai.com/v1/chat/completions"),
+            (Api::OpenAi, " http://[::1]:11434/v1/ ", "http://[::1]:11434/v1/chat/completions"),
+        ] {
+            assert_eq!(endpoint(api, base, Some("k")).url().unwrap(), want);
+        }
+    }
+
+    #[test]
+    fn a_key_never_leaves_in_the_clear() {
+        for base in ["http://example.org/v1", "http://127.0.0.1.example.org", "http://localhost.example.org"]
+        {
+            let error = endpoint(Api::OpenAi, base, Some("k")).url().unwrap_err();
+            assert!(error.to_string().contains("unencrypted"), "{error}");
+            assert!(endpoint(Api::OpenAi, base, None).url().is_ok());
+        }
+    }
+
+    #[test]
+    fn an_address_that_is_none_is_refused() {
+        for base in ["", "api.openai.com", "ftp://x", "https://", "https://user@host", "https://h/v1?x=1"] {
+            assert!(endpoint(Api::OpenAi, base, None).url().is_err(), "{base}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_printed_nowhere() {
+        let endpoint = endpoint(Api::OpenAi, "https://h", Some("sk-very-secret"));
+        assert!(!format!("{endpoint:?}").contains("very-secret"));
+        for key in ["", "  ", "a\nb", "a b", "ключ"] {
+            assert!(Key::new(key).is_err(), "{key:?}");
+        }
+    }
+}

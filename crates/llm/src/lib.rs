@@ -1,0 +1,19 @@
+//! Clients of language models: one request, one reply, over HTTP, blocking. Anthropic's Messages API and what speaks
+//! OpenAI's chat completions (so also Ollama, vLLM and llama.cpp's server).
+//!
+//! A client scrubs all that it sends, waits no longer than its limits say, and tries again only where that can help. Not
+//! here: what is asked (the summarizer's prompt is `stemmata-prompt`'s) and where keys come from (the binary reads them).
+
+mod anthropic;
+mod chat;
+mod client;
+mod endpoint;
+mod error;
+mod openai;
+mod retry;
+mod scrub;
+
+pub use chat::{ChatReply, ChatRequest, Message, Stop, Tool, ToolCall, Usage};
+pub use client::{Client, Waits};
+pub use endpoint::{Api, Endpoint, Key, Limits};
+pub use error::{LlmError, Status};
