@@ -9,9 +9,10 @@ use crate::rows::Row;
 /// Shown for `--help`.
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask bench [rows…] [--scale 1|10|100] [--json FILE]
+       cargo xtask bench compaction [transcripts…]
 
 rows: checkpoint, bytes, packed, copies, read, fork, import, hook, translate, tokens, scrub,
-      ledger, sessions, retrieval, search, assemble, recall
+      ledger, sessions, retrieval, search, assemble, recall, compaction
       (all of them without a name)
 
   --scale N    the largest size to measure at; without it 10, and 1 for `search`
@@ -28,6 +29,8 @@ pub(crate) const CHILD: &str = "child";
 pub(crate) struct Arguments {
     /// The rows, in the order of the table.
     pub rows: Vec<Row>,
+    /// Transcripts of `compaction`, of any format; those of the corpus where none is named.
+    pub files: Vec<PathBuf>,
     /// The largest multiple of each row's size, where it was named.
     pub scale_max: Option<u32>,
     /// Where to write the figures for machines.
@@ -56,7 +59,7 @@ impl Request {
         {
             return Ok(Self::Child(Task::parse(rest)?));
         }
-        let mut arguments = Arguments { rows: Vec::new(), scale_max: None, json: None };
+        let mut arguments = Arguments { rows: Vec::new(), files: Vec::new(), scale_max: None, json: None };
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
             let mut value =
@@ -65,6 +68,10 @@ impl Request {
                 "-h" | "--help" => return Ok(Self::Help),
                 "--scale" => arguments.scale_max = Some(scale(value()?)?),
                 "--json" => arguments.json = Some(PathBuf::from(value()?)),
+                // A file that is called like a row is named with its folder: `./read`.
+                file if arguments.rows.contains(&Row::Compaction) && Row::parse(file).is_err() => {
+                    arguments.files.push(PathBuf::from(file));
+                }
                 name => arguments.rows.push(Row::parse(name)?),
             }
         }
@@ -109,7 +116,12 @@ mod tests {
     #[test]
     fn rows_come_in_the_order_of_the_table_and_once() {
         let run = |rows: &[Row], scale_max, json: Option<&str>| {
-            Request::Run(Arguments { rows: rows.to_vec(), scale_max, json: json.map(PathBuf::from) })
+            Request::Run(Arguments {
+                rows: rows.to_vec(),
+                files: Vec::new(),
+                scale_max,
+                json: json.map(PathBuf::from),
+            })
         };
         let cases = [
             ("", run(&Row::ALL, None, None)),
@@ -120,6 +132,10 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(Request::parse(&words(text)).ok(), Some(expected), "{text}");
         }
+        let named = Request::parse(&words("compaction a.jsonl b.jsonl --scale 1")).ok();
+        let files = vec![PathBuf::from("a.jsonl"), PathBuf::from("b.jsonl")];
+        let rows = vec![Row::Compaction];
+        assert_eq!(named, Some(Request::Run(Arguments { rows, files, scale_max: Some(1), json: None })));
     }
 
     #[test]

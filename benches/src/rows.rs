@@ -4,6 +4,7 @@
 mod assemble;
 mod bytes;
 mod checkpoint;
+mod compaction;
 mod copies;
 mod fork;
 mod hook;
@@ -62,11 +63,13 @@ pub(crate) enum Row {
     Search,
     /// Packs of what fits a task.
     Recall,
+    /// What a summary keeps of what is needed again.
+    Compaction,
 }
 
 impl Row {
     /// Every row.
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::Checkpoint,
         Self::Bytes,
         Self::Packed,
@@ -84,6 +87,7 @@ impl Row {
         Self::Retrieval,
         Self::Search,
         Self::Recall,
+        Self::Compaction,
     ];
 
     /// Returns what it is called.
@@ -106,6 +110,7 @@ impl Row {
             Self::Retrieval => "retrieval",
             Self::Search => "search",
             Self::Recall => "recall",
+            Self::Compaction => "compaction",
         }
     }
 
@@ -141,6 +146,7 @@ impl Row {
             Self::Retrieval => retrieval::run(bench),
             Self::Search => search::run(bench),
             Self::Recall => recall::run(bench),
+            Self::Compaction => compaction::run(bench),
         }
     }
 }
@@ -151,6 +157,7 @@ pub(crate) struct Bench {
     scales: Vec<u32>,
     are_scales_named: bool,
     corpus: Option<PathBuf>,
+    files: Vec<PathBuf>,
 }
 
 impl Bench {
@@ -161,7 +168,12 @@ impl Bench {
     pub(crate) fn new(arguments: &Arguments) -> anyhow::Result<Self> {
         anyhow::ensure!(!cfg!(debug_assertions), "built without optimization: use `cargo xtask bench`");
         let are_scales_named = arguments.scale_max.is_some();
-        Ok(Self { scales: arguments.scales(), are_scales_named, corpus: arguments::corpus() })
+        Ok(Self {
+            scales: arguments.scales(),
+            are_scales_named,
+            corpus: arguments::corpus(),
+            files: arguments.files.clone(),
+        })
     }
 
     /// Returns the lines below the command: the machine and the data.
@@ -188,6 +200,11 @@ impl Bench {
     pub(crate) fn scales_named(&self, scale_max: u32) -> impl Iterator<Item = u32> {
         let scales: &[u32] = if self.are_scales_named { &self.scales } else { &[1] };
         scales.iter().copied().filter(move |scale| *scale <= scale_max)
+    }
+
+    /// Returns the transcripts that were named.
+    pub(crate) fn files(&self) -> &[PathBuf] {
+        &self.files
     }
 
     /// Returns the folder of recorded sessions.

@@ -1,6 +1,6 @@
 //! One program for all fuzz targets, run by `cargo xtask fuzz`; see there for how it is built.
 //!
-//! A target is a reader of foreign bytes: `adapter:FORMAT` for each transcript format, `scrub`, `ledger`, and `acts`. Which one runs is
+//! A target is a reader of foreign bytes: `adapter:FORMAT` for each transcript format, `scrub`, `ledger`, `acts`, and `tokens`. Which one runs is
 //! said by `STEMMATA_FUZZ_TARGET` (`list` prints them all and ends); where its first inputs go, by `STEMMATA_FUZZ_SEEDS`.
 
 #![no_main]
@@ -16,12 +16,14 @@ use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::conformance::check_any;
 use stemmata_runtimes::registry::{adapters, by_format};
 use stemmata_store::conformance::ledger::check_ledger_bytes;
+use stemmata_tokens::{Encoding, image_size};
 
 enum Target {
     Adapter(&'static dyn Adapter),
     Scrub(Scrubber),
     Ledger,
     Acts,
+    Tokens,
 }
 
 static TARGET: OnceLock<Target> = OnceLock::new();
@@ -29,7 +31,7 @@ static TARGET: OnceLock<Target> = OnceLock::new();
 fn begin() {
     let name = std::env::var("STEMMATA_FUZZ_TARGET").expect("STEMMATA_FUZZ_TARGET names a target");
     if name == "list" {
-        println!("scrub\nledger\nacts");
+        println!("scrub\nledger\nacts\ntokens");
         adapters().iter().for_each(|adapter| println!("adapter:{}", adapter.format()));
         std::process::exit(0);
     }
@@ -41,6 +43,7 @@ fn begin() {
         None if name == "scrub" => Target::Scrub(Scrubber::builtin()),
         None if name == "ledger" => Target::Ledger,
         None if name == "acts" => Target::Acts,
+        None if name == "tokens" => Target::Tokens,
         None => panic!("no target `{name}`"),
     };
     if let Some(folder) = std::env::var_os("STEMMATA_FUZZ_SEEDS") {
@@ -71,6 +74,17 @@ libfuzzer_sys::fuzz_target!(init: begin(), |bytes: &[u8]| {
                 assert!(!used.acts.is_empty(), "a call does something");
                 drop((used.files(), used.commands().count(), used.tasks().count()));
             }
+        }
+        // The first byte says how often the rest is repeated: what is slow or cut in two is long.
+        Target::Tokens => {
+            let (times, rest) = bytes.split_first().map_or((1, bytes), |(times, rest)| (usize::from(*times), rest));
+            let text = String::from_utf8_lossy(rest).repeat(times.max(1));
+            for encoding in Encoding::ALL {
+                let count = encoding.count(&text);
+                assert!(count <= text.len() as u64, "a token has a byte at least");
+                assert_eq!(count == 0, text.is_empty(), "only nothing counts nothing");
+            }
+            drop(image_size(bytes));
         }
         Target::Scrub(scrubber) => {
             let once = scrubber.scrub_line(bytes).expect("the shipped rules work").bytes;

@@ -7,6 +7,7 @@ use stemmata_model::{
     Body, Entry, EntryId, EntryKind, EntryMeta, EventSeq, ImageSource, Json, LedgerId, NativeSpan, NewEvent,
     NewPayload, Part, Party, Role, SessionId, Timestamp, Topic,
 };
+use stemmata_runtimes::adapter::Keeps;
 use stemmata_store::{Append, Durability, EventLog, FileLog, FileLogOptions, IntegrityMode, SavedState};
 
 use super::Target;
@@ -21,7 +22,7 @@ pub(crate) fn write(target: &Target, folder: &Path) {
             let whole = adapter.encode(&conversation());
             let compacted = [
                 whole.clone(),
-                adapter.encode_compaction("so far", &adapter.decode(&whole), Timestamp::EPOCH),
+                adapter.encode_compaction("so far", &Keeps::nothing(&adapter.decode(&whole)), Timestamp::EPOCH),
             ]
             .concat();
             let torn = whole.get(..whole.len() * 2 / 3).unwrap_or_default().to_vec();
@@ -43,6 +44,9 @@ pub(crate) fn write(target: &Target, folder: &Path) {
         ]
         .map(|seed| seed.as_bytes().to_vec())
         .to_vec(),
+        Target::Tokens => ["\u{1}It's 1234 ﬁx_ups, isn't it?\r\n\n  日本", "\u{ff}a", "\u{7f}aA'LL \u{301}==/", "\u{1}GIF89a\u{80}\u{2}"]
+            .map(|seed| seed.as_bytes().to_vec())
+            .to_vec(),
     };
     for (number, seed) in seeds.iter().enumerate() {
         std::fs::write(folder.join(format!("seed-{number}")), seed).expect("the folder can be written");

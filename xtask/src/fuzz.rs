@@ -13,7 +13,7 @@ use crate::process::{available, cargo, execute, say};
 const USAGE: &str = "\
 usage: cargo xtask fuzz [--seconds N | --runs N] [TARGET…]
 
-  TARGET is scrub, ledger, or adapter:FORMAT, as adapter:codex-v1; none: all of them. Runs each for N seconds (5 where nothing
+  TARGET is scrub, ledger, acts, tokens, or adapter:FORMAT, as adapter:codex-v1; none: all of them. Runs each for N seconds (5 where nothing
   is said), beginning with what earlier runs kept below target/fuzz; or for N inputs, the same ones each time. A target that fails leaves its input in
   target/fuzz/found and names it.";
 
@@ -41,7 +41,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
                     _ => vec![format!("-runs={given}"), "-seed=1".to_owned()],
                 };
             }
-            "scrub" | "ledger" => targets.push(argument.clone()),
+            "scrub" | "ledger" | "acts" | "tokens" => targets.push(argument.clone()),
             name if name.starts_with("adapter:") => targets.push(argument.clone()),
             other => anyhow::bail!("unknown target or option `{other}`\n\n{USAGE}"),
         }

@@ -44,8 +44,8 @@ const MEMORY: Target = Target::RatioAtMost(1.25);
 
 /// How long `stemma import` has the search index take in what it brought: a part of the time that the import took, at least so
 /// long. What is left is the next search's.
-const SETTLE_SHARE: f64 = 0.4;
-const SETTLE_MIN: Duration = Duration::from_millis(250);
+const SETTLE_SHARE: f64 = 0.35;
+const SETTLE_MIN: Duration = Duration::from_millis(20);
 
 /// The most that an import and its share of the index take together, as a multiple of the import alone.
 const SETTLED: Target = Target::RatioAtMost(1.5);

@@ -12,7 +12,7 @@ use crate::service::Answer;
 /// What a caller gives to a long operation.
 #[derive(Clone, Copy)]
 pub struct Control<'a> {
-    /// Hears how far it is.
+    /// Gets reports of the progress.
     pub progress: &'a dyn Progress,
     /// Ends it.
     pub cancel: Option<&'a CancelToken>,
@@ -47,7 +47,7 @@ impl fmt::Debug for Control<'_> {
     }
 }
 
-/// Hears how far an operation is. Concurrent: several threads may report at once. It must not block for long.
+/// Gets reports of an operation's progress. Concurrent: several threads may report at once. It must not block for long.
 pub trait Progress: Sync {
     /// Takes one step down. Steps may come in any order; `done` never goes back within one operation's unit.
     fn step(&self, step: &Step<'_>);

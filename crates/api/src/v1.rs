@@ -62,15 +62,16 @@ pub use place::{
     WrittenFile,
 };
 pub use prompt::{
-    AssembleRequest, Assembled, CachedPrefix, ContextChange, ContextOf, ContextReport, ContextRequest,
-    KeptPromptOf, PROMPT_FILE_BYTES_MAX, PromptBudget, PromptCandidate, PromptItem, PromptSection,
-    PromptTrace, PromptTrigger, PromptTruncation, PromptTurn, SAID_BYTES_MAX, StrategySource,
+    AssembleRequest, Assembled, CachedPrefix, ClientWindow, ContextChange, ContextImages, ContextOf,
+    ContextReport, ContextRequest, CountedBy, KeptPromptOf, ModelWindow, PROMPT_FILE_BYTES_MAX, PromptBudget,
+    PromptCandidate, PromptImage, PromptItem, PromptSection, PromptTrace, PromptTrigger, PromptTruncation,
+    PromptTurn, SAID_BYTES_MAX, StrategySource,
 };
 pub use recall::{RECALL_TOKENS_DEFAULT, RecallReason, RecallRequest, RecallSkipped, Recalled, RecalledItem};
 pub use search::{
     AROUND_MAX, AROUND_TOKENS_DEFAULT, AROUND_TOKENS_MAX, EntriesRequest, EntryPage, EntryText, HITS_DEFAULT,
-    HITS_MAX, IndexBuilt, IndexStatus, QUERY_BYTES_MAX, SearchFilter, SearchForm, SearchHit, SearchHits,
-    SearchReason, SearchRequest, SearchSpan,
+    HITS_MAX, IndexBuilt, IndexStatus, NOTHING_IMPORTED, QUERY_BYTES_MAX, SearchFilter, SearchForm,
+    SearchHit, SearchHits, SearchReason, SearchRequest, SearchSpan,
 };
 pub use secrets::{
     Scan, ScanFinding, ScanRequest, Scrub, ScrubKind, ScrubRedirect, ScrubRequest, TrustedFile, TrustedRules,

@@ -4,6 +4,7 @@
 
 mod draw;
 mod keys;
+mod line;
 mod state;
 mod terminal;
 mod work;
@@ -37,6 +38,8 @@ pub(crate) struct Asked {
 /// A line of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
+    /// Where and when it was, in columns: the first one matters most, and a narrow terminal leaves out the second one first.
+    pub(crate) place: Vec<Piece>,
     /// What it says.
     pub(crate) line: Vec<Piece>,
     /// What it stands for.
@@ -48,7 +51,7 @@ pub(crate) struct Row {
 impl Row {
     /// Returns what it says without its styles.
     pub(crate) fn text(&self) -> String {
-        self.line.iter().map(|(_, text)| text.as_str()).collect()
+        self.place.iter().chain(&self.line).map(|(_, text)| text.as_str()).collect()
     }
 }
 
@@ -85,8 +88,8 @@ pub(crate) struct Preview {
 
 /// What a picker lists. Called in threads of its own, so that keys are never waited for.
 pub(crate) trait Source: Sync {
-    /// Brings what is listed up to date, for as long as that takes.
-    fn prepare(&self, control: &Control<'_>) -> Answer<()>;
+    /// Brings what is listed up to date, for as long as that takes. Returns what kept it from that.
+    fn prepare(&self, control: &Control<'_>) -> Answer<Option<String>>;
 
     /// Lists what was asked for. Ends soon once it is cancelled.
     fn list(&self, asked: &Asked, control: &Control<'_>) -> Answer<Listing>;

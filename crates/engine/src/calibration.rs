@@ -136,6 +136,19 @@ impl CalibrationSlot {
         }
     }
 
+    /// Removes what was learned, and what was set aside: names of models come from transcripts, and no figure says which of
+    /// them a forgotten one had.
+    pub(crate) fn forget(&self) -> io::Result<()> {
+        let Some(path) = &self.path else { return Ok(()) };
+        for path in [path.clone(), aside(path)] {
+            match std::fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
     fn note_trouble(&self, path: &Path, trouble: &str) {
         let message = format!("what was learned of token counts, `{}`, {trouble}", path.display());
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(Note::new(Degraded, message));
@@ -151,11 +164,16 @@ fn read_or_set_aside(path: &Path, store_id: [u8; 16]) -> io::Result<(Option<Cali
     if let Some(calibration) = fits.then(|| Calibration::read(&bytes, &hex(store_id))).flatten() {
         return Ok((Some(calibration), None));
     }
-    let aside = path.with_extension("damaged");
+    let aside = aside(path);
     std::fs::rename(path, &aside)?;
     let trouble =
         format!("was damaged and is now `{}`; shipped factors hold until more is learned", aside.display());
     Ok((Some(Calibration::default()), Some(trouble)))
+}
+
+/// Returns where a file goes that cannot be parsed.
+fn aside(path: &Path) -> PathBuf {
+    path.with_extension("damaged")
 }
 
 fn hex(store_id: [u8; 16]) -> String {
@@ -217,6 +235,19 @@ mod tests {
         assert_eq!(slot.load(STORE), None);
         assert!(slot.trouble().unwrap().message.contains("cannot be read"), "{:?}", slot.trouble());
         assert!(path.is_dir());
+    }
+
+    #[test]
+    fn forgetting_leaves_no_name_of_a_model() {
+        let folder = tempfile::tempdir().unwrap();
+        let slot = CalibrationSlot::at(folder.path());
+        slot.forget().unwrap();
+        write_file(&folder.path().join("calibration-v1.json"), b"{ acme-secret").unwrap();
+        slot.learn(STORE, &pairs("acme-secret", 12), StoredAt(1));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+        slot.forget().unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert_eq!(slot.load(STORE), Some(Calibration::default()));
     }
 
     #[test]

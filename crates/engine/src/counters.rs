@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stemmata_model::{BaseCounter, CounterSpec, Margin, Note, NoteCode, TokenCounter, Tokens};
-use stemmata_tokens::{base_count, counter_of};
+use stemmata_model::{BaseCounter, CounterSpec, Margin, Note, TokenCounter, Tokens};
+use stemmata_prompt::strategy::nearest;
+use stemmata_tokens::{MODELS, base_count, counter_of};
 
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 
 /// Texts whose counts are remembered at most. A conversation that grew by an entry then costs that entry.
 const REMEMBERED_MAX: usize = 65_536;
@@ -46,13 +47,17 @@ impl TokenCounter for ChosenCounter {
     fn margin(&self) -> Margin {
         self.spec.margin()
     }
+
+    fn name(&self) -> String {
+        self.spec.to_string()
+    }
 }
 
 impl Engine {
     /// Returns the counter of a turn. A vocabulary is loaded by the first count, not here.
     ///
     /// # Errors
-    /// Store errors.
+    /// `ModelUnknown` for a model of which nothing is known and nothing was learned; store errors.
     pub fn counter(&self, choice: &CounterChoice) -> Result<ChosenCounter> {
         let (spec, notes) = match choice {
             CounterChoice::Exactly(spec) => (*spec, Vec::new()),
@@ -64,21 +69,16 @@ impl Engine {
 
     fn counter_for(&self, model: &str) -> Result<(CounterSpec, Vec<Note>)> {
         let learned = self.calibration.load(self.store.identity()?.store_id);
-        let mut notes: Vec<Note> = self.calibration.trouble().into_iter().collect();
-        let spec =
-            counter_of(model, learned.as_ref().and_then(|learned| learned.of(model))).unwrap_or_else(|| {
-                let shown: String = model.chars().take(SHOWN_CHARS_MAX).collect();
-                let message = format!(
-                    "nothing is known of the model `{shown}`: its tokens are estimated by characters"
-                );
-                notes.push(Note::new(NoteCode::Degraded, message));
-                CounterSpec::ESTIMATE
-            });
-        Ok((spec, notes))
+        let spec = counter_of(model, learned.as_ref().and_then(|learned| learned.of(model)));
+        let spec = spec.ok_or_else(|| EngineError::ModelUnknown {
+            model: model.chars().take(SHOWN_CHARS_MAX).collect(),
+            near: nearest(model, MODELS.iter().map(|row| row.pattern)),
+        })?;
+        Ok((spec, self.calibration.trouble().into_iter().collect()))
     }
 }
 
-/// The most of an unknown model's name that a note repeats.
+/// The most of an unknown model's name that an error repeats.
 const SHOWN_CHARS_MAX: usize = 64;
 
 type Remembered = HashMap<(BaseCounter, [u8; 16]), u64>;

@@ -158,6 +158,14 @@ pub enum EngineError {
         /// The name that was given.
         text: String,
     },
+    /// Nothing is known of how a model counts.
+    #[error("nothing is known of how the model `{model}` counts{}", near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
+    ModelUnknown {
+        /// The name that was given.
+        model: String,
+        /// The known name that it probably means.
+        near: Option<&'static str>,
+    },
     /// There is nothing of a kind in a place or up to a moment.
     #[error("there is no {what} {place}")]
     NothingThere {
@@ -295,6 +303,7 @@ impl EngineError {
             | Self::Torn { .. }
             | Self::Format { .. }
             | Self::Search(_)
+            | Self::ModelUnknown { .. }
             | Self::Name(_) => ErrorKind::BadInput,
             Self::NotFound { .. }
             | Self::NothingThere { .. }

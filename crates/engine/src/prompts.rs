@@ -4,12 +4,13 @@
 //! the session goes on from, what is known, and what was found.
 
 mod guidance;
+mod images;
 mod kept;
 mod reader;
 mod v1;
 
 use stemmata_model::{
-    CommitId, Entry, EventSeq, Json, LedgerId, NewEvent, NewPayload, Note, NoteCode, Party, SessionId,
+    CommitId, Entry, Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Note, NoteCode, Party, SessionId,
     TokenCounter, Tokens, topics,
 };
 use stemmata_prompt::assemble::v1::Trace;
@@ -19,6 +20,9 @@ use stemmata_prompt::select::{Message, entry_text};
 use stemmata_prompt::strategy::{Anchors, Strategy};
 use stemmata_store::{EventQuery, Ledger};
 
+use self::guidance::MailWanted;
+use self::images::images_of;
+use self::kept::request_hash;
 pub use self::kept::{KEPT_BYTES_MAX, KEPT_SESSIONS_MAX, KEPT_TURNS_MAX, KeptPrompt};
 use self::reader::{LedgerReader, message_of};
 use crate::engine::Engine;
@@ -67,7 +71,9 @@ pub struct PromptWanted<'a> {
     pub task: Option<&'a str>,
     /// Whole prompt or continuation.
     pub mode: Mode,
-    /// The last event that the prompt may have; the ledger's last one where absent. The same place gives the same prompt.
+    /// The last event that the prompt may have; the ledger's last one, and all that was captured by now, where absent. With
+    /// an event it is of captured sessions what was said up to its time. So the same place gives the same prompt, but for
+    /// what search ranks by everything that is stored, and for transcripts from before it that are captured only later.
     pub through: Option<EventSeq>,
     /// Which turn of its task it is.
     pub iteration: Option<u64>,
@@ -129,27 +135,31 @@ impl Engine {
         let known = self.log.ledger(&of.ledger)?;
         let known = known
             .ok_or_else(|| EngineError::NotFound { what: Wanted::Ledger, text: of.ledger.to_string() })?;
+        let mut began = None;
         let (topic, trigger) = match &wanted.trigger {
             None => (topics::topic(topics::USER_TURN), None),
             Some(PromptTrigger::Said(entry)) => (topics::topic(topics::USER_TURN), Some(said(entry))),
             Some(PromptTrigger::Event(seq)) => {
-                let (topic, message) = self.trigger_at(&of.ledger, *seq)?;
-                (topic, Some(message))
+                let (event, message) = self.trigger_at(&of.ledger, *seq)?;
+                began = Some((*seq, event.session));
+                (event.topic, Some(message))
             }
         };
-        let last = EventSeq::new(known.last);
-        let through = wanted.through.map_or(last, |through| last.map(|last| last.min(through)));
+        let reader = LedgerReader::new(self, &known, of, wanted.through)?.without(began.clone());
+        let through = reader.through();
         let strategy = match wanted.max_tokens {
             Some(max_tokens) => &Strategy { max_tokens, ..wanted.strategy.clone() },
             None => wanted.strategy,
         };
         let anchors = self.anchors(&known, wanted.profile, through)?;
-        let said = match &wanted.trigger {
-            Some(PromptTrigger::Event(seq)) => Some(*seq),
-            Some(PromptTrigger::Said(_)) | None => None,
+        let said = began.as_ref().map(|(seq, _)| *seq);
+        // Who delivers relies on the mailbox: what came before `after` and was never delivered is still to be.
+        let after = match wanted.mode {
+            Mode::Continuation { after, .. } if !wanted.delivers => Some(after),
+            Mode::Continuation { .. } | Mode::Full => None,
         };
-        let mailbox = self.mailbox(&of.ledger, &wanted.profile.id, (said, through))?;
-        let reader = LedgerReader::new(self, &known, of, through)?;
+        let mail = MailWanted { said, after, through };
+        let mailbox = self.mailbox(&of.ledger, &wanted.profile.id, mail)?;
         let request = PromptRequest {
             ledger: Some(&of.ledger),
             mode: wanted.mode,
@@ -174,8 +184,8 @@ impl Engine {
         Ok(PromptMade { text: made.text, trace: made.trace, metrics, delivered: through, notes })
     }
 
-    /// Makes the prompt of a turn that has begun, and keeps it for `context debug` and for what the next one shares with
-    /// it. What cannot be kept is a note: the prompt is good without.
+    /// Makes the prompt of a turn that has begun, and keeps it for `context debug`, for what the next one shares with it, and
+    /// for a try that is repeated. What cannot be kept is a note: the prompt is good without.
     pub(crate) fn prompt_of_turn(
         &self,
         turn: &TurnOf,
@@ -184,7 +194,7 @@ impl Engine {
     ) -> Result<PromptMade> {
         let of = PromptOf { ledger: turn.ledger.clone(), session: Some(turn.session.clone()), tip: None };
         let mut kept = self.kept_before(&turn.ledger, &turn.session, said)?;
-        let previous = kept.prompts.last().and_then(|kept| kept.text.clone());
+        let previous = kept.previous().map(str::to_owned);
         let wanted = PromptWanted {
             trigger: Some(PromptTrigger::Event(said)),
             through: Some(said),
@@ -192,9 +202,13 @@ impl Engine {
             delivers: true,
             ..wanted.clone()
         };
+        let request = request_hash(&wanted);
+        // What search finds, and what was captured, is more by now than when the turn began: only what was kept is the same.
+        if let Some(made) = kept.made(&request) {
+            return Ok(made);
+        }
         let mut made = self.assemble(&of, &wanted)?;
-        kept.prompts.push(KeptPrompt { said, text: Some(made.text.clone()), trace: made.trace.clone() });
-        match self.keep_prompts(&turn.ledger, &turn.session, kept) {
+        match self.keep_prompt((&turn.ledger, &turn.session), kept, (said, &made, request)) {
             Ok(note) => made.notes.extend(note),
             Err(error) => {
                 let message = format!("the prompt was not kept: {error}; `context debug` cannot show it");
@@ -204,14 +218,15 @@ impl Engine {
         Ok(made)
     }
 
-    fn trigger_at(&self, ledger: &LedgerId, seq: EventSeq) -> Result<(stemmata_model::Topic, Message)> {
+    fn trigger_at(&self, ledger: &LedgerId, seq: EventSeq) -> Result<(Event, Message)> {
         let query = EventQuery { through: Some(seq), ..EventQuery::after(before(seq), 1) };
         let events = self.log.page(ledger, &query)?.events;
         let event = events.into_iter().find(|event| event.seq == seq);
         let missing =
             || EngineError::NotFound { what: Wanted::EventWithText, text: format!("{ledger}/{seq}") };
         let event = event.ok_or_else(missing)?;
-        Ok((event.topic.clone(), message_of(&event).ok_or_else(missing)?))
+        let message = message_of(&event).ok_or_else(missing)?;
+        Ok((event, message))
     }
 
     /// Appends the metrics of a prompt, after it was made. They are in the ledger's own session: no agent said them.
@@ -258,5 +273,6 @@ fn said(entry: &Entry) -> Message {
         data: None,
         calls: Vec::new(),
         answers: Vec::new(),
+        images: images_of(entry),
     }
 }

@@ -2,8 +2,11 @@
 //!
 //! What is scored, chosen and written is decided by `stemmata_prompt`; here is what it chooses from.
 
+mod branch;
 mod gather;
 mod pack;
+
+pub(crate) use pack::RetrieveOf;
 
 use stemmata_model::{CommitId, EventSeq, LedgerId, Note, SessionId, ThreadId, TicketId, Timestamp};
 use stemmata_model::{TokenCounter, Tokens};
@@ -85,6 +88,8 @@ pub struct RecalledItem {
     pub entry: Option<String>,
     /// The event of the ledger.
     pub event: Option<EventSeq>,
+    /// The ledger of the event, where it is not the one that was asked about.
+    pub ledger: Option<LedgerId>,
     /// The session's id; empty where that is not known.
     pub session: String,
     /// The client; empty where that is not known.

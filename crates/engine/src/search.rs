@@ -1,6 +1,6 @@
-//! Search over everything that was said: what is asked becomes a ranking, and what was found is read from the store.
+//! Search over everything that was said: ranks entries by a query, and reads the best ones from the store.
 //!
-//! How texts become terms and terms become scores is `stemmata_prompt`'s to know.
+//! How texts become terms and terms become scores is in `stemmata_prompt::search`.
 
 mod bridge;
 mod events;
@@ -44,6 +44,7 @@ pub(crate) use text::text_of;
 
 use crate::engine::Engine;
 use crate::error::Result;
+pub(crate) use filter::{Belonging, SessionsOf};
 use filter::{LEDGER_CLIENT, Scoped};
 
 /// How the text of a query is meant.
@@ -60,7 +61,7 @@ pub enum SearchForm {
 /// What to look for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchQuery {
-    /// The text.
+    /// The text. Without one, the newest entries that pass the filter are listed; without a filter, too, it is an error.
     pub text: String,
     /// How it is meant.
     pub form: SearchForm,
@@ -76,12 +77,19 @@ pub struct SearchQuery {
     pub budget: SettleBudget,
 }
 
+impl SearchQuery {
+    /// Returns whether the newest entries that pass the filter are listed, because there are no words to rank by.
+    fn is_list(&self) -> bool {
+        self.text.trim().is_empty() && self.filter != SearchFilter::default()
+    }
+}
+
 /// What a search is counted in while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepUnit {
-    /// Bytes of transcripts that were looked through.
+    /// Bytes of transcripts that were scanned.
     Bytes,
-    /// Commits that were put into the index.
+    /// Commits that were added to the index.
     Commits,
 }
 
@@ -97,12 +105,12 @@ pub enum SearchError {
     /// The text is no regular expression.
     #[error(transparent)]
     Regex(#[from] RegexError),
-    /// A filter means nothing.
+    /// A filter has a value that no entry can have.
     #[error("`{field}`: {reason}")]
     Filter {
-        /// Which.
+        /// The filter's name.
         field: &'static str,
-        /// Why.
+        /// What is wrong with the value, and which values there are.
         reason: String,
     },
 }
@@ -110,32 +118,32 @@ pub enum SearchError {
 /// What an answer lacks, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SearchNote {
-    /// There is no index, or not one that can be read; only the newest entries were searched.
+    /// There is no index that can be read, so that only the newest entries were searched.
     NotIndexed,
-    /// The index could not be used, or not wholly.
+    /// The index could not be used, or only a part of it.
     Index(IndexTrouble),
-    /// The index does not have the newest commits; so many of them were not searched.
+    /// The index does not have the newest commits, and not all of these were searched directly.
     Behind {
         /// Commits that were left out.
         commits: u64,
     },
     /// The index does not have the newest events of ledgers, which were not searched.
     EventsBehind,
-    /// Nothing has a file of this name, so that names like it were looked for.
+    /// No entry has a file of this name, so that similar names were searched for.
     Mended {
         /// The name.
         asked: String,
-        /// Those like it.
+        /// The similar names.
         meant: Vec<String>,
     },
-    /// Not everything was scanned: so many bytes were.
+    /// The scan reached its limit before the oldest entries.
     ScanCut {
-        /// The bytes that were looked through at most.
+        /// The limit.
         bytes_max: u64,
     },
-    /// Not everything that has the words was read for the hits that were asked for: so many entries were.
+    /// More entries have the words than were checked for the phrase or the file.
     CheckedCut {
-        /// The entries that were read.
+        /// The entries that were checked.
         checked: u64,
     },
     /// Content of so many commits is damaged, so that they were not searched.
@@ -143,6 +151,8 @@ pub enum SearchNote {
         /// The commits.
         commits: u64,
     },
+    /// The store has no session and never had one, and there is no ledger.
+    NothingImported,
     /// No session of this store has an id that begins so.
     NoSuchSession {
         /// What was asked for.
@@ -195,8 +205,13 @@ impl Engine {
         Ok(answer)
     }
 
-    /// Says which filter names something that is not there.
+    /// Says why nothing can be found: there are no sessions, or a filter names something that is not there.
     fn nothing_of(&self, filter: &SearchFilter) -> Result<Option<SearchNote>> {
+        let has_sessions =
+            !self.store.sessions(&SessionFilter::default(), Page { skip: 0, rows_max: 1 })?.is_empty();
+        if !has_sessions && !self.store.has_tombstones()? && self.all_ledgers()?.is_empty() {
+            return Ok(Some(SearchNote::NothingImported));
+        }
         if let Some(session) = &filter.session {
             let wanted = SessionFilter { session_prefix: Some(session.clone()), ..SessionFilter::default() };
             if self.store.sessions(&wanted, Page { skip: 0, rows_max: 1 })?.is_empty() {
@@ -214,9 +229,14 @@ impl Engine {
         Ok((!is_known).then(|| SearchNote::NoSuchClient { client: client.clone(), known }))
     }
 
-    /// Finds entries with what retrieval needs of them: their passages, and the words of the query.
-    pub(crate) fn search_passages(&self, query: &SearchQuery) -> Result<SearchAnswer> {
-        let scoped = Scoped::of(&query.filter)?.with_passages();
+    /// Finds entries with what retrieval needs of them: their passages, and the words of the query. With a ledger only what
+    /// belongs to it.
+    pub(crate) fn search_passages(
+        &self,
+        query: &SearchQuery,
+        belonging: Option<&Belonging>,
+    ) -> Result<SearchAnswer> {
+        let scoped = Scoped::of(&query.filter)?.for_retrieval(belonging);
         self.search_scoped(query, &scoped, &mut |_, _, _| ControlFlow::Continue(()))
     }
 
@@ -226,6 +246,9 @@ impl Engine {
         scoped: &Scoped<'_>,
         step: &mut SearchStep<'_>,
     ) -> Result<SearchAnswer> {
+        if query.is_list() && !scoped.has_passages {
+            return self.search_words(query, scoped, step);
+        }
         // Its bounds hold for every form.
         let parsed =
             parse_query(&QueryInput { text: &query.text, participants: &[] }).map_err(SearchError::from)?;

@@ -216,6 +216,7 @@ fn annotate(act: &Act<'_>) -> anyhow::Result<Done> {
         remove_tags: Vec::new(),
         notes: vec!["a note".to_owned()],
         pin: Some(true),
+        ..Update::default()
     };
     let on = named(act, "own1")?;
     if !act.engine.store().annotations(on)?.pinned {
@@ -226,6 +227,6 @@ fn annotate(act: &Act<'_>) -> anyhow::Result<Done> {
 
 fn compact(act: &Act<'_>) -> anyhow::Result<Done> {
     let on = named(act, "second")?;
-    let made = act.engine.compact(on, "They looked at the failing test and mended it.")?;
+    let made = act.engine.compact_given(on, "They looked at the failing test and mended it.")?;
     Ok(Done { tips: vec![made.id], names: vec![("compacted", vec![made.id])], ..Done::default() })
 }

@@ -27,6 +27,10 @@ pub trait TokenCounter: Send + Sync {
 
     /// Returns how far a count may lie below the truth.
     fn margin(&self) -> Margin;
+
+    /// Returns what the trace of a prompt calls the counter. Where that is the text of a [`CounterSpec`], the spec counts the
+    /// same again.
+    fn name(&self) -> String;
 }
 
 /// One token for every four characters, rounded up.
@@ -41,6 +45,10 @@ impl TokenCounter for Estimate {
     /// 27 %: the estimate was measured 21 % low on agent transcripts, which is 27 % of the estimate.
     fn margin(&self) -> Margin {
         Margin { permille: 270 }
+    }
+
+    fn name(&self) -> String {
+        BaseCounter::Estimate.as_str().to_owned()
     }
 }
 

@@ -9,7 +9,8 @@ use stemmata_model::{Json, NAME_BYTES_MAX, Party};
 
 use crate::strategy::document::{self, Node, Value};
 use crate::strategy::fields::{Fields, Reader};
-use crate::strategy::{DocumentFormat, Finding, FindingCode, Severity, StrategyError};
+use crate::strategy::parse::whole;
+use crate::strategy::{DocumentFormat, Finding, FindingCode, StrategyError};
 
 /// Bytes of a profile's instructions at most: an eighth of the guard of 500,000 characters.
 pub const INSTRUCTIONS_BYTES_MAX: usize = 64 * 1024;
@@ -71,14 +72,7 @@ impl Profile {
         })?;
         let mut reader = Reader::new(text);
         let profile = profile(&mut reader, &root);
-        let error = reader.into_findings().into_iter().find(|finding| finding.severity == Severity::Error);
-        match (profile, error) {
-            (Some(profile), None) => Ok(profile),
-            (_, Some(Finding { at, message, suggestion, .. })) => {
-                Err(StrategyError { at, message, suggestion })
-            }
-            (None, None) => unreachable!("a profile that was not read has an error"),
-        }
+        whole(profile, reader.into_findings())
     }
 
     /// Says whether the agent judges others' work, and so is told what it may skip.

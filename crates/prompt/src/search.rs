@@ -11,6 +11,7 @@ mod first;
 mod irregular;
 mod matcher;
 mod memory;
+mod newest;
 mod participants;
 mod plan;
 mod priors;
@@ -29,6 +30,7 @@ mod words;
 pub use dates::date_terms;
 pub use matcher::{Matcher, RegexError};
 pub use memory::{MemoryEntry, MemoryPostings, MemorySegment};
+pub use newest::newest;
 pub use participants::participants;
 pub use query::{
     Needed, Phrase, QUERY_BYTES_MAX, QUERY_TERMS_MAX, Query, QueryError, QueryInput, QueryTerm, parse_query,

@@ -7,7 +7,7 @@ mod check;
 pub(crate) mod document;
 pub(crate) mod fields;
 mod finding;
-mod parse;
+pub(crate) mod parse;
 mod shipped;
 mod since;
 mod source;
@@ -17,6 +17,7 @@ mod topics;
 
 pub use check::{CheckOptions, Checked, check};
 pub use document::{DOCUMENT_BYTES_MAX, DocumentFormat, Position};
+pub use fields::nearest;
 pub use finding::{FINDINGS_MAX, Finding, FindingCode, Severity};
 pub use parse::{StrategyError, parse};
 pub use shipped::{SHIPPED, Shipped, shipped};

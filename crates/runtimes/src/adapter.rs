@@ -203,6 +203,8 @@ pub struct ContextPlan {
     pub recovered: u64,
     /// Compactions that were skipped.
     pub skipped_compactions: u64,
+    /// Entries that visibility lines hide from the model.
+    pub hidden_entries: u64,
     /// Segments that were looked at.
     pub segments_read: usize,
     /// What else the user should know.
@@ -216,6 +218,37 @@ pub struct Decoded {
     pub entries: Vec<Entry>,
     /// What was odd, with line numbers.
     pub notes: Vec<Note>,
+}
+
+/// What a compaction of ours keeps, and where in its chain.
+#[derive(Debug, Clone, Copy)]
+pub struct Keeps<'a> {
+    /// The first entry that the summary stands for, or `None` if it stands for the context from its beginning.
+    pub covers_from: Option<&'a EntryId>,
+    /// The first entry that is kept behind the summary, or `None` if nothing is.
+    pub keeps_from: Option<&'a EntryId>,
+    /// The kept entries that a model sees, oldest first.
+    pub kept: &'a [Entry],
+    /// What stands last on the chain: the record follows it.
+    pub last: &'a Decoded,
+}
+
+impl<'a> Keeps<'a> {
+    /// Keeps nothing: the summary stands for the whole context.
+    pub const fn nothing(last: &'a Decoded) -> Self {
+        Self { covers_from: None, keeps_from: None, kept: &[], last }
+    }
+}
+
+/// How a compaction of ours keeps what was said last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeping {
+    /// As ranges of what is stored: `plan_compaction` finds them again.
+    Slices,
+    /// Written once more, inside the compaction's record.
+    Restated,
+    /// Not at all.
+    Nothing,
 }
 
 /// The records of a compaction that a runtime wrote, as ranges.
@@ -438,10 +471,15 @@ pub trait Adapter: Send + Sync {
         self.reading().plan_compaction(native, earlier)
     }
 
-    /// Encodes a summary as the runtime's own compaction record, to follow `last` on a chain. Unless it is said otherwise it
-    /// is the one entry of a document.
-    fn encode_compaction(&self, summary: &str, last: &Decoded, at: Timestamp) -> Vec<u8> {
-        let _ = last;
+    /// Returns how a compaction of ours in this format keeps what was said last.
+    fn keeping(&self) -> Keeping {
+        Keeping::Nothing
+    }
+
+    /// Encodes a summary as the runtime's own compaction record, to follow `keeps.last` on a chain. The default is the only
+    /// entry of a document.
+    fn encode_compaction(&self, summary: &str, keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
+        let _ = keeps;
         self.encode(&[crate::document::summary_entry(summary, at)])
     }
 

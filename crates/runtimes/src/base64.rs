@@ -4,6 +4,19 @@ const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 
 /// Returns the text that base64 digits stand for; none where they are none, or no text.
 pub(crate) fn text_of(digits: &str) -> Option<String> {
+    String::from_utf8(bytes_of(digits)?).ok()
+}
+
+/// Returns the first bytes that base64 digits stand for, at most so many; none where the digits are none. What is read of a
+/// file of megabytes is its head.
+pub fn base64_head(digits: &str, bytes_max: usize) -> Option<Vec<u8>> {
+    let cut = bytes_max.div_ceil(3).saturating_mul(4);
+    let mut bytes = bytes_of(digits.get(..cut).unwrap_or(digits))?;
+    bytes.truncate(bytes_max);
+    Some(bytes)
+}
+
+fn bytes_of(digits: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(digits.len() / 4 * 3 + 3);
     let (mut held, mut bits) = (0_u32, 0_u32);
     for digit in digits.trim_end_matches('=').bytes().filter(|byte| !byte.is_ascii_whitespace()) {
@@ -27,7 +40,7 @@ pub(crate) fn text_of(digits: &str) -> Option<String> {
     if bits >= 6 || held != 0 {
         return None;
     }
-    String::from_utf8(bytes).ok()
+    Some(bytes)
 }
 
 /// Returns the base64 digits of a text.
@@ -57,7 +70,12 @@ mod tests {
             let digits = digits_of(&text);
             prop_assert_eq!(digits.len() % 4, 0);
             prop_assert_eq!(text_of(&digits), Some(text.clone()));
-            prop_assert_eq!(text_of(digits.trim_end_matches('=')), Some(text));
+            prop_assert_eq!(text_of(digits.trim_end_matches('=')), Some(text.clone()));
+            for bytes_max in [0, 1, 5, text.len(), usize::MAX] {
+                let head = text.as_bytes().get(..bytes_max).unwrap_or(text.as_bytes());
+                let read = base64_head(&digits, bytes_max);
+                prop_assert_eq!(read.as_deref(), Some(head));
+            }
         }
 
         #[test]

@@ -105,7 +105,7 @@ pub(crate) fn cut(adapter: &dyn Adapter, letters: &str, bytes: &[u8]) -> String 
 }
 
 /// Writes pieces of a chain, which is newest first.
-fn written(pieces: &[Piece], chain: &[Segment]) -> Vec<u8> {
+pub(crate) fn written(pieces: &[Piece], chain: &[Segment]) -> Vec<u8> {
     let mut out = Vec::new();
     for piece in pieces {
         let segment = &chain[piece.segment / 2];

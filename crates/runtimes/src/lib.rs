@@ -39,3 +39,4 @@ mod shape;
 pub mod translate;
 
 pub use adapter::Adapter;
+pub use base64::base64_head;

@@ -9,6 +9,7 @@ pub(crate) mod decode;
 pub(crate) mod emit;
 pub(crate) mod facts;
 pub(crate) mod linear;
+pub(crate) mod own;
 pub(crate) mod split;
 
 use stemmata_model::{
@@ -18,6 +19,7 @@ use stemmata_model::{
 use crate::adapter::IdKind;
 use crate::json::{Field, RecordError};
 use facts::{Hints, TitleRank};
+use own::Own;
 
 /// A format of JSON lines.
 #[derive(Debug)]
@@ -53,6 +55,9 @@ pub(crate) enum Turn {
     Clear,
     /// The client says again what was said: the messages that [`Line::restates`] names are the conversation.
     Restated,
+    /// Shown behind what it is about, and no part of the conversation itself: it closes no commit, and a context from the root
+    /// leaves it out.
+    Aside,
     /// Nothing to turns.
     Other,
 }
@@ -79,6 +84,8 @@ pub(crate) struct Line {
     pub(crate) target: Option<EntryId>,
     /// The messages that it says again.
     pub(crate) restates: Vec<EntryId>,
+    /// What only lines of our own format say.
+    pub(crate) own: Option<Box<Own>>,
 }
 
 impl Line {
@@ -99,6 +106,7 @@ impl Line {
             unknown: None,
             target: None,
             restates: Vec::new(),
+            own: None,
         }
     }
 

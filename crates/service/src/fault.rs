@@ -74,6 +74,7 @@ pub fn problem_of(error: &EngineError) -> Problem {
         }
         EngineError::Io { path, source, .. } => of_io(error, path, source),
         EngineError::NotFound { what, text } => not_found(*what, text, error),
+        EngineError::ModelUnknown { model, .. } => say(Code::ModelUnknown, error).with("model", model),
         EngineError::NothingThere { what, place } => nothing_there(*what, place, error),
         EngineError::Ambiguous { candidates, .. } => {
             say(Code::Ambiguous, error).among(candidates.iter().map(candidate))
@@ -288,6 +289,9 @@ const fn refusal(what: Refusal) -> Code {
         Refusal::ForkBeforeFirst => Code::ForkBeforeFirst,
         Refusal::EmptySummary => Code::SummaryEmpty,
         Refusal::LongSummary => Code::SummaryNotSmaller,
+        Refusal::NothingToCompact => Code::NothingToCompact,
+        Refusal::CompactRange => Code::RangeNotCompactable,
+        Refusal::CompactBusy => Code::SessionBusy,
         Refusal::Forget => Code::Protected,
         Refusal::JoinDocuments => Code::NotJoinable,
         Refusal::PlaceFolder => Code::CwdNotText,

@@ -4,6 +4,7 @@
 
 mod around;
 mod chains;
+mod counters;
 mod give_back;
 mod ledgers;
 mod maintain;

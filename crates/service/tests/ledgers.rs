@@ -59,6 +59,8 @@ fn event(topic: &str, text: &str) -> NewEvent {
         sender: None,
         receiver: None,
         session_id: None,
+        thread: None,
+        ticket: None,
     }
 }
 

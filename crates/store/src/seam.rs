@@ -16,7 +16,7 @@ use crate::ledger::{Appended, Coverage, EventLog};
 use crate::maintain::backup::BackedUp;
 use crate::maintain::collect::{Amount, Collect, Collected};
 use crate::maintain::costs::{ContentCost, Counted};
-use crate::maintain::forget::{Forget, Forgotten, Tombstone};
+use crate::maintain::forget::{Forget, Forgotten, Redirects, Tombstone};
 use crate::maintain::pack::{PackOptions, Packed};
 use crate::maintain::repair::{RepairOutcome, RepairSource};
 use crate::stored::{DueKey, StoredAt, UnseenKey};
@@ -457,13 +457,13 @@ pub trait Store: EventLog {
     /// Returns those of `of` that were forgotten. Costs next to nothing where nothing ever was.
     fn tombstones(&self, of: &[Tombstone]) -> Result<Vec<Tombstone>, StoreError>;
 
+    /// Returns the ids of forgotten commits that start so, ascending. Sessions cannot be found by a part of their id: only a hash of
+    /// it is stored.
+    fn tombstones_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError>;
+
     /// Returns what commits became when they were scrubbed, as pairs of then and now in the order of the first, after
     /// one of them; at most `limit`.
-    fn redirects(
-        &self,
-        after: Option<CommitId>,
-        limit: usize,
-    ) -> Result<Vec<(CommitId, CommitId)>, StoreError>;
+    fn redirects(&self, after: Option<CommitId>, limit: usize) -> Result<Redirects, StoreError>;
 
     /// Returns whether anything was ever forgotten, and not taken back.
     fn has_tombstones(&self) -> Result<bool, StoreError>;

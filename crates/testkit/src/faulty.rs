@@ -16,7 +16,7 @@ use stemmata_model::{
 use stemmata_store::maintain::backup::BackedUp;
 use stemmata_store::maintain::collect::{Amount, Collect, Collected};
 use stemmata_store::maintain::costs::{ContentCost, Counted};
-use stemmata_store::maintain::forget::{Forget, Forgotten, Tombstone};
+use stemmata_store::maintain::forget::{Forget, Forgotten, Redirects, Tombstone};
 use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
 use stemmata_store::{
     Annotations, Append, Appended, AuditRecord, BatchOutcome, Coverage, Damage, Described, DueKey, EventLog,
@@ -465,11 +465,11 @@ impl<S: Store> Store for FaultyStore<S> {
         self.read().tombstones(of)
     }
 
-    fn redirects(
-        &self,
-        after: Option<CommitId>,
-        limit: usize,
-    ) -> Result<Vec<(CommitId, CommitId)>, StoreError> {
+    fn tombstones_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError> {
+        self.inner.tombstones_in(prefix, limit)
+    }
+
+    fn redirects(&self, after: Option<CommitId>, limit: usize) -> Result<Redirects, StoreError> {
         self.inner.redirects(after, limit)
     }
 

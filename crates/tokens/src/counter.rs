@@ -112,6 +112,10 @@ impl TokenCounter for Counter {
     fn margin(&self) -> Margin {
         self.spec.margin()
     }
+
+    fn name(&self) -> String {
+        self.spec.to_string()
+    }
 }
 
 #[cfg(test)]

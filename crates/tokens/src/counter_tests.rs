@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::merge::Window;
 
 /// Counts by `tiktoken-rs`, made by `cargo xtask bench tokens --record`.
 const RECORDED: &str = include_str!("../tests/golden/counts.txt");
@@ -107,6 +108,21 @@ fn hostile_texts_take_work_in_proportion_to_their_length() {
     }
 }
 
+#[test]
+fn a_million_of_one_letter_counts_as_it_does_in_one_go() {
+    for encoding in Encoding::ALL {
+        for unit in ["a", "=", "ab", "\u{301}", "日", "-_"] {
+            let text = unit.repeat(300_000 / unit.len());
+            let mut merger = Merger::new(encoding.vocabulary());
+            assert_eq!(
+                merger.count(text.as_bytes()),
+                merger.ends(text.as_bytes()).len(),
+                "{encoding:?} {unit:?}"
+            );
+        }
+    }
+}
+
 fn any_text() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         "[ \t\r\n]{1,3}",
@@ -139,7 +155,22 @@ proptest! {
     fn long_and_short_pieces_merge_alike(text in "[a-f]{2,64}|[一-龥]{1,21}|(ab|abc|0x){1,20}") {
         for encoding in Encoding::ALL {
             let mut merger = Merger::new(encoding.vocabulary());
-            prop_assert_eq!(merger.short(text.as_bytes()), merger.long(text.as_bytes()));
+            prop_assert_eq!(merger.short(text.as_bytes()), merger.ends(text.as_bytes()).len());
+        }
+    }
+
+    /// Windows of every size give the count of the whole, or say that they cannot.
+    #[test]
+    fn a_long_piece_counts_the_same_in_windows(
+        text in "[ab]{100,900}|[a-f]{100,900}|a{100,900}|(ab|the|_|=|0x|日本){40,200}|[一-龥]{40,300}|[\u{300}-\u{310}]{40,300}",
+        bytes in 300..600_usize, overlap in 0..130_usize,
+    ) {
+        for encoding in Encoding::ALL {
+            let mut merger = Merger::new(encoding.vocabulary());
+            let whole = merger.ends(text.as_bytes()).len();
+            let counted = merger.windows(text.as_bytes(), Window { bytes, overlap });
+            prop_assert!(counted.is_none_or(|count| count == whole), "{counted:?} {whole}");
+            prop_assert!(counted.is_some() || overlap < 32, "windows that share {overlap} bytes share a token");
         }
     }
 

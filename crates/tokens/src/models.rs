@@ -97,7 +97,9 @@ pub const MODELS: &[ModelRow] = &[
     o200k("gpt-4.5", Some(128_000)),
     o200k("gpt-4o", Some(128_000)),
     o200k("chatgpt-4o", Some(128_000)),
-    cl100k("gpt-4-turbo-", Some(128_000)),
+    cl100k("gpt-4-turbo", Some(128_000)),
+    cl100k("gpt-4-0125", Some(128_000)),
+    cl100k("gpt-4-1106", Some(128_000)),
     cl100k("gpt-4-32k", Some(32_768)),
     cl100k("gpt-4", Some(8_192)),
     cl100k("gpt-3.5", Some(16_385)),
@@ -190,6 +192,8 @@ impl CompactsAt {
 pub struct ClientRow {
     /// The client, by the name of its runtime.
     pub client: &'static str,
+    /// Whose models it runs.
+    pub families: &'static [Family],
     /// When it compacts.
     pub compacts_at: CompactsAt,
     /// Where that comes from.
@@ -202,18 +206,21 @@ pub struct ClientRow {
 pub const CLIENTS: &[ClientRow] = &[
     ClientRow {
         client: "claude-code",
+        families: &[Family::Claude],
         compacts_at: CompactsAt::OnlyAsSet,
         source: "tried: nothing at 195,000 of 200,000 tokens without `--autocompact N`; with it, at N",
         window: None,
     },
     ClientRow {
         client: "codex",
+        families: &[Family::OpenAi],
         compacts_at: CompactsAt::Permille(900),
         source: "about nine tenths, from a survey of clients; `model_auto_compact_token_limit` sets it",
         window: Some((258_400, "`model_context_window` in recorded rollouts of three models")),
     },
     ClientRow {
         client: "pi",
+        families: &[Family::OpenAi, Family::Claude, Family::Gemini],
         compacts_at: CompactsAt::Free(16_384),
         source: "pi's default `reserveTokens`",
         window: None,

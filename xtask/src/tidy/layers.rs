@@ -23,7 +23,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("crates/cli", &["model", "engine", "api", "service", "client", "llm", "server"]),
     ("crates/testkit", &["model", "store"]),
     ("crates/faults", &["model", "store", "engine", "testkit"]),
-    ("benches", &["model", "redact", "runtimes", "store", "prompt", "engine", "testkit", "tokens"]),
+    ("benches", &["model", "acts", "redact", "runtimes", "store", "prompt", "engine", "testkit", "tokens"]),
     ("fuzz", &["model", "acts", "redact", "runtimes", "store", "prompt", "engine", "tokens"]),
     ("xtask", &["api"]),
 ];

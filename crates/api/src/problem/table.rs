@@ -110,9 +110,9 @@ codes! {
     ReferenceNotFound "reference_not_found" NotFound "no such commit, session or tag" => LIST;
     SessionEmpty "session_empty" NotFound "the session has no commit" => "`stemma list --all` shows empty sessions too";
     SessionNotFound "session_not_found" NotFound "no such session" => LIST_SESSIONS;
-    QueryEmpty "query_empty" Usage "there is nothing to search for" => "`stemma search WORDS`, or no words on a terminal to choose";
+    QueryEmpty "query_empty" Usage "there is nothing to search for" => "`stemma search WORDS`, or only a filter such as `--kind decision`; with neither, a terminal gets a list to choose from";
     QueryTooLong "query_too_long" Usage "the query is too long";
-    RegexBad "regex_bad" Usage "the regular expression makes no sense" => "`--literal` takes the text as it is";
+    RegexBad "regex_bad" Usage "the regular expression cannot be read" => "`--literal` searches for the text as it is, signs such as `(` and `*` included";
     EntryNotFound "entry_not_found" NotFound "the chain has no such entry"
         => "`stemma show REF --entries` lists the entries of a commit with their ids";
     LineNotFound "line_not_found" NotFound "the file has no such line";
@@ -139,6 +139,9 @@ codes! {
     SummaryEmpty "summary_empty" Refused "the summary is empty";
     SummaryTooLong "summary_too_long" BadInput "the summary is too long";
     SummaryNotSmaller "summary_not_smaller" Refused "the compaction would not be smaller";
+    NothingToCompact "nothing_to_compact" Refused "there is nothing to compact";
+    RangeNotCompactable "range_not_compactable" Refused "the range cannot be compacted";
+    SessionBusy "session_busy" Conflict "the session is being written" => "run the command again when the turn has ended";
 
     // Placing and clients
     NoFreeSessionId "no_free_session_id" Refused "no free session id was found";
@@ -178,7 +181,8 @@ codes! {
     SecretInSyntax "secret_in_syntax" Refused "a secret cannot be replaced without breaking the JSON";
 
     // Forgetting and collecting
-    NothingForgotten "nothing_forgotten" NotFound "nothing of that name was forgotten";
+    NothingForgotten "nothing_forgotten" NotFound "nothing of that name was forgotten"
+        => "of a session give the whole id or the path of its transcript: the store keeps only hashes of these";
     Protected "protected" Refused "it is protected by a pin or a tag"
         => "`stemma forget … --even-pinned` forgets protected commits too";
     NoEventWithText "no_event_with_text" NotFound "no such event has a payload left"
@@ -220,6 +224,9 @@ codes! {
     ContextNotKept "context_not_kept" NotFound "no prompt of the session was kept"
         => "`stemma turn begin` with a prompt keeps it; `stemma context debug --strategy NAME` makes one and explains it";
     ProfileBad "profile_bad" BadInput "the profile cannot be used";
+    ModelUnknown "model_unknown" BadInput "nothing is known of how the model counts"
+        => "`--counter` names what counts without a model: estimate, utf16, o200k, cl100k, or one of them with a factor, as \
+            `o200k*1.18`; docs/reference/models.md lists the models";
     LogClosed "log_closed" System "the ledger was closed";
     LedgerDamaged "ledger_damaged" Corrupt "the ledger is damaged"
         => "`stemma restore` says what is wrong with the ledger, `stemma restore --repair` sets damaged lines aside; of \

@@ -21,22 +21,22 @@ pub trait Search: Send + Sync {
     /// Those of [`find`](super::Chains::find); `entry_not_found`, `format_unreadable`, `commit_forgotten`.
     fn entries(&self, request: &EntriesRequest) -> Answer<EntryPage>;
 
-    /// Says how the index is. Changes nothing.
+    /// Returns the state and the size of the index. Changes nothing.
     ///
     /// # Errors
     /// Those of opening the store.
     fn index_status(&self) -> Answer<IndexStatus>;
 
-    /// Has the index take in what is new, for as long as that takes, and says how it is then. Progress is counted in commits.
-    /// A search does that by itself; this is for a program that searches again and again while it goes on.
+    /// Brings the index up to date, however long that takes, and returns its state. Progress is counted in commits. A search does
+    /// that by itself; this is for a program that searches many times while it goes on.
     ///
     /// # Errors
-    /// Those of opening the store; `cancelled`. Trouble with the index is no error: searches do without, and say so.
+    /// Those of opening the store; `cancelled`. Trouble with the index is a note, and no error: searches do without it.
     fn settle_index(&self, control: &Control<'_>) -> Answer<IndexStatus>;
 
-    /// Makes the index anew. Searches go on with the old one meanwhile.
+    /// Rebuilds the index. Searches use the old one meanwhile.
     ///
     /// # Errors
-    /// `store_locked` where another process makes it, `disk_full`, `cancelled`.
+    /// `store_locked` while another process changes it, `disk_full`, `cancelled`.
     fn rebuild_index(&self, control: &Control<'_>) -> Answer<IndexBuilt>;
 }

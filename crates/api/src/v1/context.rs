@@ -347,6 +347,12 @@ pub struct UpdateRequest {
     /// Whether it is to be protected from collection; absent: as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pin: Option<bool>,
+    /// A discussion thread that it belongs to, beside those that it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+    /// A ticket that it was made for, beside those that it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
 }
 
 /// Asks for a context.

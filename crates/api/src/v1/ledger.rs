@@ -218,6 +218,12 @@ pub struct NewEvent {
     /// The session that it belongs to; absent: `stemma`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
+    /// The discussion thread; kept in the metadata, where it is not named yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+    /// The ticket being worked on; kept in the metadata, where it is not named yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
 }
 
 /// Asks to append events, all or none of them, with nothing in between.

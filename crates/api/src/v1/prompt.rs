@@ -60,9 +60,13 @@ pub struct AssembleRequest {
     /// The budget in tokens, in place of the strategy's; at least 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// What counts tokens: `estimate` where absent.
+    /// What counts tokens: `estimate`, `utf16`, `o200k` or `cl100k`, also with a factor, as `o200k*1.180`. Absent: what is known
+    /// of `model`; `estimate` without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counter: Option<String>,
+    /// The model that reads the prompt. One of which nothing is known needs a `counter`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The last event that the model was given, for a continuation: only what came after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
@@ -86,8 +90,10 @@ pub struct AssembleRequest {
 pub struct Assembled {
     /// The prompt.
     pub prompt: String,
-    /// What counted its tokens.
+    /// What counted its tokens. The same counter gives the same prompt again.
     pub counter: String,
+    /// How sure its counts are.
+    pub counted: CountedBy,
     /// Every decision that led to it.
     pub trace: PromptTrace,
     /// What it cost, in the names of the metrics event.
@@ -95,6 +101,20 @@ pub struct Assembled {
     /// What the user should know.
     #[serde(default)]
     pub notes: Vec<Note>,
+}
+
+/// How sure a counter's counts are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct CountedBy {
+    /// Where the counter's factor comes from: `exact` (the model's own encoding), `shipped` (with Stemmata), `learned` (from what
+    /// providers reported) or `given` (by the caller).
+    pub from: String,
+    /// The pairs of answers that it was learned from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<u64>,
+    /// How far a count may lie below the truth, in thousandths of the count.
+    pub margin_permille: u64,
 }
 
 /// How a prompt came to be.
@@ -113,6 +133,9 @@ pub struct PromptTrace {
     /// The last event that it could have: where the next continuation begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub through: Option<String>,
+    /// What counted the tokens; absent of prompts that were kept before it was written down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counter: Option<String>,
     /// Sources of the strategy.
     pub sources: u64,
     /// The budget.
@@ -242,12 +265,27 @@ pub struct PromptItem {
     pub tokens: u64,
     /// Whether it is in the prompt.
     pub included: bool,
+    /// The images that it has, which the prompt only names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<PromptImage>,
     /// How well it fits, in thousandths, of hits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_permille: Option<u64>,
     /// Why it was found, of hits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
+}
+
+/// An image of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct PromptImage {
+    /// Pixels from left to right; absent where its first bytes do not say its size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<u32>,
+    /// Pixels from top to bottom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub height: Option<u32>,
 }
 
 /// What the guard on a prompt's characters did.
@@ -311,6 +349,9 @@ pub struct KeptPromptOf {
     /// The session; absent: the one of which a prompt was kept last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// The model that reads the prompt, for its window and for what images count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// How a prompt came to be, and what changed since an earlier one.
@@ -323,7 +364,7 @@ pub struct ContextReport {
     /// The event that began the turn, of a kept prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
-    /// What counted its tokens; absent of a kept prompt.
+    /// What counted its tokens; absent of prompts that were kept before it was written down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counter: Option<String>,
     /// Every decision that led to it.
@@ -334,9 +375,59 @@ pub struct ContextReport {
     /// Every candidate of either prompt, in the order of the later one; empty where no earlier one was asked for.
     #[serde(default)]
     pub changes: Vec<ContextChange>,
+    /// What is known of the window of the model that was asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<ModelWindow>,
+    /// The images of the messages in the prompt; absent where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub images: Option<ContextImages>,
     /// What the user should know.
     #[serde(default)]
     pub notes: Vec<Note>,
+}
+
+/// A model's window, and when clients compact in it by themselves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ModelWindow {
+    /// The model, as it was asked about.
+    pub model: String,
+    /// Tokens of its window; absent where no source says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Where that comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The clients that run such models and whose threshold is known.
+    pub clients: Vec<ClientWindow>,
+}
+
+/// A client's own compaction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ClientWindow {
+    /// The client.
+    pub client: String,
+    /// Tokens of the window that it uses, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// The tokens at which it compacts; absent where only its user sets that, or its window is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compacts_at: Option<u64>,
+    /// Where that comes from.
+    pub source: String,
+}
+
+/// The images of the messages in a prompt. The prompt only names them, so they are not among its tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ContextImages {
+    /// How many.
+    pub count: u64,
+    /// Of these, those whose size is known.
+    pub sized: u64,
+    /// What they would count if they were sent along: by their sizes and by the model.
+    pub tokens: u64,
 }
 
 /// A candidate in two prompts.

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Note;
+use super::{CountedBy, Note};
 
 /// Tokens of a pack, where nobody says how many.
 pub const RECALL_TOKENS_DEFAULT: u64 = 2_000;
@@ -22,16 +22,19 @@ pub struct RecallRequest {
     /// Tokens of the pack at most: [`RECALL_TOKENS_DEFAULT`] where absent, at least 64.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// What counts tokens: `estimate` where absent.
+    /// What counts tokens: as in `AssembleRequest`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counter: Option<String>,
+    /// The model that reads it. One of which nothing is known needs a `counter`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The thread that the task belongs to: what was done for it counts more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread: Option<String>,
     /// The ticket that the task belongs to: what was done for it counts more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ticket: Option<String>,
-    /// The session that asks: what it said itself is left out.
+    /// The session that asks: its own recent turns, which it knows, are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Whether what came in bundles from other machines may be in it.
@@ -54,6 +57,8 @@ pub struct Recalled {
     pub max_tokens: u64,
     /// What counted them.
     pub counter: String,
+    /// How sure its counts are.
+    pub counted: CountedBy,
     /// What is in it, the best first.
     pub items: Vec<RecalledItem>,
     /// What is not in it, and why.
@@ -78,6 +83,9 @@ pub struct RecalledItem {
     /// The event of the ledger.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
+    /// The ledger of the event, where it is not the one that was asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<String>,
     /// The session's id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,

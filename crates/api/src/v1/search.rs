@@ -12,6 +12,9 @@ pub const HITS_MAX: u64 = 1_000;
 /// Hits that an answer has where nobody says how many.
 pub const HITS_DEFAULT: u64 = 20;
 
+/// The code of the note of a search in a store into which nothing was imported yet.
+pub const NOTHING_IMPORTED: &str = "nothing_imported";
+
 /// Bytes of a query at most.
 pub const QUERY_BYTES_MAX: u64 = 16 * 1024;
 
@@ -61,9 +64,12 @@ pub struct SearchFilter {
     /// `edit`, `thinking`, `event`.
     #[serde(default)]
     pub kind: Vec<String>,
-    /// Only entries since this time.
+    /// Only entries of this time or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
+    /// Only entries of this time or earlier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
     /// Only this session: its id, or the beginning of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
@@ -90,6 +96,7 @@ impl SearchFilter {
             file: None,
             kind: Vec::new(),
             since: None,
+            until: None,
             session: None,
             no_tool_output: false,
         }
@@ -101,7 +108,7 @@ impl SearchFilter {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SearchRequest {
-    /// What to look for, at most [`QUERY_BYTES_MAX`] bytes.
+    /// What to look for, at most [`QUERY_BYTES_MAX`] bytes. Empty beside a filter: the newest entries that pass it are listed.
     pub text: String,
     /// How it is meant.
     #[serde(default = "SearchForm::words")]
@@ -112,7 +119,7 @@ pub struct SearchRequest {
     /// Whether somebody still types: words that begin with the last one are looked for, too.
     #[serde(default)]
     pub is_unfinished: bool,
-    /// Hits at most; [`HITS_DEFAULT`] where absent, never more than [`HITS_MAX`].
+    /// Hits at most; [`HITS_DEFAULT`] where absent, never more than [`HITS_MAX`], which 0 stands for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
     /// Milliseconds for which what is new may be put into the index first. Absent: all of it is. What is left is searched
@@ -227,7 +234,7 @@ pub struct EntriesRequest {
     /// where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
-    /// Entries before and after it, at most [`AROUND_MAX`].
+    /// Entries with text before and after it, at most [`AROUND_MAX`].
     #[serde(default)]
     pub around: u64,
     /// Estimated tokens of the whole page at most; [`AROUND_TOKENS_DEFAULT`] where absent.
@@ -287,7 +294,7 @@ pub struct EntryText {
 }
 
 /// How the index is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct IndexStatus {
     /// `whole`, `behind`, `missing`, `damaged`, `older`, `newer`.
@@ -302,6 +309,9 @@ pub struct IndexStatus {
     pub behind_commits: u64,
     /// Commits of which nothing is searched: their format cannot be read, their content is not there or too long.
     pub skipped_commits: u64,
+    /// Why the index could not be brought up to date, where that was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
 }
 
 /// What building the index anew gave.

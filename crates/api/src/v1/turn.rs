@@ -140,9 +140,12 @@ pub struct TurnPrompt {
     /// The budget in tokens, in place of the strategy's; at least 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// What counts tokens: `estimate` where absent.
+    /// What counts tokens: as in `AssembleRequest`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counter: Option<String>,
+    /// The model that reads it. One of which nothing is known needs a `counter`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The last event that the model was given, for a continuation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,

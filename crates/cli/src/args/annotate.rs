@@ -3,6 +3,7 @@
 //! Only shapes, as everything below `args`.
 
 use clap::{ArgGroup, Args};
+use stemmata_model::{ThreadId, TicketId};
 
 use super::REF_HELP;
 
@@ -12,9 +13,10 @@ use super::REF_HELP;
 Examples:
   stemma update ctx-3f9k2m7q --summary \"found the race in the pool\"
   stemma update ctx-3f9k2m7q --tag reviewed --untag draft --note \"see TKT-12\"
+  stemma update ctx-3f9k2m7q --ticket TKT-12
 
 The commit itself never changes; who changed what and when is kept (`stemma show`).\n\n{REF_HELP}"))]
-#[command(group(ArgGroup::new("changes").required(true).multiple(true).args(["summary", "note", "tag", "untag"])))]
+#[command(group(ArgGroup::new("changes").required(true).multiple(true).args(["summary", "note", "tag", "untag", "thread", "ticket"])))]
 pub(crate) struct Update {
     /// The commit
     #[arg(value_name = "REF")]
@@ -35,6 +37,14 @@ pub(crate) struct Update {
     /// A tag to remove
     #[arg(long, value_name = "NAME")]
     pub(crate) untag: Vec<String>,
+
+    /// A discussion thread that it belongs to, beside those that it has
+    #[arg(long, value_name = "THREAD")]
+    pub(crate) thread: Option<ThreadId>,
+
+    /// A ticket that it was made for, beside those that it has
+    #[arg(long, value_name = "TICKET")]
+    pub(crate) ticket: Option<TicketId>,
 }
 
 /// `tag`

@@ -95,7 +95,7 @@ pub(crate) struct Show {
     #[arg(long, value_name = "ENTRY", conflicts_with = "entries")]
     pub(crate) entry: Option<String>,
 
-    /// With `--entry`: entries before and after it, at most 200
+    /// With `--entry`: entries with text before and after it, at most 200
     #[arg(long, value_name = "N", default_value_t = AROUND_DEFAULT, requires = "entry")]
     pub(crate) around: u64,
 

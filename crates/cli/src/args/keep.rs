@@ -29,7 +29,8 @@ pub(crate) struct Forget {
     #[arg(long, value_name = "DIR", conflicts_with = "undo")]
     pub(crate) project: Option<PathBuf>,
 
-    /// Take a forgetting back: what it took may be imported again
+    /// Let what was forgotten be imported again: a commit's id or the beginning of it, a session's whole id, or the path of its
+    /// transcript
     #[arg(long, value_name = "REF")]
     pub(crate) undo: Option<String>,
 

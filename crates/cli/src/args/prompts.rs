@@ -45,7 +45,12 @@ pub(crate) struct PromptArgs {
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens: Option<u64>,
 
-    /// What counts tokens (default: `estimate`, four characters each)
+    /// The model that reads it: its tokens are counted as it counts them
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+
+    /// What counts tokens: `estimate`, `utf16`, `o200k`, `cl100k`, also with a factor as `o200k*1.18` (default: by `--model`; else
+    /// `estimate`, four characters each)
     #[arg(long, value_name = "COUNTER")]
     pub(crate) counter: Option<String>,
 
@@ -74,6 +79,7 @@ Examples:
   stemma assemble --strategy s.json --agent worker-1 --trigger 42 --ledger cluster-7
   stemma assemble --template reviewer --say 'look at the last change' --max-tokens 20000
   stemma assemble --strategy live --after 118            only what the model was not given yet
+  stemma assemble --strategy live --model gpt-5          tokens are counted as the model counts them
   stemma assemble --strategy worker --json | jq .trace.budget
 
 Prints the prompt and nothing else on standard output. `stemma context debug` with the same flags says why it is what it \
@@ -110,6 +116,7 @@ pub(crate) enum ContextCommand {
 Examples:
   stemma context debug                                  the prompt that the last turn here began with
   stemma context debug --session s1 --diff              what changed since the turn before
+  stemma context debug --model claude-opus-4-5          beside the model's window, and where clients compact in it
   stemma context debug --strategy worker --profile worker.toml --trigger 42
   stemma context debug --strategy live --diff 118       what changed since the prompt through event 118
 
@@ -230,7 +237,12 @@ pub(crate) struct Recall {
     #[arg(long, value_name = "TOKENS")]
     pub(crate) max_tokens: Option<u64>,
 
-    /// What counts tokens (default: `estimate`, four characters each)
+    /// The model that reads it: its tokens are counted as it counts them
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+
+    /// What counts tokens: `estimate`, `utf16`, `o200k`, `cl100k`, also with a factor as `o200k*1.18` (default: by `--model`; else
+    /// `estimate`, four characters each)
     #[arg(long, value_name = "COUNTER")]
     pub(crate) counter: Option<String>,
 
@@ -242,7 +254,7 @@ pub(crate) struct Recall {
     #[arg(long, value_name = "TICKET")]
     pub(crate) ticket: Option<TicketId>,
 
-    /// The session that asks: what it said itself is left out
+    /// The session that asks: its own recent turns, which it knows, are left out
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<SessionId>,
 
@@ -286,14 +298,15 @@ pub(crate) enum TurnCommand {
 }
 
 const BEGIN_HELP: &str = r#"Examples:
-  echo '{"turn":{"agent":"worker-1","template":"fixer"},"said":{"role":"user","text":"fix it"},
-         "prompt":{"strategy":{"name":"live"}}}' | stemma turn begin
+  echo '{"turn":{"session":"s1","agent":"worker-1","template":"fixer"},
+         "said":{"id":"u1","role":"user","text":"fix it"},"prompt":{"strategy":{"name":"live"}}}' | stemma turn begin
   stemma turn begin --template fixer < begin.json      strategy and profile of the configuration
   echo '{"turn":{"agent":"a","template":"t"},"context":{"resume":"ctx-3f9k2m7q"},
          "said":{"role":"user","text":"go on"}}' | stemma turn begin
 
-The request is `BeginTurnRequest` of docs/reference/json.md; the answer names the session, which `step` and `end` are \
-given. Where no ledger is named it is that of this directory's project."#;
+The request is `BeginTurnRequest` of docs/reference/json.md; the answer names the session, which `step` and `end` are
+given. With a `session` and an `id` of `said` the call may be repeated: it begins the turn once. Where no ledger is
+named it is that of this directory's project."#;
 
 const MADE_HELP: &str = r#"Examples:
   echo '{"turn":{"session":"s1","agent":"worker-1","template":"fixer"},

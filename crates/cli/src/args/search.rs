@@ -15,6 +15,7 @@ Examples:
   stemma search retries --kind prompt --since 2w
   stemma search --literal 'foo::bar()'          exactly this text, the newest first
   stemma search --regex 'E0\\d{3}' --client codex
+  stemma search --kind decision --since 2d      no words: the newest that pass the filters
   stemma search drop retries --resume           go on from the best hit
   stemma search                                 type and see, on a terminal
 
@@ -59,6 +60,10 @@ pub(crate) struct Search {
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
 
+    /// Only entries until then, a day with its last moment
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) until: Option<String>,
+
     /// Only this session: its id, or the beginning of it
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
@@ -75,7 +80,7 @@ pub(crate) struct Search {
     #[arg(long)]
     pub(crate) regex: bool,
 
-    /// How many at most (default: 20; at most 1000)
+    /// How many at most; 0 for all, but never more than 1000 (default: 20)
     #[arg(short = 'n', long = "limit", value_name = "N")]
     pub(crate) limit: Option<u64>,
 
@@ -83,15 +88,19 @@ pub(crate) struct Search {
     #[arg(short = 'i', long)]
     pub(crate) pick: bool,
 
-    /// Carry on from the best hit in a new session of its client, as `stemma resume`
+    /// Carry on after the turn with the best hit, in a new session of its client, as `stemma resume REF`
     #[arg(long, conflicts_with = "fork")]
     pub(crate) resume: bool,
 
-    /// Place the best hit as a new session, as `stemma fork`
+    /// Place the conversation up to the entry of the best hit as a new session, as `stemma fork REF --at ENTRY`
     #[arg(long)]
     pub(crate) fork: bool,
 
-    /// With `--resume`, `--fork` or `--pick`: print the client's command instead of running it
+    /// With `--resume`, `--fork` or the list: the runtime that goes on with it; none: the one it comes from
+    #[arg(long = "in", value_name = "RUNTIME")]
+    pub(crate) runtime: Option<String>,
+
+    /// With `--resume`, `--fork` or the list: place the session and print the client's command instead of running it
     #[arg(long)]
     pub(crate) print: bool,
 }

@@ -88,6 +88,7 @@ pub(crate) fn request(app: &App, args: &PromptArgs) -> Result<AssembleRequest, C
         trigger: event.or_else(|| args.say.clone().map(PromptTrigger::Said)),
         max_tokens: args.max_tokens,
         counter: args.counter.clone(),
+        model: args.model.clone(),
         after: args.after.map(|seq| seq.to_string()),
         through: args.through.map(|seq| seq.to_string()),
         task: None,

@@ -33,9 +33,11 @@ fn debug(app: &App, args: &ContextDebug) -> Result<Exit, CliError> {
     let of = if prompt.strategy.is_some() || prompt.template.is_some() {
         ContextOf::Made(Box::new(assemble::request(app, prompt)?))
     } else {
+        kept_takes_no_flags(args)?;
         ContextOf::Kept(KeptPromptOf {
             ledger: ledger(app, &prompt.which, MakeLedger::Never)?,
             session: prompt.session.as_ref().map(ToString::to_string),
+            model: prompt.model.clone(),
         })
     };
     let before = args.diff.flatten().map(|seq| seq.to_string());
@@ -45,6 +47,29 @@ fn debug(app: &App, args: &ContextDebug) -> Result<Exit, CliError> {
         app.console.notes(&report.notes);
         Ok(told(&report, app.console.width, app.environment.columns))
     })
+}
+
+/// Refuses flags that say how a prompt is made where a kept one is shown: it was made already.
+fn kept_takes_no_flags(args: &ContextDebug) -> Result<(), CliError> {
+    let prompt = &args.prompt;
+    let given = [
+        ("--profile", prompt.profile.is_some()),
+        ("--agent", prompt.agent.is_some()),
+        ("--trigger", prompt.trigger.is_some()),
+        ("--say", prompt.say.is_some()),
+        ("--max-tokens", prompt.max_tokens.is_some()),
+        ("--counter", prompt.counter.is_some()),
+        ("--after", prompt.after.is_some()),
+        ("--through", prompt.through.is_some()),
+        ("--iteration", prompt.iteration.is_some()),
+        ("--diff SEQ", args.diff.flatten().is_some()),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        Some((flag, _)) => Err(CliError::Usage(format!(
+            "`{flag}` says how a prompt is made, and a kept one is shown: name a `--strategy` or a `--template`, or leave it out"
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn told(report: &ContextReport, width: usize, columns: usize) -> String {
@@ -61,6 +86,7 @@ fn told(report: &ContextReport, width: usize, columns: usize) -> String {
     text.push_str(&table.render(width));
     text.push('\n');
     text.push_str(&bar::render(trace, columns));
+    text.push_str(&window(report));
     for hint in hints(trace) {
         put!(text, "{}: {hint}\n", Style::Hint.paint("hint"));
     }
@@ -82,6 +108,38 @@ fn heading(report: &ContextReport) -> String {
         grouped(budget.final_tokens),
         tame(through),
     )
+}
+
+/// Says how much of a model's window the prompt takes, where clients compact in it, and what images would count.
+fn window(report: &ContextReport) -> String {
+    let mut text = String::new();
+    if let Some(window) = &report.window {
+        let model = tame(&window.model);
+        match window.tokens {
+            Some(tokens) => {
+                let used = report.trace.budget.final_tokens.saturating_mul(100) / tokens.max(1);
+                put!(text, "window {} tokens of {model}; the prompt takes {used} %\n", grouped(tokens));
+            }
+            None => put!(text, "window not known of {model}\n"),
+        }
+        for client in &window.clients {
+            let at = match (client.compacts_at, client.tokens) {
+                (Some(at), _) => format!("compacts at {}", grouped(at)),
+                (None, Some(_)) => "compacts by itself only where that is set".to_owned(),
+                (None, None) => "compacts by the window, which is not known".to_owned(),
+            };
+            put!(text, "       {} {at}\n", client.client);
+        }
+    }
+    if let Some(images) = &report.images {
+        put!(
+            text,
+            "images {}, which the prompt only names: sent along they count {} tokens\n",
+            many(images.count, "image"),
+            grouped(images.tokens)
+        );
+    }
+    text
 }
 
 fn candidates(trace: &PromptTrace) -> Table {

@@ -74,6 +74,8 @@ fn append(app: &App, args: &Append) -> Result<Exit, CliError> {
             sender: Some(args.sender.to_string()),
             receiver: Some(args.receiver.to_string()),
             session_id: Some(args.session.to_string()),
+            thread: app.thread(None),
+            ticket: app.ticket(None),
         }]
     };
     let count = size::plural(events.len(), "event");

@@ -20,6 +20,7 @@ pub(crate) fn run(app: &App, args: &Recall) -> Result<Exit, CliError> {
         ledger: ledger_here(app, args)?,
         max_tokens: args.max_tokens,
         counter: args.counter.clone(),
+        model: args.model.clone(),
         thread: app.thread(args.thread.as_ref()),
         ticket: app.ticket(args.ticket.as_ref()),
         session: args.session.as_ref().map(ToString::to_string),

@@ -4,7 +4,7 @@ mod pick;
 mod progress;
 mod screen;
 
-use stemmata_api::v1::{SearchFilter, SearchForm, SearchHits, SearchRequest};
+use stemmata_api::v1::{NOTHING_IMPORTED, SearchFilter, SearchForm, SearchHits, SearchRequest};
 use stemmata_api::{Code, Problem};
 
 use crate::args::browse::{AROUND_DEFAULT, Show};
@@ -24,8 +24,12 @@ pub(crate) fn run(app: &App, args: &Search) -> Result<Exit, CliError> {
         return Err(CliError::Usage("`--pick` needs a terminal to read keys from and to draw on".to_owned()));
     }
     let picks = args.pick || (args.words.is_empty() && may_pick);
-    if args.print && !(args.resume || args.fork || picks) {
-        return Err(CliError::Usage("`--print` belongs to `--resume`, `--fork` or `--pick`".to_owned()));
+    let goes_on = args.resume || args.fork || picks;
+    for (flag, is_given) in [("--print", args.print), ("--in", args.runtime.is_some())] {
+        if is_given && !goes_on {
+            let belongs = format!("`{flag}` belongs to `--resume`, `--fork` or `--pick`");
+            return Err(CliError::Usage(belongs));
+        }
     }
     let request = request(app, args)?;
     if picks {
@@ -39,7 +43,7 @@ pub(crate) fn run(app: &App, args: &Search) -> Result<Exit, CliError> {
         return go_on(app, args, found);
     }
     if found.hits.is_empty() && !app.console.json {
-        nothing(app, &request);
+        nothing(app, &request, &found);
         return Ok(Exit::Done);
     }
     let exit = app.answer(&found, || screen::shown(app, &found))?;
@@ -52,7 +56,8 @@ pub(crate) fn run(app: &App, args: &Search) -> Result<Exit, CliError> {
 fn request(app: &App, args: &Search) -> Result<SearchRequest, CliError> {
     let here = args.here.then(|| app.environment.current_dir.clone());
     let projects = args.project.iter().map(|project| app.environment.absolute(project)).chain(here);
-    let since = args.since.as_deref().map(|text| since(text, app)).transpose()?;
+    let since = args.since.as_deref().map(|text| moment(text, "T00:00:00Z", app)).transpose()?;
+    let until = args.until.as_deref().map(|text| moment(text, "T23:59:59.999999Z", app)).transpose()?;
     Ok(SearchRequest {
         text: args.words.join(" "),
         form: match (args.literal, args.regex) {
@@ -68,6 +73,7 @@ fn request(app: &App, args: &Search) -> Result<SearchRequest, CliError> {
             file: args.file.clone(),
             kind: args.kind.clone(),
             since,
+            until,
             session: args.session.clone(),
             no_tool_output: args.no_tool_output,
         },
@@ -77,10 +83,10 @@ fn request(app: &App, args: &Search) -> Result<SearchRequest, CliError> {
     })
 }
 
-/// Reads when entries begin to count: a day is its first moment.
-fn since(text: &str, app: &App) -> Result<String, CliError> {
+/// Reads a point in time; a day alone stands for its moment `of_day`.
+fn moment(text: &str, of_day: &str, app: &App) -> Result<String, CliError> {
     let is_day = text.len() == 10 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    let day = format!("{text}T00:00:00Z");
+    let day = format!("{text}{of_day}");
     let at = time::parse(if is_day { &day } else { text }, app.now())?;
     Ok(at.to_string())
 }
@@ -90,28 +96,35 @@ fn go_on(app: &App, args: &Search, found: SearchHits) -> Result<Exit, CliError> 
     // An event of a ledger belongs to no session that a client could go on with.
     let best = found.hits.iter().find_map(|hit| Some((hit.ctx.clone()?, hit.clone())));
     let Some((ctx, hit)) = best else {
-        let what = format!("nothing that was captured matches `{}`", args.words.join(" "));
+        let what = if args.words.is_empty() {
+            "no session has an entry that passes the filters".to_owned()
+        } else {
+            format!("no session has an entry that matches `{}`", args.words.join(" "))
+        };
         return Err(CliError::Problem(Box::new(Problem::new(Code::ReferenceNotFound, what))));
     };
+    let entry = hit.entry.clone();
     if !app.console.json {
         let hits = SearchHits { hits: vec![hit], ..found };
         app.console.say(screen::shown(app, &hits)?.trim_end());
     }
-    act(app, if args.fork { Act::Fork } else { Act::Resume }, (ctx, None), args.print)
+    act(app, args, if args.fork { Act::Fork } else { Act::Resume }, (ctx, Some(entry)))
 }
 
-/// Does what was chosen, as the command of that name does.
+/// Does what was chosen, as the command of that name does. A fork ends at the entry. Resuming keeps the turn of the entry whole:
+/// whoever finds a prompt of theirs wants what came of it.
 fn act(
     app: &App,
+    args: &Search,
     act: Act,
     (reference, entry): (String, Option<String>),
-    print: bool,
 ) -> Result<Exit, CliError> {
+    let print = args.print;
     let placement = Placement {
-        at: None,
+        at: entry.clone().filter(|_| act == Act::Fork),
         stop: "compaction".to_owned(),
         cwd: None,
-        runtime: None,
+        runtime: args.runtime.clone(),
         client_version: None,
         with_secrets: false,
     };
@@ -121,6 +134,12 @@ fn act(
             show::run(app, &Show { reference, entries: false, entry, around, max_tokens: None })
         }
         Act::Resume => {
+            if entry.is_some() && !app.console.json {
+                let ctx = app.short_ids([reference.as_str()])?.cut(&reference);
+                app.console.say(&format!(
+                    "The new session goes on after the turn with this hit ({ctx}), without what was said later."
+                ));
+            }
             resume::run(app, &Resume { reference: Some(reference), last: false, print, placement })
         }
         Act::Fork => fork::run(app, &Fork { reference, print, placement }),
@@ -128,13 +147,17 @@ fn act(
 }
 
 /// Says that nothing was found, and what to try.
-fn nothing(app: &App, request: &SearchRequest) {
+fn nothing(app: &App, request: &SearchRequest, found: &SearchHits) {
     app.console.say("Nothing found.");
+    if found.notes.iter().any(|note| note.code == NOTHING_IMPORTED) {
+        // The note says what to do.
+        return;
+    }
     let hint = Style::Hint.paint("hint");
     let next = if request.filter != SearchFilter::all() {
         "fewer filters search more"
     } else if request.form == SearchForm::Words {
-        "`--literal` looks for the text as it is; `stemma import` reads the sessions of this machine"
+        "`--literal` searches for the text as it is; `stemma import` reads what clients wrote since"
     } else {
         "without `--literal` or `--regex` words are found in all their forms"
     };

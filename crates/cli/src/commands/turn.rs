@@ -34,11 +34,17 @@ fn begin(app: &App, args: &TurnArgs) -> Result<Exit, CliError> {
     request.turn = filled(app, args, request.turn)?;
     if let (None, Some(name)) = (&request.prompt, &args.template) {
         let agent = app.host()?.agent(app.config.templates(), name)?;
-        request.prompt = agent.strategy.map(|strategy| TurnPrompt {
+        let strategy = agent.strategy.ok_or_else(|| {
+            CliError::Usage(format!(
+                "template `{name}` names no strategy; give it one, or leave `--template` out to begin the turn without a prompt"
+            ))
+        })?;
+        request.prompt = Some(TurnPrompt {
             strategy,
             profile: agent.profile,
             max_tokens: None,
             counter: None,
+            model: None,
             after: None,
             iteration: None,
             records_metrics: false,
@@ -57,6 +63,9 @@ fn begin(app: &App, args: &TurnArgs) -> Result<Exit, CliError> {
 }
 
 fn made(app: &App, args: &TurnArgs) -> Result<TurnMadeRequest, CliError> {
+    if args.template.is_some() {
+        return Err(CliError::Usage("`--template` is for `turn begin`, which makes the prompt".to_owned()));
+    }
     let mut request: TurnMadeRequest = input(app)?;
     request.turn = filled(app, args, request.turn)?;
     Ok(request)
@@ -82,6 +91,7 @@ fn input<T: DeserializeOwned>(app: &App) -> Result<T, CliError> {
         return Err(CliError::Usage("`turn` reads its request as JSON from standard input".to_owned()));
     }
     let bytes = read_input(Path::new("-"), TURN_BYTES_MAX)?;
-    serde_json::from_slice(&bytes)
-        .map_err(|error| CliError::Usage(format!("standard input is no request of a turn: {error}")))
+    serde_json::from_slice(&bytes).map_err(|error| {
+        CliError::Usage(format!("standard input cannot be read as the request of a turn: {error}"))
+    })
 }

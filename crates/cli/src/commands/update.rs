@@ -14,6 +14,8 @@ pub(crate) fn run(app: &App, args: Update) -> Result<Exit, CliError> {
         add_tags: args.tag,
         remove_tags: args.untag,
         notes: args.note,
+        thread: args.thread.map(|thread| thread.to_string()),
+        ticket: args.ticket.map(|ticket| ticket.to_string()),
         ..nothing(app, &args.reference)?
     };
     apply(app, &wish)
@@ -45,6 +47,8 @@ fn nothing(app: &App, reference: &str) -> Result<UpdateRequest, CliError> {
         remove_tags: Vec::new(),
         notes: Vec::new(),
         pin: None,
+        thread: None,
+        ticket: None,
     })
 }
 

@@ -9,7 +9,7 @@ use ratatui::style::{Color, Modifier, Style as Look};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::state::{Act, Pick, Preparation};
-use super::{Piece, Preview};
+use super::{Piece, Preview, Row};
 use crate::output::size::grouped;
 use crate::output::style::{Style, tame};
 
@@ -17,6 +17,8 @@ use crate::output::style::{Style, tame};
 const PREVIEW_FROM_ROWS: u16 = 12;
 /// Characters for each column of a line that are looked at: more are signs that stack on others.
 const CHARS_A_COLUMN: usize = 4;
+/// What stands between the keys that are named.
+const KEYS_APART: &str = "  ";
 /// Rows of one line of a preview.
 const WRAPPED_ROWS_MAX: usize = 64;
 
@@ -70,14 +72,14 @@ pub(crate) fn draw(pick: &Pick, frame: &mut Frame<'_>) {
             }
         }
         if parts.has_keys {
-            canvas.put(area.height - 1, &[(Style::Faint, keys(pick))], Look::new());
+            canvas.put(area.height - 1, &[(Style::Faint, keys(pick, usize::from(area.width)))], Look::new());
         }
         cursor
     };
     frame.set_cursor_position(Position { x: cursor, y: 0 });
 }
 
-/// Draws what was typed, its end where it is longer than the line, and where it is looked for. Returns the cursor's column.
+/// Draws what was typed, as much of it around the cursor as the line holds, and where it is looked for. Returns the cursor's column.
 fn prompt(pick: &Pick, canvas: &mut Canvas<'_>) -> u16 {
     let scope = if pick.is_wide { "everywhere" } else { pick.setup.near.as_str() };
     let scope = tame(scope);
@@ -85,24 +87,27 @@ fn prompt(pick: &Pick, canvas: &mut Canvas<'_>) -> u16 {
     let room_for_scope = width / 2;
     let scope = crate::output::table::fit_end(&scope, room_for_scope);
     let room = width.saturating_sub(scope.width() + 4);
-    let text = tame(&pick.text);
-    let mut from = text.len();
+    let (before, behind) = pick.line.halves();
+    let (before, behind) = (tame(before), tame(behind));
+    let mut from = before.len();
     let mut used = 0;
-    for (at, char) in text.char_indices().rev() {
+    for (at, char) in before.char_indices().rev() {
         used += char.width().unwrap_or(0);
         if used > room {
             break;
         }
         from = at;
     }
-    let tail = text.get(from..).unwrap_or_default();
-    let cursor = 2 + tail.width();
-    let blanks = " ".repeat(width.saturating_sub(cursor + scope.width()));
+    let before = before.get(from..).unwrap_or_default();
+    let cursor = 2 + before.width();
+    let behind = crate::output::table::fit(&behind, room.saturating_sub(before.width()));
+    let shown = format!("{before}{behind}");
+    let blanks = " ".repeat(width.saturating_sub(2 + shown.width() + scope.width()));
     canvas.put(
         0,
         &[
             (Style::Id, "> ".to_owned()),
-            (Style::Strong, tail.to_owned()),
+            (Style::Strong, shown),
             (Style::Plain, blanks),
             (Style::Branch, scope),
         ],
@@ -136,10 +141,20 @@ fn list(pick: &Pick, parts: &Parts, canvas: &mut Canvas<'_>) {
         let look = if is_selected { Look::new().add_modifier(Modifier::REVERSED) } else { Look::new() };
         let mark = if is_selected { "▸ " } else { "  " };
         let mut line = vec![(Style::Plain, mark.to_owned())];
+        line.extend(place_within(row, usize::from(canvas.width) / 2).cloned());
         line.extend(row.line.iter().cloned());
         let y = parts.list + u16::try_from(at - first).unwrap_or(0);
         canvas.put(y, &line, look);
     }
+}
+
+/// Returns the columns of a row's place that fit: what the row says is worth more than where it was.
+fn place_within(row: &Row, columns: usize) -> impl Iterator<Item = &Piece> {
+    let mut kept: Vec<&Piece> = row.place.iter().collect();
+    while kept.len() > 1 && kept.iter().map(|(_, text)| text.width()).sum::<usize>() > columns {
+        kept.remove(1);
+    }
+    kept.into_iter()
 }
 
 /// Draws as much of a preview as fits, so that the line that matters is in view.
@@ -185,18 +200,28 @@ fn wrapped(line: &Vec<Piece>, width: usize) -> Vec<Vec<Piece>> {
     rows.into_iter().map(|row| vec![(*style, row)]).collect()
 }
 
-fn keys(pick: &Pick) -> String {
+/// Names the keys, as many as fit.
+fn keys(pick: &Pick, width: usize) -> String {
     let act = |act| match act {
         Act::Show => "show",
         Act::Resume => "resume",
         Act::Fork => "fork",
     };
-    let enter = act(pick.setup.enter);
-    let more = [(Act::Resume, "^R"), (Act::Fork, "^F")].into_iter();
-    let more =
-        more.filter(|(one, _)| *one != pick.setup.enter).map(|(one, key)| format!("  {key} {}", act(one)));
+    // With how soon a key is left out where the line is short: the greatest number first.
+    let mut named = vec![(0, format!("Enter {}", act(pick.setup.enter)))];
+    let others = [(3, Act::Resume, "^R"), (4, Act::Fork, "^F")].into_iter();
+    let others = others.filter(|(_, one, _)| *one != pick.setup.enter);
+    named.extend(others.map(|(rank, one, key)| (rank, format!("{key} {}", act(one)))));
     let wide = if pick.is_wide { "here" } else { "all" };
-    format!("Enter {enter}{}  ^Y copy  Tab {wide}  Esc leave", more.collect::<String>())
+    named.extend([(5, "^Y copy".to_owned()), (2, format!("Tab {wide}")), (1, "Esc leave".to_owned())]);
+    loop {
+        let line = named.iter().map(|(_, key)| key.as_str()).collect::<Vec<_>>().join(KEYS_APART);
+        let last = named.iter().map(|(rank, _)| *rank).max().unwrap_or(0);
+        if line.width() <= width || last == 0 {
+            return line;
+        }
+        named.retain(|(rank, _)| *rank != last);
+    }
 }
 
 /// Where lines are put.

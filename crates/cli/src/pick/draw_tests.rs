@@ -7,7 +7,7 @@ use stemmata_api::{Code, Problem};
 
 use super::super::keys::Key;
 use super::super::state::{Event, Setup};
-use super::super::{Listing, Row, Target};
+use super::super::{Listing, Target};
 use super::*;
 use crate::output::screen::is_unsafe;
 
@@ -21,11 +21,12 @@ fn pick(text: &str) -> Pick {
 fn row(at: usize, said: &str) -> Row {
     let id = format!("ctx-{at}");
     Row {
-        line: vec![
-            (Style::Faint, "2h ago    claude-code  ".to_owned()),
-            (Style::Branch, "shop  ".to_owned()),
-            (Style::Plain, said.to_owned()),
+        place: vec![
+            (Style::Faint, "2h ago    ".to_owned()),
+            (Style::Faint, "claude-code  ".to_owned()),
+            (Style::Branch, "shop            ".to_owned()),
         ],
+        line: vec![(Style::Plain, said.to_owned())],
         target: Target { reference: Some(id.clone()), entry: None, session: None, id },
         focus: None,
     }
@@ -60,17 +61,23 @@ fn frames() {
     for _ in 0..3 {
         first.update(Event::Key(Key::Down));
     }
-    all.push(drawn(&first, 60, 16).to_string());
+    all.push(drawn(&first, 80, 16).to_string());
+    all.push(drawn(&first, 50, 16).to_string());
     first.update(Event::Preparing { done: 1_200, total: Some(3_000) });
     for char in "why did we drop the retries".chars() {
         first.update(Event::Key(Key::Char(char)));
     }
     all.push(drawn(&first, 60, 8).to_string());
+    for _ in 0..12 {
+        first.update(Event::Key(Key::Left));
+    }
+    all.push(drawn(&first, 20, 5).to_string());
+    first.update(Event::Key(Key::Home));
     all.push(drawn(&first, 20, 5).to_string());
     let mut wide = pick("(");
     wide.update(Event::Key(Key::Widen));
     for number in 0..9 {
-        let problem = Problem::new(Code::RegexBad, "the expression `(` makes no sense");
+        let problem = Problem::new(Code::RegexBad, "`(` is no regular expression");
         wide.update(Event::Listed(number, Err(Box::new(problem))));
     }
     all.push(drawn(&wide, 60, 5).to_string());

@@ -15,12 +15,22 @@ const PASTE_ENDS: &[u8] = b"[201~";
 pub(crate) enum Key {
     /// A character of the text.
     Char(char),
-    /// Removes the last character.
+    /// Removes the character before the cursor.
     Erase,
-    /// Removes the last word.
+    /// Removes the character behind the cursor.
+    EraseNext,
+    /// Removes the word before the cursor.
     EraseWord,
     /// Removes the text.
     Clear,
+    /// The cursor a character back.
+    Left,
+    /// The cursor a character on.
+    Right,
+    /// The cursor before the text.
+    Home,
+    /// The cursor behind the text.
+    End,
     /// The row above.
     Up,
     /// The row below.
@@ -53,14 +63,21 @@ const SEQUENCES: &[(&[u8], Key)] = &[
     (b"OA", Key::Up),
     (b"[B", Key::Down),
     (b"OB", Key::Down),
-    (b"[H", Key::First),
-    (b"OH", Key::First),
-    (b"[1~", Key::First),
-    (b"[7~", Key::First),
-    (b"[F", Key::Last),
-    (b"OF", Key::Last),
-    (b"[4~", Key::Last),
-    (b"[8~", Key::Last),
+    (b"[C", Key::Right),
+    (b"OC", Key::Right),
+    (b"[D", Key::Left),
+    (b"OD", Key::Left),
+    (b"[H", Key::Home),
+    (b"OH", Key::Home),
+    (b"[1~", Key::Home),
+    (b"[7~", Key::Home),
+    (b"[F", Key::End),
+    (b"OF", Key::End),
+    (b"[4~", Key::End),
+    (b"[8~", Key::End),
+    (b"[3~", Key::EraseNext),
+    (b"[1;5H", Key::First),
+    (b"[1;5F", Key::Last),
     (b"[5~", Key::PageUp),
     (b"[6~", Key::PageDown),
     (b"[Z", Key::Widen),
@@ -163,6 +180,8 @@ fn of_byte(byte: u8) -> Option<Key> {
         b'\t' => Key::Widen,
         0x7f | 0x08 => Key::Erase,
         INTERRUPT | 0x04 | 0x07 => Key::Leave,
+        0x01 => Key::Home,
+        0x05 => Key::End,
         0x10 => Key::Up,
         0x0e => Key::Down,
         0x15 => Key::Clear,
@@ -194,6 +213,19 @@ mod tests {
             (b"a\xc3\xa4" as &[u8], vec![Key::Char('a'), Key::Char('ä')]),
             (b"\x1b", vec![Key::Leave]),
             (b"\x1b[A\x1bOB\x1b[6~x", vec![Key::Up, Key::Down, Key::PageDown, Key::Char('x')]),
+            (
+                b"\x1b[D\x1b[C\x1b[H\x1bOF\x01\x05\x1b[3~\x1b[1;5H",
+                vec![
+                    Key::Left,
+                    Key::Right,
+                    Key::Home,
+                    Key::End,
+                    Key::Home,
+                    Key::End,
+                    Key::EraseNext,
+                    Key::First,
+                ],
+            ),
             // Sequences that mean nothing here leave nothing of themselves in the text.
             (b"\x1b[1;5Cx\x1b[97;5ux", vec![Key::Char('x'), Key::Char('x')]),
             (b"\xc3a\xff\xffb", vec![Key::Char('a'), Key::Char('b')]),

@@ -6,10 +6,8 @@ use std::ffi::c_int;
 use stemmata_api::Answer;
 
 use super::keys::Key;
+use super::line::Line;
 use super::{Asked, Effect, Listing, Preview, Row, Target};
-
-/// Characters that can be typed.
-const TEXT_CHARS_MAX: usize = 1_000;
 
 /// What a person can do with what is selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +50,7 @@ pub(crate) enum Event {
         total: Option<u64>,
     },
     /// What is listed is up to date.
-    Prepared(Answer<()>),
+    Prepared(Answer<Option<String>>),
     /// The terminal has another size.
     Resized,
     /// A signal asks this process to end.
@@ -83,7 +81,7 @@ pub(super) enum Preparation {
 #[derive(Debug)]
 pub(crate) struct Pick {
     pub(super) setup: Setup,
-    pub(super) text: String,
+    pub(super) line: Line,
     pub(super) is_wide: bool,
     /// Rows of the list that are in view.
     pub(super) height: usize,
@@ -108,7 +106,7 @@ impl Pick {
     /// Returns a picker that has asked for nothing yet.
     pub(super) const fn new(setup: Setup) -> Self {
         Self {
-            text: String::new(),
+            line: Line::new(),
             is_wide: false,
             height: 1,
             listing: Listing { rows: Vec::new(), about: String::new() },
@@ -128,7 +126,7 @@ impl Pick {
     /// Takes the text to begin with, and returns what is to be done first.
     pub(super) fn begin(&mut self) -> Vec<Effect> {
         let text = std::mem::take(&mut self.setup.text);
-        text.chars().for_each(|char| self.add(char));
+        text.chars().for_each(|char| self.line.insert(char));
         self.list(false)
     }
 
@@ -168,24 +166,21 @@ impl Pick {
         let last = self.listing.rows.len().saturating_sub(1);
         match key {
             Key::Char(char) => {
-                self.add(char);
+                self.line.insert(char);
                 self.list(false)
             }
-            Key::Erase => {
-                let erased = self.text.pop();
-                erased.map_or_else(Vec::new, |_| self.list(false))
-            }
+            Key::Erase if self.line.erase() => self.list(false),
+            Key::EraseNext if self.line.erase_next() => self.list(false),
+            Key::Erase | Key::EraseNext => Vec::new(),
             Key::EraseWord => {
-                let is_blank = |char: char| char.is_whitespace();
-                let words = self.text.trim_end_matches(is_blank);
-                let kept = words.trim_end_matches(|char| !is_blank(char)).len();
-                self.text.truncate(kept);
+                self.line.erase_word();
                 self.list(false)
             }
             Key::Clear => {
-                self.text.clear();
+                self.line.clear();
                 self.list(false)
             }
+            Key::Left | Key::Right | Key::Home | Key::End => self.move_cursor(key),
             Key::Widen => {
                 self.is_wide = !self.is_wide;
                 self.list(false)
@@ -204,17 +199,22 @@ impl Pick {
         }
     }
 
-    fn add(&mut self, char: char) {
-        if self.text.chars().count() < TEXT_CHARS_MAX {
-            self.text.push(char);
+    /// Moves the cursor in the line; the list stays.
+    fn move_cursor(&mut self, key: Key) -> Vec<Effect> {
+        match key {
+            Key::Left => self.line.left(),
+            Key::Right => self.line.right(),
+            Key::Home => self.line.home(),
+            _ => self.line.end(),
         }
+        Vec::new()
     }
 
     /// Asks for the list of what was typed; with `is_same` for the same one again.
     fn list(&mut self, is_same: bool) -> Vec<Effect> {
         self.lists.0 += 1;
         self.is_same = is_same;
-        vec![Effect::List(self.lists.0, Asked { text: self.text.clone(), is_wide: self.is_wide })]
+        vec![Effect::List(self.lists.0, Asked { text: self.line.text().to_owned(), is_wide: self.is_wide })]
     }
 
     fn listed(&mut self, listed: Answer<Listing>) -> Vec<Effect> {
@@ -238,11 +238,13 @@ impl Pick {
         self.look()
     }
 
-    fn prepared(&mut self, done: Answer<()>) -> Vec<Effect> {
+    fn prepared(&mut self, done: Answer<Option<String>>) -> Vec<Effect> {
         let has_news = self.preparation != Preparation::Silent;
         self.preparation = Preparation::Silent;
-        if let Err(problem) = done {
-            self.message = Some(problem.detail);
+        match done {
+            Ok(None) => {}
+            Ok(Some(trouble)) => self.message = Some(trouble),
+            Err(problem) => self.message = Some(problem.detail),
         }
         // What is listed already may lack what came in since.
         if has_news { self.list(!self.is_listing()) } else { Vec::new() }

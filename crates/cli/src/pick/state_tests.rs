@@ -13,6 +13,7 @@ fn setup(text: &str) -> Setup {
 /// A list of so many rows; the last is an event.
 fn listing(rows: usize) -> Listing {
     let row = |at: usize| Row {
+        place: vec![],
         line: vec![],
         target: Target {
             reference: (at + 1 < rows).then(|| format!("ctx-{at}")),
@@ -26,7 +27,7 @@ fn listing(rows: usize) -> Listing {
 }
 
 fn broken() -> Box<Problem> {
-    Box::new(Problem::new(Code::RegexBad, "it makes no sense"))
+    Box::new(Problem::new(Code::RegexBad, "it is no regular expression"))
 }
 
 /// An event in the making: the numbers of answers are those that were asked for last, or older ones.
@@ -46,7 +47,12 @@ fn made() -> impl Strategy<Value = Made> {
         Key::Char(' '),
         Key::Char('語'),
         Key::Erase,
+        Key::EraseNext,
         Key::EraseWord,
+        Key::Left,
+        Key::Right,
+        Key::Home,
+        Key::End,
         Key::Clear,
         Key::Up,
         Key::Down,
@@ -78,7 +84,7 @@ fn event(made: Made, pick: &Pick) -> Event {
             Event::Previewed(pick.previews.saturating_sub(age), Ok(Preview::default()))
         }
         Made::Preparing => Event::Preparing { done: 1, total: None },
-        Made::Prepared => Event::Prepared(Ok(())),
+        Made::Prepared => Event::Prepared(Ok(None)),
         Made::Resized => Event::Resized,
     }
 }
@@ -95,14 +101,13 @@ proptest! {
             let effects = pick.update(event);
             let rows = pick.listing.rows.len();
             prop_assert!(pick.selected < rows.max(1));
-            prop_assert!(pick.text.chars().count() <= TEXT_CHARS_MAX);
             let selected = pick.row().map(|row| row.target.clone());
             let asks = effects.iter().any(|effect| matches!(effect, Effect::List(..)));
             prop_assert!(!is_of_text || asks);
             for effect in effects {
                 match effect {
                     Effect::List(number, asked) => {
-                        prop_assert_eq!((number, asked.text, asked.is_wide), (pick.lists.0, pick.text.clone(), pick.is_wide));
+                        prop_assert_eq!((number, asked.text, asked.is_wide), (pick.lists.0, pick.line.text().to_owned(), pick.is_wide));
                     }
                     Effect::Preview(number, row) => {
                         prop_assert_eq!((number, Some(row.target)), (pick.previews, selected.clone()));
@@ -149,9 +154,9 @@ fn a_list_that_is_brought_up_to_date_keeps_its_selection() {
     pick.update(Event::Listed(pick.lists.0, Ok(listing(4))));
     pressed(&mut pick, &[Key::Down, Key::Down]);
     // Where nothing was taken in nothing is listed again.
-    assert_eq!(pick.update(Event::Prepared(Ok(()))), []);
+    assert_eq!(pick.update(Event::Prepared(Ok(None))), []);
     pick.update(Event::Preparing { done: 1, total: Some(2) });
-    assert_eq!(pick.update(Event::Prepared(Ok(()))).len(), 1);
+    assert_eq!(pick.update(Event::Prepared(Ok(None))).len(), 1);
     let mut newer = listing(5);
     newer.rows.insert(
         0,
@@ -165,16 +170,6 @@ fn a_list_that_is_brought_up_to_date_keeps_its_selection() {
 }
 
 #[test]
-fn words_are_erased_whole() {
-    let mut pick = Pick::new(setup("über\u{3000}den  Zaun "));
-    pick.begin();
-    for wanted in ["über\u{3000}den  ", "über\u{3000}", "", ""] {
-        pressed(&mut pick, &[Key::EraseWord]);
-        assert_eq!(pick.text, wanted);
-    }
-}
-
-#[test]
 fn an_event_of_a_ledger_has_no_session_and_says_so() {
     let mut pick = Pick::new(setup(""));
     pick.begin();
@@ -185,5 +180,5 @@ fn an_event_of_a_ledger_has_no_session_and_says_so() {
     // A list that cannot be made says why, and the next one is as ever.
     pressed(&mut pick, &[Key::Char('(')]);
     pick.update(Event::Listed(pick.lists.0, Err(broken())));
-    assert_eq!((pick.message.as_deref(), pick.row()), (Some("it makes no sense"), None));
+    assert_eq!((pick.message.as_deref(), pick.row()), (Some("it is no regular expression"), None));
 }

@@ -179,6 +179,37 @@ fn a_compaction_of_ours_can_be_seen_and_undone() {
 }
 
 #[test]
+fn a_summary_without_a_model_is_printed_and_nothing_is_stored() {
+    let (stage, tip, _) = stage();
+    let stored = stage.json(&["history", &tip, "-n", "0"]);
+    let path = stage.home.path().join("entries.jsonl");
+    let out = path.to_str().unwrap();
+    stage.json(&["materialize", &tip, "--stop", "root", "--format", "stemmata-v1", "--out", out]);
+    let lines = std::fs::read_to_string(&path).unwrap();
+    let entries = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let ids: Vec<String> = entries.map(|entry| entry["id"].as_str().unwrap().to_owned()).collect();
+    let (recent, last) = (ids.len() / 2, ids.len() - 1);
+    let print = ["compact", &tip, "--with", "heuristic", "--print", "--exclude-user", "--ratio", "0.5"];
+    let at = [&print[..], &["--recent-from", &ids[recent], "--at", &ids[last]]].concat();
+    let made = stage.json(&at);
+    assert_eq!(
+        (made["entries"].as_u64(), made["recent_entries"].as_u64()),
+        (Some(recent as u64), Some((last - recent) as u64))
+    );
+    assert!(made["token_count"].as_u64() <= made["tokens_max"].as_u64());
+    assert!(2 * made["tokens_max"].as_u64().unwrap() <= made["tokens_before"].as_u64().unwrap());
+    assert_eq!(made, stage.json(&at));
+    assert_eq!(stored, stage.json(&["history", &tip, "-n", "0"]));
+    let turned = [&print[..], &["--recent-from", &ids[last], "--at", &ids[recent]]].concat();
+    stage.run(&turned).code(2).complains(&["recent_from"]);
+    stage.run(&[&print[..], &["--at", "nobody"]].concat()).code(3).complains(&["nobody"]);
+    stage
+        .run(&["compact", &tip, "--with", "heuristic", "--print", "--ratio", "0"])
+        .code(2)
+        .complains(&["--ratio"]);
+}
+
+#[test]
 fn a_program_checkpoints_what_it_likes() {
     let (stage, tip, _) = stage();
     let content = story::Story::new("s", "/x").user("Hello").assistant("Hi").text();

@@ -65,6 +65,17 @@ fn a_session_is_forgotten_and_may_come_back_only_when_that_is_taken_back() {
     stage.run(&["verify"]).ok();
 }
 
+/// As everywhere the beginning of an id is enough; of sessions the store has only a hash.
+#[test]
+fn a_forgetting_is_taken_back_by_the_beginning_of_a_commits_id() {
+    let (stage, tip) = stage();
+    stage.run(&["forget", &tip, "--yes"]).ok();
+    stage.run(&["forget", "--undo", "3f2a"]).code(3).complains(&["whole id"]);
+    let beginning = &tip[..tip.len() - 12];
+    stage.run(&["forget", "--undo", beginning]).ok();
+    stage.run(&["forget", "--undo", beginning]).code(3);
+}
+
 #[test]
 fn a_plan_in_json_is_what_happens() {
     let (stage, tip) = stage();

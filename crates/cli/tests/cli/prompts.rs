@@ -142,6 +142,46 @@ fn context_debug_says_why_a_prompt_is_what_it_is() {
 }
 
 #[test]
+fn flags_that_would_do_nothing_are_refused() {
+    let stage = stage();
+    for (args, flag) in [
+        (vec!["context", "debug", "--ledger", "c1", "--diff", "2"], "--diff SEQ"),
+        (vec!["context", "debug", "--ledger", "c1", "--trigger", "77"], "--trigger"),
+        (vec!["context", "debug", "--ledger", "c1", "--max-tokens", "7"], "--max-tokens"),
+        (vec!["context", "debug", "--ledger", "c1", "--profile", "nope"], "--profile"),
+        (vec!["turn", "end", "--template", "fixer"], "--template"),
+    ] {
+        let said = stage.run(&args);
+        assert_eq!(said.code, 2, "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains(flag), "{args:?}: {}", said.stderr);
+    }
+}
+
+#[test]
+fn a_model_counts_and_shows_its_window() {
+    let stage = stage();
+    let debug = ["context", "debug", "--ledger", "c1", "--template", "fixer", "--model", "gpt-5"];
+    let shown = stage.told(&debug);
+    assert!(shown.contains("(o200k)") && shown.contains("window 400,000 tokens of gpt-5"), "{shown}");
+    assert!(shown.contains("codex compacts at 232,560"), "{shown}");
+    let report = stage.json(&debug);
+    assert_eq!(report["window"]["clients"][0]["client"], "codex");
+    let pack = stage.json(&["recall", "plan", "--ledger", "c1", "--model", "claude-opus-4-5"]);
+    assert_eq!((&pack["counter"], &pack["counted"]["from"]), (&"o200k*1.180".into(), &"shipped".into()));
+    for command in ["assemble", "recall"] {
+        let mut args = vec![command, "--ledger", "c1", "--model", "gpt5"];
+        args.extend(if command == "recall" { ["plan", "--max-tokens=400"] } else { ["--template", "fixer"] });
+        let said = stage.run(&args);
+        assert_eq!(said.code, 2, "{}", said.stderr);
+        assert!(
+            said.stderr.contains("did you mean `gpt-5`?") && said.stderr.contains("--counter"),
+            "{}",
+            said.stderr
+        );
+    }
+}
+
+#[test]
 fn strategy_check_says_lines() {
     let stage = stage();
     let write = |name: &str, text: &str| {
@@ -219,7 +259,7 @@ fn a_loop_in_any_language_begins_steps_and_ends_turns() {
         stage.run(&args).code(3).complains(&[reason]);
     }
     for (input, reason) in [
-        ("", "no request of a turn"),
+        ("", "cannot be read as the request of a turn"),
         (
             "{\"turn\":{\"agent\":\"a\",\"template\":\"t\"},\"said\":{\"role\":\"robot\",\"text\":\"x\"}}",
             "`role` is `robot`",

@@ -17,6 +17,10 @@ use crate::error::Result;
 /// costs a sync.
 pub const SAVE_EVENTS: u64 = 256;
 
+/// Events of a block. The state at the beginning of the last two blocks is kept beside the newest one, so that a place which
+/// others have moved on from costs what came since, and not the whole ledger.
+const BLOCK_EVENTS: u64 = 1_024;
+
 /// What a repair of files puts in the place of an event that is lost: `docs/format/ledger-files.md`.
 const LOST_SESSION: &str = "stemmata";
 
@@ -39,6 +43,8 @@ pub struct Folded<R> {
     pub replayed: u64,
     /// The ledger's epoch before anything of it was read.
     pub epoch: u64,
+    /// Whether all events were asked for that the ledger had: only that is worth saving.
+    pub is_newest: bool,
     /// What was wrong, and what was done about it.
     pub notes: Vec<Note>,
 }
@@ -55,8 +61,14 @@ impl Engine {
         let name = name_of::<R>();
         let saved = self.log.saved_states(ledger, &name)?.into_iter().find(|saved| saved.name == name);
         let mut notes = Vec::new();
-        let usable = saved.filter(|saved| saved.through <= through || is_ahead(saved, last, &mut notes));
-        let usable = usable.filter(|saved| saved.through <= through);
+        let is_later = saved.as_ref().is_some_and(|saved| through < saved.through && saved.through <= last);
+        // Others have moved on from an earlier place: what was saved before it is gone on from.
+        let usable = if is_later {
+            let blocks = self.log.saved_states(ledger, &block_prefix::<R>())?.into_iter();
+            blocks.filter(|saved| saved.through <= through).max_by_key(|saved| saved.through)
+        } else {
+            saved.filter(|saved| saved.through <= through || is_ahead(saved, last, &mut notes))
+        };
         let (reducer, unread) =
             reduce::restore(ledger, usable.as_ref().map(|saved| (saved.version, &saved.state)));
         let saved_through = match (&unread, &usable) {
@@ -66,7 +78,9 @@ impl Engine {
         notes.extend(unread.map(|error| {
             Note::new(NoteCode::Degraded, format!("{error}: all {through} events were folded again"))
         }));
-        let folded = Folded { reducer, through: saved_through, saved_through, replayed: 0, epoch, notes };
+        let is_newest = through == last;
+        let folded =
+            Folded { reducer, through: saved_through, saved_through, replayed: 0, epoch, is_newest, notes };
         self.fold_on(ledger, folded, through)
     }
 
@@ -77,11 +91,13 @@ impl Engine {
     pub fn replay<R: Reducer>(&self, ledger: &LedgerId) -> Result<Folded<R>> {
         let (last, epoch) = self.log.ledger(ledger)?.map_or((0, 0), |known| (known.last, known.epoch));
         let reducer = R::new(ledger);
-        let folded = Folded { reducer, through: 0, saved_through: 0, replayed: 0, epoch, notes: Vec::new() };
+        let notes = Vec::new();
+        let folded =
+            Folded { reducer, through: 0, saved_through: 0, replayed: 0, epoch, is_newest: true, notes };
         self.fold_on(ledger, folded, last)
     }
 
-    /// Saves what a fold made, if it has gone on for long enough or `always`. Says whether it was.
+    /// Saves what a fold of all events made, if it has gone on for long enough or `always`. Says whether it was.
     ///
     /// # Errors
     /// Store errors.
@@ -92,10 +108,26 @@ impl Engine {
         always: bool,
     ) -> Result<bool> {
         let new = folded.through - folded.saved_through;
-        if new == 0 || !(always || new >= self.save_events) {
+        if new == 0 || !folded.is_newest || !(always || new >= self.save_events) {
             return Ok(false);
         }
-        self.keep_folded(ledger, folded.epoch, vec![saved_form(folded)])
+        let state = saved_form(folded);
+        let block = folded.through / BLOCK_EVENTS;
+        let begins = block > folded.saved_through / BLOCK_EVENTS;
+        let at_block = begins.then(|| SavedState { name: block_name::<R>(block), ..state.clone() });
+        self.keep_folded(ledger, folded.epoch, std::iter::once(state).chain(at_block).collect())
+    }
+
+    /// Saves what a fold of all events made in the place of every state that was saved of it.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub(crate) fn save_anew<R: Reducer>(&self, ledger: &LedgerId, folded: &Folded<R>) -> Result<()> {
+        let state = saved_form(folded);
+        let is_long = folded.through >= BLOCK_EVENTS;
+        let blocks = [0, 1].into_iter().filter(|_| is_long).map(block_name::<R>);
+        let blocks = blocks.map(|name| SavedState { name, ..state.clone() }).collect::<Vec<_>>();
+        self.keep_folded(ledger, folded.epoch, std::iter::once(state).chain(blocks).collect()).map(drop)
     }
 
     /// Folds what is new in a ledger, and saves the states of all its reducers.
@@ -171,6 +203,16 @@ fn is_ahead(saved: &SavedState, last: u64, notes: &mut Vec<Note>) -> bool {
 /// nothing else.
 pub(crate) fn name_of<R: Reducer>() -> String {
     format!("{}/ledger", R::NAME)
+}
+
+/// Returns what the names of a reducer's states at the beginning of blocks begin with.
+fn block_prefix<R: Reducer>() -> String {
+    format!("{}-block/", R::NAME)
+}
+
+/// Returns the name of the state at the beginning of a block: that of the last block but one takes its place.
+fn block_name<R: Reducer>(block: u64) -> String {
+    format!("{}{}", block_prefix::<R>(), block % 2)
 }
 
 /// Returns what is kept of a fold.

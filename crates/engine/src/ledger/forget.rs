@@ -8,7 +8,7 @@ use std::path::Path;
 
 use stemmata_model::{Event, EventSeq, LedgerId, Payload, SessionId, topics};
 use stemmata_store::maintain::forget::MEMORY_STATES;
-use stemmata_store::{EventQuery, Places, Session, StoreError};
+use stemmata_store::{EventQuery, Ledger, Places, Session, StoreError};
 
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result, Wanted};
@@ -94,6 +94,8 @@ impl Engine {
     /// `NotFound` where there was nothing of either; what the log refuses.
     pub fn apply_forget_events(&self, plan: &EventsPlan) -> Result<()> {
         self.leave_index_due_elsewhere()?;
+        // First, so that what is left of a try that was cut short is something that says itself what is to be forgotten.
+        self.drop_kept_prompts()?;
         let (mut gone, mut failed) = (0, None);
         let mut forget = |done: Result<u64, StoreError>| match done {
             Ok(count) => gone += count,
@@ -231,14 +233,28 @@ impl Engine {
         if self.is_log_the_store {
             return Ok(());
         }
+        // Also of a ledger that has none: what is being folded of it is not saved then.
+        self.drop_states_of_all(MEMORY_STATES, &|_| Ok(true))
+    }
+
+    /// Drops saved states of the ledgers that are meant. What one ledger refuses keeps no other from it, and is told at the
+    /// end.
+    pub(crate) fn drop_states_of_all(
+        &self,
+        prefix: &str,
+        is_meant: &dyn Fn(&Ledger) -> Result<bool>,
+    ) -> Result<()> {
         let mut failed = None;
         self.each_ledger(|ledger| {
-            if let Err(error) = self.log.drop_states(&ledger.id, MEMORY_STATES) {
+            let drops = || {
+                if is_meant(ledger)? { Ok(self.log.drop_states(&ledger.id, prefix)?) } else { Ok(()) }
+            };
+            if let Err(error) = drops() {
                 failed.get_or_insert(error);
             }
             Ok(())
         })?;
-        failed.map_or(Ok(()), |error| Err(error.into()))
+        failed.map_or(Ok(()), Err)
     }
 
     /// Counts the events of a ledger that would say nothing any more: those that are meant, and snapshots after the first

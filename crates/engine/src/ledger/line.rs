@@ -70,17 +70,23 @@ pub(crate) struct LineState {
 
 impl Engine {
     /// Returns the entries of a commit's context, within [`LINE_COMMITS_MAX`] and [`LINE_BYTES_MAX`]. A context that was
-    /// forgotten, or that this version cannot read, has none, and a note says so.
+    /// forgotten, or that cannot be read, has none, and a note says so.
     pub(crate) fn chain_entries(&self, head: CommitId, reach: Reach) -> Result<ChainEntries> {
         let format = FormatId::new(FORMAT)?;
         let mut bytes = Vec::new();
         let read = self.chain_stop(head, reach).and_then(|(stop, is_cut)| {
             Ok((self.materialize(Some(head), Some(&format), stop, &mut bytes)?, is_cut))
         });
-        let (_, is_cut) = match read {
+        let (read, is_cut) = match read {
             Ok(read) => read,
             Err(
-                error @ (EngineError::Store(StoreError::Forgotten(_) | StoreError::CommitMissing(_))
+                error @ (EngineError::Store(
+                    StoreError::Forgotten(_)
+                    | StoreError::CommitMissing(_)
+                    | StoreError::ContentForgotten(_)
+                    | StoreError::ContentMissing(_)
+                    | StoreError::Corrupt { .. },
+                )
                 | EngineError::Format { .. }),
             ) => {
                 let message = format!("nothing of {head} is in the prompt: {error}");
@@ -90,7 +96,7 @@ impl Engine {
             Err(error) => return Err(error),
         };
         let entries = Self::adapter(&format, FormatUse::Read)?.decode(&bytes).entries;
-        Ok(ChainEntries { entries, is_cut, notes: Vec::new() })
+        Ok(ChainEntries { entries, is_cut, notes: read.notes })
     }
 
     /// Returns where reading a chain stops, and whether that leaves something out.
@@ -129,7 +135,10 @@ impl Engine {
         let name = line_name(session);
         let position = opening.head.map(|head| head.to_string());
         let saved = self.log.saved_states(&ledger.id, &name)?.into_iter().find(|saved| saved.name == name);
-        let saved = saved.filter(|saved| saved.position == position && saved.through <= through.get());
+        let saved = saved.filter(|saved| saved.position == position);
+        // Who asks for an earlier place does not undo what later ones have saved.
+        let is_earlier = saved.as_ref().is_some_and(|saved| saved.through > through.get());
+        let saved = saved.filter(|_| !is_earlier);
         let known = saved.and_then(|saved| {
             Some((SessionMemory::load(saved.version, &saved.state).ok()?, EventSeq::new(saved.through)?))
         });
@@ -138,7 +147,7 @@ impl Engine {
         let (mut memory, from) =
             if let Some(known) = known { known } else { (self.chain_memory(line, &mut notes)?, opening.seq) };
         let new = self.fold_session(&mut memory, &ledger.id, (session, from, through))?;
-        if !is_known || new >= self.save_events {
+        if !is_earlier && (!is_known || new >= self.save_events) {
             let state = SavedState {
                 name,
                 version: MemoryReducer::VERSION,
@@ -169,25 +178,10 @@ impl Engine {
     }
 
     /// Returns what was recorded beside the turns of a chain: decisions, tasks and errors are events of the ledger and in no
-    /// commit. Of each session that the chain went through, those up to where its commits cover the ledger: what it
-    /// recorded later is another branch's.
+    /// commit.
     fn recorded(&self, ledger: &LedgerId, head: CommitId) -> Result<Vec<Event>> {
-        let mut walk = Walk::new(self.store.as_ref(), Some(head));
-        let mut sessions: BTreeMap<SessionId, EventSeq> = BTreeMap::new();
-        for _ in 0..LINE_COMMITS_MAX {
-            let Some(commit) = walk.next()? else { break };
-            let Some(coverage) = self.store.coverage(commit.id)?.filter(|known| known.ledger == *ledger)
-            else {
-                continue;
-            };
-            let Some(sighting) = self.store.sightings(commit.id, 1)?.into_iter().next() else { continue };
-            // The newest commit of a session comes first.
-            if sessions.len() < LINE_SESSIONS_MAX || sessions.contains_key(&sighting.session) {
-                sessions.entry(sighting.session).or_insert(coverage.through);
-            }
-        }
         let mut events = Vec::new();
-        for (session, through) in sessions {
+        for (session, through) in self.sessions_on_chain(ledger, head)? {
             let query = EventQuery {
                 session: Some(session),
                 topics: [topics::DECISION_EVENT, topics::ERROR_EVENT].map(topics::topic).to_vec(),
@@ -200,6 +194,34 @@ impl Engine {
         }
         events.sort_by_key(|event| event.seq);
         Ok(events)
+    }
+
+    /// Returns the sessions of a ledger that a chain went through, each with the last event that its commits on the chain
+    /// cover: what it recorded later is another branch's. None for a chain that is gone.
+    pub(crate) fn sessions_on_chain(
+        &self,
+        ledger: &LedgerId,
+        head: CommitId,
+    ) -> Result<BTreeMap<SessionId, EventSeq>> {
+        let mut walk = Walk::new(self.store.as_ref(), Some(head));
+        let mut sessions: BTreeMap<SessionId, EventSeq> = BTreeMap::new();
+        for _ in 0..LINE_COMMITS_MAX {
+            let commit = match walk.next() {
+                Ok(Some(commit)) => commit,
+                Ok(None) | Err(StoreError::CommitMissing(_) | StoreError::Forgotten(_)) => break,
+                Err(error) => return Err(error.into()),
+            };
+            let Some(coverage) = self.store.coverage(commit.id)?.filter(|known| known.ledger == *ledger)
+            else {
+                continue;
+            };
+            let Some(sighting) = self.store.sightings(commit.id, 1)?.into_iter().next() else { continue };
+            // The newest commit of a session comes first.
+            if sessions.len() < LINE_SESSIONS_MAX || sessions.contains_key(&sighting.session) {
+                sessions.entry(sighting.session).or_insert(coverage.through);
+            }
+        }
+        Ok(sessions)
     }
 
     /// Folds a session's events after one and up to another. Returns how many there were.

@@ -4,14 +4,18 @@
 
 use std::collections::BTreeMap;
 
-use stemmata_model::{Closure, Commit, CommitId, CommitType, LedgerId, Note, NoteCode, Timestamp};
+use stemmata_model::{
+    Closure, Commit, CommitId, CommitType, Entry, EventSeq, LedgerId, Note, NoteCode, Timestamp,
+};
 use stemmata_prompt::reduce::Reducer;
 use stemmata_prompt::reduce::memory::v1::Items;
 use stemmata_prompt::reduce::memory::{MemoryReducer, ProjectMemory, SessionMemory};
 use stemmata_runtimes::translate::runtime_of;
-use stemmata_store::{Ledger, LedgerChange, Page, SavedState, Session, SessionFilter, SessionOrigin};
+use stemmata_store::{
+    EventQuery, Ledger, LedgerChange, Page, SavedState, Session, SessionFilter, SessionOrigin,
+};
 
-use super::project::{Place, places_of};
+use super::project::{Place, ProjectPlaces, places_of};
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -35,6 +39,21 @@ pub struct Remembered {
     pub read: u64,
     /// What the user should know.
     pub notes: Vec<Note>,
+}
+
+/// What is to be remembered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Remembering {
+    /// The last event; all that there is where absent. Of captured sessions it is what was said up to the event's time:
+    /// times stand in for numbers, since transcripts are in no ledger.
+    pub(crate) at: Option<u64>,
+    /// Whether what came in bundles counts.
+    pub(crate) wants_foreign: bool,
+}
+
+impl Remembering {
+    /// All that is known now.
+    pub(crate) const NOW: Self = Self { at: None, wants_foreign: true };
 }
 
 /// What came of folding captured sessions anew.
@@ -83,20 +102,20 @@ impl Engine {
     /// # Errors
     /// Store errors. A session that cannot be read is left out with a note.
     pub fn remember(&self, ledger: &LedgerId) -> Result<Remembered> {
-        Ok(self.remember_of(ledger, true)?.0)
+        Ok(self.remember_of(ledger, Remembering::NOW)?.0)
     }
 
-    /// Does what [`Engine::remember`] does, and says where the transcripts are; without `wants_foreign` what came in
-    /// bundles is left out.
+    /// Does what [`Engine::remember`] does of a place, and says where the transcripts are.
     pub(crate) fn remember_of(
         &self,
         ledger: &LedgerId,
-        wants_foreign: bool,
+        Remembering { at, wants_foreign }: Remembering,
     ) -> Result<(Remembered, Transcripts)> {
-        let folded = self.fold::<MemoryReducer>(ledger, None)?;
+        let folded = self.fold::<MemoryReducer>(ledger, at)?;
         self.save_folded(ledger, &folded, false)?;
+        let until = self.time_of_place(ledger, at)?;
         let mut notes = folded.notes;
-        let sessions = self.sessions_told(ledger, &mut notes)?;
+        let sessions = self.sessions_told(ledger, until, &mut notes)?;
         let saved = self.saved_sessions(ledger)?;
         let mut read = folded.replayed;
         let (mut told, mut places) = (Vec::new(), Transcripts::new());
@@ -108,9 +127,9 @@ impl Engine {
                 continue;
             }
             let client = runtime_of(&session.format).to_owned();
-            let place = TranscriptPlace { tip: session.tip, client, foreign_machine };
-            match self.session_memory(ledger, session, &saved) {
+            match self.session_memory_until(ledger, session, (&saved, until)) {
                 Ok(one) => {
+                    let place = TranscriptPlace { tip: one.tip, client, foreign_machine };
                     read += one.read;
                     new.extend(one.saved);
                     compacted_at = compacted_at.max(one.compacted_at);
@@ -157,7 +176,7 @@ impl Engine {
         let epoch = self.log.ledger(ledger)?.map_or(0, |known| known.epoch);
         let saved = self.saved_sessions(ledger)?;
         let mut replayed = TranscriptsReplayed::default();
-        for session in self.sessions_told(ledger, &mut replayed.notes)? {
+        for session in self.sessions_told(ledger, None, &mut replayed.notes)? {
             let folds = || -> Result<(OneSession, OneSession)> {
                 let whole = self.session_memory(ledger, &session, &BTreeMap::new())?;
                 Ok((self.session_memory(ledger, &session, &saved)?, whole))
@@ -200,37 +219,33 @@ impl Engine {
         }
     }
 
-    /// Returns what the ledger alone says up to an event.
-    ///
-    /// # Errors
-    /// Store errors.
-    pub fn remember_at(&self, ledger: &LedgerId, through: u64) -> Result<Remembered> {
-        let folded = self.fold::<MemoryReducer>(ledger, Some(through))?;
-        Ok(Remembered {
-            memory: folded.reducer.memory(),
-            through: folded.through,
-            transcripts: 0,
-            read: folded.replayed,
-            notes: folded.notes,
-        })
+    /// Returns the time of a place: that of its event. None for a place that is not in the past: all that is known now.
+    fn time_of_place(&self, ledger: &LedgerId, at: Option<u64>) -> Result<Option<Timestamp>> {
+        let Some(at) = at else { return Ok(None) };
+        let Some(seq) = EventSeq::new(at) else { return Ok(Some(Timestamp::EPOCH)) };
+        let query = EventQuery { through: Some(seq), ..EventQuery::after(EventSeq::new(at - 1), 1) };
+        Ok(self.log.events(ledger, &query)?.first().map(|event| event.at))
     }
 
-    /// Returns the sessions of a ledger's project that have commits.
-    fn sessions_told(&self, ledger: &LedgerId, notes: &mut Vec<Note>) -> Result<Vec<Session>> {
+    /// Returns the sessions of a ledger's project that have commits and had begun by a time.
+    fn sessions_told(
+        &self,
+        ledger: &LedgerId,
+        until: Option<Timestamp>,
+        notes: &mut Vec<Note>,
+    ) -> Result<Vec<Session>> {
         let Some(known) = self.log.ledger(ledger)? else { return Ok(Vec::new()) };
-        let own_places = self.places_with_worktrees(&known);
-        let apart = self.places_apart(&known, &own_places)?;
+        let places = self.project_places(&known)?;
+        let has_begun = |session: &Session| match (session.started_at, until) {
+            (Some(started), Some(until)) => started <= until,
+            (None, _) | (_, None) => true,
+        };
         let mut sessions = BTreeMap::new();
-        for place in own_places {
-            if apart.contains(&place) {
-                continue;
-            }
+        for place in &places.own {
             let filter = SessionFilter { project: Some(place.path.clone()), ..SessionFilter::default() };
             let page = Page { skip: 0, rows_max: MEMORY_SESSIONS_MAX + 1 };
             for session in self.store.sessions(&filter, page)? {
-                let is_elsewhere =
-                    || apart.iter().any(|other| other.is_below(&place) && other.holds(&session));
-                if place.is_of(&session) && !is_elsewhere() {
+                if place.is_of(&session) && !places.is_apart(place, &session) && has_begun(&session) {
                     sessions.insert(session.key.clone(), session);
                 }
             }
@@ -245,6 +260,14 @@ impl Engine {
             sessions.truncate(MEMORY_SESSIONS_MAX);
         }
         Ok(sessions)
+    }
+
+    /// Returns where a project is, and what of that belongs to others.
+    pub(crate) fn project_places(&self, known: &Ledger) -> Result<ProjectPlaces> {
+        let mut own = self.places_with_worktrees(known);
+        let apart = self.places_apart(known, &own)?;
+        own.retain(|place| !apart.contains(place));
+        Ok(ProjectPlaces { own, apart })
     }
 
     /// Returns the places of other projects: of nested repositories, and of who lives now where this one was.
@@ -268,6 +291,52 @@ impl Engine {
         Ok(is_api && self.store.coverage(commit)?.is_some_and(|coverage| coverage.ledger == *ledger))
     }
 
+    /// Folds what a session has gained since its state was saved, and of one that went on after a time what it had said by
+    /// then.
+    fn session_memory_until(
+        &self,
+        ledger: &LedgerId,
+        session: &Session,
+        (saved, until): (&BTreeMap<String, SavedState>, Option<Timestamp>),
+    ) -> Result<OneSession> {
+        let Some(until) = until.filter(|until| session.last_at.is_none_or(|last| last > *until)) else {
+            return self.session_memory(ledger, session, saved);
+        };
+        // Commits are dated by what they end with: a state that ends before the time knows nothing later.
+        let mut known = None;
+        if let Some((memory, position)) = loaded(session, saved)
+            && let Some(commit) = self.store.commit(position)?
+            && commit.core.created_at <= until
+        {
+            known = Some((memory, position));
+        }
+        let position = known.as_ref().map(|(_, position)| *position);
+        let (is_met, commits) = match session.tip {
+            Some(tip) => self.chain_after(tip, position)?,
+            None => (false, Vec::new()),
+        };
+        let known = known.filter(|_| is_met);
+        let mut tip = position.filter(|_| known.is_some());
+        let mut memory = known.map_or_else(|| begun(session), |(memory, _)| memory);
+        let before = memory.folded();
+        let mut said_at = None;
+        for commit in &commits {
+            if self.is_told_by(ledger, session, commit.id)? {
+                continue;
+            }
+            let folded = memory.folded();
+            self.fold_commit(&mut memory, commit, &mut |entry| {
+                said_at = entry.timestamp.or(said_at);
+                said_at.unwrap_or(commit.core.created_at) <= until
+            })?;
+            if memory.folded() > folded {
+                tip = Some(commit.id);
+            }
+        }
+        let read = memory.folded() - before;
+        Ok(OneSession { memory, tip, read, saved: None, compacted_at: None })
+    }
+
     /// Folds what a session has gained since its state was saved.
     fn session_memory(
         &self,
@@ -275,13 +344,10 @@ impl Engine {
         session: &Session,
         saved: &BTreeMap<String, SavedState>,
     ) -> Result<OneSession> {
-        let name = name_of(session);
-        let known = saved.get(&name).and_then(|saved| {
-            let memory = SessionMemory::load(saved.version, &saved.state).ok()?;
-            Some((memory, saved.position.as_ref()?.parse::<CommitId>().ok()?))
-        });
+        let known = loaded(session, saved);
         let Some(tip) = session.tip else {
-            return Ok(OneSession { memory: begun(session), read: 0, saved: None, compacted_at: None });
+            let memory = begun(session);
+            return Ok(OneSession { memory, tip: None, read: 0, saved: None, compacted_at: None });
         };
         let chain = self.chain_after(tip, known.as_ref().map(|(_, position)| *position))?;
         let (mut memory, commits) = match (chain, known) {
@@ -305,18 +371,18 @@ impl Engine {
                 compacted_at = compacted_at.max(Some(commit.core.created_at));
             }
             if !self.is_told_by(ledger, session, commit.id)? {
-                self.fold_commit(&mut memory, commit)?;
+                self.fold_commit(&mut memory, commit, &mut |_| true)?;
             }
         }
         let saved = position.map(|position| SavedState {
-            name,
+            name: name_of(session),
             version: MemoryReducer::VERSION,
             through: 0,
             position: Some(position.to_string()),
             state: kept.as_ref().unwrap_or(&memory).save(),
         });
         let read = memory.folded() - before;
-        Ok(OneSession { memory, read, saved, compacted_at })
+        Ok(OneSession { memory, tip: session.tip, read, saved, compacted_at })
     }
 
     /// Returns the commits after one of a chain, from the root on, and whether that one was met; all where it was not.
@@ -335,7 +401,12 @@ impl Engine {
         Ok((is_met, commits))
     }
 
-    fn fold_commit(&self, memory: &mut SessionMemory, commit: &Commit) -> Result<()> {
+    fn fold_commit(
+        &self,
+        memory: &mut SessionMemory,
+        commit: &Commit,
+        is_meant: &mut dyn FnMut(&Entry) -> bool,
+    ) -> Result<()> {
         let restated = match commit.core.commit_type {
             CommitType::Delta => 0,
             CommitType::Snapshot { restated_entries } => restated_entries,
@@ -346,7 +417,8 @@ impl Engine {
             return Ok(());
         }
         let entries = self.entries(commit.id)?;
-        for entry in entries.iter().skip(usize::try_from(restated).unwrap_or(usize::MAX)) {
+        let new = entries.iter().skip(usize::try_from(restated).unwrap_or(usize::MAX));
+        for entry in new.filter(|entry| is_meant(entry)) {
             let ordinal = memory.folded();
             memory.entry(entry, ordinal);
         }
@@ -357,6 +429,8 @@ impl Engine {
 /// A session's memory, and what to save of it.
 struct OneSession {
     memory: SessionMemory,
+    /// The newest commit that is in it.
+    tip: Option<CommitId>,
     read: u64,
     saved: Option<SavedState>,
     /// When its window was compacted last, among the commits that were read.
@@ -368,6 +442,13 @@ fn begun(session: &Session) -> SessionMemory {
     // Templates are named by tool and kind.
     let tool = session.template.as_str().split('/').next().unwrap_or_default();
     memory.with_tool(tool)
+}
+
+/// Returns what was saved of a session, and up to which commit.
+fn loaded(session: &Session, saved: &BTreeMap<String, SavedState>) -> Option<(SessionMemory, CommitId)> {
+    let saved = saved.get(&name_of(session))?;
+    let memory = SessionMemory::load(saved.version, &saved.state).ok()?;
+    Some((memory, saved.position.as_ref()?.parse().ok()?))
 }
 
 /// Returns what the names of sessions' states begin with.

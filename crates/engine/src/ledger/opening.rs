@@ -25,7 +25,7 @@ pub(crate) struct Opening {
     pub(crate) ctx: Option<CommitId>,
     /// The entry at which it was forked.
     pub(crate) at: Option<String>,
-    /// The commit that the first one of the session follows.
+    /// The commit that the first one of the session follows; where it was scrubbed since, what it became.
     pub(crate) head: Option<CommitId>,
     /// The thread and the ticket.
     pub(crate) links: Links,
@@ -51,11 +51,12 @@ impl Engine {
             Payload::Plain { .. } | Payload::Line { .. } | Payload::Gone(_) => Value::Null,
         };
         let text = |key: &str| data.get(key).and_then(Value::as_str);
+        let head = text("head").and_then(|head| head.parse().ok());
         Ok(Some(Opening {
             seq: event.seq,
             ctx: text("ctx").and_then(|ctx| ctx.parse().ok()),
             at: text("at").map(str::to_owned),
-            head: text("head").and_then(|head| head.parse().ok()),
+            head: head.map(|head| self.newest_of(head)).transpose()?,
             links: event.links(),
         }))
     }

@@ -15,6 +15,7 @@ use stemmata_store::{Ledger, LedgerChange, MARK_BYTES_MAX, Session, StoreError, 
 
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
+use crate::retention::is_within;
 use look::{Found, Stored, find};
 use plan::{Candidates, Choice, Facts, Plan, new_id, plan};
 
@@ -265,15 +266,41 @@ impl Place {
 
     /// Says whether a session worked in the folder, or below it.
     pub(crate) fn holds(&self, session: &Session) -> bool {
-        let within = session.cwd.as_deref().and_then(|cwd| cwd.strip_prefix(&self.path));
-        self.is_of(session) && within.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        self.is_of(session) && session.cwd.as_deref().is_some_and(|cwd| is_within(&self.path, cwd))
     }
 
     /// Says whether the folder lies in another one, which may be itself.
     pub(crate) fn is_below(&self, other: &Self) -> bool {
-        let within = self.path.strip_prefix(&other.path);
         let same = self.machine.is_none() || other.machine.is_none() || self.machine == other.machine;
-        same && within.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        same && is_within(&other.path, &self.path)
+    }
+}
+
+/// Where a project is, and which folders below belong to others.
+#[derive(Debug, Clone)]
+pub(crate) struct ProjectPlaces {
+    /// Its folders.
+    pub(crate) own: Vec<Place>,
+    /// Those of nested repositories, and of who lives now where the project was.
+    pub(crate) apart: Vec<Place>,
+}
+
+impl ProjectPlaces {
+    /// Says whether a session below one of the project's folders is another project's.
+    pub(crate) fn is_apart(&self, own: &Place, session: &Session) -> bool {
+        self.apart.iter().any(|other| other.is_below(own) && other.holds(session))
+    }
+
+    /// Says whether a session that worked in a folder is the project's. The project's own folders count on every machine,
+    /// since what came from another one says where it was recorded.
+    pub(crate) fn has(&self, machine: &str, cwd: &str) -> bool {
+        self.own.iter().any(|own| {
+            let is_apart = |other: &Place| {
+                let is_there = other.machine.as_deref().is_none_or(|there| there == machine);
+                is_there && other.is_below(own) && is_within(&other.path, cwd)
+            };
+            is_within(&own.path, cwd) && !self.apart.iter().any(is_apart)
+        })
     }
 }
 

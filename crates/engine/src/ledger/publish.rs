@@ -81,14 +81,21 @@ impl Engine {
         Ok(Published { appended, opened, snapshot, notes })
     }
 
+    /// Returns what replaces secrets in what is stored of a ledger.
+    ///
+    /// # Errors
+    /// As [`Engine::scrubber_at`].
+    pub(crate) fn scrubber_in(&self, ledger: Option<&Ledger>) -> Result<Scrubber> {
+        self.scrubber_at(ledger.and_then(|ledger| ledger.root.as_deref()).map(Path::new))
+    }
+
     /// Replaces the secrets of events that go into a ledger, and says so.
     pub(super) fn scrubbed_events(
         &self,
         ledger: Option<&Ledger>,
         events: Vec<NewEvent>,
     ) -> Result<(Vec<NewEvent>, Vec<Note>)> {
-        let root = ledger.and_then(|ledger| ledger.root.as_deref()).map(Path::new);
-        let scrubber = self.scrubber_at(root)?;
+        let scrubber = self.scrubber_in(ledger)?;
         let mut found = 0;
         let events: Result<Vec<NewEvent>> =
             events.into_iter().map(|event| scrub_event(&scrubber, event, &mut found)).collect();
@@ -213,7 +220,8 @@ fn scrub_event(scrubber: &Scrubber, event: NewEvent, found: &mut usize) -> Resul
     Ok(NewEvent { payload, metadata, ..event })
 }
 
-fn scrub_text(scrubber: &Scrubber, text: String, found: &mut usize) -> Result<String> {
+/// Replaces the secrets of a text, and adds how many there were.
+pub(crate) fn scrub_text(scrubber: &Scrubber, text: String, found: &mut usize) -> Result<String> {
     let clean = scrubber.scrub_text(&text)?;
     *found += clean.findings.len();
     let clean = match clean.text {
@@ -223,7 +231,8 @@ fn scrub_text(scrubber: &Scrubber, text: String, found: &mut usize) -> Result<St
     Ok(clean.unwrap_or(text))
 }
 
-fn scrub_json(scrubber: &Scrubber, json: Json, found: &mut usize) -> Result<Json> {
+/// Replaces the secrets of a value, and adds how many there were.
+pub(crate) fn scrub_json(scrubber: &Scrubber, json: Json, found: &mut usize) -> Result<Json> {
     let clean = scrubber.scrub_line(json.as_str().as_bytes())?;
     *found += clean.findings.len();
     let Cow::Owned(clean) = clean.bytes else { return Ok(json) };

@@ -8,7 +8,7 @@ use stemmata_prompt::reduce::memory::MemoryReducer;
 use stemmata_prompt::reduce::memory::v1::{Task, TaskStatus};
 use stemmata_prompt::reduce::snapshot::StateSnapshotter;
 
-use super::{Folded, Remembered};
+use super::{Folded, Remembered, Remembering};
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -48,20 +48,15 @@ pub struct ComparedState {
 }
 
 impl Engine {
-    /// Returns what is known of a ledger, as it was after an event or as it is now. What was folded of the present is saved
-    /// where that saves time. Past its last event a ledger is as it is now.
+    /// Returns what is known of a ledger, as it was after an event or as it is now: also of captured sessions what was said
+    /// up to the event's time. What was folded of the present is saved where that saves time. Past its last event a ledger is as it is now.
     ///
     /// # Errors
     /// Store errors.
     pub fn state_of(&self, ledger: &LedgerId, at: Option<u64>) -> Result<LedgerState> {
-        let remembered = match at {
-            Some(at) => self.remember_at(ledger, at)?,
-            None => self.remember(ledger)?,
-        };
+        let (remembered, _) = self.remember_of(ledger, Remembering { at, ..Remembering::NOW })?;
         let snapshot = self.fold::<StateSnapshotter>(ledger, at)?;
-        if at.is_none() {
-            self.save_folded(ledger, &snapshot, false)?;
-        }
+        self.save_folded(ledger, &snapshot, false)?;
         let text = snapshot.reducer.text();
         let published =
             (!text.is_empty()).then(|| PublishedState { text, data: Json::of(&snapshot.reducer.data()) });
@@ -99,7 +94,7 @@ impl Engine {
             if saved.through == whole.through { saved } else { self.fold(ledger, Some(whole.through))? };
         let same = saved.reducer.save() == whole.reducer.save();
         if mends {
-            self.save_folded(ledger, &whole, true)?;
+            self.save_anew(ledger, &whole)?;
         }
         let mut notes = saved.notes;
         notes.extend(whole.notes);

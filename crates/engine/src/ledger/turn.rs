@@ -4,8 +4,10 @@
 //! appends what came of it, folds it, and makes a commit: the events, the commit and the session's place in its timeline are
 //! one transaction where the store is the log.
 
+mod again;
 pub(crate) mod begin;
 mod commit;
+mod compact;
 pub(crate) mod step;
 
 use stemmata_model::{
@@ -87,7 +89,8 @@ pub struct TurnEnded {
 type Taken = (Option<Appended>, Option<Checkpointed>, Option<EventSeq>, Vec<Note>);
 
 impl Engine {
-    /// Ends a turn: appends what came of it and makes a commit of all that the session has said since its last one.
+    /// Ends a turn: appends what came of it and makes a commit of all that the session has said since its last one. A try
+    /// that is repeated with the same entries, which are the last ones that the session said, appends nothing once more.
     /// After that it folds the events, saves the state where that is due, and tells the cluster's agents where its state
     /// has changed; an error of these leaves events and commit as they are, and is said in a note.
     ///
@@ -120,7 +123,10 @@ impl Engine {
         let events = events.into_iter().map(|event| event.with_links(&links)).collect();
         let known = self.log.ledger(&turn.ledger)?;
         let (events, mut notes) = self.scrubbed_events(known.as_ref(), events)?;
-        let stored = self.append_and_commit(turn, &events, boundary)?;
+        let stored = match self.said_already(turn, &events)? {
+            Some(said) => self.commit_said(turn, said, boundary)?,
+            None => self.append_and_commit(turn, &events, boundary)?,
+        };
         notes.extend(stored.notes);
         self.bus.wake(&turn.ledger);
         notes.extend(stored.checkpoint.iter().flat_map(|made| made.notes.clone()));

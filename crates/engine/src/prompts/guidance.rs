@@ -11,6 +11,17 @@ use super::v1::{self, KEPT_VERSION};
 use crate::engine::Engine;
 use crate::error::Result;
 
+/// For what an agent's mailbox is read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MailWanted {
+    /// The event that began the turn.
+    pub(super) said: Option<EventSeq>,
+    /// The last event that the model was given, where that is for the caller to know, and not for the mailbox.
+    pub(super) after: Option<EventSeq>,
+    /// The last event that counts.
+    pub(super) through: Option<EventSeq>,
+}
+
 /// What an agent has not been given yet.
 pub(super) struct Mailbox {
     pub(super) messages: Vec<Message>,
@@ -25,7 +36,7 @@ impl Engine {
         &self,
         ledger: &LedgerId,
         agent: &Party,
-        (said, through): (Option<EventSeq>, Option<EventSeq>),
+        MailWanted { said, after: given, through }: MailWanted,
     ) -> Result<Mailbox> {
         let name = format!("{CURSOR_STATES}guidance/{agent}/");
         let saved = self.log.saved_states(ledger, &name)?.into_iter().find(|saved| saved.name == name);
@@ -34,7 +45,7 @@ impl Engine {
             saved.and_then(|saved| serde_json::from_str(saved.state.as_str()).ok()).unwrap_or_default();
         let said = said.map_or(0, EventSeq::get);
         let is_again = said != 0 && said == known.said;
-        let after = EventSeq::new(if is_again { known.before } else { known.after });
+        let after = EventSeq::new(if is_again { known.before } else { known.after }).max(given);
         let guidance = self.guidance(ledger, Some(agent), after, through)?;
         let number = |cursor: Option<EventSeq>| cursor.map_or(0, EventSeq::get);
         let moved = v1::Mailbox { said, before: number(after), after: number(guidance.cursor) };

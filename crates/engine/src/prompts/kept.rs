@@ -1,15 +1,18 @@
 //! Kept prompts: what a session was told in its last turns, for `context debug` and for what the next prompt shares with it.
 //!
-//! They hold words of events, so their names begin with what forgetting drops.
+//! They hold words of events, so their names begin with what forgetting drops. Whatever a caller wrote into a prompt is
+//! scrubbed before it is kept: profile and schema are in no event.
 
 use stemmata_model::{EventSeq, Json, LedgerId, Note, NoteCode, SessionId};
+use stemmata_prompt::assemble::metrics;
 use stemmata_prompt::assemble::v1::Trace;
-use stemmata_store::{Ledger, SavedState};
+use stemmata_store::{Ledger, SavedState, StoreError};
 
 use super::v1::{self, KEPT_VERSION};
+use super::{PromptMade, PromptWanted};
 use crate::engine::Engine;
-use crate::error::Result;
-use crate::ledger::line_name;
+use crate::error::{EngineError, Refusal, Result};
+use crate::ledger::{line_name, scrub_json, scrub_text};
 
 /// Turns of a session whose prompts are kept: one to show, and one to compare it with.
 pub const KEPT_TURNS_MAX: usize = 2;
@@ -19,6 +22,13 @@ pub const KEPT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Sessions of a ledger that keep prompts and states of lines at most; the ones that were silent longest lose theirs.
 pub const KEPT_SESSIONS_MAX: usize = 64;
+
+/// What the names of kept prompts begin with.
+const KEPT_PROMPTS: &str = "memory-prompt/";
+
+/// A text by which counters are told apart: words, code, digits, and letters that encodings treat in different ways.
+const COUNTED_PROBE: &str =
+    "fn straße(日本語: &str) -> u64 { 1234567890 } // unbelievably antidisestablishmentarian 🙂";
 
 /// Which sessions keep something. Forgetting drops it with what they keep.
 const SESSIONS: &str = "memory-kept";
@@ -34,10 +44,52 @@ pub struct KeptPrompt {
     pub trace: Trace,
 }
 
-/// The prompts before a turn, and the ledger's epoch before any of it was read.
+/// What was kept before a prompt is made.
 pub(super) struct KeptBefore {
-    pub(super) prompts: Vec<KeptPrompt>,
-    epoch: u64,
+    /// The turns before it.
+    turns: Vec<v1::Turn>,
+    /// The same turn, which an earlier try began.
+    same: Option<v1::Turn>,
+    /// The ledger before any of it was read.
+    ledger: Option<Ledger>,
+}
+
+impl KeptBefore {
+    /// Returns the prompt of the turn before.
+    pub(super) fn previous(&self) -> Option<&str> {
+        self.turns.last()?.text.as_deref()
+    }
+
+    /// Returns the prompt that an earlier try was given for the same request.
+    pub(super) fn made(&mut self, request: &str) -> Option<PromptMade> {
+        let v1::Turn { said, text, trace, .. } =
+            self.same.take().filter(|kept| kept.request.as_deref() == Some(request))?;
+        let metrics = metrics(&trace);
+        Some(PromptMade { text: text?, trace, metrics, delivered: EventSeq::new(said), notes: Vec::new() })
+    }
+}
+
+/// Returns the hash of what a turn asks for.
+pub(super) fn request_hash(wanted: &PromptWanted<'_>) -> String {
+    let PromptWanted {
+        profile,
+        strategy,
+        max_tokens,
+        counter,
+        trigger,
+        task,
+        mode,
+        through,
+        iteration,
+        previous,
+        facts,
+        delivers: _,
+        logs_metrics,
+    } = wanted;
+    let counted = (counter.count(COUNTED_PROBE), counter.margin());
+    let asked = (profile, strategy, max_tokens, counted, trigger, task, mode, through, iteration);
+    let text = format!("{asked:?} {:?}", (previous, facts, logs_metrics));
+    blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
 impl Engine {
@@ -47,15 +99,44 @@ impl Engine {
     /// # Errors
     /// Store errors.
     pub fn kept_prompts(&self, ledger: &LedgerId, session: &SessionId) -> Result<Vec<KeptPrompt>> {
+        let prompt = |turn: v1::Turn| {
+            Some(KeptPrompt { said: EventSeq::new(turn.said)?, text: turn.text, trace: turn.trace })
+        };
+        Ok(self.kept_turns(ledger, session)?.into_iter().filter_map(prompt).collect())
+    }
+
+    fn kept_turns(&self, ledger: &LedgerId, session: &SessionId) -> Result<Vec<v1::Turn>> {
         let name = prompt_name(session);
         let saved = self.log.saved_states(ledger, &name)?.into_iter().find(|saved| saved.name == name);
         let saved = saved.filter(|saved| saved.version == KEPT_VERSION);
         let kept: v1::Prompts =
             saved.and_then(|saved| serde_json::from_str(saved.state.as_str()).ok()).unwrap_or_default();
-        let prompt = |turn: v1::Turn| {
-            Some(KeptPrompt { said: EventSeq::new(turn.said)?, text: turn.text, trace: turn.trace })
-        };
-        Ok(kept.turns.into_iter().filter_map(prompt).collect())
+        Ok(kept.turns)
+    }
+
+    /// Removes what was made of words beside the store's and the ledgers' own states: kept prompts, and what was learned of
+    /// models.
+    ///
+    /// # Errors
+    /// Store errors; `Unclean` where a file is in the way.
+    pub(crate) fn drop_derived(&self) -> Result<()> {
+        let learned = self.calibration.forget().map_err(|error| {
+            let reason = format!("what was learned of token counts cannot be removed: {error}");
+            StoreError::Unclean { reason }
+        });
+        self.drop_kept_prompts()?;
+        Ok(learned?)
+    }
+
+    /// Drops the kept prompts of all ledgers. A prompt may say what no event and no commit of its ledger says: what search
+    /// found, and what its caller wrote. So whatever goes from any ledger may be in any of them.
+    ///
+    /// # Errors
+    /// Store errors, after all ledgers were tried.
+    pub(crate) fn drop_kept_prompts(&self) -> Result<()> {
+        self.drop_states_of_all(KEPT_PROMPTS, &|ledger| {
+            Ok(!self.log.saved_states(&ledger.id, KEPT_PROMPTS)?.is_empty())
+        })
     }
 
     /// Returns the sessions of which prompts were kept, the one of the newest prompt last.
@@ -72,48 +153,65 @@ impl Engine {
         Ok(saved.and_then(|saved| serde_json::from_str(saved.state.as_str()).ok()).unwrap_or_default())
     }
 
-    /// Returns what was kept before a turn; what an earlier try of it kept is left out.
+    /// Returns what was kept before a prompt is made.
     pub(super) fn kept_before(
         &self,
         ledger: &LedgerId,
         session: &SessionId,
         said: EventSeq,
     ) -> Result<KeptBefore> {
-        let epoch = self.log.ledger(ledger)?.map_or(0, |known| known.epoch);
-        let mut prompts = self.kept_prompts(ledger, session)?;
-        prompts.retain(|kept| kept.said < said);
-        Ok(KeptBefore { prompts, epoch })
+        let known = self.log.ledger(ledger)?;
+        let turns = self.kept_turns(ledger, session)?;
+        let (turns, others) = turns.into_iter().partition(|kept| kept.said < said.get());
+        let others: Vec<v1::Turn> = others;
+        let same = others.into_iter().find(|kept| kept.said == said.get());
+        Ok(KeptBefore { turns, same, ledger: known })
     }
 
-    /// Keeps the newest prompts of a session, and says where they are too long for that.
-    pub(super) fn keep_prompts(
+    /// Keeps a prompt of a session beside the newest ones before it, without its secrets, and says where it is too long for
+    /// that.
+    pub(super) fn keep_prompt(
         &self,
-        ledger: &LedgerId,
-        session: &SessionId,
+        (ledger, session): (&LedgerId, &SessionId),
         kept: KeptBefore,
+        (said, made, request): (EventSeq, &PromptMade, String),
     ) -> Result<Option<Note>> {
-        let KeptBefore { mut prompts, epoch } = kept;
-        let surplus = prompts.len().saturating_sub(KEPT_TURNS_MAX);
-        prompts.drain(..surplus);
-        let turn = |kept: KeptPrompt| v1::Turn { said: kept.said.get(), text: kept.text, trace: kept.trace };
-        let mut kept = v1::Prompts { turns: prompts.into_iter().map(turn).collect() };
+        let KeptBefore { mut turns, ledger: known, .. } = kept;
+        let scrubber = self.scrubber_in(known.as_ref())?;
+        let mut found = 0;
+        let text = scrub_text(&scrubber, made.text.clone(), &mut found)?;
+        let trace = scrub_json(&scrubber, json(&made.trace), &mut found)?;
+        let trace = serde_json::from_str(trace.as_str()).map_err(|error| EngineError::Refused {
+            what: Refusal::Publish,
+            reasons: vec![format!("its trace cannot be kept without its secrets: {error}")],
+        })?;
+        // What is not kept as the caller got it, and what a note would belong to, is made again for a try that is repeated.
+        let request = (found == 0 && made.notes.is_empty()).then_some(request);
+        turns.push(v1::Turn { said: said.get(), text: Some(text), trace, request });
+        let surplus = turns.len().saturating_sub(KEPT_TURNS_MAX);
+        turns.drain(..surplus);
+        let mut kept = v1::Prompts { turns };
         let mut state = json(&kept);
         let mut note = None;
         while state.as_str().len() > KEPT_BYTES_MAX {
-            let message =
-                format!("the prompt is longer than the {KEPT_BYTES_MAX} bytes that are kept of a session");
-            note = Some(Note::new(NoteCode::TooLarge, message));
-            // The older text first, then the older turn, then the newer text, then all.
+            // The older text first, then the newer one, then the older turn, then all.
             match kept.turns.iter_mut().find(|turn| turn.text.is_some()) {
-                Some(turn) => turn.text = None,
+                Some(turn) => {
+                    turn.text = None;
+                    note = (turn.said == said.get()).then(|| {
+                        let message = format!(
+                            "the prompt is longer than the {KEPT_BYTES_MAX} bytes that are kept of a session"
+                        );
+                        Note::new(NoteCode::TooLarge, message)
+                    });
+                }
                 None => drop(kept.turns.remove(0)),
             }
             state = json(&kept);
         }
         let name = prompt_name(session);
-        let through = kept.turns.last().map_or(0, |turn| turn.said);
-        let state = SavedState { name, version: KEPT_VERSION, through, position: None, state };
-        self.keep_states(ledger, epoch, session, vec![state])?;
+        let state = SavedState { name, version: KEPT_VERSION, through: said.get(), position: None, state };
+        self.keep_states(ledger, known.map_or(0, |known| known.epoch), session, vec![state])?;
         Ok(note)
     }
 
@@ -160,7 +258,7 @@ impl Engine {
 }
 
 fn prompt_name(session: &SessionId) -> String {
-    format!("memory-prompt/{session}/")
+    format!("{KEPT_PROMPTS}{session}/")
 }
 
 fn json(state: &impl serde::Serialize) -> Json {

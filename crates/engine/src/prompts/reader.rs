@@ -5,9 +5,10 @@
 use std::cell::{OnceCell, RefCell};
 
 use stemmata_model::{
-    CommitId, Entry, Event, EventSeq, FormatId, Note, Part, Party, Payload, Role, SessionId, Timestamp,
-    Topic, topics,
+    CommitId, Entry, Event, EventSeq, FormatId, Links, Note, Part, Party, Payload, Role, SessionId,
+    Timestamp, Topic, topics,
 };
+use stemmata_prompt::reduce::memory::ProjectMemory;
 use stemmata_prompt::select::{
     ContextReader, Hit, Message, MessagePage, MessageQuery, MessagesOf, ReadOrder, RetrieveQuery, StateQuery,
     entry_text,
@@ -15,12 +16,20 @@ use stemmata_prompt::select::{
 use stemmata_store::{EventQuery, Ledger, Order, PAGE_ROWS_MAX};
 
 use super::PromptOf;
+use super::images::images_of;
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Result};
 use crate::ledger::{ChainEntries, Line, Opening, Reach};
+use crate::recall::RetrieveOf;
 
 /// The topics of what was said in a session.
 const TURN_TOPICS: [&str; 3] = [topics::USER_TURN, topics::ASSISTANT_TURN, topics::TOOL_EVENT];
+
+/// Characters of a state by which two are compared: more than a memory's bounds let it have.
+const COMPARED_CHARS_MAX: usize = 4_000_000;
+
+/// Pages of events that are read for one question: enough for the most messages, and not for a ledger that forgot more.
+const EVENT_PAGES_MAX: usize = 64;
 
 /// Reads for one prompt.
 pub(super) struct LedgerReader<'e> {
@@ -29,12 +38,35 @@ pub(super) struct LedgerReader<'e> {
     session: Option<&'e SessionId>,
     /// What opened the session, where that names a context.
     opening: Option<Opening>,
+    /// The session's thread and ticket.
+    links: Links,
+    /// The event that began the turn, and its session.
+    trigger: Option<(EventSeq, SessionId)>,
+    /// The place that was asked for; none for what is known now.
+    place: Option<EventSeq>,
+    /// What is known there, and whether it is what the model was given already; each read once.
+    known: OnceCell<KnownState>,
+    is_known: OnceCell<bool>,
     /// The commit whose chain holds what was said before the session's own events.
     head: Option<CommitId>,
     /// The messages of that chain, oldest first, read once; and whether older ones were left out.
     chain: OnceCell<Vec<ChainMessage>>,
     is_chain_cut: OnceCell<bool>,
     notes: RefCell<Vec<Note>>,
+}
+
+/// What is known of a ledger or a line.
+#[derive(Default)]
+struct KnownState {
+    memory: ProjectMemory,
+    /// What a cluster's agents published; it counts in the place of the memory.
+    published: Option<String>,
+}
+
+impl KnownState {
+    fn text(&self, chars_max: usize) -> String {
+        self.published.clone().unwrap_or_else(|| self.memory.text(chars_max))
+    }
 }
 
 /// What was said in a chain.
@@ -48,12 +80,14 @@ impl<'e> LedgerReader<'e> {
         engine: &'e Engine,
         ledger: &'e Ledger,
         of: &'e PromptOf,
-        through: Option<EventSeq>,
+        place: Option<EventSeq>,
     ) -> Result<Self> {
+        let through = through(ledger, place);
         let opening = match &of.session {
             Some(session) => engine.opening_of(&ledger.id, session, through)?,
             None => None,
         };
+        let links = opening.as_ref().map(|opening| opening.links.clone()).unwrap_or_default();
         let opening = opening.filter(|opening| opening.head.is_some());
         let head = of.tip.or(opening.as_ref().and_then(|opening| opening.head));
         Ok(Self {
@@ -61,11 +95,77 @@ impl<'e> LedgerReader<'e> {
             ledger,
             session: of.session.as_ref(),
             opening,
+            links,
+            trigger: None,
+            place,
+            known: OnceCell::new(),
+            is_known: OnceCell::new(),
             head,
             chain: OnceCell::new(),
             is_chain_cut: OnceCell::new(),
             notes: RefCell::new(Vec::new()),
         })
+    }
+
+    /// Leaves the event that began the turn out of what is known and found: the prompt has it anyway.
+    pub(super) fn without(self, trigger: Option<(EventSeq, SessionId)>) -> Self {
+        Self { trigger, ..self }
+    }
+
+    /// Returns the last event that may be read.
+    pub(super) fn through(&self) -> Option<EventSeq> {
+        through(self.ledger, self.place)
+    }
+
+    /// Returns the line of the session, where it goes on from a context.
+    fn own_line(&self) -> Option<Line<'_>> {
+        let (session, opening) = self.session.zip(self.opening.as_ref())?;
+        Some(Line { ledger: self.ledger, session, opening })
+    }
+
+    /// Returns what was known at an event, or is known now.
+    fn known_at(&self, at: Option<EventSeq>) -> Result<KnownState> {
+        if let (Some(line), Some(through)) = (self.own_line(), self.through()) {
+            let at = at.map_or(through, |at| at.min(through));
+            if at < line.opening.seq {
+                return Ok(KnownState::default());
+            }
+            let known = self.engine.line_state(line, at)?;
+            self.note(known.notes);
+            return Ok(KnownState { memory: self.untold(known.memory), published: None });
+        }
+        // What is folded of the present is saved; an earlier place is folded again.
+        let known = self.engine.state_of(&self.ledger.id, at.map(EventSeq::get))?;
+        self.note(known.remembered.notes);
+        let published = known.published.filter(|_| self.ledger.root.is_none());
+        let memory = self.untold(known.remembered.memory);
+        Ok(KnownState { memory, published: published.map(|known| known.text) })
+    }
+
+    fn untold(&self, mut memory: ProjectMemory) -> ProjectMemory {
+        if let Some((seq, session)) = &self.trigger {
+            memory.leave_out_event(session, *seq);
+        }
+        memory
+    }
+
+    fn known(&self) -> Result<&KnownState> {
+        if let Some(known) = self.known.get() {
+            return Ok(known);
+        }
+        let known = self.known_at(self.place)?;
+        Ok(self.known.get_or_init(|| known))
+    }
+
+    /// Returns whether what is known was known at an event already, as a whole: a form that leaves things out may be the same.
+    fn was_known_at(&self, at: EventSeq) -> Result<bool> {
+        if let Some(known) = self.is_known.get() {
+            return Ok(*known);
+        }
+        // The earlier one first: a line is then folded from the one to the other.
+        let before = self.known_at(Some(at))?.text(COMPARED_CHARS_MAX);
+        let is_known = self.known()?.text(COMPARED_CHARS_MAX) == before;
+        Ok(*self.is_known.get_or_init(|| is_known))
     }
 
     /// Returns what the user should know of what was read.
@@ -101,7 +201,8 @@ impl<'e> LedgerReader<'e> {
             ..EventQuery::default()
         });
         let (mut messages, mut bytes) = (Vec::new(), 0_usize);
-        while let Some(page_asked) = asked {
+        for _ in 0..EVENT_PAGES_MAX {
+            let Some(page_asked) = asked else { return Ok(MessagePage { messages, is_stopped: false }) };
             let page = self.engine.log.page(&self.ledger.id, &page_asked)?;
             for event in &page.events {
                 let Some(message) = message_of(event) else { continue };
@@ -115,10 +216,11 @@ impl<'e> LedgerReader<'e> {
                 return Ok(MessagePage { messages, is_stopped });
             }
             if let Some(next) = &mut asked {
-                next.limit = (query.limit - messages.len()).min(PAGE_ROWS_MAX);
+                // Events that say nothing any more are many where they are some: whole pages get past them.
+                next.limit = PAGE_ROWS_MAX;
             }
         }
-        Ok(MessagePage { messages, is_stopped: false })
+        Ok(MessagePage { messages, is_stopped: asked.is_some() })
     }
 
     /// Returns what was said in the chain below the session's own events.
@@ -191,6 +293,12 @@ impl<'e> LedgerReader<'e> {
     }
 }
 
+/// Returns the last event of a ledger up to a place.
+fn through(ledger: &Ledger, place: Option<EventSeq>) -> Option<EventSeq> {
+    let last = EventSeq::new(ledger.last);
+    place.map_or(last, |place| last.map(|last| last.min(place)))
+}
+
 impl ContextReader for LedgerReader<'_> {
     type Error = EngineError;
 
@@ -204,26 +312,27 @@ impl ContextReader for LedgerReader<'_> {
     }
 
     fn state(&self, query: &StateQuery) -> Result<Option<String>> {
-        let said = |text: String| (!text.is_empty()).then_some(text);
-        if let (Some(session), Some(opening), Some(through)) = (self.session, &self.opening, query.through) {
-            let line = Line { ledger: self.ledger, session, opening };
-            let known = self.engine.line_state(line, through)?;
-            self.note(known.notes);
-            return Ok(said(known.memory.text(query.chars_max)));
+        if let Some(after) = query.after
+            && self.was_known_at(after)?
+        {
+            return Ok(None);
         }
-        let at = query.through.map(EventSeq::get);
-        // What is folded of the present is saved; an earlier place is folded again.
-        let at = at.filter(|at| *at < self.ledger.last);
-        let known = self.engine.state_of(&self.ledger.id, at)?;
-        let text = match &known.published {
-            Some(published) if self.ledger.root.is_none() => published.text.clone(),
-            _ => known.remembered.memory.text(query.chars_max),
-        };
-        Ok(said(text))
+        let text = self.known()?.text(query.chars_max);
+        Ok((!text.is_empty()).then_some(text))
     }
 
     fn retrieve(&self, query: &RetrieveQuery) -> Result<Vec<Hit>> {
-        self.engine.retrieve(self.ledger, query)
+        let of = RetrieveOf {
+            ledger: self.ledger,
+            session: self.session,
+            links: &self.links,
+            line: self.own_line(),
+            trigger: self.trigger.as_ref(),
+            is_past: self.place.is_some(),
+        };
+        let (hits, notes) = self.engine.retrieve(&of, query)?;
+        self.note(notes);
+        Ok(hits)
     }
 }
 
@@ -251,6 +360,7 @@ impl ChainMessage {
                 data: None,
                 calls,
                 answers,
+                images: images_of(entry),
             },
         })
     }
@@ -268,14 +378,20 @@ pub(super) fn message_of(event: &Event) -> Option<Message> {
     let adapter = Engine::adapter(&format, FormatUse::Read).ok()?;
     let entry = adapter.decode(format!("{line}\n").as_bytes()).entries.into_iter().next()?;
     let (calls, answers) = tied(&entry);
+    let text = entry_text(&entry);
+    // Reasoning alone says nothing to anybody, and takes no place of an amount.
+    if text.is_empty() && calls.is_empty() && answers.is_empty() {
+        return None;
+    }
     Some(Message {
         id: event.seq.to_string(),
         at: event.at,
         sender: event.sender.clone(),
-        text: Some(entry_text(&entry)),
+        text: Some(text),
         data: None,
         calls,
         answers,
+        images: images_of(&entry),
     })
 }
 

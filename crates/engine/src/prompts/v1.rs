@@ -22,6 +22,9 @@ pub(super) struct Turn {
     pub(super) text: Option<String>,
     /// How it came to be.
     pub(super) trace: Trace,
+    /// The hash of what was asked for, where the prompt is kept as the caller got it: a try that is repeated gets it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) request: Option<String>,
 }
 
 /// The sessions that have kept prompts or the state of a line.

@@ -4,21 +4,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stemmata_model::{Commit, EventSeq, Role, SessionId, ThreadId, TicketId, Timestamp};
+use stemmata_model::{Commit, EventSeq, LedgerId, Role, SessionId, ThreadId, TicketId, Timestamp, topics};
 use stemmata_prompt::reduce::memory::ProjectMemory;
 use stemmata_prompt::reduce::memory::v1::Evidence;
 use stemmata_prompt::retrieve::{
     Beside, Candidate, CandidateKind, Provenance, Shares, Standing, TaskWords, known,
 };
-use stemmata_store::{EventQuery, Ledger, Page, TipFilter};
+use stemmata_store::{EventQuery, Ledger, PAGE_ROWS_MAX, Page, TipFilter};
 
-use super::RecallNote;
+use super::branch::Branch;
+use super::{RecallNote, RetrieveOf};
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::ledger::Transcripts;
-use crate::search::{BesideHit, Passage, SearchFilter, SearchForm, SearchHit, SearchQuery, SettleBudget};
+use crate::ledger::{Line, Remembering, TranscriptPlace, Transcripts};
+use crate::search::{
+    Belonging, BesideHit, Passage, SearchFilter, SearchForm, SearchHit, SearchQuery, SessionsOf, SettleBudget,
+};
 use crate::verbs::at::one_line;
 
+/// Sessions of a cluster that are searched, the newest.
+const CLUSTER_SESSIONS_MAX: usize = 10_000;
 /// Hits that are candidates.
 const HITS_MAX: usize = 40;
 /// Tips of a thread or a ticket that are candidates, the newest.
@@ -40,6 +45,10 @@ pub(super) struct Gathering<'a> {
     pub(super) foreign: bool,
     pub(super) budget: SettleBudget,
     pub(super) span: Span,
+    /// What the turn's session goes on from.
+    pub(super) line: Option<Line<'a>>,
+    /// The event that began the turn, and its session.
+    pub(super) trigger: Option<&'a (EventSeq, SessionId)>,
 }
 
 /// Between which events candidates lie. Times stand in for transcripts, which are in no ledger.
@@ -47,6 +56,8 @@ pub(super) struct Gathering<'a> {
 pub(super) struct Span {
     after: Option<(EventSeq, Option<Timestamp>)>,
     through: Option<(EventSeq, Option<Timestamp>)>,
+    /// Whether `through` is a place in the past.
+    is_past: bool,
 }
 
 impl Span {
@@ -84,15 +95,18 @@ struct Linked {
 impl Engine {
     /// Gathers candidates.
     pub(super) fn gather(&self, asked: &Gathering<'_>) -> Result<Gathered> {
-        let found = self.search_passages(&SearchQuery {
+        let query = SearchQuery {
             text: asked.text.to_owned(),
             form: SearchForm::Words,
-            filter: SearchFilter { projects: self.searched(asked.ledger), ..SearchFilter::default() },
+            filter: SearchFilter::default(),
             is_unfinished: false,
             is_spread: false,
             hits_max: HITS_MAX,
             budget: asked.budget,
-        })?;
+        };
+        let belonging = asked.ledger.map(|ledger| self.belonging(ledger)).transpose()?;
+        let found = self.search_passages(&query, belonging.as_ref())?;
+        let branch = asked.line.map(|line| self.branch(line)).transpose()?;
         let mut notes: Vec<RecallNote> = found.notes.into_iter().map(RecallNote::Search).collect();
         let linked = self.linked(asked)?;
         let mut candidates = Vec::new();
@@ -101,8 +115,9 @@ impl Engine {
             let is_foreign = hit.passage.as_ref().is_some_and(|passage| passage.seen_as.is_foreign);
             if is_foreign && !asked.foreign {
                 foreign += 1;
-            } else if self.is_searched_by(asked.ledger, &hit)? {
-                candidates.extend(candidate_of(hit, is_foreign, asked));
+            } else if self.is_of_cluster(asked.ledger, &hit)? {
+                let candidate = candidate_of(hit, is_foreign, asked);
+                candidates.extend(candidate.map(|one| is_told(one, branch.as_ref())).transpose()?.flatten());
             }
         }
         if let Some(ledger) = asked.ledger {
@@ -119,7 +134,14 @@ impl Engine {
                 candidate.shares.ticket |= shares.ticket;
             }
         }
-        candidates.extend(linked.candidates);
+        for one in linked.candidates {
+            candidates.extend(is_told(one, branch.as_ref())?);
+        }
+        // The words that began the turn are in the prompt already: they are no find, and no thread that nobody has answered.
+        if let Some((seq, session)) = asked.trigger {
+            let began = |from: &Provenance| from.event == Some(*seq) && from.session == session.as_str();
+            candidates.retain(|one| !began(&one.from));
+        }
         candidates.retain(|candidate| asked.span.has(&candidate.from));
         Ok(Gathered { candidates, words: found.words, foreign, notes })
     }
@@ -127,7 +149,7 @@ impl Engine {
     /// Returns between which events candidates of a prompt lie.
     pub(super) fn span(
         &self,
-        ledger: &Ledger,
+        of: &RetrieveOf<'_>,
         after: Option<EventSeq>,
         through: Option<EventSeq>,
     ) -> Result<Span> {
@@ -135,25 +157,44 @@ impl Engine {
             let Some(seq) = seq else { return Ok(None) };
             let before = seq.get().checked_sub(1).and_then(EventSeq::new);
             let query = EventQuery { through: Some(seq), ..EventQuery::after(before, 1) };
-            let page = self.log.page(&ledger.id, &query)?;
+            let page = self.log.page(&of.ledger.id, &query)?;
             Ok(Some((seq, page.events.first().map(|event| event.at))))
         };
-        Ok(Span { after: dated(after)?, through: dated(through)? })
+        // What was captured counts up to now, unless the place is in the past.
+        let dated_through = if of.is_past { dated(through)? } else { through.map(|seq| (seq, None)) };
+        Ok(Span { after: dated(after)?, through: dated_through, is_past: of.is_past })
     }
 
-    /// Returns the folders whose sessions are searched; an empty list means all.
-    fn searched(&self, ledger: Option<&Ledger>) -> Vec<String> {
-        let Some(ledger) = ledger.filter(|ledger| ledger.root.is_some()) else { return Vec::new() };
-        self.places_with_worktrees(ledger).into_iter().map(|place| place.path).collect()
+    /// Returns what belongs to a ledger: its events, and the sessions of its project or its cluster. Search leaves anything
+    /// else out before it takes the best.
+    fn belonging(&self, ledger: &Ledger) -> Result<Belonging> {
+        let sessions = if ledger.root.is_some() {
+            SessionsOf::Project(self.project_places(ledger)?)
+        } else {
+            SessionsOf::Cluster(self.sessions_of_cluster(&ledger.id)?)
+        };
+        Ok(Belonging { ledger: ledger.id.clone(), sessions })
     }
 
-    /// Says whether a hit may be a candidate: of a cluster, which has no folder, only what its ledger and its sessions say.
-    fn is_searched_by(&self, ledger: Option<&Ledger>, hit: &SearchHit) -> Result<bool> {
-        let Some(cluster) = ledger.filter(|ledger| ledger.root.is_none()) else { return Ok(true) };
-        match hit.ctx {
-            Some(ctx) => Ok(self.store.coverage(ctx)?.is_some_and(|coverage| coverage.ledger == cluster.id)),
-            None => Ok(hit.place.path == cluster.id.as_str()),
+    /// Returns the sessions that were opened in a cluster, the newest.
+    fn sessions_of_cluster(&self, cluster: &LedgerId) -> Result<BTreeSet<SessionId>> {
+        let started = topics::topic(topics::SESSION_STARTED);
+        let mut sessions = BTreeSet::new();
+        let mut query = Some(EventQuery::latest(started, PAGE_ROWS_MAX));
+        while let Some(asked) = query {
+            let page = self.log.page(cluster, &asked)?;
+            sessions.extend(page.events.iter().map(|event| event.session.clone()));
+            query = asked.following(&page).filter(|_| sessions.len() < CLUSTER_SESSIONS_MAX);
         }
+        Ok(sessions)
+    }
+
+    /// Returns whether what was found in a commit was said in the cluster: a session may have said more elsewhere.
+    fn is_of_cluster(&self, ledger: Option<&Ledger>, hit: &SearchHit) -> Result<bool> {
+        let (Some(cluster), Some(ctx)) = (ledger.filter(|ledger| ledger.root.is_none()), hit.ctx) else {
+            return Ok(true);
+        };
+        Ok(self.store.coverage(ctx)?.is_some_and(|coverage| coverage.ledger == cluster.id))
     }
 
     /// Returns the memory of a ledger as of the last event that is asked for.
@@ -163,11 +204,17 @@ impl Engine {
         asked: &Gathering<'_>,
         notes: &mut Vec<RecallNote>,
     ) -> Result<(ProjectMemory, Transcripts)> {
-        let earlier = asked.span.through.map(|(seq, _)| seq.get()).filter(|seq| *seq < ledger.last);
-        let (remembered, transcripts) = match earlier {
-            Some(seq) => (self.remember_at(&ledger.id, seq)?, Transcripts::new()),
-            None => self.remember_of(&ledger.id, asked.foreign)?,
-        };
+        let through = asked.span.through.map(|(seq, _)| seq);
+        if let (Some(line), Some(through)) = (asked.line, through) {
+            let known = self.line_state(line, through)?;
+            notes.extend(known.notes.into_iter().map(RecallNote::Memory));
+            let place =
+                TranscriptPlace { tip: line.opening.head, client: String::new(), foreign_machine: None };
+            return Ok((known.memory, Transcripts::from([(line.session.to_string(), place)])));
+        }
+        let at = through.map(EventSeq::get).filter(|_| asked.span.is_past);
+        let asked = Remembering { at, wants_foreign: asked.foreign };
+        let (remembered, transcripts) = self.remember_of(&ledger.id, asked)?;
         notes.extend(remembered.notes.into_iter().map(RecallNote::Memory));
         Ok((remembered.memory, transcripts))
     }
@@ -229,8 +276,20 @@ impl Engine {
     }
 }
 
+/// Returns a candidate, unless it is of another branch than the session's that asks.
+fn is_told(candidate: Candidate, branch: Option<&Branch<'_>>) -> Result<Option<Candidate>> {
+    let is_other = match (branch, candidate.from.ctx, candidate.from.event) {
+        (Some(branch), Some(ctx), _) => branch.is_other(ctx)?,
+        (Some(branch), None, Some(event)) => branch.is_others_event(&candidate.from.session, event)?,
+        (Some(_), None, None) | (None, ..) => false,
+    };
+    Ok((!is_other).then_some(candidate))
+}
+
 /// Returns where a proof of a memory is: an event, or an entry of a transcript.
 fn provenance(proof: &Evidence, is_event: bool, transcripts: &Transcripts) -> Provenance {
+    // An event is named by its number.
+    let is_event = is_event || proof.source == proof.ordinal.to_string();
     let transcript = transcripts.get(&proof.session).filter(|_| !is_event);
     Provenance {
         ctx: transcript.and_then(|transcript| transcript.tip),
@@ -239,6 +298,7 @@ fn provenance(proof: &Evidence, is_event: bool, transcripts: &Transcripts) -> Pr
             Some(_) => None,
             None => EventSeq::new(proof.ordinal),
         },
+        ledger: None,
         session: proof.session.clone(),
         client: transcript.map_or_else(String::new, |transcript| transcript.client.clone()),
         at: proof.at.map(|at| at.0),
@@ -250,18 +310,21 @@ fn provenance(proof: &Evidence, is_event: bool, transcripts: &Transcripts) -> Pr
 fn candidate_of(hit: SearchHit, is_foreign: bool, asked: &Gathering<'_>) -> Option<Candidate> {
     let Passage { text, before, after, seen_as } = *hit.passage?;
     let session = hit.place.session;
+    // Every ledger numbers its events from 1 on, and a session's name may be in several.
+    let ledger = hit.ledger.filter(|ledger| asked.ledger.is_none_or(|own| own.id != *ledger));
+    let scope = ledger.as_ref().map_or_else(|| session.clone(), |ledger| format!("{ledger}/{session}"));
     let event = hit.ctx.is_none().then(|| hit.entry.rsplit_once(':')?.1.parse::<u64>().ok()).flatten();
     let source = event.map_or_else(|| hit.entry.clone(), |seq| seq.to_string());
     let named = |name: Option<&str>, all: &BTreeSet<String>| name.is_some_and(|name| all.contains(name));
     let beside = |which: &str, one: BesideHit| Beside {
-        place: Candidate::place_of(&session, &one.entry),
+        place: Candidate::place_of(&scope, &one.entry),
         text: format!("({which}, {}: {})", one.role, one.text),
     };
     let window = [before.map(|one| beside("before it", one)), after.map(|one| beside("after it", one))];
     let speaker = hit.author.unwrap_or_else(|| hit.role.as_str().to_owned());
     Some(Candidate {
         kind: CandidateKind::Hit,
-        id: format!("{session}/{source}"),
+        id: format!("{scope}/{source}"),
         speaker: Some(one_line(&speaker, 64)),
         full: text,
         compact: hit.snippet.chars().take(COMPACT_CHARS_MAX).collect(),
@@ -272,12 +335,13 @@ fn candidate_of(hit: SearchHit, is_foreign: bool, asked: &Gathering<'_>) -> Opti
         },
         standing: Standing::Open,
         is_tool_output: hit.role == Role::Tool,
-        place: Some(Candidate::place_of(&session, &source)),
+        place: Some(Candidate::place_of(&scope, &source)),
         window: window.into_iter().flatten().collect(),
         from: Provenance {
             ctx: hit.ctx,
             entry: hit.ctx.map(|_| hit.entry),
             event: event.and_then(EventSeq::new),
+            ledger,
             client: hit.place.client,
             at: hit.timestamp,
             foreign_machine: hit.place.foreign_machine.filter(|_| is_foreign),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stemmata_model::{Estimate, Tokens};
+use stemmata_model::{Estimate, EventSeq, Links, Note, NoteCode, SessionId, Tokens};
 use stemmata_prompt::retrieve::{Chosen, Pack, Provenance, RetrieveWeights, choose, said, score};
 use stemmata_prompt::select::{Hit, RetrieveQuery};
 use stemmata_store::Ledger;
@@ -11,10 +11,28 @@ use super::gather::{Gathering, Span};
 use super::{RECALL_TOKENS_MIN, RecallNote, RecallSkipped, RecallWanted, Recalled, RecalledItem};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result, Wanted};
-use crate::search::{SearchError, SettleBudget};
+use crate::ledger::Line;
+use crate::search::{SearchError, SearchNote, SettleBudget};
 
 /// How long the index may take in what is new before a prompt is made.
 const SETTLE_FOR_PROMPT: Duration = Duration::from_millis(50);
+
+/// For what a prompt's source retrieves.
+#[derive(Clone, Copy)]
+pub(crate) struct RetrieveOf<'a> {
+    /// The ledger.
+    pub(crate) ledger: &'a Ledger,
+    /// The session of the turn.
+    pub(crate) session: Option<&'a SessionId>,
+    /// Its thread and its ticket.
+    pub(crate) links: &'a Links,
+    /// What the session goes on from, where it goes on from a context: nothing of another branch is retrieved then.
+    pub(crate) line: Option<Line<'a>>,
+    /// The event that began the turn, which the prompt has anyway, and its session.
+    pub(crate) trigger: Option<&'a (EventSeq, SessionId)>,
+    /// Whether the prompt is of a place in the past: of sessions that were captured only what was said by then counts.
+    pub(crate) is_past: bool,
+}
 
 impl Engine {
     /// Returns what of earlier work fits a task, within a budget. Changes nothing but what folds save. The same question to the
@@ -45,6 +63,8 @@ impl Engine {
             foreign: wanted.foreign,
             budget: wanted.budget,
             span: Span::default(),
+            line: None,
+            trigger: None,
         })?;
         let scored = score(gathered.candidates, &gathered.words, &RetrieveWeights::CHOSEN);
         let has_match = scored.iter().any(|one| one.is_match);
@@ -65,24 +85,30 @@ impl Engine {
         })
     }
 
-    /// Returns the passages that fit what a prompt is about, the best first. What is known beside them, and the recent turns,
-    /// are sources of their own.
-    pub(crate) fn retrieve(&self, ledger: &Ledger, query: &RetrieveQuery) -> Result<Vec<Hit>> {
+    /// Returns what fits what a prompt is about, the best first, and what the user should know of how it was found. Passages
+    /// and what is known alike: decisions, tasks, threads, errors and files that have a word of it.
+    pub(crate) fn retrieve(
+        &self,
+        of: &RetrieveOf<'_>,
+        query: &RetrieveQuery,
+    ) -> Result<(Vec<Hit>, Vec<Note>)> {
         if query.task.trim().is_empty() || query.limit == 0 {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), Vec::new()));
         }
         let longest = stemmata_prompt::search::QUERY_BYTES_MAX;
         let end = (0..=query.task.len().min(longest)).rev().find(|at| query.task.is_char_boundary(*at));
         let text = query.task.get(..end.unwrap_or(0)).unwrap_or_default();
         let gathered = self.gather(&Gathering {
             text,
-            ledger: Some(ledger),
-            thread: None,
-            ticket: None,
-            session: None,
+            ledger: Some(of.ledger),
+            thread: of.links.thread.as_ref(),
+            ticket: of.links.ticket.as_ref(),
+            session: of.session,
             foreign: false,
             budget: SettleBudget::Within(SETTLE_FOR_PROMPT),
-            span: self.span(ledger, query.after, query.through)?,
+            span: self.span(of, query.after, query.through)?,
+            line: of.line,
+            trigger: of.trigger,
         })?;
         let mut scored = score(gathered.candidates, &gathered.words, &RetrieveWeights::CHOSEN);
         scored.retain(|one| {
@@ -90,18 +116,53 @@ impl Engine {
         });
         // How many tokens they may have is the assembler's to say.
         let pack = choose(scored, text, Tokens(u64::MAX), &Estimate);
-        Ok(pack.items.iter().take(query.limit).map(hit).collect())
+        let notes = gathered.notes.into_iter().filter_map(note).collect();
+        Ok((pack.items.iter().take(query.limit).map(hit).collect(), notes))
     }
+}
+
+/// Returns what a prompt says of a search that lacks something. That nothing matches, or that a name was mended, is no lack.
+fn note(note: RecallNote) -> Option<Note> {
+    let lack = match note {
+        RecallNote::Memory(note) => return Some(note),
+        RecallNote::NoMatch => return None,
+        RecallNote::Search(note) => match note {
+            SearchNote::NotIndexed => "there is no index".to_owned(),
+            SearchNote::Index(trouble) => format!("the index has trouble ({trouble:?})"),
+            SearchNote::Behind { .. } | SearchNote::EventsBehind => {
+                "the index does not have all of the newest work yet".to_owned()
+            }
+            SearchNote::Damaged { commits } => format!("content of {commits} commits is damaged"),
+            SearchNote::CheckedCut { .. } | SearchNote::ScanCut { .. } => {
+                "not everything that matches was looked at".to_owned()
+            }
+            // A prompt may be as long as it likes: its first words are looked for.
+            SearchNote::QueryCut
+            | SearchNote::SearchedText
+            | SearchNote::NothingImported
+            | SearchNote::Mended { .. }
+            | SearchNote::NoSuchSession { .. }
+            | SearchNote::NoSuchClient { .. } => {
+                return None;
+            }
+        },
+    };
+    Some(Note::new(
+        NoteCode::Degraded,
+        format!("what was retrieved is not complete: {lack}; `stemma index` says more"),
+    ))
 }
 
 fn recalled(chosen: Chosen) -> RecalledItem {
     let Chosen { scored, text, tokens, form } = chosen;
-    let Provenance { ctx, entry, event, session, client, at, foreign_machine } = scored.candidate.from;
+    let Provenance { ctx, entry, event, ledger, session, client, at, foreign_machine } =
+        scored.candidate.from;
     RecalledItem {
         kind: scored.candidate.kind,
         ctx,
         entry,
         event,
+        ledger,
         session,
         client,
         timestamp: at,

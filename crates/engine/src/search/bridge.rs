@@ -69,13 +69,6 @@ impl Postings for AnyPostings<'_> {
         }
     }
 
-    fn block_bound(&self, block: usize) -> Bound {
-        match self {
-            Self::Index(postings) => bound(postings.block_bound(block)),
-            Self::Memory(postings) => postings.block_bound(block),
-        }
-    }
-
     fn unpack(&self, block: usize, into: &mut Block) -> Result<(), IndexError> {
         match self {
             Self::Index(postings) => {

@@ -2,7 +2,7 @@
 //!
 //! Events that are lines of a conversation are left out: their session's commit says the same.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use stemmata_model::{Event, EventSeq, LedgerId, Payload, Role, topics};
 use stemmata_prompt::search::{ClassMask, Matcher, date_terms, entry_terms, kinds, marks};
@@ -11,19 +11,24 @@ use stemmata_store::{
     SessionKey,
 };
 
-use super::filter::{LEDGER_CLIENT, SessionFacts};
+use super::filter::{LEDGER_CLIENT, SessionFacts, event_path};
 use super::hits::{HitPlace, HitReader, Ranked, SearchHit, SearchReason};
 use super::key::event_key;
 use super::passage::Passage;
 use super::prepared::{Prepared, minute_of};
+use super::scan::ScanEnd;
 use super::settle::{Left, SettleError};
-use super::snippet::snippet;
+use super::snippet::plain_snippet;
+use super::text::text_of_data;
 use super::{SearchQuery, SearchStep, StepUnit};
 use crate::engine::Engine;
 use crate::error::Result;
 
 /// Events that are settled in one transaction.
 const PAGE_EVENTS: usize = 1_000;
+
+/// Bytes that a scan counts for an event besides its text, so that events without text are bounded, too.
+const EVENT_BYTES: u64 = 128;
 
 /// Topics that programs write for programs, and what is folded from the rest.
 const UNREAD: &[&str] = &[
@@ -39,6 +44,57 @@ const UNREAD: &[&str] = &[
 ];
 
 impl Engine {
+    /// Returns whether the index has to drop its events, because one of them or its ledger is gone. Forgetting anything raises the
+    /// epochs of all ledgers; where that took no event of the index, the index takes down the new epochs instead of folding all events
+    /// again.
+    pub(super) fn follow_epochs(&self, index: &Index, lock: &IndexLock) -> Result<bool, SettleError> {
+        let ledgers = self.all_ledgers()?;
+        if !are_events_due(index, &ledgers)? {
+            return Ok(false);
+        }
+        let (watermark, reader) = (index.meta()?.watermark, index.reader()?);
+        let mut batch = IndexBatch { expected: watermark, next: watermark, ..IndexBatch::default() };
+        let held = reader.events()?;
+        for known in reader.ledgers()? {
+            let Some(ledger) = ledgers.iter().find(|ledger| ledger.id == known.id) else { return Ok(true) };
+            // A lower epoch is that of an older copy of the ledger, which may have gone on in another way.
+            if known.through > ledger.last || known.epoch > ledger.epoch {
+                return Ok(true);
+            }
+            if known.epoch == ledger.epoch {
+                continue;
+            }
+            for seqs in held.get(&known.id).into_iter().flat_map(|all| all.chunks(PAGE_EVENTS)) {
+                if !self.are_events_there(&known.id, seqs)? {
+                    return Ok(true);
+                }
+            }
+            batch.ledgers.push(IndexedLedger { epoch: ledger.epoch, ..known });
+        }
+        drop(reader);
+        index.settle(lock, &batch)?;
+        Ok(false)
+    }
+
+    /// Returns whether a ledger still has the texts of these events, which ascend.
+    fn are_events_there(&self, ledger: &LedgerId, seqs: &[u64]) -> Result<bool> {
+        let (Some(first), Some(last)) = (seqs.first(), seqs.last()) else { return Ok(true) };
+        let mut there: HashSet<u64> = HashSet::new();
+        let mut next = Some(EventQuery {
+            after: EventSeq::new(first.saturating_sub(1)),
+            through: EventSeq::new(*last),
+            limit: PAGE_EVENTS,
+            ..EventQuery::default()
+        });
+        while let Some(asked) = next {
+            let page = self.log.page(ledger, &asked)?;
+            let has_text = |event: &&Event| !text_of_event(event).trim().is_empty();
+            there.extend(page.events.iter().filter(has_text).map(|event| event.seq.get()));
+            next = asked.following(&page);
+        }
+        Ok(seqs.iter().all(|seq| there.contains(seq)))
+    }
+
     /// Folds new events into the index. Where something of a ledger was forgotten, all events are folded again. Returns whether
     /// nothing is left.
     pub(super) fn fold_events(
@@ -113,17 +169,19 @@ impl Engine {
         Ok((batch, through))
     }
 
-    /// Looks through the texts of all events, the newest of each ledger first.
+    /// Scans the texts of events, the newest of each ledger first, up to a bound of bytes.
     pub(super) fn search_events_text(
         &self,
         (query, matcher): (&SearchQuery, &Matcher),
         reader: &mut HitReader<'_>,
-        step: &mut SearchStep<'_>,
+        (step, bytes_max): (&mut SearchStep<'_>, u64),
         hits: &mut Vec<SearchHit>,
-    ) -> Result<()> {
+    ) -> Result<ScanEnd> {
         let mut ledgers = Vec::new();
         self.each_ledger(|ledger| {
-            ledgers.push(ledger.id.clone());
+            if reader.scoped.admits_ledger(ledger.root.as_deref()) {
+                ledgers.push(ledger.id.clone());
+            }
             Ok(())
         })?;
         let mut bytes = 0_u64;
@@ -135,32 +193,34 @@ impl Engine {
                 let page = self.log.page(&ledger, &asked)?;
                 for event in &page.events {
                     let text = text_of_event(event);
-                    bytes += text.len() as u64;
-                    let Some(found) = prepared_event(&ledger, event).filter(|_| matcher.is_match(&text))
-                    else {
+                    bytes = bytes.saturating_add(EVENT_BYTES).saturating_add(text.len() as u64);
+                    if !matcher.is_match(&text) {
                         continue;
-                    };
+                    }
+                    let Some(found) = prepared_event(&ledger, event) else { continue };
                     let reason =
                         SearchReason { name: "phrase", value: 1.0, text: query.text.trim().to_owned() };
                     let ranked =
                         Ranked { key: found.key, score: 1.0, reasons: vec![reason], standing: Vec::new() };
                     hits.extend(reader.event((&ledger, event.seq.get()), ranked, matcher)?);
                     if hits.len() >= query.hits_max {
-                        return Ok(());
+                        return Ok(ScanEnd::Stopped);
                     }
                 }
                 if step(StepUnit::Bytes, bytes, None).is_break() {
-                    return Ok(());
+                    return Ok(ScanEnd::Stopped);
                 }
                 next = asked.following(&page);
+                if bytes >= bytes_max && next.is_some() {
+                    return Ok(ScanEnd::Cut);
+                }
             }
         }
-        Ok(())
+        Ok(ScanEnd::Whole)
     }
 
     fn index_place(&self, ledger: &Ledger, event: &Event) -> IndexPlace {
-        // No session's path: it begins with what no path does.
-        let path = format!("ledger:{}:{}", ledger.id, event.session);
+        let path = event_path(&ledger.id, event.session.as_str());
         IndexPlace {
             key: SessionKey { machine: self.identity.machine.clone(), path },
             session: event.session.to_string(),
@@ -193,7 +253,10 @@ impl HitReader<'_> {
         else {
             return Ok(None);
         };
+        let path = event_path(id, event.session.as_str());
         let facts = SessionFacts {
+            machine: self.engine.identity.machine.as_str(),
+            path: &path,
             session: event.session.as_str(),
             client: LEDGER_CLIENT,
             cwd: ledger.root.as_deref(),
@@ -203,11 +266,15 @@ impl HitReader<'_> {
         if found.key != ranked.key || !self.scoped.admits_place(&facts) || !self.is_required_in(&text) {
             return Ok(None);
         }
-        let spans = matcher.spans(&text, super::hits::SPANS_MAX);
-        let shown = snippet(&text, &spans, matcher.first_phrase(&text).as_ref());
-        let passage = self.scoped.has_passages.then(|| Box::new(Passage::of_event((&text, &spans))));
+        let spans_of = |text: &str| matcher.spans(text, super::hits::SPANS_MAX);
+        let shown = plain_snippet(&text, &|text| (spans_of(text), matcher.first_phrase(text)));
+        let passage = self
+            .scoped
+            .has_passages
+            .then(|| Box::new(Passage::of_event((&text, &spans_of(&text)), &event.links())));
         Ok(Some(SearchHit {
             ctx: None,
+            ledger: Some(id.clone()),
             entry: format!("event:{seq}"),
             short_entry: format!("event:{seq}"),
             place: HitPlace {
@@ -282,10 +349,18 @@ fn prepared_event(ledger: &LedgerId, event: &Event) -> Option<Prepared> {
     })
 }
 
-/// Returns what an event says to people; nothing for a line of a conversation.
+/// Returns what an event says: its text, and the texts among the values of its data; nothing for a line of a conversation.
 fn text_of_event(event: &Event) -> String {
     match &event.payload {
-        Payload::Plain { text, .. } => text.clone().unwrap_or_default(),
+        Payload::Plain { text, data } => {
+            let text = text.clone().unwrap_or_default();
+            let data = data.as_ref().map(|data| text_of_data(&data.to_value())).unwrap_or_default();
+            match (text.is_empty(), data.is_empty()) {
+                (_, true) => text,
+                (true, false) => data,
+                (false, false) => format!("{text}\n{data}"),
+            }
+        }
         Payload::Line { .. } | Payload::Gone(_) => String::new(),
     }
 }

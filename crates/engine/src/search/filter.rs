@@ -1,14 +1,16 @@
 //! What a search is limited to: which sessions, and which entries of them.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use stemmata_model::{Entry, Role, Timestamp};
+use stemmata_model::{Entry, LedgerId, Role, SessionId, Timestamp};
 use stemmata_prompt::search::{ClassMask, Needed, Phrase, entry_terms, kinds, marks};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::Session;
 
 use super::SearchError;
 use super::prepared::{Traits, minute_of, traits};
+use crate::ledger::ProjectPlaces;
 
 /// The client of events, which are no session's.
 pub(crate) const LEDGER_CLIENT: &str = "ledger";
@@ -20,7 +22,7 @@ const ROLES: u8 = ClassMask::ALL.roles;
 const KINDS: &[(&str, ClassMask)] = &[
     ("message", of_kinds(1 << kinds::MESSAGE)),
     ("prompt", of_marks(marks::PROMPT)),
-    ("answer", ClassMask { roles: ClassMask::role_bit(Role::Assistant), ..of_kinds(1 << kinds::MESSAGE) }),
+    ("answer", ANSWER),
     ("call", of_marks(marks::CALL)),
     ("edit", of_marks(marks::EDIT)),
     ("error", of_marks(marks::ERROR)),
@@ -35,6 +37,13 @@ const KINDS: &[(&str, ClassMask)] = &[
     ("other", of_kinds(1 << kinds::OTHER)),
     ("event", of_kinds(1 << kinds::EVENT)),
 ];
+
+/// What a model said without calling a tool. Where a client keeps words and calls in one entry, the last answer has no call.
+const ANSWER: ClassMask = ClassMask {
+    roles: ClassMask::role_bit(Role::Assistant),
+    without_marks: marks::CALL,
+    ..of_kinds(1 << kinds::MESSAGE)
+};
 
 /// What tools answered.
 const TOOL_OUTPUT: u8 = 1 << kinds::TOOL_RESULT | 1 << kinds::TOOL_RESULT_ARCHIVED;
@@ -62,8 +71,10 @@ pub struct SearchFilter {
     pub file: Option<String>,
     /// Only entries of these kinds.
     pub kinds: Vec<String>,
-    /// Only entries since then.
+    /// Only entries of this time or later.
     pub since: Option<Timestamp>,
+    /// Only entries of this time or earlier.
+    pub until: Option<Timestamp>,
     /// Only sessions whose id begins so.
     pub session: Option<String>,
     /// Leave out what tools answered.
@@ -77,8 +88,47 @@ pub(crate) struct Scoped<'a> {
     masks: Vec<ClassMask>,
     /// The first minute that passes, 0 for all.
     pub(crate) since_minute: u32,
+    /// The last minute that passes, `u32::MAX` for all.
+    pub(crate) until_minute: u32,
     /// Whether the passages of hits are wanted, and the words of the query.
     pub(crate) has_passages: bool,
+    /// Only what belongs to a ledger.
+    belonging: Option<&'a Belonging>,
+}
+
+/// What belongs to a ledger: its events, and sessions.
+pub(crate) struct Belonging {
+    /// The ledger.
+    pub(crate) ledger: LedgerId,
+    /// The sessions.
+    pub(crate) sessions: SessionsOf,
+}
+
+/// The sessions of a ledger.
+pub(crate) enum SessionsOf {
+    /// Those that worked in a project.
+    Project(ProjectPlaces),
+    /// Those of a cluster, which has no folder.
+    Cluster(BTreeSet<SessionId>),
+}
+
+impl Belonging {
+    fn has(&self, facts: &SessionFacts<'_>) -> bool {
+        if facts.client == LEDGER_CLIENT {
+            return facts.path == event_path(&self.ledger, facts.session);
+        }
+        match &self.sessions {
+            SessionsOf::Project(places) => facts.cwd.is_some_and(|cwd| places.has(facts.machine, cwd)),
+            SessionsOf::Cluster(sessions) => {
+                SessionId::new(facts.session).is_ok_and(|session| sessions.contains(&session))
+            }
+        }
+    }
+}
+
+/// Returns the path that a session's events have in the index. No session's path: it begins with what no path does.
+pub(super) fn event_path(ledger: &LedgerId, session: &str) -> String {
+    format!("ledger:{ledger}:{session}")
 }
 
 impl<'a> Scoped<'a> {
@@ -119,12 +169,13 @@ impl<'a> Scoped<'a> {
             *mask = ClassMask { roles: mask.roles & roles, without, ..*mask };
         }
         let since_minute = filter.since.map_or(0, minute_of);
-        Ok(Self { filter, masks, since_minute, has_passages: false })
+        let until_minute = filter.until.map_or(u32::MAX, minute_of);
+        Ok(Self { filter, masks, since_minute, until_minute, has_passages: false, belonging: None })
     }
 
-    /// Asks for what retrieval needs of a hit besides.
-    pub(crate) fn with_passages(self) -> Self {
-        Self { has_passages: true, ..self }
+    /// Asks for what retrieval needs of a hit besides, and only for what belongs to a ledger, where one is given.
+    pub(crate) fn for_retrieval(self, belonging: Option<&'a Belonging>) -> Self {
+        Self { has_passages: true, belonging, ..self }
     }
 
     /// Returns what an entry may be.
@@ -136,7 +187,7 @@ impl<'a> Scoped<'a> {
     pub(crate) fn admits(&self, entry: Traits) -> bool {
         let Traits { class, marks, minute } = entry;
         (self.masks.is_empty() || self.masks.iter().any(|mask| mask.admits(class, marks)))
-            && minute >= self.since_minute
+            && (self.since_minute..=self.until_minute).contains(&minute)
     }
 
     /// Returns whether an entry passes that was read from the store; its words are not looked at again.
@@ -147,6 +198,7 @@ impl<'a> Scoped<'a> {
     /// Returns whether something of a time passes: what is ranked is known by its minute only.
     pub(crate) fn admits_time(&self, at: Option<Timestamp>) -> bool {
         self.filter.since.is_none_or(|since| at.is_some_and(|at| at >= since))
+            && self.filter.until.is_none_or(|until| at.is_some_and(|at| at <= until))
     }
 
     /// Returns how the ids of the sessions begin that are asked for.
@@ -154,15 +206,23 @@ impl<'a> Scoped<'a> {
         self.filter.session.as_deref()
     }
 
+    /// Returns the directories that are asked for.
+    pub(crate) fn projects(&self) -> &[String] {
+        &self.filter.projects
+    }
+
     /// Returns whether only some sessions are searched.
     pub(crate) fn is_of_sessions(&self) -> bool {
         let SearchFilter { client, projects, branch, session, .. } = self.filter;
-        client.is_some() || !projects.is_empty() || branch.is_some() || session.is_some()
+        let is_filtered = client.is_some() || !projects.is_empty() || branch.is_some() || session.is_some();
+        is_filtered || self.belonging.is_some()
     }
 
     /// Returns whether a session passes.
     pub(crate) fn admits_session(&self, session: &Session) -> bool {
         self.admits_place(&SessionFacts {
+            machine: session.key.machine.as_str(),
+            path: &session.key.path,
             session: session.session.as_str(),
             client: runtime_of(&session.format),
             cwd: session.cwd.as_deref(),
@@ -178,6 +238,15 @@ impl<'a> Scoped<'a> {
             && (projects.is_empty() || projects.iter().any(is_within))
             && branch.as_deref().is_none_or(|branch| facts.branch == Some(branch))
             && session.as_deref().is_none_or(|session| facts.session.starts_with(session))
+            && self.belonging.is_none_or(|belonging| belonging.has(facts))
+    }
+
+    /// Returns whether an event of a ledger with this root may pass, whatever its session is.
+    pub(crate) fn admits_ledger(&self, root: Option<&str>) -> bool {
+        let session = self.filter.session.as_deref().unwrap_or_default();
+        let (machine, path) = ("", "");
+        let client = LEDGER_CLIENT;
+        self.admits_place(&SessionFacts { machine, path, session, client, cwd: root, branch: None })
     }
 
     /// Returns the file as a phrase that every hit has to have.
@@ -191,6 +260,8 @@ impl<'a> Scoped<'a> {
 
 /// What a filter asks of a session.
 pub(crate) struct SessionFacts<'a> {
+    pub(crate) machine: &'a str,
+    pub(crate) path: &'a str,
     pub(crate) session: &'a str,
     pub(crate) client: &'a str,
     pub(crate) cwd: Option<&'a str>,

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use stemmata_model::{Closure, Commit, CommitId, Entry, Role, Timestamp};
+use stemmata_model::{Closure, Commit, CommitId, Entry, LedgerId, Part, Role, Timestamp};
 use stemmata_prompt::search::{ENTRY_CHARS_MAX, Matcher};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Described, Session, SessionKey};
@@ -16,9 +16,9 @@ use super::filter::Scoped;
 use super::groups::author_of;
 use super::key::key_of;
 use super::overlay::{DecodedCommit, Standing};
-use super::passage::{Passage, SeenAs};
+use super::passage::{Passage, SeenAs, said_in};
 use super::scan::{Decoded, on_chain};
-use super::snippet::{Snippet, snippet};
+use super::snippet::{Snippet, plain_snippet};
 use super::text::text_of;
 use crate::chain::beside::key_of_sighting;
 use crate::engine::Engine;
@@ -72,6 +72,8 @@ pub struct HitPlace {
 pub struct SearchHit {
     /// The newest kept commit that holds it; `None` for an event.
     pub ctx: Option<CommitId>,
+    /// The ledger of an event.
+    pub ledger: Option<LedgerId>,
     /// The id of the entry.
     pub entry: String,
     /// The beginning of it that names no other entry of its commit.
@@ -191,24 +193,25 @@ impl<'e> HitReader<'e> {
         if !self.is_required_in(&text) {
             return Ok(None);
         }
-        let spans = self.matcher.spans(indexed(&text), SPANS_MAX);
         let also = others.into_iter().filter(|other| *other != session.session).take(ALSO_MAX).collect();
-        let phrase = self.matcher.first_phrase(&text);
-        let shown = snippet(&text, &spans, phrase.as_ref());
-        let passage = self.passage(&decoded.entries, position, (&text, &spans));
+        let find =
+            |text: &str| (self.matcher.spans(indexed(text), SPANS_MAX), self.matcher.first_phrase(text));
+        let shown = plain_snippet(&text, &find);
+        let passage = self.passage(&decoded.entries, position, &text);
         let hit = found((entry, &decoded.entries), standing.commit, (session, also), (shown, ranked));
         Ok(Some(SearchHit { passage, ..hit }))
     }
 
     /// Returns the passage of an entry, where that is wanted.
-    fn passage(
-        &self,
-        entries: &[Entry],
-        position: usize,
-        (text, spans): (&str, &[Range<usize>]),
-    ) -> Option<Box<Passage>> {
-        let wanted = || Box::new(Passage::of(entries, position, (text, spans), self.seen_as.clone()));
-        self.scoped.has_passages.then(wanted)
+    fn passage(&self, entries: &[Entry], position: usize, text: &str) -> Option<Box<Passage>> {
+        if !self.scoped.has_passages {
+            return None;
+        }
+        let reasons = |entry: &&Entry| entry.parts.iter().any(|part| matches!(part, Part::Thinking { .. }));
+        let said = entries.get(position).filter(reasons).map(said_in);
+        let text = said.as_deref().unwrap_or(text);
+        let spans = self.matcher.spans(indexed(text), SPANS_MAX);
+        Some(Box::new(Passage::of(entries, position, (text, &spans), self.seen_as.clone())))
     }
 
     /// Returns whether a text has what each hit has to have.
@@ -224,14 +227,14 @@ impl<'e> HitReader<'e> {
         reasons: Vec<SearchReason>,
     ) -> Result<Option<SearchHit>> {
         let Some(entry) = decoded.entries.get(position) else { return Ok(None) };
-        let standing = Standing { commit: decoded.commit.id, position, session: decoded.session.clone() };
+        let session = decoded.sessions.first().cloned();
+        let standing = Standing { commit: decoded.commit.id, position, session };
         let ranked = Ranked { key: key_of(entry), score: 1.0, reasons, standing: vec![standing] };
         let Some((standing, session, others)) = self.newest(&ranked.standing)? else { return Ok(None) };
         let text = text_of(entry);
-        let spans = self.matcher.spans(&text, SPANS_MAX);
         let also = others.into_iter().filter(|other| *other != session.session).take(ALSO_MAX).collect();
-        let shown = snippet(&text, &spans, None);
-        let passage = self.passage(&decoded.entries, position, (&text, &spans));
+        let shown = plain_snippet(&text, &|text| (self.matcher.spans(text, SPANS_MAX), None));
+        let passage = self.passage(&decoded.entries, position, &text);
         let hit = found((entry, &decoded.entries), standing.commit, (session, also), (shown, ranked));
         Ok(Some(SearchHit { passage, ..hit }))
     }
@@ -324,6 +327,7 @@ fn found(
 ) -> SearchHit {
     SearchHit {
         ctx: Some(commit),
+        ledger: None,
         entry: entry.id.to_string(),
         short_entry: short_entry(entry.id.as_str(), all.iter().map(|entry| entry.id.as_str())),
         place,

@@ -23,8 +23,8 @@ impl Engine {
         matcher: &Matcher,
         step: &mut SearchStep<'_>,
     ) -> Result<SearchAnswer> {
-        let file = scoped.file().as_ref().map(Matcher::phrase);
-        let mut reader = HitReader::new(self, scoped, matcher, Vec::new());
+        let required = scoped.file().as_ref().map(Matcher::phrase).into_iter().collect();
+        let mut reader = HitReader::new(self, scoped, matcher, required);
         let mut answer = SearchAnswer::default();
         let mut known = HashSet::new();
         let scanned = self.scan_newest(scoped, ScanBounds::TEXT, step, &mut |decoded| {
@@ -32,7 +32,7 @@ impl Engine {
                 answer.entries += 1;
                 let text = text_of(entry);
                 let is_match = matcher.is_match(&text)
-                    && file.as_ref().is_none_or(|file| file.is_match(&text))
+                    && reader.is_required_in(&text)
                     && scoped.admits_entry(entry)
                     && known.insert(key_of(entry));
                 if is_match {
@@ -46,11 +46,15 @@ impl Engine {
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        if scanned.end == ScanEnd::Whole {
-            self.search_events_text((query, matcher), &mut reader, step, &mut answer.hits)?;
+        let mut end = scanned.end;
+        if end == ScanEnd::Whole {
+            // Events come after entries, within the same bound.
+            let bytes_left = ScanBounds::TEXT.bytes_max.saturating_sub(scanned.bytes);
+            end =
+                self.search_events_text((query, matcher), &mut reader, (step, bytes_left), &mut answer.hits)?;
         }
         answer.notes.extend(SearchNote::damaged(scanned.damaged));
-        if scanned.end == ScanEnd::Cut {
+        if end == ScanEnd::Cut {
             answer.notes.push(SearchNote::ScanCut { bytes_max: ScanBounds::TEXT.bytes_max });
         }
         Ok(answer)

@@ -26,7 +26,8 @@ pub(crate) struct Standing {
 pub(crate) struct DecodedCommit {
     pub(crate) commit: Commit,
     pub(crate) entries: Vec<Entry>,
-    pub(crate) session: Option<SessionKey>,
+    /// The sessions by which it was reached.
+    pub(crate) sessions: Vec<SessionKey>,
 }
 
 /// Entries that were read from commits, numbered from `base`.
@@ -52,7 +53,7 @@ impl Overlay {
     /// Adds a commit; its parent was added before, if it is to be added at all. `is_known` says of a key that the index
     /// has it.
     pub(crate) fn add(&mut self, decoded: &DecodedCommit, is_known: &dyn Fn(u64) -> bool) {
-        let DecodedCommit { commit, entries, session } = decoded;
+        let DecodedCommit { commit, entries, sessions } = decoded;
         let restated = usize::try_from(commit.core.commit_type.restated()).unwrap_or(usize::MAX);
         let starts = starts_of(entries, commit.core.parent.is_none());
         let tail = commit.core.parent.and_then(|parent| self.tails.get(&parent).copied());
@@ -66,13 +67,16 @@ impl Overlay {
                 continue;
             }
             let Some(found) = prepare(entry) else { continue };
-            let standing = Standing { commit: commit.id, position, session: session.clone() };
+            let in_session = |session| Standing { commit: commit.id, position, session };
+            let standing = sessions.iter().map(|session| in_session(Some(session.clone())));
+            let standing: Vec<Standing> =
+                if sessions.is_empty() { vec![in_session(None)] } else { standing.collect() };
             if let Some(all) = self.numbers.get(&found.key).and_then(|at| self.standing.get_mut(*at)) {
-                all.push(standing);
+                all.extend(standing);
             } else if !is_known(found.key) {
                 let author = self.author(found.author);
                 self.numbers.insert(found.key, self.entries.len());
-                self.standing.push(vec![standing]);
+                self.standing.push(standing);
                 self.entries.push(MemoryEntry {
                     key: found.key,
                     terms: found.terms,

@@ -5,9 +5,9 @@
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
-use stemmata_model::{Entry, Sighting};
+use stemmata_model::{Entry, Links, Part, Sighting};
 
-use super::text::text_of;
+use super::text::text_of_parts;
 use crate::verbs::at::one_line;
 
 /// Characters of a passage at most: a paragraph or two. More of one hit leaves less room for others.
@@ -77,13 +77,24 @@ impl Passage {
         }
     }
 
-    pub(super) fn of_event((text, spans): (&str, &[Range<usize>])) -> Self {
-        Self { text: best_of(text, spans), ..Self::default() }
+    pub(super) fn of_event((text, spans): (&str, &[Range<usize>]), links: &Links) -> Self {
+        let seen_as = SeenAs {
+            threads: links.thread.iter().map(ToString::to_string).collect(),
+            tickets: links.ticket.iter().map(ToString::to_string).collect(),
+            is_foreign: false,
+        };
+        Self { text: best_of(text, spans), seen_as, ..Self::default() }
     }
 }
 
+/// Returns what an entry says to others: its text without the model's reasoning, which no prompt repeats.
+pub(super) fn said_in(entry: &Entry) -> String {
+    let parts = entry.parts.iter().filter(|part| !matches!(part, Part::Thinking { .. }));
+    text_of_parts(parts)
+}
+
 fn beside(entry: &Entry) -> Option<BesideHit> {
-    let text = one_line(&text_of(entry), BESIDE_CHARS_MAX);
+    let text = one_line(&said_in(entry), BESIDE_CHARS_MAX);
     let is_said = !text.is_empty();
     is_said.then(|| BesideHit { entry: entry.id.to_string(), role: entry.role.as_str(), text })
 }

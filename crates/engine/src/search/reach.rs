@@ -7,7 +7,8 @@ use std::collections::{HashMap, HashSet};
 use stemmata_model::{Closure, CommitId};
 use stemmata_prompt::search::NumberSet;
 use stemmata_store::{
-    CommitSet, IndexPlace, IndexReader, Occurrence, Page, SessionFilter, SessionKey, SharedPast,
+    CommitSet, IndexPlace, IndexReader, Occurrence, Page, Session, SessionFilter, SessionKey, SessionOrigin,
+    SharedPast,
 };
 
 use super::filter::{Scoped, SessionFacts};
@@ -20,6 +21,9 @@ use crate::engine::Engine;
 
 /// Sessions whose chains are followed: those of one prefix, and forks that continue one commit.
 const SESSIONS_MAX: usize = 64;
+
+/// Sessions of a directory among which forks are looked for that nobody has gone on with: the newest.
+const PROJECT_SESSIONS_MAX: usize = 512;
 
 /// What a search may find.
 #[derive(Default)]
@@ -56,6 +60,8 @@ impl Reach {
             let (mut rows, mut known) = (Vec::new(), HashSet::new());
             reader.places(&mut |row, place: IndexPlace| {
                 let facts = SessionFacts {
+                    machine: place.key.machine.as_str(),
+                    path: &place.key.path,
                     session: &place.session,
                     client: &place.client,
                     cwd: place.cwd.as_deref(),
@@ -66,7 +72,7 @@ impl Reach {
                     known.insert(place.key);
                 }
             })?;
-            engine.find_on_chains(scoped, reader, &mut reach)?;
+            engine.find_on_chains(scoped, reader, (&known, &mut reach))?;
             let commits: Vec<CommitId> = reach.on_chains.keys().copied().collect();
             let commits = reader.commits_in(&rows, &commits)?;
             reader.numbers_in(&rows, &commits, &mut |run| numbers.insert_range(run))?;
@@ -101,19 +107,45 @@ impl Reach {
 }
 
 impl Engine {
-    /// Finds the commits on the chains of sessions that are asked for by name. Places do not say all of it: a fork that nobody
-    /// has gone on with saw no commit itself, and a turn that was open when a fork was made from it may be covered by one that
-    /// is not in the fork's chain. What such a turn said is found by its entries.
+    /// Returns the sessions whose chains are followed: those with a name that was asked for, else the forks that work in a directory
+    /// which was asked for and that no place of the index speaks for.
+    fn sessions_to_follow(
+        &self,
+        scoped: &Scoped<'_>,
+        known: &HashSet<SessionKey>,
+    ) -> Result<Vec<Session>, SettleError> {
+        if let Some(prefix) = scoped.session() {
+            let filter =
+                SessionFilter { session_prefix: Some(prefix.to_owned()), ..SessionFilter::default() };
+            let mut named = self.store.sessions(&filter, Page { skip: 0, rows_max: SESSIONS_MAX })?;
+            named.retain(|session| scoped.admits_session(session));
+            return Ok(named);
+        }
+        let mut forks = Vec::new();
+        for project in scoped.projects() {
+            let filter = SessionFilter { project: Some(project.clone()), ..SessionFilter::default() };
+            let mut newest =
+                self.store.sessions(&filter, Page { skip: 0, rows_max: PROJECT_SESSIONS_MAX })?;
+            newest.retain(|session| {
+                let is_fork = matches!(session.origin, SessionOrigin::Placed(_));
+                is_fork && !known.contains(&session.key) && scoped.admits_session(session)
+            });
+            forks.extend(newest);
+        }
+        forks.truncate(SESSIONS_MAX);
+        Ok(forks)
+    }
+
+    /// Finds the commits on the chains of sessions that are asked for by name or by their directory. Places do not say all of it: a
+    /// fork that nobody has gone on with saw no commit itself, and a turn that was open when a fork was made from it may be covered
+    /// by one that is not in the fork's chain. What such a turn said is found by its entries.
     fn find_on_chains(
         &self,
         scoped: &Scoped<'_>,
         reader: &IndexReader<'_>,
-        reach: &mut Reach,
+        (known, reach): (&HashSet<SessionKey>, &mut Reach),
     ) -> Result<(), SettleError> {
-        let Some(prefix) = scoped.session() else { return Ok(()) };
-        let filter = SessionFilter { session_prefix: Some(prefix.to_owned()), ..SessionFilter::default() };
-        let sessions = self.store.sessions(&filter, Page { skip: 0, rows_max: SESSIONS_MAX })?;
-        for session in sessions.into_iter().filter(|session| scoped.admits_session(session)) {
+        for session in self.sessions_to_follow(scoped, known)? {
             let mut walk = Walk::new(self.store.as_ref(), self.tip_of(&session)?);
             while let Some(commit) = walk.next()? {
                 if commit.closure == Closure::Covered {

@@ -54,6 +54,8 @@ pub(crate) struct Scanned {
     pub(crate) end: ScanEnd,
     /// Commits whose content is damaged.
     pub(crate) damaged: usize,
+    /// Bytes that were scanned.
+    pub(crate) bytes: u64,
 }
 
 /// How a scan ended.
@@ -93,7 +95,7 @@ impl Engine {
             };
             bytes = bytes.saturating_add(decoded.commit.native_bytes);
             entries = entries.saturating_add(decoded.entries.len());
-            decoded.session = Some(key.clone());
+            decoded.sessions = vec![key.clone()];
             if step(StepUnit::Bytes, bytes, None).is_break() || visit(decoded)?.is_break() {
                 return Ok(Some(ScanEnd::Stopped));
             }
@@ -135,7 +137,7 @@ impl Engine {
                 }
             }
         };
-        Ok(Scanned { end, damaged })
+        Ok(Scanned { end, damaged, bytes })
     }
 
     /// Returns what is found by words without an index.
@@ -175,7 +177,7 @@ impl Engine {
             Err(error) => return Err(error),
         };
         let entries = adapter.decode(&bytes).entries;
-        Ok(Decoded::Entries(Box::new(DecodedCommit { commit, entries, session: None })))
+        Ok(Decoded::Entries(Box::new(DecodedCommit { commit, entries, sessions: Vec::new() })))
     }
 
     pub(crate) fn tip_of(&self, session: &Session) -> Result<Option<CommitId>> {

@@ -1,7 +1,7 @@
-//! Settling: the index follows the store, in the order of storing.
+//! Settling: the index takes in commits, in the order in which the store got them.
 //!
-//! Searches and imports settle what is new, one process at a time; hooks and recorders never do. All of it comes from the store,
-//! so that an index can always be made anew.
+//! Searches and imports settle new commits, one process at a time; hooks and recorders never do. The index holds nothing that the
+//! store does not have, so that it can always be rebuilt.
 
 use std::time::{Duration, Instant};
 
@@ -20,23 +20,23 @@ use crate::error::{EngineError, Result};
 /// Commits that are settled in one transaction at most.
 const PAGE_COMMITS: usize = 256;
 
-/// Bytes of commits after which a page is full: what of it is in memory at once.
+/// Bytes of commits after which a page is full: a whole page is in memory at once.
 const PAGE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// The same where there is little time: a page that was begun is ended.
-const SHORT_PAGE_BYTES: u64 = 512 * 1024;
+/// The same where settling has a time limit. A page is never broken off, so that a shorter one keeps closer to the limit.
+const SHORT_PAGE_BYTES: u64 = 128 * 1024;
 
-/// Sessions that are added in one transaction because they saw commits of before.
+/// Sessions that are added in one transaction because they saw commits that are in the index already.
 const PAGE_SESSIONS: usize = 64;
 
-/// How often an index is cut because a document was rewritten, before it is made anew.
+/// How often one settling cuts an index because a document was rewritten, before it rebuilds the index.
 const REWRITTEN_MAX: u32 = 64;
 
-/// How long settling may take. What is left is the next one's.
+/// How long settling may take. The next settling goes on with the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettleBudget {
-    /// At most so long; a page that was begun is ended. None at all where there is no time: somebody else settles meanwhile, and
-    /// must find the lock free.
+    /// At most this long, except that one page is always settled. With `ZERO` nothing is settled and the lock is not taken: the
+    /// caller knows that another thread or process settles meanwhile.
     Within(Duration),
     /// All of it.
     All,
@@ -45,11 +45,11 @@ pub enum SettleBudget {
 /// Why an index was not settled, or not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IndexTrouble {
-    /// Another process settles it.
+    /// Another process is settling it.
     Busy,
-    /// It was damaged, is set aside and made again.
+    /// It was damaged. It is set aside and rebuilt.
     Damaged {
-        /// What was found.
+        /// The damage that was found.
         reason: String,
     },
     /// A newer version made it.
@@ -58,9 +58,9 @@ pub enum IndexTrouble {
     ReadOnly,
     /// There is no space left.
     Full,
-    /// Something else.
+    /// Another error.
     Failed {
-        /// What.
+        /// The error's message.
         reason: String,
     },
 }
@@ -70,13 +70,13 @@ pub enum IndexTrouble {
 pub struct Settled {
     /// Commits that the index took in.
     pub commits: u64,
-    /// Whether nothing is left.
+    /// Whether the index now has everything that the store has.
     pub is_whole: bool,
-    /// Why something is left, or what was found.
+    /// Why the index does not have everything, or the damage that was found and repaired.
     pub trouble: Option<IndexTrouble>,
 }
 
-/// What goes wrong while settling: with the index, which is told, or with the store, which is an error.
+/// An error while settling. One of the index becomes a note of the answer, one of the store fails the operation.
 #[derive(Debug)]
 pub(crate) enum SettleError {
     Index(IndexError),
@@ -102,7 +102,7 @@ impl From<StoreError> for SettleError {
 }
 
 impl IndexTrouble {
-    /// Returns the trouble with an index that was found damaged and could not be set aside, or not be made again.
+    /// Returns the trouble with a damaged index that could not be set aside or not be rebuilt.
     fn of_damaged(found: &IndexError, second: &IndexError) -> Self {
         match Self::of(second) {
             Self::Damaged { reason } | Self::Failed { reason } => {
@@ -131,28 +131,38 @@ impl IndexTrouble {
     }
 }
 
-/// What a settling may still take.
+/// The progress of settling, and how long it may go on.
 pub(super) struct Left<'s, 'a> {
     until: Option<Instant>,
+    /// When the page that is being settled began.
+    page_began: Instant,
     step: &'s mut SearchStep<'a>,
     commits: u64,
 }
 
-impl Left<'_, '_> {
+impl<'s, 'a> Left<'s, 'a> {
+    fn until(until: Option<Instant>, step: &'s mut SearchStep<'a>) -> Self {
+        Self { until, page_began: Instant::now(), step, commits: 0 }
+    }
+
     fn page_bytes(&self) -> u64 {
         if self.until.is_some() { SHORT_PAGE_BYTES } else { PAGE_BYTES }
     }
 
-    /// Counts commits that were settled, reports the progress, and returns whether to go on.
+    /// Counts the commits of a page that was settled, reports the progress, and returns whether to go on: a page that takes as long
+    /// as this one has to end in time.
     pub(super) fn more(&mut self, commits: usize) -> bool {
         self.commits = self.commits.saturating_add(commits as u64);
+        let now = Instant::now();
+        let next_ends = now.checked_add(now.duration_since(self.page_began));
+        self.page_began = now;
         (self.step)(StepUnit::Commits, self.commits, None).is_continue()
-            && self.until.is_none_or(|until| Instant::now() < until)
+            && self.until.is_none_or(|until| next_ends.is_some_and(|ends| ends <= until))
     }
 }
 
 impl Engine {
-    /// Has the index take in what is new in the store. Trouble with the index is no error: search does without.
+    /// Settles new commits and events. Trouble with the index is no error: searches then read the newest entries from the store.
     ///
     /// # Errors
     /// Store errors.
@@ -160,13 +170,13 @@ impl Engine {
         if self.index.dir().is_none() {
             return Ok(Settled { is_whole: true, ..Settled::default() });
         }
-        // Another process may have set it aside by the time that this one has found it damaged.
+        // By the time that this process finds the index damaged, another one may have replaced it.
         let named = self.index.named().unwrap_or_default();
         match self.try_settle(budget, step) {
             Ok(settled) => Ok(settled),
             Err(SettleError::Engine(error)) => Err(error),
             Err(SettleError::Index(error @ IndexError::Damaged { .. })) => {
-                // What was found while it was read is set aside now, and made again by the same call.
+                // The same call sets the damaged index aside and builds another one.
                 let again = self.set_aside(named).map_err(SettleError::from);
                 match again.and_then(|()| self.try_settle(budget, step)) {
                     Ok(settled) => {
@@ -190,7 +200,7 @@ impl Engine {
             SettleBudget::All => None,
             SettleBudget::Within(time) => Instant::now().checked_add(time),
         };
-        // A folder that cannot be written, or that another process writes, is no trouble where nothing is to be done.
+        // With nothing to settle, a folder that cannot be written or is locked by another process is no trouble.
         if self.index.is_there() && self.is_followed()? {
             return Ok(Settled { is_whole: true, ..Settled::default() });
         }
@@ -200,11 +210,11 @@ impl Engine {
         let Some(lock) = self.index.lock()? else {
             return Ok(Settled { trouble: Some(IndexTrouble::Busy), ..Settled::default() });
         };
-        // Only now nobody else puts another index in its place.
+        // Only under the lock no other process can replace the index.
         let Some(index) = self.index.index_locked(self.store.identity()?.store_id, &lock)? else {
             return Ok(Settled::default());
         };
-        let mut left = Left { until, step, commits: 0 };
+        let mut left = Left::until(until, step);
         let index = self.sweep_locked(index, &lock)?;
         let is_whole = self.fold_unseen(&index, &lock, &mut left)?
             && self.fold_into(&index, &lock, &mut left)?
@@ -212,7 +222,7 @@ impl Engine {
         Ok(Settled { commits: left.commits, is_whole, trouble: None })
     }
 
-    /// Says whether the index has all that the store and the log have, and nothing else.
+    /// Returns whether the index has exactly what the store and the ledgers have.
     fn is_followed(&self) -> Result<bool, SettleError> {
         let index = match self.index.index(self.store.identity()?.store_id) {
             Ok(Some(index)) => index,
@@ -231,7 +241,7 @@ impl Engine {
             && are_events_followed(&index, &self.all_ledgers()?)?)
     }
 
-    /// Makes an index beside the one that there is, and puts it in its place once it is whole.
+    /// Builds an index beside the present one, and replaces that one once the new one is whole.
     fn make_anew(&self, left: &mut Left<'_, '_>) -> Result<Settled, SettleError> {
         let Some(lock) = self.index.lock_patiently()? else {
             return Ok(Settled { trouble: Some(IndexTrouble::Busy), ..Settled::default() });
@@ -244,7 +254,7 @@ impl Engine {
         if is_whole {
             index.publish(&lock)?;
             if !due.is_empty() {
-                // What was forgotten before it was begun is not in it, but may be in damaged ones that are kept.
+                // The new index never had what was forgotten, but indexes that were set aside may still hold it.
                 index.clean(&lock)?;
                 self.store.index_done(&due)?;
             }
@@ -252,12 +262,12 @@ impl Engine {
         Ok(Settled { commits: left.commits, is_whole, trouble: None })
     }
 
-    /// Makes the index anew, whatever there is; searches go on with the old one meanwhile.
+    /// Rebuilds the index from the store. Searches use the old one meanwhile.
     ///
     /// # Errors
-    /// Store errors; `Locked` where another process has the index.
+    /// Store errors; `Locked` while another process holds the index's lock.
     pub fn rebuild_index(&self, step: &mut SearchStep<'_>) -> Result<Settled> {
-        let mut left = Left { until: None, step, commits: 0 };
+        let mut left = Left::until(None, step);
         match self.make_anew(&mut left) {
             Ok(settled) => Ok(settled),
             Err(SettleError::Engine(error)) => Err(error),
@@ -268,7 +278,7 @@ impl Engine {
         }
     }
 
-    /// Folds what the store has after the index's watermark into it. Returns whether nothing is left.
+    /// Adds the commits after the index's watermark. Returns whether all were added.
     fn fold_into(
         &self,
         index: &Index,
@@ -292,7 +302,7 @@ impl Engine {
             meta = match index.settle(lock, &batch) {
                 Err(IndexError::Rewritten { before }) => {
                     rewritten += 1;
-                    // Each cut may go far back: after many it is less work to begin anew.
+                    // Each cut may remove much of the index: after many cuts a rebuild is less work.
                     index.rewind(lock, if rewritten > REWRITTEN_MAX { StoredAt(0) } else { before })?
                 }
                 settled => settled?,
@@ -305,8 +315,8 @@ impl Engine {
         Ok(true)
     }
 
-    /// Takes down what models reported, after the index has the commits: what a process that dies between has read is not
-    /// learned, and nothing is twice.
+    /// Learns from the token counts that models reported, after the commits were indexed. A process that ends between the two loses
+    /// these counts, but no count is learned twice.
     fn learn(&self, usage: &[UsagePair], through: StoredAt) -> Result<()> {
         if !usage.is_empty() {
             self.calibration.learn(self.store.identity()?.store_id, usage, through);
@@ -314,7 +324,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Returns the next commits of the feed, as many as are settled at once.
+    /// Returns the next commits to settle, at most one page of them.
     fn page_after(&self, watermark: Watermark, bytes_max: u64) -> Result<Vec<(StoredAt, Commit)>> {
         let after = watermark.through.map(|(at, _)| at);
         let mut page = self.store.stored_after(after, PAGE_COMMITS)?;
@@ -329,8 +339,8 @@ impl Engine {
         Ok(page)
     }
 
-    /// Returns the state of an index whose watermark is what the store has there. Where it is not, the store is an older copy
-    /// of itself, and all is folded again.
+    /// Returns the state of the index. Where the store has another commit at the index's watermark, the store was restored from an
+    /// older copy; the index is emptied then, and settled from the beginning.
     fn at_its_place(&self, index: &Index, lock: &IndexLock) -> Result<IndexMeta, SettleError> {
         let meta = index.meta()?;
         if self.is_at_its_place(meta.watermark)? {
@@ -340,7 +350,7 @@ impl Engine {
         Ok(index.cut(lock, StoredAt(0))?)
     }
 
-    /// Says whether the last commit that the index has looked at is where it was.
+    /// Returns whether the store still has the watermark's commit in the same place.
     fn is_at_its_place(&self, watermark: Watermark) -> Result<bool> {
         let Some((at, id)) = watermark.through else { return Ok(true) };
         let before = at.0.checked_sub(1).filter(|before| *before > 0).map(StoredAt);
@@ -348,7 +358,7 @@ impl Engine {
         Ok(found.first().is_some_and(|(found, commit)| (*found, commit.id) == (at, id)))
     }
 
-    /// Adds sessions to the index that saw commits which it had passed. Returns whether none is left.
+    /// Adds sessions that saw commits which are in the index already. Returns whether all were added.
     fn fold_unseen(
         &self,
         index: &Index,
@@ -377,7 +387,7 @@ impl Engine {
         }
     }
 
-    /// Sets an index aside that was found damaged, unless the folder names another one by now.
+    /// Sets a damaged index aside, unless another one has replaced it by now.
     pub(super) fn set_aside(&self, named: Option<IndexName>) -> Result<(), IndexError> {
         let Some(named) = named else { return Ok(()) };
         match self.index.lock_patiently()? {

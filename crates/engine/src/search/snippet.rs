@@ -1,7 +1,12 @@
 //! What is shown of a hit: the line that matches best, with one before and one after.
 
+mod plain;
+
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
+
+use plain::plain;
 
 /// Characters of the line that matches.
 const LINE_CHARS_MAX: usize = 240;
@@ -17,9 +22,26 @@ pub(crate) struct Snippet {
     pub(crate) matches: Vec<Range<usize>>,
 }
 
+/// What a search found in a text: the bytes that match, in order, and the first phrase.
+pub(crate) type FoundIn = (Vec<Range<usize>>, Option<Range<usize>>);
+
+/// Cuts the snippet of a text, in which `find` finds what matches. Codes that colour a terminal are left out, unless they are what
+/// matches.
+pub(crate) fn plain_snippet(text: &str, find: &dyn Fn(&str) -> FoundIn) -> Snippet {
+    let found = find(text);
+    let is_found = |(spans, phrase): &FoundIn| !spans.is_empty() || phrase.is_some();
+    if let Cow::Owned(plain) = plain(text) {
+        let in_plain = find(&plain);
+        if is_found(&in_plain) || !is_found(&found) {
+            return snippet(&plain, &in_plain.0, in_plain.1.as_ref());
+        }
+    }
+    snippet(text, &found.0, found.1.as_ref())
+}
+
 /// Cuts the snippet of a text of which these bytes match, in order: the line where the phrase begins, else the one that matches
 /// best.
-pub(crate) fn snippet(text: &str, spans: &[Range<usize>], phrase: Option<&Range<usize>>) -> Snippet {
+fn snippet(text: &str, spans: &[Range<usize>], phrase: Option<&Range<usize>>) -> Snippet {
     // A phrase may stand behind what words are marked in.
     let mut spans = spans.to_vec();
     if let Some(phrase) = phrase

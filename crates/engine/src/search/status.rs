@@ -11,16 +11,16 @@ use crate::error::Result;
 /// The state of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IndexState {
-    /// It has all that the store has.
+    /// It has everything that the store has.
     Whole,
-    /// It lacks the newest.
+    /// It does not have the newest commits.
     Behind,
-    /// There is none.
+    /// There is no index.
     #[default]
     Missing,
-    /// It cannot be read, and is made again by the next search.
+    /// It cannot be read. The next search rebuilds it.
     Damaged,
-    /// It was made by other rules for words, and is made again by the next search.
+    /// An older version made it. The next search rebuilds it.
     Older,
     /// A newer version made it.
     Newer,
@@ -40,20 +40,20 @@ impl IndexState {
     }
 }
 
-/// What an index is and holds.
+/// The state and the size of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IndexReport {
-    /// How it is.
+    /// The state.
     pub state: IndexState,
     /// Entries and events that it holds.
     pub entries: u64,
     /// Bytes of its files.
     pub bytes: u64,
-    /// Its parts.
+    /// Its segments, each sorted by term.
     pub segments: u64,
-    /// Commits that are not in it yet; counted up to 10,000.
+    /// Commits that it does not have yet, counted up to 10,000.
     pub behind_commits: u64,
-    /// Commits of which nothing is searched: they cannot be read, were forgotten, or are too long.
+    /// Commits that are not searched, because they cannot be read, were forgotten or are too long.
     pub skipped_commits: u64,
 }
 
@@ -103,11 +103,11 @@ impl Engine {
         })
     }
 
-    /// Returns the bytes of the index's files, damaged ones that were set aside included; 0 where there is none.
+    /// Returns the bytes of all files of the index, with those of damaged indexes that were set aside; 0 without an index.
     pub fn index_bytes(&self) -> u64 {
         let mut folders: Vec<std::path::PathBuf> = self.index.dir().map(Into::into).into_iter().collect();
         let mut bytes = 0_u64;
-        // The folder, and those of indexes that were set aside within it.
+        // The index's folder, and the folders in it of indexes that were set aside.
         while let Some(folder) = folders.pop() {
             let Ok(files) = std::fs::read_dir(folder) else { continue };
             for file in files.flatten() {

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use stemmata_model::{Closure, Commit, CommitId};
 use stemmata_store::{DueKey, Index, IndexError, IndexLock, IndexedState, StoreError, StoredAt};
 
-use super::events::are_events_due;
 use super::settle::SettleError;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -76,7 +75,7 @@ impl Engine {
         lock: &IndexLock,
     ) -> Result<Arc<Index>, SettleError> {
         let due = self.store.index_due()?;
-        let are_events_due = are_events_due(&index, &self.all_ledgers()?)?;
+        let are_events_due = self.follow_epochs(&index, lock)?;
         if due.is_empty() && !are_events_due && !index.meta()?.is_unclean {
             return Ok(index);
         }

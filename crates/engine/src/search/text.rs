@@ -10,8 +10,20 @@ const ARGUMENTS_DEPTH_MAX: usize = 16;
 
 /// Returns what an entry says.
 pub(crate) fn text_of(entry: &Entry) -> String {
+    text_of_parts(entry.parts.iter())
+}
+
+/// Returns what some parts of an entry say.
+pub(super) fn text_of_parts<'p>(parts: impl Iterator<Item = &'p Part>) -> String {
     let mut text = String::new();
-    entry.parts.iter().for_each(|part| add(part, &mut text));
+    parts.for_each(|part| add(part, &mut text));
+    text
+}
+
+/// Returns the texts among the values of JSON data.
+pub(super) fn text_of_data(data: &Value) -> String {
+    let mut text = String::new();
+    values(data, ARGUMENTS_DEPTH_MAX, &mut text);
     text
 }
 

@@ -1,12 +1,14 @@
-//! Words: what the index has is ranked together with what it does not have yet, and the best are read.
+//! Search by words: ranks the entries of the index together with those that are not settled yet, and reads the best from the store.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashSet};
+use std::ops::ControlFlow;
 
 use stemmata_model::Commit;
 use stemmata_prompt::retrieve::{TaskTerm, TaskWords};
 use stemmata_prompt::search::{
     Matcher, NAMES_READ_MAX, Postings as _, Query, QueryInput, Scope, Scored, Search, Segment as _,
-    Statistics, TERMS_VERSION, Wanted, Weights, near_names, parse_query, participants, search,
+    Statistics, TERMS_VERSION, Wanted, Weights, near_names, newest, parse_query, participants, search,
 };
 use stemmata_store::{IndexError, IndexReader};
 
@@ -14,9 +16,9 @@ use super::bridge::{AnyGroups, AnySegment};
 use super::events::are_events_followed;
 use super::filter::Scoped;
 use super::hit_page::HitPage;
-use super::hits::{HitReader, Ranked, SearchReason};
+use super::hits::{HitReader, Ranked, SearchHit, SearchReason};
 use super::overlay::{DecodedCommit, Overlay, Standing};
-use super::prepared::prepare;
+use super::prepared::{minute_of, prepare};
 use super::reach::Reach;
 use super::scan::{Decoded, ScanBounds, ScanEnd};
 use super::settle::{IndexTrouble, SettleError, Settled};
@@ -25,32 +27,30 @@ use crate::chain::beside::key_of_sighting;
 use crate::engine::Engine;
 use crate::error::Result;
 
-/// Hits that are ranked more than are wanted: some may be gone from the store.
+/// Hits that are ranked beyond those that are wanted, because some may be gone from the store.
 const SPARE_HITS: usize = 16;
-/// Candidates that are read first where a text decides: phrases and files.
+/// Candidates that are read first for a phrase or a file, which only the text can confirm.
 const CHECKED_FIRST: usize = 500;
-/// How many times more are read where too few of these are hits.
+/// How many times as many are read next, while too few are hits.
 const CHECKED_MORE: usize = 4;
-/// Candidates that are read at most.
+/// The most candidates that are read.
 const CHECKED_MAX: usize = 8_000;
-/// Commits of one entry that are looked at.
+/// Commits that are read for one entry.
 const STANDING_MAX: usize = 64;
-/// Commits that are read where the index does not have them yet, the newest.
+/// Commits that are not settled yet and are searched directly: the newest.
 const UNSETTLED_COMMITS: usize = 64;
-/// Entries of these.
-const UNSETTLED_ENTRIES: usize = 4_096;
-/// Bytes of these.
-const UNSETTLED_BYTES: u64 = 8 * 1024 * 1024;
-/// Characters of a word under way from which on words that begin with it are looked for.
+/// How much of them is read.
+const UNSETTLED: ScanBounds = ScanBounds { entries_max: 4_096, bytes_max: 8 * 1024 * 1024 };
+/// A last word that is still being typed is completed from this many characters on.
 const COMPLETED_CHARS_MIN: usize = 2;
-/// Terms that a word under way stands for.
+/// Terms that complete it, at most.
 const COMPLETIONS_MAX: usize = 8;
-/// Terms that are read to choose these.
+/// Terms that are read to choose the most frequent.
 const COMPLETIONS_READ_MAX: usize = 4_096;
 /// Commits that are counted to say how far behind an index is.
 pub(super) const BEHIND_COUNTED: usize = 10_000;
 
-/// What is ranked: the index as far as there is one, and what it does not have.
+/// What is ranked: the index, if there is one, and the entries that it does not have.
 struct Corpus<'a, 'i> {
     reader: Option<&'a IndexReader<'i>>,
     overlay: Overlay,
@@ -59,7 +59,7 @@ struct Corpus<'a, 'i> {
 }
 
 impl Engine {
-    /// Finds entries by words: with the index, or in the newest entries where it cannot be used.
+    /// Finds entries by words in the index; where it cannot be used, in the newest entries of the store.
     pub(super) fn search_words(
         &self,
         query: &SearchQuery,
@@ -72,7 +72,7 @@ impl Engine {
             Ok(Some(answer)) => return Ok(answer),
             Ok(None) => {}
             Err(SettleError::Engine(error)) => return Err(error),
-            // A part that settling does not read is damaged: the next settling sets it aside.
+            // Settling reads only parts of an index, and did not see this damage.
             Err(SettleError::Index(error)) => {
                 let trouble = IndexTrouble::of(&error);
                 if matches!(trouble, IndexTrouble::Damaged { .. }) && self.set_aside(named).is_ok() {
@@ -98,19 +98,19 @@ impl Engine {
         let index = match self.index.index(self.store.identity()?.store_id) {
             Ok(Some(index)) => index,
             Err(error @ IndexError::Damaged { .. }) => return Err(error.into()),
-            // Settling found the same, and its trouble becomes a note.
+            // Settling met the same error and reported it, which becomes a note.
             Ok(None) | Err(_) => return Ok(None),
         };
         let reader = index.reader()?;
         if reader.meta()?.terms != TERMS_VERSION {
-            // Its words are others: the newest entries are read instead.
+            // Another version cut its terms by other rules: they would not match this query's.
             return Ok(None);
         }
         let mut notes: Vec<SearchNote> = settled.trouble.iter().cloned().map(SearchNote::Index).collect();
         let base = reader.segments().iter().map(|segment| segment.base() + segment.span()).max().unwrap_or(0);
         let mut overlay = Overlay::beside(base, reader.authors()?);
         if !settled.is_whole {
-            let left_out = self.unsettled(&reader, &mut overlay)?;
+            let left_out = self.unsettled(&reader, scoped, &mut overlay)?;
             notes.extend(left_out.map(|commits| SearchNote::Behind { commits }));
             let has_all_events = are_events_followed(&index, &self.all_ledgers()?)?;
             notes.extend((!has_all_events).then_some(SearchNote::EventsBehind));
@@ -138,44 +138,35 @@ impl Engine {
         match self.answer(query, scoped, corpus) {
             Ok(answer) => Ok(answer),
             Err(SettleError::Engine(error)) => Err(error),
-            // Nothing of an index was read.
+            // This cannot happen: no index was read.
             Err(SettleError::Index(_)) => Ok(SearchAnswer::default()),
         }
     }
 
     /// Adds the newest commits that the index does not have, and returns how many are left out; `None` if it has all.
-    fn unsettled(&self, reader: &IndexReader<'_>, overlay: &mut Overlay) -> Result<Option<u64>, SettleError> {
-        let mut after = reader.meta()?.watermark.through.map(|(at, _)| at);
-        let mut newest: VecDeque<Commit> = VecDeque::new();
-        let mut count = 0_u64;
-        loop {
-            let page = self.store.stored_after(after, BEHIND_COUNTED)?;
-            let Some(last) = page.last().map(|(at, _)| *at) else { break };
-            after = Some(last);
-            let live = page.into_iter().map(|(_, commit)| commit).filter(super::scan::is_searched);
-            for commit in live {
-                count += 1;
-                newest.push_back(commit);
-                if newest.len() > UNSETTLED_COMMITS {
-                    newest.pop_front();
-                }
-            }
-        }
-        // The newest first, as far as bounds allow; then in their order.
-        let (mut bytes, mut entries) = (0_u64, 0);
+    fn unsettled(
+        &self,
+        reader: &IndexReader<'_>,
+        scoped: &Scoped<'_>,
+        overlay: &mut Overlay,
+    ) -> Result<Option<u64>, SettleError> {
+        let after = reader.meta()?.watermark.through.map(|(at, _)| at);
+        let mut page = self.store.stored_after(after, BEHIND_COUNTED)?;
         let mut read: Vec<DecodedCommit> = Vec::new();
-        for commit in newest.into_iter().rev() {
-            bytes = bytes.saturating_add(commit.native_bytes);
-            if bytes > UNSETTLED_BYTES || entries > UNSETTLED_ENTRIES {
-                break;
-            }
-            if let Decoded::Entries(mut decoded) = self.decoded(commit)? {
-                entries += decoded.entries.len();
-                let seen = self.store.sightings(decoded.commit.id, 1)?;
-                decoded.session = seen.first().map(key_of_sighting);
-                read.push(*decoded);
-            }
-        }
+        let count = if page.len() >= BEHIND_COUNTED {
+            // The index is being built: to reach the newest of the store's commits one by one would take longer than to walk there from
+            // the newest sessions.
+            self.scan_newest(scoped, UNSETTLED, &mut |_, _, _| ControlFlow::Continue(()), &mut |decoded| {
+                read.push(decoded);
+                let is_full = read.len() >= UNSETTLED_COMMITS;
+                Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            })?;
+            BEHIND_COUNTED as u64
+        } else {
+            page.retain(|(_, commit)| super::scan::is_searched(commit));
+            self.read_newest(page.iter().map(|(_, commit)| commit).rev().take(UNSETTLED_COMMITS), &mut read)?;
+            page.len() as u64
+        };
         for decoded in read.iter().rev() {
             let keys: Vec<u64> = decoded.entries.iter().filter_map(prepare).map(|found| found.key).collect();
             let known = reader.known(&keys)?;
@@ -186,7 +177,30 @@ impl Engine {
         Ok((count > 0).then(|| count.saturating_sub(read.len() as u64)))
     }
 
-    /// Ranks a corpus and reads the best.
+    /// Reads commits, the newest first, as far as bounds allow.
+    fn read_newest<'c>(
+        &self,
+        newest: impl Iterator<Item = &'c Commit>,
+        read: &mut Vec<DecodedCommit>,
+    ) -> Result<()> {
+        let (mut bytes, mut entries) = (0_u64, 0);
+        for commit in newest {
+            bytes = bytes.saturating_add(commit.native_bytes);
+            if bytes > UNSETTLED.bytes_max || entries > UNSETTLED.entries_max {
+                break;
+            }
+            if let Decoded::Entries(mut decoded) = self.decoded(commit.clone())? {
+                entries += decoded.entries.len();
+                let seen = self.store.sightings(decoded.commit.id, STANDING_MAX)?;
+                decoded.sessions = seen.iter().map(key_of_sighting).collect();
+                decoded.sessions.dedup();
+                read.push(*decoded);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ranks the entries of a corpus and reads the best ones from the store.
     fn answer(
         &self,
         query: &SearchQuery,
@@ -205,11 +219,11 @@ impl Engine {
             allowed: reach.numbers.as_ref(),
             classes: scoped.masks(),
             since_minute: scoped.since_minute,
+            until_minute: scoped.until_minute,
+            now_minute: minute_of(self.clock.now()),
             authors: &authors,
         };
-        let participants = participants(&segments, &scope)?;
-        let mut parsed = parse_query(&QueryInput { text: &query.text, participants: &participants })
-            .map_err(|error| SettleError::Engine(SearchError::from(error).into()))?;
+        let mut parsed = parsed(query, &participants(&segments, &scope)?)?;
         let mut notes = corpus.notes;
         notes.extend(parsed.is_cut.then_some(SearchNote::QueryCut));
         notes.extend(mend(&mut parsed, &segments)?);
@@ -223,46 +237,109 @@ impl Engine {
             parsed.phrases.push(file);
         }
         let least = query.hits_max + SPARE_HITS;
-        let mut checked = if required.is_empty() { least } else { CHECKED_FIRST.max(least) };
+        let checked = if required.is_empty() { least } else { CHECKED_FIRST.max(least) };
         let groups = AnyGroups { index: corpus.reader, memory: &memory };
         let statistics = size_of(&segments);
         let asked = Search { segments: &segments, statistics, scope, weights: &Weights::MEASURED };
         let mut reader = HitReader::new(self, scoped, &matcher, required);
-        let mut page;
-        loop {
-            page = HitPage::of(query);
-            let wanted = Wanted { hits: checked.max(page.ranked_min()), ..Wanted::hits(checked) };
-            let found = search(&asked, &groups, &parsed, wanted)?;
-            let is_all = found.len() < wanted.hits;
-            for scored in found {
-                if page.is_full() {
-                    break;
-                }
-                let number = scored.number;
-                let standing = standing(&scored, (corpus.reader, &corpus.overlay), &reach)?;
-                let event = match corpus.reader {
-                    Some(index) if standing.is_empty() => index.event(number)?,
-                    _ => None,
-                };
-                let ranked = ranked_of(scored, standing, &query.filter);
-                page.extend(match event {
-                    Some((ledger, seq)) => reader.event((&ledger, seq), ranked, &matcher)?,
-                    None => reader.hit(ranked)?,
-                });
-            }
-            if is_all || page.is_full() {
-                break;
-            }
-            if checked >= CHECKED_MAX {
-                notes.push(SearchNote::CheckedCut { checked: checked as u64 });
-                break;
-            }
-            checked = (checked * CHECKED_MORE).min(CHECKED_MAX);
-        }
+        let mut read = |scored: Scored| -> Result<Option<SearchHit>, SettleError> {
+            let number = scored.number;
+            let standing = standing(&scored, (corpus.reader, &corpus.overlay), &reach)?;
+            let event = match corpus.reader {
+                Some(index) if standing.is_empty() => index.event(number)?,
+                _ => None,
+            };
+            let ranked = ranked_of(scored, standing, &query.filter);
+            Ok(match event {
+                Some((ledger, seq)) => reader.event((&ledger, seq), ranked, &matcher)?,
+                None => reader.hit(ranked)?,
+            })
+        };
+        let hits = if query.is_list() {
+            listed(&asked, &parsed, query.hits_max, &mut read)?
+        } else {
+            let (hits, cut) = best(&asked, &groups, &parsed, (query, checked), &mut read)?;
+            notes.extend(cut);
+            hits
+        };
         notes.extend(SearchNote::damaged(reader.damaged.len()));
         let words = words_of(scoped, &parsed, &segments)?;
-        Ok(SearchAnswer { hits: page.finish(), entries: corpus.entries, notes, words })
+        Ok(SearchAnswer { hits, entries: corpus.entries, notes, words })
     }
+}
+
+/// Reads the entry of a score; `None` where it is no hit.
+type ReadHit<'r> = dyn FnMut(Scored) -> Result<Option<SearchHit>, SettleError> + 'r;
+
+/// Reads the best entries, of so many candidates at first. Returns a note where not all were checked.
+fn best(
+    asked: &Search<'_, AnySegment<'_>>,
+    groups: &AnyGroups<'_, '_>,
+    parsed: &Query,
+    (query, mut checked): (&SearchQuery, usize),
+    read: &mut ReadHit<'_>,
+) -> Result<(Vec<SearchHit>, Option<SearchNote>), SettleError> {
+    loop {
+        let mut page = HitPage::of(query);
+        let wanted = Wanted { hits: checked.max(page.ranked_min()), ..Wanted::hits(checked) };
+        let found = search(asked, groups, parsed, wanted)?;
+        let is_all = found.len() < wanted.hits;
+        for scored in found {
+            if page.is_full() {
+                break;
+            }
+            page.extend(read(scored)?);
+        }
+        if is_all || page.is_full() {
+            return Ok((page.finish(), None));
+        }
+        if checked >= CHECKED_MAX {
+            return Ok((page.finish(), Some(SearchNote::CheckedCut { checked: checked as u64 })));
+        }
+        checked = (checked * CHECKED_MORE).min(CHECKED_MAX);
+    }
+}
+
+/// Reads the newest entries that pass a filter. The index knows minutes only, so that all of the last minute are read, and then put
+/// in order.
+fn listed(
+    asked: &Search<'_, AnySegment<'_>>,
+    query: &Query,
+    hits_max: usize,
+    read: &mut ReadHit<'_>,
+) -> Result<Vec<SearchHit>, SettleError> {
+    let mut wanted = hits_max.saturating_add(SPARE_HITS);
+    loop {
+        let found = newest(asked, query, wanted)?;
+        let (is_all, mut is_whole) = (found.len() < wanted, false);
+        let (mut hits, mut minute) = (Vec::new(), 0);
+        for scored in found {
+            if hits.len() >= hits_max && scored.minute < minute {
+                is_whole = true;
+                break;
+            }
+            minute = scored.minute;
+            hits.extend(read(scored)?);
+        }
+        if is_all || is_whole || wanted >= CHECKED_MAX {
+            let ranked = |hit: &SearchHit| {
+                (asked.scope.ranked_minute(hit.timestamp.map_or(0, minute_of)), hit.timestamp)
+            };
+            hits.sort_by_key(|hit| Reverse(ranked(hit)));
+            hits.truncate(hits_max);
+            return Ok(hits);
+        }
+        wanted = wanted.saturating_mul(CHECKED_MORE).min(CHECKED_MAX);
+    }
+}
+
+/// Reads the text of a query; one of a list has no words.
+fn parsed(query: &SearchQuery, participants: &[String]) -> Result<Query, SettleError> {
+    if query.is_list() {
+        return Ok(Query::default());
+    }
+    parse_query(&QueryInput { text: &query.text, participants })
+        .map_err(|error| SettleError::Engine(SearchError::from(error).into()))
 }
 
 /// Returns the words of a query with how many entries have each, where passages are wanted.
@@ -298,7 +375,7 @@ fn size_of(segments: &[AnySegment<'_>]) -> Statistics {
     })
 }
 
-/// Returns where an entry stands.
+/// Returns the commits that hold an entry, and the positions in them.
 fn standing(
     scored: &Scored,
     (reader, overlay): (Option<&IndexReader<'_>>, &Overlay),
@@ -313,7 +390,7 @@ fn standing(
     Ok(covered.chain(found.iter().flat_map(|one| reach.standing(one))).collect())
 }
 
-/// Returns what was scored, with where it stands.
+/// Joins an entry's score with the commits that hold it.
 fn ranked_of(scored: Scored, standing: Vec<Standing>, filter: &SearchFilter) -> Ranked {
     let reasons = scored.reasons.into_iter().map(|reason| {
         let is_file = filter.file.as_ref() == Some(&reason.text);
@@ -323,7 +400,7 @@ fn ranked_of(scored: Scored, standing: Vec<Standing>, filter: &SearchFilter) -> 
     Ranked { key: scored.key, score: scored.score, reasons: reasons.collect(), standing }
 }
 
-/// Adds names like those file names of a query that nothing has, and says which.
+/// For each file name of the query that no entry has, adds similar names that some entry has. Returns a note for each.
 fn mend(query: &mut Query, segments: &[AnySegment<'_>]) -> Result<Vec<SearchNote>, IndexError> {
     let mut notes = Vec::new();
     for file in query.files.clone() {
@@ -351,7 +428,7 @@ fn mend(query: &mut Query, segments: &[AnySegment<'_>]) -> Result<Vec<SearchNote
     Ok(notes)
 }
 
-/// Adds terms that begin with the last word of a text, the most frequent ones: somebody is typing it.
+/// Adds the most frequent terms that begin with the last word of a text, which is still being typed.
 fn complete(query: &mut Query, text: &str, segments: &[AnySegment<'_>]) -> Result<(), IndexError> {
     let Some(word) = text.split(|char: char| !char.is_alphanumeric()).next_back() else { return Ok(()) };
     let word = word.to_lowercase();
@@ -370,13 +447,13 @@ fn complete(query: &mut Query, text: &str, segments: &[AnySegment<'_>]) -> Resul
     Ok(())
 }
 
-/// Returns the names in the index that begin with the same letter, with how many entries have each.
+/// Returns the file names of the index that begin with the same letter, each with the number of entries that have it.
 fn names_like(file: &str, segments: &[AnySegment<'_>]) -> Result<Vec<(String, u32)>, IndexError> {
     let Some(first) = file.chars().nth(1) else { return Ok(Vec::new()) };
     Ok(beginning_with(&format!("={first}"), NAMES_READ_MAX, segments)?.into_iter().collect())
 }
 
-/// Returns terms of the index that begin so, so many at most, with how many entries have each.
+/// Returns at most `terms_max` terms of the index that begin with `from`, each with the number of entries that have it.
 fn beginning_with(
     from: &str,
     terms_max: usize,

@@ -1,6 +1,6 @@
 //! `update`, `tag`, `pin`: a commit's mutable metadata, with an audit trail.
 
-use stemmata_model::{CommitId, Principal, SummarySource, Timestamp};
+use stemmata_model::{CommitId, Links, Principal, SessionId, Sighting, SummarySource, Timestamp, Trigger};
 use stemmata_store::{Annotation, Write};
 
 use crate::engine::Engine;
@@ -19,6 +19,8 @@ pub struct Update {
     pub notes: Vec<String>,
     /// Whether to pin (`true`) or unpin (`false`).
     pub pin: Option<bool>,
+    /// A thread and a ticket that the commit belongs to, beside those that it has.
+    pub links: Links,
 }
 
 impl Engine {
@@ -59,9 +61,40 @@ impl Engine {
             last = Some(at);
             batch.push(Write::Annotate { commit: ctx, change, at, by: by.clone() });
         }
+        if !update.links.is_none() {
+            let sighting = self.sighting_for(ctx, update.links, by)?;
+            batch.push(Write::Sighting { commit: ctx, sighting: Box::new(sighting) });
+        }
         if !batch.is_empty() {
             self.commit_batch(batch)?;
         }
         Ok(())
     }
+
+    /// Returns a sighting of a commit for another thread or ticket: in the session that it was seen in last, which listings and
+    /// recall then find by the link.
+    fn sighting_for(&self, ctx: CommitId, links: Links, by: &Principal) -> Result<Sighting> {
+        let seen = self.store.sightings(ctx, SIGHTINGS_MAX)?;
+        // A stranger's bundle names sessions of its own choice: what was seen here counts first.
+        let is_here = |one: &&Sighting| one.machine == self.identity.machine;
+        let last = seen.iter().rfind(is_here).or_else(|| seen.last());
+        let (session, alias) = match last {
+            Some(seen) => (seen.session.clone(), seen.template_alias.clone()),
+            None => (SessionId::new("stemma")?, None),
+        };
+        Ok(Sighting {
+            principal: by.clone(),
+            machine: self.identity.machine.clone(),
+            session,
+            trigger: Trigger::Explicit,
+            ticket: links.ticket,
+            thread: links.thread,
+            template_alias: alias,
+            observed_at: self.clock.now(),
+            source: None,
+        })
+    }
 }
+
+/// Sightings of a commit that are read for the session of a link.
+const SIGHTINGS_MAX: usize = 256;

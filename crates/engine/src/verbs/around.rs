@@ -22,6 +22,8 @@ pub(crate) const ENTRY_CHARS_MIN: usize = 4;
 const COUNTED_CHARS_MAX: usize = 8;
 /// Commits below the one that is asked for, of all its continuations: what is further from it is found from there.
 const BELOW_MAX: usize = 2_048;
+/// Entries without text that a page has between two with text. More in a row end the page: its neighbour goes on behind them.
+const WORDLESS_MAX: usize = 256;
 /// Characters that the estimate takes for a token.
 const CHARS_A_TOKEN: usize = 4;
 
@@ -33,7 +35,7 @@ pub struct AroundQuery {
     /// The entry in the middle: its id, the beginning of it, or `@N` for the N-th of the chain. The last one of the commit
     /// where absent.
     pub entry: Option<String>,
-    /// Entries before and after it.
+    /// Entries with text before and after it. Those without, such as records of metadata that lie between, come on top.
     pub around: u64,
     /// Estimated tokens of all texts together.
     pub tokens_max: u64,
@@ -139,11 +141,11 @@ impl Engine {
         let half = page.tokens_left / 2;
         let spare = page.tokens_left - half;
         page.tokens_left = half;
-        let before = (1..middle).rev().take(usize::try_from(query.around).unwrap_or(usize::MAX));
-        page.take(before, &mut forgotten, &mut |entry| entries.push_front(entry))?;
+        let before = (1..middle).rev();
+        page.take(before, query.around, &mut forgotten, &mut |entry| entries.push_front(entry))?;
         page.tokens_left += spare;
-        let after = middle.saturating_add(1)..=chain.total.min(middle.saturating_add(query.around));
-        page.take(after, &mut forgotten, &mut |entry| entries.push_back(entry))?;
+        let after = middle.saturating_add(1)..=chain.total;
+        page.take(after, query.around, &mut forgotten, &mut |entry| entries.push_back(entry))?;
         let ordinal = |entry: Option<&AroundEntry>| entry.map_or(middle, |entry| entry.ordinal);
         let (first, last) = (ordinal(entries.front()), ordinal(entries.back()));
         Ok(Around {
@@ -298,23 +300,40 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// Adds entries for as long as their tokens fit.
+    /// Adds entries for as long as their tokens fit and until `around` of them have text or were forgotten. Those without text are
+    /// added where another entry follows them, or the chain ends.
     fn take(
         &mut self,
         ordinals: impl Iterator<Item = u64>,
+        around: u64,
         forgotten: &mut u64,
         add: &mut dyn FnMut(AroundEntry),
     ) -> Result<()> {
+        let mut left = around;
+        let mut wordless: Vec<AroundEntry> = Vec::new();
         for ordinal in ordinals {
+            if left == 0 || wordless.len() >= WORDLESS_MAX {
+                return Ok(());
+            }
             let Some(entry) = self.entry(ordinal)? else {
                 *forgotten += 1;
+                left -= 1;
                 continue;
             };
             if entry.tokens > self.tokens_left {
-                break;
+                return Ok(());
+            }
+            if entry.text.trim().is_empty() {
+                wordless.push(entry);
+                continue;
             }
             self.tokens_left -= entry.tokens;
+            left -= 1;
+            wordless.drain(..).for_each(&mut *add);
             add(entry);
+        }
+        if left > 0 {
+            wordless.into_iter().for_each(add);
         }
         Ok(())
     }

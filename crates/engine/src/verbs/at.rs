@@ -1,7 +1,7 @@
 //! Where within a chain a fork begins: at a commit, or at an entry of one.
 
 use stemmata_model::{
-    Closure, Commit, CommitCore, CommitId, CommitType, Entry, Part, Role, Timestamp, artifact_id,
+    Closure, Commit, CommitCore, CommitId, CommitType, Entry, EntryKind, Part, Role, Timestamp, artifact_id,
 };
 use stemmata_runtimes::adapter::Shape;
 use stemmata_store::{ContentPart, NewCommit, NewContent, Write};
@@ -60,7 +60,10 @@ impl Engine {
             return Ok(Head { ctx, prompt: None });
         };
         let found = self.find_entry(ctx, at)?;
-        let is_prompt = found.entry.role == Role::User && found.entry.answers().next().is_none();
+        // The summary of a compaction has the role of a user, too, and there is nothing to edit in it.
+        let is_prompt = found.entry.role == Role::User
+            && found.entry.kind == EntryKind::Message
+            && found.entry.answers().next().is_none();
         let keep = match (is_prompt, found.shape) {
             (true, Shape::Lines) => found.entry.native.offset,
             // What separates records of a document goes with the one behind.

@@ -6,15 +6,16 @@ mod known;
 
 use std::collections::{BTreeSet, HashSet};
 
-use stemmata_model::{Closure, Commit, CommitId, LedgerId, Principal};
+use stemmata_model::{Closure, Commit, CommitId, CommitPrefix, IdKind, LedgerId, Principal};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Keep, Tombstone};
 use stemmata_store::{Described, Page, Session, SessionFilter, SessionKey, StoreError};
 
 use crate::chain::beside::{PAGE_COMMITS, key_of_sighting};
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{EngineError, Refusal, Result, Wanted};
+use crate::error::{Candidate, EngineError, Refusal, Result, Wanted};
 use crate::verbs::copies::Copy;
+use crate::verbs::find::CANDIDATES_MAX;
 
 /// Children of one commit that are looked at.
 const CHILDREN_MAX: usize = 10_000;
@@ -175,6 +176,7 @@ impl Engine {
     /// where ledgers in files did not let go of all.
     pub fn apply_forget(&self, plan: ForgetPlan) -> Result<ForgetReport> {
         let ForgetPlan { wish, mut report } = plan;
+        self.drop_derived()?;
         report.forgotten = self.store.forget(&wish)?;
         let purged = self.purge_unstored();
         let elsewhere = self.forget_elsewhere(&report.sessions, &report.ledgers);
@@ -199,10 +201,11 @@ impl Engine {
         })
     }
 
-    /// Takes a forgetting back: what was forgotten may be imported again. Returns how many tombstones that were.
+    /// Removes every tombstone of the forgetting that left one for a commit (its id, or the beginning of it), a session (its whole
+    /// id) or a transcript (its path), so that all of it may be imported again. Returns their number.
     ///
     /// # Errors
-    /// `NotFound` where nothing that goes by the name was forgotten.
+    /// `NotFound` where nothing of this name was forgotten, `Ambiguous` where several forgotten commits begin so.
     pub fn unforget(&self, text: &str) -> Result<u64> {
         let mut tombstones: Vec<Tombstone> = Vec::new();
         if let Ok(id) = text.parse::<CommitId>() {
@@ -212,6 +215,7 @@ impl Engine {
             tombstones.push(Tombstone::Session(session));
         }
         tombstones.push(Tombstone::Transcript(self.session_key(std::path::Path::new(text))));
+        tombstones.extend(self.forgotten_commit(text)?.map(Tombstone::Commit));
         for tombstone in tombstones {
             let lifted = self.store.lift(&tombstone)?;
             if lifted > 0 {
@@ -219,6 +223,20 @@ impl Engine {
             }
         }
         Err(EngineError::NotFound { what: Wanted::Forgotten, text: text.to_owned() })
+    }
+
+    /// Returns the forgotten commit whose id begins so, with its tag or without.
+    fn forgotten_commit(&self, text: &str) -> Result<Option<CommitId>> {
+        let tag = IdKind::Commit.tag();
+        let tagged = if text.starts_with(tag) { text.to_owned() } else { format!("{tag}{text}") };
+        let Ok(prefix) = tagged.parse::<CommitPrefix>() else { return Ok(None) };
+        let found = self.store.tombstones_in(prefix, CANDIDATES_MAX + 1)?;
+        if found.len() > 1 {
+            let candidate = |id: &CommitId| Candidate { id: id.to_string(), summary: "forgotten".to_owned() };
+            let candidates = found.iter().take(CANDIDATES_MAX).map(candidate).collect();
+            return Err(EngineError::Ambiguous { text: text.to_owned(), candidates });
+        }
+        Ok(found.first().copied())
     }
 
     /// Returns covered commits that share entries with a commit and its parent.

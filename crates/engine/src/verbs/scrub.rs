@@ -177,6 +177,8 @@ impl Engine {
     /// error stays, and the next scrub goes on from there.
     pub fn apply_scrub(&self, plan: ScrubPlan, by: &Principal) -> Result<ScrubReport> {
         let ScrubPlan { scope, changing, reworded, mut report } = plan;
+        // Nothing looks into kept prompts, and a rule may be newer than they are.
+        self.drop_derived()?;
         // Events first: what has only them says itself what is left to do, as long as it is there.
         self.forget_found(&scope.told, &mut report)?;
         if changing.is_empty() && reworded.is_empty() && scope.named.is_empty() {

@@ -1,5 +1,7 @@
 //! Pages of a chain's entries, joined, are the chain.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use stemmata_engine::{Around, AroundQuery, Engine, EngineError, ForgetOptions, ForgetTarget, Stop};
 use stemmata_model::{CommitId, Entry, Principal};
@@ -54,7 +56,10 @@ proptest! {
             let ordinals: Vec<u64> = page.entries.iter().map(|found| found.ordinal).collect();
             let first = ordinals[0];
             prop_assert_eq!(&ordinals, &(first..first + ordinals.len() as u64).collect::<Vec<_>>());
-            prop_assert!(ordinals.iter().all(|ordinal| ordinal.abs_diff(next) <= around_each));
+            let with_text = page.entries.iter().filter(|found| !found.text.trim().is_empty());
+            let (before, rest): (Vec<u64>, Vec<u64>) =
+                with_text.map(|found| found.ordinal).filter(|ordinal| *ordinal != next).partition(|at| *at < next);
+            prop_assert!(before.len().max(rest.len()) as u64 <= around_each);
             joined.extend(held(&page).into_iter().filter(|(ordinal, ..)| *ordinal >= next));
             next = ordinals[ordinals.len() - 1] + 1;
         }
@@ -91,6 +96,29 @@ fn story() -> (Engine, Folder, CommitId) {
     let path = folder.write("s.jsonl", lines.as_bytes());
     let tip = import(&engine, &path).session.tip.expect("a tip");
     (engine, folder, tip)
+}
+
+/// Clients write many records beside what is said.
+#[test]
+fn records_without_text_use_up_no_neighbours() {
+    let (engine, folder) = (engine(), Folder::new());
+    let record = "{\"type\":\"file-history-snapshot\",\"messageId\":\"m\",\"snapshot\":{},\"isSnapshotUpdate\":false}\n";
+    let lines: String = [
+        user(1, None, "why"),
+        record.repeat(3),
+        answer(2, 1, "because"),
+        record.repeat(3),
+        user(3, Some(2), "and then"),
+    ]
+    .concat();
+    let path = folder.write("s.jsonl", lines.as_bytes());
+    let tip = import(&engine, &path).session.tip.expect("a tip");
+    let page = around(&engine, tip, Some("@5"), (1, 1_000));
+    let ordinals: Vec<u64> = page.entries.iter().map(|found| found.ordinal).collect();
+    assert_eq!(ordinals, (1..=9).collect::<Vec<u64>>());
+    assert_eq!((page.before, page.next), (None, None));
+    let alone = around(&engine, tip, Some("@5"), (0, 1_000));
+    assert_eq!(alone.entries.iter().map(|found| found.ordinal).collect::<Vec<_>>(), [5]);
 }
 
 #[test]
@@ -152,6 +180,33 @@ fn counted_ids_name_their_own_entries() {
     }
 }
 
+/// Returns the entries beside one that a page has, of two with text or forgotten ones, and how many of these were forgotten.
+fn near<'a>(
+    beside: impl Iterator<Item = &'a (u64, CommitId, Entry)>,
+    (holes, with_text): (&[CommitId], &BTreeSet<u64>),
+) -> (Vec<(u64, CommitId, Entry)>, u64) {
+    let (mut shown, mut wordless, mut forgotten, mut left) = (Vec::new(), Vec::new(), 0, 2);
+    for one in beside {
+        if left == 0 {
+            return (shown, forgotten);
+        }
+        if holes.contains(&one.1) {
+            forgotten += 1;
+            left -= 1;
+        } else if with_text.contains(&one.0) {
+            shown.append(&mut wordless);
+            shown.push(one.clone());
+            left -= 1;
+        } else {
+            wordless.push(one.clone());
+        }
+    }
+    if left > 0 {
+        shown.append(&mut wordless);
+    }
+    (shown, forgotten)
+}
+
 /// The ordinals of what was forgotten are given to nothing else: pages joined are the rest of the chain, in its places.
 #[test]
 fn pages_joined_leave_out_what_was_forgotten() {
@@ -171,6 +226,12 @@ fn pages_joined_leave_out_what_was_forgotten() {
         assert!(done.cut.contains(&gone), "{done:?}");
         let holes: Vec<CommitId> = done.cut.iter().chain(&done.cut_too).copied().collect();
         let total = all.len() as u64;
+        let has_text = |ordinal: &u64| {
+            let alone = around(&engine, tip, Some(&format!("@{ordinal}")), (0, 1_000_000));
+            !alone.entries[0].text.trim().is_empty()
+        };
+        let there = all.iter().filter(|(_, ctx, _)| !holes.contains(ctx)).map(|(ordinal, ..)| *ordinal);
+        let with_text: BTreeSet<u64> = there.filter(has_text).collect();
         let mut joined: Vec<(u64, CommitId, Entry)> = Vec::new();
         for (ordinal, ctx, entry) in &all {
             let asked = AroundQuery {
@@ -191,14 +252,13 @@ fn pages_joined_leave_out_what_was_forgotten() {
                 continue;
             }
             let page = engine.around(&asked).expect("a page");
-            let near = |other: &&(u64, CommitId, Entry)| other.0.abs_diff(*ordinal) <= 2;
-            let (left_out, shown): (Vec<_>, Vec<_>) =
-                all.iter().filter(near).cloned().partition(|(_, ctx, _)| holes.contains(ctx));
-            assert_eq!(
-                (page.total, page.forgotten),
-                (total, left_out.len() as u64),
-                "seed {seed} @{ordinal}"
-            );
+            let (above, below) = all.split_at(usize::try_from(*ordinal).expect("few") - 1);
+            let (mut shown, left_out) = near(above.iter().rev(), (&holes, &with_text));
+            shown.reverse();
+            let (after, left_out_after) = near(below.iter().skip(1), (&holes, &with_text));
+            let forgotten = left_out + left_out_after;
+            assert_eq!((page.total, page.forgotten), (total, forgotten), "seed {seed} @{ordinal}");
+            let shown: Vec<_> = shown.into_iter().chain(below.first().cloned()).chain(after).collect();
             assert_eq!(held(&page), shown, "seed {seed} @{ordinal}");
             joined.extend(held(&page).into_iter().filter(|(found, ..)| found == ordinal));
         }

@@ -271,6 +271,7 @@ proptest! {
                 remove_tags: vec!["two".to_owned()],
                 notes: vec![who.to_owned()],
                 pin: Some(who == "ann"),
+                ..Update::default()
             };
             engine.update(tip, update, &by).expect("updated");
         };

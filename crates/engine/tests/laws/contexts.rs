@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stemmata_engine::prompt::assemble::{CurrentTask, TaskFacts};
 use stemmata_engine::prompt::profile::Profile;
-use stemmata_engine::prompt::strategy::{DocumentFormat, Strategy, parse};
+use stemmata_engine::prompt::strategy::{DocumentFormat, Strategy, parse, shipped};
 use stemmata_engine::{
     BeginTurn, Engine, EngineError, KEPT_TURNS_MAX, PromptMade, PromptOf, PromptWanted, Refusal, TurnBegun,
     TurnContext, TurnMade, TurnOf, Wanted,
@@ -18,7 +18,8 @@ use stemmata_store::{
 };
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 
-use crate::support::{Folder, answer, chain, engine, engine_on, import, native, user};
+use crate::search::{indexed, settle};
+use crate::support::{Folder, answer, chain, engine, engine_on, import, native, new_store, user};
 
 const STRATEGY: &str = "maxTokens = 50000\n[[sources]]\ntopic = \"state\"\n[[sources]]\ntopic = \"turns\"\nstrategy = \"latest\"\namount = 40\n[[sources]]\ntopic = \"NOTE\"\n";
 
@@ -26,7 +27,7 @@ pub(crate) fn ledger() -> LedgerId {
     LedgerId::new("p").expect("a name")
 }
 
-fn turn(session: &str) -> TurnOf {
+pub(crate) fn turn(session: &str) -> TurnOf {
     TurnOf::new(
         ledger(),
         SessionId::new(session).expect("a name"),
@@ -35,7 +36,7 @@ fn turn(session: &str) -> TurnOf {
     )
 }
 
-fn said(id: &str, role: Role, text: &str) -> Entry {
+pub(crate) fn said(id: &str, role: Role, text: &str) -> Entry {
     Entry::said(EntryId::new(id).expect("a name"), role, vec![Part::Text(text.to_owned())])
 }
 
@@ -69,13 +70,23 @@ pub(crate) fn strategy() -> Strategy {
 }
 
 /// Begins a turn with a prompt.
-fn begin(
+pub(crate) fn begin(
+    engine: &Engine,
+    of: TurnOf,
+    asked: (TurnContext, &str),
+) -> Result<(TurnBegun, PromptMade), EngineError> {
+    begin_by(engine, of, asked, &strategy())
+}
+
+/// Begins a turn with a prompt of a strategy.
+pub(crate) fn begin_by(
     engine: &Engine,
     of: TurnOf,
     (context, text): (TurnContext, &str),
+    strategy: &Strategy,
 ) -> Result<(TurnBegun, PromptMade), EngineError> {
-    let (profile, strategy) = (profile(), strategy());
-    let prompt = Some(PromptWanted::new(&profile, &strategy, &Estimate));
+    let profile = profile();
+    let prompt = Some(PromptWanted::new(&profile, strategy, &Estimate));
     let id = format!("{}-{}", of.session, text.split(' ').next().unwrap_or_default());
     let asked = BeginTurn { context, prompt, ..BeginTurn::new(of, said(&id, Role::User, text)) };
     let mut begun = engine.begin_turn(&asked)?;
@@ -84,7 +95,7 @@ fn begin(
 }
 
 /// Takes a whole turn, and returns its commit.
-fn take(engine: &Engine, session: &str, name: &str, events: Vec<NewEvent>) -> CommitId {
+pub(crate) fn take(engine: &Engine, session: &str, name: &str, events: Vec<NewEvent>) -> CommitId {
     let prompt = said(&format!("{name}-prompt"), Role::User, &format!("{name} please"));
     engine.begin_turn(&BeginTurn::new(turn(session), prompt)).expect("begun");
     let entries = vec![said(&format!("{name}-answer"), Role::Assistant, &format!("{name} is answered"))];
@@ -107,7 +118,10 @@ fn tip_of(engine: &Engine, session: &str) -> Option<CommitId> {
 
 /// One branch, then an other one from the commit between them: what the first one did after it is not told.
 fn forked() -> (Engine, CommitId, CommitId) {
-    let engine = engine();
+    forked_on(engine())
+}
+
+pub(crate) fn forked_on(engine: Engine) -> (Engine, CommitId, CommitId) {
     let decided = |text: &str| format!("{{\"kind\":\"decision\",\"decision\":\"{text}\"}}");
     let base = take(
         &engine,
@@ -173,6 +187,54 @@ fn a_fork_knows_nothing_of_the_branch_it_left() {
     for (words, is_known) in [("Use a table", true), ("first is answered", true), ("Cobol", false)] {
         assert_eq!(prompt.text.contains(words), is_known, "{words}: {}", prompt.text);
     }
+}
+
+/// The same with the strategy that comes with Stemmata: its retriever searches the whole project.
+#[test]
+fn the_retriever_tells_a_fork_nothing_of_the_branch_it_left() {
+    let (store, index) = (new_store(), tempfile::tempdir().expect("a folder"));
+    let (engine, base, left) = forked_on(indexed(&store, index.path()));
+    let live = shipped("live").expect("a strategy");
+    // Another session goes on from the branch, and a third has nothing to do with either.
+    begin(&engine, turn("further"), (TurnContext::Resume(left), "Cobol it is")).expect("begun");
+    let further =
+        event("further", topics::DECISION_EVENT, "Cobol further", "{\"decision\":\"Cobol further\"}");
+    engine
+        .end_turn(
+            &turn("further"),
+            TurnMade {
+                events: vec![further],
+                ..made(vec![said("f", Role::Assistant, "Cobol goes further")])
+            },
+        )
+        .expect("ended");
+    let aside = event("aside", topics::DECISION_EVENT, "Cobol is taught aside", "{}");
+    take(&engine, "aside", "aside", vec![aside]);
+    settle(&engine);
+    let asked = "Go on with Cobol, the linker that exploded, base, left, aside, numbers and words";
+    let fork = TurnContext::Fork { ctx: base, at: None };
+    let (_, prompt) = begin_by(&engine, turn("new"), (fork, asked), &live).expect("begun");
+    let rows = [
+        ("the decision that it made", "Write it in Cobol", false),
+        ("what it replaced", "Store times as words", false),
+        ("what holds here", "Store times as numbers", true),
+        ("its error", "linker exploded", false),
+        ("its turn", "left is answered", false),
+        ("its prompt", "left please", false),
+        ("who went on from it", "Cobol goes further", false),
+        ("what they decided", "Cobol further", false),
+        ("what is no branch of it", "Cobol is taught aside", true),
+        ("the turn before it", "base is answered", true),
+    ];
+    for (what, words, is_known) in rows {
+        assert_eq!(prompt.text.contains(words), is_known, "{what}: {}", prompt.text);
+    }
+    let (_, prompt) =
+        begin_by(&engine, turn("again"), (TurnContext::Resume(left), asked), &live).expect("begun");
+    for words in ["Write it in Cobol", "linker exploded", "left is answered"] {
+        assert!(prompt.text.contains(words), "{words}: {}", prompt.text);
+    }
+    assert!(!prompt.text.contains("Cobol goes further"), "{}", prompt.text);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use stemmata_engine::{BundleSelection, ChosenCounter, CounterChoice, Engine};
-use stemmata_model::{FactorFrom, NoteCode, TokenCounter as _};
+use stemmata_engine::{BundleSelection, ChosenCounter, CounterChoice, Engine, EngineError};
+use stemmata_model::{FactorFrom, TokenCounter as _};
 use stemmata_store::Store;
 use stemmata_tokens::Encoding;
 use tempfile::TempDir;
@@ -106,14 +106,22 @@ fn a_strangers_bundle_teaches_nothing() {
 }
 
 #[test]
-fn what_is_not_known_is_estimated_and_said() {
+fn a_model_of_which_nothing_is_known_is_refused_with_what_was_meant() {
     let store = new_store();
     let dir = TempDir::new().expect("a folder");
     let engine = learning(&store, &dir);
-    let unknown = auto(&engine, "somebody/new");
-    assert_eq!(unknown.spec.to_string(), "estimate");
-    assert_eq!(unknown.notes.iter().map(|note| note.code).collect::<Vec<_>>(), [NoteCode::Degraded]);
-    assert!(unknown.notes.iter().all(|note| note.message.contains("somebody/new")), "{:?}", unknown.notes);
+    let long = "x".repeat(1_000);
+    for (model, near) in [("gpt5", Some("gpt-5")), ("somebody/new", None), ("", None), (long.as_str(), None)]
+    {
+        let refused = engine.counter(&CounterChoice::Auto { model: Some(model.to_owned()) });
+        let error = refused.expect_err("nothing is known of it");
+        let found = match &error {
+            EngineError::ModelUnknown { near, .. } => *near,
+            other => panic!("{other}"),
+        };
+        assert_eq!(found, near, "{model}");
+        assert!(error.to_string().len() < 200, "{error}");
+    }
     let none = engine.counter(&CounterChoice::Auto { model: None }).expect("a counter");
     assert_eq!((none.spec.to_string().as_str(), none.notes.len()), ("estimate", 0));
     std::fs::create_dir(dir.path().join("cache").join("calibration-v1.json")).expect("made");

@@ -172,6 +172,85 @@ fn links_reach_sessions_and_hits() {
     assert!(item.reasons.iter().any(|reason| reason.points_for.as_str() == "thread"), "{:?}", item.reasons);
 }
 
+/// Events of two ledgers may have the same session and the same number.
+#[test]
+fn events_of_two_ledgers_are_two() {
+    let index = TempDir::new().expect("a folder");
+    let engine = indexed(&new_store(), index.path());
+    with_project(&engine);
+    let other = LedgerId::new("q").expect("a name");
+    engine.log().change_ledger(LedgerChange::new(other.clone(), Timestamp::from_micros(1))).expect("made");
+    let decide = |ledger: &LedgerId, text: &str| {
+        let (kind, text) = (DecisionKind::Decision, text.to_owned());
+        engine.decide(ledger, &Decision { kind, text, reason: None, supersedes: None }).expect("decided");
+    };
+    decide(&ledger(), "The quagga eats grass");
+    decide(&other, "The quagga sleeps on stones");
+    settle(&engine);
+    let all = engine.recall(&RecallWanted::new("quagga", None, Tokens(600), &Estimate)).expect("a pack");
+    for words in ["eats grass", "sleeps on stones"] {
+        assert!(all.text.contains(words), "{words}: {}", all.text);
+    }
+    let ledgers: Vec<_> = all.items.iter().map(|item| item.ledger.clone()).collect();
+    assert!(ledgers.contains(&Some(ledger())) && ledgers.contains(&Some(other.clone())), "{ledgers:?}");
+    for (of, words, not) in
+        [(ledger(), "eats grass", "sleeps on stones"), (other, "sleeps on stones", "eats grass")]
+    {
+        let pack = engine.recall(&wanted("quagga", &of)).expect("a pack");
+        assert!(pack.text.contains(words) && !pack.text.contains(not), "{}", pack.text);
+    }
+}
+
+/// What belongs to a repository below is no part of the project: neither its events nor its sessions.
+#[test]
+fn a_project_recalls_nothing_of_a_repository_below_it() {
+    let (folder, index) = (Folder::new(), TempDir::new().expect("a folder"));
+    let engine = indexed(&new_store(), index.path());
+    with_project(&engine);
+    told(&engine, &folder);
+    let below = LedgerId::new("below").expect("a name");
+    let root = Some("/old/below".to_owned());
+    let change = LedgerChange { root, ..LedgerChange::new(below.clone(), Timestamp::from_micros(1)) };
+    engine.log().change_ledger(change).expect("made");
+    for number in 0..50 {
+        let lines =
+            [user(31, None, &format!("celadon glaze below {number}")), answer(32, 31, "celadon glaze")];
+        let lines = lines.concat().replace("\"/old\"", "\"/old/below\"");
+        let lines = lines.replace("aaaaaaaa-", &format!("bbbbbb{number:02}-"));
+        let lines = lines.replace(r#""sessionId":"s""#, &format!(r#""sessionId":"b{number}""#));
+        import(&engine, &folder.write(&format!("b{number}.jsonl"), lines.as_bytes()));
+    }
+    let (kind, text) = (DecisionKind::Decision, "The celadon glaze is below".to_owned());
+    engine.decide(&below, &Decision { kind, text, reason: None, supersedes: None }).expect("decided");
+    settle(&engine);
+    let pack = recall(&engine, "celadon glaze");
+    assert!(pack.text.contains("cone ten") && !pack.text.contains("below"), "{}", pack.text);
+    let pack = engine.recall(&wanted("celadon glaze", &below)).expect("a pack");
+    assert!(pack.text.contains("is below") && !pack.text.contains("cone ten"), "{}", pack.text);
+}
+
+/// A store full of the same words keeps back none of a cluster's own.
+#[test]
+fn a_cluster_finds_its_words_beside_many_of_others() {
+    let (folder, index) = (Folder::new(), TempDir::new().expect("a folder"));
+    let engine = indexed(&new_store(), index.path());
+    for number in 0..60 {
+        let lines = [user(41, None, "queue limit kafka"), answer(42, 41, "queue limit kafka forty")].concat();
+        let lines = lines.replace("aaaaaaaa-", &format!("cccccc{number:02}-"));
+        let lines = lines.replace("queue limit", &format!("queue limit {number}"));
+        let lines = lines.replace(r#""sessionId":"s""#, &format!(r#""sessionId":"c{number}""#));
+        import(&engine, &folder.write(&format!("c{number}.jsonl"), lines.as_bytes()));
+    }
+    let cluster = LedgerId::new("cluster").expect("a name");
+    let text = format!("{} The limit is met.", "Quite other things are told here at length. ".repeat(40));
+    let note = stemmata_store::conformance::ledger::builders::said("agent", "NOTE", &text);
+    engine.publish(&cluster, vec![note]).expect("published");
+    settle(&engine);
+    let pack = engine.recall(&wanted("queue limit kafka", &cluster)).expect("a pack");
+    assert!(pack.text.contains("is met") && !pack.notes.contains(&RecallNote::NoMatch), "{pack:?}");
+    assert!(!pack.text.contains("forty"), "{}", pack.text);
+}
+
 #[test]
 fn a_superseded_decision_comes_behind_the_one_that_holds() {
     let engine = engine_on("m1", new_store());

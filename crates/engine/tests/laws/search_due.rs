@@ -265,3 +265,22 @@ fn events_of_an_older_copy_of_the_store_are_read_again() {
         assert_eq!(engine.index_report().expect("a report").entries, words.len() as u64);
     }
 }
+
+/// Forgetting a session raises the epochs of all ledgers, whose events the index has still.
+#[test]
+fn forgetting_a_session_folds_no_event_again() {
+    let (store, folder, dir) = (new_store(), Folder::new(), TempDir::new().expect("a folder"));
+    let engine = indexed(&store, dir.path());
+    let session = import(&engine, &folder.write("a.jsonl", &conversation(2, WORD))).session;
+    (0..3).for_each(|at| tell(&engine, &format!("the kiln {at}")));
+    settle(&engine);
+    let entries = || engine.index_report().expect("a report").entries;
+    assert_eq!(entries(), 7);
+    forget(&engine, &ForgetTarget::Session(session.key));
+    assert_eq!(entries(), 3, "before any search");
+    assert_clean(&store, dir.path());
+    assert_eq!(hits(&engine, "kiln").len(), 3);
+    assert_rebuilt(&engine, &store);
+    forget_events(&engine);
+    assert_eq!((entries(), hits(&engine, "kiln").len()), (0, 0));
+}

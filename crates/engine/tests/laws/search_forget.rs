@@ -4,15 +4,17 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use stemmata_engine::prompt::profile::Profile;
 use stemmata_engine::{
-    CollectOptions, Engine, ForgetOptions, ForgetTarget, RetentionRules, ScrubTarget, SettleBudget,
-    StoreRules,
+    BeginTurn, CollectOptions, Engine, ForgetOptions, ForgetTarget, PromptWanted, RetentionRules,
+    ScrubTarget, SettleBudget, StoreRules, TurnContext,
 };
-use stemmata_model::{Closure, Principal, Timestamp, topics};
+use stemmata_model::{Closure, Estimate, Principal, Role, Timestamp, topics};
 use stemmata_store::conformance::ledger::builders::{ledger, said};
 use stemmata_store::{PackOptions, SqliteOptions, SqliteStore, Store, StoreError};
 use tempfile::TempDir;
 
+use crate::contexts::{profile, said as entry, strategy, turn};
 use crate::search::{assert_rebuilt, conversation, hits, indexed, settle};
 use crate::support::{Folder, engine_on, import, new_store};
 
@@ -154,7 +156,7 @@ fn an_open_turn_that_outlives_what_covered_it_is_no_difference() {
 const WORD: &str = "zqkilnwright";
 
 /// Returns the files below a folder that hold a word as it is, or in a frame of zstd that can be read by itself.
-fn holding_packed(dir: &Path, word: &str) -> Vec<String> {
+pub(crate) fn holding_packed(dir: &Path, word: &str) -> Vec<String> {
     let mut found = holding(dir, word);
     let mut folders = vec![dir.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -198,7 +200,7 @@ fn contents_with(store: &dyn Store, word: &str) -> usize {
     found
 }
 
-/// The store with its WAL, the index, events: after `forget` and after `scrub` no file has the word, packed or not.
+/// The store with its WAL, the index, events, kept prompts: after `forget` and after `scrub` no file has the word, packed or not.
 #[test]
 fn what_is_forgotten_or_scrubbed_is_in_no_file_of_the_home() {
     for (is_scrubbed, is_packed) in [(false, false), (false, true), (true, true)] {
@@ -217,6 +219,16 @@ fn what_is_forgotten_or_scrubbed_is_in_no_file_of_the_home() {
         let captured = import(&before, &folder.path().join("b.jsonl"));
         let event = said(captured.session.session.as_str(), topics::DECISION_EVENT, WORD);
         before.publish(&ledger("c"), vec![event]).expect("published");
+        // A prompt that is kept says the word, too: by its profile, and by what the session goes on from.
+        let tip = captured.session.tip.expect("a tip");
+        let profile = Profile { instructions: format!("Mind the {WORD}"), ..profile() };
+        let strategy = strategy();
+        let begin = BeginTurn {
+            context: TurnContext::Resume(tip),
+            prompt: Some(PromptWanted::new(&profile, &strategy, &Estimate)),
+            ..BeginTurn::new(turn("goes-on"), entry("p", Role::User, "Go on"))
+        };
+        before.begin_turn(&begin).expect("begun");
         settle(&before);
         if is_packed {
             store.pack(&PackOptions::new(Timestamp::EPOCH)).expect("packed");

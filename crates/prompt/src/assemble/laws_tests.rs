@@ -40,6 +40,10 @@ impl TokenCounter for Counter {
     fn margin(&self) -> Margin {
         Margin { permille: 0 }
     }
+
+    fn name(&self) -> String {
+        "made up".to_owned()
+    }
 }
 
 fn counters() -> impl Strategy<Value = Counter> {

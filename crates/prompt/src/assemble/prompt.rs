@@ -235,6 +235,7 @@ fn trace(request: &PromptRequest<'_>, selected: &Selected) -> Trace {
         turn: turn_traced(request),
         after: request.after().map(seq),
         through: request.through.map(seq),
+        counter: Some(request.counter.name()),
         sources: u64::try_from(request.strategy.sources.len()).unwrap_or(u64::MAX),
         budget: selected.budget.clone(),
         sections: selected.sections.clone(),

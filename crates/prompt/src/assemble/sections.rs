@@ -52,7 +52,9 @@ pub(super) fn guidance(messages: &[Message]) -> String {
         return String::new();
     }
     let said: String = messages.iter().map(message_text).collect();
-    format!("\n## Guidance\n\nA person says this to you. It goes before what you read above.\n\n{said}")
+    format!(
+        "\n## Guidance\n\nA person says this to you. It takes precedence over everything above.\n\n{said}"
+    )
 }
 
 /// Returns what a validator need not check again; empty without hints.

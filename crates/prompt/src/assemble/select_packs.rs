@@ -239,6 +239,7 @@ impl Run<'_> {
             id: item.id.clone(),
             tokens: self.limits.counter.count(&item.text).0,
             included: is_in(item.in_full, item.in_compact),
+            images: item.images.clone(),
             score_permille: item.score_permille,
             reasons: item.reasons.clone(),
         });

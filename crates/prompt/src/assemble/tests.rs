@@ -28,6 +28,7 @@ fn message(id: &str, text: &str) -> Message {
         data: None,
         calls: Vec::new(),
         answers: Vec::new(),
+        images: Vec::new(),
     }
 }
 

@@ -107,6 +107,17 @@ impl Reason {
     }
 }
 
+/// An image of a message. Its size is absent where its first bytes do not say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceImage {
+    /// Pixels from left to right.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<u32>,
+    /// Pixels from top to bottom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub height: Option<u32>,
+}
+
 /// A message or hit that a candidate is made of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceItem {
@@ -116,6 +127,9 @@ pub struct TraceItem {
     pub tokens: u64,
     /// Whether it is in the prompt. Of a truncated candidate: whether it is in the form that was cut.
     pub included: bool,
+    /// The images that it has. The prompt only names them: their tokens are not among those of the text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<TraceImage>,
     /// How well it fits, in thousandths, of hits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_permille: Option<u64>,
@@ -260,6 +274,10 @@ pub struct Trace {
     /// The last event that it could have: where the next continuation begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub through: Option<String>,
+    /// What counted the tokens: the same counter gives the same prompt again. Absent in traces that were kept before it was
+    /// written down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counter: Option<String>,
     /// Sources of the strategy.
     pub sources: u64,
     /// The budget.

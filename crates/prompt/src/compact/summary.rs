@@ -15,6 +15,7 @@ mod notes;
 mod prompts;
 mod read;
 mod records;
+mod serial;
 mod table;
 mod weights;
 
@@ -72,3 +73,6 @@ fn text_of(entry: &Entry) -> String {
     }
     said.join("\n")
 }
+
+#[cfg(test)]
+mod laws_tests;

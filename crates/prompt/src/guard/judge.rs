@@ -264,9 +264,7 @@ fn verdict(
         None => match category {
             Category::SystemPrompts => (Verdict::Essential, Reason::Instruction),
             Category::CurrentTask => (Verdict::ByScore, Reason::CurrentTask),
-            Category::RecentHistory if is_relevant => {
-                (Verdict::Essential, Reason::Relevant(Some(Row::RecentTaskHistory)))
-            }
+            // What is relevant of it has the row of dependencies, and so class P2.
             Category::RecentHistory => (Verdict::ByScore, Reason::RecentTask),
             Category::OldHistory if item.is_referenced_recently => {
                 (Verdict::ByScore, Reason::ReferencedRecently)

@@ -1,6 +1,6 @@
 //! Candidates: what may enter a pack, whatever it is and wherever it was found.
 
-use stemmata_model::{CommitId, EventSeq, Timestamp};
+use stemmata_model::{CommitId, EventSeq, LedgerId, Timestamp};
 
 /// What a candidate is. The order is that of the groups of a pack, and of candidates that score the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,6 +75,8 @@ pub struct Provenance {
     pub entry: Option<String>,
     /// The event of the ledger.
     pub event: Option<EventSeq>,
+    /// The ledger of the event, where it is not the one that is asked about.
+    pub ledger: Option<LedgerId>,
     /// The session's id; empty where it is of no session.
     pub session: String,
     /// The client that the session was in; empty where that is not known.

@@ -67,8 +67,7 @@ pub enum Form {
 /// most so many tokens by the counter in use. No kind has more than 40 hundredths before all others were looked at; what is
 /// then left is there for any.
 pub fn choose(scored: Vec<Scored>, task: &str, max_tokens: Tokens, counter: &dyn TokenCounter) -> Pack {
-    let mut choice = Choice::new(max_tokens, counter);
-    choice.said.push((None, plain(task)));
+    let mut choice = Choice::new(plain(task), max_tokens, counter);
     let mut late = Vec::new();
     for one in scored.into_iter().take(LOOKED_AT_MAX) {
         late.extend(choice.offer(one, Some(KIND_SHARE_MAX)));
@@ -89,14 +88,16 @@ struct Choice<'c> {
     groups: BTreeSet<Group>,
     /// The entries that the pack has.
     places: BTreeSet<String>,
-    /// What the pack says, in plain words, and under which heading; under none what the task says.
-    said: Vec<(Option<Group>, String)>,
+    /// What the task says, in plain words.
+    task: String,
+    /// What the pack says, in plain words, and under which heading.
+    said: Vec<(Group, String)>,
     chosen: Vec<Chosen>,
     skipped: PackSkipped,
 }
 
 impl<'c> Choice<'c> {
-    fn new(max_tokens: Tokens, counter: &'c dyn TokenCounter) -> Self {
+    fn new(task: String, max_tokens: Tokens, counter: &'c dyn TokenCounter) -> Self {
         Self {
             counter,
             max_tokens: max_tokens.0,
@@ -104,6 +105,7 @@ impl<'c> Choice<'c> {
             by_kind: BTreeMap::new(),
             groups: BTreeSet::new(),
             places: BTreeSet::new(),
+            task,
             said: Vec::new(),
             chosen: Vec::new(),
             skipped: PackSkipped::default(),
@@ -140,22 +142,25 @@ impl<'c> Choice<'c> {
                 self.places.extend(candidate.window.iter().map(|beside| beside.place.clone()));
             }
             let said = if form == Form::Compact { plain(&candidate.compact) } else { words };
-            self.said.push((Some(group), said));
+            self.said.push((group, said));
             self.chosen.push(Chosen { scored, text, tokens: Tokens(tokens), form });
             return None;
         }
         Some(scored)
     }
 
-    /// Says whether the pack says the same already: the same entry among what was said, or the same words.
+    /// Says whether the pack says the same already: the same entry among what was said, or the same words. A question may quote
+    /// the decision that it asks for, so what the task says stands for nothing but the task, said before.
     fn says(&self, scored: &Scored, words: &str) -> bool {
         let candidate = &scored.candidate;
         let group = Group::of(candidate.kind);
         let is_said = group == Group::Said;
         let is_there = candidate.place.as_ref().is_some_and(|place| self.places.contains(place));
         // That something was decided says more than that it was said.
-        let counts = |other: Option<Group>| is_said || other.is_none_or(|other| other == group);
-        is_said && is_there || self.said.iter().any(|(other, said)| counts(*other) && said.contains(words))
+        let counts = |other: Group| is_said || other == group;
+        let has = |said: &str| format!(" {said} ").contains(&format!(" {words} "));
+        is_said && (is_there || words == self.task)
+            || self.said.iter().any(|(other, said)| counts(*other) && has(said))
     }
 
     /// Writes what was chosen. A counter may find more in a text than in its parts, so the least goes until all of it fits.

@@ -22,6 +22,10 @@ impl TokenCounter for Steep {
     fn margin(&self) -> Margin {
         Margin { permille: 0 }
     }
+
+    fn name(&self) -> String {
+        "made up".to_owned()
+    }
 }
 
 fn words(count: usize) -> TaskWords {
@@ -202,4 +206,37 @@ fn one_kind_leaves_room_for_others_and_gets_what_they_leave() {
     let both = packed(all, 400);
     assert!(both.iter().any(|(id, _)| id == "task"), "{both:?}");
     assert!(both.len() > 8, "what is left is lent on: {both:?}");
+}
+
+/// A question quotes the decision that it asks for: the decision is the answer, not an echo.
+#[test]
+fn what_a_question_quotes_is_recalled() {
+    use CandidateKind::{Decision, Hit, Thread, Turn};
+    for (task, candidates, kept) in [
+        ("why did we drop the retries", vec![said(Decision, "a", "drop the retries")], vec!["a"]),
+        ("should we use S3 for uploads", vec![said(Decision, "a", "use S3")], vec!["a"]),
+        (
+            "login",
+            vec![said(Decision, "a", "use Google login"), said(Decision, "b", "use Go")],
+            vec!["a", "b"],
+        ),
+        ("is the queue slow", vec![said(Thread, "a", "is the queue slow")], vec!["a"]),
+        ("fix the kiln", vec![said(Turn, "a", "Fix  the kiln"), said(Hit, "b", "fix the kiln")], vec![]),
+        ("fix the kiln", vec![said(Hit, "a", "please fix the kiln")], vec!["a"]),
+        (
+            "x",
+            vec![
+                said(Decision, "a", "use kiln glaze"),
+                said(Hit, "b", "kiln glaze"),
+                said(Hit, "c", "kiln gla"),
+            ],
+            vec!["a", "c"],
+        ),
+    ] {
+        let pack =
+            choose(score(candidates, &words(6), &RetrieveWeights::CHOSEN), task, Tokens(4_000), &Estimate);
+        let mut found: Vec<&str> = pack.items.iter().map(|item| item.scored.candidate.id.as_str()).collect();
+        found.sort_unstable();
+        assert_eq!(found, kept, "{task}");
+    }
 }

@@ -2,16 +2,14 @@
 
 use super::query::Query;
 use super::ranked::Search;
-use super::source::{Block, ClassMask, NumberSet, Postings, Segment};
+use super::source::{Block, NumberSet, Postings, Scope, Segment};
 
 /// The filter of one segment.
 pub(super) struct Filter<'a> {
     base: u32,
-    allowed: Option<&'a NumberSet>,
     /// The entries that hold every required term.
     required: Option<NumberSet>,
-    masks: &'a [ClassMask],
-    since_minute: u32,
+    scope: Scope<'a>,
     classes: &'a [u8],
     marks: &'a [u8],
     minutes: &'a [u32],
@@ -28,13 +26,11 @@ impl<'a> Filter<'a> {
         let is_classed = !scope.classes.is_empty();
         Ok(Self {
             base: segment.base(),
-            allowed: scope.allowed,
             required: required(segment, query)?,
-            masks: scope.classes,
-            since_minute: scope.since_minute,
+            scope: *scope,
             classes: if is_classed { segment.classes()? } else { &[] },
             marks: if is_classed { segment.marks()? } else { &[] },
-            minutes: if scope.since_minute > 0 { segment.minutes()? } else { &[] },
+            minutes: if scope.has_times() { segment.minutes()? } else { &[] },
         })
     }
 
@@ -43,24 +39,23 @@ impl<'a> Filter<'a> {
     pub(super) fn admits(&self, number: u32) -> bool {
         let at = number as usize;
         let column = |column: &[u8]| column.get(at).copied().unwrap_or_default();
-        self.allowed.is_none_or(|allowed| allowed.contains(self.base + number))
+        self.scope.allowed.is_none_or(|allowed| allowed.contains(self.base + number))
             && self.required.as_ref().is_none_or(|required| required.contains(number))
-            && (self.masks.is_empty() || {
+            && (self.scope.classes.is_empty() || {
                 let (class, marks) = (column(self.classes), column(self.marks));
-                self.masks.iter().any(|mask| mask.admits(class, marks))
+                self.scope.classes.iter().any(|mask| mask.admits(class, marks))
             })
-            && (self.since_minute == 0
-                || self.minutes.get(at).is_some_and(|minute| *minute >= self.since_minute))
+            && (!self.scope.has_times()
+                || self.minutes.get(at).is_some_and(|minute| self.scope.admits_minute(*minute)))
     }
 }
 
 /// Returns whether a segment may have a hit, as far as that is known without its columns.
 pub(super) fn may_admit<S: Segment>(search: &Search<'_, S>, segment: &S) -> bool {
     let scope = &search.scope;
-    let is_new = |(_, last): (u32, u32)| last >= scope.since_minute;
+    let is_within = |(first, last): (u32, u32)| last >= scope.since_minute && first <= scope.until_minute;
     let has_one = |allowed: &NumberSet| allowed.range(segment.base(), segment.span()).next().is_some();
-    (scope.since_minute == 0 || segment.minute_range().is_some_and(is_new))
-        && scope.allowed.is_none_or(has_one)
+    (!scope.has_times() || segment.minute_range().is_some_and(is_within)) && scope.allowed.is_none_or(has_one)
 }
 
 /// Returns the entries that hold every required term, nothing where none is required.

@@ -91,7 +91,7 @@ fn admits(scope: &Scope<'_>, query: &Query, number: u32, entry: &MemoryEntry) ->
     scope.allowed.is_none_or(|allowed| allowed.contains(number))
         && (scope.classes.is_empty()
             || scope.classes.iter().any(|mask| mask.admits(entry.class, entry.marks)))
-        && entry.minute >= scope.since_minute
+        && scope.admits_minute(entry.minute)
         && query.required().all(|needed| entry.terms.iter().any(|held| held.0 == needed.term))
 }
 
@@ -119,6 +119,7 @@ proptest! {
     fn the_first_stage_finds_what_scoring_everything_finds(
         entries in entries(), query in queries(), size in 1..300_usize, wanted in 1..20_usize,
         allowed in proptest::option::of(proptest::collection::vec(0..400_u32, 0..200)), since_minute in 0..30_u32,
+        until_minute in prop_oneof![Just(u32::MAX), 0..60_u32],
     ) {
         let segments = segments(&entries, size);
         let allowed = allowed.map(|numbers| { let mut set = NumberSet::default(); set.extend(numbers); set });
@@ -126,7 +127,7 @@ proptest! {
             ClassMask { roles: 0b1100, without: 1 << kinds::TOOL_RESULT, ..ClassMask::ALL },
             ClassMask { kinds: 0, marks: marks::ASKS, ..ClassMask::ALL },
         ];
-        let scope = Scope { allowed: allowed.as_ref(), classes: &classes, since_minute, authors: &[] };
+        let scope = Scope { allowed: allowed.as_ref(), classes: &classes, since_minute, until_minute, ..Scope::ALL };
         let search = over(&segments, scope);
         let plan = Plan::of(&search, &query).expect("memory does not fail");
         let exact = brute(&search, &plan, &entries);

@@ -48,7 +48,7 @@ pub struct MemorySegment {
 #[derive(Debug, Clone, Default)]
 pub struct MemoryPostings {
     pairs: Arc<Vec<(u32, u16)>>,
-    bounds: Arc<Vec<Bound>>,
+    bound: Bound,
 }
 
 impl MemorySegment {
@@ -98,16 +98,12 @@ impl MemorySegment {
 
 impl MemoryPostings {
     fn of(pairs: Vec<(u32, u16)>, lengths: &[u16]) -> Self {
-        let bounds = pairs.chunks(BLOCK).map(|block| Bound {
-            tf_max: block.iter().map(|pair| pair.1).max().unwrap_or_default(),
-            length_min: block
-                .iter()
-                .filter_map(|pair| lengths.get(pair.0 as usize))
-                .copied()
-                .min()
-                .unwrap_or_default(),
-        });
-        Self { bounds: Arc::new(bounds.collect()), pairs: Arc::new(pairs) }
+        let own = pairs.iter().filter_map(|pair| lengths.get(pair.0 as usize));
+        let bound = Bound {
+            tf_max: pairs.iter().map(|pair| pair.1).max().unwrap_or_default(),
+            length_min: own.copied().min().unwrap_or_default(),
+        };
+        Self { bound, pairs: Arc::new(pairs) }
     }
 
     fn block(&self, block: usize) -> &[(u32, u16)] {
@@ -123,22 +119,15 @@ impl Postings for MemoryPostings {
     }
 
     fn bound(&self) -> Bound {
-        Bound {
-            tf_max: self.bounds.iter().map(|bound| bound.tf_max).max().unwrap_or_default(),
-            length_min: self.bounds.iter().map(|bound| bound.length_min).min().unwrap_or_default(),
-        }
+        self.bound
     }
 
     fn blocks(&self) -> usize {
-        self.bounds.len()
+        self.pairs.len().div_ceil(BLOCK)
     }
 
     fn block_last(&self, block: usize) -> u32 {
         self.block(block).last().map_or(0, |pair| pair.0)
-    }
-
-    fn block_bound(&self, block: usize) -> Bound {
-        self.bounds.get(block).copied().unwrap_or(Bound { tf_max: 0, length_min: 0 })
     }
 
     #[inline]

@@ -28,28 +28,33 @@ impl Span {
         // The newest and the oldest come first: the others mostly lie between, and need not be looked into.
         let count = ranges.len();
         ranges.rotate_right(count.min(1));
+        let scope = &search.scope;
         for ((first, last), segment) in ranges {
             if span.first <= first && last <= span.last {
                 continue;
             }
-            if let Some(allowed) = search.scope.allowed {
+            if let Some(allowed) = scope.allowed {
                 let minutes = segment.minutes()?;
                 for number in allowed.range(segment.base(), segment.span()) {
                     let minute = minutes.get((number - segment.base()) as usize).copied().unwrap_or_default();
-                    span.include(minute, minute);
+                    span.include(scope.ranked_minute(minute));
                 }
+            } else if scope.ranked_minute(last) == last {
+                span.include(first);
+                span.include(last);
             } else {
-                span.include(first, last);
+                // The range ends with a wrong time, so that the right ones have to be read.
+                segment.minutes()?.iter().for_each(|minute| span.include(scope.ranked_minute(*minute)));
             }
         }
         span.first = span.first.max(search.scope.since_minute);
         Ok(span)
     }
 
-    fn include(&mut self, first: u32, last: u32) {
-        if first > 0 {
-            self.first = self.first.min(first);
-            self.last = self.last.max(last);
+    fn include(&mut self, minute: u32) {
+        if minute > 0 {
+            self.first = self.first.min(minute);
+            self.last = self.last.max(minute);
         }
     }
 
@@ -97,7 +102,11 @@ pub(super) fn factors<'a, S: Segment>(
         (ReasonName::Coverage, narrow(1.0 + recipe.coverage * covered.powi(COVERAGE_POWER)), ""),
         (ReasonName::Speaker, narrow(speaker), name),
         (ReasonName::Question, narrow(question), ""),
-        (ReasonName::Recent, narrow(1.0 + recipe.recent * span.place(minute)), ""),
+        (
+            ReasonName::Recent,
+            narrow(1.0 + recipe.recent * span.place(search.scope.ranked_minute(minute))),
+            "",
+        ),
         (ReasonName::Kind, narrow(kind), kind_name),
     ])
 }

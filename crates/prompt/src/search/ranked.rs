@@ -44,7 +44,7 @@ pub struct Scored {
     pub number: u32,
     /// Its key.
     pub key: u64,
-    /// Its minute since 1970, 0 without a time.
+    /// The minute since 1970 that it is ranked by, 0 without a time that can be right.
     pub minute: u32,
     /// Its score; comparable within one answer only.
     pub score: f32,

@@ -85,6 +85,7 @@ impl<'a, S: Segment> Ranking<'a, S> {
         let factors = priors::factors(self.search, &self.query.asked, self.span, (entry, covered))?;
         let score = factors.iter().fold(amount, |score, factor| score * factor.1);
         let minute = segment.minutes()?.get(entry.at).copied().unwrap_or_default();
+        let minute = self.search.scope.ranked_minute(minute);
         let key = segment.keys()?.get(entry.at).copied().unwrap_or_default();
         Ok(Some(Rated { window, entry, key, minute, score }))
     }

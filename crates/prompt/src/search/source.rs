@@ -11,8 +11,11 @@ use stemmata_model::{EntryKind, Role};
 /// The number of postings in a full block.
 pub const BLOCK: usize = 128;
 
+/// How far another machine's clock may be ahead: one day, which also covers a clock in the wrong time zone.
+const AHEAD_MINUTES_MAX: u32 = 24 * 60;
+
 /// What bounds the score of a list of postings, whatever the average length is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bound {
     /// The greatest count of the term in one entry.
     pub tf_max: u16,
@@ -63,8 +66,6 @@ pub trait Postings {
     fn blocks(&self) -> usize;
     /// Returns the last entry of a block, relative to the base.
     fn block_last(&self, block: usize) -> u32;
-    /// Returns the bound of a block.
-    fn block_bound(&self, block: usize) -> Bound;
     /// Reads a block.
     fn unpack(&self, block: usize, into: &mut Block) -> Result<(), Self::Error>;
 }
@@ -196,11 +197,13 @@ pub struct ClassMask {
     pub marks: u8,
     /// Bits of the kinds that never pass, whatever their marks are.
     pub without: u8,
+    /// An entry with any of these marks never passes.
+    pub without_marks: u8,
 }
 
 impl ClassMask {
     /// Everything passes.
-    pub const ALL: Self = Self { roles: 0b1111, kinds: 0xff, marks: 0, without: 0 };
+    pub const ALL: Self = Self { roles: 0b1111, kinds: 0xff, marks: 0, without: 0, without_marks: 0 };
 
     /// Returns the bit of a role.
     pub const fn role_bit(role: Role) -> u8 {
@@ -217,6 +220,7 @@ impl ClassMask {
         let kind = 1 << Self::kind_of(class);
         self.roles >> (class & 3) & 1 == 1
             && self.without & kind == 0
+            && self.without_marks & marks == 0
             && (self.kinds & kind != 0 || self.marks & marks != 0)
     }
 
@@ -320,11 +324,44 @@ pub struct Scope<'a> {
     pub classes: &'a [ClassMask],
     /// The first minute since 1970; 0 admits entries without a time, too.
     pub since_minute: u32,
+    /// The last minute; `u32::MAX` admits all, and any other value only entries with a time.
+    pub until_minute: u32,
+    /// The minute of the search. Entries with a later time are ranked as [`Scope::ranked_minute`] says.
+    pub now_minute: u32,
     /// The names behind the numbers of [`Segment::authors`], lower case.
     pub authors: &'a [(u16, String)],
 }
 
 impl Scope<'_> {
     /// The scope of everything.
-    pub const ALL: Self = Self { allowed: None, classes: &[], since_minute: 0, authors: &[] };
+    pub const ALL: Self = Self {
+        allowed: None,
+        classes: &[],
+        since_minute: 0,
+        until_minute: u32::MAX,
+        now_minute: u32::MAX,
+        authors: &[],
+    };
+
+    /// Returns whether the scope admits only some times.
+    pub const fn has_times(&self) -> bool {
+        self.since_minute > 0 || self.until_minute < u32::MAX
+    }
+
+    /// Returns whether the scope admits an entry of this minute.
+    #[inline]
+    pub const fn admits_minute(&self, minute: u32) -> bool {
+        minute >= self.since_minute && minute <= self.until_minute && (minute > 0 || !self.has_times())
+    }
+
+    /// Returns the minute that an entry is ranked by. Clocks differ a little between machines, so that what is dated up to a day
+    /// ahead counts as said now. A time further ahead is wrong: such an entry is ranked as one without a time, or it would be the
+    /// newest for years and make everything else old.
+    pub const fn ranked_minute(&self, minute: u32) -> u32 {
+        match minute.checked_sub(self.now_minute) {
+            None => minute,
+            Some(ahead) if ahead <= AHEAD_MINUTES_MAX => self.now_minute,
+            Some(_) => 0,
+        }
+    }
 }

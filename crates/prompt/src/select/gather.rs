@@ -9,6 +9,7 @@ use stemmata_model::{EventSeq, Tokens};
 use super::message::Message;
 use super::reader::{ContextReader, Hit, MessageQuery, MessagesOf, ReadOrder, RetrieveQuery, StateQuery};
 use super::render::{hit_text, message_text, retrieved_text, state_text, topic_text, turns_text};
+use crate::assemble::v1::TraceImage;
 use crate::reduce::cut::cut;
 use crate::strategy::{AMOUNT_MAX, Anchors, RETRIEVED_DEFAULT, Selection, Source, SourceTopic, Window};
 
@@ -64,6 +65,8 @@ pub struct Item {
     pub in_full: bool,
     /// Whether the compact form has it.
     pub in_compact: bool,
+    /// The images that it names.
+    pub images: Vec<TraceImage>,
     /// How well it fits, of hits.
     pub score_permille: Option<u64>,
     /// Why it was found, of hits.
@@ -195,8 +198,8 @@ fn of_messages<R: ContextReader>(
         topic => topic_text(topic.as_str(), messages),
     };
     if source.topic == SourceTopic::Turns {
-        keep_groups_whole(&mut full.messages);
-        keep_groups_whole(&mut compact);
+        keep_groups_whole(&mut full.messages, full.is_whole || plan.full.order == ReadOrder::NewestFirst);
+        keep_groups_whole(&mut compact, plan.compact.order == ReadOrder::NewestFirst);
     }
     let mut items: Vec<Item> = full.messages.iter().map(|message| item(message, true)).collect();
     let places: BTreeMap<&str, usize> =
@@ -222,19 +225,41 @@ fn item(message: &Message, in_full: bool) -> Item {
         text: message_text(message),
         in_full,
         in_compact: false,
+        images: message.images.clone(),
         score_permille: None,
         reasons: Vec::new(),
     }
 }
 
-/// Drops results whose calls were cut off: a tool call and its results stay together, and a result without its call means
-/// nothing.
-fn keep_groups_whole(messages: &mut Vec<Message>) {
-    let mut known: BTreeSet<String> = BTreeSet::new();
-    messages.retain(|message| {
-        known.extend(message.calls.iter().cloned());
-        message.answers.is_empty() || message.answers.iter().any(|answer| known.contains(answer))
-    });
+/// Drops results whose calls were cut off, and calls whose results were: they stay together, and one without the other means
+/// nothing. Calls at the end of the line have no results yet, so they stay where the window reaches that end.
+pub(super) fn keep_groups_whole(messages: &mut Vec<Message>, reaches_end: bool) {
+    loop {
+        let before = messages.len();
+        let mut called: BTreeSet<String> = BTreeSet::new();
+        messages.retain(|message| {
+            let is_whole = message.answers.iter().all(|answer| called.contains(answer));
+            if is_whole {
+                called.extend(message.calls.iter().cloned());
+            }
+            is_whole
+        });
+        let answered: BTreeSet<String> =
+            messages.iter().flat_map(|message| message.answers.iter().cloned()).collect();
+        // Calls that are still open are the last ones, and nothing but results of their neighbours follows them.
+        let last = messages.iter().rposition(|message| message.answers.is_empty()).map_or(0, |at| at + 1);
+        let calls = messages.iter().take(last).rev().take_while(|message| !message.calls.is_empty());
+        let open = last - calls.count();
+        let mut place = 0;
+        messages.retain(|message| {
+            place += 1;
+            let is_open = reaches_end && place > open;
+            is_open || message.calls.iter().all(|call| answered.contains(call))
+        });
+        if messages.len() == before {
+            return;
+        }
+    }
 }
 
 fn of_state<R: ContextReader>(source: &Source, scope: &Scope<'_>, reader: &R) -> Result<Found, R::Error> {
@@ -280,6 +305,7 @@ fn hit_item(hit: &Hit, in_compact: bool) -> Item {
         text: hit_text(hit),
         in_full: true,
         in_compact,
+        images: Vec::new(),
         score_permille: Some(hit.score_permille),
         reasons: hit.reasons.clone(),
     }

@@ -4,6 +4,8 @@
 
 use stemmata_model::{Event, Json, Party, Payload, Timestamp};
 
+use crate::assemble::v1::TraceImage;
+
 /// A message that may enter a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
@@ -21,6 +23,8 @@ pub struct Message {
     pub calls: Vec<String>,
     /// The tool calls that it answers. Only turns have them.
     pub answers: Vec<String>,
+    /// The images that its text names. Only turns have them.
+    pub images: Vec<TraceImage>,
 }
 
 impl Message {
@@ -36,6 +40,7 @@ impl Message {
             data: data.clone(),
             calls: Vec::new(),
             answers: Vec::new(),
+            images: Vec::new(),
         })
     }
 }

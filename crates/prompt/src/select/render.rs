@@ -7,6 +7,7 @@ use stemmata_model::{Json, Timestamp};
 
 use super::message::Message;
 use super::reader::Hit;
+use crate::quote::{is_line_break, quoted, visible};
 
 /// Returns the section of a topic's messages; empty without messages.
 pub fn topic_text(topic: &str, messages: &[Message]) -> String {
@@ -25,8 +26,10 @@ pub fn state_text(state: &str) -> String {
         return String::new();
     }
     // The state has headings of its own, which are below this one here.
-    let lines =
-        state.lines().map(|line| if line.starts_with("## ") { format!("#{line}") } else { line.to_owned() });
+    let lines = state.split(is_line_break).map(|line| {
+        let line = visible(line);
+        if line.starts_with("## ") { format!("#{line}") } else { line }
+    });
     format!("\n## State\n\n{}\n\n", lines.collect::<Vec<_>>().join("\n"))
 }
 
@@ -41,11 +44,12 @@ pub fn retrieved_text(hits: &[Hit]) -> String {
     format!("{heading}{}", quoted.concat())
 }
 
-/// Returns one hit's part of its section.
+/// Returns one hit's part of its section. What it says is quoted here, whatever reads hits: a passage may be a web page that
+/// a tool returned.
 pub(super) fn hit_text(hit: &Hit) -> String {
-    let origin: String = hit.origin.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = |text: &str| visible(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     let at = hit.at.map_or_else(String::new, |at| format!("[{}] ", millis(at)));
-    format!("{at}{origin} ({}):\n{}\n\n", hit.id, hit.text.trim_end())
+    format!("{at}{} ({}):\n{}\n", line(&hit.origin), line(&hit.id), quoted(&hit.text))
 }
 
 /// Returns one message's part of its section.

@@ -185,7 +185,7 @@ pub(crate) fn listed(names: &[&str]) -> String {
 }
 
 /// Returns the known name that a mistyped one probably means: the same but for case, or within two slips.
-pub(crate) fn nearest<'k>(wanted: &str, known: impl Iterator<Item = &'k str> + Clone) -> Option<&'k str> {
+pub fn nearest<'k>(wanted: &str, known: impl Iterator<Item = &'k str> + Clone) -> Option<&'k str> {
     let wanted = shown(wanted).to_lowercase();
     let lower: Vec<(String, &str)> = known.map(|name| (name.to_lowercase(), name)).collect();
     let named = |near: &str| lower.iter().find(|(name, _)| name == near).map(|(_, name)| *name);

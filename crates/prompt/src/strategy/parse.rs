@@ -53,13 +53,24 @@ pub struct StrategyError {
 /// [`DOCUMENT_BYTES_MAX`](super::DOCUMENT_BYTES_MAX), a field that is unknown, missing or outside its limits.
 pub fn parse(text: &str, format: DocumentFormat) -> Result<Strategy, StrategyError> {
     let (strategy, findings) = read(text, format);
+    whole(strategy, findings)
+}
+
+/// Returns what was read, or its first error.
+pub(crate) fn whole<T>(read: Option<T>, findings: Vec<Finding>) -> Result<T, StrategyError> {
     let error = findings.into_iter().find(|finding| finding.severity == Severity::Error);
-    match (strategy, error) {
-        (Some(strategy), None) => Ok(strategy),
+    match (read, error) {
+        (Some(read), None) => Ok(read),
         (_, Some(Finding { at, message, suggestion, .. })) => Err(StrategyError { at, message, suggestion }),
-        (None, None) => unreachable!("a strategy that was not read has an error"),
+        // No reader leaves it at that. These are texts of anybody, so nothing rests on it.
+        (None, None) => {
+            Err(StrategyError { at: Position::of("", 0), message: UNREADABLE.to_owned(), suggestion: None })
+        }
     }
 }
+
+/// What is said of a text that gave neither a value nor a reason.
+const UNREADABLE: &str = "nothing could be read from it";
 
 /// Reads as much as can be read, and says what is wrong. The strategy is there where no finding is an error.
 pub(super) fn read(text: &str, format: DocumentFormat) -> (Option<Strategy>, Vec<Finding>) {
@@ -72,7 +83,10 @@ pub(super) fn read(text: &str, format: DocumentFormat) -> (Option<Strategy>, Vec
     };
     let mut reader = Reader::new(text);
     let strategy = strategy(&mut reader, &root);
-    let findings = reader.into_findings();
+    let mut findings = reader.into_findings();
+    if strategy.is_none() && findings.iter().all(|finding| finding.severity != Severity::Error) {
+        findings.push(Finding::error(FindingCode::Unreadable, Position::of(text, 0), UNREADABLE));
+    }
     let is_sound = findings.iter().all(|finding| finding.severity != Severity::Error);
     (strategy.filter(|_| is_sound), findings)
 }
@@ -85,7 +99,11 @@ fn unwrapped<'n>(reader: &mut Reader<'_>, root: &'n Node) -> Option<&'n Node> {
         return Some(root);
     }
     let known = [WRAPPER];
-    reader.table(root, "a file with `contextStrategy`", &known)?.get(WRAPPER)
+    let found = reader.table(root, "a file with `contextStrategy`", &known)?.get(WRAPPER);
+    if found.is_none() {
+        reader.missing(root, "`contextStrategy` is null: the strategy stands there");
+    }
+    found
 }
 
 fn strategy(reader: &mut Reader<'_>, root: &Node) -> Option<Strategy> {

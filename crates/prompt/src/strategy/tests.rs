@@ -306,3 +306,73 @@ proptest! {
         }
     }
 }
+
+/// A text of one line, `{"contextStrategy":null}`, once ended the process.
+#[test]
+fn a_text_that_says_nothing_is_refused_with_a_reason() {
+    for text in [
+        "{\"contextStrategy\":null}",
+        "{\"context_strategy\":null}",
+        "{\"sources\":null}",
+        "{\"contextStrategy\":{\"sources\":null,\"maxTokens\":null}}",
+        "{\"sources\":[null]}",
+        "{\"sources\":[{\"topic\":null}]}",
+        "null",
+        "{}",
+        "",
+    ] {
+        for format in [DocumentFormat::Json, DocumentFormat::Toml] {
+            let checked = check(text, format, CheckOptions::default());
+            let has_error = checked.findings.iter().any(|finding| finding.severity == Severity::Error);
+            assert!(checked.strategy.is_none() && has_error, "{text}: {checked:?}");
+            assert!(!parse(text, format).expect_err("refused").message.is_empty(), "{text}");
+            assert!(crate::profile::Profile::parse(text, format).is_err(), "{text}");
+        }
+    }
+}
+
+fn any_json() -> impl proptest::strategy::Strategy<Value = String> {
+    use proptest::prelude::*;
+    let names = [
+        "contextStrategy",
+        "sources",
+        "maxTokens",
+        "topic",
+        "amount",
+        "since",
+        "id",
+        "role",
+        "skipHints",
+        "outputSchema",
+    ];
+    let leaf = prop_oneof![
+        Just("null".to_owned()),
+        Just("1".to_owned()),
+        Just("-1".to_owned()),
+        Just("\"x\"".to_owned()),
+        Just("true".to_owned())
+    ];
+    leaf.prop_recursive(4, 24, 4, move |inner| {
+        let field = (proptest::sample::select(names.to_vec()), inner.clone());
+        prop_oneof![
+            prop::collection::vec(inner, 0..3).prop_map(|items| format!("[{}]", items.join(","))),
+            prop::collection::vec(field, 0..4).prop_map(|fields| {
+                let fields: Vec<String> =
+                    fields.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+                format!("{{{}}}", fields.join(","))
+            }),
+        ]
+    })
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_json_is_refused_without_a_reason(text in any_json()) {
+        let checked = check(&text, DocumentFormat::Json, CheckOptions::default());
+        let has_error = checked.findings.iter().any(|finding| finding.severity == Severity::Error);
+        proptest::prop_assert!(checked.strategy.is_some() != has_error, "{text}: {checked:?}");
+        let parsed = parse(&text, DocumentFormat::Json);
+        proptest::prop_assert_eq!(parsed.is_ok(), checked.strategy.is_some());
+        let _profile = crate::profile::Profile::parse(&text, DocumentFormat::Json);
+    }
+}

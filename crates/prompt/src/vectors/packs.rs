@@ -22,6 +22,10 @@ impl TokenCounter for Utf16Estimate {
     fn margin(&self) -> Margin {
         Margin { permille: 0 }
     }
+
+    fn name(&self) -> String {
+        "utf16".to_owned()
+    }
 }
 
 pub(super) fn pack_cases(group: &str, cases: &Value) -> Result<Vec<CaseVerdict>, String> {

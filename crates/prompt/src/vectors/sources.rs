@@ -64,6 +64,7 @@ fn message_of(message: &Value) -> Result<Message, String> {
         data: content("data").filter(|data| !data.is_null()).map(Json::of),
         calls: Vec::new(),
         answers: Vec::new(),
+        images: Vec::new(),
     })
 }
 

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use stemmata_model::Tokens;
 use thiserror::Error;
 
+use super::split::KeepRecent;
 use crate::guard::{Window, WindowError, WindowSettings, Zone};
 use crate::tool_output::OutputLimits;
 
@@ -144,6 +145,15 @@ impl CompactSettings {
         let keep_recent_tokens =
             half.map_or(self.keep_recent_tokens, |half| half.min(self.keep_recent_tokens));
         EffectiveLimit { tokens, from, keep_recent_tokens }
+    }
+
+    /// Returns what is kept of the end: tokens where they are set, else entries.
+    pub fn keep_recent(&self, window: Option<Tokens>) -> KeepRecent {
+        if self.keep_recent_tokens > Tokens(0) {
+            KeepRecent::Tokens(self.limit(window).keep_recent_tokens)
+        } else {
+            KeepRecent::Entries(self.keep_recent)
+        }
     }
 
     /// Decides whether a conversation is to be compacted by itself.
@@ -329,6 +339,10 @@ mod tests {
         let limit = CompactSettings::default().limit(Some(Tokens(4_000)));
         assert_eq!((limit.tokens, limit.from), (Some(Tokens(4_000)), LimitFrom::MaxTokens));
         assert_eq!(limit.keep_recent_tokens, Tokens(2_000));
+        let mut settings = CompactSettings::default();
+        assert_eq!(settings.keep_recent(Some(Tokens(4_000))), KeepRecent::Tokens(Tokens(2_000)));
+        settings.keep_recent_tokens = Tokens(0);
+        assert_eq!(settings.keep_recent(Some(Tokens(4_000))), KeepRecent::Entries(5));
     }
 
     #[test]

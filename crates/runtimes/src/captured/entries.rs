@@ -8,15 +8,23 @@ use stemmata_model::{
     Visibility,
 };
 
-use crate::adapter::Confidence;
+use super::visibility;
+use crate::adapter::{Confidence, Keeps};
 use crate::json::{Field, Object, RecordError, borrowed_object, is_string, owned, parse_line, quote, text};
 use crate::lines::facts::TitleRank;
+use crate::lines::own::Own;
 use crate::lines::{Dialect, Line, Turn, entry_id, opaque};
 
-const RUNTIME: &str = "stemmata";
+pub(super) const RUNTIME: &str = "stemmata";
 
 /// The version that stands in each line.
 const VERSION: &str = "stemmata-v1";
+
+/// The version of lines that a reader must understand: what they say changes which other lines are in a context.
+pub(super) const VERSION_2: &str = "stemmata-v2";
+
+/// With what the name of a version of this format begins.
+const VERSIONS: &str = "stemmata-v";
 
 /// Parts that lie in parts at most; deeper ones are carried as JSON.
 const DEPTH_MAX: usize = 16;
@@ -27,7 +35,7 @@ pub(super) static DIALECT: Dialect =
 borrowed_object! {
     /// One entry.
     struct Row {
-        version = "v", id, parent, timestamp, role, kind, body, parts, meta,
+        version = "v", id, parent, timestamp, role, kind, body, parts, meta, show, covers_from, keeps_from,
     }
 }
 
@@ -56,21 +64,33 @@ borrowed_object! {
 
 pub(super) fn first(line: &[u8]) -> Option<(Confidence, Option<String>)> {
     let (_, row) = parse_line(line, Row::read).ok()?;
-    row.version.filter(|version| is_string(*version, VERSION)).map(|_| (Confidence::Certain, None))
+    Version::of(&row).map(|_| (Confidence::Certain, None))
 }
 
 fn read(line: &[u8]) -> Result<Line, RecordError> {
     let (whole, row) = parse_line(line, Row::read)?;
     let time = text(row.timestamp).and_then(|time| Timestamp::parse(&time).ok());
     let role = text(row.role).and_then(|role| role_of(&role));
-    let is_ours = row.version.is_some_and(|version| is_string(version, VERSION));
-    let (Some(role), Some(elements), true) = (role, row.parts.and_then(|parts| parts.elements()), is_ours)
+    let version = Version::of(&row);
+    let (Some(role), Some(elements), Some(version)) =
+        (role, row.parts.and_then(|parts| parts.elements()), version)
     else {
         let mut line = Line::metadata(RUNTIME, "line", whole.raw(), time);
-        line.unknown = Some(owned(row.version).unwrap_or_default());
+        let named = owned(row.version).unwrap_or_default();
+        let is_newer = version.is_none() && named.starts_with(VERSIONS);
+        line.own = Some(Box::new(Own { is_newer, ..Own::default() }));
+        line.unknown = Some(named);
         return Ok(line);
     };
-    let kind = text(row.kind).map_or(EntryKind::Message, |kind| kind_of(&kind));
+    let kind = text(row.kind).unwrap_or_default();
+    if version == Version::Two && kind == visibility::KIND {
+        let mut line = Line::metadata(RUNTIME, visibility::KIND, whole.raw(), time);
+        line.id = entry_id(text(row.id));
+        line.turn = Turn::Aside;
+        line.own = Some(Box::new(Own { shows: Some(visibility::read(row.show)), ..Own::default() }));
+        return Ok(line);
+    }
+    let kind = if kind.is_empty() { EntryKind::Message } else { kind_of(&kind) };
     let parts = elements.into_iter().map(|element| part(element, 0)).collect();
     let mut line = Line::said(role, kind, parts, time);
     line.id = entry_id(text(row.id));
@@ -79,6 +99,12 @@ fn read(line: &[u8]) -> Result<Line, RecordError> {
     line.meta =
         row.meta.and_then(|meta| Meta::read(meta).ok()).map(|meta| read_meta(&meta)).unwrap_or_default();
     line.turn = turn(&line);
+    let mut own = Own::default();
+    if version == Version::Two && line.turn == Turn::Compaction {
+        own.covers_from = entry_id(text(row.covers_from));
+        own.keeps_from = entry_id(text(row.keeps_from));
+    }
+    line.own = Some(Box::new(own));
     if line.turn == Turn::Prompt {
         line.hints.title = line.parts.iter().find_map(|part| match part {
             Part::Text(text) => Some((TitleRank::Prompt, text.clone())),
@@ -90,9 +116,25 @@ fn read(line: &[u8]) -> Result<Line, RecordError> {
     Ok(line)
 }
 
+/// A version of the lines that this program reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
+impl Version {
+    fn of(row: &Row<'_>) -> Option<Self> {
+        let is = |name: &str| row.version.is_some_and(|version| is_string(version, name));
+        if is(VERSION) { Some(Self::One) } else { is(VERSION_2).then_some(Self::Two) }
+    }
+}
+
 fn turn(line: &Line) -> Turn {
     match line.kind {
         EntryKind::CompactionSummary => Turn::Compaction,
+        // It stands behind what it sums up, whose entries are there as well.
+        EntryKind::ToolSummary => Turn::Aside,
         EntryKind::Metadata
         | EntryKind::CompactionBoundary
         | EntryKind::Unreadable
@@ -218,6 +260,9 @@ pub(super) fn encode(entries: &[Entry]) -> Vec<u8> {
 }
 
 fn line(entry: &Entry) -> String {
+    if let Some(raw) = visibility::raw(&entry.kind, &entry.parts) {
+        return raw.to_owned();
+    }
     let object = Object::new().text("v", VERSION).text("id", entry.id.as_str());
     let object = some(object, "parent", entry.parent.as_ref().map(EntryId::as_str));
     let shown = entry.timestamp.map(|time| time.to_string());
@@ -310,20 +355,45 @@ fn write(part: &Part) -> String {
     object.finish()
 }
 
-/// Encodes a summary of ours.
-pub(super) fn compaction(summary: &str, at: Timestamp) -> Vec<u8> {
-    let hash = blake3::Hash::from_bytes(blake3::derive_key("stemmata.entries.v1", summary.as_bytes()));
-    let name = format!("summary-{}-{}", at.as_micros(), hash.to_hex().split_at(16).0);
-    let entry = Entry {
+/// Encodes a summary of ours. One that keeps nothing is a line of version 1: older readers know all that it says.
+pub(super) fn compaction(summary: &str, keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
+    let parts = vec![Part::Summary { text: summary.to_owned(), covers: Vec::new() }];
+    let entry = made("summary", summary, (EntryKind::CompactionSummary, parts), at);
+    let line = line(&entry);
+    let borders = [("covers_from", keeps.covers_from), ("keeps_from", keeps.keeps_from)];
+    if borders.iter().all(|(_, id)| id.is_none()) {
+        return format!("{line}\n").into_bytes();
+    }
+    let mut object = Object::new().text("v", VERSION_2);
+    for (key, id) in borders {
+        object = some(object, key, id.map(EntryId::as_str));
+    }
+    // The version is the first member of every line that is written here.
+    let rest = line.split_once(',').map_or("}", |(_, rest)| rest);
+    let head = object.finish();
+    format!("{},{rest}\n", head.strip_suffix('}').unwrap_or(&head)).into_bytes()
+}
+
+/// Encodes a summary of archived results (see `visibility::tool_summary_line`).
+pub(super) fn tool_summary(text: &str, at: Timestamp) -> Vec<u8> {
+    let parts = vec![Part::Text(text.to_owned())];
+    let mut entry = made("digest", text, (EntryKind::ToolSummary, parts), at);
+    entry.meta.visibility.user = false;
+    encode(&[entry])
+}
+
+fn made(name: &str, text: &str, (kind, parts): (EntryKind, Vec<Part>), at: Timestamp) -> Entry {
+    let hash = blake3::Hash::from_bytes(blake3::derive_key("stemmata.entries.v1", text.as_bytes()));
+    let name = format!("{name}-{}-{}", at.as_micros(), hash.to_hex().split_at(16).0);
+    Entry {
         id: EntryId::new(name).expect("digits and hyphens are a name"),
         parent: None,
         timestamp: Some(at),
         role: Role::User,
-        kind: EntryKind::CompactionSummary,
+        kind,
         body: Body::Blocks,
-        parts: vec![Part::Summary { text: summary.to_owned(), covers: Vec::new() }],
+        parts,
         meta: EntryMeta::default(),
         native: stemmata_model::NativeSpan { offset: 0, length: 0 },
-    };
-    encode(&[entry])
+    }
 }

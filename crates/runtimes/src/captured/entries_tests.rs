@@ -151,7 +151,7 @@ fn a_conversation_of_another_runtime_passes_the_suite() {
 
 #[test]
 fn lines_of_another_version_are_carried_and_named() {
-    let decoded = Captured::ENTRIES.decode(b"{\"v\":\"stemmata-v2\",\"role\":\"user\",\"parts\":[]}\n");
+    let decoded = Captured::ENTRIES.decode(b"{\"v\":\"stemmata-v9\",\"role\":\"user\",\"parts\":[]}\n");
     assert_eq!(decoded.entries[0].kind, EntryKind::Metadata);
-    assert!(decoded.notes[0].message.contains("stemmata-v2"), "{:?}", decoded.notes);
+    assert!(decoded.notes[0].message.contains("stemmata-v9"), "{:?}", decoded.notes);
 }

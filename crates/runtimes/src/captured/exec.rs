@@ -5,7 +5,7 @@
 
 use stemmata_model::{Entry, EntryKind, ImageSource, Part, Role, Timestamp};
 
-use crate::adapter::Confidence;
+use crate::adapter::{Confidence, Keeps};
 use crate::json::{
     Field, Object, RecordError, borrowed_object, is_string, one_line, owned, parse_line, quote, text,
 };
@@ -230,7 +230,7 @@ pub(super) fn encode(entries: &[Entry]) -> Vec<u8> {
 }
 
 /// Encodes a summary of ours.
-pub(super) fn compaction(summary: &str, at: Timestamp) -> Vec<u8> {
+pub(super) fn compaction(summary: &str, _keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
     let mut out = Vec::new();
     push_text(&mut out, "context_compaction", &format!("summary-{}", at.as_micros()), summary);
     out

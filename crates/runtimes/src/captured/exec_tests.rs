@@ -3,7 +3,7 @@
 use stemmata_model::{CommitType, FormatId, Granularity, Part, Role, Timestamp};
 
 use super::Captured;
-use crate::adapter::{Adapter as _, Confidence};
+use crate::adapter::{Adapter as _, Confidence, Keeps};
 use crate::conformance::passes;
 use crate::translate::translate;
 
@@ -83,7 +83,8 @@ fn a_run_tells_its_thread_and_is_never_placed() {
 
 #[test]
 fn prompts_and_summaries_that_codex_does_not_print_have_a_form() {
-    let summary = ADAPTER.encode_compaction("so far", &ADAPTER.decode(b""), Timestamp::EPOCH);
+    let summary =
+        ADAPTER.encode_compaction("so far", &Keeps::nothing(&ADAPTER.decode(b"")), Timestamp::EPOCH);
     let mut splitter = ADAPTER.splitter(Granularity::Turn, None);
     let cut = splitter.line(summary.trim_ascii_end(), &mut Vec::new());
     assert_eq!(cut.after.map(|facts| facts.commit_type), Some(CommitType::Compaction));

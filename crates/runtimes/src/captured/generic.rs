@@ -2,7 +2,7 @@
 
 use stemmata_model::{Body, Entry, EntryKind, Part, Role, Timestamp};
 
-use crate::adapter::Confidence;
+use crate::adapter::{Confidence, Keeps};
 use crate::json::{Object, RecordError, borrowed_object, parse_line, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Dialect, Line, Turn};
@@ -84,7 +84,7 @@ pub(super) fn encode(entries: &[Entry]) -> Vec<u8> {
 }
 
 /// Encodes a summary of ours.
-pub(super) fn compaction(summary: &str, at: Timestamp) -> Vec<u8> {
+pub(super) fn compaction(summary: &str, _keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
     let mut out = Vec::new();
     push(&mut out, at, SUMMARY, summary);
     out

@@ -17,10 +17,15 @@ mod openhands_tests;
 #[cfg(test)]
 mod samples_tests;
 mod stream;
+pub mod visibility;
+#[cfg(test)]
+mod visibility_tests;
 
 use stemmata_model::{Entry, FormatId, Timestamp};
 
-use crate::adapter::{Adapter, ClientPlace, Confidence, Decoded, Detection, PlaceRequest, Placer, Validator};
+use crate::adapter::{
+    Adapter, ClientPlace, Confidence, Detection, Keeping, Keeps, PlaceRequest, Placer, Validator,
+};
 use crate::json::is_blank;
 use crate::lines::Dialect;
 use crate::placing::{Verbatim, unplaced};
@@ -57,7 +62,7 @@ pub struct Captured {
     /// Says how sure it is of a first line, and which version wrote it.
     first: fn(&[u8]) -> Option<Claim>,
     encode: fn(&[Entry]) -> Vec<u8>,
-    compaction: fn(&str, Timestamp) -> Vec<u8>,
+    compaction: fn(&str, &Keeps<'_>, Timestamp) -> Vec<u8>,
 }
 
 impl Captured {
@@ -126,8 +131,12 @@ impl Adapter for Captured {
         (self.encode)(entries)
     }
 
-    fn encode_compaction(&self, summary: &str, _last: &Decoded, at: Timestamp) -> Vec<u8> {
-        (self.compaction)(summary, at)
+    fn keeping(&self) -> Keeping {
+        if self.name == ENTRIES { Keeping::Slices } else { Keeping::Nothing }
+    }
+
+    fn encode_compaction(&self, summary: &str, keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
+        (self.compaction)(summary, keeps, at)
     }
 
     fn is_placeable(&self) -> bool {

@@ -5,7 +5,7 @@
 
 use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp, Visibility};
 
-use crate::adapter::{Confidence, IdKind};
+use crate::adapter::{Confidence, IdKind, Keeps};
 use crate::data_url;
 use crate::json::{Field, Object, RecordError, borrowed_object, is_true, owned, parse_line, quote, text};
 use crate::lines::facts::TitleRank;
@@ -251,7 +251,7 @@ pub(crate) fn encode(entries: &[Entry]) -> Vec<u8> {
 }
 
 /// Encodes a summary of ours, as something that the user says.
-pub(super) fn compaction(summary: &str, at: Timestamp) -> Vec<u8> {
+pub(super) fn compaction(summary: &str, _keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
     let mut out = Vec::new();
     let message = Object::new().text("role", "user").raw("content", &list(&[Part::Text(summary.to_owned())]));
     let event = head(&format!("summary-{}", at.as_micros()), Some(at), "user");

@@ -3,7 +3,7 @@
 use stemmata_model::{CommitType, Granularity, Role};
 
 use super::Captured;
-use crate::adapter::{Adapter, Confidence};
+use crate::adapter::{Adapter, Confidence, Keeps};
 use crate::conformance::passes;
 use crate::registry::by_runtime;
 
@@ -64,7 +64,7 @@ fn what_only_says_where_it_came_from_is_detected_and_never_placed() {
 fn a_summary_of_ours_is_a_compaction() {
     let bytes = Captured::GENERIC.encode_compaction(
         "so far",
-        &Captured::GENERIC.decode(b""),
+        &Keeps::nothing(&Captured::GENERIC.decode(b"")),
         stemmata_model::Timestamp::EPOCH,
     );
     let mut splitter = Captured::GENERIC.splitter(Granularity::Turn, None);

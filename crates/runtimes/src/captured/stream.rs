@@ -5,7 +5,7 @@
 
 use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp};
 
-use crate::adapter::{Adapter as _, Confidence, Decoded};
+use crate::adapter::{Adapter as _, Confidence, Keeps};
 use crate::claude_code::ClaudeCode;
 use crate::json::{Field, RecordError, borrowed_object, is_string, owned, parse_line, text};
 use crate::lines::facts::TitleRank;
@@ -95,6 +95,6 @@ pub(super) fn encode(entries: &[Entry]) -> Vec<u8> {
 }
 
 /// Encodes a summary of ours as a transcript does.
-pub(super) fn compaction(summary: &str, at: Timestamp) -> Vec<u8> {
-    ClaudeCode.encode_compaction(summary, &Decoded::default(), at)
+pub(super) fn compaction(summary: &str, keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
+    ClaudeCode.encode_compaction(summary, keeps, at)
 }

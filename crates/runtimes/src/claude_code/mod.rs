@@ -33,7 +33,7 @@ mod whole;
 use stemmata_model::{Entry, FormatId, Timestamp};
 
 use crate::adapter::{
-    Adapter, ClientPlace, Decoded, Detection, PlaceRequest, Placer, Placing, Validator, is_uuid_shaped,
+    Adapter, ClientPlace, Detection, Keeps, PlaceRequest, Placer, Placing, Validator, is_uuid_shaped,
 };
 use crate::reading::{OwnReading, Reading};
 use crate::repair::Document;
@@ -80,8 +80,8 @@ impl Adapter for ClaudeCode {
         encode::encode(entries)
     }
 
-    fn encode_compaction(&self, summary: &str, last: &Decoded, at: Timestamp) -> Vec<u8> {
-        compaction::encode(summary, last, at)
+    fn encode_compaction(&self, summary: &str, keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
+        compaction::encode(summary, keeps.last, at)
     }
 
     fn placer(&self, request: &PlaceRequest) -> Box<dyn Placer> {

@@ -4,7 +4,7 @@ use stemmata_model::Timestamp;
 
 use super::samples_tests::{BARE, SESSION, rollout};
 use super::{Codex, base};
-use crate::adapter::{Adapter as _, PlanStop};
+use crate::adapter::{Adapter as _, Keeps, PlanStop};
 use crate::chain_tests::{PLACED, cut, fatal as fatal_of, kept, placed as placed_by, request};
 
 const ADAPTER: Codex = Codex::LEGACY;
@@ -84,7 +84,11 @@ fn what_the_loader_would_refuse_is_mended() {
     let (out, _) = placed(&rollout("UA", false));
     assert_eq!(fatal(out.as_bytes()), Vec::<&str>::new(), "{out}");
     let mut bytes = rollout("HtUA", true);
-    bytes.extend(ADAPTER.encode_compaction("so far", &ADAPTER.decode(b""), Timestamp::EPOCH));
+    bytes.extend(ADAPTER.encode_compaction(
+        "so far",
+        &Keeps::nothing(&ADAPTER.decode(b"")),
+        Timestamp::EPOCH,
+    ));
     assert_eq!(fatal(&bytes), ["missing_ordinal"]);
     assert_eq!(fatal(placed(&bytes).0.as_bytes()), Vec::<&str>::new());
 }

@@ -22,7 +22,7 @@ mod validate;
 use stemmata_model::{Entry, FormatId, Timestamp};
 
 use crate::adapter::{
-    Adapter, ClientPlace, Decoded, Detection, PlaceRequest, Placer, Validator, is_uuid_shaped,
+    Adapter, ClientPlace, Detection, Keeps, PlaceRequest, Placer, Validator, is_uuid_shaped,
 };
 use crate::lines::Dialect;
 use crate::reading::Reading;
@@ -89,7 +89,7 @@ impl Adapter for Codex {
         is_ours.then(|| upgrade::upgrade(bytes, self.is_paginated))
     }
 
-    fn encode_compaction(&self, summary: &str, _last: &Decoded, at: Timestamp) -> Vec<u8> {
+    fn encode_compaction(&self, summary: &str, _keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
         encode::compaction(summary, at)
     }
 

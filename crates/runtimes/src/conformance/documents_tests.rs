@@ -4,8 +4,8 @@ use stemmata_model::{CommitType, Entry, FormatId, Granularity, Note, Template, T
 
 use super::{STATE_BYTES_MAX, check, check_damaged};
 use crate::adapter::{
-    Adapter, ClientPlace, ContextPlan, Cut, Decoded, Detection, PlaceRequest, Placer, PlanStop, SegmentFacts,
-    Segments, SessionFacts, SourceError, Splitter, Validator,
+    Adapter, ClientPlace, ContextPlan, Cut, Decoded, Detection, Keeps, PlaceRequest, Placer, PlanStop,
+    SegmentFacts, Segments, SessionFacts, SourceError, Splitter, Validator,
 };
 use crate::bureau::Bureau;
 use crate::bureau::samples_tests::agent_sample;
@@ -135,8 +135,8 @@ impl Adapter for Broken {
         self.good.encode(entries)
     }
 
-    fn encode_compaction(&self, summary: &str, last: &Decoded, at: Timestamp) -> Vec<u8> {
-        self.good.encode_compaction(summary, last, at)
+    fn encode_compaction(&self, summary: &str, keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
+        self.good.encode_compaction(summary, keeps, at)
     }
 
     fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {

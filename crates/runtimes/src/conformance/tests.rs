@@ -1,6 +1,7 @@
 //! Tests of the suite itself: it passes the adapters that are there, and catches broken ones.
 
 use super::*;
+use crate::adapter::Keeps;
 use crate::claude_code::samples_tests::transcript;
 use crate::registry;
 
@@ -148,8 +149,8 @@ mod broken {
             claude().encode(entries)
         }
 
-        fn encode_compaction(&self, summary: &str, last: &Decoded, at: Timestamp) -> Vec<u8> {
-            claude().encode_compaction(summary, last, at)
+        fn encode_compaction(&self, summary: &str, keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
+            claude().encode_compaction(summary, keeps, at)
         }
 
         fn placer(&self, request: &PlaceRequest) -> Box<dyn Placer> {

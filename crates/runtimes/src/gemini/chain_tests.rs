@@ -5,7 +5,7 @@ use stemmata_model::{CommitType, Granularity, Part, Role, SessionId, Timestamp};
 use super::Gemini;
 use super::place::project_hash;
 use super::samples_tests::{SESSION, session};
-use crate::adapter::{Adapter as _, PlanStop};
+use crate::adapter::{Adapter as _, Keeps, PlanStop};
 use crate::chain_tests::{
     Chain, PLACED, checked, cut, fatal as fatal_of, kept, placed as placed_by, request,
 };
@@ -190,7 +190,8 @@ fn the_validator_counts_what_is_active() {
 
 #[test]
 fn a_summary_of_ours_is_the_clients_checkpoint() {
-    let bytes = Gemini.encode_compaction("so far so good", &Gemini.decode(b""), Timestamp::EPOCH);
+    let bytes =
+        Gemini.encode_compaction("so far so good", &Keeps::nothing(&Gemini.decode(b"")), Timestamp::EPOCH);
     let entries = Gemini.decode(&bytes).entries;
     assert!(matches!(&entries[0].parts[0], Part::Summary { text, .. } if text == "so far so good"));
     assert_eq!(fatal(&[session("HEUA"), bytes].concat()), Vec::<&str>::new());

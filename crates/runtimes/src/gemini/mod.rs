@@ -26,7 +26,7 @@ pub(crate) use restated::as_loaded;
 use stemmata_model::{Entry, FormatId, Timestamp};
 
 use crate::adapter::{
-    Adapter, ClientPlace, ContextPlan, Decoded, Detection, PlaceRequest, Placer, PlanStop, Segments,
+    Adapter, ClientPlace, ContextPlan, Decoded, Detection, Keeps, PlaceRequest, Placer, PlanStop, Segments,
     SourceError, Validator, is_uuid_shaped,
 };
 use crate::lines::Dialect;
@@ -79,7 +79,7 @@ impl Adapter for Gemini {
         encode::encode(entries)
     }
 
-    fn encode_compaction(&self, summary: &str, _last: &Decoded, at: Timestamp) -> Vec<u8> {
+    fn encode_compaction(&self, summary: &str, _keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
         encode::compaction(summary, at)
     }
 

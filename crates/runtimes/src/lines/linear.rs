@@ -2,13 +2,18 @@
 //!
 //! It copies no content and reads no more of a chain than it needs.
 
-use stemmata_model::{CommitType, EntryId, Note, NoteCode};
+mod hidden;
+mod kept;
+
+use stemmata_model::{CommitType, EntryId, Note, NoteCode, Part};
 
 use super::emit::{Place, places, push};
-use super::{Dialect, Turn};
+use super::own::Own;
+use super::{Dialect, Line, Turn};
 use crate::adapter::{
     CompactionPlan, ContextPlan, Piece, PlanStop, Segment, Segments, SourceError, segment_number,
 };
+use crate::captured::visibility::{ShowAs, Shown};
 use crate::json::is_blank;
 
 /// Commits that are searched for a session's header when a compaction is stored.
@@ -28,6 +33,75 @@ pub(crate) struct Row {
     pub(crate) target: Option<Key>,
     /// What stands for the ids of the messages that it says again.
     pub(crate) restates: Vec<Key>,
+    /// What only lines of our own format say.
+    own: Option<Box<OwnRow>>,
+}
+
+/// What a line of our own format says of others.
+#[derive(Debug, Clone)]
+struct OwnRow {
+    /// What becomes of rows before it, or `None` if it is no visibility line.
+    shows: Option<Vec<(Key, ShowAs)>>,
+    covers_from: Option<Key>,
+    keeps_from: Option<Key>,
+    /// Calls in it, and calls that it answers.
+    calls: Vec<Key>,
+    answers: Vec<Key>,
+    /// The message that its calls belong to.
+    message: Option<Key>,
+    is_newer: bool,
+}
+
+impl OwnRow {
+    fn of(line: &Line, own: &Own) -> Self {
+        let key = |id: &Option<EntryId>| id.as_ref().map(|id| hash(id.as_str()));
+        let shows = own.shows.as_ref().map(|shows| {
+            let of = |shown: &Shown| -> Vec<(Key, ShowAs)> {
+                shown.entries.iter().map(|id| (hash(id.as_str()), shown.show_as)).collect()
+            };
+            shows.iter().flat_map(of).collect()
+        });
+        let (mut calls, mut answers) = (Vec::new(), Vec::new());
+        for part in &line.parts {
+            match part {
+                Part::ToolCall { call_id, .. } => calls.push(hash(call_id)),
+                Part::ToolResult { call_id, .. } => answers.push(hash(call_id)),
+                _ => {}
+            }
+        }
+        let message = line
+            .meta
+            .message_id
+            .as_deref()
+            .filter(|_| !calls.is_empty())
+            .map(|id| hash(&format!("message {id}")));
+        Self {
+            shows,
+            covers_from: key(&own.covers_from),
+            keeps_from: key(&own.keeps_from),
+            calls,
+            answers,
+            message,
+            is_newer: own.is_newer,
+        }
+    }
+}
+
+impl Row {
+    /// Returns whether it says what becomes of other rows.
+    fn is_visibility(&self) -> bool {
+        self.own.as_ref().is_some_and(|own| own.shows.is_some())
+    }
+
+    /// Returns whether it pins or unpins others.
+    fn pins(&self) -> bool {
+        let shows = self.own.as_ref().and_then(|own| own.shows.as_ref());
+        shows.and_then(|shows| shows.first()).is_some_and(|(_, show_as)| show_as.hides().is_none())
+    }
+}
+
+fn hash(id: &str) -> Key {
+    *blake3::hash(id.as_bytes()).as_bytes()
 }
 
 /// A hash of an id: ids are foreign and so of any length.
@@ -38,13 +112,13 @@ fn rows(dialect: &Dialect, segment: usize, bytes: &[u8], restated: u64) -> Vec<R
     let rows = places(segment, bytes).map(|(place, line)| {
         let read = (dialect.read)(line).ok();
         entries += u64::from(!is_blank(line));
-        let hash = |id: &EntryId| *blake3::hash(id.as_str().as_bytes()).as_bytes();
-        let key = |id: &Option<EntryId>| id.as_ref().map(hash);
+        let key = |id: &Option<EntryId>| id.as_ref().map(|id| hash(id.as_str()));
         Row {
             place,
             key: read.as_ref().and_then(|line| key(&line.id)),
             target: read.as_ref().and_then(|line| key(&line.target)),
-            restates: read.iter().flat_map(|line| &line.restates).map(hash).collect(),
+            restates: read.iter().flat_map(|line| &line.restates).map(|id| hash(id.as_str())).collect(),
+            own: read.as_ref().and_then(|line| Some(Box::new(OwnRow::of(line, line.own.as_deref()?)))),
             turn: read.as_ref().map_or(Turn::Other, |line| line.turn),
             is_restated: entries <= restated,
             is_message: read.is_some_and(|line| line.is_message()),
@@ -65,6 +139,9 @@ pub(crate) fn plan_context(
     let mut plan = ContextPlan::default();
     let mut rows = collect(dialect, chain, stop, &mut plan)?;
     rewind(&mut rows, &mut plan);
+    if stop == PlanStop::Compaction {
+        plan.hidden_entries = hidden::hide(&mut rows, &mut plan.notes);
+    }
     for row in &rows {
         push(&mut plan.pieces, row.place, []);
     }
@@ -150,7 +227,9 @@ fn skip_compactions(rows: &mut Vec<Row>, plan: &mut ContextPlan) {
         let is_skipped = row.turn == Turn::Compaction && has_said;
         plan.skipped_compactions += u64::from(is_skipped);
         has_said |= row.is_message;
-        !is_skipped && !row.is_restated
+        // Pins are no part of what was said, and hold from the root on, too.
+        let is_aside = row.turn == Turn::Aside && !row.pins();
+        !is_skipped && !is_aside && !row.is_restated
     });
 }
 
@@ -210,6 +289,9 @@ pub(crate) fn plan_compaction(
     let mut plan = CompactionPlan::default();
     let number = segment_number(0, false);
     let own = rows(dialect, number, native, 0);
+    if let Some(at) = own.iter().rposition(|row| row.turn == Turn::Compaction && row.own.is_some()) {
+        return kept::plan(dialect, (own, at), earlier);
+    }
     let header = match own.iter().find(|row| row.turn == Turn::Header) {
         Some(row) => Some(row.place),
         None => find_header(dialect, earlier)?,

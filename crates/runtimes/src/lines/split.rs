@@ -112,6 +112,7 @@ impl LineSplitter {
             | Turn::Restated
             | Turn::Rewind(_)
             | Turn::RewindTo
+            | Turn::Aside
             | Turn::Other => false,
         }
     }
@@ -150,6 +151,7 @@ impl LineSplitter {
             | Turn::Restated
             | Turn::Rewind(_)
             | Turn::RewindTo
+            | Turn::Aside
             | Turn::Other => {}
         }
         cut

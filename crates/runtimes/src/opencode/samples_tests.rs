@@ -3,7 +3,7 @@
 use stemmata_model::{Part, Role};
 
 use super::*;
-use crate::adapter::{Decoded, PlanStop};
+use crate::adapter::{Decoded, Keeps, PlanStop};
 use crate::chain_tests::{checked, place};
 use crate::conformance::{check, passes};
 
@@ -111,7 +111,7 @@ fn a_newer_clients_parts_are_carried_and_told_of() {
 #[test]
 fn a_compaction_stands_for_what_was_before_it() {
     let at = Timestamp::from_micros(1_800_000_000_000_000);
-    let summary = Opencode.encode_compaction("they rang", &Decoded::default(), at);
+    let summary = Opencode.encode_compaction("they rang", &Keeps::nothing(&Decoded::default()), at);
     let joined = Opencode.join(&[SAMPLE.as_bytes(), &summary]).expect("joined");
     let mut loaded = as_told(Opencode.decode(&joined).entries, PlanStop::Compaction).entries;
     assert_eq!(loaded.remove(0).kind, stemmata_model::EntryKind::CompactionBoundary);

@@ -4,7 +4,7 @@ use stemmata_model::{CommitType, Granularity, Timestamp};
 
 use super::Pi;
 use super::samples_tests::{SESSION, id, session};
-use crate::adapter::{Adapter, PlanStop, Severity, Validation};
+use crate::adapter::{Adapter, Keeps, PlanStop, Severity, Validation};
 use crate::chain_tests::{Chain, PLACED, checked, commits, placed as placed_by, planned, request};
 
 /// The letters of the lines that bytes hold: by their ids, or in the first version by their times.
@@ -252,7 +252,7 @@ fn our_compaction_is_one_that_the_loader_takes() {
     for (adapter, version) in [(Pi::V1, 1), (Pi::V3, 3)] {
         let mut bytes = session("HUAUA", version);
         let at = Timestamp::parse("2026-01-01T00:09:00Z").expect("a time");
-        bytes.extend(adapter.encode_compaction("so it was", &adapter.decode(&bytes), at));
+        bytes.extend(adapter.encode_compaction("so it was", &Keeps::nothing(&adapter.decode(&bytes)), at));
         let verdict = checked(&adapter, &bytes);
         assert_eq!((checks(&verdict), verdict.messages_sent), (vec![], 1));
         let (_, context) = planned(&adapter, &bytes, PlanStop::Compaction);

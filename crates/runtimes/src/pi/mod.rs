@@ -23,7 +23,7 @@ mod validate;
 use stemmata_model::{Entry, FormatId, Timestamp};
 
 use crate::adapter::{
-    Adapter, ClientPlace, CompactionPlan, ContextPlan, Decoded, Detection, PlaceRequest, Placer, PlanStop,
+    Adapter, ClientPlace, CompactionPlan, ContextPlan, Detection, Keeps, PlaceRequest, Placer, PlanStop,
     Segments, SourceError, Validator, is_uuid_shaped,
 };
 use crate::lines::Dialect;
@@ -91,8 +91,8 @@ impl Adapter for Pi {
         context::plan_compaction(native, earlier, self.version == 1)
     }
 
-    fn encode_compaction(&self, summary: &str, last: &Decoded, at: Timestamp) -> Vec<u8> {
-        encode::compaction(summary, last, at, self.version == 1)
+    fn encode_compaction(&self, summary: &str, keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
+        encode::compaction(summary, keeps.last, at, self.version == 1)
     }
 
     fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {

@@ -15,12 +15,12 @@ use stemmata_store::PackOptions;
 use super::Host;
 use crate::wire;
 
-/// The share of an import's time for which the index takes in what it brought: an import with search takes at most half as
-/// long again as one without.
-const SETTLE_SHARE: f64 = 0.4;
+/// Settling takes at most this share of the import's own time, so that an import with search takes at most half as long again as
+/// one without: opening the index and the last page come on top.
+const SETTLE_SHARE: f64 = 0.35;
 
-/// For which it may at least: a turn takes less.
-const SETTLE_MIN: Duration = Duration::from_millis(250);
+/// Settling may always take this long. A new turn takes less, so that an import of one turn leaves nothing to settle.
+const SETTLE_MIN: Duration = Duration::from_millis(20);
 
 /// What to import, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,8 +147,8 @@ impl Host {
         })
     }
 
-    /// Has the search index take in what an import brought, for a part of the time that the import took: what is left is the next
-    /// search's, and so is trouble with the index.
+    /// Settles the search index after an import, for at most a share of the time that the import took. The next search settles the
+    /// rest, and reports trouble with the index.
     ///
     /// # Errors
     /// Those of the store.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::v1::{ChildrenRequest, PROMPT_FILE_BYTES_MAX, Started, StrategySource};
 use stemmata_api::{Answer, Code, Control, PageRequest, Problem, Service};
+use stemmata_engine::prompt::strategy;
 use stemmata_engine::{AgentConfig, AgentTemplate, StartMode, Templates};
 
 use super::Host;
@@ -55,8 +56,12 @@ impl Host {
     pub fn agent(&self, templates: &Templates, name: &str) -> Answer<AgentFound> {
         self.with(|_| {
             let agent = resolved(templates, name)?;
+            // One that comes with Stemmata goes by its name, which is the role where no profile says one.
+            let shipped = agent.template.strategy.filter(|name| strategy::shipped(name).is_some());
             Ok(AgentFound {
-                strategy: agent.strategy.map(|strategy| StrategySource::Text(strategy.text)),
+                strategy: shipped
+                    .map(StrategySource::Name)
+                    .or_else(|| agent.strategy.map(|strategy| StrategySource::Text(strategy.text))),
                 profile: agent.profile.map(|profile| profile.text),
                 model: agent.template.model,
             })

@@ -1,19 +1,18 @@
 //! The facet `Prompts` over a store of this machine.
 
 mod context;
+mod window;
 
 use std::str::FromStr;
 
 use stemmata_api::v1::{
-    AssembleRequest, Assembled, BeginTurnRequest, CheckStrategyRequest, ContextReport, ContextRequest,
+    AssembleRequest, Assembled, BeginTurnRequest, CheckStrategyRequest, ContextReport, ContextRequest, Note,
     PromptTrigger, RecallRequest, Recalled, SAID_BYTES_MAX, Strategies, StrategyFormat, StrategyReport,
     StrategyRequest, StrategySource, StrategyText, TurnBegun, TurnMadeRequest, TurnStored,
 };
 use stemmata_api::{Answer, Code, Problem, Prompts};
 use stemmata_engine::{Engine, PromptOf, PromptWanted};
-use stemmata_model::{
-    Entry, EntryId, Estimate, EventSeq, LedgerId, Part, Party, Role, SessionId, Tokens, Topic,
-};
+use stemmata_model::{Entry, EntryId, EventSeq, LedgerId, Part, Party, Role, SessionId, Tokens, Topic};
 use stemmata_prompt::assemble::Mode;
 use stemmata_prompt::profile::Profile;
 use stemmata_prompt::strategy::{
@@ -22,15 +21,16 @@ use stemmata_prompt::strategy::{
 };
 use stemmata_store::{EventQuery, StoreError};
 
+use super::counters::counter;
 use super::{Local, bad_request, recall, turns};
 use crate::fault::Fault;
 use crate::wire;
 
-/// The one counter that needs no vocabulary: four characters a token.
-pub(super) const ESTIMATE: &str = "estimate";
-
 /// Who the agent is where nobody says.
 const AGENT: &str = "agent";
+
+/// The strategy of an agent that works with a person.
+const LIVE: &str = "live";
 
 impl Prompts for Local {
     fn assemble(&self, request: &AssembleRequest) -> Answer<Assembled> {
@@ -58,7 +58,7 @@ impl Prompts for Local {
     }
 
     fn check_strategy(&self, request: &CheckStrategyRequest) -> Answer<StrategyReport> {
-        let is_planner = request.role.as_deref() == Some("planner");
+        let is_planner = request.role.as_deref().is_some_and(|role| role.eq_ignore_ascii_case("planner"));
         let format = DocumentFormat::of(&request.text);
         let check = |ledger_topics: &[Topic]| {
             strategy::check(&request.text, format, CheckOptions { ledger_topics, is_planner })
@@ -120,18 +120,39 @@ pub(super) fn assembled(engine: &Engine, request: &AssembleRequest) -> Result<As
     };
     let agent = request.agent.as_deref().map(Party::new).transpose()?;
     let read = Read::of(&request.strategy, request.profile.as_deref(), agent)?;
-    let counter = counter(request.counter.as_deref())?;
+    let counter = counter(engine, request.counter.as_deref(), request.model.as_deref())?;
+    let through = request.through.as_deref().map(|through| seq(through, "through")).transpose()?;
+    let trigger = request.trigger.as_ref().map(trigger).transpose()?;
+    if let (Some(stemmata_engine::PromptTrigger::Event(trigger)), Some(through)) = (&trigger, through)
+        && *trigger > through
+    {
+        let reason = format!("it is event {trigger}, and the prompt may have events through {through} only");
+        return Err(bad_request("trigger", reason));
+    }
     let wanted = PromptWanted {
         max_tokens: request.max_tokens.map(budget).transpose()?,
-        trigger: request.trigger.as_ref().map(trigger).transpose()?,
+        trigger,
         task: request.task.as_deref(),
         mode: mode(request.after.as_deref())?,
-        through: request.through.as_deref().map(|through| seq(through, "through")).transpose()?,
+        through,
         iteration: request.iteration,
         logs_metrics: request.records_metrics,
         ..PromptWanted::new(&read.profile, &read.strategy, &counter)
     };
-    Ok(wire::prompt::assembled(engine.assemble(&of, &wanted)?, ESTIMATE))
+    let mut made = wire::prompt::assembled(engine.assemble(&of, &wanted)?, &counter);
+    let last = made.trace.through.as_deref().and_then(|last| last.parse::<EventSeq>().ok());
+    made.notes.extend(beyond("through", through, last));
+    let after = request.after.as_deref().and_then(|after| after.parse::<EventSeq>().ok());
+    made.notes.extend(beyond("after", after, last));
+    Ok(made)
+}
+
+/// Says that a request names an event that is not there yet.
+fn beyond(field: &str, asked: Option<EventSeq>, last: Option<EventSeq>) -> Option<Note> {
+    let asked = asked.filter(|asked| last.is_none_or(|last| *asked > last))?;
+    let last = last.map_or_else(|| "it has no event".to_owned(), |last| format!("its last event is {last}"));
+    let message = format!("`{field}` is {asked}, beyond what the ledger has: {last}");
+    Some(Note { code: "beyond_end".to_owned(), message, line: None })
 }
 
 /// What a request names in text, read once.
@@ -148,6 +169,8 @@ impl Read {
         agent: Option<Party>,
     ) -> Result<Self, Fault> {
         let (strategy, role) = match strategy {
+            // «live» is no role: whoever works with a person is an agent.
+            StrategySource::Name(name) if name == LIVE => (shipped(name)?.strategy(), AGENT),
             StrategySource::Name(name) => (shipped(name)?.strategy(), name.as_str()),
             StrategySource::Text(text) => (parsed(text)?, AGENT),
         };
@@ -179,16 +202,6 @@ fn parsed(text: &str) -> Result<Strategy, Fault> {
 fn bad(code: Code, error: &StrategyError) -> Fault {
     let problem = Problem::new(code, error.to_string());
     problem.with("line", error.at.line).with("column", error.at.column).into()
-}
-
-/// Returns what counts tokens.
-pub(super) fn counter(name: Option<&str>) -> Result<Estimate, Fault> {
-    match name {
-        None | Some(ESTIMATE) => Ok(Estimate),
-        Some(other) => {
-            Err(bad_request("counter", format!("`{other}` is no counter; this version has `{ESTIMATE}`")))
-        }
-    }
 }
 
 /// Reads a budget.

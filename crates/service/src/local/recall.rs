@@ -6,7 +6,7 @@ use stemmata_api::v1::{Note, RECALL_TOKENS_DEFAULT, RecallRequest, Recalled};
 use stemmata_engine::{Engine, RecallNote, RecallWanted, SettleBudget};
 use stemmata_model::{LedgerId, SessionId, ThreadId, TicketId, Tokens};
 
-use super::prompts::{ESTIMATE, counter};
+use super::counters::counter;
 use crate::fault::Fault;
 use crate::wire;
 
@@ -16,11 +16,12 @@ pub(super) fn recalled(engine: &Engine, request: &RecallRequest) -> Result<Recal
     let ticket = request.ticket.as_deref().map(TicketId::new).transpose()?;
     let session = request.session.as_deref().map(SessionId::new).transpose()?;
     let max_tokens = request.max_tokens.unwrap_or(RECALL_TOKENS_DEFAULT);
+    let counter = counter(engine, request.counter.as_deref(), request.model.as_deref())?;
     let found = engine.recall(&RecallWanted {
         text: &request.text,
         ledger: ledger.as_ref(),
         max_tokens: Tokens(max_tokens),
-        counter: &counter(request.counter.as_deref())?,
+        counter: &counter,
         thread: thread.as_ref(),
         ticket: ticket.as_ref(),
         session: session.as_ref(),
@@ -29,8 +30,9 @@ pub(super) fn recalled(engine: &Engine, request: &RecallRequest) -> Result<Recal
             .settle_ms
             .map_or(SettleBudget::All, |ms| SettleBudget::Within(Duration::from_millis(ms))),
     })?;
-    let notes = found.notes.iter().map(note).collect();
-    Ok(wire::recall::recalled(found, (max_tokens, ESTIMATE), notes))
+    let mut notes = wire::notes(&counter.notes);
+    notes.extend(found.notes.iter().map(note));
+    Ok(wire::recall::recalled(found, (max_tokens, &counter), notes))
 }
 
 fn note(note: &RecallNote) -> Note {

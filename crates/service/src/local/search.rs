@@ -17,11 +17,20 @@ impl Search for Local {
     fn search(&self, request: &SearchRequest, control: &Control<'_>) -> Answer<SearchHits> {
         control.check()?;
         let hits = self.with(|engine| {
-            let limit = request.limit.unwrap_or(HITS_DEFAULT).min(HITS_MAX);
+            let limit = match request.limit {
+                None => HITS_DEFAULT,
+                Some(0) => HITS_MAX,
+                Some(limit) => limit.min(HITS_MAX),
+            };
             let query = wire::search::query(request, limit)?;
             let found =
                 engine.search(&query, &mut |unit, done, total| heard(control, unit, (done, total)))?;
-            Ok(wire::search::hits(&found))
+            let mut hits = wire::search::hits(&found);
+            let wants_more = request.limit.is_some_and(|limit| limit == 0 || limit > HITS_MAX);
+            if wants_more && hits.hits.len() as u64 >= HITS_MAX {
+                hits.notes.push(wire::search::cut(HITS_MAX));
+            }
+            Ok(hits)
         })?;
         control.check()?;
         Ok(hits)
@@ -39,10 +48,11 @@ impl Search for Local {
         control.check()?;
         let status = self.with(|engine| {
             let behind = engine.index_report()?.behind_commits;
-            engine.settle_index(SettleBudget::All, &mut |unit, done, _| {
+            let settled = engine.settle_index(SettleBudget::All, &mut |unit, done, _| {
                 heard(control, unit, (done, Some(behind).filter(|behind| *behind >= done)))
             })?;
-            Ok(wire::search::status(&engine.index_report()?))
+            let notes = settled.trouble.iter().map(wire::search::trouble).collect();
+            Ok(IndexStatus { notes, ..wire::search::status(&engine.index_report()?) })
         })?;
         control.check()?;
         Ok(status)

@@ -12,7 +12,8 @@ use stemmata_model::{
 };
 use stemmata_store::Appended;
 
-use super::prompts::{ESTIMATE, Read, budget, counter, mode};
+use super::counters::counter;
+use super::prompts::{Read, budget, mode};
 use super::{bad_request, ctx, ledgers};
 use crate::fault::Fault;
 use crate::wire;
@@ -37,17 +38,18 @@ pub(super) fn begin(
     let said = entry(&request.said, ids).map_err(|reason| bad_request("said", reason))?;
     let task = facts(request);
     let begun = |prompt| engine.begin_turn(&BeginTurn { turn: turn.clone(), context, said, task, prompt });
+    let mut counted = None;
     let begun = match &request.prompt {
         None => begun(None)?,
         Some(asked) => {
             let read = Read::of(&asked.strategy, asked.profile.as_deref(), Some(turn.agent.clone()))?;
-            let counter = counter(asked.counter.as_deref())?;
+            let counter = counted.insert(counter(engine, asked.counter.as_deref(), asked.model.as_deref())?);
             begun(Some(PromptWanted {
                 max_tokens: asked.max_tokens.map(budget).transpose()?,
                 mode: mode(asked.after.as_deref())?,
                 iteration: asked.iteration,
                 logs_metrics: asked.records_metrics,
-                ..PromptWanted::new(&read.profile, &read.strategy, &counter)
+                ..PromptWanted::new(&read.profile, &read.strategy, &*counter)
             }))?
         }
     };
@@ -59,7 +61,7 @@ pub(super) fn begin(
         said: begun.said.to_string(),
         head,
         cut_prompt,
-        prompt: begun.prompt.map(|made| wire::prompt::assembled(made, ESTIMATE)),
+        prompt: begun.prompt.zip(counted).map(|(made, counter)| wire::prompt::assembled(made, &counter)),
         notes: wire::notes(&begun.notes),
     })
 }
@@ -180,7 +182,7 @@ fn entry(entry: &TurnEntry, ids: &dyn NewIds) -> Result<Entry, String> {
         signature: None,
         encrypted: None,
     }));
-    parts.extend(entry.text.clone().map(Part::Text));
+    parts.extend(entry.text.clone().filter(|text| !text.is_empty()).map(Part::Text));
     parts.extend(entry.calls.iter().map(|call| Part::ToolCall {
         call_id: call.id.clone(),
         name: call.name.clone(),

@@ -1,7 +1,8 @@
 //! Prompts, traces and findings as wire types.
 
 use stemmata_api::v1;
-use stemmata_engine::PromptMade;
+use stemmata_engine::{ChosenCounter, PromptMade};
+use stemmata_model::{FactorFrom, TokenCounter};
 use stemmata_prompt::assemble::v1::Trace;
 use stemmata_prompt::strategy::{Finding, Shipped};
 
@@ -14,13 +15,29 @@ pub(crate) fn trace(trace: &Trace) -> v1::PromptTrace {
 }
 
 /// Returns a prompt, and what counted its tokens.
-pub(crate) fn assembled(made: PromptMade, counter: &str) -> v1::Assembled {
+pub(crate) fn assembled(made: PromptMade, counter: &ChosenCounter) -> v1::Assembled {
+    let mut notes = super::notes(&counter.notes);
+    notes.extend(super::notes(&made.notes));
     v1::Assembled {
         trace: trace(&made.trace),
         metrics: super::raw(&made.metrics),
-        notes: super::notes(&made.notes),
+        notes,
         prompt: made.text,
-        counter: counter.to_owned(),
+        counter: counter.spec.to_string(),
+        counted: counted(counter),
+    }
+}
+
+/// Says how sure the counts of a counter are.
+pub(crate) fn counted(counter: &ChosenCounter) -> v1::CountedBy {
+    let pairs = match counter.spec.from {
+        FactorFrom::Learned { pairs } => Some(pairs),
+        FactorFrom::Exact | FactorFrom::Shipped | FactorFrom::Given => None,
+    };
+    v1::CountedBy {
+        from: counter.spec.from.as_str().to_owned(),
+        pairs,
+        margin_permille: counter.margin().permille.into(),
     }
 }
 

@@ -1,19 +1,20 @@
 //! Packs of recall as wire types.
 
 use stemmata_api::v1;
-use stemmata_engine::{Form, RecallReason, Recalled, RecalledItem};
+use stemmata_engine::{ChosenCounter, Form, RecallReason, Recalled, RecalledItem};
 
 /// Returns a pack, what it was asked within, and its notes.
 pub(crate) fn recalled(
     found: Recalled,
-    (max_tokens, counter): (u64, &str),
+    (max_tokens, counter): (u64, &ChosenCounter),
     notes: Vec<v1::Note>,
 ) -> v1::Recalled {
     v1::Recalled {
         text: found.text,
         tokens: found.tokens.0,
         max_tokens,
-        counter: counter.to_owned(),
+        counter: counter.spec.to_string(),
+        counted: super::prompt::counted(counter),
         items: found.items.into_iter().map(item).collect(),
         skipped: v1::RecallSkipped {
             budget: found.skipped.budget,
@@ -31,6 +32,7 @@ fn item(item: RecalledItem) -> v1::RecalledItem {
         ctx: item.ctx.map(|ctx| ctx.to_string()),
         entry: item.entry,
         event: item.event.map(|event| event.to_string()),
+        ledger: item.ledger.map(|ledger| ledger.to_string()),
         session: known(item.session),
         client: known(item.client),
         timestamp: item.timestamp.map(|at| at.to_string()),

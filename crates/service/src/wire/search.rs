@@ -13,9 +13,10 @@ use crate::fault::Fault;
 
 /// Returns what a request asks for.
 pub(crate) fn query(request: &v1::SearchRequest, hits_max: u64) -> Result<SearchQuery, Fault> {
-    let v1::SearchFilter { client, role, project, branch, file, kind, since, session, no_tool_output } =
+    let v1::SearchFilter { client, role, project, branch, file, kind, since, until, session, no_tool_output } =
         request.filter.clone();
     let since = since.as_deref().map(Timestamp::parse).transpose()?;
+    let until = until.as_deref().map(Timestamp::parse).transpose()?;
     Ok(SearchQuery {
         text: request.text.clone(),
         form: match request.form {
@@ -31,6 +32,7 @@ pub(crate) fn query(request: &v1::SearchRequest, hits_max: u64) -> Result<Search
             file,
             kinds: kind,
             since,
+            until,
             session,
             no_tool_output,
         },
@@ -96,7 +98,7 @@ fn rounded(value: f32) -> f64 {
     (f64::from(value) * 10_000.0).round() / 10_000.0
 }
 
-/// Returns the wire form of how the index is.
+/// Returns the wire form of the index's state.
 pub(crate) fn status(report: &IndexReport) -> v1::IndexStatus {
     v1::IndexStatus {
         state: report.state.as_str().to_owned(),
@@ -105,7 +107,13 @@ pub(crate) fn status(report: &IndexReport) -> v1::IndexStatus {
         segments: report.segments,
         behind_commits: report.behind_commits,
         skipped_commits: report.skipped_commits,
+        notes: Vec::new(),
     }
+}
+
+/// Returns the note of trouble with the index.
+pub(crate) fn trouble(trouble: &IndexTrouble) -> v1::Note {
+    note(&SearchNote::Index(trouble.clone()))
 }
 
 /// Returns the problem of an index that could not be made.
@@ -138,6 +146,17 @@ fn of_trouble(trouble: &IndexTrouble) -> (&'static str, String) {
     }
 }
 
+/// Returns the note of an answer that has as many hits as any answer may have.
+pub(crate) fn cut(hits_max: u64) -> v1::Note {
+    v1::Note {
+        code: "hits_cut".to_owned(),
+        message: format!(
+            "only the first {hits_max} hits are listed, and there may be more; a filter lists fewer"
+        ),
+        line: None,
+    }
+}
+
 /// Returns the wire form of what a search lacks.
 pub(crate) fn note(note: &SearchNote) -> v1::Note {
     let (code, message) = match note {
@@ -152,7 +171,7 @@ pub(crate) fn note(note: &SearchNote) -> v1::Note {
         SearchNote::Behind { commits } => (
             "index_behind",
             format!(
-                "the index is behind: {commits} commits were not searched; the next search goes on with it"
+                "the index is behind: {commits} commits, counted up to 10,000, were not searched; the next search goes on with it"
             ),
         ),
         SearchNote::EventsBehind => (
@@ -192,9 +211,15 @@ pub(crate) fn note(note: &SearchNote) -> v1::Note {
         SearchNote::NoSuchClient { client, known } => {
             ("client_unknown", format!("there is no client `{client}`; use one of {}", known.join(", ")))
         }
+        SearchNote::NothingImported => (
+            v1::NOTHING_IMPORTED,
+            "nothing was imported yet: `stemma import` reads the sessions of this machine".to_owned(),
+        ),
         SearchNote::SearchedText => (
             "searched_text",
-            "the query has no word to search for, so its text was looked for as it is".to_owned(),
+            "the query has only signs or words that nearly every entry has, so its exact text was searched, the newest \
+             first; add a rarer word to search by words"
+                .to_owned(),
         ),
         SearchNote::QueryCut => {
             ("query_cut", "the query has too many words; its last ones were left out".to_owned())

@@ -242,6 +242,8 @@ fn tags(chains: &dyn Chains, tip: &str, other: &str) {
         remove_tags: Vec::new(),
         notes: Vec::new(),
         pin: None,
+        thread: None,
+        ticket: None,
     };
     let tag = vec!["good".to_owned()];
     let said = UpdateRequest {
@@ -256,6 +258,16 @@ fn tags(chains: &dyn Chains, tip: &str, other: &str) {
     assert_eq!(changed.tags_shared, None);
     let found = chains.find(&find("good")).expect("found");
     assert_eq!((found.ctx.as_str(), found.redirected_from), (tip, None));
+    let ticket = Some("TKT-7".to_owned());
+    chains.update(&UpdateRequest { ticket: ticket.clone(), ..nothing(tip) }).expect("linked");
+    chains.update(&UpdateRequest { ticket, ..nothing(tip) }).expect("linked again");
+    let shown = chains.show(&ShowRequest { ctx: tip.to_owned(), entries: false }).expect("a commit");
+    let seen = shown.sightings.expect("told");
+    let linked = seen.iter().filter(|one| one.ticket_id.as_deref() == Some("TKT-7"));
+    assert_eq!(linked.count(), 1, "beside what it was seen as before");
+    assert!(seen.len() > 1);
+    let bad = UpdateRequest { thread: Some("a\nb".to_owned()), ..nothing(tip) };
+    assert_eq!(code(chains.update(&bad)), "bad_name");
     let both = UpdateRequest { add_tags: tag.clone(), ..nothing(other) };
     let shared = chains.update(&both).expect("changed").tags_shared.expect("told");
     assert_eq!(shared.iter().map(|one| (one.tag.as_str(), one.commits)).collect::<Vec<_>>(), [("good", 2)]);

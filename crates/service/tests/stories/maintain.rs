@@ -63,6 +63,8 @@ fn scrubbed(service: &dyn Service, tip: &str, rule: &dyn Fn()) {
         remove_tags: Vec::new(),
         notes: vec![format!("see {SECRET}")],
         pin: None,
+        thread: None,
+        ticket: None,
     };
     let noted = service.update(&note).expect("noted");
     assert_eq!(noted.notes, [format!("see {SECRET}")]);

@@ -3,7 +3,7 @@
 use stemmata_api::v1::{
     AppendRequest, AssembleRequest, BeginTurnRequest, CheckStrategyRequest, ContextOf, ContextRequest,
     Durability, KeptPromptOf, NewEvent, PromptTrigger, RecallRequest, StrategyFormat, StrategyRequest,
-    StrategySource, TurnContext, TurnEntry, TurnFork, TurnMadeRequest, TurnOf, TurnPrompt,
+    StrategySource, TurnBegun, TurnContext, TurnEntry, TurnFork, TurnMadeRequest, TurnOf, TurnPrompt,
 };
 use stemmata_api::{Answer, Service};
 
@@ -21,6 +21,7 @@ fn asked(strategy: &str) -> AssembleRequest {
         trigger: None,
         max_tokens: None,
         counter: None,
+        model: None,
         after: None,
         through: None,
         task: None,
@@ -74,6 +75,7 @@ fn recall(text: &str) -> RecallRequest {
         ledger: Some(LEDGER.to_owned()),
         max_tokens: None,
         counter: None,
+        model: None,
         thread: None,
         ticket: None,
         session: None,
@@ -93,6 +95,8 @@ fn stage() -> Stage {
         sender: Some("planner".to_owned()),
         receiver: None,
         session_id: None,
+        thread: None,
+        ticket: None,
     };
     let events = vec![event("ISSUE_OPENED"), event("PLAN_READY")];
     let request =
@@ -157,6 +161,7 @@ fn what_a_request_for_a_prompt_cannot_mean_is_refused() {
     refused(with(&|one| one.max_tokens = Some(0)), "bad_request", "at least 1");
     refused(with(&|one| one.through = Some("0".to_owned())), "bad_request", "through");
     refused(with(&|one| one.counter = Some("nonsense".to_owned())), "bad_request", "`estimate`");
+    refused(with(&|one| one.model = Some("gpt5".to_owned())), "model_unknown", "did you mean `gpt-5`?");
     refused(with(&|one| one.ledger = "ghost".to_owned()), "ledger_not_found", "ghost");
     refused(with(&|one| one.ledger = "a\nb".to_owned()), "bad_name", "");
     refused(
@@ -164,11 +169,24 @@ fn what_a_request_for_a_prompt_cannot_mean_is_refused() {
         "no_event_with_text",
         "99",
     );
+    let late = |one: &mut AssembleRequest| {
+        one.trigger = Some(PromptTrigger::Event("2".to_owned()));
+        one.through = Some("1".to_owned());
+    };
+    refused(with(&late), "bad_request", "events through 1 only");
+    for change in
+        [&|one: &mut AssembleRequest| one.through = Some("99".to_owned()), &|one: &mut AssembleRequest| {
+            one.after = Some("99".to_owned());
+        }] as [&dyn Fn(&mut AssembleRequest); 2]
+    {
+        let notes = with(change).expect("a prompt").notes;
+        assert!(notes.iter().any(|note| note.message.contains("beyond what the ledger has")), "{notes:?}");
+    }
     let future = asked(&source(",\"amount\":1,\"since\":\"2999-01-01T00:00:00Z\""));
     let made = service.assemble(&future).expect("a prompt");
     let plan = made.trace.candidates.iter().find(|one| one.id == "source:PLAN_READY:0").expect("listed");
     assert_eq!((plan.decision.as_str(), plan.reason.as_str()), ("skipped", "empty"));
-    let of = ContextOf::Kept(KeptPromptOf { ledger: LEDGER.to_owned(), session: None });
+    let of = ContextOf::Kept(KeptPromptOf { ledger: LEDGER.to_owned(), session: None, model: None });
     let request = ContextRequest { of, compares: false, before: None };
     refused(service.context(&request), "context_not_kept", "no turn");
     for (request, code) in [
@@ -176,9 +194,84 @@ fn what_a_request_for_a_prompt_cannot_mean_is_refused() {
         (recall(&"word ".repeat(4_000)), "query_too_long"),
         (RecallRequest { max_tokens: Some(63), ..recall("files") }, "bad_request"),
         (RecallRequest { ledger: Some("ghost".to_owned()), ..recall("files") }, "ledger_not_found"),
+        (RecallRequest { model: Some("nobody's".to_owned()), ..recall("files") }, "model_unknown"),
+        (RecallRequest { counter: Some("o200k*11".to_owned()), ..recall("files") }, "bad_request"),
         (RecallRequest { ticket: Some("a\nb".to_owned()), ..recall("files") }, "bad_name"),
     ] {
         refused(service.recall(&request), code, "");
+    }
+}
+
+#[test]
+fn tokens_are_counted_as_the_model_counts_them_and_the_same_counter_gives_the_same_prompt() {
+    let stage = stage();
+    let service: &dyn Service = &stage.service;
+    let made = |model: Option<&str>, counter: Option<&str>| {
+        let request = AssembleRequest {
+            model: model.map(str::to_owned),
+            counter: counter.map(str::to_owned),
+            ..asked(&source(",\"amount\":1"))
+        };
+        service.assemble(&request).expect("a prompt")
+    };
+    for (model, counter, from, margin) in [
+        (None, "estimate", "shipped", 270),
+        (Some("gpt-5-codex"), "o200k", "exact", 0),
+        (Some("openai/gpt-4"), "cl100k", "exact", 0),
+        (Some("claude-opus-4-5-20251101"), "o200k*1.180", "shipped", 150),
+    ] {
+        let prompt = made(model, None);
+        assert_eq!(
+            (prompt.counter.as_str(), prompt.trace.counter.as_deref()),
+            (counter, Some(counter)),
+            "{model:?}"
+        );
+        assert_eq!(
+            (prompt.counted.from.as_str(), prompt.counted.margin_permille),
+            (from, margin),
+            "{model:?}"
+        );
+        let again = made(None, Some(counter));
+        assert_eq!((again.prompt, again.trace), (prompt.prompt, prompt.trace), "{counter}");
+    }
+    let named = made(Some("gpt5"), Some("o200k*2"));
+    assert_eq!(named.counter, "o200k*2.000", "who names a counter needs no model");
+    let pack = service.recall(&RecallRequest { model: Some("o3".to_owned()), ..recall("empty files") });
+    assert_eq!(pack.expect("a pack").counter, "o200k");
+}
+
+#[test]
+fn a_model_shows_its_window_and_where_clients_compact_in_it() {
+    let stage = stage();
+    let service: &dyn Service = &stage.service;
+    let prompt = TurnPrompt {
+        strategy: StrategySource::Name("live".to_owned()),
+        profile: None,
+        max_tokens: None,
+        counter: Some("cl100k".to_owned()),
+        model: None,
+        after: None,
+        iteration: None,
+        records_metrics: false,
+    };
+    service.begin_turn(&BeginTurnRequest { prompt: Some(prompt), ..begin("s1") }).expect("begun");
+    let report = |model: &str| {
+        let model = Some(model.to_owned());
+        let of = ContextOf::Kept(KeptPromptOf { ledger: LEDGER.to_owned(), session: None, model });
+        service.context(&ContextRequest { of, compares: false, before: None }).expect("a report")
+    };
+    assert_eq!(report("gpt-5").counter.as_deref(), Some("cl100k"), "the counter is kept with the prompt");
+    for (model, tokens, clients) in [
+        ("gpt-5", Some(400_000), vec![("codex", Some(232_560)), ("pi", Some(383_616))]),
+        ("claude-opus-4-5", Some(200_000), vec![("claude-code", None), ("pi", Some(183_616))]),
+        ("gemini-3", None, vec![("pi", None)]),
+        ("nobody's", None, vec![]),
+    ] {
+        let window = report(model).window.expect("a window");
+        assert_eq!((window.tokens, window.source.is_some()), (tokens, tokens.is_some()), "{model}");
+        let found: Vec<(&str, Option<u64>)> =
+            window.clients.iter().map(|one| (one.client.as_str(), one.compacts_at)).collect();
+        assert_eq!(found, clients, "{model}");
     }
 }
 
@@ -191,13 +284,17 @@ fn a_turn_begins_once_and_never_twice_from_another_context() {
         profile: None,
         max_tokens: None,
         counter: None,
+        model: None,
         after: None,
         iteration: None,
         records_metrics: false,
     };
     let request = BeginTurnRequest { prompt: Some(prompt), ..begin("s1") };
     let begun = service.begin_turn(&request).expect("begun");
-    assert_eq!(service.begin_turn(&request).expect("again"), begun);
+    let again = service.begin_turn(&request).expect("again");
+    // A busy machine may say of the first that the index was behind.
+    let text = |begun: &TurnBegun| begun.prompt.as_ref().map(|made| made.prompt.clone());
+    assert_eq!((&again.said, &again.session, text(&again)), (&begun.said, &begun.session, text(&begun)));
     let answer = TurnEntry { role: "assistant".to_owned(), id: Some("a1".to_owned()), ..said("done") };
     let made = TurnMadeRequest { turn: turn("s1"), entries: vec![answer], events: Vec::new(), ends: false };
     let ended = service.end_turn(&made).expect("ended");
@@ -217,6 +314,12 @@ fn a_turn_begins_once_and_never_twice_from_another_context() {
     assert_eq!((second.head.as_deref(), second.session.as_str()), (Some(ctx.as_str()), "s2"));
     let nameless = TurnMadeRequest { turn: TurnOf { session: None, ..turn("s1") }, ..made.clone() };
     refused(service.step(&nameless), "bad_request", "`session`");
+    let silent = TurnEntry { text: Some(String::new()), ..said("x") };
+    refused(
+        service.step(&TurnMadeRequest { entries: vec![silent], ..made.clone() }),
+        "bad_request",
+        "says nothing",
+    );
     let robot = TurnEntry { role: "robot".to_owned(), ..said("x") };
     refused(service.step(&TurnMadeRequest { entries: vec![robot], ..made }), "bad_request", "entry 1");
     let long = BeginTurnRequest { completed: vec!["x".to_owned(); 65], ..begin("s4") };

@@ -2,7 +2,7 @@
 //!
 //! Whether anything is left in a file is each backend's own test.
 
-use stemmata_model::{Closure, Commit, CommitId, TicketId, artifact_id};
+use stemmata_model::{Closure, Commit, CommitId, CommitPrefix, TicketId, artifact_id};
 
 use super::Make;
 use super::builders::{
@@ -271,6 +271,9 @@ pub fn check_tombstones(make: Make<'_>) {
     assert!(store.has_tombstones().expect("a read"));
     assert_eq!(store.tombstones(&of).expect("a read"), of);
     assert_eq!(store.tombstones(&[Tombstone::Commit(ids[0])]).expect("a read"), []);
+    let begins_as = |id: CommitId| id.to_string()[..12].parse::<CommitPrefix>().expect("a prefix");
+    assert_eq!(store.tombstones_in(begins_as(ids[1]), 9).expect("a read"), [ids[1]]);
+    assert_eq!(store.tombstones_in(begins_as(ids[0]), 9).expect("a read"), []);
     let (again, writes) = checkpoint(Some(ids[0]), "tomb 1\n", 10);
     assert_eq!(again, ids[1]);
     let other = NewContent::literal(b"of the same batch".to_vec());

@@ -15,7 +15,7 @@ use super::{Index, IndexOptions};
 use crate::sqlite::{connect_sealed, io_error, log_of, sync_directory, wait_for_locks};
 
 /// The format that this version writes.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// Bytes of a page: a chunk of terms fits one.
 const PAGE_BYTES: u32 = 8192;

@@ -14,7 +14,7 @@ const FEW: usize = 4;
 pub(super) const PART_BYTES: usize = 16_000;
 
 /// Bytes of a block in the directory.
-const DIRECTORY_BYTES: usize = 10;
+const DIRECTORY_BYTES: usize = 6;
 
 /// One entry of a segment, relative to its base, and how often the term is in it.
 pub(super) type Posting = (u32, u16);
@@ -110,7 +110,7 @@ pub(super) fn encode(postings: &[Posting], lengths: &[u16]) -> Encoded {
     }
     let mut payloads: Vec<Vec<u8>> = Vec::new();
     for block in postings.chunks(BLOCK) {
-        let (item, payload) = encode_block(block, next, lengths);
+        let (item, payload) = encode_block(block, next);
         next = block.last().map_or(next, |(number, _)| number + 1);
         record.body.extend_from_slice(&item);
         payloads.push(payload);
@@ -131,7 +131,7 @@ pub(super) fn encode(postings: &[Posting], lengths: &[u16]) -> Encoded {
     Encoded { record, parts }
 }
 
-fn encode_block(block: &[Posting], from: u32, lengths: &[u16]) -> ([u8; DIRECTORY_BYTES], Vec<u8>) {
+fn encode_block(block: &[Posting], from: u32) -> ([u8; DIRECTORY_BYTES], Vec<u8>) {
     let mut next = from;
     let mut gaps = Vec::with_capacity(block.len());
     for (number, _) in block {
@@ -140,15 +140,8 @@ fn encode_block(block: &[Posting], from: u32, lengths: &[u16]) -> ([u8; DIRECTOR
     }
     let tfs: Vec<u32> = block.iter().map(|(_, tf)| u32::from(tf.saturating_sub(1))).collect();
     let widths = [&gaps, &tfs].map(|values| bits::width_of(values.iter().copied().max().unwrap_or_default()));
-    let bound = PostingsBound::of(block, lengths);
     let mut item = [0; DIRECTORY_BYTES];
-    let fields = [
-        (next - 1).to_le_bytes().as_slice(),
-        &widths.map(|width| width.to_le_bytes()[0]),
-        &bound.tf_max.to_le_bytes(),
-        &bound.length_min.to_le_bytes(),
-    ]
-    .concat();
+    let fields = [(next - 1).to_le_bytes().as_slice(), &widths.map(|width| width.to_le_bytes()[0])].concat();
     item.copy_from_slice(&fields);
     let mut payload = Vec::new();
     bits::pack(&mut payload, &gaps, widths[0]);
@@ -156,11 +149,10 @@ fn encode_block(block: &[Posting], from: u32, lengths: &[u16]) -> ([u8; DIRECTOR
     (item, payload)
 }
 
-/// Where a block's numbers and counts are, and what they say together.
+/// Where a block's numbers and counts are.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlockAt {
     pub(super) last: u32,
-    pub(super) bound: PostingsBound,
     /// The number before its first one, plus one.
     from: u32,
     count: usize,
@@ -204,14 +196,8 @@ fn many(record: &Record<'_>, span: u32) -> Option<Blocks> {
     let (mut from, mut part, mut offset) = (0_u32, u32::from(record.in_parts), 0_usize);
     for (place, item) in directory.chunks_exact(DIRECTORY_BYTES).enumerate() {
         let (last, rest) = item.split_first_chunk()?;
-        let (widths, rest) = rest.split_first_chunk::<2>()?;
-        let (tf_max, rest) = rest.split_first_chunk()?;
-        let last = u32::from_le_bytes(*last);
-        let bound = PostingsBound {
-            tf_max: u16::from_le_bytes(*tf_max),
-            length_min: u16::from_le_bytes(rest.try_into().ok()?),
-        };
-        let widths = widths.map(u32::from);
+        let widths: [u8; 2] = rest.try_into().ok()?;
+        let (last, widths) = (u32::from_le_bytes(*last), widths.map(u32::from));
         if last < from || last >= span || widths.iter().any(|width| *width > u32::BITS) {
             return None;
         }
@@ -220,7 +206,7 @@ fn many(record: &Record<'_>, span: u32) -> Option<Blocks> {
         if record.in_parts && offset > 0 && offset + length > PART_BYTES {
             (part, offset) = (part + 1, 0);
         }
-        blocks.push(BlockAt { last, bound, from, count, widths, part, offset });
+        blocks.push(BlockAt { last, from, count, widths, part, offset });
         offset += length;
         from = last + 1;
     }

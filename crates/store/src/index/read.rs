@@ -3,7 +3,7 @@
 //! What is done with it is the engine's.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
@@ -186,6 +186,27 @@ impl<'i> IndexReader<'i> {
             }
         }
         Ok(found)
+    }
+
+    /// Returns the sequence numbers of the events that the index has, by ledger, ascending.
+    pub fn events(&self) -> Result<BTreeMap<LedgerId, Vec<u64>>, IndexError> {
+        let mut events: BTreeMap<LedgerId, Vec<u64>> = BTreeMap::new();
+        let connection = self.connection();
+        let mut statement = connection
+            .prepare_cached(
+                "SELECT l.id, e.seq FROM event e JOIN ledger l ON l.row = e.ledger ORDER BY e.number",
+            )
+            .while_(READING)?;
+        let mut rows = statement.query([]).while_(READING)?;
+        while let Some(row) = rows.next().while_(READING)? {
+            let (id, seq): (String, i64) = (row.get(0).while_(READING)?, row.get(1).while_(READING)?);
+            let id = LedgerId::new(id).map_err(|_| IndexError::damaged("a ledger has no id"))?;
+            events.entry(id).or_default().push(seq.cast_unsigned());
+        }
+        for seqs in events.values_mut() {
+            seqs.sort_unstable();
+        }
+        Ok(events)
     }
 
     /// Returns the event that a number stands for.

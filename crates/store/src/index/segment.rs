@@ -334,14 +334,6 @@ impl PostingsRead<'_> {
         }
     }
 
-    /// Returns the bound of a block.
-    pub fn block_bound(&self, block: usize) -> PostingsBound {
-        match &self.blocks {
-            Blocks::Few(_) => self.bound,
-            Blocks::Many { blocks, .. } => blocks.get(block).map_or(self.bound, |block| block.bound),
-        }
-    }
-
     /// Reads a block: entries relative to the segment's base, ascending, and how often the term is in each. Returns how
     /// many there are.
     pub fn unpack(

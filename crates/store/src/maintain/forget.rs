@@ -161,6 +161,9 @@ pub(crate) fn api_sessions(wish: &Forget) -> impl Iterator<Item = SessionId> {
     named.filter_map(|name| SessionId::new(name).ok())
 }
 
+/// What commits became when they were scrubbed: the id of then, and the one of now.
+pub type Redirects = Vec<(CommitId, CommitId)>;
+
 /// What is kept from being taken in again.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tombstone {

@@ -4,7 +4,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use stemmata_model::{ArtifactId, Closure, Commit, CommitId, Event, LedgerId, SessionId, Sighting};
+use stemmata_model::{
+    ArtifactId, Closure, Commit, CommitId, CommitPrefix, Event, LedgerId, SessionId, Sighting,
+};
 
 use super::sweep::{Lines, give_up};
 use super::{Note, State, events};
@@ -141,6 +143,15 @@ pub(super) fn lift(state: &mut State, of: &Tombstone) -> u64 {
         state.tombstones.remove(tombstone);
     }
     u64::try_from(all.len()).expect("a length fits 64 bits")
+}
+
+pub(super) fn tombstones_in(state: &State, prefix: CommitPrefix, limit: usize) -> Vec<CommitId> {
+    let within = Tombstone::Commit(prefix.low)..=Tombstone::Commit(prefix.high);
+    let ids = state.tombstones.range(within).filter_map(|(tombstone, _)| match tombstone {
+        Tombstone::Commit(id) => Some(*id),
+        Tombstone::Session(_) | Tombstone::Transcript(_) => None,
+    });
+    ids.take(limit).collect()
 }
 
 /// Finds out what can go, children before parents, and what stays.

@@ -32,7 +32,7 @@ use crate::ledger::logs::Logs;
 use crate::maintain::backup::BackedUp;
 use crate::maintain::collect::{Amount, Collect, Collected};
 use crate::maintain::costs::{ContentCost, Counted};
-use crate::maintain::forget::{Forget, Forgotten, Tombstone};
+use crate::maintain::forget::{Forget, Forgotten, Redirects, Tombstone};
 use crate::maintain::pack::{PackOptions, Packed};
 use crate::maintain::repair::{RepairOutcome, RepairSource};
 use crate::project;
@@ -447,11 +447,7 @@ impl Store for MemoryStore {
         Ok(of.iter().filter(|tombstone| state.tombstones.contains(tombstone)).cloned().collect())
     }
 
-    fn redirects(
-        &self,
-        after: Option<CommitId>,
-        limit: usize,
-    ) -> Result<Vec<(CommitId, CommitId)>, StoreError> {
+    fn redirects(&self, after: Option<CommitId>, limit: usize) -> Result<Redirects, StoreError> {
         let state = self.lock();
         let later = |from: &CommitId| after.is_none_or(|after| *from > after);
         Ok(state
@@ -461,6 +457,10 @@ impl Store for MemoryStore {
             .take(limit)
             .map(|(a, b)| (*a, *b))
             .collect())
+    }
+
+    fn tombstones_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError> {
+        Ok(forget::tombstones_in(&self.lock(), prefix, limit))
     }
 
     fn has_tombstones(&self) -> Result<bool, StoreError> {

@@ -3,7 +3,7 @@
 //! Specified in `docs/format/store.md`; what follows from a mark is decided where it is read.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use stemmata_model::{CommitId, Timestamp};
+use stemmata_model::{CommitId, CommitPrefix, Timestamp};
 
 use super::failure::{During, unreadable};
 use super::seals::MARK;
@@ -138,6 +138,26 @@ pub(super) fn redirects(
         Ok((CommitId::from_bytes(from), to))
     };
     rows.into_iter().map(read).collect()
+}
+
+/// Returns the ids of forgotten commits that start so, ascending.
+pub(super) fn tombstones_in(
+    connection: &Connection,
+    prefix: CommitPrefix,
+    limit: usize,
+) -> Result<Vec<CommitId>, StoreError> {
+    let (low, high) = (prefix.low.to_bytes(), prefix.high.to_bytes());
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    connection
+        .prepare_cached(
+            "SELECT key FROM mark WHERE kind = ?1 AND key BETWEEN ?2 AND ?3 ORDER BY key LIMIT ?4",
+        )
+        .and_then(|mut statement| {
+            let values = params![TOMBSTONE, low, high, limit];
+            let rows = statement.query_map(values, |row| Ok(CommitId::from_bytes(row.get(0)?)))?;
+            rows.collect()
+        })
+        .during("looking for tombstones")
 }
 
 /// Returns when a mark was set.

@@ -66,7 +66,7 @@ use crate::ledger::{Coverage, Durability};
 use crate::maintain::backup::{BackedUp, Restored};
 use crate::maintain::collect::{Amount, Collect, Collected};
 use crate::maintain::costs::{ContentCost, Counted};
-use crate::maintain::forget::{Forget, Forgotten, Tombstone};
+use crate::maintain::forget::{Forget, Forgotten, Redirects, Tombstone};
 use crate::maintain::migrate::{Migrated, MigrationPlan, RolledBack};
 use crate::maintain::pack::{PackOptions, Packed};
 use crate::maintain::repair::{RepairOutcome, RepairSource};
@@ -464,11 +464,11 @@ impl Store for SqliteStore {
         self.read(|reader| self.tombstones_among(reader.connection(), of))
     }
 
-    fn redirects(
-        &self,
-        after: Option<CommitId>,
-        limit: usize,
-    ) -> Result<Vec<(CommitId, CommitId)>, StoreError> {
+    fn tombstones_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError> {
+        self.read(|reader| marks::tombstones_in(reader.connection(), prefix, limit))
+    }
+
+    fn redirects(&self, after: Option<CommitId>, limit: usize) -> Result<Redirects, StoreError> {
         self.read(|reader| marks::redirects(reader.connection(), after, limit))
     }
 

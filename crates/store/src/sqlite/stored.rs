@@ -59,8 +59,16 @@ pub(super) fn set_unseen(connection: &Connection, origin: i64) -> Result<(), Sto
 
 /// Returns the sessions that saw commits after these were stored, at most `limit`.
 pub(super) fn unseen(connection: &Connection, limit: usize) -> Result<Vec<UnseenKey>, StoreError> {
+    const READING: &str = "looking for marks";
     let mut found = Vec::new();
-    for (key, at) in marks::all(connection, marks::INDEX_UNSEEN)? {
+    // Row by row: there may be a mark for each of 100,000 copies, and a page of them is wanted.
+    let mut statement =
+        connection.prepare_cached("SELECT key, at FROM mark WHERE kind = ?1").during(READING)?;
+    let mut rows = statement.query([marks::INDEX_UNSEEN]).during(READING)?;
+    while found.len() < limit
+        && let Some(row) = rows.next().during(READING)?
+    {
+        let (key, at): (Vec<u8>, i64) = (row.get(0).during(READING)?, row.get(1).during(READING)?);
         let key = key.try_into().map_err(|_| unreadable("mark.key", &"an index", &"no row"))?;
         let origin = i64::from_be_bytes(key);
         let session: Option<(String, Option<String>, String)> = connection
@@ -75,9 +83,6 @@ pub(super) fn unseen(connection: &Connection, limit: usize) -> Result<Vec<Unseen
             MachineId::new(machine).map_err(|error| unreadable("origin.machine", &origin, &error))?;
         let path = path.unwrap_or_else(|| format!("api:{session}"));
         found.push(UnseenKey { session: SessionKey { machine, path }, left: (origin, at) });
-        if found.len() >= limit {
-            break;
-        }
     }
     Ok(found)
 }

@@ -127,6 +127,7 @@ mod tests {
             },
             after: None,
             through: None,
+            counter: None,
             sources: tokens.len() as u64,
             budget: PromptBudget {
                 max_tokens: budget,

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use stemmata_api::v1::{
-    EntriesRequest, EntryPage, FindRequest, SearchFilter, SearchHit, SearchHits, SearchRequest, Session,
-    SessionsRequest, ShortIdsRequest,
+    EntriesRequest, EntryPage, FindRequest, HITS_MAX, SearchFilter, SearchHit, SearchHits, SearchRequest,
+    Session, SessionsRequest, ShortIdsRequest,
 };
 use stemmata_api::{Answer, Control, PageRequest, Service};
 use stemmata_model::Timestamp;
@@ -12,7 +12,7 @@ use stemmata_model::Timestamp;
 use super::screen::{FOREIGN_COLUMNS, matched_line};
 use crate::args::browse::AROUND_DEFAULT;
 use crate::args::search::Search;
-use crate::commands::show::around::{heading, who};
+use crate::commands::show::around::{heading, who, with_text};
 use crate::errors::{CliError, Exit};
 use crate::output::commit::ShortIds;
 use crate::output::session;
@@ -52,7 +52,11 @@ pub(super) fn run(app: &App, args: &Search, request: SearchRequest) -> Result<Ex
         },
         color: app.console.out.color,
     };
-    let limit = Some(args.limit.unwrap_or(ROWS_DEFAULT));
+    let limit = Some(match args.limit {
+        None => ROWS_DEFAULT,
+        Some(0) => HITS_MAX,
+        Some(limit) => limit,
+    });
     let request = SearchRequest { limit, settle_ms: Some(0), is_unfinished: true, ..request };
     let source = Found { service, request, near, now: app.now() };
     let (ended, copied) = pick::pick(&source, setup)?;
@@ -66,7 +70,7 @@ pub(super) fn run(app: &App, args: &Search, request: SearchRequest) -> Result<Ex
                 .filter(|_| act != Act::Show)
                 .filter(|session| service.find(&FindRequest { text: session.clone(), path: None }).is_ok());
             let reference = session.unwrap_or(reference);
-            super::act(app, act, (reference, entry), args.print)
+            super::act(app, args, act, (reference, entry))
         }
         Ended::Chosen(..) | Ended::Left | Ended::Signal(_) => Ok(Exit::Done),
     }
@@ -83,13 +87,14 @@ struct Found<'a> {
 }
 
 impl Source for Found<'_> {
-    fn prepare(&self, control: &Control<'_>) -> Answer<()> {
-        self.service.settle_index(control).map(drop)
+    fn prepare(&self, control: &Control<'_>) -> Answer<Option<String>> {
+        let status = self.service.settle_index(control)?;
+        Ok(status.notes.into_iter().next().map(|note| note.message))
     }
 
     fn list(&self, asked: &Asked, control: &Control<'_>) -> Answer<Listing> {
         let project = if asked.is_wide { Vec::new() } else { self.near.clone() };
-        if asked.text.trim().is_empty() {
+        if asked.text.trim().is_empty() && self.is_of_sessions() {
             return self.sessions(project);
         }
         let filter = SearchFilter { project, ..self.request.filter.clone() };
@@ -115,15 +120,16 @@ impl Source for Found<'_> {
 }
 
 impl Found<'_> {
+    /// Returns whether the filter is one of sessions, so that these are listed while nothing is typed; else the newest entries are
+    /// that pass it.
+    fn is_of_sessions(&self) -> bool {
+        let SearchFilter { session, project, .. } = self.request.filter.clone();
+        self.request.filter == SearchFilter { session, project, ..SearchFilter::all() }
+    }
+
     /// Lists the newest sessions of these directories; of all where there are none.
     fn sessions(&self, projects: Vec<String>) -> Answer<Listing> {
-        let SearchFilter { session, project: _, .. } = self.request.filter.clone();
-        let only = SearchFilter { session: session.clone(), ..SearchFilter::all() };
-        let is_of_sessions = SearchFilter { project: Vec::new(), ..self.request.filter.clone() } == only;
-        if !is_of_sessions {
-            // What the other filters hold for is entries.
-            return Ok(Listing { rows: Vec::new(), about: "type what to look for".to_owned() });
-        }
+        let session = self.request.filter.session.clone();
         let is_near = !projects.is_empty();
         let projects = if is_near { projects.into_iter().map(Some).collect() } else { vec![None] };
         let mut sessions: Vec<Session> = Vec::new();
@@ -158,18 +164,18 @@ impl Found<'_> {
 
     fn session(&self, session: &Session, ids: ShortIds) -> Row {
         let client = session.format.rsplit_once("-v").map_or(session.format.as_str(), |(client, _)| client);
-        let mut line = self.place(session.last_at.as_deref(), client, session.cwd.as_deref());
-        line.extend(foreign(session.foreign_machine.as_deref()));
+        let place = self.place(session.last_at.as_deref(), client, session.cwd.as_deref());
+        let mut line: Vec<Piece> = foreign(session.foreign_machine.as_deref()).into_iter().collect();
         line.push((Style::Plain, session::title(session)));
         let id = session.tip.as_deref().map_or_else(|| session.session_id.clone(), |tip| ids.cut(tip));
         let reference = session.tip.clone();
         let target = Target { reference, entry: None, session: Some(session.session_id.clone()), id };
-        Row { line, target, focus: None }
+        Row { place, line, target, focus: None }
     }
 
     fn hit(&self, hit: &SearchHit, ids: ShortIds) -> Row {
-        let mut line = self.place(hit.timestamp.as_deref(), &hit.client, hit.cwd.as_deref());
-        line.extend(foreign(hit.foreign_machine.as_deref()));
+        let place = self.place(hit.timestamp.as_deref(), &hit.client, hit.cwd.as_deref());
+        let mut line: Vec<Piece> = foreign(hit.foreign_machine.as_deref()).into_iter().collect();
         let who = who(hit.author.as_deref(), &hit.kind, &hit.role);
         line.push((Style::Faint, format!("{who}: ")));
         let matched = matched_line(hit);
@@ -181,7 +187,7 @@ impl Found<'_> {
             session: None,
             id: hit.ctx.as_deref().map_or_else(|| hit.entry.clone(), |ctx| ids.cut(ctx)),
         };
-        Row { line, target, focus: Some(focus.trim_matches('…').trim().to_owned()) }
+        Row { place, line, target, focus: Some(focus.trim_matches('…').trim().to_owned()) }
     }
 
     /// Returns when and where something was, in columns.
@@ -190,7 +196,8 @@ impl Found<'_> {
         let client = fit(&tame(client), CLIENT_COLUMNS);
         let project = fit(&session::project_of(cwd), PROJECT_COLUMNS);
         vec![
-            (Style::Faint, format!("{when:WHEN_COLUMNS$}  {client:CLIENT_COLUMNS$}  ")),
+            (Style::Faint, format!("{when:WHEN_COLUMNS$}  ")),
+            (Style::Faint, format!("{client:CLIENT_COLUMNS$}  ")),
             (Style::Branch, format!("{project:PROJECT_COLUMNS$}  ")),
         ]
     }
@@ -198,7 +205,7 @@ impl Found<'_> {
     /// Returns entries as lines; the one with the text that matters is in view.
     fn read(&self, page: &EntryPage, focus: Option<&str>) -> Preview {
         let mut shown = Preview::default();
-        for entry in &page.entries {
+        for entry in with_text(page) {
             if !shown.lines.is_empty() {
                 shown.lines.push(Vec::new());
             }
@@ -232,6 +239,7 @@ fn about(found: &SearchHits, asked: &Asked) -> String {
     let mut parts = vec![match found.hits.len() {
         0 if asked.is_wide => "nothing found".to_owned(),
         0 => "nothing found here; Tab looks everywhere".to_owned(),
+        count if asked.text.trim().is_empty() => format!("{}, the newest first", many(count as u64, "entry")),
         count => plural(count, "hit"),
     }];
     parts.push(format!("{} searched", many(found.entries, "entry")));

@@ -32,7 +32,7 @@ pub(crate) fn run(app: &App, args: &Show) -> Result<Exit, CliError> {
 
 fn shown(app: &App, page: &EntryPage) -> String {
     let mut text = String::new();
-    for entry in &page.entries {
+    for entry in with_text(page) {
         if !text.is_empty() {
             text.push('\n');
         }
@@ -49,6 +49,11 @@ fn shown(app: &App, page: &EntryPage) -> String {
         }
     }
     text
+}
+
+/// Returns the entries that a person reads: not the records between them that say nothing.
+pub(crate) fn with_text(page: &EntryPage) -> impl Iterator<Item = &EntryText> {
+    page.entries.iter().filter(|entry| entry.is_match || !entry.text.trim().is_empty())
 }
 
 /// Returns the line above an entry.
@@ -93,7 +98,7 @@ fn say_how_to_go_on(app: &App, args: &Show, page: &EntryPage) -> Result<(), CliE
     let before = page.before.as_ref().map(|at| format!("before: {}", command(at)));
     let after = page.next.as_ref().map(|at| format!("after: {}", command(at)));
     let steps: Vec<String> = before.into_iter().chain(after).collect();
-    let place = format!("{} of {}", page.entries.len(), many(page.total, "entry"));
+    let place = format!("{} of {}", with_text(page).count(), many(page.total, "entry"));
     app.console.say(&[vec![place], steps].concat().join("; "));
     Ok(())
 }

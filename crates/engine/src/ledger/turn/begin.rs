@@ -4,17 +4,16 @@
 
 use serde_json::{Value, json};
 use stemmata_model::{
-    Closure, CommitId, Entry, EventSeq, FormatId, Json, NewEvent, NewPayload, Note, Payload, SessionId,
-    topics,
+    Closure, CommitId, Entry, EventSeq, Json, NewEvent, NewPayload, Note, NoteCode, SessionId, topics,
 };
 use stemmata_prompt::assemble::TaskFacts;
-use stemmata_store::{EventQuery, Order, SessionKey, StoreError};
+use stemmata_store::{Ledger, SessionKey, StoreError};
 
-use super::{FORMAT, TurnOf};
+use super::TurnOf;
 use crate::engine::Engine;
-use crate::error::{EngineError, FormatUse, Refusal, Result};
+use crate::error::{EngineError, Refusal, Result};
 use crate::ledger::opening::{Opening, opening};
-use crate::ledger::publish::{OVERTAKEN_MAX, PublishOptions, Published};
+use crate::ledger::publish::{OVERTAKEN_MAX, PublishOptions, Published, scrub_text};
 use crate::prompts::{PromptMade, PromptWanted};
 use crate::verbs::at::Head;
 
@@ -101,30 +100,56 @@ impl Engine {
     pub fn begin_turn(&self, begin: &BeginTurn<'_>) -> Result<TurnBegun> {
         check_facts(&begin.task)?;
         let turn = &begin.turn;
+        let known = self.log.ledger(&turn.ledger)?;
+        // Once for the event and the prompt, which say the same then.
+        let (task, redacted) = self.scrubbed_facts(known.as_ref(), &begin.task)?;
         let opened = self.context_of(turn, &begin.context)?;
         let head = opened.as_ref().map(|opened| opened.head);
         let links = turn.links();
-        let mut events: Vec<NewEvent> = status(turn, &begin.task).into_iter().collect();
+        let mut events: Vec<NewEvent> = status(turn, &task).into_iter().collect();
         events.extend(self.events_of(turn, std::slice::from_ref(&begin.said))?);
         let events = events.into_iter().map(|event| event.with_links(&links)).collect();
-        let known = self.log.ledger(&turn.ledger)?;
         let (events, mut notes) = self.scrubbed_events(known.as_ref(), events)?;
+        notes.extend(redacted);
         let start = || opening(turn, &begin.context, head);
-        let said = if let Some(said) = self.said_already(turn, events.last())? {
-            said
+        let said = if let Some(said) = self.said_already(turn, &events)? {
+            said.last
         } else {
-            let published = self.publish_begun(turn, events, &start)?;
+            let published = self.publish_begun(turn, events, (&begin.context, &start))?;
             notes.extend(published.notes);
             published.appended.last
         };
         let prompt = match &begin.prompt {
             Some(wanted) => {
-                let wanted = PromptWanted { facts: &begin.task, ..wanted.clone() };
+                let wanted = PromptWanted { facts: &task, ..wanted.clone() };
                 Some(self.prompt_of_turn(turn, &wanted, said)?)
             }
             None => None,
         };
         Ok(TurnBegun { said, opened, prompt, notes })
+    }
+
+    /// Replaces the secrets of what a turn says of its task, and says so.
+    fn scrubbed_facts(
+        &self,
+        ledger: Option<&Ledger>,
+        facts: &TaskFacts,
+    ) -> Result<(TaskFacts, Option<Note>)> {
+        let scrubber = self.scrubber_in(ledger)?;
+        let mut found = 0;
+        let mut clean = facts.clone();
+        let TaskFacts { phase, current, completed } = &mut clean;
+        let of_current = current
+            .iter_mut()
+            .flat_map(|task| [&mut task.id, &mut task.text].into_iter().chain(task.depends_on.iter_mut()));
+        for text in phase.iter_mut().chain(of_current).chain(completed) {
+            *text = scrub_text(&scrubber, std::mem::take(text), &mut found)?;
+        }
+        let note = (found > 0).then(|| {
+            let message = format!("secrets were replaced in what the turn says of its task: {found}");
+            Note::new(NoteCode::Redacted, message)
+        });
+        Ok((clean, note))
     }
 
     /// Finds the head of a context, and refuses a session that is something else already.
@@ -172,37 +197,19 @@ impl Engine {
         Ok(named == Some(ctx) && opening.at.as_deref() == at)
     }
 
-    /// Returns the event of what the user said where it is the session's last one: the turn was begun by an earlier try.
-    fn said_already(&self, turn: &TurnOf, said: Option<&NewEvent>) -> Result<Option<EventSeq>> {
-        let query = EventQuery {
-            session: Some(turn.session.clone()),
-            order: Order::NewestFirst,
-            ..EventQuery::after(None, 1)
-        };
-        let last = self.log.events(&turn.ledger, &query)?.into_iter().next();
-        let (Some(last), Some(said)) = (last, said) else { return Ok(None) };
-        let (Payload::Line { line: known, .. }, NewPayload::Line(new)) = (&last.payload, &said.payload)
-        else {
-            return Ok(None);
-        };
-        let (known, new) = (entry_of(known)?, entry_of(new)?);
-        // The time is that of the try.
-        let is_same = matches!((&known, &new), (Some(known), Some(new))
-            if (&known.id, known.role, &known.parts) == (&new.id, new.role, &new.parts));
-        Ok((is_same && last.topic == said.topic).then_some(last.seq))
-    }
-
     /// Appends what begins a turn, with what opens the session before it where nothing has. Of two who open it at the same
     /// time the second looks again.
     fn publish_begun(
         &self,
         turn: &TurnOf,
         events: Vec<NewEvent>,
-        start: &dyn Fn() -> NewEvent,
+        (context, start): (&TurnContext, &dyn Fn() -> NewEvent),
     ) -> Result<Published> {
         for _ in 0..OVERTAKEN_MAX {
             let last = self.log.ledger(&turn.ledger)?.map_or(0, |known| known.last);
             if self.opening_of(&turn.ledger, &turn.session, None)?.is_some() {
+                // Another process may have begun it with another context since.
+                self.context_of(turn, context)?;
                 return self.publish(&turn.ledger, events);
             }
             let batch = std::iter::once(start()).chain(events.iter().cloned()).collect();
@@ -216,12 +223,6 @@ impl Engine {
         let batch = std::iter::once(start()).chain(events).collect();
         self.publish(&turn.ledger, batch)
     }
-}
-
-/// Returns the entry of a line.
-fn entry_of(line: &Json) -> Result<Option<Entry>> {
-    let adapter = Engine::adapter(&FormatId::new(FORMAT)?, FormatUse::Read)?;
-    Ok(adapter.decode(format!("{line}\n").as_bytes()).entries.into_iter().next())
 }
 
 fn check_facts(facts: &TaskFacts) -> Result<()> {

@@ -27,6 +27,8 @@ pub(super) enum Boundary {
     Step,
     /// Somebody asks what was said so far.
     Look,
+    /// The session is about to be compacted.
+    Compaction,
     /// The end of a turn, which may be the session's.
     TurnEnd { ends_session: bool },
 }
@@ -41,12 +43,12 @@ pub(super) struct Stored {
 }
 
 /// What the next commit of a session follows, and what it takes the place of.
-struct Base {
-    parent: Option<Commit>,
+pub(super) struct Base {
+    pub(super) parent: Option<Commit>,
     /// The provisional commit that it replaces.
-    step: Option<Commit>,
+    pub(super) step: Option<Commit>,
     /// The last event whose line is in a closed commit of the session.
-    covered: Option<EventSeq>,
+    pub(super) covered: Option<EventSeq>,
     notes: Vec<Note>,
 }
 
@@ -92,6 +94,25 @@ impl Engine {
         }
     }
 
+    /// Makes the commit of what an earlier try appended, or returns the one that it made.
+    pub(super) fn commit_said(&self, turn: &TurnOf, said: Appended, boundary: Boundary) -> Result<Stored> {
+        let stored = self.append_and_commit(turn, &[], boundary)?;
+        let checkpoint = match stored.checkpoint {
+            Some(made) => Some(made),
+            None => self
+                .store
+                .session(&self.turns_key(turn))?
+                .and_then(|session| session.tip)
+                .map(|id| Checkpointed { id, existed: true, notes: Vec::new() }),
+        };
+        Ok(Stored { appended: Some(said), checkpoint, ..stored })
+    }
+
+    /// Returns the key of a session of turns.
+    fn turns_key(&self, turn: &TurnOf) -> SessionKey {
+        SessionKey { machine: self.identity.machine.clone(), path: format!("api:{}", turn.session) }
+    }
+
     /// Makes a commit of the session's lines after the last one that a closed commit covers, up to the ledger's last one
     /// and with what is to be appended.
     pub(super) fn commit_lines(
@@ -101,8 +122,7 @@ impl Engine {
         boundary: Boundary,
     ) -> Result<Stored> {
         let (last, cwd) = ledger.map_or((0, None), |known| (known.last, known.root));
-        let machine = self.identity.machine.clone();
-        let key = SessionKey { machine, path: format!("api:{}", turn.session) };
+        let key = self.turns_key(turn);
         let tip = self.store.session(&key)?.and_then(|session| session.tip);
         let Base { parent, step, covered, notes } = self.base(turn, tip, last)?;
         let mut lines = self.lines_after(turn, covered, last)?;
@@ -157,7 +177,7 @@ impl Engine {
     }
 
     /// Returns what the next commit of a session follows: its last closed one, or the head of what it goes on from.
-    fn base(&self, turn: &TurnOf, tip: Option<CommitId>, last: u64) -> Result<Base> {
+    pub(super) fn base(&self, turn: &TurnOf, tip: Option<CommitId>, last: u64) -> Result<Base> {
         let step = self.open_step(tip)?;
         let parent = match (&step, tip) {
             (Some(step), _) => step.core.parent,
@@ -187,7 +207,6 @@ impl Engine {
     /// Returns the commit that a session's first one follows: the head, or its snapshot in the format of turns. Made with the
     /// first commit, so that a turn that never ends leaves nothing.
     fn first_parent(&self, head: CommitId) -> Result<(Option<Commit>, Vec<Note>)> {
-        let head = self.newest_of(head)?;
         let Some(commit) = self.store.commit(head)?.filter(|commit| commit.closure != Closure::Forgotten)
         else {
             let message = format!(
@@ -232,7 +251,12 @@ impl Engine {
     }
 
     /// Returns the lines of a session's events after one and up to another, in order.
-    fn lines_after(&self, turn: &TurnOf, after: Option<EventSeq>, through: u64) -> Result<Vec<Line>> {
+    pub(super) fn lines_after(
+        &self,
+        turn: &TurnOf,
+        after: Option<EventSeq>,
+        through: u64,
+    ) -> Result<Vec<Line>> {
         let mut lines = Vec::new();
         let mut query = EventSeq::new(through).map(|through| EventQuery {
             session: Some(turn.session.clone()),
@@ -253,7 +277,7 @@ impl Engine {
 }
 
 /// A line that a commit is to hold.
-struct Line {
+pub(super) struct Line {
     seq: u64,
     id: ArtifactId,
     bytes: Vec<u8>,
@@ -273,7 +297,10 @@ impl Line {
 fn closing(lines: &[Line], granularity: Granularity, boundary: Boundary) -> Result<(Closure, usize)> {
     let all = lines.len();
     Ok(match (boundary, granularity) {
-        (Boundary::Step, Granularity::Message) => (Closure::Closed, answered(&entries(lines)?, all)),
+        // What waits for its result comes behind the compaction.
+        (Boundary::Step, Granularity::Message) | (Boundary::Compaction, _) => {
+            (Closure::Closed, answered(&entries(lines)?, all))
+        }
         (Boundary::Look | Boundary::Step, _) => (Closure::Provisional, all),
         (Boundary::TurnEnd { ends_session: false }, Granularity::Every(turns)) => {
             let prompts = entries(lines)?.iter().filter(|(_, entry)| entry.is_prompt()).count();
@@ -334,7 +361,7 @@ fn held(lines: &[Line], append: Option<Write>, are_stored: bool) -> Held {
         };
         contents.push(Write::Content(NewContent::composed(artifact, lines.iter().map(slice).collect())));
     }
-    Held { artifact, contents, bytes }
+    Held { artifact, native: None, contents, bytes }
 }
 
 fn request(
@@ -355,6 +382,7 @@ fn request(
         trigger: match boundary {
             Boundary::Step => Trigger::ToolCall,
             Boundary::Look => Trigger::Explicit,
+            Boundary::Compaction => Trigger::Compaction,
             Boundary::TurnEnd { ends_session: true } => Trigger::SessionEnd,
             Boundary::TurnEnd { ends_session: false } => Trigger::TurnBoundary,
         },

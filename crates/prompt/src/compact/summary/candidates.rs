@@ -14,7 +14,7 @@ const FOLDED_MIN: u32 = 2;
 const DEPTH_MAX: usize = 32;
 
 /// Something that may be shown.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Item<'c> {
     pub kind: Kind,
     /// The file that it is shown under.

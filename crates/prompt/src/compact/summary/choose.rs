@@ -17,6 +17,8 @@ const FOLDER_SHARED_BY: u32 = 3;
 const ROW_CHARS: usize = 200;
 /// Characters that the section's title and the beginnings of rows take.
 const OVERHEAD_CHARS: usize = 40;
+/// Items that did not fit, one after the other, after which no more are tried: what would fit is worth less and less.
+const MISFITS_MAX: u32 = 256;
 /// Names in braces: longer rows are read as prose.
 const FOLDED_CHARS_MAX: usize = 4_000;
 
@@ -124,6 +126,7 @@ impl<'t, 'c> Choice<'t, 'c> {
         let mut heap: BinaryHeap<(u32, Reverse<usize>)> = keys.filter(|(key, _)| *key > 0).collect();
         let mut chosen = Vec::new();
         let mut left = room;
+        let mut misfits = 0;
         while let Some((key, Reverse(at))) = heap.pop() {
             let Some(item) = self.found.items.get(at).filter(|_| self.is_done.get(at) == Some(&false)) else {
                 continue;
@@ -139,17 +142,23 @@ impl<'t, 'c> Choice<'t, 'c> {
             }
             if gain.chars > left {
                 draft.drop_one(Section::Names);
+                misfits += 1;
+                if misfits == MISFITS_MAX {
+                    break;
+                }
                 continue;
             }
+            misfits = 0;
             left -= gain.chars;
             chosen.push(at);
             self.take(at, &mut heap);
         }
+        draft.drop_many(Section::Names, heap.len());
         chosen
     }
 
     fn take(&mut self, at: usize, heap: &mut BinaryHeap<(u32, Reverse<usize>)>) {
-        let Some(item) = self.found.items.get(at).cloned() else { return };
+        let Some(item) = self.found.items.get(at).copied() else { return };
         if let Some(is_done) = self.is_done.get_mut(at) {
             *is_done = true;
         }
@@ -188,7 +197,7 @@ impl<'t, 'c> Choice<'t, 'c> {
 fn render(choice: &Choice<'_, '_>, draft: &mut Draft<'_>, chosen: &[usize]) {
     let items = || chosen.iter().filter_map(|at| choice.found.items.get(*at));
     let mut files: BTreeMap<&str, (Vec<&Item<'_>>, Vec<&Item<'_>>)> = BTreeMap::new();
-    let mut folded: BTreeMap<&str, Vec<&Item<'_>>> = BTreeMap::new();
+    let mut braces: BTreeMap<&str, Vec<&Item<'_>>> = BTreeMap::new();
     let mut lone: Vec<&Item<'_>> = Vec::new();
     for item in items() {
         let head = item.head.and_then(|head| choice.table.name(head)).map_or("-", |name| name.text);
@@ -197,7 +206,7 @@ fn render(choice: &Choice<'_, '_>, draft: &mut Draft<'_>, chosen: &[usize]) {
             Kind::Name(_) => files.entry(head).or_default().0.push(item),
             Kind::Lone { folder: Some(folder), .. } => {
                 let folder = choice.found.folders.get(index(folder)).map_or("", |(text, _)| *text);
-                folded.entry(folder).or_default().push(item);
+                braces.entry(folder).or_default().push(item);
             }
             Kind::Lone { folder: None, .. } => lone.push(item),
         }
@@ -214,7 +223,7 @@ fn render(choice: &Choice<'_, '_>, draft: &mut Draft<'_>, chosen: &[usize]) {
             write(format!(" {}", line.text.replace('\t', " ")), line.entry);
         }
     }
-    for (folder, paths) in folded {
+    for (folder, paths) in braces {
         for row in
             rows(&paths, ",", FOLDED_CHARS_MAX, |item| item.text.get(folder.len() + 1..).unwrap_or(item.text))
         {

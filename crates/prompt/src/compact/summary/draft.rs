@@ -144,7 +144,12 @@ impl<'n> Draft<'n> {
     }
 
     pub(super) fn drop_one(&mut self, section: Section) {
-        self.sections[section as usize].2 += 1;
+        self.drop_many(section, 1);
+    }
+
+    pub(super) fn drop_many(&mut self, section: Section, count: usize) {
+        let dropped = &mut self.sections[section as usize].2;
+        *dropped = dropped.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
     }
 
     /// Puts the last lines of a section in another order.

@@ -5,11 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
+use stemmata_model::{EventSeq, SessionId};
 
 use super::bounds::Bounds;
 use super::session::SessionMemory;
 use super::text;
-use super::v1::{Items, TurnSaid};
+use super::v1::{Evidence, Items, ThreadKind, TurnSaid};
 
 /// Turns of a project's window at most.
 pub(super) const PROJECT_TURNS_MAX: usize = 24;
@@ -64,17 +65,23 @@ impl ProjectMemory {
         let tools = transcripts
             .values()
             .chain(events.values())
-            .map(|(session, _)| session)
             .filter_map(|one| Some((one.session().to_owned(), one.tool()?.to_owned())))
             .collect();
         let settled = settled.into_iter().cloned();
-        let of = |told: &Latest<'_>, id| told.get(id).map(|(session, _)| session.items().clone());
+        let of = |told: &Latest<'_>, id| told.get(id).map(|session| session.items().clone());
         let lasting = ids.iter().filter_map(|id| match (of(&events, *id), of(&transcripts, *id)) {
             (Some(events), Some(transcript)) => Some(Items::told_by_both(&events, &transcript)),
             (events, transcript) => transcript.or(events),
         });
         let items = settled.chain(lasting);
         Self { sessions: ids.len(), tools, window, items: Items::merged(items, &Bounds::PROJECT) }
+    }
+
+    /// Leaves out what an event of a session says by itself: as a turn, and as a prompt that nobody has answered.
+    pub fn leave_out_event(&mut self, session: &SessionId, seq: EventSeq) {
+        let is_event = |proof: &Evidence| proof.ordinal == seq.get() && proof.session == session.as_str();
+        self.window.retain(|turn| !is_event(&turn.proof));
+        self.items.threads.retain(|thread| thread.kind != ThreadKind::Prompt || !is_event(&thread.proof));
     }
 
     /// Returns the memory for people, in at most so many characters: decisions, open tasks, files, errors, turns.
@@ -97,22 +104,23 @@ impl ProjectMemory {
 }
 
 /// Of several states of one session, the one that has folded most.
-type Latest<'a> = BTreeMap<&'a str, (&'a SessionMemory, String)>;
+type Latest<'a> = BTreeMap<&'a str, &'a SessionMemory>;
 
 fn latest<'a>(sessions: impl IntoIterator<Item = &'a SessionMemory>) -> Latest<'a> {
     let mut latest = Latest::new();
     for session in sessions {
-        let state = session.save().as_str().to_owned();
-        let is_later = latest
-            .get(session.session())
-            .is_none_or(|(one, saved)| (one.folded(), saved) < (session.folded(), &state));
+        // To write a state costs more than to merge it: only two that have folded as much are compared by what they say.
+        let is_later = latest.get(session.session()).is_none_or(|one| {
+            let by_state = || one.save().as_str().cmp(session.save().as_str());
+            one.folded().cmp(&session.folded()).then_with(by_state).is_lt()
+        });
         if is_later {
-            latest.insert(session.session(), (session, state));
+            latest.insert(session.session(), session);
         }
     }
     latest
 }
 
 fn turns(sessions: &Latest<'_>) -> Vec<TurnSaid> {
-    sessions.values().flat_map(|(session, _)| session.window()).cloned().collect()
+    sessions.values().flat_map(|session| session.window()).cloned().collect()
 }

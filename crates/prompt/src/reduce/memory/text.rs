@@ -42,7 +42,7 @@ pub(super) fn render(memory: &ProjectMemory, chars_max: usize) -> String {
     let (mut left, mut saved) = (chars_max, 0);
     for section in sections.into_iter().filter(|section| !section.lines.is_empty()) {
         // What a section does not need is there for those after it.
-        let share = (chars_max * section.share / 100 + saved).min(left);
+        let share = (chars_max.saturating_mul(section.share) / 100).saturating_add(saved).min(left);
         let text = written(&section, share, out.is_empty());
         let chars = text.chars().count();
         (saved, left) = (share - chars.min(share), left - chars.min(left));

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::bounds::{Bounds, bound_threads};
+use super::naming;
 use super::phrases::WORDS_MIN;
 use super::prose;
 use super::v1::{By, Evidence, Items, Task, TaskStatus, Thread, ThreadKind};
@@ -75,6 +76,19 @@ const COURTESIES: [&str; 10] = [
     "what do you think",
 ];
 
+/// Words of a question that asks for leave to go on and names nothing of what it would do: «Ready to commit these changes?»,
+/// «Which approach do you prefer?». Who reads it in another session learns nothing from it.
+#[rustfmt::skip]
+const ASKS_LEAVE: [&str; 45] = [
+    "add", "approach", "approaches", "begin", "change", "changes", "choice", "commit", "committing", "complete", "continue",
+    "correct", "files", "fix", "implement", "implementing", "intent", "look", "looks", "main", "match", "merge", "missing", "move",
+    "moves", "next", "option", "preference", "proceed", "push", "ready", "refactoring", "review", "save", "start", "starting",
+    "step", "steps", "stop", "structure", "tackle", "task", "test", "what's", "work",
+];
+
+/// How a sentence begins that answers, in lower case: what it puts off was named in the question.
+const ANSWERS: [&str; 6] = ["yes,", "yes ", "no,", "nope", "yeah", "sure,"];
+
 /// Returns what an answer puts off, in its order.
 pub(super) fn deferred(text: &str) -> Vec<Words> {
     let mut found: Vec<Words> = Vec::new();
@@ -110,10 +124,20 @@ pub(super) fn asked(text: &str) -> Option<Words> {
     let sentence = prose::plain(prose::sentences(said).last()?);
     let lower = sentence.trim().to_lowercase();
     let is_courtesy = COURTESIES.iter().any(|begin| lower.starts_with(begin));
-    if !lower.ends_with('?') || is_courtesy || is_long(&sentence) {
+    if !lower.ends_with('?') || is_courtesy || is_long(&sentence) || !names(lower.trim()) {
         return None;
     }
     words(&sentence)
+}
+
+/// Says whether a question names what it is about.
+fn names(lower: &str) -> bool {
+    let is_own = |word: &&str| {
+        let bare = word.trim_matches(|character: char| !character.is_alphanumeric());
+        !ASKS_LEAVE.contains(&bare)
+    };
+    let own: Vec<&str> = lower.split_whitespace().filter(is_own).collect();
+    naming::is_clear(lower, 0) && naming::is_clear(&own.join(" "), 1)
 }
 
 fn lists_open(heading: &str) -> bool {
@@ -126,12 +150,14 @@ fn puts_off(sentence: &str) -> bool {
     let lower = prose::plain(sentence).to_lowercase().replace('\u{2019}', "'");
     let lower = lower.trim();
     // What is asked or only weighed is not put off; and what is no longer so is done.
+    let is_answer = ANSWERS.iter().any(|begin| lower.starts_with(begin));
     let is_unsure = ["if you", "could ", "would ", "no longer", "nothing ", "happy to"]
         .iter()
         .any(|words| lower.contains(words));
     !lower.ends_with('?')
         && !is_long(lower)
         && !is_unsure
+        && !is_answer
         && (PUTS_OFF.iter().any(|words| lower.contains(words))
             || BEGINS.iter().any(|words| lower.starts_with(words) && lower.len() > words.len()))
 }

@@ -65,6 +65,8 @@ fn what_puts_off_is_found_and_what_might_is_not() {
         ("I would do that in a follow-up.", vec![]),
         ("The remaining pots are dry.", vec![]),
         ("TODO:", vec![]),
+        ("Yes, but in a follow-up PR, not this one.", vec![]),
+        ("No, that is left for later.", vec![]),
     ] {
         let found: Vec<String> = deferred(text).into_iter().map(|words| words.text).collect();
         assert_eq!(found, expected, "{text}");
@@ -86,6 +88,19 @@ fn a_question_at_the_end_of_an_answer_is_asked() {
         ("Does that make sense to you?", None),
         ("```\nwhy not this one?\n```", None),
         ("> is it hot enough now?", None),
+        // Of kinds that real sessions end with: leave to go on, with nothing in it that anybody could take up.
+        ("All fired. Ready to commit these changes?", None),
+        ("Want me to proceed with this structure?", None),
+        ("Two ways. Which approach would you prefer?", None),
+        ("What's your preference?", None),
+        ("Does this look complete now?", None),
+        ("Any files I'm missing?", None),
+        ("Ready for next task or want to merge to main?", None),
+        ("Want me to start implementing it?", None),
+        ("Would you like me to either remove it or keep this?", None),
+        ("Should I start implementing `KilnSession`?", Some("Should I start implementing KilnSession?")),
+        ("Want me to add `--dry` to the damper script?", Some("Want me to add --dry to the damper script?")),
+        ("Which timing model do you want?", Some("Which timing model do you want?")),
     ] {
         assert_eq!(asked(text).map(|words| words.text).as_deref(), expected, "{text}");
     }
@@ -111,6 +126,20 @@ fn a_question_is_open_until_the_user_speaks_and_a_prompt_until_it_is_answered() 
     events.push(said(30, USER, "and the last bowl"));
     events.push(said(31, MODEL, "Fired."));
     assert_eq!(open(&events), [], "nobody has come back to it for so long");
+}
+
+/// What a client writes in the user's name is nobody's prompt.
+#[test]
+fn what_clients_write_for_a_user_opens_nothing() {
+    for text in [
+        "[Request interrupted by user]",
+        "[Request interrupted by user for tool use]",
+        "<system-reminder>\nAttribution for git commits\n</system-reminder>",
+        "<command-name>/clear</command-name>",
+        "<local-command-stdout>ok then, done</local-command-stdout>",
+    ] {
+        assert_eq!(open(&[said(1, USER, text)]), [], "{text}");
+    }
 }
 
 #[test]

@@ -9,8 +9,8 @@ use stemmata_api::v1::{
 use stemmata_api::{Code, Problem};
 use stemmata_engine::{CheckpointContent, CheckpointRequest, Engine, Update};
 use stemmata_model::{
-    CommitType, FormatId, LedgerId, MachineId, Note, NoteCode, Principal, SessionId, Template, ThreadId,
-    TicketId, Timestamp, Trigger,
+    CommitType, FormatId, LedgerId, Links, MachineId, Note, NoteCode, Principal, SessionId, Template,
+    ThreadId, TicketId, Timestamp, Trigger,
 };
 
 use crate::fault::{Fault, of_kind};
@@ -90,10 +90,10 @@ pub(super) fn compact(engine: &Engine, request: &CompactRequest) -> Result<Compa
         let detail = format!("the summary has more than {SUMMARY_BYTES_MAX} bytes");
         return Err(Problem::new(Code::SummaryTooLong, detail).into());
     }
-    let made = engine.compact(parent, &request.summary)?;
+    let made = engine.compact_given(parent, &request.summary)?;
     Ok(Compacted {
         id: made.id.to_string(),
-        parent: parent.to_string(),
+        parent: made.parent.to_string(),
         format: made.format.to_string(),
         tokens_before: made.tokens_before,
         tokens_after: made.tokens_after,
@@ -109,6 +109,10 @@ pub(super) fn update(engine: &Engine, request: &UpdateRequest, by: &Principal) -
         remove_tags: request.remove_tags.clone(),
         notes: request.notes.clone(),
         pin: request.pin,
+        links: Links {
+            thread: request.thread.as_deref().map(ThreadId::new).transpose()?,
+            ticket: request.ticket.as_deref().map(TicketId::new).transpose()?,
+        },
     };
     engine.update(id, changes, by)?;
     let annotations = engine.store().annotations(id)?;

@@ -8,7 +8,10 @@ use stemmata_api::v1::{
     ForgetEventsRequest, NewEvent,
 };
 use stemmata_engine::{EventFilter, StartAt, Told};
-use stemmata_model::{EventSeq, Json, LedgerId, NameError, NewPayload, Party, SessionId, Timestamp, Topic};
+use stemmata_model::{
+    EventSeq, Json, LedgerId, Links, NameError, NewPayload, Party, SessionId, ThreadId, TicketId, Timestamp,
+    Topic,
+};
 use stemmata_store::{EventQuery, Order};
 
 use crate::fault::Fault;
@@ -86,10 +89,15 @@ fn event(event: &NewEvent) -> Result<stemmata_model::NewEvent, String> {
     if let Some(receiver) = &event.receiver {
         read = read.to(Party::new(receiver.as_str()).map_err(name)?);
     }
-    Ok(match json(&event.metadata, "metadata")? {
+    let links = Links {
+        thread: event.thread.as_deref().map(ThreadId::new).transpose().map_err(name)?,
+        ticket: event.ticket.as_deref().map(TicketId::new).transpose().map_err(name)?,
+    };
+    let read = match json(&event.metadata, "metadata")? {
         Some(metadata) => read.with_metadata(metadata),
         None => read,
-    })
+    };
+    Ok(read.with_links(&links))
 }
 
 pub(super) const fn durability(durability: Durability) -> stemmata_store::Durability {

@@ -6,6 +6,7 @@ use stemmata_engine::{Engine, KeptPrompt};
 use stemmata_model::{LedgerId, SessionId};
 use stemmata_store::StoreError;
 
+use super::window::{images, window};
 use super::{assembled, seq};
 use crate::fault::Fault;
 use crate::local::bad_request;
@@ -35,6 +36,8 @@ fn made(engine: &Engine, asked: &AssembleRequest, before: Option<String>) -> Res
         session: None,
         said: None,
         counter: Some(later.counter),
+        window: asked.model.as_deref().map(window),
+        images: images(&later.trace, asked.model.as_deref()),
         trace: later.trace,
         before: None,
         changes: Vec::new(),
@@ -76,7 +79,9 @@ fn kept(engine: &Engine, of: &KeptPromptOf, compares: bool) -> Result<ContextRep
     let mut report = ContextReport {
         session: Some(session.to_string()),
         said: Some(last.said.to_string()),
-        counter: None,
+        counter: trace.counter.clone(),
+        window: of.model.as_deref().map(window),
+        images: images(&trace, of.model.as_deref()),
         trace,
         before: None,
         changes: Vec::new(),

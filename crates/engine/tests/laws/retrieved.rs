@@ -1,0 +1,159 @@
+//! What a prompt retrieves: nothing of a branch that was left, nothing that the turn says itself, and never in silence.
+
+use stemmata_engine::prompt::strategy::{DocumentFormat, Strategy, parse};
+use stemmata_engine::{
+    BeginTurn, Engine, PromptMade, PromptWanted, RecallNote, RecallWanted, SearchFilter, SearchForm,
+    SearchQuery, SettleBudget, TurnContext, TurnMade, TurnOf,
+};
+use stemmata_model::{Entry, EntryId, Estimate, Part, Role, TicketId, Tokens, topics};
+use tempfile::TempDir;
+
+use crate::contexts::{event, forked_on, ledger, profile, said, take, turn};
+use crate::search::{indexed, settle};
+use crate::support::{engine, new_store};
+
+const STRATEGY: &str = "maxTokens = 50000\n[[sources]]\ntopic = \"state\"\n[[sources]]\ntopic = \"retriever\"\namount = 40\n[[sources]]\ntopic = \"turns\"\nstrategy = \"latest\"\namount = 40\n";
+
+fn strategy() -> Strategy {
+    parse(STRATEGY, DocumentFormat::Toml).expect("a strategy")
+}
+
+/// Begins a turn and returns its prompt.
+fn prompt_of(engine: &Engine, of: TurnOf, context: TurnContext, text: &str) -> PromptMade {
+    let (profile, strategy) = (profile(), strategy());
+    let prompt = Some(PromptWanted::new(&profile, &strategy, &Estimate));
+    let said = said(&format!("{}-asks", of.session), Role::User, text);
+    let begun = engine.begin_turn(&BeginTurn { context, prompt, ..BeginTurn::new(of, said) }).expect("begun");
+    begun.prompt.expect("a prompt was asked for")
+}
+
+/// Returns the section of what was retrieved.
+fn retrieved(prompt: &PromptMade) -> &str {
+    let Some((_, behind)) = prompt.text.split_once("\n## Retrieved\n") else { return "" };
+    behind.split("\n## ").next().unwrap_or_default()
+}
+
+#[test]
+fn a_fork_retrieves_nothing_of_the_branch_it_left() {
+    let (store, dir) = (new_store(), TempDir::new().expect("a folder"));
+    let (engine, base, left) = forked_on(indexed(&store, dir.path()));
+    take(&engine, "other", "quarry", Vec::new());
+    settle(&engine);
+    let task = "Cobol, Store times as words or numbers, Measure the parser, exploded linker, left or base is answered, quarry";
+    let fork = TurnContext::Fork { ctx: base, at: None };
+    let prompt = prompt_of(&engine, turn("new"), fork, task);
+    let found = retrieved(&prompt);
+    for (words, is_known) in [
+        ("Cobol", false),
+        ("exploded", false),
+        ("left is answered", false),
+        ("Store times as words", false),
+        ("Store times as numbers", true),
+        ("quarry is answered", true),
+    ] {
+        assert_eq!(found.contains(words), is_known, "{words}: {found}");
+    }
+    let prompt = prompt_of(&engine, turn("again"), TurnContext::Resume(left), task);
+    let found = retrieved(&prompt);
+    for words in ["Cobol", "left is answered", "quarry is answered"] {
+        assert!(found.contains(words), "{words}: {found}");
+    }
+}
+
+#[test]
+fn no_source_repeats_what_began_the_turn() {
+    let (store, dir) = (new_store(), TempDir::new().expect("a folder"));
+    let engine = indexed(&store, dir.path());
+    take(&engine, "s", "first", Vec::new());
+    settle(&engine);
+    for (session, words) in [("s", "mend the zebra queue"), ("t", "paint the gnu shed")] {
+        let prompt = prompt_of(&engine, turn(session), TurnContext::None, words);
+        assert_eq!(prompt.text.matches(words).count(), 1, "{}", prompt.text);
+    }
+}
+
+#[test]
+fn thread_and_ticket_of_a_turn_count_in_what_it_retrieves() {
+    let (store, dir) = (new_store(), TempDir::new().expect("a folder"));
+    let engine = indexed(&store, dir.path());
+    let of = |session: &str| TurnOf { ticket: TicketId::new("T-7").ok(), ..turn(session) };
+    let entries = vec![said("a", Role::Assistant, "The kiln is lit.")];
+    engine.begin_turn(&BeginTurn::new(of("one"), said("q", Role::User, "light the kiln"))).expect("begun");
+    let events = vec![event("one", "NOTE", "the kiln needs celadon", "{}").with_links(&of("one").links())];
+    engine.end_turn(&of("one"), TurnMade { entries, events, ..TurnMade::default() }).expect("ended");
+    settle(&engine);
+    let prompt = prompt_of(&engine, of("two"), TurnContext::None, "is the kiln lit, and the celadon");
+    let candidates = prompt.trace.candidates.iter().filter(|one| one.id.contains("retriever"));
+    let items: Vec<_> = candidates.flat_map(|one| &one.items).collect();
+    let by_ticket =
+        items.iter().filter(|item| item.reasons.iter().any(|reason| reason.starts_with("ticket"))).count();
+    assert!(by_ticket >= 2, "the turn and the event: {items:#?}");
+}
+
+#[test]
+fn a_prompt_says_what_its_retrieval_lacks() {
+    let engine = engine();
+    take(&engine, "s", "first", Vec::new());
+    let prompt = prompt_of(&engine, turn("t"), TurnContext::None, "what was first");
+    assert!(prompt.notes.iter().any(|note| note.message.contains("there is no index")), "{:?}", prompt.notes);
+    // An index that cannot be read is neither a failure nor a silence, for a prompt and for a pack.
+    let (store, dir) = (new_store(), TempDir::new().expect("a folder"));
+    let engine = indexed(&store, dir.path());
+    take(&engine, "s", "first", Vec::new());
+    settle(&engine);
+    drop(engine);
+    for file in std::fs::read_dir(dir.path()).expect("a folder") {
+        let path = file.expect("a file").path();
+        if path.is_file() {
+            std::fs::write(&path, "nonsense").expect("written");
+        }
+    }
+    let engine = indexed(&store, dir.path());
+    let pack =
+        engine.recall(&RecallWanted::new("first", Some(&ledger()), Tokens(400), &Estimate)).expect("a pack");
+    assert!(pack.notes.iter().any(|note| matches!(note, RecallNote::Search(_))), "{:?}", pack.notes);
+}
+
+#[test]
+fn no_reasoning_comes_along_with_what_is_retrieved() {
+    let (store, dir) = (new_store(), TempDir::new().expect("a folder"));
+    let engine = indexed(&store, dir.path());
+    let thinks = |id: &str, text: Option<&str>| {
+        let thinking =
+            Part::Thinking { text: "hmm the secret celadon".to_owned(), signature: None, encrypted: None };
+        let parts = [Some(thinking), text.map(|text| Part::Text(text.to_owned()))].into_iter().flatten();
+        Entry::said(EntryId::new(id).expect("a name"), Role::Assistant, parts.collect())
+    };
+    let entries =
+        vec![thinks("alone", None), thinks("both", Some("The celadon is done.")), thinks("after", None)];
+    engine.begin_turn(&BeginTurn::new(turn("s"), said("q", Role::User, "fire it"))).expect("begun");
+    engine.end_turn(&turn("s"), TurnMade { entries, ..TurnMade::default() }).expect("ended");
+    settle(&engine);
+    let prompt = prompt_of(&engine, turn("t"), TurnContext::None, "how is the celadon");
+    assert!(retrieved(&prompt).contains("The celadon is done."), "{}", prompt.text);
+    assert!(!prompt.text.contains("hmm"), "{}", prompt.text);
+    assert!(!prompt.text.contains("worker:\n\n"), "a message that says nothing: {}", prompt.text);
+}
+
+#[test]
+fn events_with_data_alone_are_found() {
+    let (store, dir) = (new_store(), TempDir::new().expect("a folder"));
+    let engine = indexed(&store, dir.path());
+    let plan = event("s", topics::PLAN_READY, "", "{\"plan\":{\"steps\":[\"lay the xyzzy pipes\"]},\"n\":1}");
+    take(&engine, "s", "first", vec![plan]);
+    settle(&engine);
+    for form in [SearchForm::Words, SearchForm::Literal] {
+        let query = SearchQuery {
+            text: "xyzzy".to_owned(),
+            form,
+            filter: SearchFilter::default(),
+            is_unfinished: false,
+            is_spread: false,
+            hits_max: 5,
+            budget: SettleBudget::All,
+        };
+        let found = engine.search(&query, &mut |_, _, _| std::ops::ControlFlow::Continue(())).expect("found");
+        assert_eq!(found.hits.len(), 1, "{form:?} {:?}", found.notes);
+        assert!(found.hits[0].snippet.contains("xyzzy pipes"), "{}", found.hits[0].snippet);
+    }
+}

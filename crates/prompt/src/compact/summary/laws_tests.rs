@@ -1,0 +1,187 @@
+//! The laws of summaries, tried with random conversations and with hostile ones.
+
+use proptest::prelude::*;
+use stemmata_model::{Entry, EntryId, Part, Role, Tokens};
+
+use super::*;
+
+fn said(number: usize, role: Role, parts: Vec<Part>) -> Entry {
+    Entry::said(EntryId::new(format!("entry-{number}")).expect("an id"), role, parts)
+}
+
+fn text() -> impl Strategy<Value = String> {
+    let word = prop_oneof![
+        Just("src/parse_query.rs".to_owned()),
+        Just("parse_query".to_owned()),
+        Just("you must never do it.".to_owned()),
+        Just("error: no such file".to_owned()),
+        Just("--dry-run #12 4fc38c5".to_owned()),
+        "\\PC{0,12}",
+        "[a-z]{1,6}_[a-z]{1,6}",
+        Just("\n".to_owned()),
+        Just("😀\u{1b}[31m\t".to_owned()),
+    ];
+    proptest::collection::vec(word, 0..40).prop_map(|words| words.join(" "))
+}
+
+fn entry() -> impl Strategy<Value = (Role, Vec<Part>)> {
+    let call = |id: u8, arguments: String, name: &'static str| Part::ToolCall {
+        call_id: format!("call-{id}"),
+        name: name.to_owned(),
+        arguments,
+    };
+    prop_oneof![
+        text().prop_map(|text| (Role::User, vec![Part::Text(text)])),
+        text().prop_map(|text| (Role::Assistant, vec![Part::Text(text)])),
+        (0..6_u8, text()).prop_map(move |(id, text)| {
+            let arguments = serde_json::json!({ "command": text }).to_string();
+            (Role::Assistant, vec![call(id, arguments, "Bash")])
+        }),
+        (0..6_u8, text(), text()).prop_map(move |(id, old, new)| {
+            let arguments =
+                serde_json::json!({ "file_path": "/r/src/a_b.rs", "old_string": old, "new_string": new });
+            (Role::Assistant, vec![call(id, arguments.to_string(), "Edit")])
+        }),
+        (0..6_u8, text(), any::<bool>()).prop_map(|(id, text, is_error)| {
+            let parts = vec![Part::Text(text)];
+            (Role::Tool, vec![Part::ToolResult { call_id: format!("call-{id}"), is_error, parts }])
+        }),
+    ]
+}
+
+fn entries() -> impl Strategy<Value = Vec<Entry>> {
+    proptest::collection::vec(entry(), 0..24).prop_map(|entries| {
+        entries.into_iter().enumerate().map(|(at, (role, parts))| said(at, role, parts)).collect()
+    })
+}
+
+fn size() -> impl Strategy<Value = Size> {
+    prop_oneof![
+        (0..1_500_u32).prop_map(Size::Share),
+        (0..1_500_u32, 0..5_000_u64).prop_map(|(share, floor)| Size::ShareOr { share, floor: Tokens(floor) }),
+        (0..5_000_u64).prop_map(|tokens| Size::Tokens(Tokens(tokens))),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_summary_keeps_to_its_size_and_never_grows(
+        entries in entries(), recent in 0..30_usize, size in size(), excludes_user in any::<bool>(), pin in 0..30_usize,
+    ) {
+        let limits = Limits { size, excludes_user, ..Limits::default() };
+        let made = summary(&entries, recent, &[pin], &limits);
+        let chars = made.text.chars().count() as u64;
+        prop_assert!(chars <= made.chars_max, "{chars} > {}", made.chars_max);
+        prop_assert!(chars <= 4 * made.compacted_tokens.0);
+        prop_assert_eq!(&made, &summary(&entries, recent, &[pin], &limits));
+    }
+
+    #[test]
+    fn what_follows_the_window_changes_nothing(entries in entries(), size in size(), cut in 0..24_usize, now in 0..24_usize) {
+        let now = now.min(entries.len());
+        let cut = cut.min(now);
+        let limits = Limits { size, ..Limits::default() };
+        let alone = summary(&entries[..now], cut, &[], &limits);
+        let counted = count(&entries);
+        let window = Window { entries: &counted[..now], recent_from: cut, pins: &[], numbers: &[] };
+        prop_assert_eq!(alone, compose(&window, &limits));
+    }
+
+    #[test]
+    fn counters_come_back_from_their_bytes(entries in entries(), cut in 0..64_usize) {
+        for counted in count(&entries) {
+            let bytes = counted.to_bytes();
+            prop_assert_eq!(Counted::from_bytes(&bytes), Some(counted));
+            // Damaged ones are refused or read, and never panic.
+            let mut damaged = bytes.clone();
+            damaged.truncate(bytes.len().saturating_sub(cut));
+            if cut > 0 {
+                prop_assert_eq!(Counted::from_bytes(&damaged), None);
+            }
+            if let Some(byte) = damaged.get_mut(cut) {
+                *byte ^= 0x55;
+                if let Some(read) = Counted::from_bytes(&damaged) {
+                    let window = Window { entries: &[read], recent_from: 1, pins: &[], numbers: &[] };
+                    drop(compose(&window, &Limits::default()));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn hostile_texts_stay_bounded() {
+    let texts = [
+        "x".repeat(1 << 20),
+        "a_b ".repeat(1 << 18),
+        "src/a/b/c/d/e.rs ".repeat(1 << 16),
+        "/".repeat(1 << 20),
+        "a/".repeat(1 << 19),
+        "--a-".repeat(1 << 18),
+        "1.".repeat(1 << 19),
+        "http".repeat(1 << 18),
+        "😀".repeat(1 << 18),
+        "error: \u{0}\u{1}\u{7f}\r".repeat(1 << 15),
+        "{\"a\":[".repeat(1 << 17),
+    ];
+    for text in texts {
+        let result = Part::ToolResult {
+            call_id: "one".to_owned(),
+            is_error: true,
+            parts: vec![Part::Text(text.clone())],
+        };
+        let entries = [
+            said(0, Role::User, vec![Part::Text(text.clone())]),
+            said(1, Role::Assistant, vec![Part::Text(text.clone())]),
+            said(2, Role::Tool, vec![result]),
+        ];
+        let limits = Limits { size: Size::Share(100), ..Limits::default() };
+        let made = summary(&entries, 3, &[], &limits);
+        assert!(made.text.chars().count() as u64 <= made.chars_max);
+    }
+}
+
+#[test]
+fn a_summary_says_what_was_done_and_how_it_ended() {
+    let call = |id: &str, name: &str, arguments: &str| Part::ToolCall {
+        call_id: id.to_owned(),
+        name: name.to_owned(),
+        arguments: arguments.to_owned(),
+    };
+    let answer = |id: &str, is_error, text: &str| Part::ToolResult {
+        call_id: id.to_owned(),
+        is_error,
+        parts: vec![Part::Text(text.to_owned())],
+    };
+    let edit = r#"{"file_path":"src/query.rs","old_string":"a","new_string":"fn parse_query() {}"}"#;
+    let filler = "Nothing of this matters to anybody, and nobody asks for it again. ".repeat(200);
+    let entries = [
+        said(0, Role::User, vec![Part::Text("Never rename parse_query.".to_owned())]),
+        said(1, Role::Assistant, vec![call("1", "Edit", edit)]),
+        said(2, Role::Tool, vec![answer("1", false, "done")]),
+        said(3, Role::Assistant, vec![call("2", "Bash", r#"{"command":"cd /r && cargo test"}"#)]),
+        said(4, Role::Tool, vec![answer("2", true, "Exit code 101\nerror: could not compile `query`")]),
+        said(
+            5,
+            Role::Assistant,
+            vec![call("3", "TodoWrite", r#"{"todos":[{"content":"Mend the parser","status":"pending"}]}"#)],
+        ),
+        said(6, Role::Tool, vec![answer("3", false, &filler)]),
+    ];
+    let made = summary(&entries, entries.len(), &[2], &Limits::default());
+    for line in [
+        "@1: Never rename parse_query.",
+        "@3: done",
+        "[pending] Mend the parser",
+        "src/query.rs edited @2: parse_query",
+        "$ cargo test → fail",
+        "! error: could not compile `query`",
+    ] {
+        assert!(made.text.lines().any(|found| found == line), "{line} in\n{}", made.text);
+    }
+    assert!(made.kept.contains(&Kept { section: Section::Files, entry: 2 }));
+    let without = Limits { excludes_user: true, ..Limits::default() };
+    assert!(!summary(&entries, entries.len(), &[], &without).text.contains("Never rename"));
+}
