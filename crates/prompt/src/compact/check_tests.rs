@@ -8,7 +8,11 @@ fn entries() -> Vec<Entry> {
         Entry::said(EntryId::new("e").expect("a name"), role, vec![Part::Text(text.to_owned())])
     };
     vec![
-        said(Role::User, "Please never touch the public API of src/client.rs, and keep retries at five."),
+        said(
+            Role::User,
+            "Please never touch the public API of src/client.rs, and keep retries at five. Look at how the pool of \
+             connections behaves when the other side is slow, too.",
+        ),
         said(Role::Assistant, "I change retry_limit in src/client.rs because the server drops slow clients."),
         said(Role::Tool, "error[E0308]: mismatched types in src/retry.rs"),
     ]
@@ -62,7 +66,7 @@ fn an_answer_with_nothing_in_it_is_none() {
 #[test]
 fn an_answer_that_is_the_conversation_is_not_used() {
     let all: Vec<String> = entries().iter().map(|entry| texts(&entry.parts).join(" ")).collect();
-    let error = check(&all.join("\n")).expect_err("a copy");
+    let error = check(&format!("Here is it: {}", all.join("\n"))).expect_err("a copy");
     assert!(error.to_string().contains("the conversation itself"), "{error}");
 }
 
