@@ -88,12 +88,11 @@ pub fn checked(answer: &str, known: &Known<'_>, chars_max: usize) -> Result<Chec
         for sentence in sentences(line) {
             let size = sentence.chars().count();
             let why = said.judge(sentence).or((chars + size + 1 > chars_max).then_some(WhyDropped::NoRoom));
-            match why {
-                Some(why) => out.dropped.push(Dropped { sentence: sentence.trim().to_owned(), why }),
-                None => {
-                    kept.push_str(sentence);
-                    chars += size;
-                }
+            if let Some(why) = why {
+                out.dropped.push(Dropped { sentence: sentence.trim().to_owned(), why });
+            } else {
+                kept.push_str(sentence);
+                chars += size;
             }
         }
         if !kept.trim().is_empty() {
