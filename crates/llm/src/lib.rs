@@ -12,8 +12,10 @@ mod error;
 mod openai;
 mod retry;
 mod scrub;
+mod summarize;
 
 pub use chat::{ChatReply, ChatRequest, Message, Stop, Tool, ToolCall, Usage};
 pub use client::{Client, Waits};
 pub use endpoint::{Api, Endpoint, Key, Limits};
 pub use error::{LlmError, Status};
+pub use summarize::ModelSummarizer;

@@ -1,6 +1,11 @@
 //! Compaction: what of a conversation stays where its beginning leaves the window.
 //!
-//! Pure: entries in, text and reasons out. Nothing is stored and no model is asked here.
+//! Pure: entries in, text and reasons out. Nothing is stored and no model is asked here; [`Summarizer`] is the seam to one.
 
+pub mod check;
 pub mod names;
+pub mod summarizer;
 pub mod summary;
+
+pub use check::{Checked, Dropped, Known, WhyDropped, checked};
+pub use summarizer::{SummarizeError, Summarizer, SummaryAsked};

@@ -1,0 +1,363 @@
+//! What of a model's summary may be used: only sentences whose names, numbers, quotes and claims stand in the conversation.
+//! Source: the checks without a model that the compaction recipe asks for.
+//!
+//! The summary that no model made always follows, so a model's can only add.
+
+use std::collections::{HashMap, HashSet};
+
+use stemmata_model::{Entry, EntryKind, Part};
+
+use super::names::each_name;
+use super::summarizer::SummarizeError;
+
+/// Words in a row that count as copied.
+const SHINGLE_WORDS: usize = 8;
+/// The part of an answer that may be copied from the conversation; quotes and names repeat some of it.
+const COPIED_PERCENT_MAX: usize = 60;
+/// Shorter answers are not judged by what they copy.
+const COPIED_WORDS_MIN: usize = 40;
+/// Characters of a quote that must stand in the conversation word for word. Shorter ones are single words.
+const QUOTE_CHARS_MIN: usize = 12;
+/// Bytes of an answer that are read.
+const ANSWER_BYTES_MAX: usize = 256 << 10;
+
+/// What is known of the part that was compacted.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a> {
+    /// Its entries.
+    pub entries: &'a [Entry],
+    /// The numbers by which `@n` names them; those that are not there are named by their place, from 1.
+    pub numbers: &'a [u64],
+    /// The folder that the session works in.
+    pub root: &'a str,
+    /// The summary that no model made: its records of files and commands.
+    pub block: &'a str,
+}
+
+/// Why a sentence is not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhyDropped {
+    /// It names what nobody named.
+    UnknownName,
+    /// It points at an entry that is not there, or that has none of its names.
+    WrongEntry,
+    /// It says of a command or a file what the record denies.
+    Contradicts,
+    /// It quotes what nobody said.
+    WrongQuote,
+    /// There was no room for it.
+    NoRoom,
+}
+
+/// A sentence that is not used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dropped {
+    /// The sentence.
+    pub sentence: String,
+    /// Why.
+    pub why: WhyDropped,
+}
+
+/// A model's summary without what it could not know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// What is left, at most as long as asked for.
+    pub text: String,
+    /// What is not used.
+    pub dropped: Vec<Dropped>,
+}
+
+/// Checks an answer sentence by sentence.
+///
+/// # Errors
+/// [`SummarizeError::Empty`] if nothing usable is left; [`SummarizeError::Failed`] if the answer is the conversation itself.
+pub fn checked(answer: &str, known: &Known<'_>, chars_max: usize) -> Result<Checked, SummarizeError> {
+    let answer = cut(answer.trim());
+    if answer.is_empty() {
+        return Err(SummarizeError::Empty);
+    }
+    let said = Said::of(known);
+    if said.is_copy(answer) {
+        let reason = "the summarizer answered with the conversation itself".to_owned();
+        return Err(SummarizeError::Failed { reason });
+    }
+    let mut out = Checked { text: String::new(), dropped: Vec::new() };
+    let mut chars = 0;
+    for line in answer.lines() {
+        let mut kept = String::new();
+        for sentence in sentences(line) {
+            let size = sentence.chars().count();
+            let why = said.judge(sentence).or((chars + size + 1 > chars_max).then_some(WhyDropped::NoRoom));
+            if let Some(why) = why {
+                out.dropped.push(Dropped { sentence: sentence.trim().to_owned(), why });
+            } else {
+                kept.push_str(sentence);
+                chars += size;
+            }
+        }
+        if !kept.trim().is_empty() {
+            out.text.push_str(kept.trim_end());
+            out.text.push('\n');
+            chars += 1;
+        }
+    }
+    let end = out.text.trim_end().len();
+    out.text.truncate(end);
+    if out.text.lines().all(is_heading) { Err(SummarizeError::Empty) } else { Ok(out) }
+}
+
+/// Whether a line only names a section.
+fn is_heading(line: &str) -> bool {
+    let line = line.trim_matches(|char: char| char.is_whitespace() || "#*:-".contains(char));
+    line.is_empty() || line.split_whitespace().count() <= 2
+}
+
+fn cut(answer: &str) -> &str {
+    answer.get(..answer.floor_char_boundary(ANSWER_BYTES_MAX)).unwrap_or_default()
+}
+
+/// Splits a line behind each stop that a blank follows. The parts joined are the line.
+fn sentences(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let ends = rest.match_indices(['.', '!', '?', ';']).map(|(at, stop)| at + stop.len());
+        let mut ends =
+            ends.filter(|at| rest.get(*at..).is_some_and(|rest| rest.starts_with(char::is_whitespace)));
+        // A number of an entry behind the stop belongs to the sentence before it.
+        let end = ends.find(|at| !rest.get(*at..).unwrap_or_default().trim_start().starts_with('@'));
+        let (sentence, after) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = after;
+        Some(sentence)
+    })
+}
+
+/// What was said, made ready to look things up in.
+struct Said<'a> {
+    /// All names, hashed; and those of each entry by its number.
+    names: HashSet<&'a str>,
+    of_entry: HashMap<u64, HashSet<&'a str>>,
+    /// All that was said, in one row, blanks collapsed.
+    text: String,
+    shingles: HashSet<u64>,
+    /// Commands of the record with whether they failed; files with what was done to them.
+    commands: Vec<(&'a str, bool)>,
+    files: Vec<(&'a str, &'a str)>,
+    root: &'a str,
+}
+
+impl<'a> Said<'a> {
+    fn of(known: &Known<'a>) -> Said<'a> {
+        let mut said = Said {
+            names: HashSet::new(),
+            of_entry: HashMap::new(),
+            text: String::new(),
+            shingles: HashSet::new(),
+            commands: Vec::new(),
+            files: Vec::new(),
+            root: known.root,
+        };
+        for (at, entry) in known.entries.iter().enumerate() {
+            let number = known.numbers.get(at).copied().unwrap_or(at as u64 + 1);
+            let of_entry = said.of_entry.entry(number).or_default();
+            if entry.kind == EntryKind::CompactionSummary {
+                continue;
+            }
+            for text in texts(&entry.parts) {
+                each_name(text, known.root, &mut |name| {
+                    of_entry.insert(name.text);
+                    said.names.insert(name.text);
+                });
+                push_collapsed(&mut said.text, text);
+            }
+        }
+        said.shingles = shingles(&said.text).collect();
+        for line in known.block.lines() {
+            said.read_record(line);
+        }
+        said
+    }
+
+    /// Reads a line of the record: `$ COMMAND → ok|fail …` or `PATH created|edited|deleted …`.
+    fn read_record(&mut self, line: &'a str) {
+        if let Some((command, status)) = line.strip_prefix("$ ").and_then(|line| line.split_once(" → ")) {
+            self.commands.push((command, status.starts_with("fail")));
+        } else if let Some((path, rest)) = line.split_once(' ')
+            && let Some(done) = rest.split([' ', ',']).next()
+            && ["created", "edited", "deleted"].contains(&done)
+        {
+            self.files.push((path, done));
+        }
+    }
+
+    fn judge(&self, sentence: &str) -> Option<WhyDropped> {
+        let (claim, numbers) = without_numbers(sentence);
+        let mut names: Vec<&str> = Vec::new();
+        each_name(&claim, self.root, &mut |name| names.push(name.text));
+        if names.iter().any(|name| !self.knows(name)) {
+            return Some(WhyDropped::UnknownName);
+        }
+        for number in numbers {
+            let Some(of_entry) = self.of_entry.get(&number) else { return Some(WhyDropped::WrongEntry) };
+            if !names.is_empty() && !names.iter().any(|name| of_entry.contains(name)) {
+                return Some(WhyDropped::WrongEntry);
+            }
+        }
+        if self.is_contradicted(&claim) {
+            return Some(WhyDropped::Contradicts);
+        }
+        let is_wrong = |quote: &str| {
+            quote.chars().count() >= QUOTE_CHARS_MIN && !self.text.contains(collapsed(quote).as_str())
+        };
+        quotes(&claim).any(is_wrong).then_some(WhyDropped::WrongQuote)
+    }
+
+    /// Whether a name was said: as it is, or as a whole word within another name.
+    fn knows(&self, name: &str) -> bool {
+        let is_word = |char: char| char.is_alphanumeric() || char == '_';
+        let stands = |at: usize| {
+            let (before, after) = (self.text.get(..at), self.text.get(at + name.len()..));
+            !before.is_some_and(|text| text.ends_with(is_word))
+                && !after.is_some_and(|text| text.starts_with(is_word))
+        };
+        self.names.contains(name) || self.text.match_indices(name).any(|(at, _)| stands(at))
+    }
+
+    fn is_contradicted(&self, claim: &str) -> bool {
+        let lower = claim.to_lowercase();
+        let says = |words: &[&str]| {
+            lower.split(|char: char| !char.is_alphanumeric()).any(|word| words.contains(&word))
+        };
+        let (passes, fails) =
+            (says(&["passes", "pass", "passed", "green", "succeeds", "succeeded"]), says(FAILS));
+        let command =
+            self.commands.iter().filter(|(command, _)| claim.contains(command)).max_by_key(|(c, _)| c.len());
+        let of_command = command.is_some_and(|(_, failed)| match (passes, fails) {
+            (true, false) => *failed,
+            (false, true) => !*failed,
+            _ => false,
+        });
+        let deletes = says(&["deleted", "removed"]);
+        let of_file = self.files.iter().any(|(path, done)| {
+            deletes && claim.contains(path) && is_object(claim, path) && *done != "deleted"
+        });
+        of_command || of_file
+    }
+
+    /// Whether most of an answer is copied.
+    fn is_copy(&self, answer: &str) -> bool {
+        let collapsed = collapsed(answer);
+        let words = collapsed.split(' ').count();
+        if words < COPIED_WORDS_MIN {
+            return false;
+        }
+        let of_answer: Vec<u64> = shingles(&collapsed).collect();
+        let copied = of_answer.iter().filter(|shingle| self.shingles.contains(shingle)).count();
+        copied * 100 > of_answer.len() * COPIED_PERCENT_MAX
+    }
+}
+
+const FAILS: &[&str] = &["fails", "fail", "failed", "failing", "red", "broken"];
+
+/// Whether a sentence says that the file itself was deleted: «deleted src/a.rs», «src/a.rs was deleted».
+fn is_object(claim: &str, path: &str) -> bool {
+    let Some((before, after)) = claim.split_once(path) else { return false };
+    let verb = |word: &str| {
+        let word = word.to_lowercase();
+        word == "deleted" || word == "removed"
+    };
+    let marks = |char: char| char.is_whitespace() || "`'\"*".contains(char);
+    let before = before.trim_end_matches(marks).rsplit(char::is_whitespace).next().unwrap_or_default();
+    let mut after = after.trim_start_matches(marks).split_whitespace();
+    let is_passive = matches!(after.next(), Some("was" | "is" | "got"))
+        && after.next().is_some_and(|word| verb(word.trim_matches(|char: char| !char.is_alphanumeric())));
+    verb(before) || is_passive
+}
+
+/// Takes `@n` out of a sentence and returns the numbers.
+fn without_numbers(sentence: &str) -> (String, Vec<u64>) {
+    let mut claim = String::with_capacity(sentence.len());
+    let mut numbers = Vec::new();
+    let mut rest = sentence;
+    while let Some((before, after)) = rest.split_once('@') {
+        claim.push_str(before);
+        let digits = after.len() - after.trim_start_matches(|char: char| char.is_ascii_digit()).len();
+        let (number, behind) = after.split_at(digits);
+        let is_word = behind.starts_with(|char: char| char.is_alphanumeric() || char == '/');
+        let stands_alone = before.is_empty() || before.ends_with(|char: char| !char.is_alphanumeric());
+        match number.parse::<u64>() {
+            Ok(number) if stands_alone && !is_word => numbers.push(number),
+            _ => {
+                claim.push('@');
+                claim.push_str(number);
+            }
+        }
+        rest = behind;
+    }
+    claim.push_str(rest);
+    (claim, numbers)
+}
+
+/// Returns what stands between quotation marks.
+fn quotes(text: &str) -> impl Iterator<Item = &str> {
+    let pairs = [('"', '"'), ('“', '”'), ('«', '»')];
+    pairs.into_iter().flat_map(move |(open, close)| {
+        let mut rest = text;
+        std::iter::from_fn(move || {
+            let (_, after) = rest.split_once(open)?;
+            let (quote, behind) = after.split_once(close)?;
+            rest = behind;
+            Some(quote)
+        })
+    })
+}
+
+fn texts(parts: &[Part]) -> Vec<&str> {
+    let mut found = Vec::new();
+    for part in parts {
+        match part {
+            Part::Text(text) => found.push(text.as_str()),
+            Part::ToolCall { name, arguments, .. } => found.extend([name.as_str(), arguments.as_str()]),
+            Part::ToolResult { parts, .. } => found.extend(texts(parts)),
+            Part::File { name, .. } => found.push(name),
+            Part::Summary { .. } | Part::Thinking { .. } | Part::Image { .. } | Part::Opaque { .. } => {}
+        }
+    }
+    found
+}
+
+fn collapsed(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    push_collapsed(&mut out, text);
+    out
+}
+
+fn push_collapsed(out: &mut String, text: &str) {
+    for word in text.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+}
+
+/// Returns a hash for each row of so many words.
+fn shingles(collapsed: &str) -> impl Iterator<Item = u64> + '_ {
+    let words: Vec<&str> = collapsed.split(' ').collect();
+    let hashes: Vec<u64> = words
+        .windows(SHINGLE_WORDS)
+        .map(|words| {
+            let bytes = words.iter().flat_map(|word| word.bytes().chain([b' ']));
+            bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+            })
+        })
+        .collect();
+    hashes.into_iter()
+}
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;
