@@ -199,7 +199,8 @@ fn what_waits_for_its_result_stays_behind_the_compaction() {
 
 #[test]
 fn a_compaction_is_one_act() {
-    for number in 1..=3 {
+    // What is said before the compaction, and the compaction.
+    for number in 1..=2 {
         for fault in [Fault::Before, Fault::After] {
             let store = Arc::new(FaultyStore::new(MemoryStore::default()));
             let engine = engine_on("m1", Arc::clone(&store) as Arc<dyn Store>);
@@ -443,6 +444,24 @@ fn three_turns() -> Vec<u8> {
 }
 
 #[test]
+fn a_diff_names_the_decisions_that_are_gone() {
+    let (engine, _) = talked(1);
+    let prompt = said("rule", Role::User, Part::Text("Always weigh the clay first.".to_owned()));
+    engine.begin_turn(&BeginTurn::new(turn(), prompt)).expect("begun");
+    engine.end_turn(&turn(), made("t1")).expect("ended");
+    let before = take(&engine, "t2");
+    let diff = |summary: &str| {
+        let wish = wanted(CompactWith::Given(summary));
+        let made = engine.compact(&CompactOf::Branch(before), &wish).expect("compacted");
+        engine.diff(made.id).expect("a diff")
+    };
+    let lost = diff(SUMMARY);
+    assert_eq!(lost.lost_decisions, ["Always weigh the clay first."]);
+    assert_eq!(lost.kept_entries, 4, "{lost:?}");
+    assert_eq!(diff("The user said: Always weigh the clay first.").lost_decisions, Vec::<String>::new());
+}
+
+#[test]
 fn a_session_without_a_ledger_moves_too() {
     let engine = engine();
     let before = stored(&engine, &three_turns(), None);
@@ -452,13 +471,14 @@ fn a_session_without_a_ledger_moves_too() {
     assert_eq!(ids(&engine, next, Stop::Compaction), format!("S {T2} t3-call t3-result"));
 }
 
+fn shown(ids: &[&str], show_as: ShowAs) -> Vec<u8> {
+    let entries = ids.iter().map(|id| EntryId::new(*id).expect("a name")).collect();
+    line(&[Shown { entries, show_as, reason: String::new() }], Timestamp::EPOCH)
+}
+
 #[test]
 fn pruned_entries_stay_out_of_what_is_kept_and_pins_stay_in_the_summary() {
     let engine = engine();
-    let shown = |ids: &[&str], show_as| {
-        let entries = ids.iter().map(|id| EntryId::new(*id).expect("a name")).collect();
-        line(&[Shown { entries, show_as, reason: String::new() }], Timestamp::EPOCH)
-    };
     let before = stored(&engine, &three_turns(), None);
     let hidden = [shown(&["t2-call", "t2-result"], ShowAs::Pruned), shown(&["t0-prompt"], ShowAs::Pinned)];
     let before = stored(&engine, &hidden.concat(), Some(before));
@@ -488,6 +508,8 @@ fn scrubbing_a_compacted_chain_gives_what_compacting_the_scrubbed_one_gives() {
     };
     let leaked = || {
         let text = String::from_utf8(three_turns()).expect("text");
+        let pin = String::from_utf8(shown(&["t2-prompt"], ShowAs::Pinned)).expect("text");
+        let text = format!("{text}{pin}");
         text.replace("t2 is done", "t2 is ACME-771234").replace("t2-prompt", "ACME-771234-prompt")
     };
     let store = new_store();
@@ -506,7 +528,8 @@ fn scrubbing_a_compacted_chain_gives_what_compacting_the_scrubbed_one_gives() {
         text.split_once("a number.").map(|(_, rest)| rest.to_owned()).expect("a heading")
     });
     assert_eq!(one, two);
-    assert!(!one.contains("771234") && one.contains("[REDACTED:ticket]"), "{one}");
+    // Ids are what lines are found by: they stay, in the border of the summary and in the pin as in the entry.
+    assert!(one.contains("t2 is [REDACTED:ticket]") && one.contains("\"as\":\"pinned\""), "{one}");
 }
 
 fn note(session: &str) -> NewEvent {
