@@ -71,13 +71,15 @@ pub struct CompactWanted<'a> {
     pub excludes_user: bool,
     /// What such a summary should look at.
     pub focus: Option<&'a str>,
+    /// Why: names that the events of a session's compaction carry, as `context_size_threshold`.
+    pub reasons: &'a [&'a str],
 }
 
 impl<'a> CompactWanted<'a> {
     /// Compacts all but the recent turns.
     pub const fn new(with: CompactWith<'a>) -> Self {
         let (keep, size) = (KeepRecent::Tokens(KEEP_RECENT_TOKENS), Size::DEFAULT);
-        Self { with, range: None, keep, size, excludes_user: false, focus: None }
+        Self { with, range: None, keep, size, excludes_user: false, focus: None, reasons: &[] }
     }
 }
 

@@ -71,7 +71,8 @@ impl Engine {
             worked.commands.into_iter().filter(|command| !text.contains(command.as_str())).collect();
         let unsure_files = worked.unsure.into_iter().filter(|file| !names_file(&text, file)).collect();
         let decided = decisions(&old)?;
-        let lost_decisions = decided.into_iter().filter(|said| !text.contains(said.trim_end_matches('…'))).collect();
+        let lost_decisions =
+            decided.into_iter().filter(|said| !text.contains(said.trim_end_matches('…'))).collect();
         Ok(CompactionDiff {
             compaction,
             before,

@@ -325,7 +325,7 @@ impl PlannedContext<'_> {
         }
         if self.plan.hidden_entries > 0 {
             let message = format!("{} entries are hidden from the model", self.plan.hidden_entries);
-            notes.push(Note::new(NoteCode::Hidden, message));
+            notes.push(Note::new(NoteCode::Degraded, message));
         }
         if let Some(hole) = self.chain.hole() {
             notes.push(Note::new(

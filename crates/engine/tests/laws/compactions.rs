@@ -68,7 +68,10 @@ fn take(engine: &Engine, name: &str) -> CommitId {
 /// An engine with a session of so many turns, and its newest commit.
 fn talked(turns: usize) -> (Engine, CommitId) {
     let engine = engine();
-    let tip = (0..turns).map(|number| take(&engine, &format!("t{number}"))).last().expect("a turn");
+    for number in 0..turns {
+        take(&engine, &format!("t{number}"));
+    }
+    let tip = tip(&engine);
     (engine, tip)
 }
 
@@ -321,12 +324,9 @@ fn a_session_that_is_written_meanwhile_is_compacted_after_a_second_look() {
     let times = Cell::new(0);
     let writer = Writer(|_: &SummaryInput<'_>| {
         times.set(times.get() + 1);
-        match times.get() {
+        if times.get() == 1 {
             // Another session's event: only the number is another one.
-            1 => {
-                drop(engine.publish(&turn().ledger, vec![note("other")]).map_err(|error| error.to_string())?)
-            }
-            _ => {}
+            engine.publish(&turn().ledger, vec![note("other")]).map_err(|error| error.to_string())?;
         }
         Ok(SUMMARY.to_owned())
     });

@@ -163,7 +163,7 @@ impl Engine {
         let [covers_from, keeps_from] = [border(from).filter(|_| from > 0), border(to)];
         let written = write(&root, root_range(&root, covers_from, keeps_from), wanted);
         let text = checked(scrubber, &written.text)?;
-        let text = headed(&text, parent.id)?;
+        let text = headed(&text, parent.id);
         let kept: Vec<Entry> =
             window.iter().skip(to).filter(|entry| entry.meta.visibility.agent).cloned().collect();
         let last = stemmata_runtimes::adapter::Decoded::default();
@@ -194,7 +194,7 @@ impl Engine {
             CompactWith::Heuristic | CompactWith::By(_) => {
                 let root = self.numbered_entries(parent.id, Stop::Root)?;
                 let mut written = write(&root, (0, root.entries.len()), wanted);
-                written.text = headed(&written.text, parent.id)?;
+                written.text = headed(&written.text, parent.id);
                 written
             }
         };
