@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use stemmata_engine::{
-    AroundQuery, BeginTurn, CheckpointRequest, CompactOf, CompactWanted, CompactWith, Compacted, Engine,
-    EngineError, KeepRecent, Refusal, Result, ScrubTarget, Stop, StoreRules, SummaryInput, TurnMade, TurnOf,
-    WriteSummary,
+    AroundQuery, BeginTurn, BundleSelection, CheckpointRequest, CompactOf, CompactWanted, CompactWith,
+    Compacted, Engine, EngineError, KeepRecent, Refusal, Result, ScrubTarget, Stop, StoreRules, SummaryInput,
+    TurnMade, TurnOf, WriteSummary,
 };
 use stemmata_model::{
     CommitId, CommitType, Entry, EntryId, EntryKind, FormatId, LedgerId, NewEvent, NewPayload, Part, Party,
-    Principal, Role, SessionId, Template, Timestamp, Tokens, Trigger, topics,
+    Principal, Reason, Role, SessionId, Template, Timestamp, Tokens, Trigger, topics,
 };
 use stemmata_prompt::compact::summary::Size;
 use stemmata_runtimes::captured::visibility::{ShowAs, Shown, line};
@@ -20,6 +20,7 @@ use stemmata_store::{EventQuery, FileLog, FileLogOptions, MemoryStore, SessionKe
 use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 
+use crate::bundles::{export, other, take as take_bundle};
 use crate::support::{Folder, bytes_of, chain, engine, engine_on, import, memory, native, new_store};
 
 const SUMMARY: &str = "They mended the parser. Next come the tests.";
@@ -129,7 +130,9 @@ const T3: &str = "t3-prompt t3-call t3-result t3-answer";
 #[test]
 fn compacting_the_live_session_moves_its_tip_and_the_next_turn_goes_on_from_it() {
     let (engine, before) = talked(3);
-    let made = compact(&engine, before);
+    let reasons = [Reason::Emergency, Reason::ContextSizeThreshold].into_iter().collect();
+    let wish = CompactWanted { reasons, ..wanted(CompactWith::Given(SUMMARY)) };
+    let made = engine.compact(&CompactOf::Commit(before), &wish).expect("compacted");
     assert_eq!((made.parent, tip(&engine)), (before, made.id));
     assert_eq!(made.moved, Some(turn().session));
     assert!(made.tokens_after < made.tokens_before);
@@ -145,9 +148,27 @@ fn compacting_the_live_session_moves_its_tip_and_the_next_turn_goes_on_from_it()
     let compactions: Vec<&String> = topics.iter().filter(|topic| topic.starts_with("COMPACTION")).collect();
     assert_eq!(compactions, [topics::COMPACTION_START, topics::COMPACTION_END]);
     let sightings = engine.show(made.id).expect("shown").sightings;
-    assert_eq!(sightings.first().map(|sighting| sighting.trigger), Some(Trigger::Compaction));
+    let causes = sightings.first().map(|sighting| (sighting.trigger, sighting.reasons));
+    assert_eq!(causes, Some((Trigger::Compaction, reasons)));
     let ledger = engine.log().ledger(&turn().ledger).expect("a read").expect("a ledger");
     assert!(ledger.compacted_at.is_some());
+}
+
+#[test]
+fn a_compaction_and_its_reasons_travel_in_a_bundle() {
+    let (engine, before) = talked(3);
+    let reasons = [Reason::TimeInterval, Reason::RiskyOperation].into_iter().collect();
+    let wish = CompactWanted { reasons, ..wanted(CompactWith::Given(SUMMARY)) };
+    let made = engine.compact(&CompactOf::Commit(before), &wish).expect("compacted").id;
+    let (bytes, _) = export(&engine, &BundleSelection::All, &[]);
+    let there = other();
+    take_bundle(&there, &bytes);
+    for stop in [Stop::Compaction, Stop::Root] {
+        assert_eq!(context(&there, made, stop), context(&engine, made, stop));
+    }
+    let [here, there] = [&engine, &there].map(|engine| engine.show(made).expect("shown").sightings);
+    assert_eq!(here, there);
+    assert_eq!(there.first().map(|sighting| sighting.reasons), Some(reasons));
 }
 
 #[test]

@@ -5,7 +5,9 @@
 //! while the events say otherwise.
 
 use serde_json::{Value, json};
-use stemmata_model::{Closure, Commit, CommitType, EventSeq, Json, NewEvent, NewPayload, topics};
+use stemmata_model::{
+    Closure, Commit, CommitType, EventSeq, Json, NewEvent, NewPayload, Reason, Reasons, topics,
+};
 use stemmata_store::{Append, Appended, Coverage, Durability, LedgerChange, SessionKey, StoreError, Write};
 
 use super::TurnOf;
@@ -31,7 +33,7 @@ struct Ground {
 impl Engine {
     /// Compacts a session of turns, which goes on from the compaction.
     pub(crate) fn compact_session(&self, turn: &TurnOf, wanted: &CompactWanted<'_>) -> Result<Compacted> {
-        let start = json!({ "with": wanted.with.as_str(), "reasons": wanted.reasons });
+        let start = json!({ "with": wanted.with.as_str(), "reasons": names(wanted.reasons) });
         self.commit_before_compaction(turn, event(turn, topics::COMPACTION_START, &start))?;
         let done = self.compact_committed(turn, wanted);
         if let Err(error) = &done {
@@ -72,7 +74,7 @@ impl Engine {
                 Some(made) => made,
                 None => (ground.parent.clone(), self.made_compaction(&ground.parent, wanted)?),
             };
-            match self.commit_compaction(turn, &ground, (&compaction, wanted.reasons)) {
+            match self.commit_compaction(turn, &ground, &compaction) {
                 Ok(id) => return Ok(compaction.into_compacted(id, &parent, Some(turn.session.clone()))),
                 Err(EngineError::Store(StoreError::SequenceMoved { .. })) => {
                     made = Some((parent, compaction));
@@ -102,7 +104,7 @@ impl Engine {
         &self,
         turn: &TurnOf,
         ground: &Ground,
-        (made, reasons): (&MadeCompaction, &[&str]),
+        made: &MadeCompaction,
     ) -> Result<stemmata_model::CommitId> {
         let Ground { parent, step, last, is_waiting, cwd } = ground;
         let mut request = made.request(parent, turn.session.clone());
@@ -112,7 +114,7 @@ impl Engine {
         let end = json!({
             "ctx": id.to_string(),
             "with": made.with,
-            "reasons": reasons,
+            "reasons": names(made.reasons),
             "tokens_before": made.tokens_before,
             "tokens_after": made.tokens_after,
         });
@@ -150,6 +152,10 @@ impl Engine {
         }
         Ok(stored.id)
     }
+}
+
+fn names(reasons: Reasons) -> Vec<&'static str> {
+    reasons.iter().map(Reason::as_str).collect()
 }
 
 fn event(turn: &TurnOf, topic: &'static str, data: &Value) -> NewEvent {
