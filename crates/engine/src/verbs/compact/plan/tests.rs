@@ -1,3 +1,5 @@
+//! Which entries of a window are covered and which are kept.
+
 use super::*;
 use stemmata_model::Part;
 
