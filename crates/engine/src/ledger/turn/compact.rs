@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 use stemmata_model::{
-    Closure, Commit, CommitType, EventSeq, Json, NewEvent, NewPayload, Reason, Reasons, topics,
+    Closure, Commit, CommitType, EventSeq, Json, NewEvent, NewPayload, Party, Reason, Reasons, topics,
 };
 use stemmata_store::{Append, Appended, Coverage, Durability, LedgerChange, SessionKey, StoreError, Write};
 
@@ -14,6 +14,7 @@ use super::TurnOf;
 use super::commit::{Base, Boundary};
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
+use crate::ledger::opening::OPENER;
 use crate::ledger::publish::OVERTAKEN_MAX;
 use crate::verbs::checkpoint::Spot;
 use crate::verbs::compact::{CompactWanted, Compacted, MadeCompaction, refused};
@@ -160,6 +161,7 @@ fn names(reasons: Reasons) -> Vec<&'static str> {
 
 fn event(turn: &TurnOf, topic: &'static str, data: &Value) -> NewEvent {
     let payload = NewPayload::Plain { text: None, data: Some(Json::of(data)) };
-    let event = NewEvent::new(turn.session.clone(), topics::topic(topic), turn.agent.clone(), payload);
+    let sender = Party::new(OPENER).expect("a constant name is a name");
+    let event = NewEvent::new(turn.session.clone(), topics::topic(topic), sender, payload);
     event.with_links(&turn.links())
 }
