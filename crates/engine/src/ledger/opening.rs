@@ -13,7 +13,7 @@ use super::turn::begin::TurnContext;
 use crate::engine::Engine;
 use crate::error::Result;
 
-/// Who opens sessions.
+/// The name of this program as a sender: it opens sessions and compacts them.
 pub(super) const OPENER: &str = "stemmata";
 
 /// What a session's `SESSION_STARTED` says.
