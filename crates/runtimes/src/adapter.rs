@@ -251,6 +251,21 @@ pub enum Keeping {
     Nothing,
 }
 
+/// A compaction within a document: what stood before it, and what a context begins with since.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DocumentCompaction {
+    /// Bytes that end the last entry before it; 0 where the document begins with what it keeps.
+    pub before: usize,
+    /// Entries within them.
+    pub entries_before: u64,
+    /// A document by itself: what a context begins with since, the compaction last.
+    pub artifact: Vec<u8>,
+    /// Entries of the document up to and with the compaction.
+    pub entries_through: u64,
+    /// What tells it from others: a later state of the document has it again, with the same name.
+    pub name: [u8; 32],
+}
+
 /// The records of a compaction that a runtime wrote, as ranges.
 #[derive(Debug, Clone, Default)]
 pub struct CompactionPlan {
@@ -481,6 +496,12 @@ pub trait Adapter: Send + Sync {
     fn encode_compaction(&self, summary: &str, keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
         let _ = keeps;
         self.encode(&[crate::document::summary_entry(summary, at)])
+    }
+
+    /// Returns the compactions that an API or a client made within a document, oldest first: they become commits of their
+    /// own. Formats of lines have none: there a compaction is a line.
+    fn compactions(&self, document: &[u8]) -> Vec<DocumentCompaction> {
+        self.reading().compactions(document)
     }
 
     /// Plans a context: the active path from the newest segment's last entry down to the stop.

@@ -184,6 +184,11 @@ fn opaque(
     if runtime == change.to {
         return Some(Part::Opaque { runtime, kind, json });
     }
+    if runtime == RESPONSES && crate::messages::is_sealed_kind(&kind) {
+        let reason = "a summary that only the provider which made it can read";
+        report.add(change.entry, Action::Dropped, "opaque", reason);
+        return None;
+    }
     if kind == crate::codex::OPAQUE_REPLACEMENT {
         // The summary beside it says what can be read of it.
         report.add(

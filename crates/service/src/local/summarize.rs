@@ -1,7 +1,7 @@
 //! A summary of the beginning of a context: which entries it is made of, and its wire form.
 
 use stemmata_api::v1::{SummarizeRequest, Summarized, SummarySection};
-use stemmata_engine::{Candidate, NumberedEntries, Engine, EngineError, Wanted};
+use stemmata_engine::{Candidate, Engine, EngineError, NumberedEntries, Wanted};
 use stemmata_model::{Entry, Estimate, TokenCounter as _, Tokens};
 use stemmata_prompt::compact::summary::{Limits, Section, Size, Window, compose, count};
 
