@@ -64,3 +64,4 @@ mod support;
 mod turns;
 mod vault;
 mod watch;
+mod within;
