@@ -108,7 +108,10 @@ pub use verbs::blame::{BlameQuery, LineOrigin};
 pub use verbs::brief::BRIEF_CHARS_MAX;
 pub use verbs::checkpoint::{CheckpointContent, CheckpointRequest, Checkpointed};
 pub use verbs::collect::{CollectOptions, CollectPlan, CollectReport, RetiredSession};
-pub use verbs::compact::Compacted;
+pub use verbs::compact::{
+    CompactOf, CompactWanted, CompactWith, Compacted, KEEP_RECENT_TOKENS, KeepRecent, SummaryInput,
+    WriteSummary,
+};
 pub use verbs::copies::Copy;
 pub use verbs::costs::{ChainBytes, ChainCost};
 pub use verbs::diff::{CompactionDiff, LostEntry};

@@ -226,6 +226,6 @@ fn annotate(act: &Act<'_>) -> anyhow::Result<Done> {
 
 fn compact(act: &Act<'_>) -> anyhow::Result<Done> {
     let on = named(act, "second")?;
-    let made = act.engine.compact(on, "They looked at the failing test and mended it.")?;
+    let made = act.engine.compact_given(on, "They looked at the failing test and mended it.")?;
     Ok(Done { tips: vec![made.id], names: vec![("compacted", vec![made.id])], ..Done::default() })
 }

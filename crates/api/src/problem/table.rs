@@ -139,6 +139,9 @@ codes! {
     SummaryEmpty "summary_empty" Refused "the summary is empty";
     SummaryTooLong "summary_too_long" BadInput "the summary is too long";
     SummaryNotSmaller "summary_not_smaller" Refused "the compaction would not be smaller";
+    NothingToCompact "nothing_to_compact" Refused "there is nothing to compact";
+    RangeNotCompactable "range_not_compactable" Refused "the range cannot be compacted";
+    SessionBusy "session_busy" Conflict "the session is being written" => "run the command again when the turn has ended";
 
     // Placing and clients
     NoFreeSessionId "no_free_session_id" Refused "no free session id was found";

@@ -17,6 +17,8 @@ use crate::error::{EngineError, FormatUse, Refusal, Result};
 pub(crate) struct CompactionArtifact {
     /// Its id and length in bytes.
     pub artifact: (ArtifactId, u64),
+    /// The artifact.
+    pub bytes: Vec<u8>,
     /// What stores it; none where it is the compaction's own bytes.
     pub composed: Option<Write>,
     /// What the user should know.
@@ -53,7 +55,7 @@ impl Engine {
         let id = artifact_id(&bytes);
         let composed = (id != native_id).then(|| Write::Content(NewContent::composed(id, parts)));
         let length = u64::try_from(bytes.len()).expect("a length fits 64 bits");
-        Ok(CompactionArtifact { artifact: (id, length), composed, notes: plan.notes })
+        Ok(CompactionArtifact { artifact: (id, length), bytes, composed, notes: plan.notes })
     }
 }
 

@@ -132,6 +132,12 @@ words! {
         EmptySummary = "the compaction",
         /// The compaction, by a summary that saves nothing.
         LongSummary = "the compaction",
+        /// The compaction, where there is nothing that a summary could stand for.
+        NothingToCompact = "the compaction",
+        /// The compaction of a range.
+        CompactRange = "the compaction",
+        /// The compaction of a session that is written without end.
+        CompactBusy = "the compaction",
         /// Forgetting it.
         Forget = "forgetting it",
         /// A context.

@@ -6,6 +6,7 @@
 
 pub(crate) mod begin;
 mod commit;
+mod compact;
 pub(crate) mod step;
 
 use stemmata_model::{

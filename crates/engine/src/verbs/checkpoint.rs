@@ -111,6 +111,8 @@ pub struct Checkpointed {
 /// A content that a commit is to hold: its id, the writes that store it, and its bytes.
 pub(crate) struct Held {
     pub(crate) artifact: ArtifactId,
+    /// Its own lines, where the content stands for more than these: `bytes` are these, then.
+    pub(crate) native: Option<ArtifactId>,
     pub(crate) contents: Vec<Write>,
     pub(crate) bytes: Vec<u8>,
 }
@@ -147,7 +149,7 @@ impl Engine {
         let cwd = self.cwd_of(request, &key)?;
         let scrubber = self.scrubber_at(cwd.as_deref().map(Path::new))?;
         let (artifact, contents, bytes) = self.content_of(request, &scrubber, &mut notes)?;
-        let held = Held { artifact, contents, bytes };
+        let held = Held { artifact, native: None, contents, bytes };
         let spot = Spot {
             parent: parent.as_ref(),
             key: &key,
@@ -184,11 +186,11 @@ impl Engine {
         spot: Spot<'_>,
         more: impl FnOnce(CommitId, &mut Vec<Write>),
     ) -> Result<(Checkpointed, BatchOutcome)> {
-        let Held { artifact, contents: mut batch, bytes } = held;
+        let Held { artifact, native, contents: mut batch, bytes } = held;
         let Spot { parent, key, cwd, scrubber, closure, granularity } = spot;
         let mut notes = Vec::new();
         let counts = counted(request, &bytes, &mut notes);
-        let core = self.core_of(request, artifact, parent);
+        let core = self.core_of(request, (artifact, native), parent);
         let id = core.id();
         batch.push(Write::Commit(NewCommit {
             core,
@@ -219,10 +221,11 @@ impl Engine {
         Ok((Checkpointed { id, existed: done.new_commits == 0, notes }, done))
     }
 
-    fn core_of(
+    /// Returns the commit that a request asks for, with its content and its own lines.
+    pub(crate) fn core_of(
         &self,
         request: &CheckpointRequest,
-        artifact: ArtifactId,
+        (artifact, native): (ArtifactId, Option<ArtifactId>),
         parent: Option<&Commit>,
     ) -> CommitCore {
         let floor = parent.map_or(Timestamp::EPOCH, |known| known.core.created_at);
@@ -230,7 +233,7 @@ impl Engine {
             parent: request.parent,
             commit_type: request.commit_type,
             artifact,
-            native: None,
+            native,
             format: request.format.clone(),
             template: request.template.clone(),
             created_at: request.created_at.unwrap_or_else(|| self.clock.now()).max(floor),

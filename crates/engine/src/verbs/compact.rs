@@ -1,101 +1,153 @@
-//! `compact` and `uncompact`: a summary that stands for a chain, and the way back.
+//! `compact` and `uncompact`: a summary that stands for the beginning of a context, and the way back.
+//!
+//! What is compacted is decided in `plan`, what is stored is made in `make`. A session of ours moves to its compaction; how
+//! that is one transaction with its events is decided where turns are.
 
-use stemmata_model::{
-    Bytes, Closure, CommitCore, CommitId, CommitType, Counts, Estimate, FormatId, RulesHash, TokenCounter,
-    artifact_id,
-};
-use stemmata_runtimes::adapter::Keeps;
-use stemmata_store::{NewCommit, StoreError, Write};
+mod make;
+mod plan;
+mod summary;
 
-use crate::chain::segments::read_whole;
+use stemmata_model::{Bytes, CommitId, CommitType, FormatId, Note, SessionId, Tokens};
+use stemmata_prompt::compact::summary::Size;
+use stemmata_store::{Session, SessionKey, SessionOrigin, StoreError};
+
+pub(crate) use self::make::MadeCompaction;
+pub use self::plan::KeepRecent;
+pub use self::summary::{SummaryInput, WriteSummary};
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{Absent, EngineError, FormatUse, Refusal, Result};
-use crate::verbs::count::count;
-use crate::verbs::materialize::Stop;
-use crate::verbs::snapshot::contents;
+use crate::error::{Absent, EngineError, Refusal, Result};
+use crate::ledger::TurnOf;
+
+/// Sightings of a commit among which a session of ours is looked for.
+const SIGHTINGS_MAX: usize = 64;
+
+/// What to compact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CompactOf {
+    /// The context of a commit. If the commit is the newest one of a session that this program keeps, the session goes on from
+    /// the compaction.
+    Commit(CommitId),
+    /// The context of a commit, on a branch: no session moves.
+    Branch(CommitId),
+    /// A session of turns, with what it has said since its last commit.
+    Session(TurnOf),
+}
+
+/// Where the summary comes from.
+#[derive(Clone, Copy)]
+pub enum CompactWith<'a> {
+    /// The caller wrote it.
+    Given(&'a str),
+    /// Rules: the same context gives the same summary.
+    Heuristic,
+    /// Somebody else writes it. If that fails, rules do, and a note says so.
+    By(&'a dyn WriteSummary),
+}
+
+impl CompactWith<'_> {
+    /// Returns the name used in JSON and in events.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Given(_) => "given",
+            Self::Heuristic => "heuristic",
+            Self::By(_) => "model",
+        }
+    }
+}
+
+/// How to compact.
+#[derive(Clone)]
+pub struct CompactWanted<'a> {
+    /// Where the summary comes from.
+    pub with: CompactWith<'a>,
+    /// Only the entries from the first to before the second: ids, or `@N`. Everything before the kept part where absent.
+    pub range: Option<(&'a str, &'a str)>,
+    /// What stays as it is at the end. With a range, everything behind it stays.
+    pub keep: KeepRecent,
+    /// The size of a summary that the caller did not write.
+    pub size: Size,
+    /// Whether such a summary leaves out what users said.
+    pub excludes_user: bool,
+    /// What such a summary should look at.
+    pub focus: Option<&'a str>,
+}
+
+impl<'a> CompactWanted<'a> {
+    /// Compacts all but the recent turns.
+    pub const fn new(with: CompactWith<'a>) -> Self {
+        let (keep, size) = (KeepRecent::Tokens(KEEP_RECENT_TOKENS), Size::DEFAULT);
+        Self { with, range: None, keep, size, excludes_user: false, focus: None }
+    }
+}
+
+/// Tokens at the end of a context that a compaction keeps where nobody says otherwise (seed 003).
+pub const KEEP_RECENT_TOKENS: Tokens = Tokens(20_000);
 
 /// A compaction that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compacted {
     /// The compaction commit.
     pub id: CommitId,
+    /// The commit before it: `uncompact` gives its context.
+    pub parent: CommitId,
+    /// The session that goes on from it, where one does.
+    pub moved: Option<SessionId>,
     /// Estimated tokens of the context before.
     pub tokens_before: u64,
     /// Estimated tokens of the context after.
     pub tokens_after: u64,
     /// The format of both.
     pub format: FormatId,
-    /// Bytes of the summary record.
+    /// Bytes of the summary's record.
     pub bytes: Bytes,
+    /// Who wrote the summary: `given`, `heuristic` or `model`.
+    pub with: &'static str,
+    /// Entries that stay as they are.
+    pub kept_entries: u64,
+    /// What the user should know.
+    pub notes: Vec<Note>,
 }
 
 impl Engine {
-    /// Puts a summary in the place of everything before it, on a branch below `ctx`. Nothing is deleted.
+    /// Puts a summary in the place of what stands before the recent turns. Nothing is deleted: the chain still has everything.
     ///
     /// # Errors
-    /// `Refused` for an empty summary, and for one that is not smaller than what it replaces.
-    pub fn compact(&self, ctx: CommitId, summary: &str) -> Result<Compacted> {
-        let scrubber = self.scrubber_of(ctx)?;
-        let summary = scrubber.scrub_text(summary)?.text.into_owned();
-        if summary.trim().is_empty() {
-            return Err(refused(Refusal::EmptySummary, "the summary is empty".to_owned()));
-        }
-        let commit = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?;
-        let adapter = Self::adapter(&commit.core.format, FormatUse::Compact)?;
-        let before = self.materialize(Some(ctx), None, Stop::Compaction, &mut std::io::sink())?;
-        let tokens_after = Estimate.count(&summary).0;
-        if tokens_after >= before.counts.tokens {
-            let reason = format!(
-                "the summary has about {tokens_after} tokens, and what it replaces has about {}",
-                before.counts.tokens
-            );
-            return Err(refused(Refusal::LongSummary, reason));
-        }
-        let created_at = self.clock.now().max(commit.core.created_at);
-        let last = self.last_entries(ctx)?;
-        let record = adapter.encode_compaction(&summary, &Keeps::nothing(&last), created_at);
-        let artifact = artifact_id(&record);
-        let core = CommitCore {
-            parent: Some(ctx),
-            commit_type: CommitType::Compaction,
-            artifact,
-            native: None,
-            format: commit.core.format.clone(),
-            template: commit.core.template.clone(),
-            created_at,
-        };
-        let id = core.id();
-        let counts = Counts { tokens: tokens_after, ..count(adapter, &record, &mut Vec::new()).counts };
-        let mut batch = contents(artifact, &record);
-        batch.push(Write::Commit(NewCommit {
-            core,
-            rules: RulesHash(scrubber.rules_hash()),
-            closure: Closure::Closed,
-            counts,
-        }));
-        batch.push(self.own_sighting(id, ctx)?);
-        self.commit_batch(batch)?;
-        Ok(Compacted {
-            id,
-            tokens_before: before.counts.tokens,
-            tokens_after,
-            format: commit.core.format,
-            bytes: Bytes::of(&record),
-        })
-    }
-
-    /// Returns the entries of the newest commit that has some, for what follows them.
-    fn last_entries(&self, ctx: CommitId) -> Result<stemmata_runtimes::adapter::Decoded> {
-        let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
-        while let Some(commit) = walk.next()? {
-            let bytes = read_whole(self, commit.core.native_artifact())?;
-            let decoded = Self::adapter(&commit.core.format, FormatUse::Read)?.decode(&bytes);
-            if decoded.entries.iter().any(|entry| entry.meta.visibility.agent) {
-                return Ok(decoded);
+    /// `Refused` for an empty summary, one that saves nothing, where nothing stands before the last turn, for a range that
+    /// splits a tool group, and for a session that is written without end; as [`Engine::materialize`].
+    pub fn compact(&self, of: &CompactOf, wanted: &CompactWanted<'_>) -> Result<Compacted> {
+        match of {
+            CompactOf::Session(turn) => self.compact_session(turn, wanted),
+            CompactOf::Branch(ctx) => self.compact_branch(self.newest_of(*ctx)?, wanted),
+            CompactOf::Commit(ctx) => {
+                let ctx = self.newest_of(*ctx)?;
+                let Some(session) = self.own_session_at(ctx)? else {
+                    return self.compact_branch(ctx, wanted);
+                };
+                match self.turn_of_session(&session)? {
+                    Some(turn) => self.compact_session(&turn, wanted),
+                    None => self.compact_unrecorded(ctx, session, wanted),
+                }
             }
         }
-        Ok(stemmata_runtimes::adapter::Decoded::default())
+    }
+
+    /// Compacts with a summary that the caller wrote, and all else as it is by default.
+    ///
+    /// # Errors
+    /// As [`Engine::compact`].
+    pub fn compact_given(&self, ctx: CommitId, summary: &str) -> Result<Compacted> {
+        self.compact(&CompactOf::Commit(ctx), &CompactWanted::new(CompactWith::Given(summary)))
+    }
+
+    /// Compacts once more what the nearest compaction at or above a commit stands for, on a branch beside it: the summary is
+    /// made of the entries themselves, not of the earlier summary.
+    ///
+    /// # Errors
+    /// As [`Engine::compact`]; `NotFound` where nothing was compacted.
+    pub fn recompact(&self, ctx: CommitId, wanted: &CompactWanted<'_>) -> Result<Compacted> {
+        let (_, before) = self.before_compaction(ctx)?;
+        self.compact_branch(before, wanted)
     }
 
     /// Finds the nearest compaction at or above `ctx` and returns it with the commit just before it.
@@ -111,8 +163,29 @@ impl Engine {
         }
         Err(EngineError::NothingThere { what: Absent::Compaction, place: ctx.to_string() })
     }
+
+    /// Returns the session of ours whose newest commit this is. A client's session never moves: its file knows nothing of what
+    /// is made here.
+    fn own_session_at(&self, ctx: CommitId) -> Result<Option<Session>> {
+        for sighting in self.store.sightings(ctx, SIGHTINGS_MAX)? {
+            let key = SessionKey { machine: sighting.machine, path: format!("api:{}", sighting.session) };
+            let session = self.store.session(&key)?;
+            let is_own = |session: &Session| session.origin == SessionOrigin::Api && session.tip == Some(ctx);
+            if let Some(session) = session.filter(is_own) {
+                return Ok(Some(session));
+            }
+        }
+        Ok(None)
+    }
+
+    fn compact_branch(&self, ctx: CommitId, wanted: &CompactWanted<'_>) -> Result<Compacted> {
+        let parent = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?;
+        let made = self.made_compaction(&parent, wanted)?;
+        let id = self.put_compaction(&parent, &made)?;
+        Ok(made.into_compacted(id, &parent, None))
+    }
 }
 
-fn refused(what: Refusal, reason: String) -> EngineError {
-    EngineError::Refused { what, reasons: vec![reason] }
+pub(crate) fn refused(what: Refusal, reason: impl Into<String>) -> EngineError {
+    EngineError::Refused { what, reasons: vec![reason.into()] }
 }

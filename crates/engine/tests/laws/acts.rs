@@ -302,7 +302,7 @@ fn the_same_work_is_told_of_five_runtimes() {
         let tip = import(&engine, &folder.write(name, &bytes)).session.tip.expect("commits");
         let recalled = engine.brief(tip).expect("read").unwrap_or_default();
         assert_eq!(recalled.contains("> [in_progress] fire\n"), runtime != "pi", "{runtime}: {recalled}");
-        let compacted = engine.compact(tip, "It went well.").expect("compacted").id;
+        let compacted = engine.compact_given(tip, "It went well.").expect("compacted").id;
         let diff = engine.diff(compacted).expect("a compaction");
         assert!(has(&diff.lost_files, "src/main.rs"), "{runtime}: {diff:?}");
         assert!(has(&diff.lost_files, "src/lib.rs"), "{runtime}: {diff:?}");

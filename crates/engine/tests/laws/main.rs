@@ -14,6 +14,7 @@ mod checkpoints;
 mod clusters;
 mod codex_forks;
 mod collected;
+mod compactions;
 mod compressed;
 mod contexts;
 mod copies;

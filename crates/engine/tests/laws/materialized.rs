@@ -138,7 +138,7 @@ fn a_compaction_of_ours_is_reversible_and_branch_local() {
     let lines = ClaudeSession::new(21).turns(6).build().lines;
     let tip = import(&engine, &folder.write("s.jsonl", text(&lines).as_bytes())).session.tip.expect("a tip");
     let before = context(&engine, tip, Stop::Compaction);
-    let made = engine.compact(tip, "We fixed the parser; next come the tests.").expect("compacted");
+    let made = engine.compact_given(tip, "We fixed the parser; next come the tests.").expect("compacted");
     assert!(made.tokens_after < made.tokens_before);
     let after = context(&engine, made.id, Stop::Compaction);
     assert!(after.contains("We fixed the parser") && after.lines().count() == 2, "{after}");
@@ -148,7 +148,7 @@ fn a_compaction_of_ours_is_reversible_and_branch_local() {
     assert!(!diff.lost_entries.is_empty() && diff.before == tip && diff.compaction == made.id);
 
     for (summary, reason) in [("  \n", "the summary is empty"), (&*"long ".repeat(200_000), "tokens")] {
-        let error = engine.compact(tip, summary).expect_err("refused");
+        let error = engine.compact_given(tip, summary).expect_err("refused");
         assert!(error.to_string().contains(reason), "{error}");
     }
     let error = engine.before_compaction(tip).expect_err("nothing to undo");

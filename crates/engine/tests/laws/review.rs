@@ -391,7 +391,7 @@ fn paths_were_not_mapped_in_what_has_no_transcript_of_its_own() {
     lines.push(record_in("/work/below", 6, "assistant", "went to a folder below"));
     let path = folder.write("s.jsonl", lines.concat().as_bytes());
     let tip = import(&engine, &path).session.tip.expect("a tip");
-    let compacted = engine.compact(tip, "short").expect("compacted").id;
+    let compacted = engine.compact_given(tip, "short").expect("compacted").id;
     let snapshot = engine.snapshot(tip, Stop::Compaction).expect("a snapshot");
     for ctx in [tip, compacted, snapshot] {
         let options = PlaceOptions { stop: Stop::Root, ..placing(&folder) };

@@ -154,7 +154,7 @@ fn a_projects_rules_count_for_what_is_said_of_its_sessions_and_made_below_them()
         pin: None,
     };
     engine.update(tip, update, &by).expect("updated");
-    let compacted = engine.compact(tip, "see ACME-123456").expect("compacted").id;
+    let compacted = engine.compact_given(tip, "see ACME-123456").expect("compacted").id;
     let again = engine.update(compacted, Update { notes: vec![secret()], ..Update::default() }, &by);
     again.expect("updated");
     let line = said(&project, "see ACME-123456");

@@ -374,7 +374,7 @@ pub(super) fn compaction(summary: &str, keeps: &Keeps<'_>, at: Timestamp) -> Vec
     format!("{},{rest}\n", head.strip_suffix('}').unwrap_or(&head)).into_bytes()
 }
 
-/// Encodes a summary of archived results, to stand behind them: the model sees it, and people see the results.
+/// Encodes a summary of archived results (see `visibility::tool_summary_line`).
 pub(super) fn tool_summary(text: &str, at: Timestamp) -> Vec<u8> {
     let parts = vec![Part::Text(text.to_owned())];
     let mut entry = made("digest", text, (EntryKind::ToolSummary, parts), at);

@@ -126,6 +126,11 @@ pub fn line(shown: &[Shown], at: Timestamp) -> Vec<u8> {
     line
 }
 
+/// Encodes a summary of archived results, to stand behind them: the model sees it, and people see the results.
+pub fn tool_summary_line(text: &str, at: Timestamp) -> Vec<u8> {
+    super::entries::tool_summary(text, at)
+}
+
 /// Returns what an entry shows, or `None` if it is no visibility line.
 pub fn of_entry(entry: &Entry) -> Option<Vec<Shown>> {
     let json = raw(&entry.kind, &entry.parts)?;

@@ -24,6 +24,10 @@ pub const TASK_IDS_MAX: usize = 64;
 /// Bytes of each text that a turn says of its task at most.
 pub const TASK_TEXT_BYTES_MAX: usize = 4_096;
 
+/// Events that end what was said last: a prompt that one of them follows was answered, or is another one.
+const SAID_TOPICS: [&str; 4] =
+    [topics::USER_TURN, topics::ASSISTANT_TURN, topics::TOOL_EVENT, topics::SESSION_ENDED];
+
 /// What a session goes on from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum TurnContext {
@@ -176,6 +180,8 @@ impl Engine {
     fn said_already(&self, turn: &TurnOf, said: Option<&NewEvent>) -> Result<Option<EventSeq>> {
         let query = EventQuery {
             session: Some(turn.session.clone()),
+            // An alert or a compaction behind the prompt makes it no other prompt.
+            topics: SAID_TOPICS.map(topics::topic).to_vec(),
             order: Order::NewestFirst,
             ..EventQuery::after(None, 1)
         };

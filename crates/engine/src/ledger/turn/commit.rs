@@ -27,6 +27,8 @@ pub(super) enum Boundary {
     Step,
     /// Somebody asks what was said so far.
     Look,
+    /// The session is about to be compacted.
+    Compaction,
     /// The end of a turn, which may be the session's.
     TurnEnd { ends_session: bool },
 }
@@ -41,12 +43,12 @@ pub(super) struct Stored {
 }
 
 /// What the next commit of a session follows, and what it takes the place of.
-struct Base {
-    parent: Option<Commit>,
+pub(super) struct Base {
+    pub(super) parent: Option<Commit>,
     /// The provisional commit that it replaces.
-    step: Option<Commit>,
+    pub(super) step: Option<Commit>,
     /// The last event whose line is in a closed commit of the session.
-    covered: Option<EventSeq>,
+    pub(super) covered: Option<EventSeq>,
     notes: Vec<Note>,
 }
 
@@ -157,7 +159,7 @@ impl Engine {
     }
 
     /// Returns what the next commit of a session follows: its last closed one, or the head of what it goes on from.
-    fn base(&self, turn: &TurnOf, tip: Option<CommitId>, last: u64) -> Result<Base> {
+    pub(super) fn base(&self, turn: &TurnOf, tip: Option<CommitId>, last: u64) -> Result<Base> {
         let step = self.open_step(tip)?;
         let parent = match (&step, tip) {
             (Some(step), _) => step.core.parent,
@@ -232,7 +234,12 @@ impl Engine {
     }
 
     /// Returns the lines of a session's events after one and up to another, in order.
-    fn lines_after(&self, turn: &TurnOf, after: Option<EventSeq>, through: u64) -> Result<Vec<Line>> {
+    pub(super) fn lines_after(
+        &self,
+        turn: &TurnOf,
+        after: Option<EventSeq>,
+        through: u64,
+    ) -> Result<Vec<Line>> {
         let mut lines = Vec::new();
         let mut query = EventSeq::new(through).map(|through| EventQuery {
             session: Some(turn.session.clone()),
@@ -253,7 +260,7 @@ impl Engine {
 }
 
 /// A line that a commit is to hold.
-struct Line {
+pub(super) struct Line {
     seq: u64,
     id: ArtifactId,
     bytes: Vec<u8>,
@@ -273,7 +280,10 @@ impl Line {
 fn closing(lines: &[Line], granularity: Granularity, boundary: Boundary) -> Result<(Closure, usize)> {
     let all = lines.len();
     Ok(match (boundary, granularity) {
-        (Boundary::Step, Granularity::Message) => (Closure::Closed, answered(&entries(lines)?, all)),
+        // What waits for its result comes behind the compaction.
+        (Boundary::Step, Granularity::Message) | (Boundary::Compaction, _) => {
+            (Closure::Closed, answered(&entries(lines)?, all))
+        }
         (Boundary::Look | Boundary::Step, _) => (Closure::Provisional, all),
         (Boundary::TurnEnd { ends_session: false }, Granularity::Every(turns)) => {
             let prompts = entries(lines)?.iter().filter(|(_, entry)| entry.is_prompt()).count();
@@ -334,7 +344,7 @@ fn held(lines: &[Line], append: Option<Write>, are_stored: bool) -> Held {
         };
         contents.push(Write::Content(NewContent::composed(artifact, lines.iter().map(slice).collect())));
     }
-    Held { artifact, contents, bytes }
+    Held { artifact, native: None, contents, bytes }
 }
 
 fn request(
@@ -355,6 +365,7 @@ fn request(
         trigger: match boundary {
             Boundary::Step => Trigger::ToolCall,
             Boundary::Look => Trigger::Explicit,
+            Boundary::Compaction => Trigger::Compaction,
             Boundary::TurnEnd { ends_session: true } => Trigger::SessionEnd,
             Boundary::TurnEnd { ends_session: false } => Trigger::TurnBoundary,
         },

@@ -52,12 +52,22 @@ impl Engine {
     /// Commits provisionally what a session of turns said since its last commit. Returns `None` if nothing is new, or if no
     /// known ledger holds its turns.
     pub(crate) fn commit_open_turn(&self, session: &Session) -> Result<Option<CommitId>> {
+        let Some(turn) = self.turn_of_session(session)? else { return Ok(None) };
+        let known = self.log.ledger(&turn.ledger)?;
+        let stored = self.commit_lines(&turn, (None, known), Boundary::Look)?;
+        Ok(stored.checkpoint.map(|made| made.id))
+    }
+
+    /// Returns whose turns a session's are, or `None` if no known ledger holds them.
+    pub(crate) fn turn_of_session(&self, session: &Session) -> Result<Option<TurnOf>> {
         let (SessionOrigin::Api, Some(tip)) = (session.origin, session.tip) else { return Ok(None) };
         let mut walk = Walk::new(self.store.as_ref(), Some(tip));
         for _ in 0..COVERING_MAX {
             let Some(commit) = walk.next()? else { break };
             let Some(coverage) = self.store.coverage(commit.id)? else { continue };
-            let Some(known) = self.log.ledger(&coverage.ledger)? else { return Ok(None) };
+            if self.log.ledger(&coverage.ledger)?.is_none() {
+                return Ok(None);
+            }
             let agent = Party::new(UNNAMED).expect("a constant name is a name");
             let mut turn =
                 TurnOf::new(coverage.ledger, session.session.clone(), agent, session.template.clone());
@@ -65,8 +75,7 @@ impl Engine {
                 (turn.thread, turn.ticket) = (opening.links.thread, opening.links.ticket);
             }
             turn.granularity = session.granularity;
-            let stored = self.commit_lines(&turn, (None, Some(known)), Boundary::Look)?;
-            return Ok(stored.checkpoint.map(|made| made.id));
+            return Ok(Some(turn));
         }
         Ok(None)
     }

@@ -90,10 +90,10 @@ pub(super) fn compact(engine: &Engine, request: &CompactRequest) -> Result<Compa
         let detail = format!("the summary has more than {SUMMARY_BYTES_MAX} bytes");
         return Err(Problem::new(Code::SummaryTooLong, detail).into());
     }
-    let made = engine.compact(parent, &request.summary)?;
+    let made = engine.compact_given(parent, &request.summary)?;
     Ok(Compacted {
         id: made.id.to_string(),
-        parent: parent.to_string(),
+        parent: made.parent.to_string(),
         format: made.format.to_string(),
         tokens_before: made.tokens_before,
         tokens_after: made.tokens_after,

@@ -1,0 +1,286 @@
+//! Makes a compaction: the summary, what it keeps, and the writes that store both.
+
+use std::collections::HashMap;
+
+use stemmata_model::{
+    ArtifactId, Bytes, Closure, Commit, CommitCore, CommitId, CommitType, Counts, Entry, EntryId, FormatId,
+    Note, RulesHash, SessionId, Timestamp, Trigger, artifact_id,
+};
+use stemmata_redact::Scrubber;
+use stemmata_runtimes::adapter::{Adapter, Keeping, Keeps};
+use stemmata_store::{NewCommit, Session, StoreError, Write};
+
+use super::plan::{Covered, range, split};
+use super::summary::{headed, write};
+use super::{CompactWanted, CompactWith, Compacted, refused};
+use crate::chain::segments::read_whole;
+use crate::chain::walk::Walk;
+use crate::engine::Engine;
+use crate::error::{FormatUse, Refusal, Result};
+use crate::verbs::checkpoint::{CheckpointContent, CheckpointRequest, Held, Spot};
+use crate::verbs::count::count;
+use crate::verbs::materialize::Stop;
+use crate::verbs::snapshot::contents;
+use crate::verbs::summarize::NumberedEntries;
+
+/// A compaction that is not stored yet.
+pub(crate) struct MadeCompaction {
+    pub(crate) artifact: ArtifactId,
+    /// The compaction's own lines, where the artifact holds more than these.
+    pub(crate) native: Option<ArtifactId>,
+    /// What stores both.
+    pub(crate) contents: Vec<Write>,
+    /// The compaction's own lines.
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) created_at: Timestamp,
+    pub(crate) rules: RulesHash,
+    pub(crate) tokens_before: u64,
+    pub(crate) tokens_after: u64,
+    pub(crate) with: &'static str,
+    counts: Counts,
+    format: FormatId,
+    kept_entries: u64,
+    pub(crate) notes: Vec<Note>,
+}
+
+impl MadeCompaction {
+    pub(crate) fn into_compacted(self, id: CommitId, parent: &Commit, moved: Option<SessionId>) -> Compacted {
+        Compacted {
+            id,
+            parent: parent.id,
+            moved,
+            tokens_before: self.tokens_before,
+            tokens_after: self.tokens_after,
+            format: self.format,
+            bytes: Bytes::of(&self.bytes),
+            with: self.with,
+            kept_entries: self.kept_entries,
+            notes: self.notes,
+        }
+    }
+
+    /// Returns what a commit of it holds; `first` is written before.
+    pub(crate) fn held(&self, first: Option<Write>) -> Held {
+        let contents = first.into_iter().chain(self.contents.iter().cloned()).collect();
+        Held { artifact: self.artifact, native: self.native, contents, bytes: self.bytes.clone() }
+    }
+
+    /// Asks for the commit of it in a session.
+    pub(crate) fn request(&self, parent: &Commit, session: SessionId) -> CheckpointRequest {
+        let template = parent.core.template.clone();
+        CheckpointRequest {
+            parent: Some(parent.id),
+            commit_type: CommitType::Compaction,
+            content: CheckpointContent::Stored(self.artifact),
+            trigger: Trigger::Compaction,
+            tokens: Some(self.counts.tokens),
+            created_at: Some(self.created_at),
+            ..CheckpointRequest::delta(Vec::new(), self.format.clone(), template, session)
+        }
+    }
+}
+
+/// What a compaction says and keeps.
+struct Drawn {
+    native: Vec<u8>,
+    kept_entries: usize,
+    with: &'static str,
+    notes: Vec<Note>,
+}
+
+impl Engine {
+    /// Makes the compaction of a commit's context. Nothing is stored.
+    pub(crate) fn made_compaction(
+        &self,
+        parent: &Commit,
+        wanted: &CompactWanted<'_>,
+    ) -> Result<MadeCompaction> {
+        let scrubber = self.scrubber_of(parent.id)?;
+        let adapter = Self::adapter(&parent.core.format, FormatUse::Compact)?;
+        let mut window = Vec::new();
+        let before = self.materialize(Some(parent.id), None, Stop::Compaction, &mut window)?;
+        let created_at = self.clock.now().max(parent.core.created_at);
+        let at = (parent, created_at);
+        let drawn = match adapter.keeping() {
+            Keeping::Slices => {
+                self.drawn_keeping((adapter, &scrubber), at, &adapter.decode(&window).entries, wanted)?
+            }
+            Keeping::Restated | Keeping::Nothing => self.drawn_whole((adapter, &scrubber), at, wanted)?,
+        };
+        let native_id = artifact_id(&drawn.native);
+        let mut contents = contents(native_id, &drawn.native);
+        let (artifact, native, after) = match adapter.keeping() {
+            Keeping::Slices => {
+                let made = self.compaction_artifact(adapter, Some(parent.id), (native_id, &drawn.native))?;
+                contents.extend(made.composed);
+                let artifact = made.artifact.0;
+                (artifact, Some(native_id).filter(|native| *native != artifact), made.bytes)
+            }
+            Keeping::Restated | Keeping::Nothing => (native_id, None, drawn.native.clone()),
+        };
+        let tokens_after = count(adapter, &after, &mut Vec::new()).counts.tokens;
+        if tokens_after >= before.counts.tokens {
+            let reason = format!(
+                "the context would have about {tokens_after} tokens, and has about {}",
+                before.counts.tokens
+            );
+            return Err(refused(Refusal::LongSummary, reason));
+        }
+        Ok(MadeCompaction {
+            artifact,
+            native,
+            contents,
+            counts: count(adapter, &drawn.native, &mut Vec::new()).counts,
+            bytes: drawn.native,
+            created_at,
+            rules: RulesHash(scrubber.rules_hash()),
+            tokens_before: before.counts.tokens,
+            tokens_after,
+            with: drawn.with,
+            format: parent.core.format.clone(),
+            kept_entries: u64::try_from(drawn.kept_entries).unwrap_or(u64::MAX),
+            notes: before.notes.into_iter().chain(drawn.notes).collect(),
+        })
+    }
+
+    /// Draws up a compaction that keeps the recent entries as they are stored.
+    fn drawn_keeping(
+        &self,
+        (adapter, scrubber): (&dyn Adapter, &Scrubber),
+        (parent, at): (&Commit, Timestamp),
+        window: &[Entry],
+        wanted: &CompactWanted<'_>,
+    ) -> Result<Drawn> {
+        let root = self.numbered_entries(parent.id, Stop::Root)?;
+        let numbers: HashMap<&EntryId, u64> =
+            root.entries.iter().map(|entry| &entry.id).zip(root.numbers.iter().copied()).collect();
+        let covered = match wanted.range {
+            Some(names) => range(window, &numbers, names)?,
+            None => split(window, wanted.keep)?,
+        };
+        let Covered { from, to } = covered;
+        let border = |at: usize| window.get(at).map(|entry| &entry.id);
+        let [covers_from, keeps_from] = [border(from).filter(|_| from > 0), border(to)];
+        let written = write(&root, root_range(&root, covers_from, keeps_from), wanted);
+        let text = checked(scrubber, &written.text)?;
+        let text = headed(&text, parent.id)?;
+        let kept: Vec<Entry> =
+            window.iter().skip(to).filter(|entry| entry.meta.visibility.agent).cloned().collect();
+        let last = stemmata_runtimes::adapter::Decoded::default();
+        let keeps = Keeps { covers_from, keeps_from, kept: &kept, last: &last };
+        Ok(Drawn {
+            native: adapter.encode_compaction(&text, &keeps, at),
+            kept_entries: from + kept.len(),
+            with: written.with,
+            notes: written.notes,
+        })
+    }
+
+    /// Draws up a compaction that stands for the whole context.
+    fn drawn_whole(
+        &self,
+        (adapter, scrubber): (&dyn Adapter, &Scrubber),
+        (parent, at): (&Commit, Timestamp),
+        wanted: &CompactWanted<'_>,
+    ) -> Result<Drawn> {
+        if wanted.range.is_some() {
+            let reason = format!("a part of a context cannot be compacted in `{}`", parent.core.format);
+            return Err(refused(Refusal::CompactRange, reason));
+        }
+        let written = match wanted.with {
+            CompactWith::Given(_) => {
+                write(&NumberedEntries { entries: Vec::new(), numbers: Vec::new() }, (0, 0), wanted)
+            }
+            CompactWith::Heuristic | CompactWith::By(_) => {
+                let root = self.numbered_entries(parent.id, Stop::Root)?;
+                let mut written = write(&root, (0, root.entries.len()), wanted);
+                written.text = headed(&written.text, parent.id)?;
+                written
+            }
+        };
+        let text = checked(scrubber, &written.text)?;
+        let last = self.last_entries(parent.id)?;
+        Ok(Drawn {
+            native: adapter.encode_compaction(&text, &Keeps::nothing(&last), at),
+            kept_entries: 0,
+            with: written.with,
+            notes: written.notes,
+        })
+    }
+
+    /// Stores a compaction on a branch below its parent.
+    pub(super) fn put_compaction(&self, parent: &Commit, made: &MadeCompaction) -> Result<CommitId> {
+        let core = CommitCore {
+            parent: Some(parent.id),
+            commit_type: CommitType::Compaction,
+            artifact: made.artifact,
+            native: made.native,
+            format: made.format.clone(),
+            template: parent.core.template.clone(),
+            created_at: made.created_at,
+        };
+        let id = core.id();
+        let mut batch = made.contents.clone();
+        let (rules, counts) = (made.rules, made.counts);
+        batch.push(Write::Commit(NewCommit { core, rules, closure: Closure::Closed, counts }));
+        batch.push(self.own_sighting(id, parent.id)?);
+        self.commit_batch(batch)?;
+        Ok(id)
+    }
+
+    /// Compacts a session of ours whose turns are in no ledger that is known: it moves, and there is nobody to tell.
+    pub(super) fn compact_unrecorded(
+        &self,
+        ctx: CommitId,
+        session: Session,
+        wanted: &CompactWanted<'_>,
+    ) -> Result<Compacted> {
+        let parent = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?;
+        let made = self.made_compaction(&parent, wanted)?;
+        let scrubber = self.scrubber_of(ctx)?;
+        let spot = Spot {
+            parent: Some(&parent),
+            key: &session.key,
+            cwd: session.cwd.clone(),
+            scrubber: &scrubber,
+            closure: Closure::Closed,
+            granularity: None,
+        };
+        let mut request = made.request(&parent, session.session.clone());
+        request.machine = Some(session.key.machine.clone());
+        let first = self.store.sightings(ctx, 1)?.into_iter().next();
+        (request.ticket, request.thread) = first.map_or((None, None), |first| (first.ticket, first.thread));
+        let (done, _) = self.commit_held(&request, made.held(None), spot, |_, _| {})?;
+        Ok(made.into_compacted(done.id, &parent, Some(session.session)))
+    }
+
+    /// Returns the entries of the newest commit that has some, for what follows them.
+    fn last_entries(&self, ctx: CommitId) -> Result<stemmata_runtimes::adapter::Decoded> {
+        let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
+        while let Some(commit) = walk.next()? {
+            let bytes = read_whole(self, commit.core.native_artifact())?;
+            let decoded = Self::adapter(&commit.core.format, FormatUse::Read)?.decode(&bytes);
+            if decoded.entries.iter().any(|entry| entry.meta.visibility.agent) {
+                return Ok(decoded);
+            }
+        }
+        Ok(stemmata_runtimes::adapter::Decoded::default())
+    }
+}
+
+/// Replaces the secrets of a summary. An empty one stands for nothing.
+fn checked(scrubber: &Scrubber, text: &str) -> Result<String> {
+    let text = scrubber.scrub_text(text)?.text.into_owned();
+    if text.trim().is_empty() {
+        return Err(refused(Refusal::EmptySummary, "the summary is empty"));
+    }
+    Ok(text)
+}
+
+/// Returns where in the entries from the root the covered part begins and ends: hidden entries between are part of it.
+fn root_range(root: &NumberedEntries, from: Option<&EntryId>, to: Option<&EntryId>) -> (usize, usize) {
+    // The newest copy of an id that stands there twice is the one that is in the window.
+    let place = |id: &EntryId| root.entries.iter().rposition(|entry| entry.id == *id);
+    let from = from.and_then(place).unwrap_or(0);
+    (from, to.and_then(place).unwrap_or(root.entries.len()).max(from))
+}

@@ -1,0 +1,563 @@
+//! Compactions of sessions of ours: the session goes on from them, nothing is lost, and all of it is there or nothing.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use stemmata_engine::{
+    AroundQuery, BeginTurn, CheckpointRequest, CompactOf, CompactWanted, CompactWith, Compacted, Engine,
+    EngineError, KeepRecent, Refusal, Result, ScrubTarget, Stop, StoreRules, SummaryInput, TurnMade, TurnOf,
+    WriteSummary,
+};
+use stemmata_model::{
+    CommitId, CommitType, Entry, EntryId, EntryKind, FormatId, LedgerId, NewEvent, NewPayload, Part, Party,
+    Principal, Role, SessionId, Template, Timestamp, Tokens, Trigger, topics,
+};
+use stemmata_prompt::compact::summary::Size;
+use stemmata_runtimes::captured::visibility::{ShowAs, Shown, line};
+use stemmata_runtimes::registry;
+use stemmata_store::{EventQuery, FileLog, FileLogOptions, MemoryStore, SessionKey, Store};
+use stemmata_testkit::claude::ClaudeSession;
+use stemmata_testkit::faulty::{Fault, FaultyStore};
+
+use crate::support::{Folder, bytes_of, chain, engine, engine_on, import, memory, native, new_store};
+
+const SUMMARY: &str = "They mended the parser. Next come the tests.";
+
+fn turn() -> TurnOf {
+    TurnOf::new(
+        LedgerId::new("p").expect("a name"),
+        SessionId::new("s").expect("a name"),
+        Party::new("worker").expect("a name"),
+        Template::new("worker/main").expect("a name"),
+    )
+}
+
+fn said(id: &str, role: Role, part: Part) -> Entry {
+    Entry::said(EntryId::new(id).expect("a name"), role, vec![part])
+}
+
+fn call(name: &str) -> Entry {
+    let arguments = format!("{{\"command\":\"make {name}\"}}");
+    let (call_id, tool) = (name.to_owned(), "Bash".to_owned());
+    said(&format!("{name}-call"), Role::Assistant, Part::ToolCall { call_id, name: tool, arguments })
+}
+
+fn result(name: &str) -> Entry {
+    let parts = vec![Part::Text(format!("src/{name}.rs: {}", "all of it is fine. ".repeat(40)))];
+    let part = Part::ToolResult { call_id: name.to_owned(), is_error: false, parts };
+    said(&format!("{name}-result"), Role::Tool, part)
+}
+
+fn made(name: &str) -> TurnMade {
+    let answer = Part::Text(format!("{name} is done. {}", "It went as it should. ".repeat(20)));
+    let answer = said(&format!("{name}-answer"), Role::Assistant, answer);
+    TurnMade { entries: vec![call(name), result(name), answer], ..TurnMade::default() }
+}
+
+fn begin(engine: &Engine, name: &str) {
+    let prompt = said(&format!("{name}-prompt"), Role::User, Part::Text(format!("do {name} now")));
+    engine.begin_turn(&BeginTurn::new(turn(), prompt)).expect("begun");
+}
+
+fn take(engine: &Engine, name: &str) -> CommitId {
+    begin(engine, name);
+    engine.end_turn(&turn(), made(name)).expect("ended").checkpoint.expect("a commit").id
+}
+
+/// An engine with a session of so many turns, and its newest commit.
+fn talked(turns: usize) -> (Engine, CommitId) {
+    let engine = engine();
+    let tip = (0..turns).map(|number| take(&engine, &format!("t{number}"))).last().expect("a turn");
+    (engine, tip)
+}
+
+fn wanted(with: CompactWith<'_>) -> CompactWanted<'_> {
+    CompactWanted { keep: KeepRecent::Tokens(Tokens(400)), ..CompactWanted::new(with) }
+}
+
+fn compact(engine: &Engine, ctx: CommitId) -> Compacted {
+    engine.compact(&CompactOf::Commit(ctx), &wanted(CompactWith::Given(SUMMARY))).expect("compacted")
+}
+
+fn context(engine: &Engine, ctx: CommitId, stop: Stop) -> String {
+    let mut bytes = Vec::new();
+    engine.materialize(Some(ctx), None, stop, &mut bytes).expect("materialized");
+    String::from_utf8(bytes).expect("text")
+}
+
+/// The ids of a context's entries; a summary is `S`.
+fn ids(engine: &Engine, ctx: CommitId, stop: Stop) -> String {
+    let adapter = registry::by_format(&FormatId::new("stemmata-v1").expect("a name")).expect("an adapter");
+    let entries = adapter.decode(context(engine, ctx, stop).as_bytes()).entries;
+    let name = |entry: &Entry| match entry.kind {
+        EntryKind::CompactionSummary => "S".to_owned(),
+        _ => entry.id.to_string(),
+    };
+    entries.iter().map(name).collect::<Vec<_>>().join(" ")
+}
+
+fn tip(engine: &Engine) -> CommitId {
+    let machine = engine.identity().machine.clone();
+    let key = SessionKey { machine, path: "api:s".to_owned() };
+    engine.store().session(&key).expect("a read").and_then(|session| session.tip).expect("a tip")
+}
+
+fn topics_of(engine: &Engine) -> Vec<String> {
+    let events = engine.log().events(&turn().ledger, &EventQuery::after(None, 1_000)).expect("events");
+    events.into_iter().map(|event| event.topic.to_string()).collect()
+}
+
+/// Writes what a test says, and does what it says on the way.
+struct Writer<F>(F);
+
+impl<F: Fn(&SummaryInput<'_>) -> std::result::Result<String, String>> WriteSummary for Writer<F> {
+    fn write(
+        &self,
+        input: &SummaryInput<'_>,
+    ) -> std::result::Result<String, Box<dyn std::error::Error + Send + Sync>> {
+        (self.0)(input).map_err(Into::into)
+    }
+}
+
+const T2: &str = "t2-prompt t2-call t2-result t2-answer";
+const T3: &str = "t3-prompt t3-call t3-result t3-answer";
+
+#[test]
+fn compacting_the_live_session_moves_its_tip_and_the_next_turn_goes_on_from_it() {
+    let (engine, before) = talked(3);
+    let made = compact(&engine, before);
+    assert_eq!((made.parent, tip(&engine)), (before, made.id));
+    assert_eq!(made.moved, Some(turn().session));
+    assert!(made.tokens_after < made.tokens_before);
+    assert_eq!(ids(&engine, made.id, Stop::Compaction), format!("S {T2}"));
+    let next = take(&engine, "t3");
+    let parent = chain(&engine, next).iter().rev().nth(1).map(|commit| commit.id);
+    assert_eq!(parent, Some(made.id));
+    assert_eq!(ids(&engine, next, Stop::Compaction), format!("S {T2} {T3}"));
+    // Nothing is lost, and nothing is there twice.
+    assert_eq!(ids(&engine, next, Stop::Root), format!("{} {T3}", ids(&engine, before, Stop::Root)));
+    assert_eq!(engine.before_compaction(next).expect("a compaction"), (made.id, before));
+    let topics = topics_of(&engine);
+    let compactions: Vec<&String> = topics.iter().filter(|topic| topic.starts_with("COMPACTION")).collect();
+    assert_eq!(compactions, [topics::COMPACTION_START, topics::COMPACTION_END]);
+    let sightings = engine.show(made.id).expect("shown").sightings;
+    assert_eq!(sightings.first().map(|sighting| sighting.trigger), Some(Trigger::Compaction));
+    let ledger = engine.log().ledger(&turn().ledger).expect("a read").expect("a ledger");
+    assert!(ledger.compacted_at.is_some());
+}
+
+#[test]
+fn a_session_in_a_log_of_files_is_compacted_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = Arc::new(FileLog::open(folder.path(), FileLogOptions::default()).expect("a log"));
+    let engine = engine().with_log(log);
+    for name in ["t0", "t1", "t2"] {
+        take(&engine, name);
+    }
+    let made = engine.compact(&CompactOf::Session(turn()), &wanted(CompactWith::Given(SUMMARY)));
+    let made = made.expect("compacted");
+    let next = take(&engine, "t3");
+    assert_eq!(ids(&engine, next, Stop::Compaction), format!("S {T2} {T3}"));
+    assert_eq!(engine.before_compaction(next).expect("a compaction"), (made.id, made.parent));
+    assert_eq!(topics_of(&engine).iter().filter(|topic| topic.starts_with("COMPACTION")).count(), 2);
+}
+
+#[test]
+fn a_compaction_leaves_the_delta_before_it_first() {
+    let (engine, old) = talked(2);
+    begin(&engine, "t2");
+    let step = engine.step(&turn(), made("t2")).expect("a step").checkpoint.expect("a commit").id;
+    let made = engine.compact(&CompactOf::Session(turn()), &wanted(CompactWith::Given(SUMMARY)));
+    let made = made.expect("compacted");
+    let commits = chain(&engine, made.id);
+    let [.., second, delta, compaction] = &commits[..] else { panic!("three commits") };
+    assert_eq!((second.id, delta.core.commit_type, compaction.id), (old, CommitType::Delta, made.id));
+    assert!(String::from_utf8(native(&engine, delta.id)).expect("text").contains("t2-answer"));
+    let step = engine.store().commit(step).expect("a read").expect("a commit");
+    assert!(step.id == delta.id || step.closure == stemmata_model::Closure::Covered, "{step:?}");
+    let ended = engine.end_turn(&turn(), TurnMade::default()).expect("ended");
+    assert!(ended.checkpoint.is_none(), "all of the turn is committed");
+}
+
+#[test]
+fn what_waits_for_its_result_stays_behind_the_compaction() {
+    let (engine, _) = talked(3);
+    begin(&engine, "t3");
+    engine.step(&turn(), TurnMade { entries: vec![call("t3")], ..TurnMade::default() }).expect("a step");
+    let wish = wanted(CompactWith::Given(SUMMARY));
+    let compacted = engine.compact(&CompactOf::Session(turn()), &wish).expect("compacted");
+    assert!(!ids(&engine, compacted.id, Stop::Compaction).contains("t3-call"));
+    let entries = made("t3").entries.into_iter().skip(1).collect();
+    let ended = engine.end_turn(&turn(), TurnMade { entries, ..TurnMade::default() }).expect("ended");
+    let next = ended.checkpoint.expect("a commit").id;
+    let all = ids(&engine, next, Stop::Compaction);
+    assert!(all.starts_with('S') && all.ends_with("t3-call t3-result t3-answer"), "{all}");
+    assert_eq!(all.matches("t3-call").count(), 1);
+    assert_eq!(chain(&engine, next).iter().rev().nth(1).map(|commit| commit.id), Some(compacted.id));
+}
+
+#[test]
+fn a_compaction_is_one_act() {
+    for number in 1..=3 {
+        for fault in [Fault::Before, Fault::After] {
+            let store = Arc::new(FaultyStore::new(MemoryStore::default()));
+            let engine = engine_on("m1", Arc::clone(&store) as Arc<dyn Store>);
+            for name in ["t0", "t1", "t2"] {
+                take(&engine, name);
+            }
+            let before = ids(&engine, tip(&engine), Stop::Root);
+            store.fail(number, fault);
+            let done = engine.compact(&CompactOf::Session(turn()), &wanted(CompactWith::Given(SUMMARY)));
+            let ends = topics_of(&engine).iter().filter(|topic| *topic == topics::COMPACTION_END).count();
+            let is_compaction = |engine: &Engine| {
+                let commit = engine.store().commit(tip(engine)).expect("a read").expect("a commit");
+                commit.core.commit_type == CommitType::Compaction
+            };
+            if done.is_ok() {
+                assert!(is_compaction(&engine) && ends == 1, "{number} {fault:?}");
+            } else if fault == Fault::Before {
+                assert!(!is_compaction(&engine), "{number} {fault:?}");
+            }
+            // Whatever was there, the session goes on, and has everything once.
+            let next = take(&engine, "t3");
+            assert_eq!(ids(&engine, next, Stop::Root), format!("{before} {T3}"), "{number} {fault:?}");
+        }
+    }
+}
+
+#[test]
+fn compacting_again_reads_from_the_root() {
+    let seen = Cell::new(String::new());
+    let writer = Writer(|input: &SummaryInput<'_>| {
+        let old = input.entries.iter().take(input.recent_from);
+        seen.set(old.map(|entry| entry.id.to_string()).collect::<Vec<_>>().join(" "));
+        Ok(SUMMARY.to_owned())
+    });
+    let (engine, before) = talked(3);
+    let first = compact(&engine, before);
+    let next = take(&engine, "t3");
+    let second =
+        engine.compact(&CompactOf::Commit(next), &wanted(CompactWith::By(&writer))).expect("compacted");
+    assert_eq!(ids(&engine, second.id, Stop::Compaction), format!("S {T3}"));
+    assert_eq!(seen.take(), ids(&engine, before, Stop::Root), "the entries, not the first summary");
+    // The same of a chain that was never compacted, but for the number of the first summary.
+    let (plain, _) = talked(4);
+    let text = |engine: &Engine, ctx| {
+        let wish = wanted(CompactWith::Heuristic);
+        let made = engine.compact(&CompactOf::Branch(ctx), &wish).expect("compacted");
+        let context = context(engine, made.id, Stop::Compaction);
+        context.split_once("t0").map(|(_, rest)| rest.to_owned()).expect("a summary")
+    };
+    assert_eq!(text(&engine, next), text(&plain, tip(&plain)));
+    assert_ne!(first.id, second.id);
+}
+
+#[test]
+fn a_better_summary_is_a_branch() {
+    let (engine, before) = talked(3);
+    let first = compact(&engine, before);
+    let next = take(&engine, "t3");
+    let better = CompactWanted { size: Size::Tokens(Tokens(200)), ..wanted(CompactWith::Heuristic) };
+    let again = engine.recompact(next, &better).expect("compacted");
+    assert_eq!((again.parent, again.moved, tip(&engine)), (before, None, next));
+    assert_eq!(ids(&engine, again.id, Stop::Compaction), ids(&engine, first.id, Stop::Compaction));
+    assert_ne!(again.id, first.id);
+}
+
+#[test]
+fn a_range_is_compacted_alone() {
+    let (engine, before) = talked(4);
+    let wish = CompactWanted { range: Some(("t1-prompt", "@9")), ..wanted(CompactWith::Given(SUMMARY)) };
+    let made = engine.compact(&CompactOf::Commit(before), &wish).expect("compacted");
+    let t0 = T2.replace("t2", "t0");
+    assert_eq!(ids(&engine, made.id, Stop::Compaction), format!("{t0} S {T2} {T3}"));
+    assert_eq!(ids(&engine, made.id, Stop::Root), ids(&engine, before, Stop::Root));
+    assert_eq!(made.kept_entries, 12);
+    for (range, what) in [
+        (("t1-call", "t1-result"), "from @6 to @7"),
+        (("t2-prompt", "t3-prompt"), ""),
+        (("t0-prompt", "nobody"), "nobody"),
+    ] {
+        let wish = CompactWanted { range: Some(range), ..wish.clone() };
+        let done = engine.compact(&CompactOf::Branch(made.id), &wish);
+        match what {
+            "" => assert_eq!(
+                ids(&engine, done.expect("compacted").id, Stop::Compaction),
+                format!("{t0} S S {T3}")
+            ),
+            "from @6 to @7" => {
+                let error = engine.compact(&CompactOf::Branch(before), &wish).expect_err("refused");
+                assert!(error.to_string().contains(what), "{error}");
+            }
+            _ => assert!(done.expect_err("refused").to_string().contains(what)),
+        }
+    }
+}
+
+#[test]
+fn there_is_nothing_before_the_last_turn() {
+    let (engine, before) = talked(1);
+    let of = [CompactOf::Commit(before), CompactOf::Branch(before), CompactOf::Session(turn())];
+    for of in of {
+        let error =
+            engine.compact(&of, &CompactWanted::new(CompactWith::Given(SUMMARY))).expect_err("refused");
+        assert!(matches!(error, EngineError::Refused { what: Refusal::NothingToCompact, .. }), "{error}");
+        assert!(error.to_string().contains("nothing stands before the last turn"), "{error}");
+    }
+    assert_eq!(tip(&engine), before);
+    for (summary, what) in [(" \n", "is empty"), (&*"long ".repeat(9_000), "tokens")] {
+        let (engine, before) = talked(3);
+        let error = engine.compact_given(before, summary).expect_err("refused");
+        assert!(error.to_string().contains(what), "{error}");
+        assert_eq!(tip(&engine), before);
+    }
+}
+
+#[test]
+fn a_session_that_is_written_meanwhile_is_compacted_after_a_second_look() {
+    let (engine, before) = talked(3);
+    let times = Cell::new(0);
+    let writer = Writer(|_: &SummaryInput<'_>| {
+        times.set(times.get() + 1);
+        match times.get() {
+            // Another session's event: only the number is another one.
+            1 => {
+                drop(engine.publish(&turn().ledger, vec![note("other")]).map_err(|error| error.to_string())?)
+            }
+            _ => {}
+        }
+        Ok(SUMMARY.to_owned())
+    });
+    let made =
+        engine.compact(&CompactOf::Commit(before), &wanted(CompactWith::By(&writer))).expect("compacted");
+    assert_eq!((made.parent, tip(&engine), times.get()), (before, made.id, 1));
+    // A turn that ends meanwhile: the summary is made anew.
+    let (engine, before) = talked(3);
+    let writer = Writer(|_: &SummaryInput<'_>| {
+        times.set(times.get() + 1);
+        if times.get() == 2 {
+            take(&engine, "t3");
+        }
+        Ok(SUMMARY.to_owned())
+    });
+    let made =
+        engine.compact(&CompactOf::Commit(before), &wanted(CompactWith::By(&writer))).expect("compacted");
+    assert_eq!((tip(&engine), times.get()), (made.id, 3));
+    assert_eq!(ids(&engine, made.id, Stop::Compaction), format!("S {T3}"));
+}
+
+#[test]
+fn two_who_compact_make_one_compaction() {
+    let (engine, before) = talked(3);
+    let writer = Writer(|_: &SummaryInput<'_>| {
+        compact(&engine, before);
+        Ok("another summary".to_owned())
+    });
+    let done = engine.compact(&CompactOf::Session(turn()), &wanted(CompactWith::By(&writer)));
+    let error = done.expect_err("refused");
+    assert!(matches!(error, EngineError::Refused { what: Refusal::NothingToCompact, .. }), "{error}");
+    let compactions = chain(&engine, tip(&engine));
+    let is_compaction = |commit: &&stemmata_model::Commit| commit.core.commit_type == CommitType::Compaction;
+    assert_eq!(compactions.iter().filter(is_compaction).count(), 1);
+}
+
+#[test]
+fn every_entry_number_of_a_summary_can_be_read() {
+    let (engine, before) = talked(3);
+    compact(&engine, before);
+    let next = take(&engine, "t3");
+    take(&engine, "t4");
+    let made =
+        engine.compact(&CompactOf::Session(turn()), &wanted(CompactWith::Heuristic)).expect("compacted");
+    let entries = engine.entries(made.id).expect("entries");
+    let [Part::Summary { text, .. }] = &entries[0].parts[..] else { panic!("a summary") };
+    assert!(text.starts_with("[Previous conversation summary]\n"), "{text}");
+    assert!(text.contains(&format!("`stemma show --entry @N {}`", made.parent)), "{text}");
+    let numbers: Vec<&str> = text
+        .split('@')
+        .skip(1)
+        .filter_map(|rest| {
+            let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+            rest.get(..end).filter(|number| !number.is_empty())
+        })
+        .collect();
+    assert!(!numbers.is_empty(), "{text}");
+    for number in numbers {
+        let query = AroundQuery {
+            ctx: made.parent,
+            entry: Some(format!("@{number}")),
+            around: 0,
+            tokens_max: 10_000,
+        };
+        let around = engine.around(&query).expect("an entry");
+        assert_ne!(around.entries[0].entry.kind, EntryKind::CompactionSummary, "@{number}");
+    }
+    assert_ne!(next, made.parent);
+}
+
+#[test]
+fn a_summary_that_cannot_be_used_is_made_by_rules() {
+    let (engine, before) = talked(3);
+    for answer in [Ok(String::new()), Err("it is overloaded".to_owned())] {
+        let writer = Writer(|_: &SummaryInput<'_>| answer.clone());
+        let made =
+            engine.compact(&CompactOf::Branch(before), &wanted(CompactWith::By(&writer))).expect("compacted");
+        assert_eq!((made.with, made.notes.len()), ("heuristic", 1));
+        assert!(made.notes[0].message.contains("made by rules"), "{:?}", made.notes);
+    }
+}
+
+#[test]
+fn an_imported_session_is_never_moved() {
+    let folder = Folder::new();
+    let engine = engine();
+    let path = folder.write("s.jsonl", &bytes_of(&ClaudeSession::new(21).turns(6).build()));
+    let session = import(&engine, &path).session;
+    let tip = session.tip.expect("a tip");
+    let made = engine.compact_given(tip, SUMMARY).expect("compacted");
+    assert_eq!(made.moved, None);
+    let known = engine.store().session(&session.key).expect("a read").expect("a session");
+    assert_eq!(known.tip, Some(tip));
+}
+
+/// Lines of a session that a program stores by itself, without turns.
+fn stored(engine: &Engine, lines: &[u8], parent: Option<CommitId>) -> CommitId {
+    let format = FormatId::new("stemmata-v1").expect("a name");
+    let (template, session) = (turn().template, SessionId::new("own").expect("a name"));
+    let request = CheckpointRequest::delta(lines.to_vec(), format, template, session);
+    engine.checkpoint(&CheckpointRequest { parent, ..request }).expect("a checkpoint").id
+}
+
+fn lines(entries: &[Entry]) -> Vec<u8> {
+    let format = FormatId::new("stemmata-v1").expect("a name");
+    registry::by_format(&format).expect("an adapter").encode(entries)
+}
+
+fn three_turns() -> Vec<u8> {
+    let turn = |name: &str| {
+        let prompt = said(&format!("{name}-prompt"), Role::User, Part::Text(format!("do {name} now")));
+        std::iter::once(prompt).chain(made(name).entries).collect::<Vec<_>>()
+    };
+    lines(&["t0", "t1", "t2"].map(turn).concat())
+}
+
+#[test]
+fn a_session_without_a_ledger_moves_too() {
+    let engine = engine();
+    let before = stored(&engine, &three_turns(), None);
+    let made = compact(&engine, before);
+    assert_eq!(made.moved.map(|session| session.to_string()), Some("own".to_owned()));
+    let next = stored(&engine, &lines(&[call("t3"), result("t3")]), Some(made.id));
+    assert_eq!(ids(&engine, next, Stop::Compaction), format!("S {T2} t3-call t3-result"));
+}
+
+#[test]
+fn pruned_entries_stay_out_of_what_is_kept_and_pins_stay_in_the_summary() {
+    let engine = engine();
+    let shown = |ids: &[&str], show_as| {
+        let entries = ids.iter().map(|id| EntryId::new(*id).expect("a name")).collect();
+        line(&[Shown { entries, show_as, reason: String::new() }], Timestamp::EPOCH)
+    };
+    let before = stored(&engine, &three_turns(), None);
+    let hidden = [shown(&["t2-call", "t2-result"], ShowAs::Pruned), shown(&["t0-prompt"], ShowAs::Pinned)];
+    let before = stored(&engine, &hidden.concat(), Some(before));
+    let wish = wanted(CompactWith::Heuristic);
+    let made = engine.compact(&CompactOf::Commit(before), &wish).expect("compacted");
+    let kept = ids(&engine, made.id, Stop::Compaction);
+    assert!(kept.contains("t2-prompt t2-answer") && !kept.contains("t2-call"), "{kept}");
+    assert!(context(&engine, made.id, Stop::Compaction).contains("do t0 now"));
+    assert!(ids(&engine, made.id, Stop::Root).contains("t2-call t2-result"));
+    // The pin holds in the next compaction, too.
+    let next = stored(&engine, &lines(&made_up("t3")), Some(made.id));
+    let again = engine.compact(&CompactOf::Commit(next), &wish).expect("compacted");
+    assert!(context(&engine, again.id, Stop::Compaction).contains("do t0 now"));
+}
+
+fn made_up(name: &str) -> Vec<Entry> {
+    let prompt = said(&format!("{name}-prompt"), Role::User, Part::Text(format!("do {name} now")));
+    std::iter::once(prompt).chain(made(name).entries).collect()
+}
+
+#[test]
+fn scrubbing_a_compacted_chain_gives_what_compacting_the_scrubbed_one_gives() {
+    let rules = "[[rules]]\nkind = 'ticket'\nkeywords = ['ACME-']\nregex = 'ACME-[0-9]{6}'\n";
+    let under_rules = |store: Arc<dyn Store>| {
+        engine_on("m1", store)
+            .with_rules(StoreRules { name: "secrets.toml".to_owned(), text: rules.to_owned() })
+    };
+    let leaked = || {
+        let text = String::from_utf8(three_turns()).expect("text");
+        text.replace("t2 is done", "t2 is ACME-771234").replace("t2-prompt", "ACME-771234-prompt")
+    };
+    let store = new_store();
+    let engine = engine_on("m1", Arc::clone(&store));
+    let before = stored(&engine, leaked().as_bytes(), None);
+    let old = compact(&engine, before).id;
+    let engine = under_rules(store);
+    engine.scrub(&ScrubTarget::All, &Principal::new("ada@m1").expect("a name")).expect("scrubbed");
+    let scrubbed = engine.find(&old.to_string()).expect("redirected");
+    assert_ne!(scrubbed, old);
+    let fresh = under_rules(memory());
+    let clean = compact(&fresh, stored(&fresh, leaked().as_bytes(), None)).id;
+    let [one, two] = [(&engine, scrubbed), (&fresh, clean)].map(|(engine, ctx)| {
+        let text = context(engine, ctx, Stop::Compaction);
+        // The summary names the commit before it, which is another one.
+        text.split_once("a number.").map(|(_, rest)| rest.to_owned()).expect("a heading")
+    });
+    assert_eq!(one, two);
+    assert!(!one.contains("771234") && one.contains("[REDACTED:ticket]"), "{one}");
+}
+
+fn note(session: &str) -> NewEvent {
+    let payload = NewPayload::Plain { text: Some("look".to_owned()), data: None };
+    let session = SessionId::new(session).expect("a name");
+    let topic = topics::topic(topics::CONTEXT_SIZE_ALERT);
+    NewEvent::new(session, topic, Party::new("worker").expect("a name"), payload)
+}
+
+#[test]
+fn a_turn_that_is_begun_again_behind_an_alert_is_begun_once() {
+    let (engine, _) = talked(1);
+    begin(&engine, "t1");
+    engine.publish(&turn().ledger, vec![note("s")]).expect("published");
+    begin(&engine, "t1");
+    let prompts = topics_of(&engine).iter().filter(|topic| *topic == topics::USER_TURN).count();
+    assert_eq!(prompts, 2, "one for each turn");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn law_a_compaction_never_grows_and_uncompact_is_the_context_before(
+        acts in proptest::collection::vec((0_u8..4, 1_u64..900), 1..12),
+    ) {
+        let engine = engine();
+        let mut turns = 0;
+        let mut said = String::new();
+        for (act, keep) in acts {
+            if act > 0 || turns == 0 {
+                take(&engine, &format!("t{turns}"));
+                said = format!("{said} {}", T2.replace("t2", &format!("t{turns}"))).trim().to_owned();
+                turns += 1;
+                continue;
+            }
+            let before = tip(&engine);
+            let seen = context(&engine, before, Stop::Compaction);
+            let wish = CompactWanted { keep: KeepRecent::Tokens(Tokens(keep)), ..wanted(CompactWith::Heuristic) };
+            let done: Result<Compacted> = engine.compact(&CompactOf::Session(turn()), &wish);
+            match done {
+                Ok(made) => {
+                    prop_assert!(made.tokens_after < made.tokens_before);
+                    let (_, parent) = engine.before_compaction(tip(&engine)).expect("a compaction");
+                    prop_assert_eq!(context(&engine, parent, Stop::Compaction), seen);
+                    prop_assert_eq!(tip(&engine), made.id);
+                }
+                Err(EngineError::Refused { .. }) => prop_assert_eq!(tip(&engine), before),
+                Err(error) => panic!("{error}"),
+            }
+            prop_assert_eq!(ids(&engine, tip(&engine), Stop::Root), said.clone());
+        }
+    }
+}
