@@ -47,6 +47,8 @@ pub(crate) enum Turn {
     Conversation,
     /// A compaction, whole in this line: it stands for everything before.
     Compaction,
+    /// A compaction begins: it is whole with the summary that follows, or with what is said next where none does.
+    CompactionMark,
     /// The conversation goes back to before that many of its last prompts.
     Rewind(u64),
     /// The conversation goes back to before the record that [`Line::target`] names.

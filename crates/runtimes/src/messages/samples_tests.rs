@@ -4,7 +4,7 @@ use stemmata_model::{CommitType, EntryKind, Part, Role, Timestamp};
 
 use super::*;
 use crate::adapter::PlanStop;
-use crate::chain_tests::checks;
+use crate::chain_tests::{Chain, checks};
 use crate::conformance::{check, passes};
 
 /// A conversation with something of everything, as an agent of one's own keeps it.
@@ -290,35 +290,12 @@ fn arrays_with_compactions_keep_the_laws() {
     }
 }
 
-fn commit(commit_type: CommitType, bytes: &str) -> crate::adapter::Segment {
-    crate::adapter::Segment {
-        commit_type,
-        native: std::sync::Arc::new(bytes.as_bytes().to_vec()),
-        prefix: None,
-        is_stop: false,
-    }
-}
-
-/// A chain in memory, newest first.
-struct Chain(std::collections::VecDeque<crate::adapter::Segment>);
-
-impl crate::adapter::Segments for Chain {
-    fn next(&mut self) -> Result<Option<crate::adapter::Segment>, crate::adapter::SourceError> {
-        Ok(self.0.pop_front())
-    }
-}
-
 /// Returns the context of a chain, oldest commit first, as JSON, and the compactions that were skipped.
-fn context(adapter: &Messages, chain: &[(CommitType, &str)], stop: PlanStop) -> (serde_json::Value, u64) {
-    let segments = chain.iter().rev().map(|(commit_type, bytes)| commit(*commit_type, bytes)).collect();
-    let plan = adapter.plan_context(&mut Chain(segments), stop).expect("a plan");
-    let mut text = String::new();
-    for piece in &plan.pieces {
-        let (_, bytes) = chain.iter().rev().nth(piece.segment / 2).expect("a commit");
-        piece.edits.iter().for_each(|edit| text.push_str(std::str::from_utf8(&edit.with).expect("text")));
-        let start = usize::try_from(piece.offset).expect("small");
-        text.push_str(&bytes[start..start + usize::try_from(piece.length).expect("small")]);
-    }
+fn context(adapter: &Messages, commits: &[(CommitType, &str)], stop: PlanStop) -> (serde_json::Value, u64) {
+    let mut chain = Chain::new(adapter);
+    commits.iter().for_each(|(commit_type, bytes)| chain.push(*commit_type, bytes.as_bytes()));
+    let (plan, bytes) = chain.context(stop);
+    let text = String::from_utf8_lossy(&bytes);
     (serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")), plan.skipped_compactions)
 }
 
