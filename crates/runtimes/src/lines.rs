@@ -86,7 +86,7 @@ pub(crate) struct Line {
     pub(crate) target: Option<EntryId>,
     /// The messages that it says again.
     pub(crate) restates: Vec<EntryId>,
-    /// What only lines of our own format say.
+    /// What only lines of our own format say, and condensations of `OpenHands`.
     pub(crate) own: Option<Box<Own>>,
 }
 

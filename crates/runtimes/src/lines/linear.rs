@@ -44,6 +44,8 @@ struct OwnRow {
     shows: Option<Vec<(Key, ShowAs)>>,
     covers_from: Option<Key>,
     keeps_from: Option<Key>,
+    /// Rows that a summary stands for, where it names each.
+    covers: Vec<Key>,
     /// Calls in it, and calls that it answers.
     calls: Vec<Key>,
     answers: Vec<Key>,
@@ -79,6 +81,7 @@ impl OwnRow {
             shows,
             covers_from: key(&own.covers_from),
             keeps_from: key(&own.keeps_from),
+            covers: own.covers.iter().map(|id| hash(id.as_str())).collect(),
             calls,
             answers,
             message,

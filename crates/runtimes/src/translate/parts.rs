@@ -30,6 +30,10 @@ fn one(part: Part, change: &Change<'_>, report: &mut LossReport) -> Option<Part>
             report.add(change.entry, Action::Dropped, "text", reason);
             None
         }
+        // What it names has other ids there.
+        Part::Summary { text, .. } if change.from != change.to => {
+            Some(Part::Summary { text, covers: Vec::new() })
+        }
         Part::Text(_) | Part::Summary { .. } => Some(part),
         Part::Thinking { text, signature, encrypted } => {
             thinking((text, signature, encrypted), change, report)
