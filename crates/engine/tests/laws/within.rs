@@ -1,8 +1,9 @@
 //! Compactions that an API made within an array: each is a commit behind what stood before it.
 
 use proptest::prelude::*;
-use stemmata_engine::{Engine, Stop};
-use stemmata_model::{CommitId, CommitType, FormatId, NoteCode};
+use stemmata_engine::{CheckpointRequest, Engine, Stop};
+use stemmata_model::{CommitId, CommitType, FormatId, NoteCode, SessionId, Template};
+use stemmata_store::{Page, SessionFilter};
 
 use crate::support::{Folder, chain, closed, engine, import, native};
 
@@ -216,5 +217,44 @@ proptest! {
             .map(|commit| commit.counts.entries - commit.core.commit_type.restated())
             .sum();
         prop_assert_eq!(total, u64::try_from(all.len()).expect("small"));
+    }
+}
+
+#[test]
+fn a_program_s_list_with_a_compaction_is_commits_around_it_in_one_act() {
+    for api in [Api::Anthropic, Api::Responses] {
+        let engine = engine();
+        let name = if api == Api::Anthropic { "anthropic-messages-v1" } else { "openai-responses-v1" };
+        let checkpoint = |parent: Option<CommitId>, messages: &[String]| {
+            let session = SessionId::new("own").expect("a name");
+            let (format, template) = (FormatId::new(name), Template::new("own/main"));
+            let (format, template) = (format.expect("a name"), template.expect("a name"));
+            let bytes = array(messages, true).into_bytes();
+            let request = CheckpointRequest::delta(bytes, format, template, session);
+            engine.checkpoint(&CheckpointRequest { parent, ..request }).expect("a checkpoint").id
+        };
+        let first = checkpoint(None, &[api.user("a"), api.answer("b")]);
+        let added = [api.user("c"), api.compaction("so far"), api.answer("d")];
+        let second = checkpoint(Some(first), &added);
+        let (delta, compaction) = (CommitType::Delta, CommitType::Compaction);
+        assert_eq!(types(&engine, second), [delta, delta, compaction, delta], "{api:?}");
+        let alone = checkpoint(Some(second), &[api.compaction("so much")]);
+        let tip = checkpoint(Some(alone), &[api.user("e")]);
+        assert_eq!(types(&engine, tip), [delta, delta, compaction, delta, compaction, delta]);
+        let said_at = |ctx, stop| said(&materialized(&engine, ctx, stop));
+        assert_eq!(said_at(tip, Stop::Compaction), ["so much", "e"]);
+        assert_eq!(said_at(second, Stop::Compaction), ["so far", "d"]);
+        assert_eq!(said_at(tip, Stop::Root), ["a", "b", "c", "d", "e"]);
+        let all = String::from_utf8(native(&engine, tip)).expect("text");
+        assert_eq!(said(&all), ["a", "b", "c", "so far", "d", "so much", "e"]);
+        let (_, before) = engine.before_compaction(second).expect("a compaction");
+        assert_eq!(said_at(before, Stop::Compaction), ["a", "b", "c"]);
+        let sessions = engine.store().sessions(&SessionFilter::default(), Page { skip: 0, rows_max: 9 });
+        let sessions = sessions.expect("sessions");
+        let [session] = sessions.as_slice() else { panic!("{sessions:?}") };
+        assert_eq!((session.tip, session.commits, session.messages), (Some(tip), 6, 7));
+        // At the beginning of everything it stands for nothing.
+        let alone = checkpoint(None, &[api.compaction("so far"), api.user("c")]);
+        assert_eq!(types(&engine, alone), [delta]);
     }
 }
