@@ -37,7 +37,7 @@ pub use names::{
 };
 pub use note::{Note, NoteCode};
 pub use quantity::{Bytes, Chars, Tokens};
-pub use sighting::{Sighting, Source, SummarySource, Trigger};
+pub use sighting::{Reason, Reasons, Sighting, Source, SummarySource, Trigger};
 pub use time::{ParseTimestampError, Timestamp};
 pub use tokens::{
     BaseCounter, CounterSpec, Estimate, FACTOR_PERMILLE, FactorFrom, IMAGE_TOKENS, Margin, ParseCounterError,

@@ -36,6 +36,89 @@ impl Trigger {
     }
 }
 
+/// A rule by which a checkpoint was due (seed 002). A checkpoint may have several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reason {
+    /// The context has reached its share of the window.
+    ContextSizeThreshold,
+    /// The work goes on in another phase.
+    PhaseTransition,
+    /// So many tasks were completed.
+    TaskMilestone,
+    /// What comes next may go wrong.
+    RiskyOperation,
+    /// The last checkpoint is long ago.
+    TimeInterval,
+    /// The window is nearly full.
+    Emergency,
+}
+
+impl Reason {
+    /// All reasons, in the order of their stored bits.
+    pub const ALL: [Self; 6] = [
+        Self::ContextSizeThreshold,
+        Self::PhaseTransition,
+        Self::TaskMilestone,
+        Self::RiskyOperation,
+        Self::TimeInterval,
+        Self::Emergency,
+    ];
+
+    /// Returns the name used in JSON output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ContextSizeThreshold => "context_size_threshold",
+            Self::PhaseTransition => "phase_transition",
+            Self::TaskMilestone => "task_milestone",
+            Self::RiskyOperation => "risky_operation",
+            Self::TimeInterval => "time_interval",
+            Self::Emergency => "emergency",
+        }
+    }
+
+    const fn bit(self) -> u8 {
+        match self {
+            Self::ContextSizeThreshold => 1,
+            Self::PhaseTransition => 1 << 1,
+            Self::TaskMilestone => 1 << 2,
+            Self::RiskyOperation => 1 << 3,
+            Self::TimeInterval => 1 << 4,
+            Self::Emergency => 1 << 5,
+        }
+    }
+}
+
+/// All rules by which a checkpoint was due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Reasons(u8);
+
+impl Reasons {
+    /// No rule: a turn ended, or somebody asked.
+    pub const NONE: Self = Self(0);
+
+    /// Returns the reasons of these bits, or `None` if one of them is no reason.
+    pub fn from_bits(bits: u8) -> Option<Self> {
+        let reasons: Self = Reason::ALL.into_iter().filter(|reason| bits & reason.bit() != 0).collect();
+        (reasons.0 == bits).then_some(reasons)
+    }
+
+    /// Returns the bits, as they are stored.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Returns the reasons, in the order of [`Reason::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = Reason> {
+        Reason::ALL.into_iter().filter(move |reason| self.0 & reason.bit() != 0)
+    }
+}
+
+impl FromIterator<Reason> for Reasons {
+    fn from_iter<I: IntoIterator<Item = Reason>>(reasons: I) -> Self {
+        Self(reasons.into_iter().fold(0, |bits, reason| bits | reason.bit()))
+    }
+}
+
 /// The byte range of a transcript that a commit was read from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Source {
@@ -58,6 +141,8 @@ pub struct Sighting {
     pub session: SessionId,
     /// What made the checkpoint happen.
     pub trigger: Trigger,
+    /// The rules by which it was due, where that is known.
+    pub reasons: Reasons,
     /// The ticket being worked on.
     pub ticket: Option<TicketId>,
     /// The discussion thread it belongs to.

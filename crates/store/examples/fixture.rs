@@ -260,6 +260,7 @@ impl<'a> Chain<'a> {
             trigger: Trigger::TurnBoundary,
             ticket: None,
             thread: None,
+            reasons: stemmata_model::Reasons::NONE,
             template_alias: Some(Template::new("reviewer")?),
             observed_at: Timestamp::from_micros(observed),
             source: Some(Source { path: self.session.key.path.clone(), offset, length: 2000 }),

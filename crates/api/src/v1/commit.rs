@@ -122,6 +122,10 @@ pub struct Sighting {
     pub session_id: String,
     /// What made it happen.
     pub checkpoint: String,
+    /// The rules by which it was due: `context_size_threshold`, `phase_transition`, `task_milestone`, `risky_operation`,
+    /// `time_interval`, `emergency`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
     /// The ticket being worked on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ticket_id: Option<String>,

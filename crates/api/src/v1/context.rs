@@ -70,6 +70,9 @@ pub struct Materialized {
     pub abandoned_entries: u64,
     /// Compactions that were skipped.
     pub skipped_compactions: u64,
+    /// Entries that are hidden from the model; `stop` `root` has them.
+    #[serde(default)]
+    pub hidden_entries: u64,
     /// Entries that got another parent.
     pub reparented: Vec<Reparented>,
     /// What a translation changed and dropped; absent where nothing was translated.
@@ -233,6 +236,9 @@ pub struct Diff {
     pub unsure_files: Vec<String>,
     /// Commands that were run, and that the context after does not name.
     pub lost_commands: Vec<String>,
+    /// Decisions and constraints that the context after does not say.
+    #[serde(default)]
+    pub lost_decisions: Vec<String>,
 }
 
 /// An entry that the context after a compaction no longer has.

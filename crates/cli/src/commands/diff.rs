@@ -52,6 +52,8 @@ fn told(app: &App, diff: &Diff, ids: ShortIds) -> String {
     list(&format!("Files worked on (- no longer named{doubt})"), gone.chain(unsure).chain(kept).collect());
     let commands = diff.lost_commands.iter().map(|command| ("-", fit(&tame(command), width)));
     list("Commands no longer named", commands.collect());
+    let decisions = diff.lost_decisions.iter().map(|said| ("-", fit(&tame(said), width)));
+    list("Decisions no longer said", decisions.collect());
     let entries = diff
         .lost_entries
         .iter()

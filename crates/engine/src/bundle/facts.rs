@@ -3,8 +3,8 @@
 //! Specified in `docs/format/bundle.md`. Paths are data here: nothing ever opens one.
 
 use stemmata_model::{
-    EntryId, FormatId, Granularity, MachineId, NAME_BYTES_MAX, Principal, SessionId, Sighting, Source,
-    SummarySource, Template, ThreadId, TicketId, Timestamp, Trigger,
+    EntryId, FormatId, Granularity, MachineId, NAME_BYTES_MAX, Principal, Reasons, SessionId, Sighting,
+    Source, SummarySource, Template, ThreadId, TicketId, Timestamp, Trigger,
 };
 use stemmata_store::{Annotation, AuditRecord, LinkKind, Placement, Session, SessionKey, SessionOrigin};
 
@@ -60,6 +60,9 @@ pub(super) fn is_portable(path: &str) -> bool {
     path.len() <= PATH_BYTES_MAX && checked_path(path).is_ok()
 }
 
+/// The bits of a sighting's reasons stand above the number of its trigger, as in `docs/format/store.md`.
+const REASONS_SHIFT: u32 = 8;
+
 /// Encodes sightings, of many commits that were seen in few places.
 pub(super) fn put_sightings(rows: &[(CommitRef, Sighting)]) -> Vec<u8> {
     let mut origins: Vec<Vec<u8>> = Vec::new();
@@ -75,7 +78,7 @@ pub(super) fn put_sightings(rows: &[(CommitRef, Sighting)]) -> Vec<u8> {
         commit.put(&mut body);
         put_length(&mut body, place);
         let trigger = Trigger::ALL.iter().position(|known| *known == sighting.trigger).unwrap_or_default();
-        put_length(&mut body, trigger);
+        put_length(&mut body, trigger | (usize::from(sighting.reasons.bits()) << REASONS_SHIFT));
         put_signed(&mut body, sighting.observed_at.as_micros().wrapping_sub(observed_at));
         observed_at = sighting.observed_at.as_micros();
         if let Some(source) = &sighting.source {
@@ -118,6 +121,7 @@ fn take_origin(take: &mut Take<'_>) -> Result<Sighting, Malformed> {
         machine,
         session,
         trigger: Trigger::Explicit,
+        reasons: Reasons::NONE,
         ticket,
         thread,
         template_alias,
@@ -139,7 +143,11 @@ pub(super) fn take_sightings(
         let commit = CommitRef::take(&mut take)?;
         let place = usize::try_from(take.number()?).ok().and_then(|place| origins.get(place));
         let mut sighting = place.ok_or_else(|| Malformed::new("a sighting has no origin"))?.clone();
-        let trigger = usize::try_from(take.number()?).ok().and_then(|number| Trigger::ALL.get(number));
+        let cause = take.number()?;
+        let reasons = u8::try_from(cause >> REASONS_SHIFT).ok().and_then(Reasons::from_bits);
+        sighting.reasons = reasons.ok_or_else(|| Malformed::new("a sighting has an unknown reason"))?;
+        let number = cause & ((1 << REASONS_SHIFT) - 1);
+        let trigger = usize::try_from(number).ok().and_then(|number| Trigger::ALL.get(number));
         sighting.trigger = *trigger.ok_or_else(|| Malformed::new("a sighting has no trigger"))?;
         observed_at = observed_at.wrapping_add(take.signed()?);
         sighting.observed_at = Timestamp::from_micros(observed_at);

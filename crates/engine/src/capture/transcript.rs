@@ -301,6 +301,7 @@ impl Engine {
             trigger: options.trigger,
             ticket: options.ticket.clone(),
             thread: options.thread.clone(),
+            reasons: stemmata_model::Reasons::NONE,
             template_alias: options.template_alias.clone(),
             observed_at: self.clock.now(),
             source: Some(Source { path, offset: 0, length: 0 }),

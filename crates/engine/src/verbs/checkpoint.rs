@@ -7,8 +7,8 @@ use std::path::Path;
 
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Counts, FormatId, Granularity, MachineId,
-    Note, NoteCode, Principal, RulesHash, SessionId, Sighting, SummarySource, Template, ThreadId, TicketId,
-    Timestamp, Trigger, artifact_id,
+    Note, NoteCode, Principal, Reasons, RulesHash, SessionId, Sighting, SummarySource, Template, ThreadId,
+    TicketId, Timestamp, Trigger, artifact_id,
 };
 use stemmata_redact::{ScrubbedLine, Scrubber};
 use stemmata_store::{
@@ -57,6 +57,8 @@ pub struct CheckpointRequest {
     pub session: SessionId,
     /// What made it happen.
     pub trigger: Trigger,
+    /// The rules by which it was due.
+    pub reasons: Reasons,
     /// The ticket being worked on.
     pub ticket: Option<TicketId>,
     /// The discussion thread.
@@ -88,6 +90,7 @@ impl CheckpointRequest {
             machine: None,
             session,
             trigger: Trigger::Explicit,
+            reasons: Reasons::NONE,
             ticket: None,
             thread: None,
             summary: None,
@@ -337,6 +340,7 @@ impl Engine {
             machine: key.machine.clone(),
             session: request.session.clone(),
             trigger: request.trigger,
+            reasons: request.reasons,
             ticket: request.ticket.clone(),
             thread: request.thread.clone(),
             template_alias: None,
@@ -357,6 +361,7 @@ impl Engine {
             machine: self.identity.machine.clone(),
             session,
             trigger: Trigger::Explicit,
+            reasons: Reasons::NONE,
             ticket: first.as_ref().and_then(|known| known.ticket.clone()),
             thread: first.as_ref().and_then(|known| known.thread.clone()),
             template_alias: None,

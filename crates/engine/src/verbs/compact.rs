@@ -7,7 +7,7 @@ mod make;
 mod plan;
 mod summary;
 
-use stemmata_model::{Bytes, CommitId, CommitType, FormatId, Note, SessionId, Tokens};
+use stemmata_model::{Bytes, CommitId, CommitType, FormatId, Note, Reasons, SessionId, Tokens};
 use stemmata_prompt::compact::summary::Size;
 use stemmata_store::{Session, SessionKey, SessionOrigin, StoreError};
 
@@ -71,13 +71,15 @@ pub struct CompactWanted<'a> {
     pub excludes_user: bool,
     /// What such a summary should look at.
     pub focus: Option<&'a str>,
+    /// The rules by which it was due: its sighting and the events of a session's compaction carry them.
+    pub reasons: Reasons,
 }
 
 impl<'a> CompactWanted<'a> {
     /// Compacts all but the recent turns.
     pub const fn new(with: CompactWith<'a>) -> Self {
         let (keep, size) = (KeepRecent::Tokens(KEEP_RECENT_TOKENS), Size::DEFAULT);
-        Self { with, range: None, keep, size, excludes_user: false, focus: None }
+        Self { with, range: None, keep, size, excludes_user: false, focus: None, reasons: Reasons::NONE }
     }
 }
 

@@ -4,7 +4,8 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
 use stemmata_acts::{Certainty, FileAct, Reach, ToolUse, tool_uses};
-use stemmata_model::{CommitId, Entry, EntryKind, Json, Part, Role};
+use stemmata_model::{CommitId, Entry, EntryKind, Json, Part, Role, SessionId};
+use stemmata_prompt::reduce::memory::SessionMemory;
 
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
@@ -46,6 +47,8 @@ pub struct CompactionDiff {
     pub unsure_files: Vec<String>,
     /// Commands that were run, and that the context after does not name, in order.
     pub lost_commands: Vec<String>,
+    /// Decisions and constraints that the context after does not say, in order: whole sentences, cut.
+    pub lost_decisions: Vec<String>,
 }
 
 impl Engine {
@@ -67,6 +70,9 @@ impl Engine {
         let lost_commands =
             worked.commands.into_iter().filter(|command| !text.contains(command.as_str())).collect();
         let unsure_files = worked.unsure.into_iter().filter(|file| !names_file(&text, file)).collect();
+        let decided = decisions(&old)?;
+        let lost_decisions =
+            decided.into_iter().filter(|said| !text.contains(said.trim_end_matches('…'))).collect();
         Ok(CompactionDiff {
             compaction,
             before,
@@ -76,6 +82,7 @@ impl Engine {
             kept_files,
             unsure_files,
             lost_commands,
+            lost_decisions,
         })
     }
 
@@ -84,6 +91,15 @@ impl Engine {
         let made = self.materialize(Some(ctx), None, Stop::Compaction, &mut bytes)?;
         Ok(Self::adapter(&made.format, FormatUse::Read)?.decode(&bytes).entries)
     }
+}
+
+/// Returns what was decided or demanded, in the order of the entries.
+fn decisions(entries: &[Entry]) -> Result<Vec<String>> {
+    let mut memory = SessionMemory::new(&SessionId::new("diff")?, None);
+    for (ordinal, entry) in (0..).zip(entries) {
+        memory.entry(entry, ordinal);
+    }
+    Ok(memory.items().decisions.iter().map(|decision| decision.text.clone()).collect())
 }
 
 fn is_said(entry: &Entry) -> bool {

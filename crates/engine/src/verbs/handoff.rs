@@ -224,6 +224,7 @@ fn made(
         commits_read,
         abandoned_entries: 0,
         skipped_compactions: 0,
+        hidden_entries: 0,
         reparented: Vec::new(),
         losses: None,
         notes,

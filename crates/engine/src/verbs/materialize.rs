@@ -71,6 +71,8 @@ pub struct Materialized {
     pub abandoned_entries: u64,
     /// Compactions that were skipped.
     pub skipped_compactions: u64,
+    /// Entries that visibility lines hide from the model.
+    pub hidden_entries: u64,
     /// Entries that got another parent: (entry, new parent).
     pub reparented: Vec<(EntryId, Option<EntryId>)>,
     /// What a translation changed and dropped; none where nothing was translated.
@@ -170,6 +172,7 @@ impl Engine {
             commits_read: 0,
             abandoned_entries: 0,
             skipped_compactions: 0,
+            hidden_entries: 0,
             reparented: Vec::new(),
             losses: None,
             notes: Vec::new(),
@@ -295,6 +298,7 @@ impl PlannedContext<'_> {
             commits_read: u64::try_from(self.chain.commits().len()).expect("a length fits 64 bits"),
             abandoned_entries: self.plan.abandoned_entries,
             skipped_compactions: self.plan.skipped_compactions,
+            hidden_entries: self.plan.hidden_entries,
             reparented: self.plan.reparented,
             losses: None,
             notes,
@@ -318,6 +322,10 @@ impl PlannedContext<'_> {
                     self.plan.recovered
                 ),
             ));
+        }
+        if self.plan.hidden_entries > 0 {
+            let message = format!("{} entries are hidden from the model", self.plan.hidden_entries);
+            notes.push(Note::new(NoteCode::Degraded, message));
         }
         if let Some(hole) = self.chain.hole() {
             notes.push(Note::new(

@@ -44,6 +44,7 @@ impl Gathered {
         self.made.commits_read += newer.made.commits_read;
         self.made.abandoned_entries += newer.made.abandoned_entries;
         self.made.skipped_compactions += newer.made.skipped_compactions;
+        self.made.hidden_entries += newer.made.hidden_entries;
         self.made.notes.extend(newer.made.notes);
     }
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use stemmata_engine::{
-    AroundQuery, BeginTurn, CheckpointRequest, CompactOf, CompactWanted, CompactWith, Compacted, Engine,
-    EngineError, KeepRecent, Refusal, Result, ScrubTarget, Stop, StoreRules, SummaryInput, TurnMade, TurnOf,
-    WriteSummary,
+    AroundQuery, BeginTurn, BundleSelection, CheckpointRequest, CompactOf, CompactWanted, CompactWith,
+    Compacted, Engine, EngineError, KeepRecent, Refusal, Result, ScrubTarget, Stop, StoreRules, SummaryInput,
+    TurnMade, TurnOf, WriteSummary,
 };
 use stemmata_model::{
     CommitId, CommitType, Entry, EntryId, EntryKind, FormatId, LedgerId, NewEvent, NewPayload, Part, Party,
-    Principal, Role, SessionId, Template, Timestamp, Tokens, Trigger, topics,
+    Principal, Reason, Role, SessionId, Template, Timestamp, Tokens, Trigger, topics,
 };
 use stemmata_prompt::compact::summary::Size;
 use stemmata_runtimes::captured::visibility::{ShowAs, Shown, line};
@@ -20,6 +20,7 @@ use stemmata_store::{EventQuery, FileLog, FileLogOptions, MemoryStore, SessionKe
 use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 
+use crate::bundles::{export, other, take as take_bundle};
 use crate::support::{Folder, bytes_of, chain, engine, engine_on, import, memory, native, new_store};
 
 const SUMMARY: &str = "They mended the parser. Next come the tests.";
@@ -68,7 +69,10 @@ fn take(engine: &Engine, name: &str) -> CommitId {
 /// An engine with a session of so many turns, and its newest commit.
 fn talked(turns: usize) -> (Engine, CommitId) {
     let engine = engine();
-    let tip = (0..turns).map(|number| take(&engine, &format!("t{number}"))).last().expect("a turn");
+    for number in 0..turns {
+        take(&engine, &format!("t{number}"));
+    }
+    let tip = tip(&engine);
     (engine, tip)
 }
 
@@ -126,7 +130,9 @@ const T3: &str = "t3-prompt t3-call t3-result t3-answer";
 #[test]
 fn compacting_the_live_session_moves_its_tip_and_the_next_turn_goes_on_from_it() {
     let (engine, before) = talked(3);
-    let made = compact(&engine, before);
+    let reasons = [Reason::Emergency, Reason::ContextSizeThreshold].into_iter().collect();
+    let wish = CompactWanted { reasons, ..wanted(CompactWith::Given(SUMMARY)) };
+    let made = engine.compact(&CompactOf::Commit(before), &wish).expect("compacted");
     assert_eq!((made.parent, tip(&engine)), (before, made.id));
     assert_eq!(made.moved, Some(turn().session));
     assert!(made.tokens_after < made.tokens_before);
@@ -142,9 +148,27 @@ fn compacting_the_live_session_moves_its_tip_and_the_next_turn_goes_on_from_it()
     let compactions: Vec<&String> = topics.iter().filter(|topic| topic.starts_with("COMPACTION")).collect();
     assert_eq!(compactions, [topics::COMPACTION_START, topics::COMPACTION_END]);
     let sightings = engine.show(made.id).expect("shown").sightings;
-    assert_eq!(sightings.first().map(|sighting| sighting.trigger), Some(Trigger::Compaction));
+    let causes = sightings.first().map(|sighting| (sighting.trigger, sighting.reasons));
+    assert_eq!(causes, Some((Trigger::Compaction, reasons)));
     let ledger = engine.log().ledger(&turn().ledger).expect("a read").expect("a ledger");
     assert!(ledger.compacted_at.is_some());
+}
+
+#[test]
+fn a_compaction_and_its_reasons_travel_in_a_bundle() {
+    let (engine, before) = talked(3);
+    let reasons = [Reason::TimeInterval, Reason::RiskyOperation].into_iter().collect();
+    let wish = CompactWanted { reasons, ..wanted(CompactWith::Given(SUMMARY)) };
+    let made = engine.compact(&CompactOf::Commit(before), &wish).expect("compacted").id;
+    let (bytes, _) = export(&engine, &BundleSelection::All, &[]);
+    let there = other();
+    take_bundle(&there, &bytes);
+    for stop in [Stop::Compaction, Stop::Root] {
+        assert_eq!(context(&there, made, stop), context(&engine, made, stop));
+    }
+    let [here, there] = [&engine, &there].map(|engine| engine.show(made).expect("shown").sightings);
+    assert_eq!(here, there);
+    assert_eq!(there.first().map(|sighting| sighting.reasons), Some(reasons));
 }
 
 #[test]
@@ -199,7 +223,8 @@ fn what_waits_for_its_result_stays_behind_the_compaction() {
 
 #[test]
 fn a_compaction_is_one_act() {
-    for number in 1..=3 {
+    // What is said before the compaction, and the compaction.
+    for number in 1..=2 {
         for fault in [Fault::Before, Fault::After] {
             let store = Arc::new(FaultyStore::new(MemoryStore::default()));
             let engine = engine_on("m1", Arc::clone(&store) as Arc<dyn Store>);
@@ -320,12 +345,9 @@ fn a_session_that_is_written_meanwhile_is_compacted_after_a_second_look() {
     let times = Cell::new(0);
     let writer = Writer(|_: &SummaryInput<'_>| {
         times.set(times.get() + 1);
-        match times.get() {
+        if times.get() == 1 {
             // Another session's event: only the number is another one.
-            1 => {
-                drop(engine.publish(&turn().ledger, vec![note("other")]).map_err(|error| error.to_string())?)
-            }
-            _ => {}
+            engine.publish(&turn().ledger, vec![note("other")]).map_err(|error| error.to_string())?;
         }
         Ok(SUMMARY.to_owned())
     });
@@ -443,6 +465,24 @@ fn three_turns() -> Vec<u8> {
 }
 
 #[test]
+fn a_diff_names_the_decisions_that_are_gone() {
+    let (engine, _) = talked(1);
+    let prompt = said("rule", Role::User, Part::Text("Always weigh the clay first.".to_owned()));
+    engine.begin_turn(&BeginTurn::new(turn(), prompt)).expect("begun");
+    engine.end_turn(&turn(), made("t1")).expect("ended");
+    let before = take(&engine, "t2");
+    let diff = |summary: &str| {
+        let wish = wanted(CompactWith::Given(summary));
+        let made = engine.compact(&CompactOf::Branch(before), &wish).expect("compacted");
+        engine.diff(made.id).expect("a diff")
+    };
+    let lost = diff(SUMMARY);
+    assert_eq!(lost.lost_decisions, ["Always weigh the clay first."]);
+    assert_eq!(lost.kept_entries, 4, "{lost:?}");
+    assert_eq!(diff("The user said: Always weigh the clay first.").lost_decisions, Vec::<String>::new());
+}
+
+#[test]
 fn a_session_without_a_ledger_moves_too() {
     let engine = engine();
     let before = stored(&engine, &three_turns(), None);
@@ -452,13 +492,14 @@ fn a_session_without_a_ledger_moves_too() {
     assert_eq!(ids(&engine, next, Stop::Compaction), format!("S {T2} t3-call t3-result"));
 }
 
+fn shown(ids: &[&str], show_as: ShowAs) -> Vec<u8> {
+    let entries = ids.iter().map(|id| EntryId::new(*id).expect("a name")).collect();
+    line(&[Shown { entries, show_as, reason: String::new() }], Timestamp::EPOCH)
+}
+
 #[test]
 fn pruned_entries_stay_out_of_what_is_kept_and_pins_stay_in_the_summary() {
     let engine = engine();
-    let shown = |ids: &[&str], show_as| {
-        let entries = ids.iter().map(|id| EntryId::new(*id).expect("a name")).collect();
-        line(&[Shown { entries, show_as, reason: String::new() }], Timestamp::EPOCH)
-    };
     let before = stored(&engine, &three_turns(), None);
     let hidden = [shown(&["t2-call", "t2-result"], ShowAs::Pruned), shown(&["t0-prompt"], ShowAs::Pinned)];
     let before = stored(&engine, &hidden.concat(), Some(before));
@@ -488,6 +529,8 @@ fn scrubbing_a_compacted_chain_gives_what_compacting_the_scrubbed_one_gives() {
     };
     let leaked = || {
         let text = String::from_utf8(three_turns()).expect("text");
+        let pin = String::from_utf8(shown(&["t2-prompt"], ShowAs::Pinned)).expect("text");
+        let text = format!("{text}{pin}");
         text.replace("t2 is done", "t2 is ACME-771234").replace("t2-prompt", "ACME-771234-prompt")
     };
     let store = new_store();
@@ -506,7 +549,8 @@ fn scrubbing_a_compacted_chain_gives_what_compacting_the_scrubbed_one_gives() {
         text.split_once("a number.").map(|(_, rest)| rest.to_owned()).expect("a heading")
     });
     assert_eq!(one, two);
-    assert!(!one.contains("771234") && one.contains("[REDACTED:ticket]"), "{one}");
+    // Ids are what lines are found by: they stay, in the border of the summary and in the pin as in the entry.
+    assert!(one.contains("t2 is [REDACTED:ticket]") && one.contains("\"as\":\"pinned\""), "{one}");
 }
 
 fn note(session: &str) -> NewEvent {

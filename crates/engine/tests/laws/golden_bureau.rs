@@ -59,6 +59,7 @@ fn request(parent: Option<CommitId>, bytes: Vec<u8>, of: &str) -> CheckpointRequ
         parent,
         created_at: Some(Timestamp::from_micros(1_772_280_000_000_000)),
         trigger: Trigger::TurnBoundary,
+        reasons: stemmata_model::Reasons::NONE,
         ..CheckpointRequest::delta(bytes, format(of), template, session)
     }
 }

@@ -35,7 +35,8 @@ pub(super) static DIALECT: Dialect =
 borrowed_object! {
     /// One entry.
     struct Row {
-        version = "v", id, parent, timestamp, role, kind, body, parts, meta, show, covers_from, keeps_from,
+        version = "v", id, parent, timestamp, role, kind, body, parts, meta, show,
+        covers_from = "covers_from_id", keeps_from = "keeps_from_id",
     }
 }
 
@@ -360,7 +361,7 @@ pub(super) fn compaction(summary: &str, keeps: &Keeps<'_>, at: Timestamp) -> Vec
     let parts = vec![Part::Summary { text: summary.to_owned(), covers: Vec::new() }];
     let entry = made("summary", summary, (EntryKind::CompactionSummary, parts), at);
     let line = line(&entry);
-    let borders = [("covers_from", keeps.covers_from), ("keeps_from", keeps.keeps_from)];
+    let borders = [("covers_from_id", keeps.covers_from), ("keeps_from_id", keeps.keeps_from)];
     if borders.iter().all(|(_, id)| id.is_none()) {
         return format!("{line}\n").into_bytes();
     }

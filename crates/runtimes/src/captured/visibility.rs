@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use stemmata_model::{Entry, EntryId, EntryKind, Part, Timestamp};
 
 use super::entries::{RUNTIME, VERSION_2};
-use crate::json::{Field, Object, borrowed_object, owned, parse_line, quote, text};
+use crate::json::{Field, Object, borrowed_object, owned, parse_line, text};
 use crate::lines::entry_id;
 
 /// The kind of a line, and of the part that carries it.
@@ -80,7 +80,7 @@ borrowed_object! {
 borrowed_object! {
     /// One item of it.
     struct Item {
-        entries, show_as = "as", reason,
+        id, show_as = "as", reason,
     }
 }
 
@@ -89,20 +89,18 @@ borrowed_object! {
 pub(super) fn read(show: Option<Field<'_>>) -> Vec<Shown> {
     let items = show.and_then(|show| show.elements()).unwrap_or_default();
     let mut shown: Vec<Shown> = Vec::new();
-    let mut left = SHOWN_IDS_MAX;
-    for item in items.into_iter().filter_map(|item| Item::read(item).ok()) {
+    for item in items.into_iter().take(SHOWN_IDS_MAX).filter_map(|item| Item::read(item).ok()) {
         let name = text(item.show_as).unwrap_or_default();
-        let Some(show_as) = ShowAs::ALL.into_iter().find(|known| known.as_str() == name) else { continue };
+        let known = ShowAs::ALL.into_iter().find(|known| known.as_str() == name);
+        let (Some(show_as), Some(id)) = (known, entry_id(text(item.id))) else { continue };
         let first = shown.first().map_or(show_as, |first| first.show_as);
         if first.hides().is_some() != show_as.hides().is_some() {
             continue;
         }
-        let ids = item.entries.and_then(|entries| entries.elements()).unwrap_or_default();
-        let entries: Vec<EntryId> = ids.into_iter().filter_map(|id| entry_id(id.text())).take(left).collect();
-        left -= entries.len();
-        if !entries.is_empty() {
-            let reason = owned(item.reason).unwrap_or_default().chars().take(REASON_CHARS_MAX).collect();
-            shown.push(Shown { entries, show_as, reason });
+        let reason: String = owned(item.reason).unwrap_or_default().chars().take(REASON_CHARS_MAX).collect();
+        match shown.last_mut() {
+            Some(last) if last.show_as == show_as && last.reason == reason => last.entries.push(id),
+            _ => shown.push(Shown { entries: vec![id], show_as, reason }),
         }
     }
     shown
@@ -110,11 +108,14 @@ pub(super) fn read(show: Option<Field<'_>>) -> Vec<Shown> {
 
 /// Encodes a visibility line. Its id follows from the time and from what it says.
 pub fn line(shown: &[Shown], at: Timestamp) -> Vec<u8> {
-    let items = shown.iter().map(|item| {
-        let ids: Vec<String> = item.entries.iter().map(|id| quote(id.as_str())).collect();
+    let items = shown.iter().flat_map(|item| {
         let reason: String = item.reason.chars().take(REASON_CHARS_MAX).collect();
-        let object = Object::new().raw("entries", &format!("[{}]", ids.join(",")));
-        object.text("as", item.show_as.as_str()).text("reason", &reason).finish()
+        let of = move |id: &EntryId| {
+            let object = Object::new().text("id", id.as_str()).text("as", item.show_as.as_str());
+            let object = if reason.is_empty() { object } else { object.text("reason", &reason) };
+            object.finish()
+        };
+        item.entries.iter().map(of)
     });
     let show = format!("[{}]", items.collect::<Vec<_>>().join(","));
     let hash = blake3::Hash::from_bytes(blake3::derive_key("stemmata.visibility.v1", show.as_bytes()));

@@ -79,10 +79,13 @@ fn delta(all: &[&str]) -> Vec<u8> {
     all.iter().flat_map(|name| said(name)).collect()
 }
 
+/// Entries, and what a line makes of them.
+type Said = (&'static [&'static str], ShowAs);
+
 #[test]
 fn the_last_visibility_line_wins() {
     let talk = delta(&["u1", "a1", "u2", "a2"]);
-    let rows: [(&[(&[&str], ShowAs)], &str, u64); 4] = [
+    let rows: [(&[Said], &str, u64); 4] = [
         (&[(&["u1", "a1"], ShowAs::Pruned)], "u2 a2", 2),
         (&[(&["u1", "a1"], ShowAs::Pruned), (&["a1"], ShowAs::Shown)], "a1 u2 a2", 1),
         (&[(&["a1"], ShowAs::Shown), (&["a1"], ShowAs::Archived)], "u1 u2 a2", 1),
@@ -318,7 +321,7 @@ proptest! {
         let said: Vec<&str> = seen.split(' ').filter(|name| all.iter().any(|known| known == name)).collect();
         let Some(first) = said.get(keeps % said.len().max(1)) else { return Ok(()) };
         let native = summary(None, Some(first));
-        chain = lenient(&[natives.as_slice(), &[native.clone()]].concat());
+        chain = lenient(&[natives.as_slice(), std::slice::from_ref(&native)].concat());
         let mut earlier = chain.clone();
         earlier.segments.remove(0);
         let plan = ADAPTER.plan_compaction(&native, &mut earlier).expect("no storage");

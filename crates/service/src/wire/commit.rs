@@ -80,6 +80,7 @@ fn sighting(sighting: &Sighting) -> v1::Sighting {
         machine: sighting.machine.to_string(),
         session_id: sighting.session.to_string(),
         checkpoint: sighting.trigger.as_str().to_owned(),
+        reasons: sighting.reasons.iter().map(|reason| reason.as_str().to_owned()).collect(),
         ticket_id: sighting.ticket.as_ref().map(ToString::to_string),
         thread_id: sighting.thread.as_ref().map(ToString::to_string),
         template_alias: sighting.template_alias.as_ref().map(ToString::to_string),

@@ -24,6 +24,7 @@ pub(crate) fn materialized(ctx: Option<CommitId>, stop: Stop, made: &Materialize
         commits_read: made.commits_read,
         abandoned_entries: made.abandoned_entries,
         skipped_compactions: made.skipped_compactions,
+        hidden_entries: made.hidden_entries,
         reparented: reparented.collect(),
         losses: made.losses.as_ref().map(wire::losses),
         notes: wire::notes(&made.notes),
@@ -100,5 +101,6 @@ pub(crate) fn diff(diff: CompactionDiff) -> v1::Diff {
         kept_files: diff.kept_files,
         unsure_files: diff.unsure_files,
         lost_commands: diff.lost_commands,
+        lost_decisions: diff.lost_decisions,
     }
 }

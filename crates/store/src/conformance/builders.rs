@@ -97,6 +97,7 @@ pub fn sighting(session: &str, observed: i64) -> Sighting {
         trigger: Trigger::TurnBoundary,
         ticket: None,
         thread: None,
+        reasons: stemmata_model::Reasons::NONE,
         template_alias: None,
         observed_at: at(observed),
         source: Some(Source { path: format!("/home/ann/{session}.jsonl"), offset: 10, length: 20 }),

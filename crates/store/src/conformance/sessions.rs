@@ -2,7 +2,7 @@
 //!
 //! Finding commits through them by time is in `lookups`.
 
-use stemmata_model::{Granularity, Sighting, TicketId, Trigger};
+use stemmata_model::{Granularity, Reason, Sighting, TicketId, Trigger};
 
 use super::Make;
 use super::builders::{
@@ -22,12 +22,14 @@ pub fn check_sightings(make: Make<'_>) {
     let mut without_source = sighting("s2", 20);
     without_source.source = None;
     without_source.trigger = Trigger::Explicit;
+    without_source.reasons = Reason::ALL.into_iter().collect();
     let mut on_ticket = sighting("s1", 30);
     on_ticket.ticket = TicketId::new("T-1").ok();
     let expected: Vec<Sighting> = vec![first.clone(), second_machine, without_source, on_ticket];
     let mut later = first;
     later.observed_at = at(99);
     later.trigger = Trigger::SessionEnd;
+    later.reasons = [Reason::Emergency].into_iter().collect();
     let mut given = expected.clone();
     given.push(later);
     for turn in 0..given.len() {

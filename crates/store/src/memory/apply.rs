@@ -210,7 +210,7 @@ fn see(state: &mut State, id: CommitId, sighting: Sighting) -> Result<(), StoreE
 /// What orders two sightings of the same key: the smaller one stays, so that merging needs no order.
 fn moment(sighting: &Sighting) -> impl Ord + use<> {
     let range = sighting.source.as_ref().map(|source| (source.offset, source.length));
-    (sighting.observed_at, sighting.trigger, range)
+    (sighting.observed_at, sighting.reasons, sighting.trigger, range)
 }
 
 fn upsert_session(state: &mut State, session: Session) -> Result<(), StoreError> {

@@ -2,7 +2,7 @@
 //!
 //! A number, once written, keeps its meaning forever. Specified in `docs/format/store.md`.
 
-use stemmata_model::{CommitId, Granularity, SummarySource, Trigger};
+use stemmata_model::{CommitId, Granularity, Reasons, SummarySource, Trigger};
 
 use crate::write::{Annotation, LinkKind, SessionOrigin};
 
@@ -13,7 +13,7 @@ pub(super) const KIND_NOTE: i64 = 2;
 pub(super) const KIND_PIN: i64 = 3;
 pub(super) const KIND_AUDIT: i64 = 4;
 
-pub(super) const fn trigger(trigger: Trigger) -> i64 {
+const fn trigger(trigger: Trigger) -> i64 {
     match trigger {
         Trigger::TurnBoundary => 0,
         Trigger::ToolCall => 1,
@@ -23,8 +23,18 @@ pub(super) const fn trigger(trigger: Trigger) -> i64 {
     }
 }
 
-pub(super) fn trigger_from(number: i64) -> Option<Trigger> {
-    Trigger::ALL.into_iter().find(|known| trigger(*known) == number)
+/// The bits of a sighting's reasons stand above its trigger.
+const REASONS_SHIFT: u32 = 8;
+
+/// Returns what made a checkpoint happen, and why it was due, as one number.
+pub(super) fn cause(trigger: Trigger, reasons: Reasons) -> i64 {
+    self::trigger(trigger) | (i64::from(reasons.bits()) << REASONS_SHIFT)
+}
+
+pub(super) fn cause_from(number: i64) -> Option<(Trigger, Reasons)> {
+    let bits = u8::try_from(number >> REASONS_SHIFT).ok()?;
+    let own = number & ((1 << REASONS_SHIFT) - 1);
+    Some((Trigger::ALL.into_iter().find(|known| trigger(*known) == own)?, Reasons::from_bits(bits)?))
 }
 
 pub(super) fn granularity(granularity: Granularity) -> i64 {

@@ -369,6 +369,7 @@ fn request(
             Boundary::TurnEnd { ends_session: true } => Trigger::SessionEnd,
             Boundary::TurnEnd { ends_session: false } => Trigger::TurnBoundary,
         },
+        reasons: stemmata_model::Reasons::NONE,
         ticket: turn.ticket.clone(),
         thread: turn.thread.clone(),
         summary: None,

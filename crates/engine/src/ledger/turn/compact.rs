@@ -5,7 +5,9 @@
 //! while the events say otherwise.
 
 use serde_json::{Value, json};
-use stemmata_model::{Closure, Commit, CommitType, EventSeq, Json, NewEvent, NewPayload, topics};
+use stemmata_model::{
+    Closure, Commit, CommitType, EventSeq, Json, NewEvent, NewPayload, Reason, Reasons, topics,
+};
 use stemmata_store::{Append, Appended, Coverage, Durability, LedgerChange, SessionKey, StoreError, Write};
 
 use super::TurnOf;
@@ -31,22 +33,16 @@ struct Ground {
 impl Engine {
     /// Compacts a session of turns, which goes on from the compaction.
     pub(crate) fn compact_session(&self, turn: &TurnOf, wanted: &CompactWanted<'_>) -> Result<Compacted> {
-        let start = json!({ "with": wanted.with.as_str() });
-        self.commit_before_compaction(turn, self.event(turn, topics::COMPACTION_START, &start))?;
+        let start = json!({ "with": wanted.with.as_str(), "reasons": names(wanted.reasons) });
+        self.commit_before_compaction(turn, event(turn, topics::COMPACTION_START, &start))?;
         let done = self.compact_committed(turn, wanted);
         if let Err(error) = &done {
             let end = json!({ "error": error.to_string() });
             // The error that led here is what the caller has to hear.
-            drop(self.publish(&turn.ledger, vec![self.event(turn, topics::COMPACTION_END, &end)]));
+            drop(self.publish(&turn.ledger, vec![event(turn, topics::COMPACTION_END, &end)]));
         }
         self.bus.wake(&turn.ledger);
         done
-    }
-
-    fn event(&self, turn: &TurnOf, topic: &'static str, data: &Value) -> NewEvent {
-        let payload = NewPayload::Plain { text: None, data: Some(Json::of(data)) };
-        let event = NewEvent::new(turn.session.clone(), topics::topic(topic), turn.agent.clone(), payload);
-        event.with_links(&turn.links())
     }
 
     /// Commits what the session has said so far. Calls that wait for their results stay open, and come behind the compaction.
@@ -81,7 +77,7 @@ impl Engine {
             match self.commit_compaction(turn, &ground, &compaction) {
                 Ok(id) => return Ok(compaction.into_compacted(id, &parent, Some(turn.session.clone()))),
                 Err(EngineError::Store(StoreError::SequenceMoved { .. })) => {
-                    made = Some((parent, compaction))
+                    made = Some((parent, compaction));
                 }
                 Err(error) => return Err(error),
             }
@@ -118,10 +114,11 @@ impl Engine {
         let end = json!({
             "ctx": id.to_string(),
             "with": made.with,
+            "reasons": names(made.reasons),
             "tokens_before": made.tokens_before,
             "tokens_after": made.tokens_after,
         });
-        let end = self.event(turn, topics::COMPACTION_END, &end);
+        let end = event(turn, topics::COMPACTION_END, &end);
         let now = self.clock.now();
         let append = |expected| Append {
             ledger: turn.ledger.clone(),
@@ -155,4 +152,14 @@ impl Engine {
         }
         Ok(stored.id)
     }
+}
+
+fn names(reasons: Reasons) -> Vec<&'static str> {
+    reasons.iter().map(Reason::as_str).collect()
+}
+
+fn event(turn: &TurnOf, topic: &'static str, data: &Value) -> NewEvent {
+    let payload = NewPayload::Plain { text: None, data: Some(Json::of(data)) };
+    let event = NewEvent::new(turn.session.clone(), topics::topic(topic), turn.agent.clone(), payload);
+    event.with_links(&turn.links())
 }

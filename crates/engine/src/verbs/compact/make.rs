@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use stemmata_model::{
     ArtifactId, Bytes, Closure, Commit, CommitCore, CommitId, CommitType, Counts, Entry, EntryId, FormatId,
-    Note, RulesHash, SessionId, Timestamp, Trigger, artifact_id,
+    Note, Reasons, RulesHash, SessionId, Timestamp, Trigger, artifact_id,
 };
 use stemmata_redact::Scrubber;
 use stemmata_runtimes::adapter::{Adapter, Keeping, Keeps};
@@ -37,6 +37,7 @@ pub(crate) struct MadeCompaction {
     pub(crate) tokens_before: u64,
     pub(crate) tokens_after: u64,
     pub(crate) with: &'static str,
+    pub(crate) reasons: Reasons,
     counts: Counts,
     format: FormatId,
     kept_entries: u64,
@@ -79,6 +80,7 @@ impl MadeCompaction {
             commit_type: CommitType::Compaction,
             content: CheckpointContent::Stored(self.artifact),
             trigger: Trigger::Compaction,
+            reasons: self.reasons,
             tokens: Some(self.counts.tokens),
             created_at: Some(self.created_at),
             ..CheckpointRequest::delta(Vec::new(), self.format.clone(), template, session)
@@ -143,6 +145,7 @@ impl Engine {
             tokens_before: before.counts.tokens,
             tokens_after,
             with: drawn.with,
+            reasons: wanted.reasons,
             format: parent.core.format.clone(),
             kept_entries: u64::try_from(drawn.kept_entries).unwrap_or(u64::MAX),
             notes: before.notes.into_iter().chain(drawn.notes).collect(),
@@ -169,7 +172,7 @@ impl Engine {
         let [covers_from, keeps_from] = [border(from).filter(|_| from > 0), border(to)];
         let written = write(&root, root_range(&root, covers_from, keeps_from), wanted);
         let text = checked(scrubber, &written.text)?;
-        let text = headed(&text, parent.id)?;
+        let text = headed(&text, parent.id);
         let kept: Vec<Entry> =
             window.iter().skip(to).filter(|entry| entry.meta.visibility.agent).cloned().collect();
         let last = stemmata_runtimes::adapter::Decoded::default();
@@ -200,7 +203,7 @@ impl Engine {
             CompactWith::Heuristic | CompactWith::By(_) => {
                 let root = self.numbered_entries(parent.id, Stop::Root)?;
                 let mut written = write(&root, (0, root.entries.len()), wanted);
-                written.text = headed(&written.text, parent.id)?;
+                written.text = headed(&written.text, parent.id);
                 written
             }
         };

@@ -38,8 +38,7 @@ pub(super) fn split(window: &[Entry], keep: KeepRecent) -> Result<Covered> {
     let nothing = || refused(Refusal::NothingToCompact, "nothing stands before the last turn");
     let borders = Borders::of(window);
     let to = match keep {
-        KeepRecent::Nothing => window.len(),
-        KeepRecent::Entries(0) => window.len(),
+        KeepRecent::Nothing | KeepRecent::Entries(0) => window.len(),
         KeepRecent::Entries(count) => {
             let at = window.len().saturating_sub(count);
             borders.at_or_before(at).ok_or_else(nothing)?
@@ -194,11 +193,11 @@ impl Borders {
             sizes.len() - sizes.iter().rev().take_while(fits).count()
         };
         let first = fits(tokens);
-        let turns = |range: std::ops::Range<usize>| range.into_iter().filter(|at| self.is_turn(*at));
+        let turns = |range: std::ops::Range<usize>| range.filter(|at| self.is_turn(*at));
         if first == 0 {
             // Everything would be kept: who asks for a compaction wants one.
             let half = fits(sizes.iter().sum::<u64>() / 2).max(1);
-            return turns(half..sizes.len()).next().or_else(|| turns(1..half).last());
+            return turns(half..sizes.len()).next().or_else(|| turns(1..half).next_back());
         }
         let last = sizes.len().saturating_sub(1);
         let at = (first.min(last)..sizes.len()).find(|at| self.may_split(*at));

@@ -98,9 +98,9 @@ fn ties(rows: &[Row]) -> Vec<Vec<(Key, usize)>> {
         let Some(own) = &row.own else { return Vec::new() };
         let mut ties: Vec<(Key, usize)> = Vec::new();
         for call in &own.calls {
-            let uses = used.entry(*call).or_default();
-            *uses += 1;
-            ties.push((*call, *uses));
+            let number = used.entry(*call).or_default();
+            *number += 1;
+            ties.push((*call, *number));
         }
         ties.extend(own.answers.iter().filter_map(|call| Some((*call, *used.get(call)?))));
         ties.extend(own.message.map(|message| (message, 0)));

@@ -52,6 +52,7 @@ fn wished(
         principal: request.principal.as_deref().map(Principal::new).transpose()?,
         machine: request.machine.as_deref().map(MachineId::new).transpose()?,
         session: SessionId::new(request.session.as_str())?,
+        reasons: stemmata_model::Reasons::NONE,
         trigger: match request.trigger {
             v1::Trigger::TurnBoundary => Trigger::TurnBoundary,
             v1::Trigger::ToolCall => Trigger::ToolCall,

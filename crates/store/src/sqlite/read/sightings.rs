@@ -59,13 +59,14 @@ impl Found {
 
     pub(super) fn into_sighting(self) -> Result<Sighting, StoreError> {
         let bad = |error: stemmata_model::NameError| unreadable("origin", &"a sighting", &error);
-        let trigger = codes::trigger_from(self.trigger)
+        let (trigger, reasons) = codes::cause_from(self.trigger)
             .ok_or_else(|| unreadable("sighting.trigger", &"a sighting", &self.trigger))?;
         Ok(Sighting {
             principal: Principal::new(self.principal).map_err(bad)?,
             machine: MachineId::new(self.machine).map_err(bad)?,
             session: SessionId::new(self.session).map_err(bad)?,
             trigger,
+            reasons,
             ticket: self.ticket.map(TicketId::new).transpose().map_err(bad)?,
             thread: self.thread.map(ThreadId::new).transpose().map_err(bad)?,
             template_alias: self.template_alias.map(Template::new).transpose().map_err(bad)?,

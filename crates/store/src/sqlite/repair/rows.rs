@@ -295,7 +295,7 @@ fn sighting_columns(seen: &Sighting) -> [Value; 4] {
         seen.source.as_ref().map_or(Value::Null, |source| Value::Integer(number(source).cast_signed()))
     };
     [
-        Value::Integer(codes::trigger(seen.trigger)),
+        Value::Integer(codes::cause(seen.trigger, seen.reasons)),
         Value::Integer(seen.observed_at.as_micros()),
         source(|source| source.offset),
         source(|source| source.length),

@@ -63,7 +63,7 @@ impl Transaction<'_> {
             origin,
             commit.created_at,
             commit.row,
-            codes::trigger(sighting.trigger),
+            codes::cause(sighting.trigger, sighting.reasons),
             sighting.observed_at.as_micros(),
             source.map(|source| source.offset.cast_signed()),
             source.map(|source| source.length.cast_signed()),

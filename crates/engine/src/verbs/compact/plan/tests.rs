@@ -1,3 +1,5 @@
+//! Which entries of a window are covered and which are kept.
+
 use super::*;
 use stemmata_model::Part;
 
@@ -40,12 +42,11 @@ fn a_window_is_split_at_turns_and_never_within_a_tool_group() {
     ];
     for (letters, keep, expected) in rows {
         let found = split(&window(letters), keep);
-        match expected {
-            Some(to) => assert_eq!(found.ok(), Some(Covered { from: 0, to }), "{letters} {keep:?}"),
-            None => {
-                let error = found.expect_err(letters).to_string();
-                assert!(error.contains("nothing stands before the last turn"), "{letters}: {error}");
-            }
+        if let Some(to) = expected {
+            assert_eq!(found.ok(), Some(Covered { from: 0, to }), "{letters} {keep:?}");
+        } else {
+            let error = found.expect_err(letters).to_string();
+            assert!(error.contains("nothing stands before the last turn"), "{letters}: {error}");
         }
     }
 }
