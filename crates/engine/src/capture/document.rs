@@ -195,7 +195,7 @@ impl Ingest<'_> {
             if known.iter().any(|known| known.name == compaction.name) {
                 continue;
             }
-            if self.is_new_before(&compaction, bytes, old.as_ref()) {
+            if is_new_before(&compaction, bytes, old.as_ref()) {
                 let mut before = bytes.get(..compaction.before).unwrap_or_default().to_vec();
                 before.extend(self.adapter.closing(bytes, compaction.before));
                 let Some(facts) = self.facts_of(&before) else { continue };
@@ -222,14 +222,6 @@ impl Ingest<'_> {
         Ok(Told::Taken(restated_entries))
     }
 
-    /// Returns whether what stands before a compaction is no commit yet.
-    fn is_new_before(&self, compaction: &DocumentCompaction, bytes: &[u8], old: Option<&State>) -> bool {
-        let is_old = old.is_some_and(|old| {
-            old.entries == compaction.entries_before && old.shared(bytes) >= compaction.before
-        });
-        compaction.entries_before > 0 && !is_old
-    }
-
     /// Returns what a document counts that is a part of another one.
     fn facts_of(&self, document: &[u8]) -> Option<SegmentFacts> {
         self.adapter.splitter(Granularity::Turn, None).line(document, &mut Vec::new()).after
@@ -244,6 +236,14 @@ impl Ingest<'_> {
         let same = ends.take_while(|span| span.offset.saturating_add(span.length) <= length(shared));
         length(same.count())
     }
+}
+
+/// Returns whether what stands before a compaction is no commit yet.
+fn is_new_before(compaction: &DocumentCompaction, bytes: &[u8], old: Option<&State>) -> bool {
+    let is_old = old.is_some_and(|old| {
+        old.entries == compaction.entries_before && old.shared(bytes) >= compaction.before
+    });
+    compaction.entries_before > 0 && !is_old
 }
 
 fn length(bytes: usize) -> u64 {

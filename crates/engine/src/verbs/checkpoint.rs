@@ -156,12 +156,12 @@ impl Engine {
         let cwd = self.cwd_of(request, &key)?;
         let scrubber = self.scrubber_at(cwd.as_deref().map(Path::new))?;
         let (artifact, contents, bytes) = self.content_of(request, &scrubber, &mut notes)?;
-        let (request, parent, held) = match self.split(request, &bytes, (&key, &scrubber), parent.as_ref())? {
-            Some(split) => (Cow::Owned(split.request), split.parent, split.held),
-            None => {
-                let held = Held { artifact, native: None, contents, bytes, ahead: None };
-                (Cow::Borrowed(request), parent, held)
-            }
+        let split = self.split(request, &bytes, (&key, &scrubber), parent.as_ref())?;
+        let (request, parent, held) = if let Some(split) = split {
+            (Cow::Owned(split.request), split.parent, split.held)
+        } else {
+            let held = Held { artifact, native: None, contents, bytes, ahead: None };
+            (Cow::Borrowed(request), parent, held)
         };
         let spot = Spot {
             parent: parent.as_ref(),

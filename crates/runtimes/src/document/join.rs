@@ -121,7 +121,7 @@ pub(crate) fn plan_context(
     let mut take = |index: usize, bytes: &[u8], list: Range<usize>| match stop {
         PlanStop::Compaction => {
             let begin = compactions::begin(dialect, bytes);
-            vec![begin.map_or(list.start, |begin| begin.max(list.start))..list.end]
+            left(begin.map_or(list.start, |begin| begin.max(list.start))..list.end, Vec::new())
         }
         PlanStop::Root => {
             let (gone, count) = compactions::summaries(dialect, bytes, index == 0);

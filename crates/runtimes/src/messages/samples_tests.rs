@@ -293,7 +293,9 @@ fn arrays_with_compactions_keep_the_laws() {
 /// Returns the context of a chain, oldest commit first, as JSON, and the compactions that were skipped.
 fn context(adapter: &Messages, commits: &[(CommitType, &str)], stop: PlanStop) -> (serde_json::Value, u64) {
     let mut chain = Chain::new(adapter);
-    commits.iter().for_each(|(commit_type, bytes)| chain.push(*commit_type, bytes.as_bytes()));
+    for (commit_type, bytes) in commits {
+        chain.push(*commit_type, bytes.as_bytes());
+    }
     let (plan, bytes) = chain.context(stop);
     let text = String::from_utf8_lossy(&bytes);
     (serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")), plan.skipped_compactions)

@@ -118,10 +118,10 @@ fn parts(adapter: &dyn Adapter, bytes: &[u8], has_parent: bool) -> Vec<Part> {
         let (frame, first) = (spans.first()?, spans.get(from)?);
         let last = spans.get(from..to)?.last()?;
         let end = place(last.offset + last.length);
-        let mut list = bytes.get(..place(frame.offset))?.to_vec();
-        list.extend_from_slice(bytes.get(place(first.offset)..end)?);
-        list.extend(adapter.closing(bytes, end));
-        Some(Part { commit_type: CommitType::Delta, bytes: list })
+        let mut own = bytes.get(..place(frame.offset))?.to_vec();
+        own.extend_from_slice(bytes.get(place(first.offset)..end)?);
+        own.extend(adapter.closing(bytes, end));
+        Some(Part { commit_type: CommitType::Delta, bytes: own })
     };
     let (mut parts, mut done) = (Vec::new(), 0);
     for compaction in compactions {
