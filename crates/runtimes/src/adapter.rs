@@ -16,7 +16,7 @@ use crate::readable::Readable;
 pub use crate::reading::Reading;
 use crate::repair::Document;
 pub use crate::shape::Shape;
-pub use plans::{CompactionPlan, ContextPlan, Keeping, Keeps, PlanStop};
+pub use plans::{CompactionPlan, ContextPlan, DocumentCompaction, Keeping, Keeps, PlanStop};
 
 /// How sure an adapter is that bytes are of its format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -411,6 +411,12 @@ pub trait Adapter: Send + Sync {
     fn encode_compaction(&self, summary: &str, keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
         let _ = keeps;
         self.encode(&[crate::document::summary_entry(summary, at)])
+    }
+
+    /// Returns the compactions that an API or a client made within a document, oldest first: they become commits of their
+    /// own. Formats of lines have none: there a compaction is a line.
+    fn compactions(&self, document: &[u8]) -> Vec<DocumentCompaction> {
+        self.reading().compactions(document)
     }
 
     /// Plans a context: the active path from the newest segment's last entry down to the stop.

@@ -4,6 +4,7 @@
 //! counts, how it becomes entries, and how lists of several commits become one follows from that here. A document is
 //! one commit, a snapshot.
 
+pub(crate) mod compactions;
 pub(crate) mod decode;
 pub(crate) mod head;
 pub(crate) mod join;
@@ -31,6 +32,9 @@ pub(crate) struct Dialect {
     pub(crate) read: fn(&[u8]) -> Result<Vec<Record>, RecordError>,
     /// Returns the inside of the list that further records join, without its brackets.
     pub(crate) list: fn(&[u8]) -> Option<Range<usize>>,
+    /// Returns the compactions that a document's records hold, in their order. [`compactions::none`] where the format has
+    /// no form for one.
+    pub(crate) compactions: fn(&[u8], &[Record]) -> Vec<compactions::Within>,
 }
 
 /// A record of a document.

@@ -47,6 +47,8 @@ pub(crate) enum Turn {
     Conversation,
     /// A compaction, whole in this line: it stands for everything before.
     Compaction,
+    /// A compaction begins: it is whole with the summary that follows, or with what is said next where none does.
+    CompactionMark,
     /// The conversation goes back to before that many of its last prompts.
     Rewind(u64),
     /// The conversation goes back to before the record that [`Line::target`] names.
@@ -84,7 +86,7 @@ pub(crate) struct Line {
     pub(crate) target: Option<EntryId>,
     /// The messages that it says again.
     pub(crate) restates: Vec<EntryId>,
-    /// What only lines of our own format say.
+    /// What only lines of our own format say, and condensations of `OpenHands`.
     pub(crate) own: Option<Box<Own>>,
 }
 

@@ -5,8 +5,8 @@
 use stemmata_model::{Entry, Granularity, Role};
 
 use crate::adapter::{
-    CompactionPlan, ContextPlan, Decoded, IdKind, PlanStop, Segments, SourceError, Splitter, Validation,
-    Validator,
+    CompactionPlan, ContextPlan, Decoded, DocumentCompaction, IdKind, Piece, PlanStop, Segments, SourceError,
+    Splitter, Validation, Validator, segment_number,
 };
 use crate::shape::Shape;
 use crate::{document, lines};
@@ -99,8 +99,20 @@ impl Reading {
     pub(crate) fn plan_compaction(self, native: &[u8], earlier: &mut dyn Segments) -> Plan<CompactionPlan> {
         match self.0 {
             Way::Lines(dialect) => lines::linear::plan_compaction(dialect, native, earlier),
-            Way::Document(_) => Ok(CompactionPlan::default()),
+            Way::Document(_) => {
+                let length = u64::try_from(native.len()).unwrap_or(u64::MAX);
+                let segment = segment_number(0, false);
+                let whole = Piece { segment, offset: 0, length, edits: Vec::new() };
+                Ok(CompactionPlan { pieces: vec![whole], notes: Vec::new() })
+            }
             Way::Own(own) => (own.plan_compaction)(native, earlier),
+        }
+    }
+
+    pub(crate) fn compactions(self, document: &[u8]) -> Vec<DocumentCompaction> {
+        match self.0 {
+            Way::Lines(_) | Way::Own(_) => Vec::new(),
+            Way::Document(dialect) => document::compactions::compactions(dialect, document),
         }
     }
 

@@ -1,10 +1,15 @@
 //! Captures a transcript that is one document: each state of it is a snapshot, the child of the one before.
 //!
+//! A compaction that an API or a client made within a document is a commit between two states: what stood before it, and the
+//! state that holds it.
+//!
 //! A document is read whole, so it has a bound. What a state shares with the one before at its beginning is a range of
 //! it, so that a document that grows is not stored again and again.
 
-use stemmata_model::{Closure, Commit, CommitId, CommitType, artifact_id};
-use stemmata_runtimes::adapter::Shape;
+use std::borrow::Cow;
+
+use stemmata_model::{ArtifactId, Closure, Commit, CommitId, CommitType, Granularity, artifact_id};
+use stemmata_runtimes::adapter::{DocumentCompaction, SegmentFacts, Shape};
 
 use crate::capture::cursor::{FileStamp, OpenFile};
 use crate::capture::ingest::{Ingest, Start};
@@ -51,32 +56,61 @@ pub(crate) fn read_now(file: OpenFile<'_>) -> Result<Vec<u8>> {
     read_so_many(file, length)
 }
 
-/// What a state of a document has from the one before.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Shared {
-    /// Bytes at the beginning that are the same.
-    pub bytes: usize,
-    /// What to store them as, where they are many.
-    pub head: Option<Head>,
+/// A state of a document that the next one is compared with.
+#[derive(Debug)]
+struct State {
+    artifact: ArtifactId,
+    bytes: Vec<u8>,
+    /// Commits before it.
+    depth: u64,
+    entries: u64,
+}
+
+impl State {
+    /// Counts the bytes at the beginning that another state has, too.
+    fn shared(&self, bytes: &[u8]) -> usize {
+        self.bytes.iter().zip(bytes).take_while(|(old, new)| old == new).count()
+    }
+
+    /// Returns what a state of that depth is stored as a range of, where so many shared bytes are worth it.
+    fn head(&self, shared: usize, depth: u64) -> Option<Head> {
+        let is_worth =
+            shared >= SHARED_BYTES_MIN && self.depth / SHARING_STATES_MAX == depth / SHARING_STATES_MAX;
+        is_worth.then(|| Head { artifact: self.artifact, bytes: length(shared) })
+    }
+}
+
+/// A state of a document that becomes a commit.
+struct NewState<'b> {
+    bytes: Cow<'b, [u8]>,
+    raw_bytes: usize,
+    redacted_bytes: u64,
+    facts: SegmentFacts,
+    /// Entries that commits before it hold at least.
+    restated_entries: u64,
+}
+
+/// What became of the compactions within a state.
+enum Told {
+    /// They are commits, and hold so many of the state's entries.
+    Taken(u64),
+    /// One of them, or what stood before it, was forgotten: the state would bring it back.
+    Forgotten,
 }
 
 impl Engine {
-    /// Compares a state of a document with the commit before, where that is one too.
-    pub(crate) fn shared_with(&self, before: &Commit, bytes: &[u8]) -> Result<Shared> {
-        let adapter = Self::adapter(&before.core.format, FormatUse::Read);
+    /// Reads the state of a document that a commit is.
+    fn document_of(&self, commit: &Commit) -> Result<Option<State>> {
+        let adapter = Self::adapter(&commit.core.format, FormatUse::Read);
         let is_document = adapter.is_ok_and(|adapter| adapter.shape() == Shape::Document)
-            && matches!(before.core.commit_type, CommitType::Snapshot { .. })
-            && before.native_bytes <= DOCUMENT_BYTES_MAX;
+            && matches!(commit.core.commit_type, CommitType::Snapshot { .. })
+            && commit.native_bytes <= DOCUMENT_BYTES_MAX;
         if !is_document {
-            return Ok(Shared { bytes: 0, head: None });
+            return Ok(None);
         }
-        let artifact = before.core.native_artifact();
-        let old = read_whole(self, artifact)?;
-        let shared = old.iter().zip(bytes).take_while(|(old, new)| old == new).count();
-        let is_worth =
-            shared >= SHARED_BYTES_MIN && before.depth % SHARING_STATES_MAX != SHARING_STATES_MAX - 1;
-        let bytes = u64::try_from(shared).expect("a length fits 64 bits");
-        Ok(Shared { bytes: shared, head: is_worth.then_some(Head { artifact, bytes }) })
+        let artifact = commit.core.native_artifact();
+        let (depth, entries) = (commit.depth, commit.counts.entries);
+        Ok(Some(State { artifact, bytes: read_whole(self, artifact)?, depth, entries }))
     }
 
     /// Returns the state before of a document, where it was forgotten: the next one would bring it back.
@@ -96,7 +130,7 @@ impl Ingest<'_> {
         let bytes = scrubbed.bytes.as_ref();
         let mut notes = Vec::new();
         let cut = self.splitter.line(bytes, &mut notes);
-        let Some(mut facts) = cut.after else {
+        let Some(facts) = cut.after else {
             let reason = notes.into_iter().next().map(|note| note.message);
             return Ok(Some(reason.unwrap_or_else(|| "nothing stands in it".to_owned())));
         };
@@ -113,23 +147,84 @@ impl Ingest<'_> {
             self.start.redacted_bytes = replaced;
             return Ok(None);
         }
-        let shared = match &before {
-            Some(before) => self.engine.shared_with(before, bytes)?,
-            None => Shared { bytes: 0, head: None },
+        let mut old = match &before {
+            Some(before) => self.engine.document_of(before)?,
+            None => None,
         };
-        facts.commit_type = CommitType::Snapshot { restated_entries: self.restated(bytes, shared.bytes) };
-        self.prior = shared.head;
+        let Told::Taken(restated_entries) = self.compactions_of(bytes, raw.len(), &mut old)? else {
+            self.start.raw_bytes = length(raw.len());
+            self.start.redacted_bytes = replaced;
+            return Ok(None);
+        };
+        let is_kept = !scrubbed.findings.is_empty() && is_scrubbed_in_place(self.adapter, raw);
+        let findings = if is_kept { scrubbed.findings.as_slice() } else { &[] };
+        let bytes = Cow::Borrowed(bytes);
+        let state =
+            NewState { bytes, raw_bytes: raw.len(), redacted_bytes: replaced, facts, restated_entries };
+        self.state(&state, old.as_ref(), |ingest| ingest.take_in(raw, findings))?;
+        Ok(None)
+    }
+
+    /// Makes a commit of a state. Returns whether it was forgotten before.
+    fn state(
+        &mut self,
+        state: &NewState<'_>,
+        old: Option<&State>,
+        take_in: impl FnOnce(&mut Self),
+    ) -> Result<bool> {
+        let bytes = state.bytes.as_ref();
+        let shared = old.map_or(0, |old| old.shared(bytes));
+        let restated_entries = self.restated(bytes, shared).max(state.restated_entries);
         self.begin_anew();
+        self.prior = old.and_then(|old| old.head(shared, self.start.totals.commits));
         if self.start.parent.is_none() {
             self.news.line(self.adapter, 0, bytes);
         }
         self.segment.be_patient(bytes.len());
-        if !scrubbed.findings.is_empty() && is_scrubbed_in_place(self.adapter, raw) {
-            self.take_in(raw, &scrubbed.findings);
+        take_in(self);
+        self.add(bytes, state.raw_bytes, state.redacted_bytes)?;
+        self.close(SegmentFacts { commit_type: CommitType::Snapshot { restated_entries }, ..state.facts })
+    }
+
+    /// Makes commits of the compactions in a state that the one before does not have, each behind what stood before it.
+    /// `old` is the state that the next one is compared with.
+    fn compactions_of(&mut self, bytes: &[u8], raw_bytes: usize, old: &mut Option<State>) -> Result<Told> {
+        let known = old.as_ref().map(|old| self.adapter.compactions(&old.bytes)).unwrap_or_default();
+        let mut restated_entries = 0;
+        for compaction in self.adapter.compactions(bytes) {
+            if known.iter().any(|known| known.name == compaction.name) {
+                continue;
+            }
+            if is_new_before(&compaction, bytes, old.as_ref()) {
+                let mut before = bytes.get(..compaction.before).unwrap_or_default().to_vec();
+                before.extend(self.adapter.closing(bytes, compaction.before));
+                let Some(facts) = self.facts_of(&before) else { continue };
+                let bytes = Cow::Owned(before);
+                let state = NewState { bytes, raw_bytes, redacted_bytes: 0, facts, restated_entries };
+                if self.state(&state, old.as_ref(), |_| {})? {
+                    return Ok(Told::Forgotten);
+                }
+                let (artifact, bytes) = (artifact_id(&state.bytes), state.bytes.into_owned());
+                let depth = self.start.totals.commits.saturating_sub(1);
+                *old = Some(State { artifact, bytes, depth, entries: facts.counts.entries });
+            }
+            let facts = self.facts_of(&compaction.artifact);
+            // A document that begins with its compaction stands for nothing that is here.
+            let Some(facts) = facts.filter(|_| self.start.parent.is_some()) else { continue };
+            self.begin_anew();
+            self.segment.be_patient(compaction.artifact.len());
+            self.add(&compaction.artifact, raw_bytes, 0)?;
+            if self.close(SegmentFacts { commit_type: CommitType::Compaction, ..facts })? {
+                return Ok(Told::Forgotten);
+            }
+            restated_entries = compaction.entries_through;
         }
-        self.add(bytes, raw.len(), replaced)?;
-        self.close(facts)?;
-        Ok(None)
+        Ok(Told::Taken(restated_entries))
+    }
+
+    /// Returns what a document counts that is a part of another one.
+    fn facts_of(&self, document: &[u8]) -> Option<SegmentFacts> {
+        self.adapter.splitter(Granularity::Turn, None).line(document, &mut Vec::new()).after
     }
 
     /// Counts the entries at the beginning of a document that stand in the same bytes as before.
@@ -141,6 +236,14 @@ impl Ingest<'_> {
         let same = ends.take_while(|span| span.offset.saturating_add(span.length) <= length(shared));
         length(same.count())
     }
+}
+
+/// Returns whether what stands before a compaction is no commit yet.
+fn is_new_before(compaction: &DocumentCompaction, bytes: &[u8], old: Option<&State>) -> bool {
+    let is_old = old.is_some_and(|old| {
+        old.entries == compaction.entries_before && old.shared(bytes) >= compaction.before
+    });
+    compaction.entries_before > 0 && !is_old
 }
 
 fn length(bytes: usize) -> u64 {

@@ -255,7 +255,8 @@ impl<'e> Ingest<'e> {
         Ok(())
     }
 
-    pub(super) fn close(&mut self, facts: SegmentFacts) -> Result<()> {
+    /// Makes a commit of the open segment. Returns whether that was forgotten before.
+    pub(super) fn close(&mut self, facts: SegmentFacts) -> Result<bool> {
         let mut segment = std::mem::take(&mut self.segment);
         let replaced = std::mem::take(&mut segment.replaced);
         self.settle(&segment)?;
@@ -296,7 +297,7 @@ impl<'e> Ingest<'e> {
         self.start.redacted_bytes += redacted;
         self.meet(Some(id));
         self.watch();
-        Ok(())
+        Ok(was_forgotten)
     }
 
     /// Returns the newest provisional commit's content that a segment begins with: what was captured once is not

@@ -1,5 +1,7 @@
 //! `checkpoint`: a commit made by a program, with every field of its own choosing.
 
+mod compactions;
+
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -118,6 +120,8 @@ pub(crate) struct Held {
     pub(crate) native: Option<ArtifactId>,
     pub(crate) contents: Vec<Write>,
     pub(crate) bytes: Vec<u8>,
+    /// Commits that are written before it, in the same act.
+    pub(crate) ahead: Option<compactions::Ahead>,
 }
 
 /// Where a commit goes: below its parent, into a session, by the rules of a directory.
@@ -152,7 +156,13 @@ impl Engine {
         let cwd = self.cwd_of(request, &key)?;
         let scrubber = self.scrubber_at(cwd.as_deref().map(Path::new))?;
         let (artifact, contents, bytes) = self.content_of(request, &scrubber, &mut notes)?;
-        let held = Held { artifact, native: None, contents, bytes };
+        let split = self.split(request, &bytes, (&key, &scrubber), parent.as_ref())?;
+        let (request, parent, held) = if let Some(split) = split {
+            (Cow::Owned(split.request), split.parent, split.held)
+        } else {
+            let held = Held { artifact, native: None, contents, bytes, ahead: None };
+            (Cow::Borrowed(request), parent, held)
+        };
         let spot = Spot {
             parent: parent.as_ref(),
             key: &key,
@@ -161,7 +171,7 @@ impl Engine {
             closure: Closure::Closed,
             granularity: None,
         };
-        let made = self.commit_held(request, held, spot, |id, batch| {
+        let made = self.commit_held(request.as_ref(), held, spot, |id, batch| {
             batch.extend(retry.iter().flat_map(|key| {
                 let value = id.to_string().into_bytes();
                 [
@@ -189,7 +199,10 @@ impl Engine {
         spot: Spot<'_>,
         more: impl FnOnce(CommitId, &mut Vec<Write>),
     ) -> Result<(Checkpointed, BatchOutcome)> {
-        let Held { artifact, native, contents: mut batch, bytes } = held;
+        let Held { artifact, native, contents, bytes, ahead } = held;
+        let (mut batch, known) =
+            ahead.map_or_else(Default::default, |ahead| (ahead.writes, Some(ahead.session)));
+        batch.extend(contents);
         let Spot { parent, key, cwd, scrubber, closure, granularity } = spot;
         let mut notes = Vec::new();
         let counts = counted(request, &bytes, &mut notes);
@@ -208,6 +221,8 @@ impl Engine {
         };
         let session = self.api_session(request, &sighting, key.clone(), summary.as_deref())?;
         let granularity = granularity.unwrap_or(session.granularity);
+        let title = session.title.clone();
+        let session = known.map_or(session, |known| Session { title, ..known });
         let session = Session { cwd, granularity, ..session };
         let native_bytes = u64::try_from(bytes.len()).expect("a length fits 64 bits");
         let session = self.grown(session, (id, counts.messages, native_bytes), parent)?;

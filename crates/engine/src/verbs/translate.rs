@@ -3,9 +3,11 @@
 //! What is kept, changed or dropped is decided in `stemmata_runtimes::translate`.
 
 use stemmata_model::{
-    Bytes, Closure, CommitCore, CommitId, CommitType, Entry, FormatId, Granularity, artifact_id,
+    Bytes, Closure, CommitCore, CommitId, CommitType, Entry, FormatId, Granularity, Note, NoteCode,
+    artifact_id,
 };
 use stemmata_runtimes::adapter::{Adapter, PlanStop};
+use stemmata_runtimes::messages::is_sealed;
 use stemmata_runtimes::translate::{LossReport, runtime_of, translate_from};
 use stemmata_store::StoreError;
 
@@ -146,7 +148,18 @@ impl Engine {
     ) -> Result<Gathered> {
         let source = Self::adapter(&era.format, FormatUse::Read)?;
         let (native, mut made) = self.native_of_era(source, era, stop)?;
-        let entries = source.told(&native).entries;
+        let mut entries = source.told(&native).entries;
+        let mut stop = stop;
+        let is_other = runtime_of(&era.format) != runtime_of(&target.format());
+        if stop.0 == PlanStop::Compaction && is_other && entries.iter().any(is_sealed) {
+            // To begin there would lose all that the summary stands for.
+            stop = (PlanStop::Root, None);
+            let (native, from_root) = self.native_of_era(source, era, stop)?;
+            (entries, made) = (source.told(&native).entries, from_root);
+            let message =
+                "the context begins at the root: only the provider can read the summary of its compaction";
+            made.notes.push(Note::new(NoteCode::Degraded, message));
+        }
         let translated = translate_from(stop.0, entries, &era.format, &target.format());
         made.skipped_compactions += translated.skipped_compactions;
         Ok(Gathered { entries: translated.entries, report: translated.report, made })

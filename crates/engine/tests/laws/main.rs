@@ -70,3 +70,4 @@ mod support;
 mod turns;
 mod vault;
 mod watch;
+mod within;

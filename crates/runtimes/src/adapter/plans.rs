@@ -36,6 +36,21 @@ pub struct ContextPlan {
     pub notes: Vec<Note>,
 }
 
+/// A compaction within a document: what stood before it, and what a context begins with since.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DocumentCompaction {
+    /// Bytes that end the last entry before it; 0 where the document begins with what it keeps.
+    pub before: usize,
+    /// Entries within them.
+    pub entries_before: u64,
+    /// A document by itself: what a context begins with since, the compaction last.
+    pub artifact: Vec<u8>,
+    /// Entries of the document up to and with the compaction.
+    pub entries_through: u64,
+    /// What tells it from others: a later state of the document has it again, with the same name.
+    pub name: [u8; 32],
+}
+
 /// The records of a compaction that a runtime wrote, as ranges.
 #[derive(Debug, Clone, Default)]
 pub struct CompactionPlan {

@@ -7,6 +7,7 @@ use crate::adapter::Confidence;
 use crate::cbor::write::{self, Map};
 use crate::cbor::{Item, Member, json};
 use crate::document::Dialect;
+use crate::document::compactions::none;
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, opaque};
 use crate::messages::turns::{Turn, turns};
@@ -17,6 +18,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     subagent: "bureau-agent/subagent",
     read: |bytes| records(bytes, message),
     list: inside,
+    compactions: none,
 };
 
 fn message(item: Item<'_>) -> Line {

@@ -10,6 +10,7 @@ use crate::adapter::Confidence;
 use crate::cbor::write::{self, Map};
 use crate::cbor::{Item, Member, json};
 use crate::document::Dialect;
+use crate::document::compactions::none;
 use crate::json::{Field, borrowed_object};
 use crate::lines::Line;
 use crate::lines::facts::TitleRank;
@@ -20,6 +21,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     subagent: "bureau-events/subagent",
     read: |bytes| records(bytes, event),
     list: inside,
+    compactions: none,
 };
 
 /// Types of events.

@@ -1,14 +1,17 @@
 //! `openhands-v1`: events of `OpenHands`, one a line: those of its SDK (with a `kind`) and the older ones (with an `action` or
 //! an `observation`). Normative: `docs/format/imported.md`.
 //!
-//! Condensations are carried and not followed: they name events to leave out, not a place to begin.
+//! A condensation with a summary is a compaction that keeps what it does not name; one without hides what it names. Older events
+//! have numbers for ids, and their condensations are carried and not followed.
 
-use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp, Visibility};
+use stemmata_model::{Entry, EntryId, EntryKind, Part, Role, Timestamp, Visibility};
 
+use super::visibility::{ShowAs, Shown};
 use crate::adapter::{Confidence, IdKind, Keeps};
 use crate::data_url;
 use crate::json::{Field, Object, RecordError, borrowed_object, is_true, owned, parse_line, quote, text};
 use crate::lines::facts::TitleRank;
+use crate::lines::own::Own;
 use crate::lines::{Dialect, Line, Turn, entry_id, opaque};
 
 /// The runtime of both formats.
@@ -17,11 +20,17 @@ pub(crate) const RUNTIME: &str = "openhands";
 pub(super) static DIALECT: Dialect =
     Dialect { runtime: RUNTIME, main: "openhands/main", subagent: "openhands/subagent", read };
 
+/// The event that leaves others out.
+const CONDENSATION: &str = "Condensation";
+
+/// What the id of a summary ends with, behind the id of its condensation.
+const SUMMARY_SUFFIX: &str = "-summary";
+
 /// Events that are known and of no interest to a conversation.
 const QUIET: [&str; 10] = [
     "ConversationStateUpdateEvent",
     "PauseEvent",
-    "Condensation",
+    CONDENSATION,
     "CondensationRequest",
     "CondensationSummaryEvent",
     "TokenEvent",
@@ -37,6 +46,7 @@ borrowed_object! {
         id, timestamp, source, kind, system_prompt, message = "llm_message", thought,
         reasoning = "reasoning_content", thinking_blocks, action, tool_name,
         call_id = "tool_call_id", call = "tool_call", response_id = "llm_response_id", observation,
+        forgotten = "forgotten_event_ids", summary, summary_offset,
         error, rejection = "rejection_reason", args, content, said = "message", cause, extras,
         call_metadata = "tool_call_metadata",
     }
@@ -65,7 +75,7 @@ fn time(event: &Event<'_>) -> Option<Timestamp> {
 pub(crate) fn read(line: &[u8]) -> Result<Line, RecordError> {
     let (whole, event) = parse_line(line, Event::read)?;
     let name = name(&event);
-    let said = if event.kind.is_some() { of_sdk(&event, &name) } else { of_old(&event, &name) };
+    let said = if event.kind.is_some() { of_sdk(&event, &name, whole.raw()) } else { of_old(&event, &name) };
     let mut line = said.unwrap_or_else(|| {
         let mut line = Line::metadata(RUNTIME, &name, whole.raw(), None);
         line.unknown = (!QUIET.contains(&name.as_str())).then(|| name.clone());
@@ -94,8 +104,9 @@ fn name(event: &Event<'_>) -> String {
         .map_or_else(|| "event".to_owned(), std::borrow::Cow::into_owned)
 }
 
-fn of_sdk(event: &Event<'_>, name: &str) -> Option<Line> {
+fn of_sdk(event: &Event<'_>, name: &str, whole: &str) -> Option<Line> {
     match name {
+        CONDENSATION => condensation(event, whole),
         "SystemPromptEvent" => Some(instruction(owned(inner(event.system_prompt).text)?)),
         "MessageEvent" => {
             let message = inner(event.message);
@@ -165,6 +176,34 @@ fn of_old(event: &Event<'_>, name: &str) -> Option<Line> {
             Some(assistant(parts))
         }
     }
+}
+
+/// Reads a condensation that leaves something out. The client shows its summary only where it says its place, too.
+fn condensation(event: &Event<'_>, whole: &str) -> Option<Line> {
+    let forgotten = event.forgotten?.elements()?;
+    let ids = forgotten.into_iter().filter_map(|id| {
+        let id = owned(Some(id))?;
+        // An earlier condensation's summary has an id that is made of that one's.
+        EntryId::new(id.strip_suffix(SUMMARY_SUFFIX).unwrap_or(&id)).ok()
+    });
+    let ids: Vec<EntryId> = ids.collect();
+    if ids.is_empty() {
+        return None;
+    }
+    let placed = event.summary_offset.filter(|offset| !offset.is_null()).and(owned(event.summary));
+    let Some(text) = placed.filter(|text| !text.trim().is_empty()) else {
+        let mut line = Line::metadata(RUNTIME, CONDENSATION, whole, None);
+        let reason = "a condensation of OpenHands left it out".to_owned();
+        let shown = Shown { entries: ids, show_as: ShowAs::Pruned, reason };
+        line.own = Some(Box::new(Own { shows: Some(vec![shown]), ..Own::default() }));
+        line.turn = Turn::Aside;
+        return Some(line);
+    };
+    let summary = Part::Summary { text, covers: ids.clone() };
+    let mut line = Line::said(Role::User, EntryKind::CompactionSummary, vec![summary], None);
+    line.turn = Turn::Compaction;
+    line.own = Some(Box::new(Own { covers: ids, ..Own::default() }));
+    Some(line)
 }
 
 fn instruction(said: String) -> Line {
@@ -271,6 +310,15 @@ fn head(id: &str, time: Option<Timestamp>, source: &str) -> Object {
 }
 
 fn encode_entry(entry: &Entry, out: &mut Vec<u8>) {
+    if let [Part::Summary { text, covers }] = entry.parts.as_slice()
+        && !covers.is_empty()
+    {
+        let ids: Vec<String> = covers.iter().map(|id| quote(id.as_str())).collect();
+        let event = head(entry.id.as_str(), entry.timestamp, "environment");
+        let event = event.raw("forgotten_event_ids", &format!("[{}]", ids.join(",")));
+        let event = event.text("summary", text).raw("summary_offset", "0");
+        return push(&event.text("kind", CONDENSATION).finish(), out);
+    }
     let mut said: Vec<Part> = Vec::new();
     let (mut text, mut signed) = (String::new(), Vec::new());
     let mut has_calls = false;

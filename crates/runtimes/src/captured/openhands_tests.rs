@@ -3,7 +3,8 @@
 use stemmata_model::{EntryKind, FormatId, Granularity, Part, Role};
 
 use super::Captured;
-use crate::adapter::Adapter as _;
+use crate::adapter::{Adapter as _, PlanStop};
+use crate::chain_tests::{cut, kept, planned};
 use crate::conformance::passes;
 use crate::translate::translate;
 
@@ -88,4 +89,71 @@ fn events_are_told_from_other_lines_and_go_on_elsewhere() {
     assert!(
         ADAPTER.detect(b"{\"id\":1,\"timestamp\":\"x\",\"source\":\"elsewhere\",\"kind\":\"y\"}\n").is_none()
     );
+}
+
+/// A conversation that was condensed twice, made by the SDK's definitions: no recorded one was at hand. The second summary takes
+/// the place of the first. Letters: `S` the system prompt, then what was said, `1` and `2` the condensations.
+fn condensed(summaries: [&str; 2]) -> String {
+    let said = |id: &str, role: &str| {
+        let source = if role == "user" { "user" } else { "agent" };
+        format!(
+            r#"{{"id":"{id}","timestamp":"2026-01-01T00:00:01","source":"{source}","llm_message":{{"role":"{role}","content":[{{"type":"text","text":"said {id}"}}]}},"kind":"MessageEvent"}}"#
+        )
+    };
+    let condensation = |id: &str, forgotten: &str, summary: &str| {
+        format!(
+            r#"{{"id":"{id}","timestamp":"2026-01-01T00:00:02","source":"environment","forgotten_event_ids":[{forgotten}],{summary},"kind":"Condensation"}}"#
+        )
+    };
+    let system = r#"{"id":"S","timestamp":"2026-01-01T00:00:00","source":"agent","system_prompt":{"type":"text","text":"Be exact."},"kind":"SystemPromptEvent"}"#;
+    let lines = [
+        system.to_owned(),
+        said("a", "user"),
+        said("b", "assistant"),
+        said("c", "assistant"),
+        condensation("1", r#""b""#, summaries[0]),
+        said("d", "assistant"),
+        said("e", "user"),
+        said("f", "assistant"),
+        condensation("2", r#""1-summary","c","d""#, summaries[1]),
+        said("g", "assistant"),
+    ];
+    lines.map(|line| line + "\n").concat()
+}
+
+const CONDENSED: &str = "Sabc1def2g";
+
+#[test]
+fn a_condensation_with_a_summary_is_a_compaction_that_keeps_what_it_does_not_name() {
+    let summary = r#""summary":"so far","summary_offset":2"#;
+    let events = condensed([summary; 2]);
+    let bytes = events.as_bytes();
+    assert_eq!(cut(&ADAPTER, CONDENSED, bytes), "Sabc|1!|d|ef|2!|g");
+    let first: String = events.lines().take(6).map(|line| format!("{line}\n")).collect();
+    assert_eq!(kept(&ADAPTER, CONDENSED, first.as_bytes(), PlanStop::Compaction), "Sa1cd");
+    assert_eq!(
+        kept(&ADAPTER, CONDENSED, bytes, PlanStop::Compaction),
+        "Sa2efg",
+        "the first summary is named, too"
+    );
+    let (plan, _) = planned(&ADAPTER, bytes, PlanStop::Root);
+    assert_eq!(kept(&ADAPTER, CONDENSED, bytes, PlanStop::Root), "Sabcdefg");
+    assert_eq!(plan.skipped_compactions, 2);
+    passes(&ADAPTER, "condensed events", bytes);
+}
+
+#[test]
+fn a_condensation_without_a_summary_hides_what_it_names() {
+    // A summary without a place is none to the client.
+    for summary in [r#""summary":null,"summary_offset":null"#, r#""summary":"so far","summary_offset":null"#]
+    {
+        let events = condensed([summary; 2]);
+        let bytes = events.as_bytes();
+        assert_eq!(cut(&ADAPTER, CONDENSED, bytes), "Sabc1d|ef2g");
+        let (plan, _) = planned(&ADAPTER, bytes, PlanStop::Compaction);
+        assert_eq!(kept(&ADAPTER, CONDENSED, bytes, PlanStop::Compaction), "Saefg");
+        assert_eq!(plan.hidden_entries, 3);
+        assert_eq!(kept(&ADAPTER, CONDENSED, bytes, PlanStop::Root), "Sabcdefg");
+        passes(&ADAPTER, "masked events", bytes);
+    }
 }

@@ -1,9 +1,10 @@
 //! Made-up and real captures, and the suites that every adapter passes.
 
-use stemmata_model::{CommitType, Granularity, Role};
+use stemmata_model::{CommitType, EntryKind, Granularity, NoteCode, Part, Role};
 
 use super::Captured;
-use crate::adapter::{Adapter, Confidence, Keeps};
+use crate::adapter::{Adapter, Confidence, Keeps, PlanStop};
+use crate::chain_tests::{commits, cut, kept, planned};
 use crate::conformance::passes;
 use crate::registry::by_runtime;
 
@@ -70,4 +71,76 @@ fn a_summary_of_ours_is_a_compaction() {
     let mut splitter = Captured::GENERIC.splitter(Granularity::Turn, None);
     let cut = splitter.line(bytes.trim_ascii_end(), &mut Vec::new());
     assert_eq!(cut.after.map(|facts| facts.commit_type), Some(CommitType::Compaction));
+}
+
+/// A run that was compacted twice: the first time it prints the summary (`s`), the second time only the boundary (`b`).
+fn compacted_stream() -> String {
+    let said = |kind: &str, id: &str, text: &str| {
+        format!(
+            r#"{{"type":"{kind}","message":{{"role":"{kind}","content":"{text}"}},"parent_tool_use_id":null,"session_id":"s-1","uuid":"{id}"}}"#
+        )
+    };
+    let system = |subtype: &str, id: &str| {
+        format!(r#"{{"type":"system","subtype":"{subtype}","session_id":"s-1","uuid":"{id}"}}"#)
+    };
+    let boundary = r#"{"type":"system","subtype":"compact_boundary","session_id":"s-1","uuid":"b1","compact_metadata":{"trigger":"auto","pre_tokens":155000}}"#;
+    let summary =
+        "This session is being continued from a previous conversation that ran out of context. So far: a.";
+    let lines = [
+        system("init", "h1"),
+        said("user", "u1", "begin"),
+        said("assistant", "a1", "begun"),
+        system("status", "x1"),
+        boundary.to_owned(),
+        system("init", "h2"),
+        said("user", "s1", summary),
+        said("assistant", "a2", "going on"),
+        said("user", "u2", "more"),
+        boundary.replace("b1", "b2"),
+        said("assistant", "a3", "still going on"),
+        said("user", "u3", "thanks"),
+    ];
+    lines.map(|line| line + "\n").concat()
+}
+
+/// A letter a line of [`compacted_stream`].
+const LETTERS: &str = "huaxbisglcrt";
+
+#[test]
+fn a_stream_s_boundary_and_summary_are_one_commit() {
+    let stream = compacted_stream();
+    let bytes = stream.as_bytes();
+    assert_eq!(cut(&Captured::STREAM, LETTERS, bytes), "huax|bis!|g|l|c!|r|t");
+    let entries = Captured::STREAM.decode(bytes).entries;
+    assert_eq!(entries[4].kind, EntryKind::CompactionBoundary);
+    assert_eq!(entries[6].kind, EntryKind::CompactionSummary);
+    assert!(
+        matches!(entries[6].parts.as_slice(), [Part::Summary { text, .. }] if text.ends_with("So far: a."))
+    );
+    let until_second: String = stream.lines().take(9).map(|line| format!("{line}\n")).collect();
+    let (plan, _) = planned(&Captured::STREAM, until_second.as_bytes(), PlanStop::Compaction);
+    assert_eq!(plan.notes, []);
+    assert_eq!(kept(&Captured::STREAM, LETTERS, until_second.as_bytes(), PlanStop::Compaction), "isgl");
+    let (plan, _) = planned(&Captured::STREAM, bytes, PlanStop::Root);
+    assert_eq!(
+        (kept(&Captured::STREAM, LETTERS, bytes, PlanStop::Root).as_str(), plan.skipped_compactions),
+        ("huaxiglrt", 1)
+    );
+    crate::conformance::passes(&Captured::STREAM, "a compacted stream", bytes);
+    for granularity in [Granularity::Message, Granularity::Every(2)] {
+        let types: Vec<_> =
+            commits(&Captured::STREAM, granularity, bytes).into_iter().map(|(own, _)| own).collect();
+        assert_eq!(types.iter().filter(|own| **own == CommitType::Compaction).count(), 2, "{types:?}");
+    }
+}
+
+#[test]
+fn a_boundary_without_a_summary_is_a_compaction_with_a_note() {
+    let stream = compacted_stream();
+    let (plan, _) = planned(&Captured::STREAM, stream.as_bytes(), PlanStop::Compaction);
+    assert_eq!(kept(&Captured::STREAM, LETTERS, stream.as_bytes(), PlanStop::Compaction), "icrt");
+    assert!(matches!(plan.notes.as_slice(), [note] if note.code == NoteCode::Degraded), "{:?}", plan.notes);
+    // Nothing tells yet whether its summary follows.
+    let open: String = stream.lines().take(5).map(|line| format!("{line}\n")).collect();
+    assert_eq!(cut(&Captured::STREAM, LETTERS, open.as_bytes()), "huax|b");
 }

@@ -49,6 +49,8 @@ fn metadata(kind: &str, printed: &Printed<'_>, whole: &str, time: Option<Timesta
     let mut line = Line::metadata(RUNTIME, &name, whole, time);
     if name == "system/init" {
         line.turn = Turn::Header;
+    } else if name == "system/compact_boundary" {
+        (line.kind, line.turn) = (EntryKind::CompactionBoundary, Turn::CompactionMark);
     }
     if !matches!(kind, "system" | "result" | "stream_event" | "rate_limit_event") {
         line.unknown = Some(name);
@@ -56,7 +58,25 @@ fn metadata(kind: &str, printed: &Printed<'_>, whole: &str, time: Option<Timesta
     line
 }
 
-fn said(entry: Entry, caller: Option<String>) -> Line {
+/// How the client's summary of a compaction begins; the output does not say otherwise that it is one.
+const SUMMARY_START: &str = "This session is being continued from a previous conversation";
+
+/// Makes a message that begins as the client's summaries do a summary.
+fn summarize(entry: &mut Entry) {
+    let start = entry.parts.first_mut().filter(|_| entry.role == Role::User);
+    if let Some(part @ Part::Text(_)) = start
+        && let Part::Text(text) = part
+        && text.trim_start().starts_with(SUMMARY_START)
+    {
+        *part = Part::Summary { text: std::mem::take(text), covers: Vec::new() };
+        entry.kind = EntryKind::CompactionSummary;
+    }
+}
+
+fn said(mut entry: Entry, caller: Option<String>) -> Line {
+    if caller.is_none() && entry.kind == EntryKind::Message {
+        summarize(&mut entry);
+    }
     let mut line = Line::said(entry.role, entry.kind, entry.parts, entry.timestamp);
     line.body = entry.body;
     line.meta = entry.meta;

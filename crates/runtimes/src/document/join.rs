@@ -3,9 +3,11 @@
 //! A snapshot stands for everything before it. What commits behind it add (deltas of a list, as programs make them)
 //! joins its list, byte for byte: brackets go and commas come, nothing else.
 
+use std::ops::Range;
+
 use stemmata_model::{CommitType, Note, NoteCode};
 
-use super::Dialect;
+use super::{Dialect, compactions};
 use crate::adapter::{ContextPlan, Edit, Piece, PlanStop, Segment, Segments, SourceError, segment_number};
 
 /// Where one document stands: the number of its content, as [`segment_number`] counts, and its bytes.
@@ -16,7 +18,7 @@ pub(crate) type Pieces<'p> = dyn Fn(&[Numbered<'_>]) -> Option<Vec<Piece>> + 'p;
 
 /// Joins documents, oldest first; none where one of several has no list.
 pub(crate) fn join(dialect: &Dialect, contents: &[&[u8]]) -> Option<Vec<u8>> {
-    join_by(&|documents| pieces(dialect, documents), contents)
+    join_by(&|documents| pieces(dialect, documents, &mut |_, _, list| vec![list]), contents)
 }
 
 /// Joins documents as [`join`] does, by what a format says that the join is made of. Edits only put something before a
@@ -33,25 +35,54 @@ pub(crate) fn join_by(pieces: &Pieces<'_>, contents: &[&[u8]]) -> Option<Vec<u8>
     Some(out)
 }
 
+/// Says which bytes of a list are taken: of the document with that index, of all its bytes, and of the list in them.
+type Take<'t> = dyn FnMut(usize, &[u8], Range<usize>) -> Vec<Range<usize>> + 't;
+
 /// Returns what the joined document is made of.
-fn pieces(dialect: &Dialect, contents: &[Numbered<'_>]) -> Option<Vec<Piece>> {
-    let Some(((first_number, first), more)) = contents.split_first() else { return Some(Vec::new()) };
-    if more.is_empty() {
-        return Some(vec![piece(*first_number, 0..first.len(), "")]);
-    }
-    let list = trimmed(first, (dialect.list)(first)?);
-    let mut pieces = vec![piece(*first_number, 0..list.end, "")];
-    let mut has_some = !list.is_empty();
-    for (number, bytes) in more {
+fn pieces(dialect: &Dialect, contents: &[Numbered<'_>], take: &mut Take<'_>) -> Option<Vec<Piece>> {
+    let Some((first_number, first)) = contents.first() else { return Some(Vec::new()) };
+    let Some(frame) = (dialect.list)(first) else {
+        return (contents.len() == 1).then(|| vec![piece(*first_number, 0..first.len(), "")]);
+    };
+    let frame = trimmed(first, frame);
+    let mut pieces = vec![piece(*first_number, 0..frame.start, "")];
+    let mut has_some = false;
+    for (index, (number, bytes)) in contents.iter().enumerate() {
         let list = trimmed(bytes, (dialect.list)(bytes)?);
-        if list.is_empty() {
-            continue;
+        let mut comma = if has_some { "," } else { "" };
+        for range in take(index, bytes, list).into_iter().filter(|range| !range.is_empty()) {
+            push(&mut pieces, piece(*number, range, comma));
+            (comma, has_some) = ("", true);
         }
-        pieces.push(piece(*number, list, if has_some { "," } else { "" }));
-        has_some = true;
     }
-    pieces.push(piece(*first_number, list.end..first.len(), ""));
+    push(&mut pieces, piece(*first_number, frame.end..first.len(), ""));
     Some(pieces)
+}
+
+/// Appends a piece; one that goes on where the last one ended becomes a part of it.
+fn push(pieces: &mut Vec<Piece>, piece: Piece) {
+    match pieces.last_mut() {
+        Some(last)
+            if last.segment == piece.segment
+                && last.offset + last.length == piece.offset
+                && piece.edits.is_empty() =>
+        {
+            last.length += piece.length;
+        }
+        _ => pieces.push(piece),
+    }
+}
+
+/// Returns what is left of a range without some parts of it, which ascend.
+fn left(range: Range<usize>, gone: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let mut left = Vec::with_capacity(gone.len() + 1);
+    let mut at = range.start;
+    for part in gone {
+        left.push(at..part.start.clamp(at, range.end.max(at)));
+        at = part.end.clamp(at, range.end.max(at));
+    }
+    left.push(at..range.end.max(at));
+    left
 }
 
 fn piece(segment: usize, range: std::ops::Range<usize>, before: &str) -> Piece {
@@ -85,7 +116,26 @@ pub(crate) fn plan_context(
     chain: &mut dyn Segments,
     stop: PlanStop,
 ) -> Result<ContextPlan, SourceError> {
-    plan_context_by(&|documents| pieces(dialect, documents), chain, stop)
+    let (mut plan, kept) = gather(&|bytes| compactions::is_within(dialect, bytes), chain, stop)?;
+    let mut skipped = 0;
+    let mut take = |index: usize, bytes: &[u8], list: Range<usize>| match stop {
+        PlanStop::Compaction => {
+            let begin = compactions::begin(dialect, bytes);
+            left(begin.map_or(list.start, |begin| begin.max(list.start))..list.end, Vec::new())
+        }
+        PlanStop::Root => {
+            let (gone, count) = compactions::summaries(dialect, bytes, index == 0);
+            skipped += count;
+            let is_compaction = |(_, segment): &(_, Segment)| segment.commit_type == CommitType::Compaction;
+            let own = kept.get(index).filter(|segment| is_compaction(segment));
+            // All else that a compaction holds was said before it.
+            left(own.and_then(|_| compactions::own(dialect, bytes)).unwrap_or(list), gone)
+        }
+        PlanStop::Ancestor => vec![list],
+    };
+    emit(&mut |documents| pieces(dialect, documents, &mut take), &mut plan, &kept);
+    plan.skipped_compactions += skipped;
+    Ok(plan)
 }
 
 /// Plans a context as [`plan_context`] does, by what a format says that the join of documents is made of.
@@ -97,6 +147,17 @@ pub(crate) fn plan_context_by(
     chain: &mut dyn Segments,
     stop: PlanStop,
 ) -> Result<ContextPlan, SourceError> {
+    let (mut plan, kept) = gather(&|_| false, chain, stop)?;
+    emit(&mut |documents| pieces(documents), &mut plan, &kept);
+    Ok(plan)
+}
+
+/// Returns the commits of a context, oldest first, with their positions; `has_compaction` looks for one within a document.
+fn gather(
+    has_compaction: &dyn Fn(&[u8]) -> bool,
+    chain: &mut dyn Segments,
+    stop: PlanStop,
+) -> Result<(ContextPlan, Vec<(usize, Segment)>), SourceError> {
     let mut plan = ContextPlan::default();
     // Newest first.
     let mut kept: Vec<(usize, Segment)> = Vec::new();
@@ -105,8 +166,15 @@ pub(crate) fn plan_context_by(
         plan.segments_read += 1;
         let is_marked = stop == PlanStop::Ancestor && segment.is_stop;
         let (is_end, is_skipped) = match segment.commit_type {
-            CommitType::Delta => (is_marked, false),
-            CommitType::Compaction => (is_marked || stop == PlanStop::Compaction, stop == PlanStop::Root),
+            CommitType::Delta => {
+                let is_begin = stop == PlanStop::Compaction && has_compaction(&segment.native);
+                (is_marked || is_begin, false)
+            }
+            // One that an API made may hold an answer, too.
+            CommitType::Compaction => (
+                is_marked || stop == PlanStop::Compaction,
+                stop == PlanStop::Root && !has_compaction(&segment.native),
+            ),
             CommitType::Snapshot { .. } => (true, false),
         };
         if is_skipped {
@@ -119,6 +187,15 @@ pub(crate) fn plan_context_by(
         }
     }
     kept.reverse();
+    Ok((plan, kept))
+}
+
+/// Adds what a context is made of to its plan.
+fn emit(
+    pieces: &mut dyn FnMut(&[Numbered<'_>]) -> Option<Vec<Piece>>,
+    plan: &mut ContextPlan,
+    kept: &[(usize, Segment)],
+) {
     let numbered: Vec<Numbered<'_>> = kept
         .iter()
         .map(|(position, segment)| match &segment.prefix {
@@ -134,7 +211,6 @@ pub(crate) fn plan_context_by(
         let newest = numbered.last().copied();
         newest.map(|(number, bytes)| piece(number, 0..bytes.len(), "")).into_iter().collect()
     };
-    Ok(plan)
 }
 
 fn to_u64(value: usize) -> u64 {

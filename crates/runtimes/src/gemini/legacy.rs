@@ -15,6 +15,7 @@ use super::{Gemini, RUNTIME};
 use crate::adapter::{
     Adapter, ClientPlace, Confidence, Detection, IdKind, PlaceRequest, Placer, Validation, Validator,
 };
+use crate::document::compactions::none;
 use crate::document::mend::{Mended, mend, name};
 use crate::document::{Dialect, Record, head, inside, whole};
 use crate::json::{Field, Object, RecordError, is_blank, one_line, text};
@@ -24,8 +25,14 @@ use crate::placing::Verbatim;
 use crate::reading::Reading;
 use crate::repair::{Document, ROUNDS_MAX};
 
-static DIALECT: Dialect =
-    Dialect { runtime: RUNTIME, main: "gemini/main", subagent: "gemini/subagent", read, list };
+static DIALECT: Dialect = Dialect {
+    runtime: RUNTIME,
+    main: "gemini/main",
+    subagent: "gemini/subagent",
+    read,
+    list,
+    compactions: none,
+};
 
 fn list(bytes: &[u8]) -> Option<Range<usize>> {
     inside(Fields::read(whole(bytes).ok()?).ok()?.messages?)

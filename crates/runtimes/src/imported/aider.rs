@@ -9,6 +9,7 @@ use std::ops::Range;
 use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp};
 
 use crate::adapter::Confidence;
+use crate::document::compactions::none;
 use crate::document::{Dialect, Record};
 use crate::json::{RecordError, quote};
 use crate::lines::facts::TitleRank;
@@ -22,8 +23,14 @@ const START: &str = "# aider chat started at ";
 /// How a line of the user's begins.
 const USER: &str = "####";
 
-pub(super) static DIALECT: Dialect =
-    Dialect { runtime: RUNTIME, main: "aider/main", subagent: "aider/subagent", read, list: |_| None };
+pub(super) static DIALECT: Dialect = Dialect {
+    runtime: RUNTIME,
+    main: "aider/main",
+    subagent: "aider/subagent",
+    read,
+    list: |_| None,
+    compactions: none,
+};
 
 /// Whose lines some lines are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

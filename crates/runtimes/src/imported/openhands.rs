@@ -6,6 +6,7 @@ use stemmata_model::Entry;
 
 use crate::adapter::Confidence;
 use crate::captured::openhands;
+use crate::document::compactions::none;
 use crate::document::{Dialect, Record, head, top_list, whole};
 use crate::json::RecordError;
 
@@ -15,6 +16,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     subagent: "openhands/subagent",
     read,
     list: top_list,
+    compactions: none,
 };
 
 fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {

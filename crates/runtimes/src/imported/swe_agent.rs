@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use stemmata_model::{Entry, EntryKind, Part, Role, Visibility};
 
 use crate::adapter::{Confidence, IdKind};
+use crate::document::compactions::none;
 use crate::document::{Dialect, Record, head, whole};
 use crate::json::{Field, Object, RecordError, borrowed_object, members, owned, quote, text};
 use crate::lines::facts::TitleRank;
@@ -28,6 +29,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     read,
     // A trajectory is one run: several do not make a longer one.
     list: |_| None,
+    compactions: none,
 };
 
 borrowed_object! {

@@ -44,6 +44,8 @@ struct OwnRow {
     shows: Option<Vec<(Key, ShowAs)>>,
     covers_from: Option<Key>,
     keeps_from: Option<Key>,
+    /// Rows that a summary stands for, where it names each.
+    covers: Vec<Key>,
     /// Calls in it, and calls that it answers.
     calls: Vec<Key>,
     answers: Vec<Key>,
@@ -79,6 +81,7 @@ impl OwnRow {
             shows,
             covers_from: key(&own.covers_from),
             keeps_from: key(&own.keeps_from),
+            covers: own.covers.iter().map(|id| hash(id.as_str())).collect(),
             calls,
             answers,
             message,
@@ -141,6 +144,7 @@ pub(crate) fn plan_context(
     rewind(&mut rows, &mut plan);
     if stop == PlanStop::Compaction {
         plan.hidden_entries = hidden::hide(&mut rows, &mut plan.notes);
+        note_missing_summary(&rows, &mut plan.notes);
     }
     for row in &rows {
         push(&mut plan.pieces, row.place, []);
@@ -196,7 +200,7 @@ fn segment_rows(dialect: &Dialect, position: usize, segment: &Segment, stop: Pla
             match replaced(is_end) {
                 // What follows the compaction in its own commit stays behind what stands for all before.
                 Some(mut prefix) => {
-                    let after = own.iter().rposition(|row| row.turn == Turn::Compaction);
+                    let after = compaction_in(&own);
                     prefix.extend(own.into_iter().skip(after.map_or(0, |at| at + 1)));
                     (prefix, true)
                 }
@@ -224,8 +228,9 @@ fn skip_compactions(rows: &mut Vec<Row>, plan: &mut ContextPlan) {
     let mut has_said = false;
     rows.retain(|row| {
         // A compaction that nothing stands before is what the context begins with.
-        let is_skipped = row.turn == Turn::Compaction && has_said;
-        plan.skipped_compactions += u64::from(is_skipped);
+        let is_compaction = matches!(row.turn, Turn::Compaction | Turn::CompactionMark);
+        let is_skipped = is_compaction && has_said;
+        plan.skipped_compactions += u64::from(is_skipped && row.turn == Turn::Compaction);
         has_said |= row.is_message;
         // Pins are no part of what was said, and hold from the root on, too.
         let is_aside = row.turn == Turn::Aside && !row.pins();
@@ -296,7 +301,7 @@ pub(crate) fn plan_compaction(
         Some(row) => Some(row.place),
         None => find_header(dialect, earlier)?,
     };
-    let compaction = own.iter().rev().find(|row| row.turn == Turn::Compaction).map(|row| row.place);
+    let compaction = compaction_in(&own).and_then(|at| own.get(at)).map(|row| row.place);
     if header.is_none() {
         plan.notes.push(Note::new(NoteCode::Degraded, "the session's header was not found"));
     }
@@ -309,6 +314,21 @@ pub(crate) fn plan_compaction(
     }
     plan.pieces = pieces;
     Ok(plan)
+}
+
+/// Returns the row that stands for everything before: the last summary, or the last mark where no summary follows any.
+fn compaction_in(rows: &[Row]) -> Option<usize> {
+    let last = |turn: Turn| rows.iter().rposition(|row| row.turn == turn);
+    last(Turn::Compaction).or_else(|| last(Turn::CompactionMark))
+}
+
+/// Says so where a context begins with a compaction whose summary was not written.
+fn note_missing_summary(rows: &[Row], notes: &mut Vec<Note>) {
+    let has = |turn: Turn| rows.iter().any(|row| row.turn == turn);
+    if has(Turn::CompactionMark) && !has(Turn::Compaction) {
+        let message = "the transcript does not hold the summary of its last compaction; from the root on everything is there";
+        notes.push(Note::new(NoteCode::Degraded, message));
+    }
 }
 
 /// Finds the session's header: at the nearest compaction before, else at the beginning.

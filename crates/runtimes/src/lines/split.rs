@@ -7,6 +7,8 @@
 //!   holds a part of the conversation; so what stands ahead of a prompt is part of its turn.
 //! - It closes before a compaction where it holds a part of the conversation, and after it; that commit is the
 //!   compaction.
+//! - The mark of a compaction closes before itself as a compaction does. Its commit is the compaction: it closes behind the
+//!   summary that follows, or, where none does, before the next line that is said or that changes what was said.
 //! - `message` closes before each part of a conversation as well, lines of one message kept together.
 //!   `every:N` closes at each N-th place where `turn` would.
 
@@ -53,6 +55,8 @@ struct Titles {
 struct Open {
     /// Whether the turn at its end holds a part of the conversation.
     has_conversation: bool,
+    /// Whether it is a compaction whose summary may still follow.
+    is_marked: bool,
     /// Places in it where a turn ended.
     turns: u32,
     timestamp: Option<Timestamp>,
@@ -103,7 +107,7 @@ impl LineSplitter {
                     Granularity::Every(turns) => self.open.turns >= turns,
                 }
             }
-            Turn::Compaction => self.open.has_conversation || self.open.turns > 0,
+            Turn::Compaction | Turn::CompactionMark => self.open.has_conversation || self.open.turns > 0,
             Turn::Conversation => begins_message && self.open.has_conversation,
             Turn::Prompt
             | Turn::Start
@@ -127,7 +131,9 @@ impl LineSplitter {
         let is_same = message.is_some() && message == self.ground.message;
         let begins_message = self.granularity == Granularity::Message && !is_same;
         let mut cut = Cut::default();
-        if self.closes_before(line.turn, begins_message) {
+        if self.open.is_marked && ends_mark(line.turn) {
+            cut.before = Some(self.close(CommitType::Compaction, false));
+        } else if self.closes_before(line.turn, begins_message) {
             // The state at this boundary knows nothing of the line after it.
             cut.before = Some(self.close(CommitType::Delta, false));
         }
@@ -141,6 +147,7 @@ impl LineSplitter {
         self.learn(line.hints, time);
         match turn {
             Turn::Prompt | Turn::Conversation => self.open.has_conversation = true,
+            Turn::CompactionMark => self.open.is_marked = true,
             Turn::Compaction => {
                 let is_second = cut.before.is_some();
                 cut.after = Some(self.close(CommitType::Compaction, is_second));
@@ -191,6 +198,21 @@ impl LineSplitter {
         };
         let message = format!("{error}: {bytes} bytes{nul} kept as they are{more}");
         notes.push(Note::at_line(NoteCode::UnparsableLine, self.ground.lines, message));
+    }
+}
+
+/// Returns whether no summary follows the mark of a compaction any more.
+const fn ends_mark(turn: Turn) -> bool {
+    match turn {
+        Turn::Prompt
+        | Turn::Start
+        | Turn::Clear
+        | Turn::Conversation
+        | Turn::Restated
+        | Turn::Rewind(_)
+        | Turn::RewindTo => true,
+        // A client says its header again when it goes on.
+        Turn::Compaction | Turn::CompactionMark | Turn::Header | Turn::Aside | Turn::Other => false,
     }
 }
 

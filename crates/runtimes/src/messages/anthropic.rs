@@ -3,6 +3,7 @@
 //! A content block of a type that this version does not know is carried as Claude Code's is: the two are the same API's.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use stemmata_model::{Body, Entry, EntryKind, Part, Role};
 
@@ -13,6 +14,7 @@ use crate::claude_code::count::NESTING_MAX;
 use crate::claude_code::decode::{content_parts, usage};
 use crate::claude_code::encode::block;
 use crate::claude_code::message::{Content, Message};
+use crate::document::compactions::{Within, name, without};
 use crate::document::{Dialect, Record, top_list, whole};
 use crate::json::{Field, Object, RecordError, is_string, quote, text};
 use crate::lines::Line;
@@ -24,10 +26,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     subagent: "anthropic-messages/subagent",
     read,
     list: top_list,
+    compactions,
 };
 
 /// Types of blocks that only this API has.
-const OWN_BLOCKS: [&str; 4] = ["tool_use", "tool_result", "thinking", "redacted_thinking"];
+const OWN_BLOCKS: [&str; 5] = ["tool_use", "tool_result", "thinking", "redacted_thinking", COMPACTION];
+
+/// The type of a block that stands for everything before it.
+const COMPACTION: &str = "compaction";
 
 fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {
     let elements = whole(bytes)?.elements().ok_or(RecordError::NotObject)?;
@@ -50,10 +56,15 @@ fn read_message(element: Field<'_>) -> Line {
         }
     };
     let content = Content::of(fields.content);
-    let parts = content_parts(&content, NESTING_MAX);
+    let mut parts = content_parts(&content, NESTING_MAX);
+    if role == Role::Assistant {
+        summarize(&content, &mut parts);
+    }
+    let is_summary = !parts.is_empty() && parts.iter().all(is_summary);
     let has_results = parts.iter().any(|part| matches!(part, Part::ToolResult { .. }));
     let (role, kind) = match role {
         Role::User if has_results => (Role::Tool, EntryKind::ToolResult),
+        role if is_summary => (role, EntryKind::CompactionSummary),
         role => (role, EntryKind::Message),
     };
     let mut line = Line::said(role, kind, parts, None);
@@ -69,6 +80,54 @@ fn read_message(element: Field<'_>) -> Line {
         line.hints.title = crate::document::first_text(&line.parts).map(|text| (TitleRank::Prompt, text));
     }
     line
+}
+
+/// Returns whether a part is a compaction that failed.
+pub(super) fn is_failed(part: &Part) -> bool {
+    matches!(part, Part::Opaque { runtime, kind, .. } if runtime == crate::claude_code::RUNTIME && kind == COMPACTION)
+}
+
+const fn is_summary(part: &Part) -> bool {
+    matches!(part, Part::Summary { .. })
+}
+
+/// Makes the summaries of an answer's compaction blocks summaries. A block without a text is a compaction that failed: the
+/// API takes it for nothing, and it is carried as it is.
+fn summarize(content: &Content<'_>, parts: &mut [Part]) {
+    let Content::List(elements) = content else { return };
+    for (element, part) in elements.iter().zip(parts) {
+        let said = element.block.filter(|block| block.is_type(COMPACTION)).and_then(|block| block.content);
+        let texts: Vec<String> =
+            content_parts(&Content::of(said), 1).into_iter().filter_map(text_of).collect();
+        let text = texts.join("\n\n");
+        if !text.is_empty() {
+            *part = Part::Summary { text, covers: Vec::new() };
+        }
+    }
+}
+
+fn text_of(part: Part) -> Option<String> {
+    match part {
+        Part::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// Returns the compactions that the API made: of what stands before the last one it reads nothing.
+fn compactions(bytes: &[u8], records: &[Record]) -> Vec<Within> {
+    let holders = records.iter().enumerate().filter(|(_, record)| record.line.parts.iter().any(is_summary));
+    let within = holders.filter_map(|(at, record)| {
+        let message = Message::of(whole(bytes.get(record.span.clone())?).ok()?)?;
+        let Content::List(elements) = Content::of(message.content) else { return None };
+        let place = |span: Range<usize>| record.span.start + span.start..record.span.start + span.end;
+        let spans: Vec<Range<usize>> = elements.iter().map(|element| place(element.whole.span())).collect();
+        let is_cut: Vec<bool> = record.line.parts.iter().map(is_summary).collect();
+        let blocks = || without(&spans, &is_cut);
+        let said = elements.iter().zip(&is_cut).rfind(|(_, is_cut)| **is_cut)?.0.block?.content?;
+        let part = is_cut.contains(&false).then(blocks);
+        Some(Within { first: at, at, part, name: name(said.raw()) })
+    });
+    within.collect()
 }
 
 /// Says how sure it is of the first messages of an array (see `Adapter::detect`).
@@ -110,7 +169,8 @@ pub(super) fn encode(entries: &[Entry]) -> String {
     let mut messages: Vec<String> = Vec::new();
     for turn in turns(entries) {
         let Some(content) = content(&turn) else { continue };
-        if messages.is_empty() && turn.is_assistant {
+        let is_summary = turn.parts.first().is_some_and(is_summary);
+        if messages.is_empty() && turn.is_assistant && !is_summary {
             messages.push(message("user", &quote(NO_PROMPT)));
         }
         messages.push(message(if turn.is_assistant { "assistant" } else { "user" }, &content));
@@ -132,9 +192,19 @@ fn content(turn: &Turn) -> Option<String> {
     });
     let parts: Vec<Part> = results.chain(with_words(&turn.parts)).collect();
     match parts.as_slice() {
-        [Part::Text(text) | Part::Summary { text, .. }] => Some(quote(text)),
+        [Part::Text(text)] => Some(quote(text)),
+        [Part::Summary { text, .. }] if !turn.is_assistant => Some(quote(text)),
         parts => {
-            let blocks: Vec<String> = parts.iter().filter_map(block).collect();
+            let blocks: Vec<String> = parts
+                .iter()
+                .filter_map(|part| match part {
+                    // Only the API itself has an assistant say a summary.
+                    Part::Summary { text, .. } if turn.is_assistant => {
+                        Some(Object::new().text("type", COMPACTION).text("content", text).finish())
+                    }
+                    part => block(part),
+                })
+                .collect();
             (!blocks.is_empty()).then(|| format!("[{}]", blocks.join(",")))
         }
     }

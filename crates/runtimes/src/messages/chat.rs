@@ -7,6 +7,7 @@ use super::turns::{Turn, is_instruction, turns};
 use super::{CHAT, arguments};
 use crate::adapter::Confidence;
 use crate::data_url;
+use crate::document::compactions::none;
 use crate::document::{Dialect, Record, top_list, whole};
 use crate::json::{Field, Object, RecordError, borrowed_object, one_line, owned, quote, text};
 use crate::lines::facts::TitleRank;
@@ -22,6 +23,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     subagent: "openai-chat/subagent",
     read,
     list: top_list,
+    compactions: none,
 };
 
 borrowed_object! {

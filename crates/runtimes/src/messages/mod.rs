@@ -10,18 +10,21 @@ mod items;
 mod responses;
 #[cfg(test)]
 pub(crate) mod samples_tests;
+mod told;
 pub(crate) mod turns;
 pub(crate) mod validate;
 
 use stemmata_model::{Entry, FormatId};
 
-use crate::adapter::{Adapter, ClientPlace, Confidence, Detection, PlaceRequest, Placer, Validator};
+use crate::adapter::{Adapter, ClientPlace, Confidence, Decoded, Detection, PlaceRequest, Placer, Validator};
 use crate::document::mend::{Mended, mend};
 use crate::document::{Dialect, head};
 use crate::json::Field;
 use crate::placing::{Verbatim, unplaced};
 use crate::reading::Reading;
 use crate::repair::Document;
+pub(crate) use responses::is_sealed_kind;
+pub use told::is_sealed;
 
 /// The runtime of arrays for Anthropic's Messages API.
 pub const ANTHROPIC: &str = "anthropic-messages";
@@ -93,6 +96,11 @@ impl Adapter for Messages {
         let elements = crate::document::whole(&json).ok()?.elements()?;
         let confidence = (self.claims)(&elements)?;
         Some(Detection { format: self.format(), version: None, confidence })
+    }
+
+    fn told(&self, bytes: &[u8]) -> Decoded {
+        let decoded = self.decode(bytes);
+        Decoded { entries: told::told(decoded.entries), ..decoded }
     }
 
     fn encode(&self, entries: &[Entry]) -> Vec<u8> {

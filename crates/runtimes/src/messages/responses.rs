@@ -7,9 +7,10 @@ use stemmata_model::{Entry, EntryKind, Part, Role};
 
 use super::items::{Writer, told_blocks};
 use super::turns::{Turn, is_instruction, turns};
-use super::{RESPONSES, arguments};
+use super::{RESPONSES, arguments, is_sealed};
 use crate::adapter::{Confidence, IdKind};
 use crate::data_url;
+use crate::document::compactions::{Within, name};
 use crate::document::{Dialect, Record, top_list, whole};
 use crate::json::{Field, Object, RecordError, borrowed_object, one_line, owned, quote, text};
 use crate::lines::facts::TitleRank;
@@ -22,6 +23,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     subagent: "openai-responses/subagent",
     read,
     list: top_list,
+    compactions,
 };
 
 borrowed_object! {
@@ -33,7 +35,7 @@ borrowed_object! {
 }
 
 /// Types of items that this API has and that are carried whole.
-const CARRIED: [&str; 12] = [
+const CARRIED: [&str; 13] = [
     "local_shell_call",
     "local_shell_call_output",
     "computer_call",
@@ -45,8 +47,15 @@ const CARRIED: [&str; 12] = [
     "mcp_call",
     "mcp_list_tools",
     "item_reference",
-    "compaction",
+    COMPACTION,
+    COMPACTION_SUMMARY,
 ];
+
+/// The type of an item that stands for what is before it; only the provider can read it.
+const COMPACTION: &str = "compaction";
+
+/// Another name of the same.
+const COMPACTION_SUMMARY: &str = "compaction_summary";
 
 fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {
     let elements = whole(bytes)?.elements().ok_or(RecordError::NotObject)?;
@@ -85,12 +94,11 @@ fn item(element: Field<'_>) -> Line {
             let thought = Part::Thinking { text, signature: None, encrypted };
             Line::said(Role::Assistant, EntryKind::Message, vec![thought], None)
         }
-        name if CARRIED.contains(&name) => Line::said(
-            Role::Assistant,
-            EntryKind::Message,
-            vec![opaque(RESPONSES, name, element.raw())],
-            None,
-        ),
+        name if CARRIED.contains(&name) => {
+            let is_summary = is_sealed_kind(name) && fields.encrypted.is_some();
+            let kind = if is_summary { EntryKind::CompactionSummary } else { EntryKind::Message };
+            Line::said(Role::Assistant, kind, vec![opaque(RESPONSES, name, element.raw())], None)
+        }
         name => {
             let mut line = Line::metadata(RESPONSES, name, element.raw(), None);
             line.unknown = Some(name.to_owned());
@@ -101,6 +109,27 @@ fn item(element: Field<'_>) -> Line {
     line.ids.extend(owned(fields.id).map(|id| (IdKind::Call, id)));
     crate::document::name_calls(&mut line);
     line
+}
+
+/// Returns whether items of a type stand for what is before them, for their provider alone.
+pub(crate) fn is_sealed_kind(kind: &str) -> bool {
+    kind == COMPACTION || kind == COMPACTION_SUMMARY
+}
+
+/// Returns the compactions that the API made. What stands before one goes without a loss, as the API's guide says, unless
+/// it is nothing but messages of the user: then the API kept them itself, as `/responses/compact` does.
+fn compactions(bytes: &[u8], records: &[Record]) -> Vec<Within> {
+    let is_summary = |record: &Record| record.line.kind == EntryKind::CompactionSummary;
+    let is_kept =
+        |record: &Record| matches!(record.line.role, Role::User | Role::System) || is_summary(record);
+    let kept = records.iter().take_while(|record| is_kept(record)).count();
+    let holders = records.iter().enumerate().filter(|(_, record)| is_summary(record));
+    let within = holders.filter_map(|(at, record)| {
+        let fields = Item::read(whole(bytes.get(record.span.clone())?).ok()?).ok()?;
+        let first = if at < kept { 0 } else { at };
+        Some(Within { first, at, part: None, name: name(fields.encrypted?.raw()) })
+    });
+    within.collect()
 }
 
 fn text_of(part: Part) -> Option<String> {
@@ -215,7 +244,9 @@ pub(super) fn encode(entries: &[Entry]) -> String {
     let mut items: Vec<String> = Vec::new();
     let system = entries.iter().filter(|entry| is_instruction(entry) && entry.meta.visibility.agent);
     items.extend(system.filter_map(|entry| said("developer", &entry.parts)));
-    for turn in turns(entries) {
+    // The item itself comes, too.
+    let told: Vec<Entry> = entries.iter().filter(|entry| !is_sealed(entry)).cloned().collect();
+    for turn in turns(&told) {
         items.extend(turn.results.iter().map(|(call_id, _, parts)| {
             let output = match parts.as_slice() {
                 [] => quote(""),

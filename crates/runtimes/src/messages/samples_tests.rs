@@ -1,9 +1,10 @@
 //! Samples of arrays, and the laws that they keep.
 
-use stemmata_model::{EntryKind, Part, Role, Timestamp};
+use stemmata_model::{CommitType, EntryKind, Part, Role, Timestamp};
 
 use super::*;
-use crate::chain_tests::checks;
+use crate::adapter::PlanStop;
+use crate::chain_tests::{Chain, checks};
 use crate::conformance::{check, passes};
 
 /// A conversation with something of everything, as an agent of one's own keeps it.
@@ -248,6 +249,161 @@ fn calls_are_closed_and_results_come_home_where_a_conversation_is_odd() {
         assert_eq!(checks(&to, &array), [""; 0], "{said}");
         for word in ["late", "stray", "Closed by Stemmata", "wait"] {
             assert!(said.contains(word), "{word}: {said}");
+        }
+    }
+}
+
+/// A conversation that the API summarized, beside an answer; one attempt before that failed.
+pub(crate) const ANTHROPIC_COMPACTED: &str = r#"[
+  {"role": "user", "content": "Which bells ring at noon?"},
+  {"role": "assistant", "content": [{"type": "compaction", "content": null}, {"type": "text", "text": "The east bell."}]},
+  {"role": "user", "content": "And at dusk?"},
+  {"role": "assistant", "content": [
+    {"type": "compaction", "content": "The user asked for the bells. East rings at noon.", "signature": "c2lnbmVk"},
+    {"type": "text", "text": "The west bell does."}
+  ]},
+  {"role": "user", "content": "Thanks."}
+]
+"#;
+
+/// The same in the Responses API, whose summaries only the provider reads.
+pub(crate) const RESPONSES_COMPACTED: &str = r#"[
+ {"type":"message","role":"user","content":"Which bells ring at noon?"},
+ {"type":"message","role":"assistant","content":[{"type":"output_text","text":"The east bell."}]},
+ {"type":"message","role":"user","content":"And at dusk?"},
+ {"type":"compaction","id":"cmp_1","encrypted_content":"b25seSB0aGUgcHJvdmlkZXI="},
+ {"type":"message","role":"assistant","content":[{"type":"output_text","text":"The west bell does."}]},
+ {"type":"message","role":"user","content":"Thanks."}
+]
+"#;
+
+#[test]
+fn arrays_with_compactions_keep_the_laws() {
+    for (adapter, sample, entries) in
+        [(Messages::ANTHROPIC, ANTHROPIC_COMPACTED, 5), (Messages::RESPONSES, RESPONSES_COMPACTED, 6)]
+    {
+        let name = adapter.format();
+        let report = passes(&adapter, name.as_str(), sample.as_bytes());
+        assert_eq!((report.entries, report.notes), (entries, Vec::new()), "{name}");
+        assert_eq!(checks(&adapter, sample.as_bytes()), [""; 0], "{name}");
+        assert_eq!(crate::registry::detect(sample.as_bytes()).map(|(own, _)| own.format()), Some(name));
+    }
+}
+
+/// Returns the context of a chain, oldest commit first, as JSON, and the compactions that were skipped.
+fn context(adapter: &Messages, commits: &[(CommitType, &str)], stop: PlanStop) -> (serde_json::Value, u64) {
+    let mut chain = Chain::new(adapter);
+    for (commit_type, bytes) in commits {
+        chain.push(*commit_type, bytes.as_bytes());
+    }
+    let (plan, bytes) = chain.context(stop);
+    let text = String::from_utf8_lossy(&bytes);
+    (serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")), plan.skipped_compactions)
+}
+
+fn texts(list: &serde_json::Value) -> Vec<&str> {
+    let mut texts = Vec::new();
+    for message in list.as_array().expect("a list") {
+        match &message["content"] {
+            serde_json::Value::String(text) => texts.push(text.as_str()),
+            serde_json::Value::Array(blocks) => texts.extend(
+                blocks.iter().filter_map(|block| block["text"].as_str().or(block["content"].as_str())),
+            ),
+            _ => texts.extend(message["encrypted_content"].as_str()),
+        }
+    }
+    texts
+}
+
+const STATE: CommitType = CommitType::Snapshot { restated_entries: 0 };
+
+#[test]
+fn a_context_begins_at_the_last_compaction_within_a_state() {
+    let (begin, _) = context(&Messages::ANTHROPIC, &[(STATE, ANTHROPIC_COMPACTED)], PlanStop::Compaction);
+    let expected = ["The user asked for the bells. East rings at noon.", "The west bell does.", "Thanks."];
+    assert_eq!(texts(&begin), expected);
+    let (begin, _) = context(&Messages::RESPONSES, &[(STATE, RESPONSES_COMPACTED)], PlanStop::Compaction);
+    assert_eq!(texts(&begin), ["b25seSB0aGUgcHJvdmlkZXI=", "The west bell does.", "Thanks."]);
+}
+
+#[test]
+fn a_compaction_block_beside_an_answer_keeps_the_answer_at_the_root() {
+    let all =
+        ["Which bells ring at noon?", "The east bell.", "And at dusk?", "The west bell does.", "Thanks."];
+    for (adapter, sample) in
+        [(Messages::ANTHROPIC, ANTHROPIC_COMPACTED), (Messages::RESPONSES, RESPONSES_COMPACTED)]
+    {
+        let (root, skipped) = context(&adapter, &[(STATE, sample)], PlanStop::Root);
+        assert_eq!((texts(&root).as_slice(), skipped), (all.as_slice(), 1), "{}", adapter.format());
+    }
+    // The same as commits of a program: what was added, the compaction, and what follows.
+    let answer = r#"[{"role":"assistant","content":[{"type":"compaction","content":"so far"},{"type":"text","text":"b"}]}]"#;
+    let (user, thanks) = (r#"[{"role":"user","content":"a"}]"#, r#"[{"role":"user","content":"c"}]"#);
+    for middle in [CommitType::Compaction, CommitType::Delta] {
+        let chain = [(CommitType::Delta, user), (middle, answer), (CommitType::Delta, thanks)];
+        let (root, skipped) = context(&Messages::ANTHROPIC, &chain, PlanStop::Root);
+        assert_eq!((texts(&root), skipped), (vec!["a", "b", "c"], 1), "{middle:?}");
+        let (since, _) = context(&Messages::ANTHROPIC, &chain, PlanStop::Compaction);
+        assert_eq!(texts(&since), ["so far", "b", "c"], "{middle:?}");
+    }
+}
+
+#[test]
+fn a_compaction_that_failed_is_none() {
+    let failed = r#"[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"compaction","content":null},{"type":"text","text":"b"}]}]"#;
+    assert_eq!(Messages::ANTHROPIC.compactions(failed.as_bytes()), []);
+    let (since, _) = context(&Messages::ANTHROPIC, &[(STATE, failed)], PlanStop::Compaction);
+    assert_eq!(texts(&since), ["a", "b"]);
+    let told = Messages::ANTHROPIC.told(failed.as_bytes()).entries;
+    assert_eq!(told.iter().map(|entry| entry.parts.len()).collect::<Vec<_>>(), [1, 1]);
+}
+
+#[test]
+fn a_summary_that_a_state_begins_with_stays_at_the_root() {
+    let state = r#"[{"role":"assistant","content":[{"type":"compaction","content":"so far"}]},{"role":"user","content":"c"}]"#;
+    assert_eq!(checks(&Messages::ANTHROPIC, state.as_bytes()), [""; 0], "the API takes it");
+    for stop in [PlanStop::Root, PlanStop::Compaction] {
+        let (list, skipped) = context(&Messages::ANTHROPIC, &[(STATE, state)], stop);
+        assert_eq!((texts(&list), skipped), (vec!["so far", "c"], 0));
+    }
+    let kept = r#"[{"role":"user","content":"a"},{"type":"compaction","encrypted_content":"x"},{"role":"user","content":"c"}]"#;
+    let made = Messages::RESPONSES.compactions(kept.as_bytes());
+    let made: Vec<_> = made.iter().map(|one| (one.entries_before, one.entries_through)).collect();
+    assert_eq!(made, [(0, 2)], "messages of the user in front of it are what the API kept");
+    let (list, _) = context(&Messages::RESPONSES, &[(STATE, kept)], PlanStop::Compaction);
+    assert_eq!(texts(&list), ["a", "x", "c"]);
+}
+
+#[test]
+fn another_runtime_is_told_the_api_s_summary_by_the_user() {
+    let told = Messages::ANTHROPIC.told(ANTHROPIC_COMPACTED.as_bytes()).entries;
+    let said: Vec<_> = told.iter().map(|entry| (entry.role, entry.kind.clone())).collect();
+    let message = EntryKind::Message;
+    assert_eq!(
+        said,
+        [
+            (Role::User, message.clone()),
+            (Role::Assistant, message.clone()),
+            (Role::User, message.clone()),
+            (Role::User, EntryKind::CompactionSummary),
+            (Role::Assistant, message.clone()),
+            (Role::User, message),
+        ]
+    );
+    let sealed = Messages::RESPONSES.told(RESPONSES_COMPACTED.as_bytes()).entries;
+    assert_eq!(sealed.iter().filter(|entry| is_sealed(entry)).count(), 1);
+    for (from, sample) in
+        [(Messages::ANTHROPIC, ANTHROPIC_COMPACTED), (Messages::RESPONSES, RESPONSES_COMPACTED)]
+    {
+        for to in [Messages::ANTHROPIC, Messages::CHAT, Messages::RESPONSES] {
+            let entries = from.told(sample.as_bytes()).entries;
+            let translated = crate::translate::translate(entries, &from.format(), &to.format());
+            let array = to.encode(&translated.entries);
+            let what = format!("{} to {}: {}", from.format(), to.format(), String::from_utf8_lossy(&array));
+            assert_eq!(checks(&to, &array), [""; 0], "{what}");
+            let is_sealed = from.format() == Messages::RESPONSES.format();
+            let holds_item = String::from_utf8_lossy(&array).contains("b25seSB0aGUgcHJvdmlkZXI");
+            assert_eq!(holds_item, is_sealed && from.format() == to.format(), "{what}");
         }
     }
 }

@@ -48,7 +48,9 @@ impl MessagesValidator {
                 continue;
             }
             self.found.messages += 1;
-            self.sides(number, line.role, before);
+            // What an API summarized may begin a conversation, though it is an answer.
+            let begins = matches!(line.parts.first(), Some(Part::Summary { .. }));
+            self.sides(number, line.role, before.or(begins.then_some(Role::User)));
             if self.rules.is_strict {
                 self.content(number, line);
             }

@@ -30,6 +30,10 @@ fn one(part: Part, change: &Change<'_>, report: &mut LossReport) -> Option<Part>
             report.add(change.entry, Action::Dropped, "text", reason);
             None
         }
+        // What it names has other ids there.
+        Part::Summary { text, .. } if change.from != change.to => {
+            Some(Part::Summary { text, covers: Vec::new() })
+        }
         Part::Text(_) | Part::Summary { .. } => Some(part),
         Part::Thinking { text, signature, encrypted } => {
             thinking((text, signature, encrypted), change, report)
@@ -183,6 +187,11 @@ fn opaque(
 ) -> Option<Part> {
     if runtime == change.to {
         return Some(Part::Opaque { runtime, kind, json });
+    }
+    if runtime == RESPONSES && crate::messages::is_sealed_kind(&kind) {
+        let reason = "a summary that only the provider which made it can read";
+        report.add(change.entry, Action::Dropped, "opaque", reason);
+        return None;
     }
     if kind == crate::codex::OPAQUE_REPLACEMENT {
         // The summary beside it says what can be read of it.

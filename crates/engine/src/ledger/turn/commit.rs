@@ -361,7 +361,7 @@ fn held(lines: &[Line], append: Option<Write>, are_stored: bool) -> Held {
         };
         contents.push(Write::Content(NewContent::composed(artifact, lines.iter().map(slice).collect())));
     }
-    Held { artifact, native: None, contents, bytes }
+    Held { artifact, native: None, contents, bytes, ahead: None }
 }
 
 fn request(

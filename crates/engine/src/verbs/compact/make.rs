@@ -63,7 +63,13 @@ impl MadeCompaction {
     /// Returns what a commit of it holds; `first` is written before.
     pub(crate) fn held(&self, first: Option<Write>) -> Held {
         let contents = first.into_iter().chain(self.contents.iter().cloned()).collect();
-        Held { artifact: self.artifact, native: self.native, contents, bytes: self.bytes.clone() }
+        Held {
+            artifact: self.artifact,
+            native: self.native,
+            contents,
+            bytes: self.bytes.clone(),
+            ahead: None,
+        }
     }
 
     /// Asks for the commit of it in a session.

@@ -1,12 +1,15 @@
 //! Plans the artifact of a compaction of ours: what stands before the part that it covers, the summary, and what it keeps.
 //!
-//! The summary's line names where that begins, so that the same artifact can be planned again.
+//! The summary's line names where that begins, so that the same artifact can be planned again. A condensation of `OpenHands` names
+//! each entry that it stands for instead, and what it does not name is kept.
+
+use std::collections::HashSet;
 
 use stemmata_model::{Note, NoteCode};
 
 use super::super::Dialect;
 use super::hidden::hide;
-use super::{Row, collect};
+use super::{Key, Row, collect};
 use crate::adapter::{CompactionPlan, ContextPlan, PlanStop, Segments, SourceError};
 use crate::lines::emit::push;
 
@@ -23,8 +26,9 @@ pub(super) fn plan(
     own.truncate(summary + 1);
     let Some(summary) = own.pop() else { return Ok(plan) };
     let borders = summary.own.as_ref().map_or((None, None), |own| (own.covers_from, own.keeps_from));
+    let covers: HashSet<Key> = summary.own.iter().flat_map(|own| own.covers.iter().copied()).collect();
     let mut rows = Vec::new();
-    if borders != (None, None) {
+    if borders != (None, None) || !covers.is_empty() {
         rows = collect(dialect, earlier, PlanStop::Compaction, &mut ContextPlan::default())?;
         for row in &mut rows {
             // The compaction itself is position 0, and its chain begins at 1.
@@ -33,6 +37,14 @@ pub(super) fn plan(
         rows.extend(own);
         hide(&mut rows, &mut plan.notes);
     }
+    if !covers.is_empty() {
+        let at = leave_out(&mut rows, &covers, &mut plan.notes);
+        let (front, behind) = rows.split_at(at);
+        for row in front.iter().chain([&summary]).chain(behind) {
+            push(&mut plan.pieces, row.place, []);
+        }
+        return Ok(plan);
+    }
     let (front, pins, kept) = cut(&rows, borders, &mut plan.notes);
     for row in front.iter().chain([&summary]).chain(pins).chain(kept) {
         push(&mut plan.pieces, row.place, []);
@@ -40,10 +52,22 @@ pub(super) fn plan(
     Ok(plan)
 }
 
+/// Takes out the rows that a summary names. Returns where the first of them stood.
+fn leave_out(rows: &mut Vec<Row>, covers: &HashSet<Key>, notes: &mut Vec<Note>) -> usize {
+    let is_covered = |row: &Row| row.key.is_some_and(|key| covers.contains(&key));
+    let first = rows.iter().position(is_covered);
+    rows.retain(|row| !is_covered(row));
+    first.unwrap_or_else(|| {
+        let message = "none of the entries that the summary stands for was found before it";
+        notes.push(Note::new(NoteCode::Degraded, message));
+        rows.len()
+    })
+}
+
 /// Returns the rows before what is covered, the pins in it, and the rows behind it.
 fn cut<'r>(
     rows: &'r [Row],
-    (covers_from, keeps_from): (Option<super::Key>, Option<super::Key>),
+    (covers_from, keeps_from): (Option<Key>, Option<Key>),
     notes: &mut Vec<Note>,
 ) -> (&'r [Row], impl Iterator<Item = &'r Row>, &'r [Row]) {
     let mut missing = |what: &str| {
@@ -51,7 +75,7 @@ fn cut<'r>(
         notes.push(Note::new(NoteCode::Degraded, message));
         rows.len()
     };
-    let find = |key: super::Key| rows.iter().position(|row| row.key == Some(key));
+    let find = |key: Key| rows.iter().position(|row| row.key == Some(key));
     let from = covers_from.map_or(0, |key| find(key).unwrap_or_else(|| missing("the summarized part")));
     let kept = keeps_from.map_or(rows.len(), |key| {
         find(key).filter(|at| *at >= from).unwrap_or_else(|| missing("the kept part"))
