@@ -1,6 +1,8 @@
 //! `update`, `tag`, `pin`: a commit's mutable metadata, with an audit trail.
 
-use stemmata_model::{CommitId, Links, Principal, SessionId, Sighting, SummarySource, Timestamp, Trigger};
+use stemmata_model::{
+    CommitId, Links, Principal, Reasons, SessionId, Sighting, SummarySource, Timestamp, Trigger,
+};
 use stemmata_store::{Annotation, Write};
 
 use crate::engine::Engine;
@@ -87,6 +89,7 @@ impl Engine {
             machine: self.identity.machine.clone(),
             session,
             trigger: Trigger::Explicit,
+            reasons: Reasons::NONE,
             ticket: links.ticket,
             thread: links.thread,
             template_alias: alias,
