@@ -83,6 +83,7 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Export(args) => commands::export::run(app, &args),
         Command::Resume(args) => commands::resume::run(app, &args),
         Command::Fork(args) => commands::fork::run(app, &args),
+        Command::Guard(args) => commands::guard::run(app, &args),
         Command::Handoff(args) => commands::handoff::run(app, &args),
         Command::Compact(args) => commands::compact::run(app, &args),
         Command::Uncompact(args) => commands::uncompact::run(app, &args),

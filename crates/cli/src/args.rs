@@ -16,6 +16,7 @@ pub(crate) mod maintain;
 pub(crate) mod prompts;
 pub(crate) mod search;
 pub(crate) mod secrets;
+pub(crate) mod window;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use stemmata_model::Timestamp;
@@ -175,6 +176,8 @@ pub(crate) enum Command {
     Assemble(Box<prompts::Assemble>),
     /// Say how a prompt came to be: what is in it, and why
     Context(prompts::Context),
+    /// Say how full the window of a context is, and what would be pruned of it and why
+    Guard(window::Guard),
     /// Recall what of earlier work fits a task, as a pack within a budget
     Recall(prompts::Recall),
     /// Begin, store and end turns of a loop of your own (for programs)
