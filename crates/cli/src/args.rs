@@ -140,10 +140,9 @@ pub(crate) enum Command {
     Fork(give::Fork),
     /// Tell a session as one text within a budget, for another agent to go on from
     Handoff(give::Handoff),
-    /// Put a summary in the place of everything before a commit, on a new branch
-    Compact(give::Compact),
-    /// Give back the context from before the nearest compaction
-    Uncompact(give::Uncompact),
+    /// About the window of a context.
+    #[command(flatten)]
+    Window(window::WindowCommand),
     /// Store content as a commit (for programs and hooks)
     Checkpoint(Box<capture::Checkpoint>),
     /// Store the whole context of a commit as one commit below it
@@ -176,8 +175,6 @@ pub(crate) enum Command {
     Assemble(Box<prompts::Assemble>),
     /// Say how a prompt came to be: what is in it, and why
     Context(prompts::Context),
-    /// Say how full the window of a context is, and what would be pruned of it and why
-    Guard(window::Guard),
     /// Recall what of earlier work fits a task, as a pack within a budget
     Recall(prompts::Recall),
     /// Begin, store and end turns of a loop of your own (for programs)

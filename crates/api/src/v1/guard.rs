@@ -8,7 +8,7 @@ use super::note::Note;
 use super::prompt::ClientWindow;
 
 /// Asks how full the window of a context is.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GuardRequest {

@@ -2,9 +2,21 @@
 //!
 //! Only shapes, as everything below `args`.
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use super::REF_HELP;
+use super::give::{Compact, Uncompact};
+
+/// The commands about a window.
+#[derive(Debug, Subcommand)]
+pub(crate) enum WindowCommand {
+    /// Put a summary in the place of everything before a commit, on a new branch
+    Compact(Compact),
+    /// Give back the context from before the nearest compaction
+    Uncompact(Uncompact),
+    /// Say how full the window of a context is, and what would be pruned of it and why
+    Guard(Guard),
+}
 
 /// `guard`
 #[derive(Debug, Args)]
