@@ -8,6 +8,7 @@ mod client;
 mod commit;
 mod context;
 mod git;
+mod guard;
 mod import;
 mod keep;
 mod ledger;
@@ -42,6 +43,7 @@ pub use context::{
     Uncompacted, UpdateRequest,
 };
 pub use git::{Blame, BlameRequest, BlamedLine, GitHook, KnownLine};
+pub use guard::{GuardItem, GuardOverflow, GuardReport, GuardRequest};
 pub use import::{Failure, HeldBack, Import, Imported, Totals, Watched};
 pub use keep::{
     CollectRequest, CollectedAmount, Forget, ForgetBranch, ForgetCopy, ForgetRequest, Gc, Kept,

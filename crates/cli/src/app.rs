@@ -9,6 +9,7 @@ use clap::FromArgMatches as _;
 use clap::error::ErrorKind;
 use stemmata_api::{Code, Problem};
 
+use crate::args::window::WindowCommand;
 use crate::args::{Cli, Command, groups};
 use crate::commands;
 use crate::config::Config;
@@ -84,8 +85,7 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Resume(args) => commands::resume::run(app, &args),
         Command::Fork(args) => commands::fork::run(app, &args),
         Command::Handoff(args) => commands::handoff::run(app, &args),
-        Command::Compact(args) => commands::compact::run(app, &args),
-        Command::Uncompact(args) => commands::uncompact::run(app, &args),
+        Command::Window(command) => window(app, command),
         Command::Checkpoint(args) => commands::checkpoint::run(app, &args),
         Command::Snapshot(args) => commands::snapshot::run(app, &args),
         Command::Current(args) => commands::current::run(app, &args),
@@ -131,6 +131,14 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Config(args) => commands::config::run(app, args.command.as_ref()),
         Command::Completions(args) => commands::completions::run(app, &args),
         Command::GenerateReference(args) => commands::generate_reference::run(&args),
+    }
+}
+
+fn window(app: &App, command: WindowCommand) -> Result<Exit, CliError> {
+    match command {
+        WindowCommand::Compact(args) => commands::compact::run(app, &args),
+        WindowCommand::Uncompact(args) => commands::uncompact::run(app, &args),
+        WindowCommand::Guard(args) => commands::guard::run(app, &args),
     }
 }
 

@@ -16,6 +16,7 @@ pub(crate) mod maintain;
 pub(crate) mod prompts;
 pub(crate) mod search;
 pub(crate) mod secrets;
+pub(crate) mod window;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use stemmata_model::Timestamp;
@@ -139,10 +140,9 @@ pub(crate) enum Command {
     Fork(give::Fork),
     /// Tell a session as one text within a budget, for another agent to go on from
     Handoff(give::Handoff),
-    /// Put a summary in the place of everything before a commit, on a new branch
-    Compact(give::Compact),
-    /// Give back the context from before the nearest compaction
-    Uncompact(give::Uncompact),
+    /// About the window of a context.
+    #[command(flatten)]
+    Window(window::WindowCommand),
     /// Store content as a commit (for programs and hooks)
     Checkpoint(Box<capture::Checkpoint>),
     /// Store the whole context of a commit as one commit below it

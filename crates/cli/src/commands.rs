@@ -26,6 +26,7 @@ pub(crate) mod fork;
 pub(crate) mod gc;
 pub(crate) mod generate_reference;
 pub(crate) mod git;
+pub(crate) mod guard;
 pub(crate) mod handoff;
 pub(crate) mod history;
 pub(crate) mod hook;

@@ -14,6 +14,7 @@ mod chain;
 mod counters;
 mod engine;
 mod error;
+mod guard;
 mod home;
 mod ledger;
 mod packing;
@@ -59,6 +60,7 @@ pub use capture::watch::{Agenda, Look, WatchPace};
 pub use counters::{ChosenCounter, CounterChoice};
 pub use engine::{Engine, FORMER_MACHINES_MAX, Identity};
 pub use error::{Absent, Candidate, EngineError, ErrorKind, FormatUse, Refusal, Result, Wanted};
+pub use guard::{GuardWanted, Guarded, GuardedItem, LiveWindow, is_overhead};
 pub use home::{
     Calls, Clients, Home, HomeNote, HomeOptions, MachineFacts, Marker, Markers, NotTakenUp, Process, Quota,
     QuotaPlan, ReducedState, RestoredState, StreamProof, Streams, TakeUpLimits, TrustedRules, create_private,

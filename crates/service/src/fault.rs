@@ -287,6 +287,7 @@ const fn refusal(what: Refusal) -> Code {
         Refusal::TrustRules => Code::RulesNotTrusted,
         Refusal::BeginTurn => Code::SessionTaken,
         Refusal::ForkBeforeFirst => Code::ForkBeforeFirst,
+        Refusal::GuardWindow => Code::TooLarge,
         Refusal::EmptySummary => Code::SummaryEmpty,
         Refusal::LongSummary => Code::SummaryNotSmaller,
         Refusal::NothingToCompact => Code::NothingToCompact,

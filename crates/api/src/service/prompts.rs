@@ -3,8 +3,8 @@
 use crate::Answer;
 use crate::v1::{
     AssembleRequest, Assembled, BeginTurnRequest, CheckStrategyRequest, ContextReport, ContextRequest,
-    RecallRequest, Recalled, Strategies, StrategyReport, StrategyRequest, StrategyText, TurnBegun,
-    TurnMadeRequest, TurnStored,
+    GuardReport, GuardRequest, RecallRequest, Recalled, Strategies, StrategyReport, StrategyRequest,
+    StrategyText, TurnBegun, TurnMadeRequest, TurnStored,
 };
 
 /// What an agent is told in a turn.
@@ -22,6 +22,13 @@ pub trait Prompts: Send + Sync {
     /// # Errors
     /// `context_not_kept` where no prompt of the session was kept, and those of [`assemble`](Self::assemble).
     fn context(&self, request: &ContextRequest) -> Answer<ContextReport>;
+
+    /// Says how full the window of a context is, and what would be pruned of it and why. Changes nothing.
+    ///
+    /// # Errors
+    /// `window_bad` for a window that holds nothing, that is not known, or whose limits contradict each other;
+    /// `commit_not_found`, `bad_request`, and those of [`materialize`](crate::GiveBack::materialize).
+    fn guard(&self, request: &GuardRequest) -> Answer<GuardReport>;
 
     /// Returns what of earlier work fits a task, within a budget: quoted data, with where it comes from. What search lacks is
     /// a note.

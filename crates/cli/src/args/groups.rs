@@ -10,7 +10,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("First steps", &["import", "install", "status"]),
     ("Browse and find", &["search", "recall", "list", "log", "tree", "show", "diff", "blame"]),
     ("Go on", &["resume", "fork", "start", "handoff", "export", "bundle"]),
-    ("Shape", &["compact", "uncompact", "update", "tag", "pin", "unpin", "context", "strategy"]),
+    ("Shape", &["compact", "uncompact", "update", "tag", "pin", "unpin", "guard", "context", "strategy"]),
     ("Project memory", &["state", "decide", "task"]),
     ("Keep safe", &["scan", "scrub", "secrets", "vault", "forget", "exclude", "pause", "unpause"]),
     ("Capture", &["watch", "run", "current", "git", "uninstall"]),

@@ -35,3 +35,4 @@ mod story;
 mod terminal;
 mod trust;
 mod watch;
+mod window;

@@ -138,6 +138,8 @@ words! {
         CompactRange = "the compaction",
         /// The compaction of a session that is written without end.
         CompactBusy = "the compaction",
+        /// A window of more than can be judged.
+        GuardWindow = "judging the window",
         /// Forgetting it.
         Forget = "forgetting it",
         /// A context.

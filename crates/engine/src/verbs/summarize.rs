@@ -41,7 +41,7 @@ impl Engine {
     }
 
     /// Returns the numbers of the entries of a chain, the last one where an id stands twice.
-    fn entry_numbers(&self, ctx: CommitId) -> Result<HashMap<EntryId, u64>> {
+    pub(crate) fn entry_numbers(&self, ctx: CommitId) -> Result<HashMap<EntryId, u64>> {
         let mut numbers = HashMap::new();
         self.each_entry(ctx, &mut |number, entry| {
             numbers.insert(entry.id, number);

@@ -1,14 +1,16 @@
 //! The facet `Prompts` over a store of this machine.
 
 mod context;
+mod guard;
 mod window;
 
 use std::str::FromStr;
 
 use stemmata_api::v1::{
-    AssembleRequest, Assembled, BeginTurnRequest, CheckStrategyRequest, ContextReport, ContextRequest, Note,
-    PromptTrigger, RecallRequest, Recalled, SAID_BYTES_MAX, Strategies, StrategyFormat, StrategyReport,
-    StrategyRequest, StrategySource, StrategyText, TurnBegun, TurnMadeRequest, TurnStored,
+    AssembleRequest, Assembled, BeginTurnRequest, CheckStrategyRequest, ContextReport, ContextRequest,
+    GuardReport, GuardRequest, Note, PromptTrigger, RecallRequest, Recalled, SAID_BYTES_MAX, Strategies,
+    StrategyFormat, StrategyReport, StrategyRequest, StrategySource, StrategyText, TurnBegun,
+    TurnMadeRequest, TurnStored,
 };
 use stemmata_api::{Answer, Code, Problem, Prompts};
 use stemmata_engine::{Engine, PromptOf, PromptWanted};
@@ -39,6 +41,10 @@ impl Prompts for Local {
 
     fn context(&self, request: &ContextRequest) -> Answer<ContextReport> {
         self.with(|engine| context::report(engine, request))
+    }
+
+    fn guard(&self, request: &GuardRequest) -> Answer<GuardReport> {
+        self.with(|engine| guard::report(engine, request, self.now()))
     }
 
     fn recall(&self, request: &RecallRequest) -> Answer<Recalled> {

@@ -17,7 +17,7 @@ pub(super) fn window(name: &str) -> ModelWindow {
     }
 }
 
-fn client_window(client: &ClientRow, row: Option<&ModelRow>) -> ClientWindow {
+pub(super) fn client_window(client: &ClientRow, row: Option<&ModelRow>) -> ClientWindow {
     let window = client.window.or(row.and_then(|row| row.window)).map(|(tokens, _)| tokens);
     ClientWindow {
         client: client.client.to_owned(),

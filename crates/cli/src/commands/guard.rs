@@ -1,0 +1,158 @@
+//! `guard`: how full the window of a context is, and what a prune would drop.
+
+use stemmata_api::v1::{GuardItem, GuardReport, GuardRequest};
+
+use crate::args::window::Guard;
+use crate::commands::place;
+use crate::errors::{CliError, Exit};
+use crate::output::put;
+use crate::output::size::{grouped, many};
+use crate::output::style::{Style, tame};
+use crate::output::table::{Column, Table, cell, fit};
+use crate::wiring::App;
+
+/// Entries that a person sees go; `--json` has them all.
+const SHOWN_MAX: usize = 20;
+
+/// Columns of the bar.
+const BAR_COLUMNS: u64 = 50;
+
+/// Characters of an id that stands for an entry without a number.
+const ID_CHARS_MAX: usize = 24;
+
+/// Runs the command.
+pub(crate) fn run(app: &App, args: &Guard) -> Result<Exit, CliError> {
+    let ctx = match &args.reference {
+        Some(reference) => place::newest(app, reference)?,
+        None => place::latest(app, args.last, false)?.ctx,
+    };
+    let request = GuardRequest {
+        ctx,
+        window: args.window,
+        counter: args.counter.clone(),
+        overhead_tokens: args.overhead,
+        tasks_completed: args.completed,
+        next_operation: args.next.clone(),
+    };
+    let report = app.service()?.guard(&request)?;
+    app.answer(&report, || {
+        app.console.notes(&report.notes);
+        Ok(told(&report, app.console.width))
+    })
+}
+
+fn told(report: &GuardReport, width: usize) -> String {
+    let mut text = format!("{}\n", bar(report));
+    let style = zone_style(&report.zone);
+    put!(
+        text,
+        "{}: {} of {} tokens ({}), {}\n",
+        style.paint(&report.zone),
+        grouped(report.tokens),
+        grouped(report.limit),
+        percent(report.ratio),
+        report.recommendation
+    );
+    let rests = if report.tokens_from == "usage" { "as reported with the last answer" } else { "counted" };
+    put!(text, "tokens {rests}, by {}; window of {}\n", tame(&report.counter), tame(&report.limit_from));
+    if report.overhead_tokens > 0 {
+        put!(text, "system prompt and tools: {}\n", many(report.overhead_tokens, "token"));
+    }
+    if report.hidden > 0 {
+        put!(text, "hidden from the model already: {}\n", many(report.hidden, "entry"));
+    }
+    if let Some(at) = report.client.as_ref().and_then(|client| client.compacts_at) {
+        put!(text, "its client compacts at {} tokens\n", grouped(at));
+    }
+    if !report.triggers.is_empty() {
+        put!(text, "a checkpoint is due: {}\n", report.triggers.join(", "));
+    }
+    text.push_str(&plan(report, width));
+    text
+}
+
+/// Says what a prune would do.
+fn plan(report: &GuardReport, width: usize) -> String {
+    let mut text = String::new();
+    if let Some(overflow) = &report.overflow {
+        let largest =
+            overflow.largest.as_deref().map_or_else(|| "the system prompt and the tools".to_owned(), tame);
+        put!(
+            text,
+            "{}: even the smallest context takes {} tokens; the largest of it is {largest} with {}\n",
+            Style::Error.paint("overflow"),
+            grouped(overflow.essential_tokens),
+            grouped(overflow.largest_tokens)
+        );
+        return text;
+    }
+    let pruned: Vec<&GuardItem> = report.items.iter().filter(|item| item.decision == "prune").collect();
+    if pruned.is_empty() {
+        put!(text, "nothing would be pruned: the target is {} tokens\n", grouped(report.target));
+        return text;
+    }
+    put!(
+        text,
+        "a prune would drop {} of {} and leave {} tokens; the target is {}\n\n",
+        grouped(pruned.len() as u64),
+        many(report.items.len() as u64, "entry"),
+        grouped(report.tokens_after),
+        grouped(report.target)
+    );
+    let mut table = Table::new(&[
+        ("ENTRY", Column::Left),
+        ("TOKENS", Column::Right),
+        ("SCORE", Column::Right),
+        ("CLASS", Column::Left),
+        ("WHY IT GOES", Column::Flexible),
+    ]);
+    for item in pruned.iter().take(SHOWN_MAX) {
+        table.row(vec![
+            cell(Style::Id, name(item)),
+            cell(Style::Plain, grouped(item.tokens)),
+            cell(Style::Plain, item.score.to_string()),
+            cell(Style::Faint, item.priority.clone()),
+            cell(Style::Plain, item.reason.clone()),
+        ]);
+    }
+    text.push_str(&table.render(width));
+    if pruned.len() > SHOWN_MAX {
+        put!(text, "and {} more: `--json` lists them all\n", grouped((pruned.len() - SHOWN_MAX) as u64));
+    }
+    text
+}
+
+fn name(item: &GuardItem) -> String {
+    item.ordinal.map_or_else(|| fit(&tame(&item.entry), ID_CHARS_MAX), |number| format!("@{number}"))
+}
+
+fn zone_style(zone: &str) -> Style {
+    match zone {
+        "safe" => Style::Good,
+        "warning" => Style::Warning,
+        _ => Style::Error,
+    }
+}
+
+fn percent(ratio: f64) -> String {
+    format!("{:.1} %", ratio * 100.0)
+}
+
+/// Draws what is in use of the window, with `|` where the target is. `!` is beyond the end.
+fn bar(report: &GuardReport) -> String {
+    let columns = |tokens: u64| {
+        let columns =
+            u128::from(tokens) * u128::from(BAR_COLUMNS) / u128::from(report.limit.max(report.tokens).max(1));
+        usize::try_from(columns).unwrap_or_default()
+    };
+    let (used, target, end) = (columns(report.tokens), columns(report.target), columns(report.limit));
+    let all = usize::try_from(BAR_COLUMNS).unwrap_or_default();
+    let sign = |at: usize| match at {
+        at if at == target => '|',
+        at if at >= end => '!',
+        at if at < used => '#',
+        _ => '.',
+    };
+    let bar: String = (0..all).map(sign).collect();
+    format!("[{}]", zone_style(&report.zone).paint(&bar))
+}

@@ -1,0 +1,98 @@
+//! The guard of a context window, as a person and a script meet it.
+
+use serde_json::Value;
+use stemmata_testkit::claude::ClaudeSession;
+
+use crate::stage::Stage;
+use crate::story;
+
+/// A small session that was imported, and its newest commit.
+fn imported(stage: &Stage) -> String {
+    let path = stage.home.write("a.jsonl", story::retry("/home/ann/shop").text().as_bytes());
+    stage.import(&path)["tip"].as_str().unwrap().to_owned()
+}
+
+fn guarded(stage: &Stage, args: &[&str]) -> Value {
+    stage.json(&[&["guard"], args].concat())
+}
+
+#[test]
+fn guard_says_what_a_prune_would_drop_and_why() {
+    let stage = Stage::new();
+    let mut story = story::Story::new(story::SESSION, "/home/ann/shop");
+    for turn in 0..6 {
+        story
+            .user(&format!("Task {turn}: {}", "look at the parser ".repeat(10)))
+            .tool(&format!("cat src/part{turn}.rs"), &"fn parse() {} // long\n".repeat(20))
+            .assistant(&format!("Part {turn} is done."));
+    }
+    let path = stage.home.write("a.jsonl", story.text().replace("\"usage\"", "\"used\"").as_bytes());
+    let tip = stage.import(&path)["tip"].as_str().unwrap().to_owned();
+    let args = [&tip, "--window", "900", "--completed", "5", "--next", "large_merge"];
+    let report = guarded(&stage, &args);
+    insta::assert_snapshot!("window_guard", serde_json::to_string_pretty(&report).unwrap());
+    let sum: u64 =
+        report["items"].as_array().unwrap().iter().map(|item| item["tokens"].as_u64().unwrap()).sum();
+    assert_eq!(sum, report["tokens"].as_u64().unwrap());
+    insta::assert_snapshot!("window_guard_text", stage.run(&[&["guard"], &args[..]].concat()).ok().text());
+    let roomy = guarded(&stage, &[&tip, "--window", "100000"]);
+    assert_eq!((&roomy["zone"], &roomy["form"]), (&"safe".into(), &"untouched".into()));
+}
+
+#[test]
+fn a_live_claude_session_is_guarded_as_it_is_now() {
+    let stage = Stage::new();
+    let session = ClaudeSession::new(3).turns(3).build();
+    let path = stage.home.write_session(&session);
+    stage.json(&["import"]);
+    let id = stage.json(&["list"])["sessions"][0]["session_id"].as_str().unwrap().to_owned();
+    let before = guarded(&stage, &[&id, "--window", "200000"]);
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let mut said = last.clone();
+    said["uuid"] = "aaaaaaaa-0000-4000-8000-000000000001".into();
+    said["parentUuid"] = last["uuid"].clone();
+    said["type"] = "user".into();
+    said["message"] = serde_json::json!({"role": "user", "content": "And now the last word"});
+    text.push_str(&format!("{said}\n"));
+    std::fs::write(&path, text).unwrap();
+    let after = guarded(&stage, &[&id, "--window", "200000"]);
+    let entries = |report: &Value| report["items"].as_array().unwrap().len();
+    assert_eq!(entries(&after), entries(&before) + 1);
+    assert!(after["tokens"].as_u64() > before["tokens"].as_u64());
+    let item = after["items"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!(item["entry"], said["uuid"]);
+    let number = format!("@{}", item["ordinal"]);
+    let shown = stage.run(&["show", &id, "--entry", &number]).ok().text();
+    assert!(shown.contains("And now the last word"), "{shown}");
+}
+
+#[test]
+fn a_window_of_nothing_and_one_that_nobody_knows_are_refused() {
+    let stage = Stage::new();
+    let text = story::retry("/home/ann/shop").text().replace("claude-test", "mystery-1");
+    let path = stage.home.write("a.jsonl", text.as_bytes());
+    let tip = stage.import(&path)["tip"].as_str().unwrap().to_owned();
+    for (args, reason) in [
+        (&["--window", "0"][..], "a window of 0 tokens holds nothing"),
+        (&[], "the window of the model `mystery-1` is not known"),
+    ] {
+        let said = stage.run(&[&["guard", &tip], args, &["--json"]].concat());
+        let problem: Value = serde_json::from_str(&said.stderr).unwrap();
+        assert_eq!(problem["code"], "window_bad", "{problem}");
+        assert!(said.stderr.contains(reason), "{problem}");
+    }
+    stage.run(&["guard", &tip, "--window", "-3"]).code(2);
+    stage.run(&["guard", &tip, "--window", "100", "--counter", "abacus"]).code(2);
+    stage.run(&["guard", "ctx-nothing", "--window", "100"]).code(3);
+}
+
+#[test]
+fn what_does_not_fit_at_all_is_named() {
+    let stage = Stage::new();
+    let tip = imported(&stage);
+    let report = guarded(&stage, &[&tip, "--window", "5", "--overhead", "900"]);
+    assert_eq!((&report["zone"], &report["form"]), (&"critical".into(), &Value::Null));
+    assert!(report["overflow"]["essential_tokens"].as_u64().unwrap() > 5, "{report}");
+    assert!(report["triggers"].as_array().unwrap().contains(&"emergency".into()));
+}

@@ -1,0 +1,204 @@
+//! The guard of a context window over what is stored: how full a context is, and what would be pruned of it and why.
+//!
+//! What is pruned is decided in `stemmata_prompt::guard`. Nothing is changed here.
+
+mod live;
+
+use stemmata_model::{EntryId, Note, Timestamp, TokenCounter, Tokens};
+use stemmata_prompt::guard::derive::{DeriveRequest, Derived, Hint, derive};
+use stemmata_prompt::guard::{
+    CheckpointReason, ContentType, ContextOverflow, Decision, Form, Item, ItemCounters, PrunePlan,
+    PruneRequest, Ratio, TriggerFacts, Window, Zone, checkpoint_reasons, item_counters, plan_prune,
+    plan_to_target,
+};
+use stemmata_prompt::window::{EstimatedFrom, estimate};
+
+pub use live::LiveWindow;
+
+use crate::error::{EngineError, Refusal, Result};
+
+/// What stands for the system prompt and the tools, which a reported usage counts and no entry holds.
+const OVERHEAD: &str = "overhead";
+
+/// How a window is to be judged.
+#[derive(Clone, Copy)]
+pub struct GuardWanted<'a> {
+    /// Its limits.
+    pub window: &'a Window,
+    /// What counts tokens.
+    pub counter: &'a dyn TokenCounter,
+    /// What the system prompt and the tools take, where no usage says it.
+    pub overhead: Tokens,
+    /// Tasks completed so far.
+    pub tasks_completed: u64,
+    /// What is about to be done.
+    pub next_operation: Option<&'a str>,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// What happens to an entry, and what is known of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuardedItem {
+    /// The decision. Its size is the entry's share of what the window takes.
+    pub decision: Decision,
+    /// Its number in the chain; none of what the chain has not.
+    pub ordinal: Option<u64>,
+    /// Whether a person asked for it to stay.
+    pub is_pinned: bool,
+    /// Its tool group: a number that its other members share.
+    pub group: Option<u32>,
+}
+
+/// How full a window is, and the plan of a prune.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guarded {
+    /// How full it is.
+    pub zone: Zone,
+    /// The part of the limit that is in use.
+    pub ratio: Ratio,
+    /// What it takes.
+    pub tokens: Tokens,
+    /// Whether that rests on reported usage, rather than on a count alone.
+    pub is_reported: bool,
+    /// What of it no entry holds: the system prompt and the tools.
+    pub overhead: Tokens,
+    /// What it would take after the prune.
+    pub tokens_after: Tokens,
+    /// How much would be pruned; `None` where even the smallest context is larger than the window.
+    pub form: Option<Form>,
+    /// Why a checkpoint would be made now.
+    pub triggers: Vec<CheckpointReason>,
+    /// The smallest context, where it does not fit the window.
+    pub overflow: Option<ContextOverflow>,
+    /// A decision for each entry, oldest first.
+    pub items: Vec<GuardedItem>,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
+impl LiveWindow {
+    /// Judges the window. The same window and wishes give the same answer.
+    ///
+    /// # Errors
+    /// `Refused` for a window of more turns than can be judged.
+    pub fn guard(&self, wanted: &GuardWanted<'_>) -> Result<Guarded> {
+        let counters: Vec<ItemCounters> =
+            self.entries.iter().map(|entry| item_counters(entry, wanted.counter)).collect();
+        let sizes = Sizes::of(self, &counters, wanted.overhead);
+        let hints: Vec<Hint> = self
+            .entries
+            .iter()
+            .map(|entry| Hint { is_pinned: self.pins.contains(&entry.id), ..Hint::default() })
+            .collect();
+        let Derived { mut items, tasks } = derive(DeriveRequest {
+            entries: &self.entries,
+            counters: &counters.iter().collect::<Vec<_>>(),
+            hints: &hints,
+            tasks: None,
+        })
+        .map_err(|error| EngineError::Refused {
+            what: Refusal::GuardWindow,
+            reasons: vec![error.to_string()],
+        })?;
+        for (item, size) in items.iter_mut().zip(&sizes.entries) {
+            item.size = *size;
+        }
+        let overhead = (sizes.overhead > Tokens(0)).then(|| overhead_item(sizes.overhead));
+        items.splice(0..0, overhead);
+        let request = PruneRequest { window: wanted.window, items: &items, tasks: &tasks, now: wanted.now };
+        let (plan, overflow) = match plan_prune(request) {
+            Ok(plan) => (plan, None),
+            Err(overflow) => (plan_to_target(request), Some(overflow)),
+        };
+        Ok(self.guarded(wanted, &sizes, &items, (plan, overflow)))
+    }
+
+    fn guarded(
+        &self,
+        wanted: &GuardWanted<'_>,
+        sizes: &Sizes,
+        items: &[Item],
+        (plan, overflow): (PrunePlan, Option<ContextOverflow>),
+    ) -> Guarded {
+        let zone = wanted.window.zone(sizes.tokens);
+        let triggers = checkpoint_reasons(
+            wanted.window,
+            &TriggerFacts {
+                size: sizes.tokens,
+                phase_changed: false,
+                tasks_completed: wanted.tasks_completed,
+                milestones_kept: 0,
+                next_operation: wanted.next_operation,
+                // What is judged is stored already.
+                last_checkpoint: wanted.now,
+                now: wanted.now,
+                is_emergency: zone == Zone::Critical,
+            },
+        );
+        let behind_overhead = items.len() - self.entries.len();
+        let decided = plan.decisions.into_iter().zip(items).skip(behind_overhead);
+        let items = decided.zip(&self.ordinals).map(|((decision, item), ordinal)| GuardedItem {
+            decision,
+            ordinal: *ordinal,
+            is_pinned: item.is_pinned,
+            group: item.group,
+        });
+        Guarded {
+            zone,
+            ratio: Ratio::of(sizes.tokens, wanted.window.limit()),
+            tokens: sizes.tokens,
+            is_reported: sizes.is_reported,
+            overhead: sizes.overhead,
+            tokens_after: plan.after,
+            form: overflow.is_none().then_some(plan.form),
+            triggers,
+            overflow,
+            items: items.collect(),
+            notes: self.notes.clone(),
+        }
+    }
+}
+
+/// Says whether the largest entry of an overflow is the system prompt and the tools, which is no entry.
+pub fn is_overhead(id: &EntryId) -> bool {
+    id.as_str() == OVERHEAD
+}
+
+fn overhead_item(size: Tokens) -> Item {
+    let id = EntryId::new(OVERHEAD).expect("a constant name is a name");
+    Item { content: ContentType::SystemPrompt, ..Item::new(id, size) }
+}
+
+/// What a window takes, and each entry of it.
+struct Sizes {
+    tokens: Tokens,
+    overhead: Tokens,
+    entries: Vec<Tokens>,
+    is_reported: bool,
+}
+
+impl Sizes {
+    /// Reported usage is of the whole request: what is more than the entries count is the system prompt and the tools. Where it is
+    /// less, the count was too high (a provider drops earlier thinking), and the entries share what was reported.
+    fn of(live: &LiveWindow, counters: &[ItemCounters], overhead: Tokens) -> Self {
+        let mut entries: Vec<Tokens> = counters.iter().map(|counters| counters.tokens).collect();
+        let counted = |at: usize| entries.get(at).copied().unwrap_or_default();
+        let estimated = estimate(&live.entries, &counted, overhead);
+        let tokens = estimated.tokens;
+        let EstimatedFrom::Usage { entry } = estimated.from else {
+            return Self { tokens, overhead, entries, is_reported: false };
+        };
+        let behind: Tokens = entries.iter().skip(entry + 1).copied().sum();
+        let reported = tokens.saturating_sub(behind);
+        let before: Tokens = entries.iter().take(entry + 1).copied().sum();
+        if before > reported {
+            for size in entries.iter_mut().take(entry + 1) {
+                let share = u128::from(size.0) * u128::from(reported.0) / u128::from(before.0);
+                *size = Tokens(u64::try_from(share).unwrap_or(u64::MAX));
+            }
+        }
+        let entries_sum: Tokens = entries.iter().copied().sum();
+        Self { tokens, overhead: tokens.saturating_sub(entries_sum), entries, is_reported: true }
+    }
+}

@@ -1,0 +1,93 @@
+//! The live window of a commit: the entries that a model sees of it, with their numbers and pins.
+
+use std::collections::BTreeSet;
+
+use stemmata_model::{CommitId, Entry, EntryId, EntryKind, Note, NoteCode, Timestamp};
+use stemmata_runtimes::captured;
+use stemmata_runtimes::captured::visibility;
+use stemmata_runtimes::translate::runtime_of;
+
+use crate::engine::Engine;
+use crate::error::{EngineError, Refusal, Result};
+use crate::verbs::materialize::Stop;
+use crate::verbs::summarize::NumberedEntries;
+
+/// Entries of a window that can be judged.
+const ENTRIES_MAX: usize = 200_000;
+
+/// What a model sees of a context.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveWindow {
+    /// The commit.
+    pub ctx: CommitId,
+    /// The entries, oldest first. Usage that was reported of a larger window is left out.
+    pub entries: Vec<Entry>,
+    /// The number of each in its chain; none of what the chain has not.
+    pub ordinals: Vec<Option<u64>>,
+    /// Entries that a person asked to stay.
+    pub pins: BTreeSet<EntryId>,
+    /// Entries of the context that are hidden from the model.
+    pub hidden_entries: u64,
+    /// The model that answered last.
+    pub model: Option<String>,
+    /// The runtime that wrote the context.
+    pub runtime: String,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
+impl Engine {
+    /// Returns what a model sees of a commit: from its nearest compaction on, without what is hidden.
+    ///
+    /// # Errors
+    /// As [`materialize`](Self::materialize); `Refused` for more entries than can be judged.
+    pub fn live_window(&self, ctx: CommitId) -> Result<LiveWindow> {
+        let commit = self.store.commit(ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(ctx))?;
+        let NumberedEntries { entries, .. } = self.numbered_entries(ctx, Stop::Compaction)?;
+        if entries.len() > ENTRIES_MAX {
+            let reason = format!("the context has {} entries; {ENTRIES_MAX} can be judged", entries.len());
+            return Err(EngineError::Refused { what: Refusal::GuardWindow, reasons: vec![reason] });
+        }
+        let known = self.entry_numbers(ctx)?;
+        let hidden_entries = if commit.core.format.as_str() == captured::ENTRIES {
+            self.plan_context(ctx, Stop::Compaction)?.plan.hidden_entries
+        } else {
+            0
+        };
+        let pins = visibility::pins(&entries);
+        let is_seen = |entry: &Entry| {
+            entry.meta.visibility.agent && !matches!(entry.kind, EntryKind::Metadata | EntryKind::Unreadable)
+        };
+        let mut entries: Vec<Entry> = entries.into_iter().filter(is_seen).collect();
+        let mut notes = Vec::new();
+        if drop_old_usage(&mut entries, hidden_entries > 0) {
+            let message =
+                "the window was compacted or pruned since usage was reported: its tokens are counted";
+            notes.push(Note::new(NoteCode::Degraded, message));
+        }
+        let model = entries.iter().rev().find_map(|entry| entry.meta.model.clone());
+        let ordinals = entries.iter().map(|entry| known.get(&entry.id).copied()).collect();
+        let runtime = runtime_of(&commit.core.format).to_owned();
+        Ok(LiveWindow { ctx, entries, ordinals, pins, hidden_entries, model, runtime, notes })
+    }
+}
+
+/// Takes out the usage that was reported before the last compaction, or before something was hidden: the window was another one.
+/// Returns whether that leaves none.
+fn drop_old_usage(entries: &mut [Entry], is_pruned: bool) -> bool {
+    let summary = |entry: &&Entry| entry.kind == EntryKind::CompactionSummary;
+    let compacted = entries.iter().rposition(|entry| summary(&entry));
+    let compacted_at: Option<Timestamp> =
+        entries.iter().filter(summary).filter_map(|entry| entry.timestamp).max();
+    let (mut dropped, mut is_left) = (false, false);
+    for (at, entry) in entries.iter_mut().enumerate() {
+        let is_old =
+            is_pruned || compacted.is_some_and(|place| at < place || entry.timestamp <= compacted_at);
+        if is_old {
+            dropped |= entry.meta.usage.take().is_some();
+        } else {
+            is_left |= entry.meta.usage.is_some();
+        }
+    }
+    dropped && !is_left
+}

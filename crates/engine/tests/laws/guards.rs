@@ -1,0 +1,113 @@
+//! The guard over stored contexts: what a model sees of one, and what it takes.
+
+use proptest::prelude::*;
+use stemmata_engine::{CheckpointRequest, Engine, GuardWanted, Guarded, LiveWindow};
+use stemmata_model::{
+    CommitId, Entry, EntryId, Estimate, FormatId, Part, Role, SessionId, Template, Timestamp, Tokens, Usage,
+};
+use stemmata_prompt::guard::{Window, WindowSettings};
+use stemmata_runtimes::captured::visibility::{ShowAs, Shown, line};
+use stemmata_runtimes::registry;
+
+use crate::support::engine;
+
+fn at(minute: i64) -> Timestamp {
+    Timestamp::from_micros(minute * 60_000_000)
+}
+
+fn said(name: &str, minute: i64, role: Role, chars: usize) -> Entry {
+    let id = EntryId::new(name).expect("a name");
+    let mut entry = Entry::said(id, role, vec![Part::Text("x".repeat(chars))]);
+    entry.timestamp = Some(at(minute));
+    entry
+}
+
+fn answer(name: &str, minute: i64, chars: usize, reported: u64) -> Entry {
+    let mut entry = said(name, minute, Role::Assistant, chars);
+    entry.meta.usage = Some(Usage { input_tokens: reported, ..Usage::default() });
+    entry
+}
+
+fn lines(entries: &[Entry]) -> Vec<u8> {
+    registry::by_format(&own()).expect("an adapter").encode(entries)
+}
+
+fn own() -> FormatId {
+    FormatId::new("stemmata-v1").expect("a name")
+}
+
+fn shown(id: &str, show_as: ShowAs) -> Vec<u8> {
+    let entries = vec![EntryId::new(id).expect("a name")];
+    line(&[Shown { entries, show_as, reason: String::new() }], at(9))
+}
+
+fn stored(engine: &Engine, bytes: &[u8]) -> CommitId {
+    let template = Template::new("worker/main").expect("a name");
+    let session = SessionId::new("own").expect("a name");
+    let request = CheckpointRequest::delta(bytes.to_vec(), own(), template, session);
+    engine.checkpoint(&request).expect("a checkpoint").id
+}
+
+fn guarded(live: &LiveWindow, limit: u64, overhead: u64) -> Guarded {
+    let window = Window::new(WindowSettings::of(Tokens(limit))).expect("limits");
+    let wanted = GuardWanted {
+        window: &window,
+        counter: &Estimate,
+        overhead: Tokens(overhead),
+        tasks_completed: 0,
+        next_operation: None,
+        now: at(10),
+    };
+    live.guard(&wanted).expect("guarded")
+}
+
+fn live(bytes: &[u8]) -> LiveWindow {
+    let engine = engine();
+    engine.live_window(stored(&engine, bytes)).expect("a window")
+}
+
+#[test]
+fn reported_usage_holds_the_system_prompt_until_the_window_became_another_one() {
+    let said = [said("p", 1, Role::User, 400), answer("a", 2, 400, 1_000), said("q", 3, Role::User, 80)];
+    let found = guarded(&live(&lines(&said)), 10_000, 7);
+    assert_eq!((found.tokens, found.overhead, found.is_reported), (Tokens(1_020), Tokens(800), true));
+    let pruned = live(&[lines(&said), shown("p", ShowAs::Pruned)].concat());
+    assert_eq!((pruned.hidden_entries, pruned.notes.len()), (1, 1), "{:?}", pruned.notes);
+    let found = guarded(&pruned, 10_000, 7);
+    assert_eq!((found.tokens, found.overhead, found.is_reported), (Tokens(127), Tokens(7), false));
+}
+
+#[test]
+fn a_pinned_entry_is_kept_and_says_so() {
+    let said: Vec<Entry> = (0..9).map(|turn| said(&format!("p{turn}"), turn, Role::User, 400)).collect();
+    let is_kept = |bytes: &[u8]| {
+        let found = guarded(&live(bytes), 500, 0);
+        let item = found.items.into_iter().find(|item| item.decision.id.as_str() == "p1").expect("an item");
+        (item.decision.is_kept, item.is_pinned, item.ordinal)
+    };
+    assert_eq!(is_kept(&lines(&said)), (false, false, Some(2)));
+    assert_eq!(is_kept(&[lines(&said), shown("p1", ShowAs::Pinned)].concat()), (true, true, Some(2)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn entries_and_overhead_are_all_that_a_window_takes(
+        sizes in proptest::collection::vec((0..2_000_usize, proptest::option::of(0..4_000_u64)), 1..12),
+        overhead in 0..500_u64, limit in 1..4_000_u64,
+    ) {
+        let entries: Vec<Entry> = sizes.iter().enumerate().map(|(number, (chars, reported))| {
+            let minute = i64::try_from(number).unwrap_or_default();
+            match reported {
+                Some(reported) => answer(&format!("e{number}"), minute, *chars, *reported),
+                None => said(&format!("e{number}"), minute, Role::User, *chars),
+            }
+        }).collect();
+        let found = guarded(&live(&lines(&entries)), limit, overhead);
+        let items: Tokens = found.items.iter().map(|item| item.decision.size).sum();
+        prop_assert_eq!(items + found.overhead, found.tokens);
+        prop_assert_eq!(found.items.len(), entries.len());
+        prop_assert!(found.tokens_after <= found.tokens);
+    }
+}

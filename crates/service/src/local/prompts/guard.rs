@@ -1,0 +1,135 @@
+//! How full the window of a context is: which window and which counter are meant, and the wire form.
+
+use stemmata_api::v1::{GuardItem, GuardOverflow, GuardReport, GuardRequest, Note};
+use stemmata_api::{Code, Problem};
+use stemmata_engine::prompt::guard::{Form, Window, WindowSettings};
+use stemmata_engine::tokens::{client, model};
+use stemmata_engine::{
+    ChosenCounter, Engine, EngineError, GuardWanted, Guarded, GuardedItem, LiveWindow, is_overhead,
+};
+use stemmata_model::{Timestamp, TokenCounter as _, Tokens};
+
+use super::window::client_window;
+use crate::fault::Fault;
+use crate::local::counters::counter;
+use crate::local::ctx;
+use crate::wire;
+
+pub(super) fn report(engine: &Engine, request: &GuardRequest, now: Timestamp) -> Result<GuardReport, Fault> {
+    let live = engine.live_window(ctx(engine, &request.ctx)?)?;
+    let (limit, limit_from) = limit(request, &live)?;
+    let window = Window::new(WindowSettings::of(limit)).map_err(|error| window_bad(error.to_string()))?;
+    let (counter, note) = counter_of(engine, request, &live)?;
+    let wanted = GuardWanted {
+        window: &window,
+        counter: &counter,
+        overhead: Tokens(request.overhead_tokens),
+        tasks_completed: request.tasks_completed,
+        next_operation: request.next_operation.as_deref(),
+        now,
+    };
+    let guarded = live.guard(&wanted)?;
+    let mut report = wired(guarded, &live, &window);
+    report.limit_from = limit_from;
+    report.counter = counter.name();
+    report.notes.extend(note);
+    report.notes.extend(wire::notes(&engine.note_of_origin(live.ctx)?));
+    Ok(report)
+}
+
+/// Returns the window that is meant, and where it comes from: the request, the client that wrote the context, or its model.
+fn limit(request: &GuardRequest, live: &LiveWindow) -> Result<(Tokens, String), Fault> {
+    if let Some(tokens) = request.window {
+        return Ok((Tokens(tokens), "the request".to_owned()));
+    }
+    let of_client = client(&live.runtime).and_then(|row| row.window);
+    if let Some((tokens, source)) = of_client {
+        return Ok((Tokens(tokens), format!("{}: {source}", live.runtime)));
+    }
+    let of_model = live.model.as_deref().and_then(|name| Some((name, model(name)?.window?)));
+    if let Some((name, (tokens, source))) = of_model {
+        return Ok((Tokens(tokens), format!("{name}: {source}")));
+    }
+    let what = match &live.model {
+        Some(name) => format!("the window of the model `{}` is not known", cut(name)),
+        None => "the context names no model, so its window is not known".to_owned(),
+    };
+    Err(window_bad(format!("{what}: say how many tokens it takes")))
+}
+
+/// The most of a model's name that an error repeats.
+const SHOWN_CHARS_MAX: usize = 64;
+
+fn cut(name: &str) -> String {
+    name.chars().take(SHOWN_CHARS_MAX).collect()
+}
+
+fn window_bad(detail: String) -> Fault {
+    Problem::new(Code::WindowBad, detail).into()
+}
+
+/// Returns what counts tokens. A model of which nothing is known is no reason to say nothing.
+fn counter_of(
+    engine: &Engine,
+    request: &GuardRequest,
+    live: &LiveWindow,
+) -> Result<(ChosenCounter, Option<Note>), Fault> {
+    let choice = stemmata_engine::CounterChoice::Auto { model: live.model.clone() };
+    if request.counter.is_none()
+        && let Err(error @ EngineError::ModelUnknown { .. }) = engine.counter(&choice)
+    {
+        let message = format!("{error}: four characters are counted as a token");
+        let note = Note { code: "model_unknown".to_owned(), message, line: None };
+        return Ok((counter(engine, None, None)?, Some(note)));
+    }
+    Ok((counter(engine, request.counter.as_deref(), live.model.as_deref())?, None))
+}
+
+fn wired(guarded: Guarded, live: &LiveWindow, window: &Window) -> GuardReport {
+    #[expect(clippy::cast_precision_loss, reason = "millionths of a window, far below 2^52")]
+    let ratio = guarded.ratio.0 as f64 / 1_000_000.0;
+    let row = live.model.as_deref().and_then(model);
+    GuardReport {
+        ctx: live.ctx.to_string(),
+        zone: guarded.zone.as_str().to_owned(),
+        ratio,
+        tokens: guarded.tokens.0,
+        tokens_from: if guarded.is_reported { "usage" } else { "count" }.to_owned(),
+        overhead_tokens: guarded.overhead.0,
+        limit: window.limit().0,
+        limit_from: String::new(),
+        target: window.target().0,
+        tokens_after: guarded.tokens_after.0,
+        form: guarded.form.map(Form::as_str).map(str::to_owned),
+        alert_level: guarded.zone.alert_level().map(str::to_owned),
+        recommendation: guarded.zone.recommendation().to_owned(),
+        triggers: guarded.triggers.iter().map(|reason| reason.as_str().to_owned()).collect(),
+        overflow: guarded.overflow.map(|overflow| GuardOverflow {
+            essential_tokens: overflow.least.0,
+            largest: (!is_overhead(&overflow.largest)).then(|| overflow.largest.to_string()),
+            largest_tokens: overflow.largest_size.0,
+        }),
+        items: guarded.items.into_iter().map(item).collect(),
+        hidden: live.hidden_entries,
+        counter: String::new(),
+        model: live.model.clone(),
+        client: client(&live.runtime).map(|client| client_window(client, row)),
+        notes: wire::notes(&guarded.notes),
+    }
+}
+
+fn item(item: GuardedItem) -> GuardItem {
+    let GuardedItem { decision, ordinal, is_pinned, group } = item;
+    GuardItem {
+        entry: decision.id.to_string(),
+        ordinal,
+        decision: if decision.is_kept { "keep" } else { "prune" }.to_owned(),
+        category: decision.category.as_str().to_owned(),
+        priority: decision.class.as_str().to_owned(),
+        score: decision.score.total().into(),
+        reason: decision.why.text(),
+        tokens: decision.size.0,
+        pinned: is_pinned,
+        group: group.map(u64::from),
+    }
+}
