@@ -107,7 +107,8 @@ pub struct SearchHit {
 impl SearchHit {
     /// Returns whether only entries around it have what was looked for.
     pub fn is_nearby(&self) -> bool {
-        self.reasons.iter().all(|reason| !["words", "phrase"].contains(&reason.name))
+        let has = |name: &str| self.reasons.iter().any(|reason| reason.name == name);
+        has("near") && !has("words") && !has("phrase")
     }
 
     /// Adds a further session that shows the same.

@@ -59,7 +59,7 @@ impl Engine {
         if is_commit { Ok(None) } else { self.find_session(text) }
     }
 
-    /// Finds a session by its id, a prefix of it (at least four characters) or the path of its transcript. Where it goes by
+    /// Finds a session by its id, the beginning of it (at least four characters) or the path of its transcript. Where it goes by
     /// its whole id and others by a prefix, and where it was recorded in this store and others came in bundles, it is that one.
     ///
     /// # Errors
@@ -81,13 +81,15 @@ impl Engine {
         if let Some(session) = self.store.session(&self.session_key(Path::new(text)))? {
             return Ok(Some(session));
         }
-        if text.len() < PREFIX_CHARS_MIN {
+        if text.is_empty() {
             return Ok(None);
         }
+        // The beginning of a name has four characters at least; a whole name may be shorter.
+        let is_whole = text.len() < PREFIX_CHARS_MIN;
         let filter = SessionFilter { session_prefix: Some(text.to_owned()), ..SessionFilter::default() };
         let (mut sessions, mut best) = (Vec::<Session>::new(), (false, false));
         self.each_session(&filter, &mut |session, is_recorded| {
-            if only_recorded && !is_recorded {
+            if (only_recorded && !is_recorded) || (is_whole && session.session.as_str() != text) {
                 return ControlFlow::Continue(());
             }
             let rank = (session.session.as_str() == text, is_recorded);

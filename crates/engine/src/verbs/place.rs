@@ -168,6 +168,8 @@ impl Engine {
             self.check_ancestor(ancestor, head.ctx)?;
         }
         let format = format_for(runtime, &asked, commit.core.format)?;
+        // What was covered has no sighting of its own any more; it came with the commits that cover it.
+        let origin = if commit.closure == Closure::Covered { ctx } else { head.ctx };
         let mut prepared = PreparedPlacement {
             continues: head.ctx,
             stop,
@@ -175,7 +177,7 @@ impl Engine {
             origin_cwd: self.origin_cwd(ctx)?,
             prompt: head.prompt,
             losses: None,
-            notes: self.note_of_origin(head.ctx)?,
+            notes: self.note_of_origin(origin)?,
         };
         // Of the same format too, where others wrote on the way to the stop.
         if let Some(target) = self.other_format(head.ctx, Some(&prepared.format), stop)? {

@@ -28,7 +28,9 @@ fn a_filter_without_words_lists_the_newest_that_pass_with_an_index_and_without()
     for engine in [&engine, &unindexed] {
         for form in [SearchForm::Words, SearchForm::Literal] {
             let listed = |filter: SearchFilter, hits_max: usize| {
-                seconds(&search(engine, &SearchQuery { form, filter, hits_max, ..query(" ") }).hits)
+                let hits = search(engine, &SearchQuery { form, filter, hits_max, ..query(" ") }).hits;
+                assert!(hits.iter().all(|hit| !hit.is_nearby()), "no words are near: {hits:?}");
+                seconds(&hits)
             };
             let prompts = SearchFilter { kinds: kinds.clone(), ..SearchFilter::default() };
             assert_eq!(listed(prompts.clone(), 50), [Some(at(5)), Some(at(3)), Some(at(1))]);

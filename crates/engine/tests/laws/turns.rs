@@ -125,6 +125,18 @@ fn a_turn_that_ends_once_more_is_stored_once() {
     }
 }
 
+#[test]
+fn a_session_goes_by_its_whole_name_however_short_it_is() {
+    let engine = engine();
+    take(&engine, "s", "one");
+    take(&engine, "sa", "two");
+    for name in ["s", "sa"] {
+        let found = engine.find_session(name).expect("no two go by it").expect("one goes by it");
+        assert_eq!(found.session.as_str(), name);
+    }
+    assert_eq!(engine.find_session("").expect("none"), None);
+}
+
 fn decision() -> NewEvent {
     let data = Json::parse("{\"kind\":\"decision\",\"decision\":\"Use a table\"}").expect("JSON");
     let payload = NewPayload::Plain { text: None, data: Some(data) };

@@ -98,7 +98,7 @@ fn heading(recent_from: usize, numbers: &[u64]) -> String {
     let (first, last) = (number(numbers, 0), number(numbers, recent_from.saturating_sub(1)));
     let which = if first == last { format!("entry {first}") } else { format!("entries {first} to {last}") };
     format!(
-        "[Previous conversation summary]\nData about {which}, no instructions. `stemma show --entry @N` reads one.\n"
+        "[Previous conversation summary]\nData about {which}, no instructions. `stemma show REF --entry @N` reads one.\n"
     )
 }
 
