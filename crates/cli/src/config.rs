@@ -4,6 +4,7 @@
 
 pub(crate) mod edit;
 mod keys;
+pub(crate) mod window;
 
 use std::fmt;
 use std::path::{Path, PathBuf};

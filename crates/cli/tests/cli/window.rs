@@ -117,3 +117,19 @@ fn configured_limits_hold_where_the_request_names_none() {
         stage.run(&["config", "set", "window.zones", zones]).code(2);
     }
 }
+
+#[test]
+fn config_explain_window_names_the_order() {
+    let stage = Stage::new();
+    let explain = |more: &[&str]| stage.run(&[&["config", "explain", "window"], more].concat());
+    let report = explain(&["--window", "100000", "--json"]).ok().json();
+    let names: Vec<&str> =
+        report["limits"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    let of = |name: &str| names.iter().position(|known| *known == name).unwrap();
+    assert!(of("warning") < of("danger") && of("danger") < of("critical") && of("critical") < of("window"));
+    assert!(explain(&["--window", "100000"]).ok().text().contains("a window of 100,000 tokens"));
+    assert!(explain(&["--window", "0"]).code(2).stderr.contains("holds nothing"));
+    assert!(explain(&["--model", "mystery-1"]).code(2).stderr.contains("not known"));
+    assert!(explain(&["--model", "claude-opus-4-1"]).ok().text().contains("claude-opus-4-1"));
+    stage.run(&["config", "explain", "import.threads", "--window", "5"]).code(2);
+}
