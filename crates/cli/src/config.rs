@@ -4,7 +4,6 @@
 
 pub(crate) mod edit;
 mod keys;
-pub(crate) mod window;
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -88,7 +88,7 @@ fn explain(app: &App, key: &'static Setting) -> Result<Exit, CliError> {
 }
 
 fn explain_window(app: &App, tokens: Option<u64>, model: Option<&str>) -> Result<Exit, CliError> {
-    let limits = config::window::limits(&app.settings.window, tokens, model)?;
+    let limits = stemmata_service::window_limits(&app.settings, tokens, model)?;
     app.answer(&limits, || {
         let mut table = Table::new(&[
             ("LIMIT", Column::Left),

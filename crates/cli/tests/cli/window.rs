@@ -128,8 +128,8 @@ fn config_explain_window_names_the_order() {
     let of = |name: &str| names.iter().position(|known| *known == name).unwrap();
     assert!(of("warning") < of("danger") && of("danger") < of("critical") && of("critical") < of("window"));
     assert!(explain(&["--window", "100000"]).ok().text().contains("a window of 100,000 tokens"));
-    assert!(explain(&["--window", "0"]).code(2).stderr.contains("holds nothing"));
-    assert!(explain(&["--model", "mystery-1"]).code(2).stderr.contains("not known"));
+    assert!(explain(&["--window", "0"]).code(1).stderr.contains("holds nothing"));
+    assert!(explain(&["--model", "mystery-1"]).code(1).stderr.contains("not known"));
     assert!(explain(&["--model", "claude-opus-4-1"]).ok().text().contains("claude-opus-4-1"));
     stage.run(&["config", "explain", "import.threads", "--window", "5"]).code(2);
 }
