@@ -33,7 +33,7 @@ use crate::v1::{
     SummarizeRequest, Summarized, Summary, SummarySection, TipsRequest, Totals, Tree, TreeRequest, TreeRun,
     TreeSubagent, TrustedFile, TrustedRules, TurnBegun, TurnMadeRequest, TurnStored, Uncompacted,
     UnforgetRequest, Unforgotten, UnreadLedger, UntrustedRules, UpdateRequest, VaultPurged, VaultStatus,
-    Verify, Watched,
+    Verify, Watched, WindowLimit, WindowLimits,
 };
 
 /// An operation.
@@ -146,6 +146,7 @@ pub const OPERATIONS: &[Operation] = &[
     row::<Status>("host.status", &["status"]),
     row::<Configuration>("program.configuration", &["config"]),
     row::<ConfigEntry>("program.config_entry", &["config explain"]),
+    row::<WindowLimits>("program.window_limits", &["config explain window"]),
     row::<ConfigPath>("program.config_path", &["config path"]),
     row::<ConfigEntry>("program.config_set", &["config set"]),
     // What commands ask on their way, and print nothing of.
@@ -229,6 +230,7 @@ pub const INNER: &[TypeOf] = &[
     TypeOf::of::<ModelWindow>(),
     TypeOf::of::<ClientWindow>(),
     TypeOf::of::<ContextImages>(),
+    TypeOf::of::<WindowLimit>(),
     TypeOf::of::<GuardItem>(),
     TypeOf::of::<GuardOverflow>(),
     TypeOf::of::<PromptTruncation>(),

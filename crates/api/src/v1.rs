@@ -85,7 +85,7 @@ pub use session::{
 };
 pub use settings::{
     ConfigEntry, ConfigPath, ConfigValue, Configuration, ConfiguredTemplate, Exclusions, Pause, Status,
-    UntrustedRules,
+    UntrustedRules, WindowLimit, WindowLimits,
 };
 pub use state::{
     CloseThreadRequest, DecideRequest, DecisionKind, FinishTaskRequest, OpenTask, OpenTasks, ReplayRequest,

@@ -89,7 +89,7 @@ pub use search::{
 };
 pub use settings::{
     AgentConfig, ConfigText, Configured, LedgerPlace, ReadFile, SETTINGS, Setting, SettingDefault,
-    SettingError, SettingShape, Settings, TEMPLATE_FIELDS, Templates, is_on,
+    SettingError, SettingShape, Settings, TEMPLATE_FIELDS, Templates, WindowRules, is_on,
 };
 pub use stemmata_acts::decides as is_deciding_tool;
 pub use stemmata_model as model;

@@ -5,7 +5,8 @@
 mod keys;
 mod templates;
 
-use stemmata_model::Granularity;
+use stemmata_model::{Granularity, Tokens};
+use stemmata_prompt::guard::WindowSettings;
 use stemmata_store::IntegrityMode;
 
 use crate::capture::leaf::Provisional;
@@ -73,6 +74,36 @@ pub struct Settings {
     pub quota_bytes: Option<u64>,
     /// Bytes that have to wait to be packed for an import to end with packing them; none: never.
     pub pack_after_import_bytes: Option<u64>,
+    /// Limits of a model's window.
+    pub window: WindowRules,
+}
+
+/// What is configured of a model's window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WindowRules {
+    /// Tokens that the model takes, where that is configured.
+    pub tokens: Option<u64>,
+    /// Where the warning, danger and critical zones begin, in per cent.
+    pub zones: [u32; 3],
+    /// What pruning aims at, in per cent.
+    pub target: u32,
+}
+
+impl WindowRules {
+    /// Returns the limits of a window of so many tokens. They may contradict each other: that is said where they are used.
+    pub fn limits(&self, tokens: Tokens) -> WindowSettings {
+        let [warning, danger, critical] = self.zones.map(|percent| percent * 10);
+        let defaults = WindowSettings::of(tokens);
+        WindowSettings {
+            warning_permille: warning,
+            danger_permille: danger,
+            critical_permille: critical,
+            target_permille: self.target * 10,
+            // An alert can be sent again at least where nothing is in use.
+            rearm_permille: defaults.rearm_permille.min(warning - 1),
+            ..defaults
+        }
+    }
 }
 
 impl Settings {
@@ -114,6 +145,7 @@ impl Settings {
                 .parsed("pack.after_import_mib")?
                 .map(|mib: u64| mib.saturating_mul(MIB))
                 .filter(|bytes| *bytes > 0),
+            window: window(&read)?,
         })
     }
 
@@ -230,6 +262,14 @@ fn integrity(read: &Reader<'_>) -> Result<IntegrityMode, SettingError> {
         Some("none") => IntegrityMode::None,
         Some("chain") => IntegrityMode::Chain,
         _ => IntegrityMode::Checksum,
+    })
+}
+
+fn window(read: &Reader<'_>) -> Result<WindowRules, SettingError> {
+    Ok(WindowRules {
+        tokens: read.parsed("window.tokens")?,
+        zones: read.text("window.zones")?.and_then(|text| keys::zones(&text)).expect("it has a default"),
+        target: read.parsed("window.target")?.expect("it has a default"),
     })
 }
 

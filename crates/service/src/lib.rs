@@ -9,6 +9,7 @@ mod file;
 mod host;
 mod local;
 mod size;
+mod window;
 mod wire;
 
 pub use fault::{causes, of_kind, problem_of, with_causes};
@@ -24,3 +25,4 @@ pub use local::Local;
 pub use size::{bytes, scaled};
 pub use stemmata_engine::render_have;
 pub use stemmata_store::read_bounded;
+pub use window::window_limits;

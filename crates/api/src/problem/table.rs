@@ -228,7 +228,7 @@ codes! {
         => "`--counter` names what counts without a model: estimate, utf16, o200k, cl100k, or one of them with a factor, as \
             `o200k*1.18`; docs/reference/models.md lists the models";
     WindowBad "window_bad" BadInput "the limits of the window cannot be used"
-        => "`--window` gives the tokens that the model takes; `stemma config explain window` shows the limits";
+        => "`--window` gives the tokens that the model takes; `window.zones` and `window.target` of the configuration must fit each other";
     LogClosed "log_closed" System "the ledger was closed";
     LedgerDamaged "ledger_damaged" Corrupt "the ledger is damaged"
         => "`stemma restore` says what is wrong with the ledger, `stemma restore --repair` sets damaged lines aside; of \

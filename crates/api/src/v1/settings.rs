@@ -136,6 +136,32 @@ pub struct ConfigEntry {
     pub values: Vec<ConfigValue>,
 }
 
+/// The limits of a window.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct WindowLimits {
+    /// Tokens that the model takes.
+    pub limit: u64,
+    /// Where that comes from.
+    pub limit_from: String,
+    /// Every limit, in the order in which they act.
+    pub limits: Vec<WindowLimit>,
+}
+
+/// A limit of a window.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct WindowLimit {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: u64,
+    /// The unit: `tokens`, `bytes`, `chars`, `lines` or `results`.
+    pub unit: String,
+    /// What happens there.
+    pub acts: String,
+}
+
 /// A value of a key.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

@@ -284,6 +284,7 @@ pub(crate) struct Status {}
 Examples:
   stemma config                                    every key, its value, where it comes from
   stemma config explain import.threads             one key in full
+  stemma config explain window --window 200000      the limits of a context window, in the order in which they act
   stemma config set capture.granularity message
   stemma config path
 
@@ -299,9 +300,17 @@ pub(crate) struct Config {
 pub(crate) enum ConfigCommand {
     /// Show one key: what it does, its value, and every value that this one overrules
     Explain {
-        /// The key, such as `import.threads`
+        /// The key, such as `import.threads`; `window`: all limits of a context window, in the order in which they act
         #[arg(value_name = "KEY")]
         key: String,
+
+        /// With `window`: tokens that the model takes
+        #[arg(long, value_name = "TOKENS")]
+        window: Option<u64>,
+
+        /// With `window`: the model whose window it is
+        #[arg(long, value_name = "MODEL", conflicts_with = "window")]
+        model: Option<String>,
     },
     /// Print where the file is, whether it exists or not
     Path,

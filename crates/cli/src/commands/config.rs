@@ -6,7 +6,8 @@ use crate::args::maintain::ConfigCommand;
 use crate::config::{self, Explained, Setting, edit};
 use crate::errors::{CliError, Exit};
 use crate::output::put;
-use crate::output::style::Style;
+use crate::output::size::grouped;
+use crate::output::style::{Style, tame};
 use crate::output::table::{Column, Table, cell};
 use crate::wiring::App;
 
@@ -14,7 +15,13 @@ use crate::wiring::App;
 pub(crate) fn run(app: &App, command: Option<&ConfigCommand>) -> Result<Exit, CliError> {
     match command {
         None => show(app),
-        Some(ConfigCommand::Explain { key }) => explain(app, config::named(key)?),
+        Some(ConfigCommand::Explain { key, window, model }) if key == "window" => {
+            explain_window(app, *window, model.as_deref())
+        }
+        Some(ConfigCommand::Explain { window: None, model: None, key }) => explain(app, config::named(key)?),
+        Some(ConfigCommand::Explain { .. }) => {
+            Err(CliError::Usage("`--window` and `--model` are about `config explain window`".to_owned()))
+        }
         Some(ConfigCommand::Path) => path(app),
         Some(ConfigCommand::Set { key, value }) => set(app, config::named(key)?, value),
     }
@@ -78,6 +85,28 @@ fn explain(app: &App, key: &'static Setting) -> Result<Exit, CliError> {
     text.push('\n');
     app.console.text(&text)?;
     Ok(Exit::Done)
+}
+
+fn explain_window(app: &App, tokens: Option<u64>, model: Option<&str>) -> Result<Exit, CliError> {
+    let limits = stemmata_service::window_limits(&app.settings, tokens, model)?;
+    app.answer(&limits, || {
+        let mut table = Table::new(&[
+            ("LIMIT", Column::Left),
+            ("VALUE", Column::Right),
+            ("UNIT", Column::Left),
+            ("WHAT HAPPENS THERE", Column::Flexible),
+        ]);
+        for row in &limits.limits {
+            table.row(vec![
+                cell(Style::Strong, row.name.clone()),
+                cell(Style::Plain, grouped(row.value)),
+                cell(Style::Faint, row.unit.clone()),
+                cell(Style::Plain, row.acts.clone()),
+            ]);
+        }
+        let (limit, from) = (grouped(limits.limit), tame(&limits.limit_from));
+        Ok(format!("a window of {limit} tokens, from {from}\n\n{}", table.render(app.console.width)))
+    })
 }
 
 fn path(app: &App) -> Result<Exit, CliError> {

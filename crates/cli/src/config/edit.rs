@@ -57,7 +57,8 @@ fn literal(key: &Setting, value: &str) -> String {
         SettingShape::Text
         | SettingShape::Choice(_)
         | SettingShape::Granularity
-        | SettingShape::ProjectDays => toml::Value::String(value.to_owned()).to_string(),
+        | SettingShape::ProjectDays
+        | SettingShape::Zones => toml::Value::String(value.to_owned()).to_string(),
     }
 }
 

@@ -189,6 +189,8 @@ const CALLS: &[&str] = &[
     "status",
     "config",
     "config explain output.color",
+    "config explain window --window 1000",
+    "config explain window --model {hostile}",
     "config path",
     "config set {hostile} 1",
     "config set output.color {hostile}",

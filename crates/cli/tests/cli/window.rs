@@ -1,5 +1,7 @@
 //! The guard of a context window, as a person and a script meet it.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 use stemmata_testkit::claude::ClaudeSession;
 
@@ -54,7 +56,7 @@ fn a_live_claude_session_is_guarded_as_it_is_now() {
     said["parentUuid"] = last["uuid"].clone();
     said["type"] = "user".into();
     said["message"] = serde_json::json!({"role": "user", "content": "And now the last word"});
-    text.push_str(&format!("{said}\n"));
+    writeln!(text, "{said}").unwrap();
     std::fs::write(&path, text).unwrap();
     let after = guarded(&stage, &[&id, "--window", "200000"]);
     let entries = |report: &Value| report["items"].as_array().unwrap().len();
@@ -95,4 +97,39 @@ fn what_does_not_fit_at_all_is_named() {
     assert_eq!((&report["zone"], &report["form"]), (&"critical".into(), &Value::Null));
     assert!(report["overflow"]["essential_tokens"].as_u64().unwrap() > 5, "{report}");
     assert!(report["triggers"].as_array().unwrap().contains(&"emergency".into()));
+}
+
+#[test]
+fn configured_limits_hold_where_the_request_names_none() {
+    let stage = Stage::new();
+    let tip = imported(&stage);
+    stage.run(&["config", "set", "window.tokens", "5000"]).ok();
+    stage.run(&["config", "set", "window.zones", "1,2,3"]).ok();
+    stage.run(&["config", "set", "window.target", "2"]).ok();
+    let report = guarded(&stage, &[&tip, "--overhead", "200"]);
+    assert_eq!((&report["limit"], &report["limit_from"]), (&5000.into(), &"`window.tokens`".into()));
+    assert_eq!(report["target"], 100);
+    assert_eq!(guarded(&stage, &[&tip, "--window", "100000"])["limit"], 100_000);
+    stage.run(&["config", "set", "window.target", "3"]).ok();
+    let said = stage.run(&["guard", &tip]);
+    assert!(said.stderr.contains("lower the target"), "{}", said.stderr);
+    for zones in ["85,70,95", "70,85", "70,85,101", "0,1,2", "a,b,c"] {
+        stage.run(&["config", "set", "window.zones", zones]).code(2);
+    }
+}
+
+#[test]
+fn config_explain_window_names_the_order() {
+    let stage = Stage::new();
+    let explain = |more: &[&str]| stage.run(&[&["config", "explain", "window"], more].concat());
+    let report = explain(&["--window", "100000", "--json"]).ok().json();
+    let names: Vec<&str> =
+        report["limits"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    let of = |name: &str| names.iter().position(|known| *known == name).unwrap();
+    assert!(of("warning") < of("danger") && of("danger") < of("critical") && of("critical") < of("window"));
+    assert!(explain(&["--window", "100000"]).ok().text().contains("a window of 100,000 tokens"));
+    assert!(explain(&["--window", "0"]).code(1).stderr.contains("holds nothing"));
+    assert!(explain(&["--model", "mystery-1"]).code(1).stderr.contains("not known"));
+    assert!(explain(&["--model", "claude-opus-4-1"]).ok().text().contains("claude-opus-4-1"));
+    stage.run(&["config", "explain", "import.threads", "--window", "5"]).code(2);
 }

@@ -64,6 +64,8 @@ pub enum SettingShape {
     Granularity,
     /// A list of `PATH=DAYS`.
     ProjectDays,
+    /// Three rising numbers of per cent.
+    Zones,
 }
 
 /// The keys that concern a store, in the order in which they are shown.
@@ -230,6 +232,30 @@ pub const SETTINGS: &[Setting] = &[
         default: SettingDefault::Value("10000"),
         shape: SettingShape::Number { min: 0, max: 3_600_000 },
     },
+    Setting {
+        key: "window.target",
+        variable: "STEMMATA_WINDOW_TARGET",
+        flag: None,
+        about: "What pruning aims at, in per cent of the window; below the critical zone.",
+        default: SettingDefault::Value("70"),
+        shape: SettingShape::Number { min: 1, max: 99 },
+    },
+    Setting {
+        key: "window.tokens",
+        variable: "STEMMATA_WINDOW_TOKENS",
+        flag: Some("--window"),
+        about: "Tokens that the model takes.",
+        default: SettingDefault::Words("what is known of the session's client or model"),
+        shape: SettingShape::Number { min: 1, max: 1 << 40 },
+    },
+    Setting {
+        key: "window.zones",
+        variable: "STEMMATA_WINDOW_ZONES",
+        flag: None,
+        about: "Where the warning, danger and critical zones of a window begin, in per cent of it.",
+        default: SettingDefault::Value("70,85,95"),
+        shape: SettingShape::Zones,
+    },
 ];
 
 impl Setting {
@@ -273,6 +299,9 @@ impl Setting {
             SettingShape::ProjectDays => {
                 return parts(value).try_for_each(|part| project_days(part).map(drop));
             }
+            SettingShape::Zones => zones(value).is_none().then(|| {
+                format!("`{key}` is three rising numbers from 1 to 100, such as 70,85,95, not `{value}`")
+            }),
             SettingShape::Granularity => {
                 value.parse::<stemmata_model::Granularity>().err().map(|error| error.to_string())
             }
@@ -287,6 +316,14 @@ impl Setting {
 /// Returns the parts of a list that say something.
 pub(super) fn parts(list: &str) -> impl Iterator<Item = &str> {
     list.split(',').map(str::trim).filter(|part| !part.is_empty())
+}
+
+/// Reads where the three zones of a window begin, in per cent.
+pub(super) fn zones(text: &str) -> Option<[u32; 3]> {
+    let numbers: Option<Vec<u32>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+    let zones: [u32; 3] = numbers?.try_into().ok()?;
+    let [warning, danger, critical] = zones;
+    (0 < warning && warning < danger && danger < critical && critical <= 100).then_some(zones)
 }
 
 /// Reads `PATH=DAYS`.

@@ -28,9 +28,11 @@ fn nothing_configured_is_what_a_store_has_by_itself() {
         grace_days: 14,
         quota_bytes: None,
         pack_after_import_bytes: Some(256 << 20),
+        window: WindowRules { tokens: None, zones: [70, 85, 95], target: 70 },
     };
     assert_eq!(settings, wanted);
     assert!((1..=8).contains(&settings.import_threads));
+    assert_eq!(settings.window.limits(Tokens(7)), WindowSettings::of(Tokens(7)), "the guard's own defaults");
 }
 
 #[test]

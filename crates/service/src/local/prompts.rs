@@ -44,7 +44,8 @@ impl Prompts for Local {
     }
 
     fn guard(&self, request: &GuardRequest) -> Answer<GuardReport> {
-        self.with(|engine| guard::report(engine, request, self.now()))
+        let rules = self.home.options().settings.window;
+        self.with(|engine| guard::report(engine, request, (&rules, self.now())))
     }
 
     fn recall(&self, request: &RecallRequest) -> Answer<Recalled> {

@@ -2,10 +2,11 @@
 
 use stemmata_api::v1::{GuardItem, GuardOverflow, GuardReport, GuardRequest, Note};
 use stemmata_api::{Code, Problem};
-use stemmata_engine::prompt::guard::{Form, Window, WindowSettings};
+use stemmata_engine::prompt::guard::{Form, Window};
 use stemmata_engine::tokens::{client, model};
 use stemmata_engine::{
-    ChosenCounter, Engine, EngineError, GuardWanted, Guarded, GuardedItem, LiveWindow, is_overhead,
+    ChosenCounter, Engine, EngineError, GuardWanted, Guarded, GuardedItem, LiveWindow, WindowRules,
+    is_overhead,
 };
 use stemmata_model::{Timestamp, TokenCounter as _, Tokens};
 
@@ -15,10 +16,14 @@ use crate::local::counters::counter;
 use crate::local::ctx;
 use crate::wire;
 
-pub(super) fn report(engine: &Engine, request: &GuardRequest, now: Timestamp) -> Result<GuardReport, Fault> {
+pub(super) fn report(
+    engine: &Engine,
+    request: &GuardRequest,
+    (rules, now): (&WindowRules, Timestamp),
+) -> Result<GuardReport, Fault> {
     let live = engine.live_window(ctx(engine, &request.ctx)?)?;
-    let (limit, limit_from) = limit(request, &live)?;
-    let window = Window::new(WindowSettings::of(limit)).map_err(|error| window_bad(error.to_string()))?;
+    let (limit, limit_from) = limit(request, rules, &live)?;
+    let window = Window::new(rules.limits(limit)).map_err(|error| window_bad(error.to_string()))?;
     let (counter, note) = counter_of(engine, request, &live)?;
     let wanted = GuardWanted {
         window: &window,
@@ -37,10 +42,14 @@ pub(super) fn report(engine: &Engine, request: &GuardRequest, now: Timestamp) ->
     Ok(report)
 }
 
-/// Returns the window that is meant, and where it comes from: the request, the client that wrote the context, or its model.
-fn limit(request: &GuardRequest, live: &LiveWindow) -> Result<(Tokens, String), Fault> {
+/// Returns the window that is meant, and where it comes from: the request, the configuration, the client that wrote the context,
+/// or its model.
+fn limit(request: &GuardRequest, rules: &WindowRules, live: &LiveWindow) -> Result<(Tokens, String), Fault> {
     if let Some(tokens) = request.window {
         return Ok((Tokens(tokens), "the request".to_owned()));
+    }
+    if let Some(tokens) = rules.tokens {
+        return Ok((Tokens(tokens), "`window.tokens`".to_owned()));
     }
     let of_client = client(&live.runtime).and_then(|row| row.window);
     if let Some((tokens, source)) = of_client {

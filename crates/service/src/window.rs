@@ -1,0 +1,39 @@
+//! The limits of a context window, as they are configured. Asks no store.
+
+use stemmata_api::v1::{WindowLimit, WindowLimits};
+use stemmata_api::{Answer, Code, Problem};
+use stemmata_engine::prompt::tool_output::OutputLimits;
+use stemmata_engine::prompt::window::{CompactSettings, WindowConfig, WindowConfigSettings};
+use stemmata_engine::{Settings, tokens};
+use stemmata_model::Tokens;
+
+/// Returns every limit of a window in the order in which they act: of so many tokens, of a model's, or of the configured one.
+///
+/// # Errors
+/// `window_bad` for a window that is not known, and for limits that contradict each other.
+pub fn window_limits(settings: &Settings, tokens: Option<u64>, model: Option<&str>) -> Answer<WindowLimits> {
+    let rules = &settings.window;
+    let bad = |detail: String| Box::new(Problem::new(Code::WindowBad, detail));
+    let of_model = model.and_then(|name| Some((name, tokens::model(name)?.window?)));
+    let (limit, limit_from) = match (tokens, of_model, rules.tokens) {
+        (Some(tokens), ..) => (tokens, "`--window`".to_owned()),
+        (None, Some((name, (tokens, source))), _) => (tokens, format!("{name}: {source}")),
+        (None, None, Some(tokens)) if model.is_none() => (tokens, "`window.tokens`".to_owned()),
+        (None, None, _) => {
+            return Err(bad("the window is not known: say how many tokens it takes".to_owned()));
+        }
+    };
+    let config = WindowConfig::new(WindowConfigSettings {
+        window: rules.limits(Tokens(limit)),
+        compact: CompactSettings::default(),
+        output: OutputLimits::default(),
+    })
+    .map_err(|error| bad(error.to_string()))?;
+    let rows = config.explain().into_iter().map(|row| WindowLimit {
+        name: row.name.to_owned(),
+        value: row.value,
+        unit: row.unit.to_owned(),
+        acts: row.acts.to_owned(),
+    });
+    Ok(WindowLimits { limit, limit_from, limits: rows.collect() })
+}
