@@ -224,7 +224,7 @@ codes! {
     ContextNotKept "context_not_kept" NotFound "no prompt of the session was kept"
         => "`stemma turn begin` with a prompt keeps it; `stemma context debug --strategy NAME` makes one and explains it";
     ProfileBad "profile_bad" BadInput "the profile cannot be used";
-    ModelUnknown "model_unknown" BadInput "nothing is known of how the model counts"
+    ModelUnknown "model_unknown" Usage "nothing is known of how the model counts"
         => "`--counter` names what counts without a model: estimate, utf16, o200k, cl100k, or one of them with a factor, as \
             `o200k*1.18`; docs/reference/models.md lists the models";
     WindowBad "window_bad" BadInput "the limits of the window cannot be used"

@@ -115,12 +115,11 @@ fn window(report: &ContextReport) -> String {
     let mut text = String::new();
     if let Some(window) = &report.window {
         let model = tame(&window.model);
-        match window.tokens {
-            Some(tokens) => {
-                let used = report.trace.budget.final_tokens.saturating_mul(100) / tokens.max(1);
-                put!(text, "window {} tokens of {model}; the prompt takes {used} %\n", grouped(tokens));
-            }
-            None => put!(text, "window not known of {model}\n"),
+        if let Some(tokens) = window.tokens {
+            let used = report.trace.budget.final_tokens.saturating_mul(100) / tokens.max(1);
+            put!(text, "window {} tokens of {model}; the prompt takes {used} %\n", grouped(tokens));
+        } else {
+            put!(text, "window not known of {model}\n");
         }
         for client in &window.clients {
             let at = match (client.compacts_at, client.tokens) {

@@ -142,7 +142,20 @@ fn act(
             }
             resume::run(app, &Resume { reference: Some(reference), last: false, print, placement })
         }
-        Act::Fork => fork::run(app, &Fork { reference, print, placement }),
+        Act::Fork => {
+            let fork = Fork { reference, print, placement };
+            match fork::run(app, &fork) {
+                // Before the first prompt there is nothing to go on from: its turn is kept then.
+                Err(CliError::Problem(problem)) if problem.is(Code::ForkBeforeFirst) => {
+                    if !app.console.json {
+                        app.console.say("This is the first prompt of its session: the fork keeps its turn.");
+                    }
+                    let placement = Placement { at: None, ..fork.placement };
+                    fork::run(app, &Fork { placement, ..fork })
+                }
+                done => done,
+            }
+        }
     }
 }
 

@@ -118,9 +118,11 @@ mod tests {
     fn a_slip_in_the_middle_is_mended_in_its_place() {
         let mut line = line("drpo retries");
         line.home();
-        (0..2).for_each(|_| line.right());
+        line.right();
+        line.right();
         assert!(line.erase_next() && line.erase_next());
-        ['o', 'p'].into_iter().for_each(|char| line.insert(char));
+        line.insert('o');
+        line.insert('p');
         assert_eq!(line.halves(), ("drop", " retries"));
         line.erase_word();
         assert_eq!(line.halves(), ("", " retries"));

@@ -121,7 +121,10 @@ impl Engine {
             }
         }
         if let Some(ledger) = asked.ledger {
-            let (memory, transcripts) = self.memory_within(ledger, asked, &mut notes)?;
+            let (mut memory, transcripts) = self.memory_within(ledger, asked, &mut notes)?;
+            if let Some((seq, session)) = asked.trigger {
+                memory.leave_out_event(session, *seq);
+            }
             let of_session = asked.session.map(SessionId::as_str);
             let known = known(&memory, &|proof, is_event| provenance(proof, is_event, &transcripts));
             candidates.extend(known.into_iter().filter(|one| {

@@ -105,7 +105,8 @@ fn a_prompt_says_what_its_retrieval_lacks() {
     for file in std::fs::read_dir(dir.path()).expect("a folder") {
         let path = file.expect("a file").path();
         if path.is_file() {
-            std::fs::write(&path, "nonsense").expect("written");
+            let mut file = std::fs::File::create(&path).expect("a file");
+            std::io::Write::write_all(&mut file, b"nonsense").expect("written");
         }
     }
     let engine = indexed(&store, dir.path());

@@ -176,10 +176,10 @@ fn what_people_said_stays_where_it_is_ranked() {
     let (store, folder, dir) = (new_store(), Folder::new(), TempDir::new().expect("a folder"));
     let engine = indexed(&store, dir.path());
     let line = |at: usize| {
-        let author = if at % 2 == 0 { "Ann" } else { "Bob" };
+        let author = if at.is_multiple_of(2) { "Ann" } else { "Bob" };
         format!(
             "{{\"v\":\"stemmata-v1\",\"id\":\"i{at}\",\"timestamp\":\"2026-01-01T00:00:{at:02}Z\",\"role\":\"user\",\"kind\":\"message\",\"parts\":[{{\"type\":\"text\",\"text\":\"the kiln is {}\"}}],\"meta\":{{\"author\":\"{author}\",\"cwd\":\"/home/ann\"}}}}\n",
-            if at % 3 == 0 { "warm" } else { "cold" }
+            if at.is_multiple_of(3) { "warm" } else { "cold" }
         )
     };
     let text: String = (0..12).map(line).collect();

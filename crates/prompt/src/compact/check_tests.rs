@@ -1,3 +1,5 @@
+//! What of a model's summary is used, and what is dropped for which reason.
+
 use proptest::prelude::*;
 use stemmata_model::{Entry, EntryId, Part, Role};
 

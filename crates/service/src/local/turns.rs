@@ -37,19 +37,19 @@ pub(super) fn begin(
     let (ledger, session) = (turn.ledger.to_string(), turn.session.to_string());
     let said = entry(&request.said, ids).map_err(|reason| bad_request("said", reason))?;
     let task = facts(request);
-    let begun = |prompt| engine.begin_turn(&BeginTurn { turn: turn.clone(), context, said, task, prompt });
+    let start = |prompt| engine.begin_turn(&BeginTurn { turn: turn.clone(), context, said, task, prompt });
     let mut counted = None;
     let begun = match &request.prompt {
-        None => begun(None)?,
+        None => start(None)?,
         Some(asked) => {
             let read = Read::of(&asked.strategy, asked.profile.as_deref(), Some(turn.agent.clone()))?;
-            let counter = counted.insert(counter(engine, asked.counter.as_deref(), asked.model.as_deref())?);
-            begun(Some(PromptWanted {
+            let named = counted.insert(counter(engine, asked.counter.as_deref(), asked.model.as_deref())?);
+            start(Some(PromptWanted {
                 max_tokens: asked.max_tokens.map(budget).transpose()?,
                 mode: mode(asked.after.as_deref())?,
                 iteration: asked.iteration,
                 logs_metrics: asked.records_metrics,
-                ..PromptWanted::new(&read.profile, &read.strategy, &*counter)
+                ..PromptWanted::new(&read.profile, &read.strategy, &*named)
             }))?
         }
     };

@@ -37,15 +37,14 @@ fn without_codes(line: &str) -> String {
             '\\' => WRITTEN_ESCAPES.iter().find_map(|escape| rest.strip_prefix(escape)),
             _ => None,
         };
-        match after.and_then(|after| Some((after, code_bytes(after)?))) {
-            Some((after, bytes)) => rest = after.get(bytes..).unwrap_or_default(),
-            None => {
-                if first != '\u{1b}' && first != '\u{8}' {
-                    plain.push(first);
-                }
-                rest = rest.get(first.len_utf8()..).unwrap_or_default();
-            }
+        if let Some((after, bytes)) = after.and_then(|after| Some((after, code_bytes(after)?))) {
+            rest = after.get(bytes..).unwrap_or_default();
+            continue;
         }
+        if first != '\u{1b}' && first != '\u{8}' {
+            plain.push(first);
+        }
+        rest = rest.get(first.len_utf8()..).unwrap_or_default();
     }
     plain
 }
