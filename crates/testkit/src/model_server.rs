@@ -1,7 +1,7 @@
 //! A server on loopback that speaks HTTP as a model's provider does, and misbehaves on request. A test says what it answers;
 //! afterwards it shows what it was asked.
 //!
-//! Every connection carries one request. Nothing here waits longer than [`PATIENCE`].
+//! Every connection carries one request. Nothing here waits longer than `PATIENCE`.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
