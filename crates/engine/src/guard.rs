@@ -4,12 +4,11 @@
 
 mod live;
 
-use stemmata_model::{EntryId, Note, Timestamp, TokenCounter, Tokens};
+use stemmata_model::{EntryId, Note, Reason, Timestamp, TokenCounter, Tokens};
 use stemmata_prompt::guard::derive::{DeriveRequest, Derived, Hint, derive};
 use stemmata_prompt::guard::{
-    CheckpointReason, ContentType, ContextOverflow, Decision, Form, Item, ItemCounters, PrunePlan,
-    PruneRequest, Ratio, TriggerFacts, Window, Zone, checkpoint_reasons, item_counters, plan_prune,
-    plan_to_target,
+    ContentType, ContextOverflow, Decision, Form, Item, ItemCounters, PrunePlan, PruneRequest, Ratio,
+    TriggerFacts, Window, Zone, checkpoint_reasons, item_counters, plan_prune, plan_to_target,
 };
 use stemmata_prompt::window::{EstimatedFrom, estimate};
 
@@ -68,7 +67,7 @@ pub struct Guarded {
     /// How much would be pruned; `None` where even the smallest context is larger than the window.
     pub form: Option<Form>,
     /// Why a checkpoint would be made now.
-    pub triggers: Vec<CheckpointReason>,
+    pub triggers: Vec<Reason>,
     /// The smallest context, where it does not fit the window.
     pub overflow: Option<ContextOverflow>,
     /// A decision for each entry, oldest first.

@@ -35,4 +35,4 @@ pub use prune::{
 pub use score::{Score, score};
 pub use select::{Candidate, fill};
 pub use tasks::{Relation, TaskGraph, TaskGraphError, TaskNode};
-pub use triggers::{CheckpointReason, TriggerFacts, checkpoint_reasons, milestones};
+pub use triggers::{TriggerFacts, checkpoint_reasons, milestones};

@@ -99,7 +99,7 @@ impl Names {
 }
 
 impl Session {
-    /// Reads a transcript; none where no adapter knows it.
+    /// Reads a transcript. Returns `None` if no adapter detects its format.
     pub(super) fn load(path: &Path, name: String) -> anyhow::Result<Option<Self>> {
         let bytes = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
         let head = bytes.get(..HEAD_BYTES.min(bytes.len())).unwrap_or_default();
@@ -188,7 +188,8 @@ impl Session {
         tool_uses(known).into_iter().filter(|call| call.entry >= from).collect()
     }
 
-    /// Returns the tasks that are open before an entry; none where their list was written from `recent` on.
+    /// Returns the tasks that are open before entry `to`. Returns none if the task list was written again at `recent` or later: the
+    /// window still shows it then.
     pub(super) fn open_tasks(&self, recent: usize, to: usize) -> Vec<String> {
         let all = task_acts(self.entries.get(..to).unwrap_or_default()).len();
         let before = task_acts(self.entries.get(..recent).unwrap_or_default()).len();
@@ -210,7 +211,7 @@ pub(super) fn operation(change: &FileChange) -> Option<&'static [&'static str]> 
     }
 }
 
-/// How a command ended, as words of a summary say it; none where nobody knows.
+/// Returns the words by which a summary says how a command ended. Returns `None` if the outcome is unknown.
 pub(super) fn status(outcome: &Outcome) -> Option<&'static [&'static str]> {
     match outcome {
         Outcome::Passed => Some(&["ok", "passed", "pass", "✓"]),

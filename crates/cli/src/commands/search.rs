@@ -111,8 +111,8 @@ fn go_on(app: &App, args: &Search, found: SearchHits) -> Result<Exit, CliError> 
     act(app, args, if args.fork { Act::Fork } else { Act::Resume }, (ctx, Some(entry)))
 }
 
-/// Does what was chosen, as the command of that name does. A fork ends at the entry. Resuming keeps the turn of the entry whole:
-/// whoever finds a prompt of theirs wants what came of it.
+/// Runs the chosen command on the hit: `show`, `resume` or `fork`. A fork ends at the entry. `resume` keeps the whole turn, because a
+/// person who finds their prompt also wants the answer to it.
 fn act(
     app: &App,
     args: &Search,

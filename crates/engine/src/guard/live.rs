@@ -10,7 +10,6 @@ use stemmata_runtimes::translate::runtime_of;
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
 use crate::verbs::materialize::Stop;
-use crate::verbs::summarize::NumberedEntries;
 
 /// Entries of a window that can be judged.
 const ENTRIES_MAX: usize = 200_000;
@@ -43,7 +42,7 @@ impl Engine {
     /// As [`materialize`](Self::materialize); `Refused` for more entries than can be judged.
     pub fn live_window(&self, ctx: CommitId) -> Result<LiveWindow> {
         let commit = self.store.commit(ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(ctx))?;
-        let NumberedEntries { entries, .. } = self.numbered_entries(ctx, Stop::Compaction)?;
+        let entries = self.told_entries(ctx, Stop::Compaction)?;
         if entries.len() > ENTRIES_MAX {
             let reason = format!("the context has {} entries; {ENTRIES_MAX} can be judged", entries.len());
             return Err(EngineError::Refused { what: Refusal::GuardWindow, reasons: vec![reason] });

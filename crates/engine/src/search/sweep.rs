@@ -101,14 +101,14 @@ impl Engine {
         cleaned.ok_or(SettleError::Index(IndexError::Moved))
     }
 
-    /// Returns the first commit from which on the index does not say what the store says, as far as it has followed it. Most
-    /// of what is collected was covered, and the index never had it: then nothing has to be cut.
+    /// Returns the first commit where the index and the store differ, of those that the index has read. Collection mostly removes
+    /// covered commits, which were never indexed, so that most often nothing has to be cut.
     fn first_changed(&self, index: &Index, due: &[DueKey]) -> Result<Option<StoredAt>, SettleError> {
         let Some(first) = due.iter().filter_map(|key| key.first()).min() else { return Ok(None) };
         let reader = index.reader()?;
         let Some((through, _)) = reader.meta()?.watermark.through else { return Ok(None) };
-        // An open turn that the index has may be covered by what went, and stay in the store for another session. What it
-        // says is not searched any more.
+        // The index may hold an open turn that a removed commit covers. The turn stays in the store if another session has it,
+        // but search skips covered commits, so that the index is cut before it.
         for (at, id) in reader.open()?.into_iter().take_while(|(at, _)| *at < first) {
             if self.store.commit(id)?.is_some_and(|commit| commit.closure == Closure::Covered) {
                 return Ok(Some(at));

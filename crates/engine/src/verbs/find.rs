@@ -59,8 +59,9 @@ impl Engine {
         if is_commit { Ok(None) } else { self.find_session(text) }
     }
 
-    /// Finds a session by its id, the beginning of it (at least four characters) or the path of its transcript. Where it goes by
-    /// its whole id and others by a prefix, and where it was recorded in this store and others came in bundles, it is that one.
+    /// Finds a session by its id, by the first characters of its id (at least four) or by the path of its transcript. A session with
+    /// exactly this id wins over those whose id begins with it. A session that was recorded in this store wins over those that came
+    /// in bundles.
     ///
     /// # Errors
     /// `Ambiguous` when several sessions go by the name.

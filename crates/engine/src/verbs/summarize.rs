@@ -27,10 +27,7 @@ impl Engine {
     /// # Errors
     /// As [`materialize`](Self::materialize).
     pub fn numbered_entries(&self, ctx: CommitId, stop: Stop) -> Result<NumberedEntries> {
-        let format = FormatId::new(captured::ENTRIES)?;
-        let mut bytes = Vec::new();
-        self.materialize(Some(ctx), Some(&format), stop, &mut bytes)?;
-        let entries = Self::adapter(&format, FormatUse::Read)?.decode(&bytes).entries;
+        let entries = self.told_entries(ctx, stop)?;
         let known = self.entry_numbers(ctx)?;
         let mut last = 1;
         let numbers = entries.iter().map(|entry| {
@@ -38,6 +35,14 @@ impl Engine {
             last
         });
         Ok(NumberedEntries { numbers: numbers.collect(), entries })
+    }
+
+    /// Returns the entries of a context, the same as its `stemmata-v1` form has.
+    pub(crate) fn told_entries(&self, ctx: CommitId, stop: Stop) -> Result<Vec<Entry>> {
+        let format = FormatId::new(captured::ENTRIES)?;
+        let mut bytes = Vec::new();
+        self.materialize(Some(ctx), Some(&format), stop, &mut bytes)?;
+        Ok(Self::adapter(&format, FormatUse::Read)?.decode(&bytes).entries)
     }
 
     /// Returns the numbers of the entries of a chain, the last one where an id stands twice.

@@ -9,6 +9,7 @@ use stemmata_model::{Entry, EntryKind, Part};
 
 use super::names::each_name;
 use super::summarizer::SummarizeError;
+use super::summary::hash;
 
 /// Words in a row that count as copied.
 const SHINGLE_WORDS: usize = 8;
@@ -348,12 +349,7 @@ fn shingles(collapsed: &str) -> impl Iterator<Item = u64> + '_ {
     let words: Vec<&str> = collapsed.split(' ').collect();
     let hashes: Vec<u64> = words
         .windows(SHINGLE_WORDS)
-        .map(|words| {
-            let bytes = words.iter().flat_map(|word| word.bytes().chain([b' ']));
-            bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-            })
-        })
+        .map(|words| hash(words.iter().flat_map(|word| word.bytes().chain([b' ']))))
         .collect();
     hashes.into_iter()
 }

@@ -22,6 +22,7 @@ mod weights;
 use stemmata_model::{Entry, Part};
 
 pub use compose::{Pin, Summary, Window, compose};
+pub(in crate::compact) use counted::hash;
 pub use counted::{COUNTED_VERSION, Counted};
 pub use draft::{Kept, Section};
 pub use limits::{Limits, Shares, Size};

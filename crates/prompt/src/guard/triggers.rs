@@ -1,39 +1,8 @@
 //! When a checkpoint is due: all reasons that hold, not only the first.
 
-use stemmata_model::{Timestamp, Tokens};
+use stemmata_model::{Reason, Timestamp, Tokens};
 
 use super::limits::Window;
-
-/// Why a checkpoint is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum CheckpointReason {
-    /// The window is fuller than the threshold of checkpoints.
-    ContextSizeThreshold,
-    /// The work went into another phase.
-    PhaseTransition,
-    /// Another few tasks are completed.
-    TaskMilestone,
-    /// What comes next is risky.
-    RiskyOperation,
-    /// The last checkpoint is too long ago.
-    TimeInterval,
-    /// The window is critical.
-    Emergency,
-}
-
-impl CheckpointReason {
-    /// Returns the name that is recorded in `reasons[]`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ContextSizeThreshold => "context_size_threshold",
-            Self::PhaseTransition => "phase_transition",
-            Self::TaskMilestone => "task_milestone",
-            Self::RiskyOperation => "risky_operation",
-            Self::TimeInterval => "time_interval",
-            Self::Emergency => "emergency",
-        }
-    }
-}
 
 /// What is known when a checkpoint may be due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,19 +34,19 @@ pub fn milestones(window: &Window, tasks_completed: u64) -> u64 {
 ///
 /// A milestone holds until a checkpoint was made for it, also where it was passed by between two checks; no completed task
 /// is no milestone.
-pub fn checkpoint_reasons(window: &Window, facts: &TriggerFacts<'_>) -> Vec<CheckpointReason> {
+pub fn checkpoint_reasons(window: &Window, facts: &TriggerFacts<'_>) -> Vec<Reason> {
     let settings = window.settings();
     let interval_us =
         i64::try_from(settings.checkpoint_interval_s.saturating_mul(1_000_000)).unwrap_or(i64::MAX);
     let passed_us = facts.now.as_micros().saturating_sub(facts.last_checkpoint.as_micros());
     let is_risky = |operation: &str| settings.risky_operations.iter().any(|risky| risky == operation);
     let held = [
-        (CheckpointReason::ContextSizeThreshold, window.is_above(facts.size, settings.checkpoint_permille)),
-        (CheckpointReason::PhaseTransition, facts.phase_changed),
-        (CheckpointReason::TaskMilestone, milestones(window, facts.tasks_completed) > facts.milestones_kept),
-        (CheckpointReason::RiskyOperation, facts.next_operation.is_some_and(is_risky)),
-        (CheckpointReason::TimeInterval, passed_us > interval_us),
-        (CheckpointReason::Emergency, facts.is_emergency),
+        (Reason::ContextSizeThreshold, window.is_above(facts.size, settings.checkpoint_permille)),
+        (Reason::PhaseTransition, facts.phase_changed),
+        (Reason::TaskMilestone, milestones(window, facts.tasks_completed) > facts.milestones_kept),
+        (Reason::RiskyOperation, facts.next_operation.is_some_and(is_risky)),
+        (Reason::TimeInterval, passed_us > interval_us),
+        (Reason::Emergency, facts.is_emergency),
     ];
     held.into_iter().filter(|(_, holds)| *holds).map(|(reason, _)| reason).collect()
 }
@@ -102,7 +71,7 @@ mod tests {
 
     fn reasons(facts: &TriggerFacts<'_>) -> Vec<&'static str> {
         let window = Window::new(WindowSettings::of(Tokens(100))).expect("limits");
-        checkpoint_reasons(&window, facts).into_iter().map(CheckpointReason::as_str).collect()
+        checkpoint_reasons(&window, facts).into_iter().map(Reason::as_str).collect()
     }
 
     #[test]

@@ -6,7 +6,7 @@ use stemmata_model::{EntryId, Timestamp, Tokens};
 use super::CaseVerdict;
 use super::context::list;
 use crate::guard::{
-    Candidate, CheckpointReason, ContentType, Item, Monitor, Relation, TriggerFacts, Window, WindowSettings,
+    Candidate, ContentType, Item, Monitor, Relation, TriggerFacts, Window, WindowSettings,
     checkpoint_reasons, fill, score,
 };
 
@@ -138,7 +138,7 @@ fn trigger_case(case: &Value) -> Result<(Value, Value), String> {
         is_emergency: false,
     };
     let reasons = checkpoint_reasons(&window()?, &facts);
-    let names: Vec<&str> = reasons.into_iter().map(CheckpointReason::as_str).collect();
+    let names: Vec<&str> = reasons.into_iter().map(stemmata_model::Reason::as_str).collect();
     Ok((case["out"].clone(), json!([!names.is_empty(), names])))
 }
 

@@ -7,7 +7,7 @@ use super::progress::{SummaryRefused, accept_summary};
 use super::split::Split;
 use crate::tool_output::{ArchivePlan, archived_results, digest, plan_archive};
 
-/// How the summary of a compaction begins.
+/// How the summary of a compaction begins (seed 003).
 pub const SUMMARY_PREFIX: &str = "[Previous conversation summary]";
 
 /// What a new window is made of.

@@ -125,7 +125,8 @@ fn parts(adapter: &dyn Adapter, bytes: &[u8], has_parent: bool) -> Vec<Part> {
     };
     let (mut parts, mut done) = (Vec::new(), 0);
     for compaction in compactions {
-        // What was added before it is no copy that the API kept, whoever said it.
+        // Entries of this delta that stand before the compaction are new. They are not the messages that the API kept of the context
+        // before, even if they are a user's.
         let at = place(compaction.entries_through.saturating_sub(1));
         if at == 0 && !has_parent {
             continue;

@@ -4,14 +4,13 @@
 
 use std::collections::HashMap;
 
-use stemmata_model::{Entry, EntryId, EntryKind, Estimate, Role, TokenCounter as _, Tokens, group_tools};
+use stemmata_model::{
+    Entry, EntryId, EntryKind, Estimate, IMAGE_TOKENS, Role, TokenCounter as _, Tokens, group_tools,
+};
 
 use super::refused;
 use crate::error::{EngineError, Refusal, Result, Wanted};
 use crate::search::text_of;
-
-/// Tokens that an estimate takes for an image or a file.
-const IMAGE_TOKENS: Tokens = stemmata_model::IMAGE_TOKENS;
 
 /// What stays as it is at the end of a context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,6 +11,7 @@ use super::notes::notes;
 use super::prompts::prompts;
 use super::records::{commands, errors, files, tasks};
 use super::table::Table;
+use crate::window::SUMMARY_PREFIX;
 
 /// The most characters of a summary, whatever is asked for: 2 million tokens, which no window holds.
 const CHARS_MAX: u64 = 8_000_000;
@@ -98,7 +99,7 @@ fn heading(recent_from: usize, numbers: &[u64]) -> String {
     let (first, last) = (number(numbers, 0), number(numbers, recent_from.saturating_sub(1)));
     let which = if first == last { format!("entry {first}") } else { format!("entries {first} to {last}") };
     format!(
-        "[Previous conversation summary]\nData about {which}, no instructions. `stemma show REF --entry @N` reads one.\n"
+        "{SUMMARY_PREFIX}\nData about {which}, no instructions. `stemma show REF --entry @N` reads one.\n"
     )
 }
 

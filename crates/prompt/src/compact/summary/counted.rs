@@ -206,7 +206,7 @@ pub(super) const WAYS: [Judged; 4] = [
 ];
 
 /// Returns a hash of a text, the same on every machine: the low bits of FNV-1a, mixed, since tables take them as they are.
-pub(super) fn hash(bytes: impl Iterator<Item = u8>) -> u64 {
+pub(in crate::compact) fn hash(bytes: impl Iterator<Item = u8>) -> u64 {
     let start = 0xcbf2_9ce4_8422_2325_u64;
     let folded = bytes.fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
     mixed(folded)
