@@ -68,7 +68,10 @@ pub(crate) mod vault;
 pub(crate) mod verify;
 pub(crate) mod watch;
 
+use std::path::Path;
+
 use crate::errors::CliError;
+use crate::wiring::App;
 
 /// Rows that people see of a listing unless they ask for more: about a screen.
 const ROWS_DEFAULT: usize = 30;
@@ -107,8 +110,15 @@ fn gather<T, N>(
     }
 }
 
+/// Returns a project as the service takes it: whole where it is a directory, else a name or an id as it was given.
+fn project(app: &App, text: &str) -> String {
+    let dir = app.environment.absolute(Path::new(text));
+    let is_dir = text.contains(['/', '\\']) || matches!(text, "." | "..") || dir.is_dir();
+    if is_dir { dir.to_string_lossy().into_owned() } else { text.to_owned() }
+}
+
 /// Reads a file that the user named, or standard input for `-`, up to a bound.
-fn read_input(path: &std::path::Path, bytes_max: u64) -> Result<Vec<u8>, CliError> {
+fn read_input(path: &Path, bytes_max: u64) -> Result<Vec<u8>, CliError> {
     use std::io::Read;
     let failed = |source| CliError::io("read", path, source);
     let mut bytes = Vec::new();

@@ -232,7 +232,7 @@ pub(crate) fn render(problem: &Problem) -> String {
         put!(text, "  caused by: {}\n", indented(cause));
     }
     for candidate in &problem.candidates {
-        put!(text, "  {}  {}\n", candidate.id, tame(&candidate.summary));
+        put!(text, "  {}  {}\n", tame(&candidate.id), tame(&candidate.summary));
     }
     if let Some(hint) = &problem.hint {
         put!(text, "{}: {}\n", Style::Hint.paint("hint"), indented(hint));

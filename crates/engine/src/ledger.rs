@@ -27,7 +27,7 @@ pub use memory::{MEMORY_SESSIONS_MAX, Remembered, TranscriptsReplayed};
 pub(crate) use memory::{Remembering, TranscriptPlace, Transcripts};
 pub(crate) use opening::Opening;
 pub use project::Project;
-pub(crate) use project::ProjectPlaces;
+pub(crate) use project::{ProjectPlaces, places_of};
 pub use publish::{PublishOptions, Published};
 pub(crate) use publish::{scrub_json, scrub_text};
 pub use state::{ComparedState, LedgerState, PublishedState};

@@ -83,7 +83,7 @@ pub use recall::{RECALL_TOKENS_MIN, RecallNote, RecallSkipped, RecallWanted, Rec
 pub use retention::{RetentionRules, SessionAge, retired};
 pub use scrubbing::{PROJECT_RULES, ProjectTrust, StoreRules, UntrustedMet, UntrustedRules, rules_file_hash};
 pub use search::{
-    HitPlace, IndexReport, IndexState, IndexTrouble, QueryError, SearchAnswer, SearchError, SearchFilter,
+    HitPlace, IndexReport, IndexState, IndexTrouble, ProjectDir, QueryError, SearchAnswer, SearchError, SearchFilter,
     SearchForm, SearchHit, SearchNote, SearchQuery, SearchReason, SearchStep, SettleBudget, Settled,
     StepUnit,
 };

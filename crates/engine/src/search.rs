@@ -11,9 +11,11 @@ mod hit_page;
 mod hits;
 mod key;
 mod literal;
+mod nothing;
 mod overlay;
 mod passage;
 mod prepared;
+mod projects;
 mod reach;
 mod scan;
 mod settle;
@@ -24,19 +26,17 @@ mod sweep;
 mod text;
 mod words;
 
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use stemmata_prompt::retrieve::TaskWords;
 pub use stemmata_prompt::search::QueryError;
+use stemmata_model::Timestamp;
 use stemmata_prompt::search::{Matcher, QueryInput, RegexError, parse_query};
-use stemmata_runtimes::registry::adapters;
-use stemmata_runtimes::translate::runtime_of;
-use stemmata_store::{Page, SessionFilter};
 
 pub use filter::SearchFilter;
 pub use hits::{HitPlace, SearchHit, SearchReason};
 pub(crate) use passage::{BesideHit, Passage};
+pub use projects::ProjectDir;
 pub use settle::{IndexTrouble, SettleBudget, Settled};
 pub(crate) use slot::IndexSlot;
 pub use status::{IndexReport, IndexState};
@@ -45,7 +45,7 @@ pub(crate) use text::text_of;
 use crate::engine::Engine;
 use crate::error::Result;
 pub(crate) use filter::{Belonging, SessionsOf};
-use filter::{LEDGER_CLIENT, Scoped};
+use filter::Scoped;
 
 /// How the text of a query is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,13 +105,51 @@ pub enum SearchError {
     /// The text is no regular expression.
     #[error(transparent)]
     Regex(#[from] RegexError),
-    /// A filter has a value that no entry can have.
+    /// A filter, or another value beside the text, makes no sense.
     #[error("`{field}`: {reason}")]
     Filter {
         /// The filter's name.
         field: &'static str,
-        /// What is wrong with the value, and which values there are.
+        /// What is wrong with the value.
         reason: String,
+    },
+    /// A filter names a client, a role or a kind that there is not.
+    #[error("there is no {filter} `{given}`{}", near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
+    NoSuchName {
+        /// The filter's name.
+        filter: &'static str,
+        /// What was given.
+        given: String,
+        /// The known name that is nearly the same.
+        near: Option<String>,
+        /// All known names.
+        known: Vec<String>,
+    },
+    /// The time since which entries are wanted is after the time until which they are.
+    #[error("nothing can be since {since} and until {until}: the one is after the other")]
+    NoTime {
+        /// Since when.
+        since: Timestamp,
+        /// Until when.
+        until: Timestamp,
+    },
+    /// No project has this name.
+    #[error("no project has the name or the id `{name}`{}", near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
+    NoProject {
+        /// What was given.
+        name: String,
+        /// The known name that is nearly the same.
+        near: Option<String>,
+        /// The projects that there are, the one of the latest session first.
+        known: Vec<ProjectDir>,
+    },
+    /// Several projects have this name.
+    #[error("`{name}` is the name of {} projects", found.len())]
+    ManyProjects {
+        /// What was given.
+        name: String,
+        /// These projects.
+        found: Vec<ProjectDir>,
     },
 }
 
@@ -158,13 +196,14 @@ pub enum SearchNote {
         /// What was asked for.
         session: String,
     },
-    /// No client of this name is known.
-    NoSuchClient {
-        /// What was asked for.
-        client: String,
-        /// The clients that transcripts are read of.
-        known: Vec<String>,
+    /// Filters exclude what the words would find.
+    Excluded {
+        /// The filters without any one of which something is found, as flags of the command line; none where only several of
+        /// them together exclude everything.
+        by: Vec<String>,
     },
+    /// A quote has no counterpart, so that the words after it were searched for one by one.
+    QuoteOpen,
     /// The query has no words, so its text was looked for.
     SearchedText,
     /// The query has too many words; those at its end were left out.
@@ -198,35 +237,12 @@ impl Engine {
     /// `Search` for a query or a filter that means nothing; store errors. Where `step` breaks, what was found until then is
     /// the answer.
     pub fn search(&self, query: &SearchQuery, step: &mut SearchStep<'_>) -> Result<SearchAnswer> {
-        let mut answer = self.search_scoped(query, &Scoped::of(&query.filter)?, step)?;
-        if answer.hits.is_empty() {
-            answer.notes.extend(self.nothing_of(&query.filter)?);
+        let scoped = Scoped::of(&query.filter)?;
+        if let Some(client) = &query.filter.client {
+            self.check_client(client)?;
         }
-        Ok(answer)
-    }
-
-    /// Says why nothing can be found: there are no sessions, or a filter names something that is not there.
-    fn nothing_of(&self, filter: &SearchFilter) -> Result<Option<SearchNote>> {
-        let has_sessions =
-            !self.store.sessions(&SessionFilter::default(), Page { skip: 0, rows_max: 1 })?.is_empty();
-        if !has_sessions && !self.store.has_tombstones()? && self.all_ledgers()?.is_empty() {
-            return Ok(Some(SearchNote::NothingImported));
-        }
-        if let Some(session) = &filter.session {
-            let wanted = SessionFilter { session_prefix: Some(session.clone()), ..SessionFilter::default() };
-            if self.store.sessions(&wanted, Page { skip: 0, rows_max: 1 })?.is_empty() {
-                return Ok(Some(SearchNote::NoSuchSession { session: session.clone() }));
-            }
-        }
-        let Some(client) = &filter.client else { return Ok(None) };
-        let known: BTreeSet<String> = adapters()
-            .iter()
-            .map(|adapter| runtime_of(&adapter.format()).to_owned())
-            .chain([LEDGER_CLIENT.to_owned()])
-            .collect();
-        let is_known = known.contains(client);
-        let known = known.into_iter().collect();
-        Ok((!is_known).then(|| SearchNote::NoSuchClient { client: client.clone(), known }))
+        let answer = self.search_scoped(query, &scoped, step)?;
+        if answer.hits.is_empty() { self.nothing_found(query, answer, step) } else { Ok(answer) }
     }
 
     /// Finds entries with what retrieval needs of them: their passages, and the words of the query. With a ledger only what

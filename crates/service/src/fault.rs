@@ -8,7 +8,7 @@ use std::path::Path;
 
 use stemmata_api::{Candidate, Code, Problem};
 use stemmata_engine::{
-    Absent, BundleError, EngineError, FormatUse, HeldBack, QueryError, Refusal, SearchError, VaultError,
+    Absent, BundleError, EngineError, FormatUse, HeldBack, ProjectDir, QueryError, Refusal, SearchError, VaultError,
     Wanted,
 };
 use stemmata_model::{JsonError, NameError, ParseIdError, ParseTimestampError};
@@ -344,7 +344,35 @@ fn of_search(fault: &SearchError, error: &EngineError) -> Problem {
         }
         SearchError::Regex(_) => say(Code::RegexBad, error),
         SearchError::Filter { field, .. } => say(Code::BadRequest, error).with("field", field),
+        SearchError::NoSuchName { filter, given, known, .. } => {
+            let known: Vec<String> = known.iter().map(|known| format!("`{known}`")).collect();
+            say(Code::FilterUnknown, error)
+                .with("filter", filter)
+                .with("given", given)
+                .with("known", known.join(", "))
+        }
+        SearchError::NoTime { since, until } => {
+            say(Code::RangeEmpty, error).with("since", since).with("until", until)
+        }
+        SearchError::NoProject { name, known, .. } => {
+            let none = known.is_empty().then(|| "`stemma import` reads the sessions of this machine".to_owned());
+            let problem = say(Code::ProjectNotFound, error).with("given", name);
+            Problem { hint: none.or(problem.hint.clone()), ..problem.among(known.iter().map(project)) }
+        }
+        SearchError::ManyProjects { name, found } => {
+            say(Code::ProjectAmbiguous, error).with("given", name).among(found.iter().map(project))
+        }
     }
+}
+
+/// Returns a project as a candidate: its directory, which names it.
+fn project(one: &ProjectDir) -> Candidate {
+    let sessions = match one.sessions {
+        1 => "1 session".to_owned(),
+        count => format!("{count} sessions"),
+    };
+    let last = one.last_at.map(|at| at.to_string()).and_then(|at| at.get(..10).map(|day| format!(", last {day}")));
+    Candidate { id: one.dir.clone(), summary: format!("{sessions}{}", last.unwrap_or_default()) }
 }
 
 #[cfg(test)]

@@ -113,6 +113,10 @@ codes! {
     QueryEmpty "query_empty" Usage "there is nothing to search for" => "`stemma search WORDS`, or only a filter such as `--kind decision`; with neither, a terminal gets a list to choose from";
     QueryTooLong "query_too_long" Usage "the query is too long";
     RegexBad "regex_bad" Usage "the regular expression cannot be read" => "`--literal` searches for the text as it is, signs such as `(` and `*` included";
+    FilterUnknown "filter_unknown" Usage "a filter names something that there is not" => "`--{filter}` takes one of {known}";
+    RangeEmpty "range_empty" Usage "nothing can be between these times" => "give an earlier `--since` or a later `--until`";
+    ProjectNotFound "project_not_found" NotFound "no such project" => "give `--project` the last part of one of these directories, or a whole directory";
+    ProjectAmbiguous "project_ambiguous" Ambiguous "the name could mean several projects" => "give `--project` one of these directories";
     EntryNotFound "entry_not_found" NotFound "the chain has no such entry"
         => "`stemma show REF --entries` lists the entries of a commit with their ids";
     LineNotFound "line_not_found" NotFound "the file has no such line";

@@ -59,6 +59,8 @@ pub struct Recalled {
     pub counter: String,
     /// How sure its counts are.
     pub counted: CountedBy,
+    /// What was searched.
+    pub scope: RecallScope,
     /// What is in it, the best first.
     pub items: Vec<RecalledItem>,
     /// What is not in it, and why.
@@ -66,6 +68,18 @@ pub struct Recalled {
     /// What the user should know.
     #[serde(default)]
     pub notes: Vec<Note>,
+}
+
+/// What a pack was made from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct RecallScope {
+    /// The ledger whose memory, events and sessions were searched. Absent: all sessions and ledgers, and no memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<String>,
+    /// The directory of the ledger's project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dir: Option<String>,
 }
 
 /// An item of a pack.

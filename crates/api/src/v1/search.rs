@@ -51,7 +51,8 @@ pub struct SearchFilter {
     /// Only entries of this role: `user`, `assistant`, `system`, `tool`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// Only sessions that worked in one of these directories, or below it.
+    /// Only sessions that worked in one of these directories, or below it. A text without a separator is a project's name, which
+    /// is the last part of its directory, or the id of its ledger.
     #[serde(default)]
     pub project: Vec<String>,
     /// Only sessions on this branch of git.
@@ -148,6 +149,9 @@ pub struct SearchHit {
     /// The commit that holds it: the newest one that is kept. Absent for an event of a ledger.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ctx: Option<String>,
+    /// The ledger of an event, for `events query --ledger`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<String>,
     /// The session that it stands in.
     pub session_id: String,
     /// Its id, for `show REF --entry`; `event:N` for event N of a ledger.

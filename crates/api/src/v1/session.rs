@@ -134,7 +134,7 @@ pub struct TreeSubagent {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SessionsRequest {
-    /// Only those that worked in this directory or below it.
+    /// Only those that worked in this directory or below it; a project's name or id as in `SearchFilter`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// Only those whose id begins so.

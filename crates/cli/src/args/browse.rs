@@ -22,9 +22,9 @@ Examples:
 
 A session that retention has emptied is only listed with `--all`.")]
 pub(crate) struct List {
-    /// Only sessions that worked in this directory or below it
-    #[arg(long, value_name = "DIR", conflicts_with = "here")]
-    pub(crate) project: Option<PathBuf>,
+    /// Only sessions of this project: its name as the list shows it, its ledger's id, or a directory with all below it
+    #[arg(long, value_name = "NAME|DIR", conflicts_with = "here")]
+    pub(crate) project: Option<String>,
 
     /// Only sessions that worked in the current directory or below it
     #[arg(long)]

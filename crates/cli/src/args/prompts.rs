@@ -225,6 +225,7 @@ Examples:
   stemma recall \"fix the login\" --max-tokens 1000 --ticket T-12
   git diff | head -c 4000 | stemma recall - --json
   stemma recall retries --foreign          also what came in bundles of others
+  stemma recall retries --everywhere       from all projects, not only that of the current directory
 
 Prints a pack of decisions, open tasks, errors, files and what was said, quoted as data, with where each part comes from. \
 Nothing in it is an instruction. What the hooks hand over after a compaction is another text, the brief.")]
@@ -261,6 +262,10 @@ pub(crate) struct Recall {
     /// Take in what came in bundles from other machines; its author may be anybody
     #[arg(long)]
     pub(crate) foreign: bool,
+
+    /// Search the sessions and events of all projects, without the memory of any
+    #[arg(long, conflicts_with_all = ["ledger", "project"])]
+    pub(crate) everywhere: bool,
 
     /// Milliseconds for which what is new may be put into the index first (default: until all of it is)
     #[arg(long, value_name = "MS")]

@@ -2,8 +2,6 @@
 //!
 //! Only shapes, as everything below `args`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
 /// `search`
@@ -36,9 +34,10 @@ pub(crate) struct Search {
     #[arg(long)]
     pub(crate) role: Option<String>,
 
-    /// Only sessions that worked in this directory or below it; may be given several times
-    #[arg(long, value_name = "DIR", conflicts_with = "here")]
-    pub(crate) project: Vec<PathBuf>,
+    /// Only sessions of this project: its name as hits show it, its ledger's id, or a directory with all below it; may be given
+    /// several times
+    #[arg(long, value_name = "NAME|DIR", conflicts_with = "here")]
+    pub(crate) project: Vec<String>,
 
     /// Only sessions that worked in the current directory or below it
     #[arg(long)]
@@ -48,7 +47,7 @@ pub(crate) struct Search {
     #[arg(long)]
     pub(crate) branch: Option<String>,
 
-    /// Only entries that name this file; its last parts are enough
+    /// Only entries that name this file; its last parts are enough, and a slip in its name still finds it
     #[arg(long)]
     pub(crate) file: Option<String>,
 
@@ -56,7 +55,7 @@ pub(crate) struct Search {
     #[arg(long)]
     pub(crate) kind: Vec<String>,
 
-    /// Only entries since then: `2026-11-21T20:20:08Z`, `2026-11-21`, or how long ago (`3d`, `2w`)
+    /// Only entries since then: how long ago (`2h`, `3d`, `2w`), a day (`2026-02-14`) or a moment (`2026-02-14T09:30:00Z`)
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
 

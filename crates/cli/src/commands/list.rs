@@ -4,7 +4,7 @@ use stemmata_api::PageRequest;
 use stemmata_api::v1::{Session, SessionPage, SessionsRequest};
 
 use crate::args::browse::List;
-use crate::commands::{gather, rows};
+use crate::commands::{gather, project, rows};
 use crate::errors::{CliError, Exit};
 use crate::output::session;
 use crate::output::size;
@@ -21,13 +21,9 @@ const FOREIGN_COLUMNS: usize = 16;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &List) -> Result<Exit, CliError> {
-    let project = match (&args.project, args.here) {
-        (Some(project), _) => Some(app.environment.absolute(project)),
-        (None, true) => Some(app.environment.current_dir.clone()),
-        (None, false) => None,
-    };
+    let here = args.here.then(|| app.environment.current_dir.to_string_lossy().into_owned());
     let request = SessionsRequest {
-        project: project.map(|path| path.to_string_lossy().into_owned()),
+        project: args.project.as_deref().map(|text| project(app, text)).or(here),
         session_prefix: None,
         with_subagents: args.all,
         with_emptied: args.all,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stemmata_api::Code;
-use stemmata_api::v1::{QUERY_BYTES_MAX, RecallRequest, Recalled};
+use stemmata_api::v1::{QUERY_BYTES_MAX, RecallRequest, RecallScope, Recalled};
 use stemmata_service::MakeLedger;
 
 use crate::args::prompts::Recall;
@@ -11,6 +11,7 @@ use crate::commands::events::ledger;
 use crate::commands::read_input;
 use crate::errors::{CliError, Exit};
 use crate::output::size::{grouped, many};
+use crate::output::style::{Style, tame};
 use crate::wiring::App;
 
 /// Runs the command.
@@ -31,6 +32,7 @@ pub(crate) fn run(app: &App, args: &Recall) -> Result<Exit, CliError> {
     app.console.notes(&found.notes);
     if !app.console.json {
         app.console.say(&told(&found));
+        app.console.say(&scope(app, &found.scope));
     }
     app.answer(&found, || Ok(found.text.clone()))
 }
@@ -48,6 +50,21 @@ fn told(found: &Recalled) -> String {
     format!("{items}, {tokens} of {} tokens{skipped}{foreign}", grouped(found.max_tokens))
 }
 
+/// Says what was searched, which depends on the folder, and how to search more or less.
+fn scope(app: &App, scope: &RecallScope) -> String {
+    let hint = Style::Hint.paint("hint");
+    match (&scope.ledger, &scope.dir) {
+        (None, _) => format!(
+            "searched all projects\n{hint}: `--project DIR` or `--ledger ID` takes one project with its memory"
+        ),
+        (Some(ledger), dir) => {
+            let dir = dir.as_ref().map(|dir| tame(&app.environment.shown(Path::new(dir))));
+            let what = dir.map_or_else(|| format!("ledger {ledger}"), |dir| format!("project {dir}"));
+            format!("searched {what}\n{hint}: `--everywhere` searches all projects, `--project DIR` another one")
+        }
+    }
+}
+
 /// Returns the task: the words of the command, or standard input for `-`.
 fn text(args: &Recall) -> Result<String, CliError> {
     match args.text.as_slice() {
@@ -61,6 +78,9 @@ fn text(args: &Recall) -> Result<String, CliError> {
 
 /// Returns the ledger whose memory is read. A directory that has none has nothing to remember: what is stored is searched.
 fn ledger_here(app: &App, args: &Recall) -> Result<Option<String>, CliError> {
+    if args.everywhere {
+        return Ok(None);
+    }
     match ledger(app, &args.which, MakeLedger::Repository) {
         Ok(ledger) => Ok(Some(ledger)),
         Err(CliError::Problem(problem)) if problem.is(Code::NoLedgerHere) && args.which.project.is_none() => {

@@ -10,12 +10,15 @@ use stemmata_api::{Code, Problem};
 use crate::args::browse::{AROUND_DEFAULT, Show};
 use crate::args::give::{Fork, Placement, Resume};
 use crate::args::search::Search;
-use crate::commands::{fork, resume, show};
+use crate::commands::{fork, project, resume, show};
 use crate::errors::{CliError, Exit};
 use crate::output::style::Style;
 use crate::output::time;
 use crate::pick::Act;
 use crate::wiring::App;
+
+/// Codes of notes that say what to do where nothing was found.
+const SAYS_WHY: [&str; 3] = [NOTHING_IMPORTED, "filters_exclude", "session_unknown"];
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Search) -> Result<Exit, CliError> {
@@ -55,9 +58,9 @@ pub(crate) fn run(app: &App, args: &Search) -> Result<Exit, CliError> {
 
 fn request(app: &App, args: &Search) -> Result<SearchRequest, CliError> {
     let here = args.here.then(|| app.environment.current_dir.clone());
-    let projects = args.project.iter().map(|project| app.environment.absolute(project)).chain(here);
-    let since = args.since.as_deref().map(|text| moment(text, "T00:00:00Z", app)).transpose()?;
-    let until = args.until.as_deref().map(|text| moment(text, "T23:59:59.999999Z", app)).transpose()?;
+    let here = here.map(|dir| dir.to_string_lossy().into_owned());
+    let since = args.since.as_deref().map(|text| time::parse(text, app.now())).transpose()?;
+    let until = args.until.as_deref().map(|text| time::parse_end(text, app.now())).transpose()?;
     Ok(SearchRequest {
         text: args.words.join(" "),
         form: match (args.literal, args.regex) {
@@ -68,12 +71,12 @@ fn request(app: &App, args: &Search) -> Result<SearchRequest, CliError> {
         filter: SearchFilter {
             client: args.client.clone(),
             role: args.role.clone(),
-            project: projects.map(|path| path.to_string_lossy().into_owned()).collect(),
+            project: args.project.iter().map(|text| project(app, text)).chain(here).collect(),
             branch: args.branch.clone(),
             file: args.file.clone(),
             kind: args.kind.clone(),
-            since,
-            until,
+            since: since.map(|at| at.to_string()),
+            until: until.map(|at| at.to_string()),
             session: args.session.clone(),
             no_tool_output: args.no_tool_output,
         },
@@ -81,14 +84,6 @@ fn request(app: &App, args: &Search) -> Result<SearchRequest, CliError> {
         is_unfinished: false,
         settle_ms: None,
     })
-}
-
-/// Reads a point in time; a day alone stands for its moment `of_day`.
-fn moment(text: &str, of_day: &str, app: &App) -> Result<String, CliError> {
-    let is_day = text.len() == 10 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    let day = format!("{text}{of_day}");
-    let at = time::parse(if is_day { &day } else { text }, app.now())?;
-    Ok(at.to_string())
 }
 
 /// Goes on from the best hit.
@@ -162,17 +157,18 @@ fn act(
 /// Says that nothing was found, and what to try.
 fn nothing(app: &App, request: &SearchRequest, found: &SearchHits) {
     app.console.say("Nothing found.");
-    if found.notes.iter().any(|note| note.code == NOTHING_IMPORTED) {
-        // The note says what to do.
+    if found.notes.iter().any(|note| SAYS_WHY.contains(&note.code.as_str())) {
         return;
     }
     let hint = Style::Hint.paint("hint");
-    let next = if request.filter != SearchFilter::all() {
-        "fewer filters search more"
-    } else if request.form == SearchForm::Words {
-        "`--literal` searches for the text as it is; `stemma import` reads what clients wrote since"
-    } else {
-        "without `--literal` or `--regex` words are found in all their forms"
+    let next = match request.form {
+        SearchForm::Words => {
+            "`--literal` searches for the text as it is; `stemma import` reads what clients wrote since"
+        }
+        _ if request.filter != SearchFilter::all() => "fewer filters search more",
+        SearchForm::Literal | SearchForm::Regex => {
+            "without `--literal` or `--regex` words are found in all their forms"
+        }
     };
     app.console.say(&format!("{hint}: {next}"));
 }

@@ -55,12 +55,12 @@ pub(crate) fn took(from: Timestamp, to: Timestamp) -> String {
     }
 }
 
-/// Reads a point in time: RFC 3339, `now`, or how long ago (`45s`, `30m`, `2h`, `3d`, `1w`).
+/// Reads a point in time: RFC 3339, a day for its beginning in UTC, `now`, or how long ago (`45s`, `30m`, `2h`, `3d`, `1w`).
 pub(crate) fn parse(text: &str, now: Timestamp) -> Result<Timestamp, CliError> {
     if text == "now" {
         return Ok(now);
     }
-    if let Ok(point) = Timestamp::parse(text) {
+    if let Ok(point) = Timestamp::parse(text).or_else(|_| Timestamp::parse(&format!("{text}T00:00:00Z"))) {
         return Ok(point);
     }
     let unit = match text.chars().last() {
@@ -78,9 +78,16 @@ pub(crate) fn parse(text: &str, now: Timestamp) -> Result<Timestamp, CliError> {
             Ok(Timestamp::from_micros(now.as_micros().saturating_sub(back)))
         }
         _ => Err(CliError::Usage(format!(
-            "`{text}` is no point in time: use `2026-11-21T20:20:08Z`, `now`, or how long ago (`30m`, `2h`, `3d`)"
+            "`{text}` is not a time: use how long ago (`2h`, `3d`, `2w`), a day (`2026-02-14`), a moment \
+             (`2026-02-14T09:30:00Z`) or `now`"
         ))),
     }
+}
+
+/// Reads the point in time that something ends with: of a day its last moment.
+pub(crate) fn parse_end(text: &str, now: Timestamp) -> Result<Timestamp, CliError> {
+    let of_day = Timestamp::parse(&format!("{text}T23:59:59.999999Z"));
+    of_day.or_else(|_| parse(text, now))
 }
 
 #[cfg(test)]
@@ -114,11 +121,15 @@ mod tests {
             ("2h", "2026-03-09T10:00:00Z"),
             ("1w", "2026-03-02T12:00:00Z"),
             ("2026-03-09T13:00:00+01:00", "2026-03-09T12:00:00Z"),
+            ("2026-02-14", "2026-02-14T00:00:00Z"),
         ] {
             assert_eq!(parse(text, now).unwrap(), Timestamp::parse(point).unwrap(), "{text}");
         }
-        for bad in ["", "h", "-2h", "2", "yesterday", "2ä", "99999999999h"] {
-            assert!(parse(bad, now).is_err(), "{bad}");
+        let end = Timestamp::parse("2026-02-14T23:59:59.999999Z").unwrap();
+        assert_eq!(parse_end("2026-02-14", now).unwrap(), end);
+        assert_eq!(parse_end("2h", now).unwrap(), parse("2h", now).unwrap());
+        for bad in ["", "h", "-2h", "2", "yesterday", "2ä", "99999999999h", "2026-02-31"] {
+            assert!(parse(bad, now).is_err() && parse_end(bad, now).is_err(), "{bad}");
         }
     }
 }

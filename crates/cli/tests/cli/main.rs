@@ -27,6 +27,7 @@ mod run;
 mod screen;
 mod scrub;
 mod search;
+mod search_filters;
 mod search_go_on;
 mod settings;
 mod stage;

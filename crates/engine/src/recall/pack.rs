@@ -142,7 +142,8 @@ fn note(note: RecallNote) -> Option<Note> {
             | SearchNote::NothingImported
             | SearchNote::Mended { .. }
             | SearchNote::NoSuchSession { .. }
-            | SearchNote::NoSuchClient { .. } => {
+            | SearchNote::Excluded { .. }
+            | SearchNote::QuoteOpen => {
                 return None;
             }
         },

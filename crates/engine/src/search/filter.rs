@@ -5,6 +5,7 @@ use std::path::Path;
 
 use stemmata_model::{Entry, LedgerId, Role, SessionId, Timestamp};
 use stemmata_prompt::search::{ClassMask, Needed, Phrase, entry_terms, kinds, marks};
+use stemmata_prompt::strategy::nearest;
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::Session;
 
@@ -135,31 +136,26 @@ impl<'a> Scoped<'a> {
     /// Reads a filter.
     ///
     /// # Errors
-    /// `Filter` for a role or a kind that there is not.
+    /// `NoSuchName` for a role or a kind that there is not, `NoTime` for times between which nothing can be.
     pub(crate) fn of(filter: &'a SearchFilter) -> Result<Self, SearchError> {
         let roles = match filter.role.as_deref() {
             None => ROLES,
             Some(name) => {
                 let all = [Role::System, Role::User, Role::Assistant, Role::Tool];
                 let role = all.into_iter().find(|role| role.as_str() == name);
-                let role = role.ok_or_else(|| SearchError::Filter {
-                    field: "role",
-                    reason: format!(
-                        "there is no role `{name}`; use one of {}",
-                        all.map(|role| format!("`{}`", role.as_str())).join(", ")
-                    ),
-                })?;
+                let role = role.ok_or_else(|| no_such_name("role", name, all.map(Role::as_str)))?;
                 ClassMask::role_bit(role)
             }
         };
         let mask = |name: &String| {
             let known = KINDS.iter().find(|(known, _)| known == name).map(|(_, mask)| *mask);
-            known.ok_or_else(|| {
-                let all: Vec<String> = KINDS.iter().map(|(known, _)| format!("`{known}`")).collect();
-                let reason = format!("there is no kind `{name}`; use one of {}", all.join(", "));
-                SearchError::Filter { field: "kind", reason }
-            })
+            known.ok_or_else(|| no_such_name("kind", name, KINDS.iter().map(|(known, _)| *known)))
         };
+        if let (Some(since), Some(until)) = (filter.since, filter.until)
+            && since > until
+        {
+            return Err(SearchError::NoTime { since, until });
+        }
         let mut masks = filter.kinds.iter().map(mask).collect::<Result<Vec<_>, _>>()?;
         let without = if filter.no_tool_output { TOOL_OUTPUT } else { 0 };
         if masks.is_empty() && (roles != ROLES || without != 0) {
@@ -256,6 +252,17 @@ impl<'a> Scoped<'a> {
         let terms = entry_terms(file).terms.into_iter().map(needed).collect();
         Some(Phrase { text: file.clone(), terms })
     }
+}
+
+/// Returns the error of a name that a filter does not know.
+pub(super) fn no_such_name<'k>(
+    filter: &'static str,
+    given: &str,
+    known: impl IntoIterator<Item = &'k str>,
+) -> SearchError {
+    let known: Vec<String> = known.into_iter().map(str::to_owned).collect();
+    let near = nearest(given, known.iter().map(String::as_str)).map(str::to_owned);
+    SearchError::NoSuchName { filter, given: given.to_owned(), near, known }
 }
 
 /// What a filter asks of a session.

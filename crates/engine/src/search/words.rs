@@ -226,6 +226,8 @@ impl Engine {
         let mut parsed = parsed(query, &participants(&segments, &scope)?)?;
         let mut notes = corpus.notes;
         notes.extend(parsed.is_cut.then_some(SearchNote::QueryCut));
+        // Who still types a phrase has yet to close it.
+        notes.extend((parsed.is_quote_open && !query.is_unfinished).then_some(SearchNote::QuoteOpen));
         notes.extend(mend(&mut parsed, &segments)?);
         if query.is_unfinished {
             complete(&mut parsed, &query.text, &segments)?;
@@ -404,18 +406,7 @@ fn ranked_of(scored: Scored, standing: Vec<Standing>, filter: &SearchFilter) -> 
 fn mend(query: &mut Query, segments: &[AnySegment<'_>]) -> Result<Vec<SearchNote>, IndexError> {
     let mut notes = Vec::new();
     for file in query.files.clone() {
-        let mut is_there = false;
-        for segment in segments {
-            is_there = is_there || segment.postings(&file)?.is_some();
-        }
-        let near = if is_there {
-            Vec::new()
-        } else {
-            near_names(
-                &file,
-                names_like(&file, segments)?.iter().map(|(name, entries)| (name.as_str(), *entries)),
-            )
-        };
+        let near = near_files(&file, segments)?;
         if !near.is_empty() {
             let shown = |name: &str| name.trim_start_matches('=').to_owned();
             notes.push(SearchNote::Mended {
@@ -426,6 +417,17 @@ fn mend(query: &mut Query, segments: &[AnySegment<'_>]) -> Result<Vec<SearchNote
         }
     }
     Ok(notes)
+}
+
+/// Returns the terms of the file names that are most like that of a term, none where some entry has the term itself.
+pub(super) fn near_files(file: &str, segments: &[AnySegment<'_>]) -> Result<Vec<String>, IndexError> {
+    for segment in segments {
+        if segment.postings(file)?.is_some() {
+            return Ok(Vec::new());
+        }
+    }
+    let names = names_like(file, segments)?;
+    Ok(near_names(file, names.iter().map(|(name, entries)| (name.as_str(), *entries))))
 }
 
 /// Adds the most frequent terms that begin with the last word of a text, which is still being typed.

@@ -89,6 +89,8 @@ pub struct Query {
     pub literal: Option<String>,
     /// Terms were left out because there are too many.
     pub is_cut: bool,
+    /// A quote has no counterpart, and is a character.
+    pub is_quote_open: bool,
 }
 
 /// Reads a query.
@@ -106,7 +108,9 @@ pub fn parse_query(input: &QueryInput<'_>) -> Result<Query, QueryError> {
     let lower: Vec<String> = input.participants.iter().map(|name| name.to_lowercase()).collect();
     let participants = lower.iter().flat_map(|name| name.split_whitespace()).collect();
     let mut query = Query::default();
-    for phrase in quoted(text) {
+    let (phrases, is_quote_open) = quoted(text);
+    query.is_quote_open = is_quote_open;
+    for phrase in phrases {
         query.add_phrase(text.get(phrase).unwrap_or_default());
     }
     query.add_words(text, &participants);
@@ -245,9 +249,9 @@ fn is_lone(term: &str) -> bool {
     term.strip_prefix('~').is_some_and(|chars| chars.chars().nth(1).is_none())
 }
 
-/// Returns what stands in quotes: a quote without its counterpart is a character.
-fn quoted(text: &str) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
+/// Returns what stands in quotes, and whether a quote has no counterpart: that one is a character.
+fn quoted(text: &str) -> (Vec<Range<usize>>, bool) {
+    let (mut found, mut is_open) = (Vec::new(), false);
     let mut at = 0;
     while let Some((open, quote)) =
         text.get(at..).and_then(|rest| rest.char_indices().find(|(_, char)| "\"“".contains(*char)))
@@ -256,6 +260,7 @@ fn quoted(text: &str) -> Vec<Range<usize>> {
         let close = if quote == '"' { '"' } else { '”' };
         let Some(length) = text.get(start..).and_then(|rest| rest.find(close)) else {
             at = start;
+            is_open = true;
             continue;
         };
         let inside = text.get(start..start + length).unwrap_or_default();
@@ -267,7 +272,7 @@ fn quoted(text: &str) -> Vec<Range<usize>> {
         }
         at = start + length + close.len_utf8();
     }
-    found
+    (found, is_open)
 }
 
 #[cfg(test)]
@@ -309,6 +314,7 @@ mod tests {
             let needed: Vec<&str> = query.required().map(|needed| needed.term.as_str()).collect();
             assert_eq!(needed, required, "{text}");
             assert_eq!(query.literal, None, "{text}");
+            assert_eq!(query.is_quote_open, text.contains("unbalanced"), "{text}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stemmata_api::v1::{Note, RECALL_TOKENS_DEFAULT, RecallRequest, Recalled};
+use stemmata_api::v1::{Note, RECALL_TOKENS_DEFAULT, RecallRequest, RecallScope, Recalled};
 use stemmata_engine::{Engine, RecallNote, RecallWanted, SettleBudget};
 use stemmata_model::{LedgerId, SessionId, ThreadId, TicketId, Tokens};
 
@@ -32,7 +32,12 @@ pub(super) fn recalled(engine: &Engine, request: &RecallRequest) -> Result<Recal
     })?;
     let mut notes = wire::notes(&counter.notes);
     notes.extend(found.notes.iter().map(note));
-    Ok(wire::recall::recalled(found, (max_tokens, &counter), notes))
+    let known = ledger.as_ref().map(|ledger| engine.log().ledger(ledger)).transpose()?.flatten();
+    let scope = RecallScope {
+        ledger: ledger.as_ref().map(ToString::to_string),
+        dir: known.and_then(|known| known.root),
+    };
+    Ok(wire::recall::recalled(found, (max_tokens, &counter), (scope, notes)))
 }
 
 fn note(note: &RecallNote) -> Note {

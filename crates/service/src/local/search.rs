@@ -22,7 +22,10 @@ impl Search for Local {
                 Some(0) => HITS_MAX,
                 Some(limit) => limit.min(HITS_MAX),
             };
-            let query = wire::search::query(request, limit)?;
+            let mut query = wire::search::query(request, limit)?;
+            for project in &mut query.filter.projects {
+                *project = engine.project_dir(project)?;
+            }
             let found =
                 engine.search(&query, &mut |unit, done, total| heard(control, unit, (done, total)))?;
             let mut hits = wire::search::hits(&found);

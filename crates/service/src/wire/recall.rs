@@ -3,11 +3,11 @@
 use stemmata_api::v1;
 use stemmata_engine::{ChosenCounter, Form, RecallReason, Recalled, RecalledItem};
 
-/// Returns a pack, what it was asked within, and its notes.
+/// Returns a pack, what it was asked within, what was searched, and its notes.
 pub(crate) fn recalled(
     found: Recalled,
     (max_tokens, counter): (u64, &ChosenCounter),
-    notes: Vec<v1::Note>,
+    (scope, notes): (v1::RecallScope, Vec<v1::Note>),
 ) -> v1::Recalled {
     v1::Recalled {
         text: found.text,
@@ -15,6 +15,7 @@ pub(crate) fn recalled(
         max_tokens,
         counter: counter.spec.to_string(),
         counted: super::prompt::counted(counter),
+        scope,
         items: found.items.into_iter().map(item).collect(),
         skipped: v1::RecallSkipped {
             budget: found.skipped.budget,

@@ -58,6 +58,7 @@ fn hit(hit: &SearchHit) -> v1::SearchHit {
     let HitPlace { session, path, client, title, cwd, branch, foreign_machine } = hit.place.clone();
     v1::SearchHit {
         ctx: hit.ctx.map(|ctx| ctx.to_string()),
+        ledger: hit.ledger.as_ref().map(ToString::to_string),
         session_id: session,
         entry: hit.entry.clone(),
         short_entry: hit.short_entry.clone(),
@@ -208,9 +209,19 @@ pub(crate) fn note(note: &SearchNote) -> v1::Note {
                 "no session here has an id that begins with `{session}`: `stemma list` shows the sessions"
             ),
         ),
-        SearchNote::NoSuchClient { client, known } => {
-            ("client_unknown", format!("there is no client `{client}`; use one of {}", known.join(", ")))
-        }
+        SearchNote::Excluded { by } => (
+            "filters_exclude",
+            match by.as_slice() {
+                [] => "without these filters there are hits, but not without one of them alone".to_owned(),
+                by => format!("without `{}` there are hits", by.join("`, or without `")),
+            },
+        ),
+        SearchNote::QuoteOpen => (
+            "quote_open",
+            "a quote has no counterpart, so the words after it were searched for one by one; close it to search for the \
+             phrase"
+                .to_owned(),
+        ),
         SearchNote::NothingImported => (
             v1::NOTHING_IMPORTED,
             "nothing was imported yet: `stemma import` reads the sessions of this machine".to_owned(),

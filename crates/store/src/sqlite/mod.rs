@@ -25,6 +25,8 @@ mod open;
 mod packs;
 mod pieces;
 mod places;
+#[cfg(test)]
+mod plans;
 mod prepare;
 mod read;
 mod recent;

@@ -34,7 +34,7 @@ pub(super) struct Undo {
 }
 
 /// All steps, oldest first; append-only.
-pub(super) const MIGRATIONS: [Migration; 3] = [
+pub(super) const MIGRATIONS: [Migration; 4] = [
     Migration {
         sql: include_str!("schema/0001.sql"),
         read_version: 1,
@@ -71,6 +71,14 @@ pub(super) const MIGRATIONS: [Migration; 3] = [
             sql: "DROP TABLE ledger; DROP TABLE ledger_mark; DROP TABLE name; DROP TABLE event; DROP TABLE receipt; \
                   DROP TABLE state; DROP TABLE coverage; DELETE FROM cursor WHERE typeof(path) = 'blob';",
         }),
+    },
+    Migration {
+        sql: include_str!("schema/0004.sql"),
+        // SQLite keeps an index up to date for a program that does not know of it.
+        read_version: 3,
+        kind: StepKind::Additive,
+        about: "an index of transcripts by path",
+        undo: Some(Undo { lost: "SELECT 0", sql: "DROP INDEX origin_by_path" }),
     },
 ];
 

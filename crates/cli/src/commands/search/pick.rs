@@ -38,6 +38,12 @@ const CLIENT_COLUMNS: usize = 11;
 /// Runs the picker, and does what was chosen.
 pub(super) fn run(app: &App, args: &Search, request: SearchRequest) -> Result<Exit, CliError> {
     let service = app.service()?;
+    if request.filter != SearchFilter::all() {
+        // What a filter names wrongly is said before there is a list.
+        let text = String::new();
+        let one = SearchRequest { text, limit: Some(1), settle_ms: Some(0), ..request.clone() };
+        service.search(&one, &Control::none())?;
+    }
     let here = app.environment.current_dir.to_string_lossy().into_owned();
     let near = if request.filter.project.is_empty() { vec![here] } else { request.filter.project.clone() };
     let shown: Vec<String> =

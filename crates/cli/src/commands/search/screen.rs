@@ -18,6 +18,8 @@ use crate::wiring::App;
 
 /// Columns of another machine's name.
 pub(super) const FOREIGN_COLUMNS: usize = 16;
+/// Events that the command for an event that was found shows: it, and those before it.
+const EVENTS_SHOWN: u64 = 5;
 /// Columns of a session's title.
 const TITLE_COLUMNS: usize = 60;
 /// Columns before the first match of a line that is cut.
@@ -43,17 +45,25 @@ pub(crate) fn shown(app: &App, found: &SearchHits) -> Result<String, CliError> {
     Ok(text)
 }
 
-/// Says how many entries were searched, and what to type next.
+/// Says how many entries were searched, and what to type next about the best hit of a session, or about an event where all hits are.
 pub(crate) fn say_how_to_go_on(app: &App, found: &SearchHits) -> Result<(), CliError> {
-    let Some((ctx, entry)) =
-        found.hits.iter().find_map(|hit| Some((hit.ctx.as_deref()?, hit.short_entry.as_str())))
-    else {
-        return Ok(());
+    let of_session =
+        found.hits.iter().find_map(|hit| Some((hit.ctx.as_deref()?, hit.short_entry.as_str())));
+    let next = if let Some((ctx, entry)) = of_session {
+        let ids = app.short_ids([ctx])?;
+        let (ctx, entry) = (ids.cut(ctx), quoted(&tame(entry)));
+        format!("`stemma show {ctx} --entry {entry}`, `stemma resume {ctx}`")
+    } else {
+        let event = |hit: &SearchHit| {
+            let seq = hit.entry.strip_prefix("event:")?;
+            let ledger = quoted(&tame(hit.ledger.as_deref()?));
+            Some(format!("`stemma events query --ledger {ledger} --through {seq} --latest {EVENTS_SHOWN}`"))
+        };
+        let Some(event) = found.hits.first().and_then(event) else { return Ok(()) };
+        event
     };
-    let ids = app.short_ids([ctx])?;
-    let (ctx, entry) = (ids.cut(ctx), quoted(&tame(entry)));
     app.console.say(&format!(
-        "{} of {} searched; go on: `stemma show {ctx} --entry {entry}`, `stemma resume {ctx}`",
+        "{} of {} searched; go on: {next}",
         many(found.hits.len() as u64, "hit"),
         many(found.entries, "entry"),
     ));

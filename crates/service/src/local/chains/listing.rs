@@ -18,7 +18,7 @@ pub(super) fn sessions(engine: &Engine, request: &SessionsRequest) -> Result<Ses
     const LISTING: &str = "sessions";
     let query = SessionQuery {
         filter: SessionFilter {
-            project: request.project.clone(),
+            project: request.project.as_deref().map(|project| engine.project_dir(project)).transpose()?,
             session_prefix: request.session_prefix.clone(),
             main_only: !request.with_subagents,
         },

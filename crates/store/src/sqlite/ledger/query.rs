@@ -343,20 +343,7 @@ mod tests {
 
     use super::*;
     use crate::sqlite::open::{Opened, SqliteOptions, open_store};
-
-    /// Returns how the database would run a statement.
-    fn plan(connection: &Connection, sql: &str) -> Vec<String> {
-        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("a plan");
-        for parameter in 1..=statement.parameter_count() {
-            statement.raw_bind_parameter(parameter, 1).expect("a parameter");
-        }
-        let mut rows = statement.raw_query();
-        let mut plan = Vec::new();
-        while let Some(row) = rows.next().expect("a row") {
-            plan.push(row.get::<_, String>(3).expect("a text"));
-        }
-        plan
-    }
+    use crate::sqlite::plans::plan;
 
     #[test]
     fn every_search_for_events_goes_by_an_index_and_sorts_nothing() {

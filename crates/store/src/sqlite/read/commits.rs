@@ -30,6 +30,16 @@ macro_rules! commit_columns {
 
 pub(super) use commit_columns;
 
+/// The commits that a session saw.
+const SEEN_BY: &str = concat!(
+    "SELECT ",
+    commit_columns!(),
+    " FROM commits c WHERE c.row IN (SELECT s.commit_row FROM origin o \
+     JOIN sighting s ON s.origin = o.row WHERE o.machine = ?3 \
+     AND (o.path = ?4 OR o.path IS NULL AND o.session = ?5) AND s.commit_row > ?1) \
+     ORDER BY c.row LIMIT ?2"
+);
+
 /// What the index of ids holds: the first eight bytes.
 pub(in crate::sqlite) fn key_of(id: CommitId) -> [u8; 8] {
     let mut key = [0; 8];
@@ -240,17 +250,9 @@ impl Reader {
         after: Option<StoredAt>,
         limit: usize,
     ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            commit_columns!(),
-            " FROM commits c WHERE c.row IN (SELECT s.commit_row FROM origin o \
-             JOIN sighting s ON s.origin = o.row WHERE o.machine = ?3 \
-             AND (o.path = ?4 OR o.path IS NULL AND o.session = ?5) AND s.commit_row > ?1) \
-             ORDER BY c.row LIMIT ?2"
-        );
         let (machine, path) = (session.machine.as_str(), session.path.as_str());
         let named = path.strip_prefix("api:");
-        self.collect_stored(sql, params![sql_after(after), sql_limit(limit), machine, path, named])
+        self.collect_stored(SEEN_BY, params![sql_after(after), sql_limit(limit), machine, path, named])
     }
 
     fn collect_stored(
@@ -331,4 +333,24 @@ pub(super) fn sql_limit(limit: usize) -> i64 {
 /// An offset as SQL takes it.
 pub(super) fn sql_skip(skip: u64) -> i64 {
     i64::try_from(skip).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::SEEN_BY;
+    use crate::sqlite::open::{Opened, SqliteOptions, open_store};
+    use crate::sqlite::plans::plan;
+
+    #[test]
+    fn what_a_session_saw_is_found_by_indexes_alone() {
+        let home = TempDir::new().expect("a directory");
+        let Opened { connection, .. } = open_store(home.path(), &SqliteOptions::default()).expect("a store");
+        let plan = plan(&connection, SEEN_BY);
+        for index in ["origin_by_path (path=? AND machine=?)", "origin_by_session (session=? AND machine=?)"] {
+            assert!(plan.iter().any(|step| step == &format!("SEARCH o USING INDEX {index}")), "{plan:?}");
+        }
+        assert!(!plan.iter().any(|step| step.starts_with("SCAN") || step.contains("TEMP B-TREE")), "{plan:?}");
+    }
 }

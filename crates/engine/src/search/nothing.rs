@@ -1,0 +1,137 @@
+//! A search that finds nothing: a file's name with a slip is looked for again as it was meant, and the answer says what is in the way.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use stemmata_prompt::search::{QueryInput, parse_query};
+use stemmata_store::{IndexError, Page, SessionFilter};
+
+use super::bridge::AnySegment;
+use super::filter::Scoped;
+use super::words::near_files;
+use super::{SearchAnswer, SearchFilter, SearchForm, SearchNote, SearchQuery, SearchStep, SettleBudget};
+use crate::engine::Engine;
+use crate::error::Result;
+
+impl Engine {
+    /// Returns the answer of the same search for the file that a mistyped name means, where it means one; else the reason why
+    /// nothing can be found, where that is known.
+    pub(super) fn nothing_found(
+        &self,
+        query: &SearchQuery,
+        answer: SearchAnswer,
+        step: &mut SearchStep<'_>,
+    ) -> Result<SearchAnswer> {
+        let mut query = query.clone();
+        let mut answer = answer;
+        let asked = query.filter.file.clone().unwrap_or_default();
+        if let Some(meant) = self.file_meant(&asked)? {
+            query.filter.file = Some(meant.clone());
+            answer = self.search_scoped(&query, &Scoped::of(&query.filter)?, step)?;
+            answer.notes.insert(0, SearchNote::Mended { asked, meant: vec![meant] });
+        }
+        if answer.hits.is_empty() {
+            let is_of_text = answer.notes.contains(&SearchNote::SearchedText);
+            let is_cheap = query.form == SearchForm::Words && !query.is_unfinished && !is_of_text;
+            let reason = match self.nothing_there(&query.filter)? {
+                None if is_cheap => self.excluded(&query)?,
+                reason => reason,
+            };
+            answer.notes.extend(reason);
+        }
+        Ok(answer)
+    }
+
+    /// Says that there are no sessions, or none of the name that is asked for.
+    fn nothing_there(&self, filter: &SearchFilter) -> Result<Option<SearchNote>> {
+        let one = Page { skip: 0, rows_max: 1 };
+        let has_sessions = !self.store.sessions(&SessionFilter::default(), one)?.is_empty();
+        if !has_sessions && !self.store.has_tombstones()? && self.all_ledgers()?.is_empty() {
+            return Ok(Some(SearchNote::NothingImported));
+        }
+        let Some(session) = &filter.session else { return Ok(None) };
+        let wanted = SessionFilter { session_prefix: Some(session.clone()), ..SessionFilter::default() };
+        let is_there = !self.store.sessions(&wanted, one)?.is_empty();
+        Ok((!is_there).then(|| SearchNote::NoSuchSession { session: session.clone() }))
+    }
+
+    /// Says which filters exclude what the words would find: it is found without one of them. A search for one hit is cheap, and
+    /// there are as many as filters.
+    fn excluded(&self, query: &SearchQuery) -> Result<Option<SearchNote>> {
+        let given = query.filter.given();
+        let finds = |filter: SearchFilter| -> Result<bool> {
+            if query.text.trim().is_empty() && filter == SearchFilter::default() {
+                return Ok(true);
+            }
+            let budget = SettleBudget::Within(Duration::ZERO);
+            let probe = SearchQuery { filter, hits_max: 1, budget, ..query.clone() };
+            let scoped = Scoped::of(&probe.filter)?;
+            let found = self.search_scoped(&probe, &scoped, &mut |_, _, _| ControlFlow::Continue(()))?;
+            Ok(!found.hits.is_empty())
+        };
+        if given.is_empty() || !finds(SearchFilter::default())? {
+            return Ok(None);
+        }
+        let mut by = Vec::new();
+        for (flags, without) in given {
+            if finds(without)? {
+                by.push(flags);
+            }
+        }
+        Ok(Some(SearchNote::Excluded { by }))
+    }
+
+    /// Returns the name of a file that a mistyped one means, `None` where the index has the name itself or none like it.
+    fn file_meant(&self, asked: &str) -> Result<Option<String>> {
+        let Ok(parsed) = parse_query(&QueryInput { text: asked, participants: &[] }) else { return Ok(None) };
+        let Ok(Some(index)) = self.index.index(self.store.identity()?.store_id) else { return Ok(None) };
+        let meant = || -> Result<Option<String>, IndexError> {
+            let reader = index.reader()?;
+            let segments: Vec<_> = reader.segments().into_iter().map(AnySegment::Index).collect();
+            // With its folder first: of many files of one name that is the one.
+            for file in parsed.files.iter().rev() {
+                if let Some(near) = near_files(file, &segments)?.into_iter().next() {
+                    let (typed, near) = (file.trim_start_matches('='), near.trim_start_matches('='));
+                    // The folders before stay, as far as the name that was looked up has one.
+                    let before = asked.len().checked_sub(typed.len()).filter(|_| typed.contains(['/', '\\']));
+                    let before = before.and_then(|end| asked.get(..end)).unwrap_or_default();
+                    return Ok(Some(format!("{before}{near}")));
+                }
+            }
+            Ok(None)
+        };
+        // Without an index that can be read there is no name to compare with: search says so by itself.
+        Ok(meant().unwrap_or_default())
+    }
+}
+
+impl SearchFilter {
+    /// Returns each filter that is set as flags of the command line, and the filter without it.
+    fn given(&self) -> Vec<(String, Self)> {
+        let mut given = Vec::new();
+        let flags = |name: &str, values: &[String]| {
+            values.iter().map(|value| format!("--{name} {value}")).collect::<Vec<_>>().join(" ")
+        };
+        let one = |value: &Option<String>| value.iter().cloned().collect::<Vec<_>>();
+        let at = |value: Option<stemmata_model::Timestamp>| value.map(|at| at.to_string());
+        for (name, values, without) in [
+            ("client", one(&self.client), Self { client: None, ..self.clone() }),
+            ("role", one(&self.role), Self { role: None, ..self.clone() }),
+            ("project", self.projects.clone(), Self { projects: Vec::new(), ..self.clone() }),
+            ("branch", one(&self.branch), Self { branch: None, ..self.clone() }),
+            ("file", one(&self.file), Self { file: None, ..self.clone() }),
+            ("kind", self.kinds.clone(), Self { kinds: Vec::new(), ..self.clone() }),
+            ("since", one(&at(self.since)), Self { since: None, ..self.clone() }),
+            ("until", one(&at(self.until)), Self { until: None, ..self.clone() }),
+            ("session", one(&self.session), Self { session: None, ..self.clone() }),
+        ] {
+            if !values.is_empty() {
+                given.push((flags(name, &values), without));
+            }
+        }
+        if self.no_tool_output {
+            given.push(("--no-tool-output".to_owned(), Self { no_tool_output: false, ..self.clone() }));
+        }
+        given
+    }
+}
