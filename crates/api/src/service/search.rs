@@ -11,8 +11,8 @@ pub trait Search: Send + Sync {
     /// Finds entries and events. Equal requests over equal data give equal answers, in the same order.
     ///
     /// # Errors
-    /// `query_empty`, `query_too_long`, `regex_bad`; `bad_request` for a filter that means nothing; `session_not_found`,
-    /// `cancelled`.
+    /// `query_empty`, `query_too_long`, `regex_bad`; `filter_unknown`, `range_empty`, `project_not_found`, `project_ambiguous`;
+    /// `bad_request`, `cancelled`.
     fn search(&self, request: &SearchRequest, control: &Control<'_>) -> Answer<SearchHits>;
 
     /// Returns entries of a chain as text, around one of them.

@@ -13,6 +13,7 @@ Examples:
   stemma search retries --kind prompt --since 2w
   stemma search --literal 'foo::bar()'          exactly this text, the newest first
   stemma search --regex 'E0\\d{3}' --client codex
+  stemma search retries --project shop          the project's name as hits show it
   stemma search --kind decision --since 2d      no words: the newest that pass the filters
   stemma search drop retries --resume           go on from the best hit
   stemma search                                 type and see, on a terminal
@@ -26,7 +27,7 @@ pub(crate) struct Search {
     #[arg(value_name = "WORDS")]
     pub(crate) words: Vec<String>,
 
-    /// Only sessions of this client: `claude-code`, `codex`, `gemini`, `pi`, `opencode`
+    /// Only sessions of this client: `claude-code`, `codex`, `gemini`, `pi`, `opencode` and others; `ledger` for events
     #[arg(long)]
     pub(crate) client: Option<String>,
 
@@ -83,7 +84,7 @@ pub(crate) struct Search {
     #[arg(short = 'n', long = "limit", value_name = "N")]
     pub(crate) limit: Option<u64>,
 
-    /// Choose from a list that follows what you type; without words on a terminal that is what happens
+    /// Choose from a list that follows what you type, as without words on a terminal
     #[arg(short = 'i', long)]
     pub(crate) pick: bool,
 
@@ -95,8 +96,8 @@ pub(crate) struct Search {
     #[arg(long)]
     pub(crate) fork: bool,
 
-    /// With `--resume`, `--fork` or the list: the runtime that goes on with it; none: the one it comes from
-    #[arg(long = "in", value_name = "RUNTIME")]
+    /// With `--resume`, `--fork` or the list: the client to continue in [default: the original]
+    #[arg(long = "in", value_name = "CLIENT")]
     pub(crate) runtime: Option<String>,
 
     /// With `--resume`, `--fork` or the list: place the session and print the client's command instead of running it

@@ -4,7 +4,7 @@ mod pick;
 mod progress;
 mod screen;
 
-use stemmata_api::v1::{NOTHING_IMPORTED, SearchFilter, SearchForm, SearchHits, SearchRequest};
+use stemmata_api::v1::{HITS_DEFAULT, HITS_MAX, NOTHING_IMPORTED, SearchFilter, SearchForm, SearchHits, SearchRequest};
 use stemmata_api::{Code, Problem};
 
 use crate::args::browse::{AROUND_DEFAULT, Show};
@@ -51,7 +51,12 @@ pub(crate) fn run(app: &App, args: &Search) -> Result<Exit, CliError> {
     }
     let exit = app.answer(&found, || screen::shown(app, &found))?;
     if !app.console.json {
-        screen::say_how_to_go_on(app, &found)?;
+        let limit = match request.limit {
+            None => HITS_DEFAULT,
+            Some(0) => HITS_MAX,
+            Some(limit) => limit,
+        };
+        screen::say_how_to_go_on(app, &found, limit)?;
     }
     Ok(exit)
 }

@@ -109,7 +109,7 @@ impl Source for Found<'_> {
         let ids = self.short_ids(found.hits.iter().filter_map(|hit| hit.ctx.clone()))?;
         Ok(Listing {
             rows: found.hits.iter().map(|hit| self.hit(hit, ids)).collect(),
-            about: about(&found, asked),
+            about: about(&found, asked, self.request.limit),
         })
     }
 
@@ -156,7 +156,7 @@ impl Found<'_> {
         sessions.sort_by_key(|session| Reverse(session.last_at.clone()));
         let ids = self.short_ids(sessions.iter().filter_map(|session| session.tip.clone()))?;
         let about = match (sessions.len(), is_near) {
-            (0, true) => "no session worked here".to_owned(),
+            (0, true) => "no session worked here; Tab looks everywhere".to_owned(),
             (0, false) => "no sessions yet: `stemma import` reads those of this machine".to_owned(),
             (count, _) => format!("{}, the newest first", plural(count, "session")),
         };
@@ -241,11 +241,12 @@ fn foreign(machine: Option<&str>) -> Option<Piece> {
 }
 
 /// Returns what a list says of itself.
-fn about(found: &SearchHits, asked: &Asked) -> String {
+fn about(found: &SearchHits, asked: &Asked, limit: Option<u64>) -> String {
     let mut parts = vec![match found.hits.len() {
         0 if asked.is_wide => "nothing found".to_owned(),
         0 => "nothing found here; Tab looks everywhere".to_owned(),
         count if asked.text.trim().is_empty() => format!("{}, the newest first", many(count as u64, "entry")),
+        count if limit.is_some_and(|limit| count as u64 >= limit) => format!("the best {}", plural(count, "hit")),
         count => plural(count, "hit"),
     }];
     parts.push(format!("{} searched", many(found.entries, "entry")));

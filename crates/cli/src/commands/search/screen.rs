@@ -24,6 +24,8 @@ const EVENTS_SHOWN: u64 = 5;
 const TITLE_COLUMNS: usize = 60;
 /// Columns before the first match of a line that is cut.
 const BEFORE_MATCH_COLUMNS: usize = 30;
+/// The longest rest of a word that is left out where a line is cut.
+const CUT_WORD_CHARS_MAX: usize = 12;
 /// How a hit is marked that has none of the words itself.
 const NEARBY: &str = "nearby";
 /// What stands left of a snippet.
@@ -46,7 +48,7 @@ pub(crate) fn shown(app: &App, found: &SearchHits) -> Result<String, CliError> {
 }
 
 /// Says how many entries were searched, and what to type next about the best hit of a session, or about an event where all hits are.
-pub(crate) fn say_how_to_go_on(app: &App, found: &SearchHits) -> Result<(), CliError> {
+pub(crate) fn say_how_to_go_on(app: &App, found: &SearchHits, limit: u64) -> Result<(), CliError> {
     let of_session =
         found.hits.iter().find_map(|hit| Some((hit.ctx.as_deref()?, hit.short_entry.as_str())));
     let next = if let Some((ctx, entry)) = of_session {
@@ -62,11 +64,10 @@ pub(crate) fn say_how_to_go_on(app: &App, found: &SearchHits) -> Result<(), CliE
         let Some(event) = found.hits.first().and_then(event) else { return Ok(()) };
         event
     };
-    app.console.say(&format!(
-        "{} of {} searched; go on: {next}",
-        many(found.hits.len() as u64, "hit"),
-        many(found.entries, "entry"),
-    ));
+    let count = found.hits.len() as u64;
+    let more = if count >= limit { ", more with `-n`," } else { "" };
+    let (hits, entries) = (many(count, "hit"), many(found.entries, "entry"));
+    app.console.say(&format!("{hits}{more} of {entries} searched; go on: {next}"));
     Ok(())
 }
 
@@ -75,7 +76,8 @@ fn head(app: &App, hit: &SearchHit, ids: ShortIds) -> String {
     let when = hit.timestamp.as_deref().map(|at| time::ago(time::of_text(at), app.now()));
     let mut parts = vec![Style::Faint.paint(&when.unwrap_or_else(|| "at some time".to_owned()))];
     parts.push(tame(&hit.client));
-    parts.push(Style::Branch.paint(&session::project_of(hit.cwd.as_deref())));
+    // Some clients do not say where they worked.
+    parts.extend(hit.cwd.as_deref().map(|cwd| Style::Branch.paint(&session::project_of(Some(cwd)))));
     let foreign = hit.foreign_machine.as_deref().map(|label| fit(&tame(label), FOREIGN_COLUMNS));
     parts.extend(foreign.map(|label| format!("⇄ {label}")));
     let title = hit.title.as_deref().map(session::title_of);
@@ -147,12 +149,41 @@ pub(super) fn matched_line(hit: &SearchHit) -> Vec<(Style, String)> {
     let mut line: Vec<(Style, String)> =
         best.unwrap_or_default().iter().map(|(style, text)| (*style, tame(text))).collect();
     if let [(_, before), _, ..] = line.as_mut_slice() {
-        *before = fit_end(before, BEFORE_MATCH_COLUMNS);
+        *before = from_word(&fit_end(before, BEFORE_MATCH_COLUMNS));
     }
     line
+}
+
+/// Returns a text whose beginning was cut without the rest of the word that was cut in two, where that is short.
+fn from_word(text: &str) -> String {
+    let is_word = |char: char| char.is_alphanumeric() || char == '_';
+    let end = text.strip_prefix('…').and_then(|rest| rest.find(|char| !is_word(char)).map(|end| rest.split_at(end)));
+    match end {
+        Some((word, rest)) if word.chars().count() <= CUT_WORD_CHARS_MAX => format!("…{}", rest.trim_start()),
+        _ => text.to_owned(),
+    }
 }
 
 /// Returns text without what a terminal would obey; its lines stay.
 fn tamed(text: &str) -> String {
     text.split('\n').map(tame).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_between_words() {
+        for (text, shown) in [
+            ("whole words ", "whole words "),
+            ("…urns the agent ", "…the agent "),
+            ("…re/devenv/cli/", "…/devenv/cli/"),
+            ("…onelongwordwithoutend", "…onelongwordwithoutend"),
+            ("…muchtoolongtobeleftout of", "…muchtoolongtobeleftout of"),
+            ("…", "…"),
+        ] {
+            assert_eq!(from_word(text), shown, "{text}");
+        }
+    }
 }
