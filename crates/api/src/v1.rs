@@ -69,7 +69,9 @@ pub use prompt::{
     PromptCandidate, PromptImage, PromptItem, PromptSection, PromptTrace, PromptTrigger, PromptTruncation,
     PromptTurn, SAID_BYTES_MAX, StrategySource,
 };
-pub use recall::{RECALL_TOKENS_DEFAULT, RecallReason, RecallRequest, RecallScope, RecallSkipped, Recalled, RecalledItem};
+pub use recall::{
+    RECALL_TOKENS_DEFAULT, RecallReason, RecallRequest, RecallScope, RecallSkipped, Recalled, RecalledItem,
+};
 pub use search::{
     AROUND_MAX, AROUND_TOKENS_DEFAULT, AROUND_TOKENS_MAX, EntriesRequest, EntryPage, EntryText, HITS_DEFAULT,
     HITS_MAX, IndexBuilt, IndexStatus, NOTHING_IMPORTED, QUERY_BYTES_MAX, SearchFilter, SearchForm,

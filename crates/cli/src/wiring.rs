@@ -243,6 +243,13 @@ impl App {
         }
     }
 
+    /// Returns the command that continues a commit of a client: in the client itself where sessions can be placed for it.
+    pub(crate) fn resume_command(&self, ctx: &str, client: &str) -> String {
+        let is_placed = RUNTIMES.iter().any(|place| place.runtime == client);
+        let other = RUNTIMES.first().filter(|_| !is_placed).map(|place| format!(" --in {}", place.runtime));
+        format!("stemma resume {ctx}{}", other.unwrap_or_default())
+    }
+
     /// Returns the service over this store; the first time it is opened, and a command takes up what others left. A hook and
     /// `run`, for which a program waits, leave that to commands.
     pub(crate) fn service(&self) -> Result<&dyn Service, CliError> {

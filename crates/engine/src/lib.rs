@@ -83,9 +83,9 @@ pub use recall::{RECALL_TOKENS_MIN, RecallNote, RecallSkipped, RecallWanted, Rec
 pub use retention::{RetentionRules, SessionAge, retired};
 pub use scrubbing::{PROJECT_RULES, ProjectTrust, StoreRules, UntrustedMet, UntrustedRules, rules_file_hash};
 pub use search::{
-    HitPlace, IndexReport, IndexState, IndexTrouble, ProjectDir, QueryError, SearchAnswer, SearchError, SearchFilter,
-    SearchForm, SearchHit, SearchNote, SearchQuery, SearchReason, SearchStep, SettleBudget, Settled,
-    StepUnit,
+    HitPlace, IndexReport, IndexState, IndexTrouble, ProjectDir, QueryError, SearchAnswer, SearchError,
+    SearchFilter, SearchForm, SearchHit, SearchNote, SearchQuery, SearchReason, SearchStep, SettleBudget,
+    Settled, StepUnit,
 };
 pub use settings::{
     AgentConfig, ConfigText, Configured, LedgerPlace, ReadFile, SETTINGS, Setting, SettingDefault,

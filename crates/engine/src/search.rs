@@ -28,9 +28,9 @@ mod words;
 
 use std::ops::ControlFlow;
 
+use stemmata_model::Timestamp;
 use stemmata_prompt::retrieve::TaskWords;
 pub use stemmata_prompt::search::QueryError;
-use stemmata_model::Timestamp;
 use stemmata_prompt::search::{Matcher, QueryInput, RegexError, parse_query};
 
 pub use filter::SearchFilter;
@@ -44,8 +44,8 @@ pub(crate) use text::text_of;
 
 use crate::engine::Engine;
 use crate::error::Result;
-pub(crate) use filter::{Belonging, SessionsOf};
 use filter::Scoped;
+pub(crate) use filter::{Belonging, SessionsOf};
 
 /// How the text of a query is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,7 +126,7 @@ pub enum SearchError {
         known: Vec<String>,
     },
     /// The time since which entries are wanted is after the time until which they are.
-    #[error("nothing can be since {since} and until {until}: the one is after the other")]
+    #[error("`--since {since}` is after `--until {until}`")]
     NoTime {
         /// Since when.
         since: Timestamp,

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use stemmata_api::{Candidate, Code, Problem};
 use stemmata_engine::{
-    Absent, BundleError, EngineError, FormatUse, HeldBack, ProjectDir, QueryError, Refusal, SearchError, VaultError,
-    Wanted,
+    Absent, BundleError, EngineError, FormatUse, HeldBack, ProjectDir, QueryError, Refusal, SearchError,
+    VaultError, Wanted,
 };
 use stemmata_model::{JsonError, NameError, ParseIdError, ParseTimestampError};
 use stemmata_store::StoreError;
@@ -355,7 +355,8 @@ fn of_search(fault: &SearchError, error: &EngineError) -> Problem {
             say(Code::RangeEmpty, error).with("since", since).with("until", until)
         }
         SearchError::NoProject { name, known, .. } => {
-            let none = known.is_empty().then(|| "`stemma import` reads the sessions of this machine".to_owned());
+            let none =
+                known.is_empty().then(|| "`stemma import` reads the sessions of this machine".to_owned());
             let problem = say(Code::ProjectNotFound, error).with("given", name);
             Problem { hint: none.or(problem.hint.clone()), ..problem.among(known.iter().map(project)) }
         }
@@ -371,7 +372,8 @@ fn project(one: &ProjectDir) -> Candidate {
         1 => "1 session".to_owned(),
         count => format!("{count} sessions"),
     };
-    let last = one.last_at.map(|at| at.to_string()).and_then(|at| at.get(..10).map(|day| format!(", last {day}")));
+    let last =
+        one.last_at.map(|at| at.to_string()).and_then(|at| at.get(..10).map(|day| format!(", last {day}")));
     Candidate { id: one.dir.clone(), summary: format!("{sessions}{}", last.unwrap_or_default()) }
 }
 

@@ -32,7 +32,7 @@ pub trait Chains: Send + Sync {
     /// Lists sessions, the one with the latest activity first.
     ///
     /// # Errors
-    /// `bad_request` where `after` is of another listing.
+    /// `bad_request` where `after` is of another listing; `project_not_found`, `project_ambiguous`.
     fn sessions(&self, request: &SessionsRequest) -> Answer<SessionPage>;
 
     /// Returns one session.

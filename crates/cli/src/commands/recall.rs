@@ -60,7 +60,9 @@ fn scope(app: &App, scope: &RecallScope) -> String {
         (Some(ledger), dir) => {
             let dir = dir.as_ref().map(|dir| tame(&app.environment.shown(Path::new(dir))));
             let what = dir.map_or_else(|| format!("ledger {ledger}"), |dir| format!("project {dir}"));
-            format!("searched {what}\n{hint}: `--everywhere` searches all projects, `--project DIR` another one")
+            format!(
+                "searched {what}\n{hint}: `--everywhere` searches all projects, `--project DIR` another one"
+            )
         }
     }
 }

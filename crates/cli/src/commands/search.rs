@@ -4,7 +4,9 @@ mod pick;
 mod progress;
 mod screen;
 
-use stemmata_api::v1::{HITS_DEFAULT, HITS_MAX, NOTHING_IMPORTED, SearchFilter, SearchForm, SearchHits, SearchRequest};
+use stemmata_api::v1::{
+    HITS_DEFAULT, HITS_MAX, NOTHING_IMPORTED, SearchFilter, SearchForm, SearchHits, SearchRequest,
+};
 use stemmata_api::{Code, Problem};
 
 use crate::args::browse::{AROUND_DEFAULT, Show};

@@ -24,7 +24,8 @@ fn without_addresses(text: &str) -> String {
     while let Some((before, (name, after))) = rest.split_once('[').and_then(|(before, link)| {
         let (name, after) = link.split_once("](")?;
         let (address, after) = after.split_once(')')?;
-        let is_link = !name.is_empty() && !name.contains(['[', ']', '\n']) && !address.contains(char::is_whitespace);
+        let is_link =
+            !name.is_empty() && !name.contains(['[', ']', '\n']) && !address.contains(char::is_whitespace);
         is_link.then_some((before, (name, after)))
     }) {
         shown.extend([before, name]);

@@ -60,7 +60,7 @@ fn what_a_filter_names_wrongly_is_said_in_one_way() {
     for args in [
         &["--project", "ovn"][..],
         &["--project", "shop"],
-        &["--client", "claude-cod"],
+        &["--client", "claude"],
         &["--role", "assistent"],
         &["--kind", "promt"],
         &["--since", "2026-03-02", "--until", "2026-03-01"],
@@ -72,8 +72,14 @@ fn what_a_filter_names_wrongly_is_said_in_one_way() {
     }
     insta::assert_snapshot!("search_filters_bad", all);
     // What lies below another directory of the name is found with that.
-    stage.import(&stage.home.write("d.jsonl", kiln("5e55104e-0000-4000-8000-000000000004", "/srv/x/oven/oven").as_bytes()));
-    stage.import(&stage.home.write("e.jsonl", kiln("5e55104e-0000-4000-8000-000000000005", "/srv/x/oven").as_bytes()));
+    stage.import(
+        &stage
+            .home
+            .write("d.jsonl", kiln("5e55104e-0000-4000-8000-000000000004", "/srv/x/oven/oven").as_bytes()),
+    );
+    stage.import(
+        &stage.home.write("e.jsonl", kiln("5e55104e-0000-4000-8000-000000000005", "/srv/x/oven").as_bytes()),
+    );
     let said = stage.run(&["list", "--project", "oven"]).code(4);
     assert!(said.stderr.contains("  /srv/x/oven  ") && !said.stderr.contains("oven/oven"), "{}", said.stderr);
 }
@@ -83,9 +89,11 @@ fn a_slip_in_the_name_of_a_file_finds_it() {
     let stage = told();
     let right = stage.json(&["search", "kiln", "--file", "parser.rs"]);
     assert_eq!(entries(&right).len(), 1, "{right}");
-    for (file, meant) in
-        [("parsr.rs", "parser.rs"), ("src/parsr.rs", "src/parser.rs"), ("/home/src/prser.rs", "/home/src/parser.rs")]
-    {
+    for (file, meant) in [
+        ("parsr.rs", "parser.rs"),
+        ("src/parsr.rs", "src/parser.rs"),
+        ("/home/src/prser.rs", "/home/src/parser.rs"),
+    ] {
         for words in [&["kiln"][..], &[], &["--literal", "kiln"]] {
             let found = stage.json(&[&["search", "--file", file], words].concat());
             let is_there = !meant.starts_with("/home");
@@ -140,12 +148,21 @@ fn commands(text: &str) -> Vec<Vec<String>> {
 fn what_a_search_says_to_type_next_works_as_it_stands() {
     let stage = told();
     stage.run(&["decide", "The kiln is hot"]).ok();
+    // No client loads this format itself.
+    let line = |id: u32, role: &str, text: &str| {
+        format!(
+            "{{\"v\":\"stemmata-v1\",\"id\":\"p{id}\",\"role\":\"{role}\",\"parts\":[{{\"type\":\"text\",\"text\":\"{text}\"}}]}}\n"
+        )
+    };
+    let lines = line(1, "user", "Fire the pottery") + &line(2, "assistant", "The pottery is done.");
+    stage.import(&stage.home.write("p.jsonl", lines.as_bytes()));
     let empty = Stage::new();
     let mut tried = 0;
     for (stage, args) in [
         (&stage, &["why", "retry"][..]),
         (&stage, &["--literal", "kiln"]),
         (&stage, &["kiln", "--kind", "decision"]),
+        (&stage, &["pottery"]),
         (&stage, &["kiln", "--file", "parsr.rs"]),
         (&stage, &["nothingofthis"]),
         (&stage, &["retry", "--session", "nope"]),

@@ -27,7 +27,11 @@ fn a_filter_alone_lists_the_newest_that_pass() {
     let day = &times[0][..10];
     assert_eq!(stage.json(&["search", "--kind", "prompt", "--until", day]), found);
     assert_eq!(entries(&stage.json(&["search", "--kind", "prompt", "--until", "2020-01-01"])).len(), 0);
-    stage.run(&["search", "--until", "soon"]).code(2).complains(&["`soon` is not a time", "`3d`", "`2026-02-14`"]);
+    stage.run(&["search", "--until", "soon"]).code(2).complains(&[
+        "`soon` is not a time",
+        "`3d`",
+        "`2026-02-14`",
+    ]);
     stage.run(&["search"]).code(2).complains(&["nothing to search for", "--kind decision"]);
 }
 

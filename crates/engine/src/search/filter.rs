@@ -261,7 +261,9 @@ pub(super) fn no_such_name<'k>(
     known: impl IntoIterator<Item = &'k str>,
 ) -> SearchError {
     let known: Vec<String> = known.into_iter().map(str::to_owned).collect();
-    let near = nearest(given, known.iter().map(String::as_str)).map(str::to_owned);
+    let begun =
+        || known.iter().find(|known| !given.is_empty() && known.starts_with(given)).map(String::as_str);
+    let near = nearest(given, known.iter().map(String::as_str)).or_else(begun).map(str::to_owned);
     SearchError::NoSuchName { filter, given: given.to_owned(), near, known }
 }
 

@@ -44,7 +44,9 @@ impl Engine {
         let mut dirs = self.session_dirs()?;
         let mut of_id = None;
         self.each_ledger(|ledger| {
-            let Some(place) = places_of(ledger, &self.identity.machine).into_iter().next() else { return Ok(()) };
+            let Some(place) = places_of(ledger, &self.identity.machine).into_iter().next() else {
+                return Ok(());
+            };
             if ledger.id.as_str() == text {
                 of_id = Some(place.path);
             } else if dirs.iter().all(|known| known.dir != place.path) {
@@ -64,7 +66,8 @@ impl Engine {
         match named.as_slice() {
             [one] => Ok(one.dir.clone()),
             [] => {
-                let near = nearest(text, dirs.iter().filter_map(|known| name_of(&known.dir))).map(str::to_owned);
+                let near =
+                    nearest(text, dirs.iter().filter_map(|known| name_of(&known.dir))).map(str::to_owned);
                 Err(SearchError::NoProject { name, near, known: dirs }.into())
             }
             _ => Err(SearchError::ManyProjects { name, found: named }.into()),

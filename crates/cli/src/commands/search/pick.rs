@@ -246,7 +246,9 @@ fn about(found: &SearchHits, asked: &Asked, limit: Option<u64>) -> String {
         0 if asked.is_wide => "nothing found".to_owned(),
         0 => "nothing found here; Tab looks everywhere".to_owned(),
         count if asked.text.trim().is_empty() => format!("{}, the newest first", many(count as u64, "entry")),
-        count if limit.is_some_and(|limit| count as u64 >= limit) => format!("the best {}", plural(count, "hit")),
+        count if limit.is_some_and(|limit| count as u64 >= limit) => {
+            format!("the best {}", plural(count, "hit"))
+        }
         count => plural(count, "hit"),
     }];
     parts.push(format!("{} searched", many(found.entries, "entry")));

@@ -49,12 +49,11 @@ pub(crate) fn shown(app: &App, found: &SearchHits) -> Result<String, CliError> {
 
 /// Says how many entries were searched, and what to type next about the best hit of a session, or about an event where all hits are.
 pub(crate) fn say_how_to_go_on(app: &App, found: &SearchHits, limit: u64) -> Result<(), CliError> {
-    let of_session =
-        found.hits.iter().find_map(|hit| Some((hit.ctx.as_deref()?, hit.short_entry.as_str())));
-    let next = if let Some((ctx, entry)) = of_session {
+    let of_session = found.hits.iter().find_map(|hit| Some((hit, hit.ctx.as_deref()?)));
+    let next = if let Some((hit, ctx)) = of_session {
         let ids = app.short_ids([ctx])?;
-        let (ctx, entry) = (ids.cut(ctx), quoted(&tame(entry)));
-        format!("`stemma show {ctx} --entry {entry}`, `stemma resume {ctx}`")
+        let (ctx, entry) = (ids.cut(ctx), quoted(&tame(&hit.short_entry)));
+        format!("`stemma show {ctx} --entry {entry}`, `{}`", app.resume_command(&ctx, &hit.client))
     } else {
         let event = |hit: &SearchHit| {
             let seq = hit.entry.strip_prefix("event:")?;
@@ -65,9 +64,9 @@ pub(crate) fn say_how_to_go_on(app: &App, found: &SearchHits, limit: u64) -> Res
         event
     };
     let count = found.hits.len() as u64;
-    let more = if count >= limit { ", more with `-n`," } else { "" };
+    let more = if count >= limit { ", `-n` shows more" } else { "" };
     let (hits, entries) = (many(count, "hit"), many(found.entries, "entry"));
-    app.console.say(&format!("{hits}{more} of {entries} searched; go on: {next}"));
+    app.console.say(&format!("{hits} of {entries} searched{more}; go on: {next}"));
     Ok(())
 }
 
@@ -157,7 +156,9 @@ pub(super) fn matched_line(hit: &SearchHit) -> Vec<(Style, String)> {
 /// Returns a text whose beginning was cut without the rest of the word that was cut in two, where that is short.
 fn from_word(text: &str) -> String {
     let is_word = |char: char| char.is_alphanumeric() || char == '_';
-    let end = text.strip_prefix('…').and_then(|rest| rest.find(|char| !is_word(char)).map(|end| rest.split_at(end)));
+    let end = text
+        .strip_prefix('…')
+        .and_then(|rest| rest.find(|char| !is_word(char)).map(|end| rest.split_at(end)));
     match end {
         Some((word, rest)) if word.chars().count() <= CUT_WORD_CHARS_MAX => format!("…{}", rest.trim_start()),
         _ => text.to_owned(),

@@ -348,9 +348,13 @@ mod tests {
         let home = TempDir::new().expect("a directory");
         let Opened { connection, .. } = open_store(home.path(), &SqliteOptions::default()).expect("a store");
         let plan = plan(&connection, SEEN_BY);
-        for index in ["origin_by_path (path=? AND machine=?)", "origin_by_session (session=? AND machine=?)"] {
+        for index in ["origin_by_path (path=? AND machine=?)", "origin_by_session (session=? AND machine=?)"]
+        {
             assert!(plan.iter().any(|step| step == &format!("SEARCH o USING INDEX {index}")), "{plan:?}");
         }
-        assert!(!plan.iter().any(|step| step.starts_with("SCAN") || step.contains("TEMP B-TREE")), "{plan:?}");
+        assert!(
+            !plan.iter().any(|step| step.starts_with("SCAN") || step.contains("TEMP B-TREE")),
+            "{plan:?}"
+        );
     }
 }
