@@ -4,6 +4,7 @@ mod acts;
 mod around;
 mod bad_bundles;
 mod big_parts;
+mod blocks;
 mod bounds;
 mod bundles;
 mod bundles_forgotten;

@@ -4,6 +4,7 @@
 //! its sessions say together, in whatever order they came. No model is asked. Normative: `docs/format/state.md`.
 
 mod acts;
+mod block;
 mod both;
 mod bounds;
 mod events;
@@ -30,6 +31,7 @@ use stemmata_model::{Event, Json, LedgerId, topics};
 use super::{LoadError, Reducer};
 use v1::{Items, LedgerState};
 
+pub use block::Block;
 pub use bounds::Bounds;
 pub use project::ProjectMemory;
 pub use session::SessionMemory;
