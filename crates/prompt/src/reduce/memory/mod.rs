@@ -83,7 +83,7 @@ impl MemoryReducer {
 
 impl Reducer for MemoryReducer {
     const NAME: &'static str = "memory";
-    const VERSION: u32 = 5;
+    const VERSION: u32 = 6;
 
     fn new(_: &LedgerId) -> Self {
         Self { sessions: Vec::new(), settled: Items::default() }
@@ -97,6 +97,7 @@ impl Reducer for MemoryReducer {
                 | topics::TOOL_EVENT
                 | topics::DECISION_EVENT
                 | topics::ERROR_EVENT
+                | topics::STATUS_EVENT
                 | topics::SESSION_STARTED
         ) {
             return;
