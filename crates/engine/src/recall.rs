@@ -4,6 +4,7 @@
 
 mod branch;
 mod gather;
+mod open;
 mod pack;
 
 pub(crate) use pack::RetrieveOf;
