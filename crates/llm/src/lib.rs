@@ -7,6 +7,7 @@
 mod anthropic;
 mod chat;
 mod client;
+mod embedder;
 mod embeddings;
 mod endpoint;
 mod error;
@@ -17,6 +18,7 @@ mod summarize;
 
 pub use chat::{ChatReply, ChatRequest, Message, Stop, Tool, ToolCall, Usage};
 pub use client::{Client, Waits};
+pub use embedder::ModelEmbedder;
 pub use endpoint::{Api, Endpoint, Key, Limits};
 pub use error::{LlmError, Status};
 pub use summarize::ModelSummarizer;

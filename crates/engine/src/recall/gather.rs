@@ -275,6 +275,7 @@ impl Engine {
                     ..Provenance::default()
                 },
                 rank: None,
+                nearness: None,
                 shares,
                 standing: Standing::Open,
                 is_tool_output: false,
@@ -369,6 +370,7 @@ fn candidate_of(hit: SearchHit, is_foreign: bool, asked: &Gathering<'_>) -> Opti
         full: text,
         compact: hit.snippet.chars().take(COMPACT_CHARS_MAX).collect(),
         rank: Some(hit.score),
+        nearness: None,
         shares: Shares {
             thread: named(asked.thread.map(ThreadId::as_str), &seen_as.threads),
             ticket: named(asked.ticket.map(TicketId::as_str), &seen_as.tickets),

@@ -84,6 +84,7 @@ fn candidate(
             ..Provenance::default()
         },
         rank: None,
+        nearness: None,
         shares: Shares::default(),
         standing: Standing::Open,
         is_tool_output: entry.role == stemmata_model::Role::Tool,

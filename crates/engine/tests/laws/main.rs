@@ -36,6 +36,7 @@ mod kept;
 mod lines_together;
 mod live;
 mod materialized;
+mod meanings;
 mod memories;
 mod model_bundles;
 mod moments;
