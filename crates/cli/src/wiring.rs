@@ -12,6 +12,8 @@ use stemmata_engine::{
     Clock, EngineError, HOOK_PLACES, Home, HomeHints, HomeNote, HomeOptions, HookPlace, LedgerPlace,
     MachineFacts, OpenFor, RUNTIMES, RandomIds, Settings, SystemClock, TakeUpLimits,
 };
+use stemmata_engine::prompt::retrieve::Embedder;
+use stemmata_llm::ModelEmbedder;
 use stemmata_model::{ThreadId, TicketId, Timestamp};
 use stemmata_service::{Host, Local, Machine, Process, open_for_hook, problem_of};
 
@@ -173,7 +175,20 @@ impl App {
             clock: Arc::clone(&self.clock),
             ids: Arc::new(RandomIds),
         };
-        Ok(Home::open(root, options)?)
+        Ok(Home::open(root, options)?.with_embedder(self.embedder()))
+    }
+
+    /// Returns what turns texts into vectors, where that is configured. A pack is good without, so what is wrong with it is a warning.
+    fn embedder(&self) -> Option<Arc<dyn Embedder>> {
+        let dense = self.settings.dense.as_ref().filter(|_| matches!(self.open_for, OpenFor::Command))?;
+        let key = self.environment.text(&dense.key_variable);
+        match ModelEmbedder::new(&dense.url, &dense.model, key.as_deref()) {
+            Ok(embedder) => Some(Arc::new(embedder)),
+            Err(error) => {
+                self.console.warn(&format!("`retriever.dense_url`: {error}"));
+                None
+            }
+        }
     }
 
     fn open(&self) -> Result<(), CliError> {

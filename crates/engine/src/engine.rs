@@ -6,6 +6,7 @@ mod testing;
 use std::sync::Arc;
 
 use stemmata_model::{FormatId, MachineId, Principal, RulesHash};
+use stemmata_prompt::retrieve::Embedder;
 use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::registry;
 use stemmata_store::{EventLog, Store};
@@ -76,6 +77,8 @@ pub struct Engine {
     /// What was learned of token counts; as the index.
     pub(crate) calibration: Arc<CalibrationSlot>,
     pub(crate) counts: Arc<Counts>,
+    /// What turns texts into vectors, where somebody configured that.
+    pub(crate) embedder: Option<Arc<dyn Embedder>>,
 }
 
 impl Engine {
@@ -103,6 +106,7 @@ impl Engine {
             index: Arc::default(),
             calibration: Arc::default(),
             counts: Arc::default(),
+            embedder: None,
         }
     }
 

@@ -20,6 +20,7 @@ use std::fs::DirBuilder;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use stemmata_prompt::retrieve::Embedder;
 use stemmata_store::maintain::surroundings;
 use stemmata_store::{
     FileLock, FileLog, FileLogOptions, Files as _, Finding, OpenFor, Patience, SqliteOptions, SqliteStore,
@@ -138,6 +139,7 @@ pub struct Home {
     notes: Mutex<Vec<HomeNote>>,
     untrusted: UntrustedMet,
     ledgers: OnceLock<Arc<FileLog>>,
+    embedder: Option<Arc<dyn Embedder>>,
     engine: OnceLock<Engine>,
     /// The engine with the rules that were read last. Held while the store is opened, so that it is opened once.
     renewed: Mutex<Option<Renewed>>,
@@ -164,6 +166,7 @@ impl Home {
             notes: Mutex::default(),
             untrusted: UntrustedMet::default(),
             ledgers: OnceLock::new(),
+            embedder: None,
             engine: OnceLock::new(),
             renewed: Mutex::default(),
         };
@@ -181,6 +184,13 @@ impl Home {
     #[cfg(feature = "testing")]
     pub fn over(dir: &Path, options: HomeOptions, store: Arc<dyn Store>) -> Result<Self> {
         Ok(Self { store: Some(store), ..Self::open(dir, options)? })
+    }
+
+    /// Has recall count nearness in meaning, by vectors that a model makes: see [`Engine::with_embedder`].
+    #[must_use]
+    pub fn with_embedder(mut self, embedder: Option<Arc<dyn Embedder>>) -> Self {
+        self.embedder = embedder;
+        self
     }
 
     /// Returns the directory itself.
@@ -316,6 +326,7 @@ impl Home {
         if matches!(open_for, OpenFor::Command) {
             engine.index = Arc::new(IndexSlot::at(&self.index_dir(), self.patience()));
             engine.calibration = Arc::new(CalibrationSlot::at(&self.cache_dir()));
+            engine.embedder = self.embedder.clone();
             // A process that forgot something may have died before the index was rid of it.
             let unclean = engine.sweep_if_marked().err();
             self.note(unclean.map(|error| HomeNote::Index(error.to_string())));

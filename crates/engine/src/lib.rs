@@ -88,7 +88,7 @@ pub use search::{
     Settled, StepUnit,
 };
 pub use settings::{
-    AgentConfig, ConfigText, Configured, LedgerPlace, ReadFile, SETTINGS, Setting, SettingDefault,
+    AgentConfig, ConfigText, Configured, DenseModel, LedgerPlace, ReadFile, SETTINGS, Setting, SettingDefault,
     SettingError, SettingShape, Settings, TEMPLATE_FIELDS, Templates, WindowRules, is_on,
 };
 pub use stemmata_acts::decides as is_deciding_tool;

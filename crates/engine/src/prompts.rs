@@ -24,6 +24,7 @@ use self::guidance::MailWanted;
 use self::images::images_of;
 use self::kept::request_hash;
 pub use self::kept::{KEPT_BYTES_MAX, KEPT_SESSIONS_MAX, KEPT_TURNS_MAX, KeptPrompt};
+pub(crate) use self::reader::entry_of;
 use self::reader::{LedgerReader, message_of};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result, Wanted};

@@ -3,7 +3,9 @@
 //! What is scored, chosen and written is decided by `stemmata_prompt`; here is what it chooses from.
 
 mod branch;
+mod dense;
 mod gather;
+mod open;
 mod pack;
 
 pub(crate) use pack::RetrieveOf;

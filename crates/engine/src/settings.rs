@@ -74,8 +74,21 @@ pub struct Settings {
     pub quota_bytes: Option<u64>,
     /// Bytes that have to wait to be packed for an import to end with packing them; none: never.
     pub pack_after_import_bytes: Option<u64>,
+    /// Where vectors come from; without it nearness in meaning counts nothing.
+    pub dense: Option<DenseModel>,
     /// Limits of a model's window.
     pub window: WindowRules,
+}
+
+/// A model that turns texts into vectors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DenseModel {
+    /// The address before `/embeddings`.
+    pub url: String,
+    /// The model's name, as the server knows it.
+    pub model: String,
+    /// The environment variable that has the key; local servers want none.
+    pub key_variable: String,
 }
 
 /// What is configured of a model's window.
@@ -145,6 +158,13 @@ impl Settings {
                 .parsed("pack.after_import_mib")?
                 .map(|mib: u64| mib.saturating_mul(MIB))
                 .filter(|bytes| *bytes > 0),
+            dense: match (read.text("retriever.dense_url")?, read.text("retriever.dense_model")?) {
+                (Some(url), Some(model)) => {
+                    let key_variable = read.text("retriever.dense_key")?.unwrap_or_default();
+                    Some(DenseModel { url, model, key_variable })
+                }
+                (None, _) | (_, None) => None,
+            },
             window: window(&read)?,
         })
     }

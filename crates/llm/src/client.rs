@@ -11,10 +11,13 @@ use ureq::http::Response;
 use crate::chat::{ChatReply, ChatRequest};
 use crate::endpoint::{Api, Endpoint};
 use crate::error::{LlmError, Status};
-use crate::{anthropic, openai, retry, scrub};
+use crate::{anthropic, embeddings, openai, retry, scrub};
 
 /// Bytes of an error's body that are read.
 const ERROR_BYTES_MAX: u64 = 64 << 10;
+
+/// Reads the body of a reply; `Err` says what is wrong with it.
+type Reader<'a, T> = dyn Fn(&[u8]) -> Result<T, String> + 'a;
 
 /// Waits between two attempts. A program sleeps; a test notes how long it would have.
 pub trait Waits: Send + Sync {
@@ -61,20 +64,41 @@ impl Client {
     /// # Errors
     /// What the last attempt ended with: see [`LlmError`].
     pub fn chat(&self, request: &ChatRequest) -> Result<ChatReply, LlmError> {
-        let limits = &self.endpoint.limits;
         let request = scrub::scrubbed(request, &self.scrubber)?;
         let body = match self.endpoint.api {
             Api::Anthropic => anthropic::body(&request, &self.endpoint.model),
             Api::OpenAi => openai::body(&request, &self.endpoint.model),
         }
         .to_string();
+        self.asked(&self.url, &body, &|bytes| match self.endpoint.api {
+            Api::Anthropic => anthropic::reply(bytes),
+            Api::OpenAi => openai::reply(bytes),
+        })
+    }
+
+    /// Turns texts into vectors, one for each and all of one length, several times if that can help. Only of OpenAI's API, which most
+    /// servers of embeddings speak: `POST /embeddings`.
+    ///
+    /// # Errors
+    /// As [`Client::chat`]; [`LlmError::BadEndpoint`] for another API.
+    pub fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, LlmError> {
+        let url = self.endpoint.embeddings_url()?;
+        let clean = |text: &&str| scrub::text(text, &self.scrubber);
+        let texts = texts.iter().map(clean).collect::<Result<Vec<_>, _>>()?;
+        let body = embeddings::body(&texts, &self.endpoint.model).to_string();
+        self.asked(&url, &body, &|bytes| embeddings::reply(bytes, texts.len()))
+    }
+
+    /// Sends a body until it is answered or trying again cannot help.
+    fn asked<T>(&self, url: &str, body: &str, read: &Reader<'_, T>) -> Result<T, LlmError> {
+        let limits = &self.endpoint.limits;
         let (bytes, bytes_max) = (body.len(), limits.request_bytes_max);
         if bytes > bytes_max {
             return Err(LlmError::RequestTooLarge { bytes, bytes_max });
         }
         let mut attempt = 1;
         loop {
-            let error = match self.attempt(&body) {
+            let error = match self.attempt(url, body, read) {
                 Ok(reply) => return Ok(reply),
                 Err(error) => error,
             };
@@ -84,8 +108,8 @@ impl Client {
         }
     }
 
-    fn attempt(&self, body: &str) -> Result<ChatReply, LlmError> {
-        let mut request = self.agent.post(&self.url).content_type("application/json");
+    fn attempt<T>(&self, url: &str, body: &str, read: &Reader<'_, T>) -> Result<T, LlmError> {
+        let mut request = self.agent.post(url).content_type("application/json");
         let key = self.endpoint.key.as_ref();
         request = match (self.endpoint.api, key) {
             (Api::Anthropic, Some(key)) => request.header("x-api-key", key.expose()),
@@ -101,11 +125,7 @@ impl Client {
             return Err(self.refused(status, response));
         }
         let bytes = self.read(response, self.endpoint.limits.reply_bytes_max)?;
-        let reply = match self.endpoint.api {
-            Api::Anthropic => anthropic::reply(&bytes),
-            Api::OpenAi => openai::reply(&bytes),
-        };
-        reply.map_err(|reason| self.bad_reply(reason))
+        read(&bytes).map_err(|reason| self.bad_reply(reason))
     }
 
     fn read(&self, response: Response<ureq::Body>, bytes_max: u64) -> Result<Vec<u8>, LlmError> {

@@ -94,6 +94,30 @@ impl Endpoint {
     /// # Errors
     /// [`LlmError::BadEndpoint`] if the address is no HTTP address, or would send the key in the clear to another machine.
     pub(crate) fn url(&self) -> Result<String, LlmError> {
+        let base = self.base()?;
+        let path = match self.api {
+            // Both forms are found in the wild: with the version and without.
+            Api::Anthropic if base.ends_with("/v1") => "/messages",
+            Api::Anthropic => "/v1/messages",
+            Api::OpenAi => "/chat/completions",
+        };
+        Ok(format!("{base}{path}"))
+    }
+
+    /// Returns the address that requests for embeddings go to.
+    ///
+    /// # Errors
+    /// As [`Endpoint::url`], and for an API without embeddings.
+    pub(crate) fn embeddings_url(&self) -> Result<String, LlmError> {
+        match self.api {
+            Api::OpenAi => Ok(format!("{}/embeddings", self.base()?)),
+            Api::Anthropic => Err(LlmError::BadEndpoint {
+                reason: "Anthropic's API has no embeddings: use a server that speaks OpenAI's".to_owned(),
+            }),
+        }
+    }
+
+    fn base(&self) -> Result<&str, LlmError> {
         let base = self.base_url.trim().trim_end_matches('/');
         let bad = |reason: String| Err(LlmError::BadEndpoint { reason });
         let Some((scheme, rest)) = base.split_once("://") else {
@@ -116,13 +140,7 @@ impl Endpoint {
             }
             other => return bad(format!("`{other}://` is not spoken here: use https:// or http://")),
         }
-        let path = match self.api {
-            // Both forms are found in the wild: with the version and without.
-            Api::Anthropic if base.ends_with("/v1") => "/messages",
-            Api::Anthropic => "/v1/messages",
-            Api::OpenAi => "/chat/completions",
-        };
-        Ok(format!("{base}{path}"))
+        Ok(base)
     }
 }
 

@@ -5,15 +5,23 @@ use stemmata_redact::Scrubber;
 use crate::chat::{ChatRequest, Message, Tool, ToolCall};
 use crate::error::LlmError;
 
+/// Returns a text without its secrets.
+///
+/// # Errors
+/// [`LlmError::NotScrubbed`] if a rule could not be used: then nothing may be sent.
+pub(crate) fn text(text: &str, scrubber: &Scrubber) -> Result<String, LlmError> {
+    match scrubber.scrub_text(text) {
+        Ok(clean) => Ok(clean.text.into_owned()),
+        Err(failure) => Err(LlmError::NotScrubbed { reason: failure.to_string() }),
+    }
+}
+
 /// Returns the request without its secrets.
 ///
 /// # Errors
 /// [`LlmError::NotScrubbed`] if a rule could not be used: then nothing may be sent.
 pub(crate) fn scrubbed(request: &ChatRequest, scrubber: &Scrubber) -> Result<ChatRequest, LlmError> {
-    let text = |text: &str| match scrubber.scrub_text(text) {
-        Ok(clean) => Ok(clean.text.into_owned()),
-        Err(failure) => Err(LlmError::NotScrubbed { reason: failure.to_string() }),
-    };
+    let text = |said: &str| text(said, scrubber);
     // The strings inside a schema or inside arguments are read as JSON, as they are in a transcript.
     let json = |json: &str| match scrubber.scrub_line(json.as_bytes()) {
         Ok(clean) => Ok(String::from_utf8_lossy(&clean.bytes).into_owned()),

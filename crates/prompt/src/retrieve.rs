@@ -4,6 +4,7 @@
 
 mod candidate;
 mod choose;
+mod dense;
 mod known;
 #[cfg(test)]
 mod laws_tests;
@@ -14,6 +15,7 @@ mod weights;
 
 pub use candidate::{Beside, Candidate, CandidateKind, Provenance, Shares, Standing};
 pub use choose::{Chosen, Form, Pack, PackSkipped, choose};
+pub use dense::{DenseVector, Embedder, set_nearness};
 pub use known::{TURNS_MAX, known};
 pub use relevance::{TaskTerm, TaskWords};
 pub use render::said;

@@ -128,7 +128,7 @@ pub struct RecalledItem {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RecallReason {
-    /// `text`, `rank`, `recency`, `thread`, `ticket`, `file`, `near`, `kind`, `superseded` or `tool_output`.
+    /// `text`, `rank`, `dense`, `recency`, `thread`, `ticket`, `file`, `near`, `kind`, `superseded` or `tool_output`.
     pub name: String,
     /// The points; less than 0 where it speaks against the item.
     pub points: f64,

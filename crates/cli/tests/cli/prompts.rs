@@ -1,6 +1,7 @@
 //! Prompts, strategies and their explanation, as a person and a script meet them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use stemmata_testkit::model_server::{Answer, Asked, ModelServer};
 
 use crate::stage::{Said, Stage};
 
@@ -275,6 +276,34 @@ fn a_loop_in_any_language_begins_steps_and_ends_turns() {
         assert_ne!(said.code, 0, "{input}");
         said.complains(&[reason]);
     }
+}
+
+/// Vectors are asked for where a server is configured, and one that cannot be asked costs a warning.
+#[test]
+fn recall_goes_by_meaning_where_a_server_is_configured() {
+    let stage = stage();
+    let recall = ["recall", "parser", "--ledger", "c1", "--max-tokens", "400", "--json"];
+    assert!(!stage.run(&recall).ok().text().contains("\"dense\""));
+    let server = ModelServer::start(|asked: &Asked| {
+        let texts = asked.body["input"].as_array().cloned().unwrap_or_default();
+        let is_near = |text: &Value| text == "parser" || text.to_string().contains("accepts");
+        let vector = |text: &Value| if is_near(text) { json!([1.0, 0.1]) } else { json!([0.1, 1.0]) };
+        let data = texts.iter().enumerate();
+        let data: Vec<Value> =
+            data.map(|(index, text)| json!({ "index": index, "embedding": vector(text) })).collect();
+        Answer::Json(json!({ "data": data }))
+    });
+    let configure = |url: &str| {
+        let config = format!("{CONFIG}\n[retriever]\ndense_url = \"{url}\"\ndense_model = \"small\"\n");
+        stage.home.write("home/.config/stemmata/config.toml", config.as_bytes());
+    };
+    configure(&format!("{}/v1", server.url()));
+    let found = stage.json(&recall);
+    let reasons = found["items"][0]["reasons"].to_string();
+    assert!(reasons.contains("\"dense\""), "{found}");
+    assert_eq!(server.asked()[0].path, "/v1/embeddings");
+    configure("ftp://nowhere");
+    stage.run(&recall).ok().complains(&["retriever.dense_url", "ftp://"]);
 }
 
 #[test]

@@ -2,17 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use stemmata_model::{CommitId, Entry, EntryId, EntryKind, Note, NoteCode, Timestamp};
+use stemmata_model::{
+    Closure, CommitId, CommitType, Entry, EntryId, EntryKind, Note, NoteCode, Timestamp,
+};
 use stemmata_runtimes::captured;
 use stemmata_runtimes::captured::visibility;
+use stemmata_runtimes::codex;
 use stemmata_runtimes::translate::runtime_of;
 
+use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
 use crate::verbs::materialize::Stop;
 
 /// Entries of a window that can be judged.
 const ENTRIES_MAX: usize = 200_000;
+
+/// Commits among which the window is looked for that a client reported: it stands beside every answer.
+const WINDOW_COMMITS_MAX: usize = 16;
 
 /// What a model sees of a context.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +38,8 @@ pub struct LiveWindow {
     pub model: Option<String>,
     /// The runtime that wrote the context.
     pub runtime: String,
+    /// Tokens of the model's window, where the client wrote them into the transcript.
+    pub window_tokens: Option<u64>,
     /// What the user should know.
     pub notes: Vec<Note>,
 }
@@ -67,7 +76,25 @@ impl Engine {
         let model = entries.iter().rev().find_map(|entry| entry.meta.model.clone());
         let ordinals = entries.iter().map(|entry| known.get(&entry.id).copied()).collect();
         let runtime = runtime_of(&commit.core.format).to_owned();
-        Ok(LiveWindow { ctx, entries, ordinals, pins, hidden_entries, model, runtime, notes })
+        let window_tokens = if runtime == codex::RUNTIME { self.reported_window(ctx)? } else { None };
+        Ok(LiveWindow { ctx, entries, ordinals, pins, hidden_entries, model, runtime, window_tokens, notes })
+    }
+
+    /// Returns the window that a rollout reported last.
+    fn reported_window(&self, ctx: CommitId) -> Result<Option<u64>> {
+        let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
+        for _ in 0..WINDOW_COMMITS_MAX {
+            let Some(commit) = walk.next()? else { break };
+            // What was forgotten says nothing, and a summary of ours no window.
+            if commit.closure == Closure::Forgotten || commit.core.commit_type != CommitType::Delta {
+                continue;
+            }
+            let reported = self.entries(commit.id)?.iter().rev().find_map(codex::reported_window);
+            if reported.is_some() {
+                return Ok(reported);
+            }
+        }
+        Ok(None)
     }
 }
 

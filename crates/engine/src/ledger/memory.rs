@@ -2,19 +2,20 @@
 //!
 //! What is remembered of an event or an entry is the reducers'; here is what they are fed, and how far they have read.
 
+mod blocks;
+
 use std::collections::BTreeMap;
 
 use stemmata_model::{
     Closure, Commit, CommitId, CommitType, Entry, EventSeq, LedgerId, Note, NoteCode, Timestamp,
 };
 use stemmata_prompt::reduce::Reducer;
-use stemmata_prompt::reduce::memory::v1::Items;
 use stemmata_prompt::reduce::memory::{MemoryReducer, ProjectMemory, SessionMemory};
-use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{
     EventQuery, Ledger, LedgerChange, Page, SavedState, Session, SessionFilter, SessionOrigin,
 };
 
+use self::blocks::{BLOCK_PREFIX, Member, Reading};
 use super::project::{Place, ProjectPlaces, places_of};
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -81,12 +82,6 @@ pub(crate) struct TranscriptPlace {
     pub(crate) foreign_machine: Option<String>,
 }
 
-/// A session with what was folded of it.
-struct Told {
-    memory: SessionMemory,
-    is_subagent: bool,
-}
-
 /// What was read of sessions, to be saved.
 struct Read {
     /// The ledger's epoch before anything was read.
@@ -115,44 +110,15 @@ impl Engine {
         self.save_folded(ledger, &folded, false)?;
         let until = self.time_of_place(ledger, at)?;
         let mut notes = folded.notes;
-        let sessions = self.sessions_told(ledger, until, &mut notes)?;
-        let saved = self.saved_sessions(ledger)?;
-        let mut read = folded.replayed;
-        let (mut told, mut places) = (Vec::new(), Transcripts::new());
-        let mut new = Vec::new();
-        let mut compacted_at = None;
-        for session in &sessions {
-            let foreign_machine = self.foreign_machine(session)?;
-            if foreign_machine.is_some() && !wants_foreign {
-                continue;
-            }
-            let client = runtime_of(&session.format).to_owned();
-            match self.session_memory_until(ledger, session, (&saved, until)) {
-                Ok(one) => {
-                    let place = TranscriptPlace { tip: one.tip, client, foreign_machine };
-                    read += one.read;
-                    new.extend(one.saved);
-                    compacted_at = compacted_at.max(one.compacted_at);
-                    // All of it may be turns, which the ledger's events tell.
-                    if session.origin != SessionOrigin::Api || one.memory.folded() > 0 {
-                        places.entry(session.session.to_string()).or_insert(place);
-                        told.push(Told { memory: one.memory, is_subagent: session.parent_session.is_some() });
-                    }
-                }
-                Err(error) => notes.push(Note::new(
-                    NoteCode::Degraded,
-                    format!("session {} is not in the memory: {error}", session.session),
-                )),
-            }
-            if new.len() >= SAVED_AT_ONCE {
-                let read = Read { epoch: folded.epoch, states: std::mem::take(&mut new), compacted_at };
-                self.save_or_note(ledger, read, &mut notes);
-            }
+        let mut members = Vec::new();
+        for session in self.sessions_told(ledger, until, &mut notes)? {
+            members.push(Member { foreign_machine: self.foreign_machine(&session)?, session });
         }
-        let saved = Read { epoch: folded.epoch, states: new, compacted_at };
-        self.save_or_note(ledger, saved, &mut notes);
-        let transcripts = u64::try_from(told.len()).expect("a length fits 64 bits");
-        let memory = merged(&folded.reducer, &told);
+        let mut reading = Reading::new(self, ledger, (folded.epoch, until))?;
+        let memory = reading.merged(&folded.reducer, &members, wants_foreign)?;
+        let Reading { read, told: transcripts, places, notes: told, .. } = reading;
+        notes.extend(told);
+        let read = folded.replayed + read;
         Ok((Remembered { memory, through: folded.through, transcripts, read, notes }, places))
     }
 
@@ -173,13 +139,17 @@ impl Engine {
     /// # Errors
     /// Store errors. A session that cannot be read is named in a note.
     pub fn replay_transcripts(&self, ledger: &LedgerId, mends: bool) -> Result<TranscriptsReplayed> {
+        if mends {
+            // They may be made of a state that is wrong. This ends the epoch, so it comes first.
+            self.log.drop_states(ledger, BLOCK_PREFIX)?;
+        }
         let epoch = self.log.ledger(ledger)?.map_or(0, |known| known.epoch);
         let saved = self.saved_sessions(ledger)?;
         let mut replayed = TranscriptsReplayed::default();
         for session in self.sessions_told(ledger, None, &mut replayed.notes)? {
             let folds = || -> Result<(OneSession, OneSession)> {
-                let whole = self.session_memory(ledger, &session, &BTreeMap::new())?;
-                Ok((self.session_memory(ledger, &session, &saved)?, whole))
+                let whole = self.session_memory(ledger, &session, None)?;
+                Ok((self.session_memory(ledger, &session, saved.get(&name_of(&session)))?, whole))
             };
             match folds() {
                 Ok((resumed, whole)) => {
@@ -297,14 +267,14 @@ impl Engine {
         &self,
         ledger: &LedgerId,
         session: &Session,
-        (saved, until): (&BTreeMap<String, SavedState>, Option<Timestamp>),
+        (saved, until): (Option<&SavedState>, Option<Timestamp>),
     ) -> Result<OneSession> {
         let Some(until) = until.filter(|until| session.last_at.is_none_or(|last| last > *until)) else {
             return self.session_memory(ledger, session, saved);
         };
         // Commits are dated by what they end with: a state that ends before the time knows nothing later.
         let mut known = None;
-        if let Some((memory, position)) = loaded(session, saved)
+        if let Some((memory, position)) = loaded(saved)
             && let Some(commit) = self.store.commit(position)?
             && commit.core.created_at <= until
         {
@@ -342,9 +312,9 @@ impl Engine {
         &self,
         ledger: &LedgerId,
         session: &Session,
-        saved: &BTreeMap<String, SavedState>,
+        saved: Option<&SavedState>,
     ) -> Result<OneSession> {
-        let known = loaded(session, saved);
+        let known = loaded(saved);
         let Some(tip) = session.tip else {
             let memory = begun(session);
             return Ok(OneSession { memory, tip: None, read: 0, saved: None, compacted_at: None });
@@ -445,8 +415,8 @@ fn begun(session: &Session) -> SessionMemory {
 }
 
 /// Returns what was saved of a session, and up to which commit.
-fn loaded(session: &Session, saved: &BTreeMap<String, SavedState>) -> Option<(SessionMemory, CommitId)> {
-    let saved = saved.get(&name_of(session))?;
+fn loaded(saved: Option<&SavedState>) -> Option<(SessionMemory, CommitId)> {
+    let saved = saved?;
     let memory = SessionMemory::load(saved.version, &saved.state).ok()?;
     Some((memory, saved.position.as_ref()?.parse().ok()?))
 }
@@ -461,21 +431,4 @@ fn name_of(session: &Session) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(session.key.machine.as_str().as_bytes()).update(&[0]).update(session.key.path.as_bytes());
     format!("{}{}", prefix(), hasher.finalize().to_hex())
-}
-
-/// Merges the ledger's memory with that of sessions. What a subagent was told and planned is its own affair; what it
-/// touched and what failed is the project's.
-fn merged(ledger: &MemoryReducer, told: &[Told]) -> ProjectMemory {
-    let settled: Vec<Items> = told
-        .iter()
-        .filter(|one| one.is_subagent)
-        .map(|one| Items {
-            decisions: Vec::new(),
-            tasks: Vec::new(),
-            threads: Vec::new(),
-            ..one.memory.items().clone()
-        })
-        .collect();
-    let own = told.iter().filter(|one| !one.is_subagent).map(|one| &one.memory);
-    ProjectMemory::merge_told(ledger.sessions(), own, settled.iter().chain([ledger.settled()]))
 }

@@ -9,6 +9,7 @@ use stemmata_model::{
     Timestamp, Topic, topics,
 };
 use stemmata_prompt::reduce::memory::ProjectMemory;
+use stemmata_prompt::reduce::memory::v1::{Evidence, TurnSaid};
 use stemmata_prompt::select::{
     ContextReader, Hit, Message, MessagePage, MessageQuery, MessagesOf, ReadOrder, RetrieveQuery, StateQuery,
     entry_text,
@@ -27,6 +28,9 @@ const TURN_TOPICS: [&str; 3] = [topics::USER_TURN, topics::ASSISTANT_TURN, topic
 
 /// Characters of a state by which two are compared: more than a memory's bounds let it have.
 const COMPARED_CHARS_MAX: usize = 4_000_000;
+
+/// What the ids of a chain's messages begin with: no event's number is of this form.
+const CHAIN_ID: &str = "entry:";
 
 /// Pages of events that are read for one question: enough for the most messages, and not for a ledger that forgot more.
 const EVENT_PAGES_MAX: usize = 64;
@@ -311,13 +315,20 @@ impl ContextReader for LedgerReader<'_> {
         if is_said { self.line(query, topics) } else { self.events(query, topics, false) }
     }
 
-    fn state(&self, query: &StateQuery) -> Result<Option<String>> {
+    fn state(&self, query: &StateQuery<'_>) -> Result<Option<String>> {
         if let Some(after) = query.after
             && self.was_known_at(after)?
         {
             return Ok(None);
         }
-        let text = self.known()?.text(query.chars_max);
+        let known = self.known()?;
+        let text = if known.published.is_some() || query.told.is_empty() {
+            known.text(query.chars_max)
+        } else {
+            let mut memory = known.memory.clone();
+            memory.window.retain(|turn| !query.told.iter().any(|told| is_turn(turn, told)));
+            memory.text(query.chars_max)
+        };
         Ok((!text.is_empty()).then_some(text))
     }
 
@@ -336,6 +347,14 @@ impl ContextReader for LedgerReader<'_> {
     }
 }
 
+/// Returns whether a turn of the state is a message that the prompt has: an event, which is known by its number and time, or
+/// an entry of the chain.
+fn is_turn(turn: &TurnSaid, (id, at): &(String, Timestamp)) -> bool {
+    let Evidence { at: said_at, ordinal, source, .. } = &turn.proof;
+    let is_event = *id == ordinal.to_string() && said_at.as_ref().is_some_and(|said| said.0 == *at);
+    is_event || id.strip_prefix(CHAIN_ID).is_some_and(|entry| entry == source)
+}
+
 impl ChainMessage {
     /// Returns what an entry of a chain says; nothing for one that says nothing to a model.
     fn of(entry: &Entry) -> Option<Self> {
@@ -352,8 +371,7 @@ impl ChainMessage {
         Some(Self {
             topic,
             message: Message {
-                // No event's number is of this form.
-                id: format!("entry:{}", entry.id),
+                id: format!("{CHAIN_ID}{}", entry.id),
                 at: entry.timestamp.unwrap_or(Timestamp::EPOCH),
                 sender: Party::new(sender).expect("a constant name is a name"),
                 text: Some(text),
@@ -371,12 +389,20 @@ fn bytes_of(message: &Message) -> usize {
         + message.data.as_ref().map_or(0, |data| data.to_string().len())
 }
 
-/// Returns what an event says; nothing for one whose payload is gone.
-pub(super) fn message_of(event: &Event) -> Option<Message> {
-    let Payload::Line { line, .. } = &event.payload else { return Message::of(event) };
+/// Returns the entry that an event says as a line; nothing for other events.
+pub(crate) fn entry_of(event: &Event) -> Option<Entry> {
+    let Payload::Line { line, .. } = &event.payload else { return None };
     let format = FormatId::new("stemmata-v1").expect("a constant name is a name");
     let adapter = Engine::adapter(&format, FormatUse::Read).ok()?;
-    let entry = adapter.decode(format!("{line}\n").as_bytes()).entries.into_iter().next()?;
+    adapter.decode(format!("{line}\n").as_bytes()).entries.into_iter().next()
+}
+
+/// Returns what an event says; nothing for one whose payload is gone.
+pub(super) fn message_of(event: &Event) -> Option<Message> {
+    if !matches!(event.payload, Payload::Line { .. }) {
+        return Message::of(event);
+    }
+    let entry = entry_of(event)?;
     let (calls, answers) = tied(&entry);
     let text = entry_text(&entry);
     // Reasoning alone says nothing to anybody, and takes no place of an amount.

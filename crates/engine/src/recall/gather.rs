@@ -4,13 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stemmata_model::{Commit, EventSeq, LedgerId, Role, SessionId, ThreadId, TicketId, Timestamp, topics};
+use stemmata_model::{Commit, CommitId, EventSeq, LedgerId, Role, SessionId, ThreadId, TicketId, Timestamp, topics};
 use stemmata_prompt::reduce::memory::ProjectMemory;
 use stemmata_prompt::reduce::memory::v1::Evidence;
 use stemmata_prompt::retrieve::{
     Beside, Candidate, CandidateKind, Provenance, Shares, Standing, TaskWords, known,
 };
-use stemmata_store::{EventQuery, Ledger, PAGE_ROWS_MAX, Page, TipFilter};
+use stemmata_store::{EventQuery, Ledger, PAGE_ROWS_MAX, Page, SessionKey, TipFilter};
 
 use super::branch::Branch;
 use super::{RecallNote, RetrieveOf};
@@ -28,6 +28,8 @@ const CLUSTER_SESSIONS_MAX: usize = 10_000;
 const HITS_MAX: usize = 40;
 /// Tips of a thread or a ticket that are candidates, the newest.
 const LINKED_MAX: usize = 16;
+/// Tips of a thread or a ticket among which those are looked for: other projects may have the same one.
+const LINKED_READ_MAX: usize = 256;
 /// Sightings of a tip that are read.
 const SIGHTINGS_MAX: usize = 16;
 /// Characters of a summary.
@@ -108,7 +110,7 @@ impl Engine {
         let found = self.search_passages(&query, belonging.as_ref())?;
         let branch = asked.line.map(|line| self.branch(line)).transpose()?;
         let mut notes: Vec<RecallNote> = found.notes.into_iter().map(RecallNote::Search).collect();
-        let linked = self.linked(asked)?;
+        let linked = self.linked(asked, belonging.as_ref())?;
         let mut candidates = Vec::new();
         let mut foreign = 0;
         for hit in found.hits {
@@ -121,6 +123,9 @@ impl Engine {
             }
         }
         if let Some(ledger) = asked.ledger {
+            for one in self.uncommitted(ledger, asked.session, &found.words)? {
+                candidates.extend(is_told(one, branch.as_ref())?);
+            }
             let (mut memory, transcripts) = self.memory_within(ledger, asked, &mut notes)?;
             if let Some((seq, session)) = asked.trigger {
                 memory.leave_out_event(session, *seq);
@@ -222,20 +227,27 @@ impl Engine {
         Ok((remembered.memory, transcripts))
     }
 
-    /// Returns the newest work for the task's thread and ticket.
-    fn linked(&self, asked: &Gathering<'_>) -> Result<Linked> {
+    /// Returns the newest work for the task's thread and ticket, with a ledger only what may be of its project or cluster.
+    fn linked(&self, asked: &Gathering<'_>, belonging: Option<&Belonging>) -> Result<Linked> {
         let mut linked = Linked::default();
-        let page = Page { skip: 0, rows_max: LINKED_MAX };
+        let page = Page { skip: 0, rows_max: LINKED_READ_MAX };
         let mut tips: BTreeMap<_, (Commit, Shares)> = BTreeMap::new();
         let filters = [
             asked.thread.map(|thread| TipFilter { thread: Some(thread.to_string()), ..TipFilter::default() }),
             asked.ticket.map(|ticket| TipFilter { ticket: Some(ticket.to_string()), ..TipFilter::default() }),
         ];
         for filter in filters.into_iter().flatten() {
+            let mut taken = 0;
             for commit in self.store.tips(&filter, page)? {
-                let (_, shares) = tips.entry(commit.id).or_insert((commit, Shares::default()));
-                shares.thread |= filter.thread.is_some();
-                shares.ticket |= filter.ticket.is_some();
+                if taken == LINKED_MAX {
+                    break;
+                }
+                if belonging.map_or(Ok(true), |belonging| self.may_be_of(belonging, commit.id))? {
+                    let (_, shares) = tips.entry(commit.id).or_insert((commit, Shares::default()));
+                    shares.thread |= filter.thread.is_some();
+                    shares.ticket |= filter.ticket.is_some();
+                    taken += 1;
+                }
             }
         }
         for (ctx, (commit, shares)) in tips {
@@ -263,6 +275,7 @@ impl Engine {
                     ..Provenance::default()
                 },
                 rank: None,
+                nearness: None,
                 shares,
                 standing: Standing::Open,
                 is_tool_output: false,
@@ -276,6 +289,31 @@ impl Engine {
             }
         }
         Ok(linked)
+    }
+
+    /// Returns whether a commit may be of a ledger: whether it covers the ledger, or was seen in a session that belongs to it.
+    /// One of which nobody knows where it was made may be of any.
+    fn may_be_of(&self, belonging: &Belonging, ctx: CommitId) -> Result<bool> {
+        if let Some(coverage) = self.store.coverage(ctx)? {
+            return Ok(coverage.ledger == belonging.ledger);
+        }
+        let mut is_elsewhere = false;
+        for sighting in self.store.sightings(ctx, SIGHTINGS_MAX)? {
+            let path = sighting.source.map_or_else(|| format!("api:{}", sighting.session), |source| source.path);
+            let key = SessionKey { machine: sighting.machine, path };
+            let cwd = self.store.session(&key)?.and_then(|session| session.cwd);
+            let is_own = match &belonging.sessions {
+                SessionsOf::Project(places) => {
+                    cwd.as_deref().is_some_and(|cwd| places.has(key.machine.as_str(), cwd))
+                }
+                SessionsOf::Cluster(sessions) => sessions.contains(&sighting.session),
+            };
+            if is_own {
+                return Ok(true);
+            }
+            is_elsewhere |= cwd.is_some();
+        }
+        Ok(!is_elsewhere)
     }
 }
 
@@ -332,6 +370,7 @@ fn candidate_of(hit: SearchHit, is_foreign: bool, asked: &Gathering<'_>) -> Opti
         full: text,
         compact: hit.snippet.chars().take(COMPACT_CHARS_MAX).collect(),
         rank: Some(hit.score),
+        nearness: None,
         shares: Shares {
             thread: named(asked.thread.map(ThreadId::as_str), &seen_as.threads),
             ticket: named(asked.ticket.map(TicketId::as_str), &seen_as.tickets),

@@ -66,11 +66,14 @@ impl Engine {
             line: None,
             trigger: None,
         })?;
-        let scored = score(gathered.candidates, &gathered.words, &RetrieveWeights::CHOSEN);
+        let mut candidates = gathered.candidates;
+        let lack = self.weigh_meaning(ledger.as_ref(), wanted.text, &mut candidates)?;
+        let scored = score(candidates, &gathered.words, &RetrieveWeights::CHOSEN);
         let has_match = scored.iter().any(|one| one.is_match);
         let Pack { text, tokens, items, skipped } =
             choose(scored, wanted.text, wanted.max_tokens, wanted.counter);
         let mut notes = gathered.notes;
+        notes.extend(lack);
         notes.extend((!has_match).then_some(RecallNote::NoMatch));
         Ok(Recalled {
             text,

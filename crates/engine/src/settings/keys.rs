@@ -198,6 +198,31 @@ pub const SETTINGS: &[Setting] = &[
         shape: SettingShape::Number { min: 1, max: 36_500 },
     },
     Setting {
+        key: "retriever.dense_key",
+        variable: "STEMMATA_RETRIEVER_DENSE_KEY",
+        flag: None,
+        about: "The environment variable that has the key of `retriever.dense_url`; the key itself is in no file.",
+        default: SettingDefault::Value("STEMMATA_EMBEDDINGS_KEY"),
+        shape: SettingShape::Text,
+    },
+    Setting {
+        key: "retriever.dense_model",
+        variable: "STEMMATA_RETRIEVER_DENSE_MODEL",
+        flag: None,
+        about: "The model that turns texts into vectors, as the server of `retriever.dense_url` knows it.",
+        default: SettingDefault::Words("none"),
+        shape: SettingShape::Text,
+    },
+    Setting {
+        key: "retriever.dense_url",
+        variable: "STEMMATA_RETRIEVER_DENSE_URL",
+        flag: None,
+        about: "A server that speaks OpenAI's embeddings, such as `http://127.0.0.1:11434/v1`: `stemma recall` then \
+                 finds what is near in meaning, too. What the memory and search know of the task is sent there, without secrets.",
+        default: SettingDefault::Words("none: nothing is sent"),
+        shape: SettingShape::Text,
+    },
+    Setting {
         key: "secrets.vault",
         variable: "STEMMATA_SECRETS_VAULT",
         flag: None,

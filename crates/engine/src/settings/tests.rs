@@ -28,6 +28,7 @@ fn nothing_configured_is_what_a_store_has_by_itself() {
         grace_days: 14,
         quota_bytes: None,
         pack_after_import_bytes: Some(256 << 20),
+        dense: None,
         window: WindowRules { tokens: None, zones: [70, 85, 95], target: 70 },
     };
     assert_eq!(settings, wanted);

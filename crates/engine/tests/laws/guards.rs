@@ -111,3 +111,27 @@ proptest! {
         prop_assert!(found.tokens_after <= found.tokens);
     }
 }
+
+/// A rollout says the window beside every answer: another one than what is known of the client counts.
+#[test]
+fn the_window_that_a_rollout_reports_is_known() {
+    let line = |kind: &str, payload: &str| {
+        format!("{{\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"type\":\"{kind}\",\"payload\":{payload}}}\n")
+    };
+    let said = |role: &str, part: &str, text: &str| {
+        let content = format!(r#"[{{"type":"{part}","text":"{text}"}}]"#);
+        line("response_item", &format!(r#"{{"type":"message","role":"{role}","content":{content}}}"#))
+    };
+    let lines = [
+        said("user", "input_text", "hello"),
+        said("assistant", "output_text", "hello to you"),
+        line("event_msg", r#"{"type":"token_count","info":{"model_context_window":272000}}"#),
+    ];
+    let engine = engine();
+    let format = FormatId::new("codex-v1").expect("a name");
+    let template = Template::new("codex/main").expect("a name");
+    let session = SessionId::new("rollout").expect("a name");
+    let request = CheckpointRequest::delta(lines.concat().into_bytes(), format, template, session);
+    let ctx = engine.checkpoint(&request).expect("a checkpoint").id;
+    assert_eq!(engine.live_window(ctx).expect("a window").window_tokens, Some(272_000));
+}

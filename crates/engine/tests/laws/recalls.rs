@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stemmata_engine::{
-    BundleSelection, CandidateKind, CheckpointRequest, Decision, DecisionKind, Engine, EngineError, PromptOf,
+    BundleSelection, CandidateKind, CaptureOptions, CheckpointRequest, Decision, DecisionKind, Engine, EngineError, PromptOf,
     PromptTrigger, PromptWanted, RecallNote, RecallWanted, Recalled,
 };
 use stemmata_model::{
@@ -170,6 +170,31 @@ fn links_reach_sessions_and_hits() {
     let item = linked.items.iter().find(|item| item.text.contains("damper")).expect("what was done for it");
     assert_eq!(item.kind, CandidateKind::Linked);
     assert!(item.reasons.iter().any(|reason| reason.points_for.as_str() == "thread"), "{:?}", item.reasons);
+}
+
+/// A name such as `main` may be a thread of every project.
+#[test]
+fn links_lead_to_no_other_project() {
+    let folder = Folder::new();
+    let engine = engine_on("m1", new_store());
+    with_project(&engine);
+    told(&engine, &folder);
+    let thread = ThreadId::new("main").expect("a name");
+    for (session, cwd, said) in [("other", "/elsewhere", "damper"), ("own", "/old/shed", "hinges")] {
+        let number = if session == "own" { 21 } else { 31 };
+        let lines = [user(number, None, &format!("Look at the {said}")), answer(number + 1, number, "Done")];
+        let lines = lines.concat().replace("\"/old\"", &format!("\"{cwd}\""));
+        let lines = lines.replace(r#""sessionId":"s""#, &format!(r#""sessionId":"{session}""#));
+        let options = CaptureOptions { thread: Some(thread.clone()), ..CaptureOptions::import() };
+        engine.capture(&folder.write(&format!("{session}.jsonl"), lines.as_bytes()), &options).expect("captured");
+    }
+    let own_ledger = ledger();
+    let asked = RecallWanted { thread: Some(&thread), ..wanted("celadon", &own_ledger) };
+    let pack = engine.recall(&asked).expect("a pack");
+    assert!(pack.text.contains("hinges") && !pack.text.contains("damper"), "{}", pack.text);
+    let everywhere = RecallWanted { ledger: None, ..asked };
+    let pack = engine.recall(&everywhere).expect("a pack");
+    assert!(pack.text.contains("hinges") && pack.text.contains("damper"), "{}", pack.text);
 }
 
 /// Events of two ledgers may have the same session and the same number.

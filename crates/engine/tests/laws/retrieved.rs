@@ -1,8 +1,9 @@
 //! What a prompt retrieves: nothing of a branch that was left, nothing that the turn says itself, and never in silence.
 
+use stemmata_engine::prompt::assemble::{CurrentTask, TaskFacts};
 use stemmata_engine::prompt::strategy::{DocumentFormat, Strategy, parse};
 use stemmata_engine::{
-    BeginTurn, Engine, PromptMade, PromptWanted, RecallNote, RecallWanted, SearchFilter, SearchForm,
+    BeginTurn, CandidateKind, Engine, PromptMade, PromptWanted, RecallNote, RecallWanted, SearchFilter, SearchForm,
     SearchQuery, SettleBudget, TurnContext, TurnMade, TurnOf,
 };
 use stemmata_model::{Entry, EntryId, Estimate, Part, Role, TicketId, Tokens, topics};
@@ -70,6 +71,80 @@ fn no_source_repeats_what_began_the_turn() {
         let prompt = prompt_of(&engine, turn(session), TurnContext::None, words);
         assert_eq!(prompt.text.matches(words).count(), 1, "{}", prompt.text);
     }
+}
+
+/// The state has recent turns, and so has the source of turns: each is told once, and those that only the state has stay.
+#[test]
+fn state_and_turns_say_each_turn_once() {
+    let engine = engine();
+    take(&engine, "t", "walrus", Vec::new());
+    for name in ["ibex", "heron"] {
+        take(&engine, "s", name, Vec::new());
+    }
+    let prompt = prompt_of(&engine, turn("s"), TurnContext::None, "go on");
+    for words in ["ibex please", "ibex is answered", "heron please", "heron is answered"] {
+        assert_eq!(prompt.text.matches(words).count(), 1, "{words}: {}", prompt.text);
+    }
+    let state = prompt.text.split("\n## Recent turns\n").nth(1).expect("turns of the state");
+    assert!(state.contains("walrus is answered"), "another session's: {}", prompt.text);
+    // The same of a session that goes on from a context.
+    let tip = take(&engine, "s", "otter", Vec::new());
+    let prompt = prompt_of(&engine, turn("fork"), TurnContext::Resume(tip), "go on there");
+    assert_eq!(prompt.text.matches("ibex is answered").count(), 1, "{}", prompt.text);
+}
+
+/// What began a turn is in no commit until a step is stored: neither index has it.
+#[test]
+fn what_no_step_has_stored_yet_is_recalled() {
+    let (store, dir) = (new_store(), TempDir::new().expect("a folder"));
+    let engine = indexed(&store, dir.path());
+    // More turns than a memory keeps in its window.
+    let begun = said("open", Role::User, "weave the quagga basket");
+    engine.begin_turn(&BeginTurn::new(turn("open"), begun)).expect("begun");
+    for number in 0..30 {
+        take(&engine, &format!("s{}", number % 5), &format!("turn{number}"), Vec::new());
+    }
+    settle(&engine);
+    let own = ledger();
+    let wanted = RecallWanted::new("quagga basket", Some(&own), Tokens(600), &Estimate);
+    let pack = engine.recall(&wanted).expect("a pack");
+    assert_eq!(pack.text.matches("weave the quagga basket").count(), 1, "{}", pack.text);
+    // The session that asks knows it, and once it is in a commit it is found there.
+    let open = turn("open").session;
+    let asked = RecallWanted { session: Some(&open), ..wanted };
+    let pack = engine.recall(&asked).expect("a pack");
+    assert!(!pack.items.iter().any(|item| item.kind == CandidateKind::Hit), "{}", pack.text);
+    let entries = vec![said("woven", Role::Assistant, "It is woven.")];
+    engine.end_turn(&turn("open"), TurnMade { entries, ..TurnMade::default() }).expect("ended");
+    settle(&engine);
+    let pack = engine.recall(&RecallWanted { session: None, ..asked }).expect("a pack");
+    assert_eq!(pack.text.matches("weave the quagga basket").count(), 1, "{}", pack.text);
+}
+
+/// What turns say of their tasks is remembered, whichever session said it.
+#[test]
+fn tasks_that_turns_name_are_recalled() {
+    let engine = engine();
+    let current = |id: &str, text: &str| {
+        Some(CurrentTask { id: id.to_owned(), text: text.to_owned(), depends_on: Vec::new() })
+    };
+    let begin = |session: &str, number: u32, task: TaskFacts| {
+        let begun = said(&format!("q{number}"), Role::User, "go on");
+        engine.begin_turn(&BeginTurn { task, ..BeginTurn::new(turn(session), begun) }).expect("begun");
+        engine.end_turn(&turn(session), TurnMade::default()).expect("ended");
+    };
+    begin("s", 1, TaskFacts { current: current("T1", "glaze the quagga bowl"), ..TaskFacts::NONE });
+    begin("s", 2, TaskFacts { current: current("T2", "fire the quagga bowl"), ..TaskFacts::NONE });
+    let own = ledger();
+    let pack = || {
+        let wanted = RecallWanted::new("quagga bowl", Some(&own), Tokens(600), &Estimate);
+        engine.recall(&wanted).expect("a pack").text
+    };
+    let text = pack();
+    assert!(text.contains("[open] glaze the quagga") && text.contains("[begun] fire the quagga"), "{text}");
+    begin("other", 3, TaskFacts { completed: vec!["T1".to_owned()], ..TaskFacts::NONE });
+    let text = pack();
+    assert!(text.contains("[done] glaze the quagga") && text.contains("[begun] fire the quagga"), "{text}");
 }
 
 #[test]

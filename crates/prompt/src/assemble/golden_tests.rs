@@ -102,7 +102,7 @@ impl ContextReader for History {
         Ok(MessagePage { messages, is_stopped: false })
     }
 
-    fn state(&self, _: &StateQuery) -> Result<Option<String>, Infallible> {
+    fn state(&self, _: &StateQuery<'_>) -> Result<Option<String>, Infallible> {
         Ok(Some("## Decisions and facts\n- user: keep the parser free of dependencies\n".to_owned()))
     }
 

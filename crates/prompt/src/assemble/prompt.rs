@@ -13,7 +13,7 @@ use super::select_packs::{Selected, select_packs};
 use super::v1::{self, TRACE_VERSION, Trace, TurnTraced};
 use crate::profile::Profile;
 use crate::select::{ContextReader, Found, Message, Scope, gather};
-use crate::strategy::{Anchors, SectionKind, Source, Strategy};
+use crate::strategy::{Anchors, SectionKind, Source, SourceTopic, Strategy};
 
 /// Characters of a prompt at most, whatever a token is: seed 000's guard.
 pub const CHARS_MAX: Chars = Chars(500_000);
@@ -139,9 +139,20 @@ pub fn build<R: ContextReader>(request: &PromptRequest<'_>, reader: &R) -> Resul
         through: request.through,
         trigger: request.trigger.map(|trigger| trigger.message.id.as_str()),
         task,
+        told: &[],
     };
-    let sources = request.strategy.sources.iter();
-    let found = sources.map(|source| gather(source, &scope, reader)).collect::<Result<Vec<Found>, _>>()?;
+    // Turns first: the state leaves out what they say.
+    let is_turns = |source: &&Source| source.topic == SourceTopic::Turns;
+    let sources = || request.strategy.sources.iter();
+    let turns = sources().filter(is_turns).map(|source| gather(source, &scope, reader));
+    let turns = turns.collect::<Result<Vec<Found>, _>>()?;
+    let told: Vec<_> = turns.iter().flat_map(|found| found.turns.clone()).collect();
+    let (scope, mut turns) = (Scope { told: &told, ..scope }, turns.into_iter());
+    let found = sources().map(|source| match is_turns(&source).then(|| turns.next()).flatten() {
+        Some(found) => Ok(found),
+        None => gather(source, &scope, reader),
+    });
+    let found = found.collect::<Result<Vec<Found>, _>>()?;
     Ok(assembled(request, found))
 }
 

@@ -113,6 +113,8 @@ pub struct Candidate {
     pub from: Provenance,
     /// What search scored it, where search found it.
     pub rank: Option<f32>,
+    /// How near its meaning is to the task's among the candidates, from 0 to 1, where vectors are in use.
+    pub nearness: Option<f32>,
     /// What it has in common with the task.
     pub shares: Shares,
     /// Whether it holds.

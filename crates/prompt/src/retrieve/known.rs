@@ -25,6 +25,7 @@ pub fn known(memory: &ProjectMemory, place: &PlaceOf<'_>) -> Vec<Candidate> {
         full,
         from: place(proof, is_event),
         rank: None,
+        nearness: None,
         shares: Shares::default(),
         standing,
         is_tool_output: false,

@@ -66,7 +66,8 @@ prop_compose! {
         let shares = Shares { thread, ticket };
         let window = window.into_iter().map(|place: String| Beside { text: format!("before: {place}"), place }).collect();
         let speaker = thread.then(|| "user".to_owned());
-        Candidate { kind, id, speaker, full, compact, from, rank, shares, standing, is_tool_output, place, window }
+        let nearness = rank.map(|rank| (rank / 4.0).clamp(0.0, 1.0));
+        Candidate { kind, id, speaker, full, compact, from, rank, nearness, shares, standing, is_tool_output, place, window }
     }
 }
 
@@ -149,6 +150,7 @@ fn said(kind: CandidateKind, id: &str, full: &str) -> Candidate {
         compact: full.to_owned(),
         from: Provenance::default(),
         rank: None,
+        nearness: None,
         shares: Shares::default(),
         standing: Standing::Open,
         is_tool_output: false,

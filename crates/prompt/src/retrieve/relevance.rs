@@ -42,6 +42,11 @@ pub(super) struct Covered {
 }
 
 impl TaskWords {
+    /// Returns whether a text that was said then has a word of the task.
+    pub fn has_word_in(&self, text: &str, at: Option<Timestamp>) -> bool {
+        self.covered(text, at).share > 0.0
+    }
+
     /// Returns what a word is worth: rare ones tell more. As in BM25, and never negative.
     fn worth(&self, term: &TaskTerm) -> f64 {
         let with = f64::from(term.entries);

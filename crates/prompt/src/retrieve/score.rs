@@ -12,6 +12,9 @@ use super::weights::RetrieveWeights;
 /// Words that a reason names at most.
 const REASON_WORDS_MAX: usize = 8;
 
+/// How near in meaning a candidate has to be to fit the task without a word of it.
+const NEAR_MATCHES: f32 = 0.5;
+
 /// What points are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PointsFor {
@@ -19,6 +22,8 @@ pub enum PointsFor {
     Text,
     /// Search's own score.
     Rank,
+    /// A meaning that is near to the task's, by vectors.
+    Dense,
     /// Being recent among the candidates.
     Recency,
     /// The same thread.
@@ -43,6 +48,7 @@ impl PointsFor {
         match self {
             Self::Text => "text",
             Self::Rank => "rank",
+            Self::Dense => "dense",
             Self::Recency => "recency",
             Self::Thread => "thread",
             Self::Ticket => "ticket",
@@ -159,6 +165,7 @@ impl Scale {
         let covered = words.covered(&candidate.full, candidate.from.at);
         let is_match = covered.share > 0.0
             || candidate.rank.is_some()
+            || candidate.nearness.is_some_and(|near| near >= NEAR_MATCHES)
             || candidate.shares.thread
             || candidate.shares.ticket;
         let mut reasons = Vec::new();
@@ -174,6 +181,8 @@ impl Scale {
         if let Some(rank) = candidate.rank.filter(|_| self.rank_max > 0.0) {
             add(PointsFor::Rank, weights.rank * f64::from(rank / self.rank_max), String::new());
         }
+        let near = candidate.nearness.map_or(0.0, f64::from);
+        add(PointsFor::Dense, weights.dense * near, String::new());
         if let Some(at) = candidate.from.at {
             let age = if self.age_max > 0.0 { aged(self.newest, at) / self.age_max } else { 0.0 };
             add(PointsFor::Recency, weights.recency * (1.0 - age), String::new());

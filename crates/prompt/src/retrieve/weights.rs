@@ -9,6 +9,8 @@ pub struct RetrieveWeights {
     pub text: f64,
     /// Search's own score, beside that of its best hit.
     pub rank: f64,
+    /// Its meaning is the nearest to the task's, where vectors are in use.
+    pub dense: f64,
     /// It is the newest.
     pub recency: f64,
     /// It is of the same thread.
@@ -46,6 +48,7 @@ impl RetrieveWeights {
     pub const CHOSEN: Self = Self {
         text: 60.0,
         rank: 20.0,
+        dense: 25.0,
         recency: 10.0,
         thread: 15.0,
         ticket: 10.0,

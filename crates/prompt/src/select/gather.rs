@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stemmata_model::{EventSeq, Tokens};
+use stemmata_model::{EventSeq, Timestamp, Tokens};
 
 use super::message::Message;
 use super::reader::{ContextReader, Hit, MessageQuery, MessagesOf, ReadOrder, RetrieveQuery, StateQuery};
@@ -43,6 +43,8 @@ pub struct Scope<'a> {
     pub trigger: Option<&'a str>,
     /// What is being worked on, for the retriever.
     pub task: &'a str,
+    /// Messages that the prompt's sources of turns have, with their times, for the state.
+    pub told: &'a [(String, Timestamp)],
 }
 
 /// The questions of a source that selects messages.
@@ -87,6 +89,8 @@ pub struct Found {
     pub is_cut: bool,
     /// Whether the full form would have had the message that began the turn.
     pub has_trigger: bool,
+    /// The turns of the full form with their times, of a source of turns.
+    pub turns: Vec<(String, Timestamp)>,
 }
 
 /// Returns a source's questions. Where no amount is set, one message more than may be taken tells whether there are too many.
@@ -210,9 +214,11 @@ fn of_messages<R: ContextReader>(
             None => items.push(Item { in_compact: true, ..item(message, false) }),
         }
     }
+    let turns = full.messages.iter().filter(|_| source.topic == SourceTopic::Turns);
     Ok(Found {
         full: section(&full.messages),
         compact: section(&compact),
+        turns: turns.map(|message| (message.id.clone(), message.at)).collect(),
         items,
         is_cut: full.is_cut,
         has_trigger,
@@ -265,7 +271,8 @@ pub(super) fn keep_groups_whole(messages: &mut Vec<Message>, reaches_end: bool) 
 fn of_state<R: ContextReader>(source: &Source, scope: &Scope<'_>, reader: &R) -> Result<Found, R::Error> {
     let cap_chars = source.cap(scope.max_tokens).0.saturating_mul(CHARS_PER_TOKEN);
     let full_chars = STATE_CHARS_MAX.min(usize::try_from(cap_chars).unwrap_or(usize::MAX));
-    let asked = |chars_max| StateQuery { chars_max, after: scope.after, through: scope.through };
+    let Scope { after, through, told, .. } = *scope;
+    let asked = |chars_max| StateQuery { chars_max, after, through, told };
     let Some(full) = reader.state(&asked(full_chars))? else { return Ok(Found::default()) };
     let compact_chars = STATE_CHARS_COMPACT.min(full_chars);
     let is_short = full.len() <= compact_chars || full.chars().nth(compact_chars).is_none();

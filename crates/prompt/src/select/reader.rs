@@ -57,13 +57,15 @@ pub struct MessagePage {
 
 /// Asks for what is known of the project or the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StateQuery {
+pub struct StateQuery<'a> {
     /// Unicode scalar values that the text may have.
     pub chars_max: usize,
     /// Only where something of it changed after this event.
     pub after: Option<EventSeq>,
     /// The state as of this event.
     pub through: Option<EventSeq>,
+    /// Messages that a source `turns` of the same prompt has, with their times: the state does not say them once more.
+    pub told: &'a [(String, Timestamp)],
 }
 
 /// Asks for what fits the task.
@@ -119,7 +121,7 @@ pub trait ContextReader {
     ///
     /// # Errors
     /// Where the storage fails.
-    fn state(&self, query: &StateQuery) -> Result<Option<String>, Self::Error>;
+    fn state(&self, query: &StateQuery<'_>) -> Result<Option<String>, Self::Error>;
 
     /// Returns the passages that fit best, the best first, ties in a fixed order.
     ///

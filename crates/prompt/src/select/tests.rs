@@ -83,7 +83,7 @@ impl ContextReader for MadeUp {
         Ok(page)
     }
 
-    fn state(&self, query: &StateQuery) -> Result<Option<String>, Infallible> {
+    fn state(&self, query: &StateQuery<'_>) -> Result<Option<String>, Infallible> {
         Ok(self.state.as_ref().map(|state| state.chars().take(query.chars_max).collect()))
     }
 
@@ -105,6 +105,7 @@ fn scope() -> Scope<'static> {
         through: None,
         trigger: None,
         task: "t",
+        told: &[],
     }
 }
 

@@ -44,7 +44,7 @@ impl ContextReader for Listed {
         Ok(MessagePage { messages, is_stopped: false })
     }
 
-    fn state(&self, _: &StateQuery) -> Result<Option<String>, Infallible> {
+    fn state(&self, _: &StateQuery<'_>) -> Result<Option<String>, Infallible> {
         Ok(None)
     }
 
@@ -126,6 +126,7 @@ fn selected(source: &Value, reader: &Listed, anchors: Anchors) -> Value {
         through: None,
         trigger: None,
         task: "",
+        told: &[],
     };
     let Strategy { sources, max_tokens: Tokens(_) } = strategy;
     let Some(source) = sources.first() else { return Value::Null };

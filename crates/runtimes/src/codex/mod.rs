@@ -31,6 +31,7 @@ use crate::repair::Document;
 pub use base::{Before, HistoryBase, base, base_span, before};
 pub use encode::{ENCODED_VERSION, UNPLACED_SESSION};
 pub(crate) use read::OPAQUE_REPLACEMENT;
+pub use usage::reported_window;
 pub(crate) use usage::usage;
 
 /// The name of this runtime.

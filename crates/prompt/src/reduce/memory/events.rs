@@ -16,6 +16,9 @@ use super::threads::{THREAD_CHARS_MAX, opened};
 use super::v1::{About, By, Decision, Evidence, Kind, Task, TaskList, TaskStatus, ThreadKind};
 use super::words::{Words, cut, line};
 
+/// Tasks that one event says are done at most.
+const STATUS_TASKS_MAX: usize = 64;
+
 impl SessionMemory {
     pub(super) fn started(&mut self, data: Option<&Json>) {
         let data = data.map(Json::to_value);
@@ -91,6 +94,62 @@ impl SessionMemory {
         let hash = field("hash").map(|hash| cut(hash, TASK_CHARS_MAX)).or(hash);
         let task = Task { proof, status, list: TaskList::Event, text, hash, id: None };
         self.state.items.task(task, &Bounds::SESSION);
+    }
+
+    /// What a turn says that it works on, and which tasks it says are done. What it worked on before is open again, unless that is
+    /// done. A done task of which only the id is known has it for its words.
+    pub(super) fn status_event(&mut self, data: Option<&Json>, proof: &Evidence) {
+        let Some(data) = data.map(Json::to_value) else { return };
+        let said = |value: Option<&Value>| {
+            let said = value.and_then(Value::as_str).map(str::trim).filter(|said| !said.is_empty());
+            said.map(|said| cut(said, TASK_CHARS_MAX))
+        };
+        let current = data.get("current").and_then(|current| {
+            let id = said(current.get("id"))?;
+            let words = current.get("text").and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+            Some((Words::of(words.unwrap_or(&id), TASK_CHARS_MAX), id))
+        });
+        let done = data.get("completed").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let done: Vec<String> = done.iter().take(STATUS_TASKS_MAX).filter_map(|id| said(Some(id))).collect();
+        let tasks = &mut self.state.items.tasks;
+        for task in tasks.iter_mut().filter(|task| task.list == TaskList::Event) {
+            let Some(id) = &task.id else { continue };
+            let status = if done.contains(id) { TaskStatus::Done } else { TaskStatus::Open };
+            let is_left = current.as_ref().is_some_and(|(_, current)| current != id);
+            let is_changed = match status {
+                TaskStatus::Done => task.status != TaskStatus::Done,
+                TaskStatus::Open | TaskStatus::Active => is_left && task.status == TaskStatus::Active,
+            };
+            if is_changed {
+                (task.status, task.proof) = (status, proof.clone());
+            }
+        }
+        let known = |tasks: &[Task], id: &String| {
+            tasks.iter().any(|task| task.list == TaskList::Event && task.id.as_ref() == Some(id))
+        };
+        let task = |(Words { text, hash }, id), status| Task {
+            proof: proof.clone(),
+            status,
+            list: TaskList::Event,
+            text,
+            hash,
+            id: Some(id),
+        };
+        for id in &done {
+            if !known(&self.state.items.tasks, id) {
+                let named = (Words { text: id.clone(), hash: None }, id.clone());
+                self.state.items.task(task(named, TaskStatus::Done), &Bounds::SESSION);
+            }
+        }
+        if let Some((words, id)) = current.filter(|(_, id)| !done.contains(id)) {
+            let is_same = |task: &Task| task.list == TaskList::Event && task.id.as_ref() == Some(&id);
+            // A turn that says the same again changes nothing.
+            let same = |one: &Task| is_same(one) && one.text == words.text && one.status == TaskStatus::Active;
+            if !self.state.items.tasks.iter().any(same) {
+                self.state.items.tasks.retain(|task| !is_same(task));
+                self.state.items.task(task((words, id), TaskStatus::Active), &Bounds::SESSION);
+            }
+        }
     }
 
     pub(super) fn error_event(&mut self, text: &str, data: Option<&Json>, proof: &Evidence) {

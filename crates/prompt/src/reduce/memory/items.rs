@@ -334,8 +334,28 @@ fn merged_decisions(mut all: Vec<Decision>, bounds: &Bounds) -> (Vec<Decision>, 
     (merged, let_go)
 }
 
+/// Ends tasks that another session says are done by their ids alone.
+fn end_named(all: &mut Vec<Task>) {
+    let is_bare = |task: &Task| task.list == TaskList::Event && task.id.as_deref() == Some(task.text.as_str());
+    let mut ended: BTreeMap<String, Evidence> = BTreeMap::new();
+    for task in all.iter().filter(|task| is_bare(task) && task.status == TaskStatus::Done) {
+        let proof = ended.entry(task.text.clone()).or_insert_with(|| task.proof.clone());
+        *proof = proof.clone().max(task.proof.clone());
+    }
+    let mut named = BTreeSet::new();
+    for task in all.iter_mut().filter(|task| task.list == TaskList::Event && !is_bare(task)) {
+        let Some(proof) = task.id.as_ref().and_then(|id| ended.get(id)) else { continue };
+        if *proof > task.proof {
+            (task.status, task.proof) = (TaskStatus::Done, proof.clone());
+        }
+        named.extend(task.id.clone());
+    }
+    all.retain(|task| !(is_bare(task) && task.status == TaskStatus::Done && named.contains(&task.text)));
+}
+
 /// Of each session's lists the newest counts; of tasks with the same words the newest.
-fn merged_tasks(all: Vec<Task>, bounds: &Bounds) -> Vec<Task> {
+fn merged_tasks(mut all: Vec<Task>, bounds: &Bounds) -> Vec<Task> {
+    end_named(&mut all);
     let is_whole = |list: TaskList| matches!(list, TaskList::Tool | TaskList::Checklist);
     let mut newest: BTreeMap<(String, TaskList), Evidence> = BTreeMap::new();
     for task in all.iter().filter(|task| is_whole(task.list)) {

@@ -56,6 +56,28 @@ proptest! {
     }
 
     #[test]
+    fn a_project_of_blocks_says_what_its_sessions_say(
+        events in streams(),
+        blocks in prop::collection::vec(0_usize..3, 3),
+    ) {
+        let sessions = by_session(&events);
+        let all: Vec<SessionMemory> = sessions.iter().map(|(name, events)| folded(name, events)).collect();
+        let of = |number: usize| {
+            let own = all.iter().zip(&blocks).filter(|(_, block)| **block == number).map(|(one, _)| one);
+            let memory = ProjectMemory::merge(own, []);
+            let block = Block { memory, silent: [format!("silent {number}")].into() };
+            let loaded = Block::load(MemoryReducer::VERSION, &block.save()).expect("what was saved can be loaded");
+            assert_eq!(loaded, block);
+            loaded
+        };
+        let [first, second, loose] = [of(0), of(1), of(2)];
+        let merged = Block::merge([&first, &second]);
+        prop_assert_eq!(merged.silent.len(), 2);
+        let merged = ProjectMemory::merge_blocks([], [], [], [&merged.memory, &loose.memory]);
+        prop_assert_eq!(merged, ProjectMemory::merge(&all, []));
+    }
+
+    #[test]
     fn a_session_goes_on_from_its_saved_state(events in streams(), cut in any::<prop::sample::Index>()) {
         let (head, tail) = events.split_at(cut.index(events.len() + 1));
         let saved = folded("s1", head).save();

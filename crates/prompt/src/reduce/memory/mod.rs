@@ -4,6 +4,7 @@
 //! its sessions say together, in whatever order they came. No model is asked. Normative: `docs/format/state.md`.
 
 mod acts;
+mod block;
 mod both;
 mod bounds;
 mod events;
@@ -30,6 +31,7 @@ use stemmata_model::{Event, Json, LedgerId, topics};
 use super::{LoadError, Reducer};
 use v1::{Items, LedgerState};
 
+pub use block::Block;
 pub use bounds::Bounds;
 pub use project::ProjectMemory;
 pub use session::SessionMemory;
@@ -81,7 +83,7 @@ impl MemoryReducer {
 
 impl Reducer for MemoryReducer {
     const NAME: &'static str = "memory";
-    const VERSION: u32 = 5;
+    const VERSION: u32 = 6;
 
     fn new(_: &LedgerId) -> Self {
         Self { sessions: Vec::new(), settled: Items::default() }
@@ -95,6 +97,7 @@ impl Reducer for MemoryReducer {
                 | topics::TOOL_EVENT
                 | topics::DECISION_EVENT
                 | topics::ERROR_EVENT
+                | topics::STATUS_EVENT
                 | topics::SESSION_STARTED
         ) {
             return;

@@ -47,13 +47,27 @@ impl ProjectMemory {
         transcripts: impl IntoIterator<Item = &'a SessionMemory>,
         settled: impl IntoIterator<Item = &'a Items>,
     ) -> Self {
+        Self::merge_blocks(events, transcripts, settled, [])
+    }
+
+    /// Merges as [`ProjectMemory::merge_told`] does, together with blocks: memories of other sessions that were merged before,
+    /// no session in two of them. A block keeps what a project keeps, so what made room in it does not come back; and a
+    /// copy of a session in another block counts its touches of files once more.
+    pub fn merge_blocks<'a>(
+        events: impl IntoIterator<Item = &'a SessionMemory>,
+        transcripts: impl IntoIterator<Item = &'a SessionMemory>,
+        settled: impl IntoIterator<Item = &'a Items>,
+        blocks: impl IntoIterator<Item = &'a Self>,
+    ) -> Self {
         let (events, transcripts) = (latest(events), latest(transcripts));
+        let blocks: Vec<&Self> = blocks.into_iter().collect();
         let ids: BTreeSet<&str> = events.keys().chain(transcripts.keys()).copied().collect();
         let mut window = turns(&transcripts);
         let words = |turn: &TurnSaid| (turn.proof.session.clone(), turn.by, turn.text.clone());
         let in_transcripts: BTreeSet<_> = window.iter().map(words).collect();
         // The times of a log are its own: a turn that was published and captured is known by its words.
         window.extend(turns(&events).into_iter().filter(|turn| !in_transcripts.contains(&words(turn))));
+        window.extend(blocks.iter().flat_map(|block| block.window.iter().cloned()));
         window.sort();
         // What a copy of a session says was said once.
         let mut said = BTreeSet::new();
@@ -66,15 +80,17 @@ impl ProjectMemory {
             .values()
             .chain(events.values())
             .filter_map(|one| Some((one.session().to_owned(), one.tool()?.to_owned())))
+            .chain(blocks.iter().flat_map(|block| block.tools.clone()))
             .collect();
-        let settled = settled.into_iter().cloned();
+        let sessions = ids.len() + blocks.iter().map(|block| block.sessions).sum::<usize>();
+        let settled = settled.into_iter().chain(blocks.iter().map(|block| &block.items)).cloned();
         let of = |told: &Latest<'_>, id| told.get(id).map(|session| session.items().clone());
         let lasting = ids.iter().filter_map(|id| match (of(&events, *id), of(&transcripts, *id)) {
             (Some(events), Some(transcript)) => Some(Items::told_by_both(&events, &transcript)),
             (events, transcript) => transcript.or(events),
         });
         let items = settled.chain(lasting);
-        Self { sessions: ids.len(), tools, window, items: Items::merged(items, &Bounds::PROJECT) }
+        Self { sessions, tools, window, items: Items::merged(items, &Bounds::PROJECT) }
     }
 
     /// Leaves out what an event of a session says by itself: as a turn, and as a prompt that nobody has answered.

@@ -83,6 +83,7 @@ impl SessionMemory {
                     topics::TOOL_EVENT => self.tool_event(data.as_ref(), &proof),
                     topics::DECISION_EVENT => self.decision_event(text, data.as_ref(), proof),
                     topics::ERROR_EVENT => self.error_event(text, data.as_ref(), &proof),
+                    topics::STATUS_EVENT => self.status_event(data.as_ref(), &proof),
                     topics::SESSION_STARTED => self.started(data.as_ref()),
                     _ => {}
                 }

@@ -2,6 +2,8 @@
 //!
 //! A change here is another version of the reducer.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use stemmata_model::Timestamp;
 
@@ -397,4 +399,20 @@ pub struct LedgerState {
     pub sessions: Vec<SessionState>,
     /// What lasts of sessions that made room for others.
     pub settled: Items,
+}
+
+/// What some sessions of a project say together.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BlockState {
+    /// How many they are.
+    pub sessions: u64,
+    /// The tools that they were in, by session, where they are known.
+    pub tools: BTreeMap<String, String>,
+    /// Their recent turns, by time.
+    pub window: Vec<TurnSaid>,
+    /// What lasts.
+    pub items: Items,
+    /// Those that say nothing by themselves.
+    pub silent: BTreeSet<String>,
 }

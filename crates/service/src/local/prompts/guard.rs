@@ -43,13 +43,16 @@ pub(super) fn report(
 }
 
 /// Returns the window that is meant, and where it comes from: the request, the configuration, the client that wrote the context,
-/// or its model.
+/// or its model. What the session itself reports comes before what is known of its client.
 fn limit(request: &GuardRequest, rules: &WindowRules, live: &LiveWindow) -> Result<(Tokens, String), Fault> {
     if let Some(tokens) = request.window {
         return Ok((Tokens(tokens), "the request".to_owned()));
     }
     if let Some(tokens) = rules.tokens {
         return Ok((Tokens(tokens), "`window.tokens`".to_owned()));
+    }
+    if let Some(tokens) = live.window_tokens {
+        return Ok((Tokens(tokens), format!("{}: what the session reports", live.runtime)));
     }
     let of_client = client(&live.runtime).and_then(|row| row.window);
     if let Some((tokens, source)) = of_client {

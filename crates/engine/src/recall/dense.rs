@@ -1,0 +1,140 @@
+//! Nearness in meaning: vectors of what may enter a pack, made by a model that somebody configured, and kept with the ledger.
+//!
+//! Only candidates have vectors, not everything that is stored: what neither the memory nor search knows is not found by them.
+
+use std::collections::BTreeMap;
+
+use stemmata_model::{Json, Note, NoteCode};
+use stemmata_prompt::retrieve::{Candidate, DenseVector, Embedder, set_nearness};
+use stemmata_store::{Ledger, SavedState};
+
+use super::RecallNote;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::ledger::scrub_text;
+
+/// What the names of kept vectors begin with. As memories they say something of words, so forgetting and scrubbing drop them.
+const VECTORS: &str = "memory-vectors/";
+/// The version of the form in which they are kept.
+const VECTORS_VERSION: u32 = 1;
+/// Texts that one question has turned into vectors at most; more wait for the next.
+const EMBEDDED_MAX: usize = 256;
+/// Texts of one request.
+const BATCH: usize = 64;
+/// Characters of a text: what small models read.
+const TEXT_CHARS_MAX: usize = 1_500;
+/// Values of a vector at most.
+const VALUES_MAX: usize = 4_096;
+/// Vectors that a ledger keeps at most: a question has fewer candidates.
+const KEPT_MAX: usize = 1_024;
+
+/// Vectors by the hashes of their texts.
+type Vectors = BTreeMap<String, DenseVector>;
+
+impl Engine {
+    /// Has packs of a ledger count nearness in meaning. Texts of the memory and of what search finds are sent there, without their
+    /// secrets.
+    #[must_use]
+    pub fn with_embedder(mut self, embedder: std::sync::Arc<dyn Embedder>) -> Self {
+        self.embedder = Some(embedder);
+        self
+    }
+
+    /// Says of each candidate how near it is to the task, where somebody configured that. What goes wrong is a note: a pack is good
+    /// without.
+    pub(super) fn weigh_meaning(
+        &self,
+        ledger: Option<&Ledger>,
+        task: &str,
+        candidates: &mut [Candidate],
+    ) -> Result<Option<RecallNote>> {
+        // Without a ledger there is nowhere to keep vectors.
+        let (Some(embedder), Some(ledger)) = (self.embedder.as_deref(), ledger) else { return Ok(None) };
+        let texts: Vec<String> = candidates.iter().map(|one| text_of(&one.full)).collect();
+        let keys: Vec<String> = texts.iter().map(|text| key_of(text)).collect();
+        let name = format!("{VECTORS}{}", key_of(embedder.model()));
+        let saved = self.log.saved_states(&ledger.id, &name)?.into_iter().next();
+        let saved = saved.filter(|saved| saved.version == VECTORS_VERSION);
+        let mut vectors = saved.map_or_else(Vectors::new, |saved| read(&saved.state));
+        let mut found = 0;
+        // What is stored has no secrets, what is asked may.
+        let task = text_of(&scrub_text(&self.scrubber_in(Some(ledger))?, task.to_owned(), &mut found)?);
+        let mut new: BTreeMap<&str, &str> = BTreeMap::new();
+        new.insert("", &task);
+        for (key, text) in keys.iter().zip(&texts).filter(|(key, _)| !vectors.contains_key(*key)) {
+            new.insert(key, text);
+        }
+        let left = new.len().saturating_sub(EMBEDDED_MAX);
+        let new: Vec<(&str, &str)> = new.into_iter().take(EMBEDDED_MAX).collect();
+        let mut task = None;
+        let mut is_new = false;
+        for batch in new.chunks(BATCH) {
+            let asked: Vec<&str> = batch.iter().map(|(_, text)| *text).collect();
+            let made = match embedder.embed(&asked) {
+                Ok(made) => made,
+                Err(reason) => return Ok(Some(lack(&format!("{} gives no vectors: {reason}", embedder.model())))),
+            };
+            if made.len() != asked.len() || made.iter().any(|values| values.len() > VALUES_MAX) {
+                let reason = format!("{} gives no vector of at most {VALUES_MAX} values for each text", embedder.model());
+                return Ok(Some(lack(&reason)));
+            }
+            for ((key, _), values) in batch.iter().zip(made) {
+                let vector = DenseVector::of(&values);
+                if key.is_empty() {
+                    task = Some(vector);
+                } else {
+                    is_new = true;
+                    vectors.insert((*key).to_owned(), vector);
+                }
+            }
+        }
+        let Some(task) = task else { return Ok(None) };
+        let cosines: Vec<Option<f32>> =
+            keys.iter().map(|key| vectors.get(key).map(|vector| task.cosine(vector))).collect();
+        set_nearness(candidates, &cosines);
+        if is_new {
+            // Those of this question stay, then any others: which of these were asked for last nobody notes down.
+            let (own, others): (Vectors, Vectors) = vectors.into_iter().partition(|(key, _)| keys.contains(key));
+            let room = KEPT_MAX.saturating_sub(own.len());
+            let kept: Vectors = own.into_iter().take(KEPT_MAX).chain(others.into_iter().take(room)).collect();
+            let state = SavedState { name, version: VECTORS_VERSION, through: 0, position: None, state: written(&kept) };
+            self.keep_folded(&ledger.id, ledger.epoch, vec![state])?;
+        }
+        let more = || lack(&format!("{left} texts have no vector yet: the next question makes more"));
+        Ok((left > 0).then(more))
+    }
+}
+
+fn lack(reason: &str) -> RecallNote {
+    let message = format!("nearness in meaning does not count, or not of all: {reason}");
+    RecallNote::Memory(Note::new(NoteCode::Degraded, message))
+}
+
+fn text_of(text: &str) -> String {
+    let cut: String = text.chars().take(TEXT_CHARS_MAX).collect();
+    // Servers refuse empty texts.
+    if cut.trim().is_empty() { "-".to_owned() } else { cut }
+}
+
+fn key_of(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex().chars().take(32).collect()
+}
+
+/// Returns the form in which vectors are kept: two hexadecimal digits a value.
+fn written(vectors: &Vectors) -> Json {
+    let hex = |vector: &DenseVector| -> String {
+        vector.0.iter().map(|value| format!("{:02x}", value.cast_unsigned())).collect()
+    };
+    let vectors: BTreeMap<&String, String> = vectors.iter().map(|(key, vector)| (key, hex(vector))).collect();
+    Json::of(&serde_json::to_value(vectors).expect("a map with text keys"))
+}
+
+fn read(state: &Json) -> Vectors {
+    let texts: BTreeMap<String, String> = serde_json::from_str(state.as_str()).unwrap_or_default();
+    let vector = |hex: &str| -> Option<DenseVector> {
+        let value = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+        let values = hex.as_bytes().chunks(2).map(|pair| Some(value(pair)?.cast_signed()));
+        Some(DenseVector(values.collect::<Option<Vec<i8>>>()?))
+    };
+    texts.into_iter().filter_map(|(key, hex)| Some((key, vector(&hex)?))).collect()
+}

@@ -1,0 +1,110 @@
+//! Nearness in meaning in packs: by a scripted model, since none is at hand.
+
+use std::sync::{Arc, Mutex};
+
+use stemmata_engine::prompt::retrieve::Embedder;
+use stemmata_engine::{
+    Decision, DecisionKind, Engine, ForgetOptions, ForgetTarget, RecallNote, RecallWanted, Recalled,
+};
+use stemmata_model::{Estimate, LedgerId, Principal, Timestamp, Tokens};
+use stemmata_store::LedgerChange;
+
+use crate::support::{Folder, answer, engine, import, user};
+
+/// Knows what pottery is, and that anything else is not.
+#[derive(Default)]
+struct Potter {
+    asked: Mutex<Vec<String>>,
+    fails: bool,
+}
+
+impl Embedder for Potter {
+    fn model(&self) -> &str {
+        "potter"
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
+        self.asked.lock().expect("no test panics with it").extend(texts.iter().map(|text| (*text).to_owned()));
+        if self.fails {
+            return Err("the wheel is broken".to_owned());
+        }
+        let is_pottery = |text: &str| ["kiln", "clay", "celadon"].iter().any(|word| text.contains(word));
+        Ok(texts.iter().map(|text| if is_pottery(text) { vec![1.0, 0.1] } else { vec![0.1, 1.0] }).collect())
+    }
+}
+
+fn ledger() -> LedgerId {
+    LedgerId::new("p").expect("a name")
+}
+
+fn project(embedder: &Arc<Potter>) -> Engine {
+    let engine = engine().with_embedder(Arc::clone(embedder) as _);
+    let root = Some("/old".to_owned());
+    let change = LedgerChange { root, ..LedgerChange::new(ledger(), Timestamp::from_micros(1)) };
+    engine.log().change_ledger(change).expect("made");
+    for text in ["Name branches after tickets", "Fire in the gas kiln", "Answer mails on Fridays"] {
+        let decision =
+            Decision { kind: DecisionKind::Decision, text: text.to_owned(), reason: None, supersedes: None };
+        engine.decide(&ledger(), &decision).expect("decided");
+    }
+    engine
+}
+
+fn recall(engine: &Engine, ledger: Option<&LedgerId>) -> Recalled {
+    engine.recall(&RecallWanted::new("where is clay burnt", ledger, Tokens(600), &Estimate)).expect("a pack")
+}
+
+fn kept(engine: &Engine) -> usize {
+    engine.log().saved_states(&ledger(), "memory-vectors/").expect("a read").len()
+}
+
+#[test]
+fn what_is_near_in_meaning_comes_first_and_says_so() {
+    let potter = Arc::new(Potter::default());
+    let engine = project(&potter);
+    let pack = recall(&engine, Some(&ledger()));
+    let best = pack.items.first().expect("an item");
+    assert!(best.text.contains("gas kiln"), "{}", pack.text);
+    let dense = |reason: &&stemmata_engine::RecallReason| reason.points_for.as_str() == "dense";
+    assert_eq!(best.reasons.iter().find(dense).map(|reason| reason.points_permille), Some(25_000));
+    assert!(!pack.notes.contains(&RecallNote::NoMatch), "{:?}", pack.notes);
+    // The same question again: only the task has no vector that is kept.
+    let before = potter.asked.lock().expect("no test panics with it").len();
+    assert_eq!((recall(&engine, Some(&ledger())), kept(&engine)), (pack, 1));
+    let asked = potter.asked.lock().expect("no test panics with it").split_off(before);
+    assert_eq!(asked, ["where is clay burnt"]);
+    // Without a ledger there is nowhere to keep vectors, so none are made.
+    recall(&engine, None);
+    assert_eq!(potter.asked.lock().expect("no test panics with it").len(), before);
+}
+
+#[test]
+fn a_model_that_fails_costs_a_note_and_no_pack() {
+    let potter = Arc::new(Potter { fails: true, ..Potter::default() });
+    let engine = project(&potter);
+    let pack = recall(&engine, Some(&ledger()));
+    assert!(pack.text.contains("gas kiln"), "{}", pack.text);
+    let says = |note: &RecallNote| matches!(note, RecallNote::Memory(note) if note.message.contains("the wheel is broken"));
+    assert!(pack.notes.iter().any(says), "{:?}", pack.notes);
+    assert_eq!(kept(&engine), 0);
+}
+
+#[test]
+fn vectors_go_with_what_is_forgotten_and_no_secret_of_a_task_is_sent() {
+    let (potter, folder) = (Arc::new(Potter::default()), Folder::new());
+    let engine = project(&potter);
+    let lines = [user(1, None, "Let's use celadon."), answer(2, 1, "It is green.")];
+    let captured = import(&engine, &folder.write("s.jsonl", lines.concat().as_bytes()));
+    let token = format!("{}{}", "ghp_", "0123456789abcdefghijklmnopqrstuvwxyz");
+    let own = ledger();
+    let task = format!("clay and {token}");
+    engine.recall(&RecallWanted::new(&task, Some(&own), Tokens(600), &Estimate)).expect("a pack");
+    let asked = potter.asked.lock().expect("no test panics with it").clone();
+    assert!(asked.iter().any(|text| text.contains("celadon")) && !asked.iter().any(|text| text.contains(&token)));
+    assert_eq!(kept(&engine), 1);
+    let by = Principal::new("ada").expect("a name");
+    let options = ForgetOptions { everywhere: false, even_pinned: false, by };
+    let plan = engine.plan_forget(&ForgetTarget::Session(captured.session.key), &options).expect("a plan");
+    engine.apply_forget(plan).expect("forgotten");
+    assert_eq!(kept(&engine), 0);
+}

@@ -1,0 +1,61 @@
+//! The retriever's seam to vectors, over a [`Client`].
+
+use std::time::Duration;
+
+use stemmata_prompt::retrieve::Embedder;
+use stemmata_redact::Scrubber;
+
+use crate::client::{Client, Waits};
+use crate::endpoint::{Api, Endpoint, Key, Limits};
+use crate::error::LlmError;
+
+/// Somebody waits for the answer, and it is good without vectors.
+const LIMITS: Limits = Limits {
+    connect_timeout: Duration::from_secs(3),
+    attempt_timeout: Duration::from_secs(20),
+    attempts_max: 2,
+    wait_max: Duration::from_secs(2),
+    request_bytes_max: 4 << 20,
+    reply_bytes_max: 32 << 20,
+};
+
+/// Turns texts into vectors by a server that speaks OpenAI's embeddings.
+pub struct ModelEmbedder {
+    client: Client,
+}
+
+/// Waits by sleeping.
+struct Sleeps;
+
+impl Waits for Sleeps {
+    fn wait(&self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
+}
+
+impl ModelEmbedder {
+    /// Makes one. Nothing is sent yet; what the built-in rules take for a secret never is.
+    ///
+    /// # Errors
+    /// [`LlmError::BadEndpoint`] for an address or a key that cannot be used.
+    pub fn new(base_url: &str, model: &str, key: Option<&str>) -> Result<Self, LlmError> {
+        let endpoint = Endpoint {
+            api: Api::OpenAi,
+            base_url: base_url.to_owned(),
+            model: model.to_owned(),
+            key: key.map(Key::new).transpose()?,
+            limits: LIMITS,
+        };
+        Ok(Self { client: Client::new(endpoint, Scrubber::builtin(), Box::new(Sleeps))? })
+    }
+}
+
+impl Embedder for ModelEmbedder {
+    fn model(&self) -> &str {
+        self.client.model()
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
+        self.client.embed(texts).map_err(|error| error.to_string())
+    }
+}
