@@ -10,6 +10,7 @@ use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::registry;
 use stemmata_store::{EventLog, Store};
 
+use crate::briefs::Briefs;
 use crate::calibration::CalibrationSlot;
 use crate::capture::policy::CapturePolicy;
 use crate::counters::Counts;
@@ -75,6 +76,8 @@ pub struct Engine {
     pub(crate) index: Arc<IndexSlot>,
     /// What was learned of token counts; as the index.
     pub(crate) calibration: Arc<CalibrationSlot>,
+    /// What hooks hand to agents.
+    pub(crate) briefs: Arc<Briefs>,
     pub(crate) counts: Arc<Counts>,
 }
 
@@ -102,6 +105,7 @@ impl Engine {
             vault: None,
             index: Arc::default(),
             calibration: Arc::default(),
+            briefs: Arc::default(),
             counts: Arc::default(),
         }
     }
