@@ -176,7 +176,8 @@ fn aside(path: &Path) -> PathBuf {
     path.with_extension("damaged")
 }
 
-fn hex(store_id: [u8; 16]) -> String {
+/// Returns a store's id as files name it.
+pub(crate) fn hex(store_id: [u8; 16]) -> String {
     store_id.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

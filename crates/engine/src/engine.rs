@@ -11,6 +11,7 @@ use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::registry;
 use stemmata_store::{EventLog, Store};
 
+use crate::briefs::Briefs;
 use crate::calibration::CalibrationSlot;
 use crate::capture::policy::CapturePolicy;
 use crate::counters::Counts;
@@ -76,6 +77,8 @@ pub struct Engine {
     pub(crate) index: Arc<IndexSlot>,
     /// What was learned of token counts; as the index.
     pub(crate) calibration: Arc<CalibrationSlot>,
+    /// What hooks hand to agents.
+    pub(crate) briefs: Arc<Briefs>,
     pub(crate) counts: Arc<Counts>,
     /// What turns texts into vectors, where somebody configured that.
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
@@ -105,6 +108,7 @@ impl Engine {
             vault: None,
             index: Arc::default(),
             calibration: Arc::default(),
+            briefs: Arc::default(),
             counts: Arc::default(),
             embedder: None,
         }

@@ -27,6 +27,7 @@ use stemmata_store::{
     Store, StoreError, SystemFiles,
 };
 
+use crate::briefs::Briefs;
 use crate::calibration::CalibrationSlot;
 use crate::capture::policy::CapturePolicy;
 use crate::engine::{Engine, Identity};
@@ -323,6 +324,7 @@ impl Home {
         }
         let rules = self.rules()?;
         engine.scrubbing = Arc::new(self.scrubbing(&rules));
+        engine.briefs = Arc::new(Briefs::at(&self.cache_dir()));
         if matches!(open_for, OpenFor::Command) {
             engine.index = Arc::new(IndexSlot::at(&self.index_dir(), self.patience()));
             engine.calibration = Arc::new(CalibrationSlot::at(&self.cache_dir()));

@@ -7,6 +7,7 @@
 //! `examples/embed` of the repository is a program that depends on this crate alone: a checkpoint, a fork, a materialize and a
 //! turn, in about fifteen lines each.
 
+mod briefs;
 mod bundle;
 mod calibration;
 mod capture;
@@ -108,7 +109,7 @@ pub use vault::{Vault, VaultError, VaultPurge, VaultPurged, VaultStatus};
 pub use verbs::annotate::Update;
 pub use verbs::around::{Around, AroundEntry, AroundQuery};
 pub use verbs::blame::{BlameQuery, LineOrigin};
-pub use verbs::brief::BRIEF_CHARS_MAX;
+pub use verbs::brief::HandedBrief;
 pub use verbs::checkpoint::{CheckpointContent, CheckpointRequest, Checkpointed};
 pub use verbs::collect::{CollectOptions, CollectPlan, CollectReport, RetiredSession};
 pub use verbs::compact::{

@@ -2,10 +2,12 @@
 //!
 //! Pure: entries in, text and reasons out. Nothing is stored and no model is asked here; [`Summarizer`] is the seam to one.
 
+pub mod brief;
 pub mod check;
 pub mod names;
 pub mod summarizer;
 pub mod summary;
 
+pub use brief::{BRIEF_LINES_MAX, BRIEF_LINE_CHARS_MAX, BRIEF_UNITS_MAX, Brief};
 pub use check::{Checked, Dropped, Known, WhyDropped, checked};
 pub use summarizer::{SummarizeError, Summarizer, SummaryAsked};

@@ -148,6 +148,12 @@ pub struct Installed {
     /// The copy of the file as it was; absent where there was none, or nothing changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
+    /// How the client's agent gets a brief of what a compaction loses; absent after `uninstall`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub brief: Option<String>,
+    /// Whether it is told that (`--inject`).
+    #[serde(default)]
+    pub briefs: bool,
 }
 
 /// A client's home.

@@ -41,6 +41,10 @@ pub(crate) struct Import {
     /// How many transcripts to read at once
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) threads: Option<u8>,
+
+    /// Make the briefs of these sessions, as a hook has it done in the background
+    #[arg(long, hide = true, requires = "paths")]
+    pub(crate) brief: bool,
 }
 
 /// `checkpoint`

@@ -59,7 +59,7 @@ fn listen(app: &App, args: &Hook) -> Result<(), CliError> {
     let Some(brief) = done.brief else { return Ok(()) };
     tracing::info!(command = "hook", chars = brief.len(), "briefed");
     let printed = app.console.json_line(&json!({
-        "hookSpecificOutput": { "hookEventName": "SessionStart", "additionalContext": brief }
+        "hookSpecificOutput": { "hookEventName": done.event, "additionalContext": brief }
     }));
     if let Err(error) = &printed {
         host.keep_trouble(&args.runtime, None, with_causes(error))?;

@@ -40,6 +40,7 @@ pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
         full: args.full,
         granularity: args.granularity,
         threads: args.threads,
+        briefs: args.brief,
     };
     // Before it is said what was found.
     if let Some(warning) = host.hold_quota()?.filter(|_| !app.console.quiet) {

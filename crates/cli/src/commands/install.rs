@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use stemmata_api::v1;
 use stemmata_service::InstallRequest;
 
 use crate::args::live::Install;
+use crate::config::{INJECT, is_on};
 use crate::errors::{CliError, Exit};
 use crate::wiring::App;
 
@@ -22,19 +24,23 @@ fn change(app: &App, args: &Install, removes: bool) -> Result<Exit, CliError> {
     let request = InstallRequest {
         runtime: args.runtime.clone(),
         program: app.environment.lasting_program(),
-        inject: args.inject,
+        // What is configured for all clients is for this one too: some hear of a compaction only where they are asked to.
+        inject: args.inject || app.config.get(&INJECT).is_some_and(|text| is_on(&text)),
         removes,
         dry_run: args.dry_run,
     };
     let done = app.host()?.install(&request)?;
     let shown = app.environment.shown(Path::new(&done.installed.path));
     if app.console.json || !done.installed.changed {
-        return app.said(&done.installed, &format!("{shown}: nothing to change"));
+        let exit = app.said(&done.installed, &format!("{shown}: nothing to change"))?;
+        say_brief(app, &done.installed);
+        return Ok(exit);
     }
     let (before, after) = (done.before.as_deref(), done.after.as_deref());
     app.console.text(&diff(&shown, before.unwrap_or_default(), after.unwrap_or_default()))?;
     if args.dry_run {
         app.console.say("Nothing was written (`--dry-run`)");
+        say_brief(app, &done.installed);
         return Ok(Exit::Done);
     }
     let copy = done.installed.kept.as_deref().map(|kept| app.environment.shown(Path::new(kept)));
@@ -44,7 +50,22 @@ fn change(app: &App, args: &Install, removes: bool) -> Result<Exit, CliError> {
     if let Some(trust) = done.trust {
         app.console.say(trust);
     }
+    say_brief(app, &done.installed);
     Ok(Exit::Done)
+}
+
+/// Says how the client's agent gets a brief, and how that is turned on.
+fn say_brief(app: &App, installed: &v1::Installed) {
+    let Some(brief) = &installed.brief else { return };
+    let runtime = &installed.runtime;
+    app.console.say(&if installed.briefs {
+        format!("{runtime} gets a brief of what a compaction loses: {brief}")
+    } else {
+        format!(
+            "{runtime} can get a brief of what a compaction loses ({brief}): `stemma install {runtime} --inject` turns \
+             that on"
+        )
+    });
 }
 
 /// Returns the lines that differ: what is common before and after them is left out.

@@ -26,6 +26,8 @@ pub struct HookPlace {
     pub kind: HookKind,
     /// What the user has to do besides, if anything.
     pub trust: Option<&'static str>,
+    /// How its agent gets the brief, where the user wants that.
+    pub brief: &'static str,
 }
 
 /// Where a runtime's configuration is.
@@ -80,6 +82,8 @@ pub struct HookEvents {
     pub significant: &'static [(&'static str, AskedFor)],
     /// After every tool.
     pub tools: &'static [&'static str],
+    /// What comes after a compaction, and is heard only where the agent may be told what was lost.
+    pub briefed: &'static [&'static str],
     /// How long the client waits for our hook at most, in its own unit; it takes milliseconds.
     pub timeout: u64,
 }
@@ -108,9 +112,11 @@ pub const HOOK_PLACES: &[HookPlace] = &[
                 ("PostToolUseFailure", AskedFor::AllTools),
             ],
             tools: &["PostToolUse", "PostToolUseFailure"],
+            briefed: &[],
             timeout: 10,
         }),
         trust: None,
+        brief: "right after a compaction, and where a session is resumed",
     },
     HookPlace {
         runtime: "codex",
@@ -120,10 +126,13 @@ pub const HOOK_PLACES: &[HookPlace] = &[
             turns: &["SessionStart", "Stop", "PreCompact", "SessionEnd"],
             significant: &[("PostToolUse", AskedFor::DecidingTools)],
             tools: &["PostToolUse"],
+            // Older versions start no session behind a compaction.
+            briefed: &["UserPromptSubmit"],
             // The most that it grants at the end of a session; it warns of more.
             timeout: 3,
         }),
         trust: Some("Codex asks once whether it may run new hooks: start `codex` and say yes"),
+        brief: "right after a compaction or with the next prompt, by its version, and where a session is resumed",
     },
     HookPlace {
         runtime: "gemini",
@@ -134,9 +143,12 @@ pub const HOOK_PLACES: &[HookPlace] = &[
             // Which tool failed stands in the input alone.
             significant: &[("AfterTool", AskedFor::AllTools)],
             tools: &["AfterTool"],
+            // Nothing else is heard behind a compression that takes what is said.
+            briefed: &["BeforeAgent"],
             timeout: 10_000,
         }),
         trust: None,
+        brief: "with the next prompt after a compression, and where a session is resumed",
     },
     HookPlace {
         runtime: "pi",
@@ -144,6 +156,7 @@ pub const HOOK_PLACES: &[HookPlace] = &[
         config: None,
         kind: HookKind::Extension(include_str!("install/pi.ts")),
         trust: None,
+        brief: "as a message with the next prompt after a compaction, and where a session is resumed",
     },
     HookPlace {
         runtime: "opencode",
@@ -155,6 +168,7 @@ pub const HOOK_PLACES: &[HookPlace] = &[
         }),
         kind: HookKind::Extension(include_str!("install/opencode.ts")),
         trust: None,
+        brief: "as a part of the system prompt, after a compaction and where a session is resumed",
     },
 ];
 

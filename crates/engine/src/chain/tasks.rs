@@ -14,8 +14,8 @@ use crate::error::{FormatUse, Result};
 /// Commits that are walked.
 const WALK_COMMITS_MAX: usize = 1_000;
 
-/// Bytes of commits that are read to find the tasks.
-const READ_BYTES_MAX: u64 = 4 << 20;
+/// Bytes of commits that are read to find the tasks, where nobody waits.
+pub(crate) const TASKS_BYTES_MAX: u64 = 4 << 20;
 
 /// The tasks of a chain.
 pub(crate) struct ChainTasks {
@@ -25,17 +25,18 @@ pub(crate) struct ChainTasks {
 }
 
 impl Engine {
-    /// Returns the tasks as the tools of a chain left them at a commit. Entries that cannot be read are passed over.
+    /// Returns the tasks as the tools of a chain left them at a commit, as far as its newest commits of so many bytes say. Entries
+    /// that cannot be read are passed over.
     ///
     /// # Errors
     /// Store errors.
-    pub(crate) fn tasks_at(&self, ctx: CommitId) -> Result<ChainTasks> {
+    pub(crate) fn tasks_at(&self, ctx: CommitId, bytes_max: u64) -> Result<ChainTasks> {
         let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
         let (mut newest_first, mut read_bytes, mut is_whole) = (Vec::new(), 0_u64, true);
         for _ in 0..WALK_COMMITS_MAX {
             let Some(commit) = walk.next()? else { break };
             read_bytes = read_bytes.saturating_add(commit.native_bytes);
-            is_whole = read_bytes <= READ_BYTES_MAX;
+            is_whole = read_bytes <= bytes_max;
             if !is_whole {
                 break;
             }

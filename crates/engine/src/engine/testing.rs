@@ -7,6 +7,7 @@ use std::sync::Arc;
 use stemmata_store::{EventLog, Patience, Store};
 
 use super::{Engine, Identity};
+use crate::briefs::Briefs;
 use crate::calibration::CalibrationSlot;
 use crate::capture::policy::CapturePolicy;
 use crate::ports::{Clock, NewIds};
@@ -50,6 +51,13 @@ impl Engine {
     #[must_use]
     pub fn with_calibration(mut self, cache: &Path) -> Self {
         self.calibration = Arc::new(CalibrationSlot::at(cache));
+        self
+    }
+
+    /// Has briefs be kept in a folder.
+    #[must_use]
+    pub fn with_briefs(mut self, cache: &Path) -> Self {
+        self.briefs = Arc::new(Briefs::at(cache));
         self
     }
 

@@ -64,9 +64,15 @@ impl Calls {
         modified(&self.heard_file(runtime))
     }
 
+    /// Returns what trouble with handing over a client's briefs is kept as: other calls of its hooks go well meanwhile.
+    pub fn of_brief(runtime: &str) -> String {
+        format!("{runtime}-brief")
+    }
+
     /// Deletes what is recorded of a client's hooks: they were taken out.
     pub fn forget(&self, runtime: &str) {
-        for path in [self.heard_file(runtime), self.trouble_file(runtime)] {
+        let of_brief = self.trouble_file(&Self::of_brief(runtime));
+        for path in [self.heard_file(runtime), self.trouble_file(runtime), of_brief] {
             remove(&path);
         }
     }

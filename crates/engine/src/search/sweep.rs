@@ -21,6 +21,8 @@ impl Engine {
     /// # Errors
     /// `Unclean` where something is in the way: it is due still then. Store errors.
     pub(crate) fn sweep(&self) -> Result<()> {
+        // Briefs say what no commit may say any more, and are made again.
+        self.briefs.clear()?;
         if self.index.dir().is_none() {
             return Ok(());
         }

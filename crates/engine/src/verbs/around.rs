@@ -199,6 +199,33 @@ impl Engine {
         Ok(())
     }
 
+    /// Calls `visit` with the entries of the newest commits that lead to a commit, as far as these have so many bytes together, each
+    /// with its commit and its ordinal. Returns whether these were all: forgotten ones, and those that cannot be read, are left out.
+    pub(crate) fn each_newest_entry(
+        &self,
+        ctx: CommitId,
+        bytes_max: u64,
+        visit: &mut dyn FnMut(&Commit, u64, Entry),
+    ) -> Result<bool> {
+        let chain = self.chain_through(ctx)?;
+        let links = chain.links.get(..=chain.asked).unwrap_or_default();
+        let mut bytes = 0_u64;
+        let fits = |link: &&Link| {
+            bytes = bytes.saturating_add(link.commit.native_bytes);
+            bytes <= bytes_max
+        };
+        let count = links.iter().rev().take_while(fits).count();
+        let mut is_whole = count == links.len();
+        for link in links.iter().skip(links.len() - count) {
+            let entries = if link.is_readable() { self.own_entries(link).ok() } else { None };
+            is_whole &= entries.is_some();
+            for (ordinal, entry) in (link.before + 1..).zip(entries.unwrap_or_default()) {
+                visit(&link.commit, ordinal, entry);
+            }
+        }
+        Ok(is_whole)
+    }
+
     /// Returns the ordinal of the entry in the middle; none in a chain without entries.
     fn middle(&self, chain: &Chain, query: &AroundQuery) -> Result<Option<u64>> {
         let Some(text) = &query.entry else {

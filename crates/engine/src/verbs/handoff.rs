@@ -11,6 +11,7 @@ use stemmata_runtimes::registry;
 use stemmata_store::StoreError;
 
 use crate::chain::segments::read_whole;
+use crate::chain::tasks::TASKS_BYTES_MAX;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Result};
@@ -90,7 +91,7 @@ impl Engine {
     pub fn handoff(&self, ctx: CommitId, stop: Stop, budget_tokens: u64) -> Result<Narrative> {
         let (entries, commits_read, mut notes) = self.context_entries(ctx, stop)?;
         notes.extend(self.note_of_origin(ctx)?);
-        let tasks = self.tasks_at(ctx)?;
+        let tasks = self.tasks_at(ctx, TASKS_BYTES_MAX)?;
         if !tasks.is_whole && tasks.book.open().next().is_some() {
             let message =
                 "the tasks may not be all: what was before the last 4 MiB of the record was not read";

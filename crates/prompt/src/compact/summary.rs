@@ -9,6 +9,7 @@ mod choose;
 mod compose;
 mod counted;
 mod draft;
+mod facts;
 mod limits;
 mod lines;
 mod notes;
@@ -25,6 +26,7 @@ pub use compose::{Pin, Summary, Window, compose};
 pub(in crate::compact) use counted::hash;
 pub use counted::{COUNTED_VERSION, Counted};
 pub use draft::{Kept, Section};
+pub use facts::{Facts, facts};
 pub use limits::{Limits, Shares, Size};
 
 /// Summarizes `entries[..recent_from]`, knowing that the entries after them are still in the window. Nothing else is known: the same

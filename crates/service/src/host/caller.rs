@@ -273,14 +273,24 @@ impl Host {
         Ok(self.home.markers().leave(path, reason, self.now().as_micros())?)
     }
 
-    /// Starts an import that outlives this process and the client's signals. Until it is through, a marker names the
-    /// transcript.
-    pub(super) fn import_in_background(&self, path: &Path) -> Result<(), Fault> {
+    /// Starts an import that outlives this process and the client's signals, and that makes the session's brief where that is
+    /// wanted. Until it is through, a marker names the transcript.
+    pub(super) fn import_in_background(&self, path: &Path, makes_brief: bool) -> Result<(), Fault> {
         self.leave(path, "an import in the background reads it")?;
+        self.start_import(path, makes_brief)
+    }
+
+    /// Starts what makes the brief of a session that is stored. Nothing names it: where it dies there is no brief, and what hands
+    /// it over says so.
+    pub(super) fn start_brief(&self, path: &Path) -> Result<(), Fault> {
+        self.start_import(path, true)
+    }
+
+    fn start_import(&self, path: &Path, makes_brief: bool) -> Result<(), Fault> {
         let Some(program) = &self.machine.program else { return Ok(()) };
         let mut import = Command::new(program);
         // Any command takes what hooks left first; this one does nothing else.
-        import.args(["import", "--quiet"]).arg(path);
+        import.args(["import", "--quiet"]).args(makes_brief.then_some("--brief")).arg(path);
         import.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         std::os::unix::process::CommandExt::process_group(&mut import, 0);
         import.spawn().map(drop).map_err(|source| io_failed("start", program, &source))

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use stemmata_api::{Answer, Code, Problem};
 use stemmata_engine::{
-    CaptureOptions, Engine, EngineError, HOOK_PLACES, Marker, Nudged, OpenFor, Patience, RUNTIMES,
+    Calls, CaptureOptions, Engine, EngineError, HOOK_PLACES, Later, Marker, Nudged, OpenFor, Patience, RUNTIMES,
     is_deciding_tool, is_session_there,
 };
 use stemmata_model::{Template, ThreadId, TicketId, Trigger};
@@ -58,6 +58,37 @@ pub struct Hooked {
     pub background: Vec<PathBuf>,
     /// What of the session was lost, for its agent.
     pub brief: Option<String>,
+    /// Whether a compaction took something away and no brief of it was there: what is told then is little.
+    pub brief_is_missing: bool,
+}
+
+/// What a hook does about the brief.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BriefDuty {
+    None,
+    /// A compaction comes: the brief is made.
+    Prepare,
+    /// The session ends: a brief that it has is made again.
+    Renew,
+    /// The session goes on: it is handed over. `was_compacted` is what the client says.
+    HandOver { was_compacted: bool },
+    /// A user speaks: it is handed over where a compaction was the last that was heard of.
+    HandOverIfDue,
+}
+
+impl BriefDuty {
+    fn of(event: &str, source: Option<&str>) -> Self {
+        match (event, source) {
+            ("PreCompact" | "PreCompress", _) => Self::Prepare,
+            ("SessionEnd", _) => Self::Renew,
+            // Nothing of one that was cleared is wanted any more.
+            ("SessionStart", Some("clear")) => Self::None,
+            ("SessionStart", source) => Self::HandOver { was_compacted: source == Some("compact") },
+            // The client has no event behind its compaction.
+            ("BeforeAgent" | "UserPromptSubmit", _) => Self::HandOverIfDue,
+            _ => Self::None,
+        }
+    }
 }
 
 /// What a hook does at an event. Depends on nothing but what the client says.
@@ -69,8 +100,7 @@ struct Duty {
     is_significant: bool,
     /// Whether a session begins or goes on.
     begins: bool,
-    /// Whether its agent may have lost something: one that was cleared has not.
-    may_have_lost: bool,
+    brief: BriefDuty,
 }
 
 impl Duty {
@@ -85,14 +115,13 @@ impl Duty {
             _ => Trigger::TurnBoundary,
         };
         let tool = input.tool_name.as_deref().unwrap_or_default();
-        let begins = event == "SessionStart";
         Some(Self {
             trigger,
             is_significant: event == "PostToolUseFailure"
                 || is_deciding_tool(tool)
                 || input.tool_response.has_error,
-            begins,
-            may_have_lost: begins && input.source.as_deref() != Some("clear"),
+            begins: event == "SessionStart",
+            brief: BriefDuty::of(event, input.source.as_deref()),
         })
     }
 }
@@ -125,6 +154,7 @@ impl Host {
         match done {
             Ok(hooked) => {
                 self.home.calls().went_well(&request.runtime, session.as_deref());
+                self.tell_missing_brief(&request.runtime, session, &hooked)?;
                 Ok(hooked)
             }
             Err(Fault(mut problem)) => {
@@ -142,6 +172,23 @@ impl Host {
     pub fn keep_trouble(&self, source: &str, session: Option<PathBuf>, reason: String) -> Answer<()> {
         let trouble = Marker { path: session, reason, at: self.now().as_micros() };
         self.with(|home| Ok(home.calls().keep_trouble(source, &trouble)?))
+    }
+
+    /// Keeps for `status` that an agent was told little, until one of the same client is told all.
+    fn tell_missing_brief(&self, runtime: &str, session: Option<PathBuf>, hooked: &Hooked) -> Answer<()> {
+        let source = Calls::of_brief(runtime);
+        if hooked.brief_is_missing {
+            let shown = session.as_deref().map(|path| path.display().to_string()).unwrap_or_default();
+            let reason = format!(
+                "the brief of {shown} was not there when {runtime} went on after a compaction: its agent was told only pins, \
+                 notes and open tasks. It is made now, for the next time"
+            );
+            return self.keep_trouble(&source, session, reason);
+        }
+        if hooked.brief.is_some() {
+            self.home.calls().went_well(&source, session.as_deref());
+        }
+        Ok(())
     }
 
     /// `session` becomes the transcript that it is about.
@@ -168,11 +215,15 @@ impl Host {
         let options = self.hook_options(request, duty);
         match self.home.engine() {
             Ok(engine) => {
+                let brief = if request.briefs { duty.brief } else { BriefDuty::None };
+                let mut is_same = false;
                 for path in &paths {
-                    self.nudge(engine, path, &options, &mut hooked)?;
+                    let prepares = brief == BriefDuty::Prepare && path == first;
+                    let goes_on = self.nudge(engine, path, (&options, prepares), &mut hooked)?;
+                    is_same |= goes_on && path == first;
                 }
-                if duty.may_have_lost && request.briefs {
-                    hooked.brief = brief(engine, first)?;
+                if is_same {
+                    self.brief(engine, first, brief, &mut hooked)?;
                 }
                 if duty.begins {
                     engine.close_dead(first, &options)?;
@@ -187,23 +238,53 @@ impl Host {
         Ok(remembered.and(heard).map(|()| hooked)?)
     }
 
+    /// Captures what is new. Returns whether what is stored is of the same line as the transcript, as far as that is known.
     fn nudge(
         &self,
         engine: &Engine,
         path: &Path,
-        options: &CaptureOptions,
+        (options, prepares): (&CaptureOptions, bool),
         hooked: &mut Hooked,
-    ) -> Result<(), Fault> {
+    ) -> Result<bool, Fault> {
         match engine.nudge(path, options) {
             Ok(Nudged::Captured(captured)) => {
                 hooked.commits = hooked.commits.saturating_add(captured.new_commits);
             }
-            Ok(Nudged::Later(_)) => {
-                self.import_in_background(path)?;
+            Ok(Nudged::Later(later)) => {
+                self.import_in_background(path, prepares)?;
                 hooked.background.push(path.to_owned());
+                return Ok(later != Later::Rewritten);
             }
-            Err(EngineError::HeldBack { .. } | EngineError::NotATranscript { .. }) => {}
+            Err(EngineError::HeldBack { .. } | EngineError::NotATranscript { .. }) => return Ok(false),
             Err(error) => self.leave(path, &with_causes(&problem_of(&error)))?,
+        }
+        Ok(true)
+    }
+
+    /// Has the brief of a session made in the background, or hands over the one that was made.
+    fn brief(
+        &self,
+        engine: &Engine,
+        path: &Path,
+        duty: BriefDuty,
+        hooked: &mut Hooked,
+    ) -> Result<(), Fault> {
+        let was_compacted = match duty {
+            BriefDuty::None => return Ok(()),
+            BriefDuty::Prepare => {
+                engine.leave_brief_due(path)?;
+                // An import that was started for it makes the brief as well.
+                return if hooked.background.is_empty() { self.start_brief(path) } else { Ok(()) };
+            }
+            BriefDuty::Renew => return if engine.has_brief(path) { self.start_brief(path) } else { Ok(()) },
+            BriefDuty::HandOver { was_compacted } => was_compacted,
+            BriefDuty::HandOverIfDue if engine.is_brief_due(path) => true,
+            BriefDuty::HandOverIfDue => return Ok(()),
+        };
+        let handed = engine.handed_brief(path, was_compacted)?;
+        (hooked.brief, hooked.brief_is_missing) = (handed.text, handed.is_missing);
+        if handed.is_missing && hooked.background.is_empty() {
+            self.start_brief(path)?;
         }
         Ok(())
     }
@@ -246,14 +327,6 @@ impl Host {
         let database = request.database.clone().unwrap_or_else(|| "opencode.db".into());
         Some(home.join(database).join(session))
     }
-}
-
-/// Returns what of a session was lost. One that begins has lost nothing; one that is known already goes on, whatever its client
-/// calls that.
-fn brief(engine: &Engine, path: &Path) -> Result<Option<String>, Fault> {
-    let session = engine.find_recorded_session(&path.to_string_lossy())?;
-    let tip = session.and_then(|session| session.tip);
-    Ok(tip.map(|tip| engine.brief(tip)).transpose()?.flatten())
 }
 
 /// Returns the fault of a hook that no client calls.
@@ -299,15 +372,22 @@ mod tests {
     }
 
     #[test]
-    fn only_a_session_that_goes_on_may_have_lost_something() {
+    fn a_brief_is_made_before_a_compaction_and_handed_over_behind_it() {
+        let hand_over = |was_compacted| BriefDuty::HandOver { was_compacted };
         for (event, text, wanted) in [
-            ("SessionStart", "{}", (true, true)),
-            ("SessionStart", r#"{"source":"resume"}"#, (true, true)),
-            ("SessionStart", r#"{"source":"clear"}"#, (true, false)),
-            ("Stop", "{}", (false, false)),
+            ("SessionStart", "{}", hand_over(false)),
+            ("SessionStart", r#"{"source":"resume"}"#, hand_over(false)),
+            ("SessionStart", r#"{"source":"compact"}"#, hand_over(true)),
+            ("SessionStart", r#"{"source":"clear"}"#, BriefDuty::None),
+            ("PreCompact", "{}", BriefDuty::Prepare),
+            ("PreCompress", "{}", BriefDuty::Prepare),
+            ("BeforeAgent", "{}", BriefDuty::HandOverIfDue),
+            ("UserPromptSubmit", "{}", BriefDuty::HandOverIfDue),
+            ("SessionEnd", "{}", BriefDuty::Renew),
+            ("Stop", "{}", BriefDuty::None),
         ] {
             let duty = Duty::of(event, &serde_json::from_str(text).unwrap()).unwrap();
-            assert_eq!((duty.begins, duty.may_have_lost), wanted, "{event} {text}");
+            assert_eq!((duty.begins, duty.brief), (event == "SessionStart", wanted), "{event} {text}");
         }
     }
 }

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use stemmata_api::{Answer, Control, Step, Unit, v1};
 use stemmata_engine::{
-    CaptureOptions, EngineError, FileState, HeldBack, ImportProgress, RUNTIMES, SettleBudget,
+    CaptureOptions, Engine, EngineError, FileState, HeldBack, ImportProgress, RUNTIMES, SettleBudget,
 };
 use stemmata_model::Granularity;
 use stemmata_store::PackOptions;
 
 use super::Host;
+use crate::fault::{Fault, problem_of, with_causes};
 use crate::wire;
 
 /// Settling takes at most this share of the import's own time, so that an import with search takes at most half as long again as
@@ -21,6 +22,9 @@ const SETTLE_SHARE: f64 = 0.35;
 
 /// Settling may always take this long. A new turn takes less, so that an import of one turn leaves nothing to settle.
 const SETTLE_MIN: Duration = Duration::from_millis(20);
+
+/// What trouble with making briefs is kept as.
+const BRIEFS: &str = "briefs";
 
 /// What to import, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +39,8 @@ pub struct ImportRequest {
     pub granularity: Option<Granularity>,
     /// How many are read at once; none: as configured.
     pub threads: Option<u8>,
+    /// Whether the briefs of these sessions are made, for hooks to hand over.
+    pub briefs: bool,
 }
 
 /// What is about to be read.
@@ -142,9 +148,26 @@ impl Host {
                 let item = step.path.to_str();
                 control.progress.step(&Step { done, total, unit: Unit::Files, item });
             })?;
+            if request.briefs {
+                self.prepare_briefs(engine, &request.paths)?;
+            }
             let elapsed_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             Ok(wire::import::import(&report, elapsed_ms))
         })
+    }
+
+    /// Makes the briefs of sessions. Nobody sees what this process says, so that trouble is kept for `status`.
+    fn prepare_briefs(&self, engine: &Engine, paths: &[PathBuf]) -> Result<(), Fault> {
+        for path in paths {
+            match engine.prepare_brief(path) {
+                Ok(_) => self.home.calls().went_well(BRIEFS, Some(path)),
+                Err(error) => {
+                    let reason = format!("a brief was not made: {}", with_causes(&problem_of(&error)));
+                    self.keep_trouble(BRIEFS, Some(path.clone()), reason).map_err(Fault)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Settles the search index after an import, for at most a share of the time that the import took. The next search settles the

@@ -87,6 +87,8 @@ impl Host {
             changed,
             written,
             kept: kept.map(|path| path.to_string_lossy().into_owned()),
+            brief: (!request.removes).then(|| place.brief.to_owned()),
+            briefs: !request.removes && request.inject,
         };
         let grows = after.as_ref().map_or(0, String::len) > before.as_ref().map_or(0, String::len);
         Ok(InstallChange { installed, before, after, trust: place.trust.filter(|_| grows) })
@@ -106,7 +108,10 @@ impl Host {
         let (Some(place), Some(home)) = (place, home) else {
             let known: Vec<&str> = HOOK_PLACES.iter().map(|place| place.runtime).collect();
             let known = known.join(", ");
-            let detail = format!("`{runtime}` is no runtime that has hooks for us; these have: {known}");
+            let detail = format!(
+                "`{runtime}` is no runtime that has hooks for us, so that its agents can be told no brief either; these \
+                 have: {known}"
+            );
             return Err(Problem::new(Code::UnknownClient, detail).into());
         };
         let (folder, variable) = match place.config {

@@ -135,6 +135,7 @@ fn rules_and_exclusions_that_are_written_later_count_for_what_is_stored_next() {
         full: true,
         granularity: None,
         threads: Some(1),
+        briefs: false,
     };
     let import = || host.import(&request, &Control::none()).expect("imported").totals;
     let before = import();

@@ -19,10 +19,11 @@ export const StemmaPlugin = async ({ directory }: any) => {
       try {
         accessSync(program, constants.X_OK);
         const input = { session_id: session, cwd: directory, hook_event_name: event, client_pid: process.pid, ...more };
-        const flags = inject && event === "SessionStart" ? ["--inject"] : [];
+        const flags = inject ? ["--inject"] : [];
+        const answers = inject && event === "SessionStart";
         const child = spawn(program, ["hook", "opencode", ...flags, "--input", JSON.stringify(input)], {
           detached: true,
-          stdio: ["ignore", flags.length ? "pipe" : "ignore", "ignore"],
+          stdio: ["ignore", answers ? "pipe" : "ignore", "ignore"],
         });
         let said = "";
         const done = () => (clearTimeout(timer), resolve(said));

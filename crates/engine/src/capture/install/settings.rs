@@ -43,6 +43,9 @@ pub(super) fn wanted(events: &HookEvents, runtime: &str, wish: &HookWish<'_>) ->
         }
     };
     let mut wanted: Vec<Wanted> = events.turns.iter().map(|event| (*event, entry(None))).collect();
+    if wish.inject {
+        wanted.extend(events.briefed.iter().map(|event| (*event, entry(None))));
+    }
     match wish.provisional {
         Provisional::End | Provisional::Turn => {}
         Provisional::Significant => {

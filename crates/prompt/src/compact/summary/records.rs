@@ -19,10 +19,15 @@ const PROVING: &[&str] = &[
 ];
 
 /// A line that may be shown.
-struct Candidate {
+pub(super) struct Candidate {
     rank: f64,
     entry: usize,
-    line: String,
+    pub line: String,
+}
+
+/// Sorts lines, the best first. Equal ranks stay in the order of the conversation.
+pub(super) fn best_first(found: &mut [Candidate]) {
+    found.sort_by(|one, other| other.rank.total_cmp(&one.rank));
 }
 
 /// Shows the best lines of a section that fit.
@@ -32,8 +37,7 @@ fn add_best(
     (section, chars): (Section, usize),
     mut found: Vec<Candidate>,
 ) {
-    // Equal ranks stay in the order of the conversation.
-    found.sort_by(|one, other| other.rank.total_cmp(&one.rank));
+    best_first(&mut found);
     for candidate in found {
         draft.add(table, (section, candidate.entry, &candidate.line), chars);
     }
@@ -69,6 +73,16 @@ struct FileState<'c> {
 }
 
 pub(super) fn files(table: &mut Table<'_>, draft: &mut Draft<'_>, calls: &[CallAt<'_>], chars: usize) {
+    let found = changed_files(table, calls, &|entry| draft.number(entry));
+    add_best(table, draft, (Section::Files, chars), found);
+}
+
+/// Returns the files that were changed, in the order of their first change. `number` names entries.
+pub(super) fn changed_files(
+    table: &Table<'_>,
+    calls: &[CallAt<'_>],
+    number: &dyn Fn(usize) -> u64,
+) -> Vec<Candidate> {
     let mut order: Vec<u32> = Vec::new();
     let mut states: HashMap<u32, FileState<'_>> = HashMap::new();
     for call in calls {
@@ -92,11 +106,10 @@ pub(super) fn files(table: &mut Table<'_>, draft: &mut Draft<'_>, calls: &[CallA
         let (entry, ..) = state.last?;
         let again = if state.is_changed_again { CHANGED_AGAIN_SHARE } else { 1.0 };
         let rank = log(state.changes) + 2.0 * table.weight(*path) + lateness(entry, table.recent_from);
-        let line = state.line(table, *path, draft.number(entry))?;
+        let line = state.line(table, *path, number(entry))?;
         Some(Candidate { rank: again * rank, entry, line })
     });
-    let found = found.collect();
-    add_best(table, draft, (Section::Files, chars), found);
+    found.collect()
 }
 
 impl<'c> FileState<'c> {
@@ -235,6 +248,17 @@ pub(super) fn errors(table: &mut Table<'_>, draft: &mut Draft<'_>, calls: &[Call
 
 /// Shows the tasks that are open, unless the window shows their list.
 pub(super) fn tasks(table: &mut Table<'_>, draft: &mut Draft<'_>, calls: &[CallAt<'_>], chars: usize) {
+    let (book, last, is_in_window) = task_book(calls, table.recent_from);
+    if is_in_window {
+        return;
+    }
+    for line in open_tasks(&book) {
+        draft.add(table, (Section::Tasks, last, &line), chars);
+    }
+}
+
+/// Returns the tasks as the calls left them, the entry of the last call about them, and whether the window shows their list.
+pub(super) fn task_book(calls: &[CallAt<'_>], recent_from: usize) -> (TaskBook, usize, bool) {
     let mut book = TaskBook::default();
     let mut last = 0;
     let mut is_in_window = false;
@@ -243,14 +267,13 @@ pub(super) fn tasks(table: &mut Table<'_>, draft: &mut Draft<'_>, calls: &[CallA
         for act in &call.record.tasks {
             book.apply(act, answer);
             last = call.entry;
-            is_in_window |= call.entry >= table.recent_from && settles(act, answer);
+            is_in_window |= call.entry >= recent_from && settles(act, answer);
         }
     }
-    if is_in_window {
-        return;
-    }
-    for task in book.open() {
-        let line = format!("[{}] {}", task.status.as_str(), task.text);
-        draft.add(table, (Section::Tasks, last, &line), chars);
-    }
+    (book, last, is_in_window)
+}
+
+/// Returns the tasks that are not done, a line each.
+pub(super) fn open_tasks(book: &TaskBook) -> impl Iterator<Item = String> {
+    book.open().map(|task| format!("[{}] {}", task.status.as_str(), task.text))
 }
