@@ -3,6 +3,7 @@
 //! Responses ignore fields that they do not know. What a field says is documented here, and from here in
 //! `docs/reference/json.md`.
 
+mod artifact;
 mod bundle;
 mod client;
 mod commit;
@@ -26,6 +27,7 @@ mod strategy;
 mod summarize;
 mod turn;
 
+pub use artifact::{ARTIFACT_READ_BYTES_MAX, ArtifactRange, ArtifactReadRequest, ArtifactText, ArtifactUnit};
 pub use bundle::{
     BUNDLE_COMMITS_MAX, BundleExportRequest, BundleExported, BundleHave, BundleHaveRequest,
     BundleImportRequest, BundleImported, BundleShowRequest, BundleShown,

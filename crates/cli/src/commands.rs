@@ -2,6 +2,7 @@
 //!
 //! A command decides nothing that another interface would have to decide again.
 
+pub(crate) mod artifact;
 pub(crate) mod assemble;
 pub(crate) mod backup;
 pub(crate) mod blame;

@@ -15,6 +15,7 @@ use crate::capture::policy::CapturePolicy;
 use crate::counters::Counts;
 use crate::error::{EngineError, FormatUse, Result};
 use crate::ledger::Bus;
+use crate::outputs::OutputRules;
 use crate::packing::Growth;
 use crate::ports::{Clock, NewIds};
 use crate::scrubbing::Scrubbing;
@@ -76,6 +77,8 @@ pub struct Engine {
     /// What was learned of token counts; as the index.
     pub(crate) calibration: Arc<CalibrationSlot>,
     pub(crate) counts: Arc<Counts>,
+    /// What becomes of large outputs of tools.
+    pub(crate) outputs: Arc<OutputRules>,
 }
 
 impl Engine {
@@ -103,6 +106,7 @@ impl Engine {
             index: Arc::default(),
             calibration: Arc::default(),
             counts: Arc::default(),
+            outputs: Arc::default(),
         }
     }
 

@@ -17,6 +17,7 @@ mod error;
 mod guard;
 mod home;
 mod ledger;
+mod outputs;
 mod packing;
 mod ports;
 mod prompts;
@@ -73,6 +74,7 @@ pub use ledger::{
     TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole, Told, TranscriptsReplayed, TurnBegun, TurnContext,
     TurnEnded, TurnMade, TurnOf,
 };
+pub use outputs::{OutputFiles, OutputRules};
 pub use packing::{KeepPacked, PackKeeper};
 pub use ports::{Clock, NewIds, RandomIds, SystemClock};
 pub use prompts::{
@@ -89,7 +91,7 @@ pub use search::{
 };
 pub use settings::{
     AgentConfig, ConfigText, Configured, LedgerPlace, ReadFile, SETTINGS, Setting, SettingDefault,
-    SettingError, SettingShape, Settings, TEMPLATE_FIELDS, Templates, WindowRules, is_on,
+    SettingError, SettingShape, Settings, TEMPLATE_FIELDS, Templates, ToolRules, WindowRules, is_on,
 };
 pub use stemmata_acts::decides as is_deciding_tool;
 pub use stemmata_model as model;
@@ -107,6 +109,7 @@ pub use stemmata_tokens as tokens;
 pub use vault::{Vault, VaultError, VaultPurge, VaultPurged, VaultStatus};
 pub use verbs::annotate::Update;
 pub use verbs::around::{Around, AroundEntry, AroundQuery};
+pub use verbs::artifact::{ARTIFACT_READ_BYTES_MAX, ArtifactText};
 pub use verbs::blame::{BlameQuery, LineOrigin};
 pub use verbs::brief::BRIEF_CHARS_MAX;
 pub use verbs::checkpoint::{CheckpointContent, CheckpointRequest, Checkpointed};

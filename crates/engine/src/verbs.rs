@@ -2,6 +2,7 @@
 
 pub(crate) mod annotate;
 pub(crate) mod around;
+pub(crate) mod artifact;
 pub(crate) mod at;
 pub(crate) mod blame;
 pub(crate) mod brief;

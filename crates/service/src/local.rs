@@ -3,6 +3,7 @@
 //! A method reads its request, asks the engine and gives a wire type. References, stops and pages are read here for all facets.
 
 mod around;
+mod artifact;
 mod chains;
 mod counters;
 mod give_back;

@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use crate::v1::{
-    BundleExportRequest, BundleExported, BundleHave, BundleHaveRequest, BundleImportRequest, BundleImported,
-    BundleShowRequest, BundleShown, CommitRequest, ExportRequest, Exported, Handoff, HandoffRequest,
-    MaterializeRequest, Materialized, Native, PlacementRecorded, PreparePlacementRequest, PreparedPlacement,
-    RecordPlacementRequest, SummarizeRequest, Summarized,
+    ArtifactReadRequest, ArtifactText, BundleExportRequest, BundleExported, BundleHave, BundleHaveRequest,
+    BundleImportRequest, BundleImported, BundleShowRequest, BundleShown, CommitRequest, ExportRequest,
+    Exported, Handoff, HandoffRequest, MaterializeRequest, Materialized, Native, PlacementRecorded,
+    PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest, SummarizeRequest, Summarized,
 };
 use crate::{Answer, ByteSource, Control};
 
@@ -57,6 +57,14 @@ pub trait GiveBack: Send + Sync {
     /// # Errors
     /// `entry_not_found`, `ambiguous` for an id that stands twice, `bad_request`, `not_an_ancestor`, and those of [`native`](Self::native).
     fn summarize(&self, request: &SummarizeRequest) -> Answer<Summarized>;
+
+    /// Reads a range of an artifact as text: the whole output of a tool, or any other stored content. Ranges of bytes that follow
+    /// each other hold all of it.
+    ///
+    /// # Errors
+    /// `bad_id`, `bad_request`, `out_of_bounds` for a range that begins behind the end, `not_text`, `content_missing`,
+    /// `content_forgotten`, `content_corrupt`.
+    fn read_artifact(&self, request: &ArtifactReadRequest) -> Answer<ArtifactText>;
 
     /// Prepares a context that a client will load, before the first byte of it is written: what is written depends on the commit
     /// that it continues. A translation is stored, so that what the client adds has something to continue. Idempotent.

@@ -70,6 +70,8 @@ const CALLS: &[&str] = &[
     "guard {tip} --window 1000",
     "guard {tip} --window 20 --counter {hostile}",
     "guard {hostile}",
+    "artifact read {hostile}",
+    "artifact read {hostile} --lines {hostile}",
     "uncompact {tip}",
     "uncompact {tip} --out -",
     "checkpoint --format claude-code-v1 --session {hostile} --content {file} --summary {hostile}",

@@ -84,6 +84,8 @@ words! {
         WriteBundle = "writing the bundle",
         /// The hook.
         GitHook = "the hook",
+        /// Reading a range of an artifact.
+        ReadText = "reading it as text",
         /// Setting damaged lines of a ledger aside.
         RepairLedger = "setting damaged lines aside",
         /// The repair.

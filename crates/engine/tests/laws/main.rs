@@ -41,6 +41,7 @@ mod moments;
 mod moved;
 mod narrow;
 mod opencode;
+mod outputs;
 mod packing;
 mod pages;
 mod placed;

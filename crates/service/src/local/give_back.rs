@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use stemmata_api::v1::{
-    BUNDLE_COMMITS_MAX, BundleExportRequest, BundleExported, BundleHave, BundleHaveRequest,
-    BundleImportRequest, BundleImported, BundleShowRequest, BundleShown, CommitRequest, ExportRequest,
-    Exported, HANDOFF_TOKENS_DEFAULT, Handoff, HandoffRequest, MaterializeRequest, Materialized, Native,
-    PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest, SummarizeRequest,
-    Summarized,
+    ArtifactReadRequest, ArtifactText, BUNDLE_COMMITS_MAX, BundleExportRequest, BundleExported, BundleHave,
+    BundleHaveRequest, BundleImportRequest, BundleImported, BundleShowRequest, BundleShown, CommitRequest,
+    ExportRequest, Exported, HANDOFF_TOKENS_DEFAULT, Handoff, HandoffRequest, MaterializeRequest,
+    Materialized, Native, PlacementRecorded, PreparePlacementRequest, PreparedPlacement,
+    RecordPlacementRequest, SummarizeRequest, Summarized,
 };
 use stemmata_api::{Answer, ByteSource, Code, Control, GiveBack, Problem, Step, Unit};
 use stemmata_engine::{
@@ -16,7 +16,7 @@ use stemmata_engine::{
 use stemmata_model::{CommitId, FormatId};
 
 use super::summarize::summarize;
-use super::{Local, bad_request, ctx, stop};
+use super::{Local, artifact, bad_request, ctx, stop};
 use crate::fault::Fault;
 use crate::wire;
 
@@ -152,6 +152,10 @@ impl GiveBack for Local {
 
     fn summarize(&self, request: &SummarizeRequest) -> Answer<Summarized> {
         self.with(|engine| summarize(engine, request))
+    }
+
+    fn read_artifact(&self, request: &ArtifactReadRequest) -> Answer<ArtifactText> {
+        self.with(|engine| artifact::read(engine, request))
     }
 
     fn prepare_placement(&self, request: &PreparePlacementRequest) -> Answer<PreparedPlacement> {
