@@ -5,6 +5,7 @@
 
 mod artifact;
 mod bundle;
+mod checkpoint;
 mod client;
 mod commit;
 mod context;
@@ -31,6 +32,10 @@ pub use artifact::{ARTIFACT_READ_BYTES_MAX, ArtifactRange, ArtifactReadRequest, 
 pub use bundle::{
     BUNDLE_COMMITS_MAX, BundleExportRequest, BundleExported, BundleHave, BundleHaveRequest,
     BundleImportRequest, BundleImported, BundleShowRequest, BundleShown,
+};
+pub use checkpoint::{
+    CheckpointContext, CheckpointDrift, CheckpointFileMade, CheckpointFileRequest, CheckpointLoaded,
+    CheckpointSaved, CheckpointTask,
 };
 pub use client::{Diagnoses, Diagnosis, Finding, Home, Hooks, Installed, Mended, MendedLine, Pending};
 pub use commit::{

@@ -8,6 +8,7 @@ pub(crate) mod backup;
 pub(crate) mod blame;
 pub(crate) mod bundle;
 pub(crate) mod checkpoint;
+pub(crate) mod checkpoint_file;
 pub(crate) mod children;
 pub(crate) mod compact;
 pub(crate) mod completions;

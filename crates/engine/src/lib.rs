@@ -28,6 +28,7 @@ mod search;
 mod settings;
 mod vault;
 mod verbs;
+mod worktree;
 
 pub use bundle::{
     BUNDLE_COMMITS_MAX, BUNDLE_CONTENT_BYTES_MAX, BundleError, BundleExported, BundleImportOptions,
@@ -113,6 +114,10 @@ pub use verbs::artifact::{ARTIFACT_READ_BYTES_MAX, ArtifactText};
 pub use verbs::blame::{BlameQuery, LineOrigin};
 pub use verbs::brief::BRIEF_CHARS_MAX;
 pub use verbs::checkpoint::{CheckpointContent, CheckpointRequest, Checkpointed};
+pub use verbs::checkpoint_file::{
+    CHECKPOINT_FILE_BYTES_MAX, CheckpointFile, CheckpointFileError, ContextSnapshot,
+};
+pub use verbs::checkpoint_load::{CheckpointGiven, FOREIGN_TAG};
 pub use verbs::collect::{CollectOptions, CollectPlan, CollectReport, RetiredSession};
 pub use verbs::compact::{
     CompactOf, CompactWanted, CompactWith, Compacted, KEEP_RECENT_TOKENS, KeepRecent, SummaryInput,
@@ -140,3 +145,4 @@ pub use verbs::show::{SHOWN_MAX, Shown};
 pub use verbs::summarize::NumberedEntries;
 pub use verbs::summary::SummaryText;
 pub use verbs::tree::{Subagent, TREE_COMMITS_MAX, Tree, TreeNode, TreeRun};
+pub use worktree::{CHECKSUM_BYTES_MAX, Drift, git_head, tree_root};

@@ -31,8 +31,8 @@ pub struct WorkState {
     /// How full the window was, and what went wrong.
     pub metrics: WorkMetrics,
     /// Files that the work changed or read: the path from the working tree's root with `/` between its names, and the BLAKE3
-    /// hash of the file's bytes.
-    pub file_checksums: BTreeMap<String, ArtifactId>,
+    /// hash of the file's bytes. `None` where there was no such file.
+    pub file_checksums: BTreeMap<String, Option<ArtifactId>>,
 }
 
 /// A task that is not done.
@@ -79,8 +79,11 @@ impl WorkState {
     /// Returns its fields as JSON, without floats.
     pub fn to_json(&self) -> Value {
         let task = |task: &WorkTask| json!({"id": task.id, "text": task.text, "status": task.status});
-        let checksums: Map<String, Value> =
-            self.file_checksums.iter().map(|(path, sum)| (path.clone(), sum.to_string().into())).collect();
+        let checksums: Map<String, Value> = self
+            .file_checksums
+            .iter()
+            .map(|(path, sum)| (path.clone(), json!(sum.map(|sum| sum.to_string()))))
+            .collect();
         json!({
             "system_state": {
                 "phase": self.phase, "tasks_completed": self.tasks_completed, "git_head": self.git_head,
@@ -130,14 +133,17 @@ pub fn is_path_below(path: &str) -> bool {
     path.len() <= WORK_TEXT_BYTES_MAX && path.split('/').all(is_name)
 }
 
-fn checksum_of((path, sum): (&String, &Value)) -> Result<(String, ArtifactId), WorkStateError> {
+fn checksum_of((path, sum): (&String, &Value)) -> Result<(String, Option<ArtifactId>), WorkStateError> {
     let refused = |reason: String| WorkStateError { field: "file_checksums", reason };
     if !is_path_below(path) {
         let shown: String = path.chars().take(80).collect();
         return Err(refused(format!("names `{}`, which is no path below the tree", shown.escape_debug())));
     }
+    if sum.is_null() {
+        return Ok((path.clone(), None));
+    }
     let sum = sum.as_str().and_then(|sum| sum.parse().ok());
-    Ok((path.clone(), sum.ok_or_else(|| refused("has a checksum that is no `art-` id".to_owned()))?))
+    Ok((path.clone(), Some(sum.ok_or_else(|| refused("has a checksum that is no `art-` id".to_owned()))?)))
 }
 
 fn task_of(value: &Value) -> Result<WorkTask, WorkStateError> {
@@ -211,7 +217,7 @@ mod tests {
                 file_checksums: files
                     .into_iter()
                     .filter(|path| is_path_below(path))
-                    .map(|path| (path.clone(), artifact_id(path.as_bytes())))
+                    .map(|path| (path.clone(), (path.len() % 2 == 0).then(|| artifact_id(path.as_bytes()))))
                     .collect(),
             }
         }

@@ -275,6 +275,7 @@ const fn refusal(what: Refusal) -> Code {
             Code::TooLarge
         }
         Refusal::ReadText => Code::NotText,
+        Refusal::LoadCheckpoint => Code::CheckpointFileBad,
         Refusal::Subscribe => Code::CursorBeyondEnd,
         Refusal::Acknowledge => Code::CursorUnnamed,
         Refusal::MakeCluster => Code::LedgerIsAProject,

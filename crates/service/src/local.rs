@@ -5,6 +5,7 @@
 mod around;
 mod artifact;
 mod chains;
+pub(crate) mod checkpoint_file;
 mod counters;
 mod give_back;
 mod ledgers;

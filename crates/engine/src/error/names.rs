@@ -86,6 +86,8 @@ words! {
         GitHook = "the hook",
         /// Reading a range of an artifact.
         ReadText = "reading it as text",
+        /// Loading a checkpoint file.
+        LoadCheckpoint = "loading the checkpoint",
         /// Setting damaged lines of a ledger aside.
         RepairLedger = "setting damaged lines aside",
         /// The repair.

@@ -10,6 +10,7 @@ mod bundles_forgotten;
 mod bureau;
 mod bus;
 mod chart;
+mod checkpoint_files;
 mod checkpoints;
 mod clusters;
 mod codex_forks;

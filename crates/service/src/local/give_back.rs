@@ -1,13 +1,14 @@
 //! The facet `GiveBack` over a store of this machine.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 use stemmata_api::v1::{
     ArtifactReadRequest, ArtifactText, BUNDLE_COMMITS_MAX, BundleExportRequest, BundleExported, BundleHave,
-    BundleHaveRequest, BundleImportRequest, BundleImported, BundleShowRequest, BundleShown, CommitRequest,
-    ExportRequest, Exported, HANDOFF_TOKENS_DEFAULT, Handoff, HandoffRequest, MaterializeRequest,
-    Materialized, Native, PlacementRecorded, PreparePlacementRequest, PreparedPlacement,
-    RecordPlacementRequest, SummarizeRequest, Summarized,
+    BundleHaveRequest, BundleImportRequest, BundleImported, BundleShowRequest, BundleShown,
+    CheckpointContext, CheckpointFileMade, CheckpointFileRequest, CommitRequest, ExportRequest, Exported,
+    HANDOFF_TOKENS_DEFAULT, Handoff, HandoffRequest, MaterializeRequest, Materialized, Native,
+    PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest, SummarizeRequest,
+    Summarized,
 };
 use stemmata_api::{Answer, ByteSource, Code, Control, GiveBack, Problem, Step, Unit};
 use stemmata_engine::{
@@ -16,7 +17,7 @@ use stemmata_engine::{
 use stemmata_model::{CommitId, FormatId};
 
 use super::summarize::summarize;
-use super::{Local, artifact, bad_request, ctx, stop};
+use super::{Local, artifact, bad_request, checkpoint_file, ctx, stop};
 use crate::fault::Fault;
 use crate::wire;
 
@@ -156,6 +157,21 @@ impl GiveBack for Local {
 
     fn read_artifact(&self, request: &ArtifactReadRequest) -> Answer<ArtifactText> {
         self.with(|engine| artifact::read(engine, request))
+    }
+
+    fn checkpoint_file(
+        &self,
+        request: &CheckpointFileRequest,
+        out: &mut dyn Write,
+        control: &Control<'_>,
+    ) -> Answer<CheckpointFileMade> {
+        let rules = self.home.options().settings.window;
+        let now = self.now();
+        self.writing(out, control, |engine, out| checkpoint_file::write(engine, request, (&rules, now), out))
+    }
+
+    fn load_checkpoint_file(&self, content: &mut dyn Read) -> Answer<CheckpointContext> {
+        self.with(|engine| checkpoint_file::load(engine, content, self.by()))
     }
 
     fn prepare_placement(&self, request: &PreparePlacementRequest) -> Answer<PreparedPlacement> {
