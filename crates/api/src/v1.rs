@@ -3,7 +3,9 @@
 //! Responses ignore fields that they do not know. What a field says is documented here, and from here in
 //! `docs/reference/json.md`.
 
+mod artifact;
 mod bundle;
+mod checkpoint;
 mod client;
 mod commit;
 mod context;
@@ -26,9 +28,14 @@ mod strategy;
 mod summarize;
 mod turn;
 
+pub use artifact::{ARTIFACT_READ_BYTES_MAX, ArtifactRange, ArtifactReadRequest, ArtifactText, ArtifactUnit};
 pub use bundle::{
     BUNDLE_COMMITS_MAX, BundleExportRequest, BundleExported, BundleHave, BundleHaveRequest,
     BundleImportRequest, BundleImported, BundleShowRequest, BundleShown,
+};
+pub use checkpoint::{
+    CheckpointContext, CheckpointDrift, CheckpointFileMade, CheckpointFileRequest, CheckpointLoaded,
+    CheckpointSaved, CheckpointTask,
 };
 pub use client::{Diagnoses, Diagnosis, Finding, Home, Hooks, Installed, Mended, MendedLine, Pending};
 pub use commit::{

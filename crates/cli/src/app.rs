@@ -139,6 +139,7 @@ fn window(app: &App, command: WindowCommand) -> Result<Exit, CliError> {
         WindowCommand::Compact(args) => commands::compact::run(app, &args),
         WindowCommand::Uncompact(args) => commands::uncompact::run(app, &args),
         WindowCommand::Guard(args) => commands::guard::run(app, &args),
+        WindowCommand::Artifact(args) => commands::artifact::run(app, &args.command),
     }
 }
 

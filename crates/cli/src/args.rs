@@ -3,6 +3,7 @@
 //! Only shapes; what a command does is in `commands`.
 
 pub(crate) mod annotate;
+pub(crate) mod artifact;
 pub(crate) mod browse;
 pub(crate) mod bundle;
 pub(crate) mod capture;

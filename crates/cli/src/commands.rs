@@ -2,11 +2,13 @@
 //!
 //! A command decides nothing that another interface would have to decide again.
 
+pub(crate) mod artifact;
 pub(crate) mod assemble;
 pub(crate) mod backup;
 pub(crate) mod blame;
 pub(crate) mod bundle;
 pub(crate) mod checkpoint;
+pub(crate) mod checkpoint_file;
 pub(crate) mod children;
 pub(crate) mod compact;
 pub(crate) mod completions;

@@ -250,6 +250,11 @@ pub(crate) fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
+/// Returns the system's temporary folder.
+pub(crate) fn temp_dir() -> PathBuf {
+    std::env::temp_dir()
+}
+
 pub(crate) use stemmata_service::is_program;
 
 #[cfg(test)]

@@ -174,6 +174,7 @@ impl App {
             open_for: self.open_for.clone(),
             clock: Arc::clone(&self.clock),
             ids: Arc::new(RandomIds),
+            temp: Some(environment::temp_dir()),
         };
         Ok(Home::open(root, options)?.with_embedder(self.embedder()))
     }

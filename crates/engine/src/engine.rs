@@ -17,6 +17,7 @@ use crate::capture::policy::CapturePolicy;
 use crate::counters::Counts;
 use crate::error::{EngineError, FormatUse, Result};
 use crate::ledger::Bus;
+use crate::outputs::OutputRules;
 use crate::packing::Growth;
 use crate::ports::{Clock, NewIds};
 use crate::scrubbing::Scrubbing;
@@ -82,6 +83,8 @@ pub struct Engine {
     pub(crate) counts: Arc<Counts>,
     /// What turns texts into vectors, where somebody configured that.
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
+    /// What becomes of large outputs of tools.
+    pub(crate) outputs: Arc<OutputRules>,
 }
 
 impl Engine {
@@ -111,6 +114,7 @@ impl Engine {
             briefs: Arc::default(),
             counts: Arc::default(),
             embedder: None,
+            outputs: Arc::default(),
         }
     }
 

@@ -32,6 +32,7 @@ use crate::calibration::CalibrationSlot;
 use crate::capture::policy::CapturePolicy;
 use crate::engine::{Engine, Identity};
 use crate::error::{EngineError, Result};
+use crate::outputs::{OutputFiles, OutputRules};
 use crate::ports::{Clock, NewIds};
 use crate::scrubbing::{Scrubbing, UntrustedMet};
 use crate::search::IndexSlot;
@@ -65,6 +66,9 @@ pub struct HomeOptions {
     pub clock: Arc<dyn Clock>,
     /// Where new ids come from.
     pub ids: Arc<dyn NewIds>,
+    /// The system's temporary folder, where files of large outputs of tools are written for agents that read files. Without it
+    /// there are none.
+    pub temp: Option<PathBuf>,
 }
 
 /// Something that opening found and a person should know; it stops nothing.
@@ -115,6 +119,7 @@ impl fmt::Display for HomeNote {
 ///     open_for: OpenFor::Command,
 ///     clock: Arc::new(SystemClock),
 ///     ids: Arc::new(RandomIds),
+///     temp: None,
 /// };
 /// let home = Home::open(&folder.path().join("data"), options)?;
 /// assert!(home.take_up(TakeUpLimits::COMMAND)?.is_empty());
@@ -319,6 +324,11 @@ impl Home {
         let is_for_hook = matches!(open_for, OpenFor::Hook(_));
         engine.vault = Some(Arc::new(if is_for_hook { vault.leaving_remains() } else { vault }));
         engine.save_events = settings.save_events;
+        let temp = self.options.temp.as_deref().filter(|_| settings.tools.writes_files);
+        engine.outputs = Arc::new(OutputRules {
+            limits: settings.output_limits(),
+            files: temp.map(|temp| OutputFiles::new(temp, self.dir.join("outputs"))),
+        });
         if let Some(files) = self.ledger_files()? {
             engine.use_log(Arc::clone(files) as _);
         }

@@ -18,6 +18,7 @@ mod error;
 mod guard;
 mod home;
 mod ledger;
+mod outputs;
 mod packing;
 mod ports;
 mod prompts;
@@ -28,6 +29,7 @@ mod search;
 mod settings;
 mod vault;
 mod verbs;
+mod worktree;
 
 pub use bundle::{
     BUNDLE_COMMITS_MAX, BUNDLE_CONTENT_BYTES_MAX, BundleError, BundleExported, BundleImportOptions,
@@ -74,6 +76,7 @@ pub use ledger::{
     TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole, Told, TranscriptsReplayed, TurnBegun, TurnContext,
     TurnEnded, TurnMade, TurnOf,
 };
+pub use outputs::{OutputFiles, OutputRules};
 pub use packing::{KeepPacked, PackKeeper};
 pub use ports::{Clock, NewIds, RandomIds, SystemClock};
 pub use prompts::{
@@ -90,7 +93,7 @@ pub use search::{
 };
 pub use settings::{
     AgentConfig, ConfigText, Configured, DenseModel, LedgerPlace, ReadFile, SETTINGS, Setting, SettingDefault,
-    SettingError, SettingShape, Settings, TEMPLATE_FIELDS, Templates, WindowRules, is_on,
+    SettingError, SettingShape, Settings, TEMPLATE_FIELDS, Templates, ToolRules, WindowRules, is_on,
 };
 pub use stemmata_acts::decides as is_deciding_tool;
 pub use stemmata_model as model;
@@ -108,9 +111,14 @@ pub use stemmata_tokens as tokens;
 pub use vault::{Vault, VaultError, VaultPurge, VaultPurged, VaultStatus};
 pub use verbs::annotate::Update;
 pub use verbs::around::{Around, AroundEntry, AroundQuery};
+pub use verbs::artifact::{ARTIFACT_READ_BYTES_MAX, ArtifactText};
 pub use verbs::blame::{BlameQuery, LineOrigin};
 pub use verbs::brief::HandedBrief;
 pub use verbs::checkpoint::{CheckpointContent, CheckpointRequest, Checkpointed};
+pub use verbs::checkpoint_file::{
+    CHECKPOINT_FILE_BYTES_MAX, CheckpointFile, CheckpointFileError, ContextSnapshot,
+};
+pub use verbs::checkpoint_load::{CheckpointGiven, FOREIGN_TAG};
 pub use verbs::collect::{CollectOptions, CollectPlan, CollectReport, RetiredSession};
 pub use verbs::compact::{
     CompactOf, CompactWanted, CompactWith, Compacted, KEEP_RECENT_TOKENS, KeepRecent, SummaryInput,
@@ -138,3 +146,4 @@ pub use verbs::show::{SHOWN_MAX, Shown};
 pub use verbs::summarize::NumberedEntries;
 pub use verbs::summary::SummaryText;
 pub use verbs::tree::{Subagent, TREE_COMMITS_MAX, Tree, TreeNode, TreeRun};
+pub use worktree::{CHECKSUM_BYTES_MAX, Drift, git_head, tree_root};

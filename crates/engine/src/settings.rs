@@ -7,6 +7,8 @@ mod templates;
 
 use stemmata_model::{Granularity, Tokens};
 use stemmata_prompt::guard::WindowSettings;
+use stemmata_prompt::tool_output::OutputLimits;
+use stemmata_prompt::window::{CompactSettings, WindowConfig, WindowConfigSettings};
 use stemmata_store::IntegrityMode;
 
 use crate::capture::leaf::Provisional;
@@ -78,6 +80,17 @@ pub struct Settings {
     pub dense: Option<DenseModel>,
     /// Limits of a model's window.
     pub window: WindowRules,
+    /// What becomes of the outputs of tools.
+    pub tools: ToolRules,
+}
+
+/// What is configured of the outputs of tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ToolRules {
+    /// The limits of one output.
+    pub limits: OutputLimits,
+    /// Whether an output that is stored whole is also written to a file, for agents whose tools read files.
+    pub writes_files: bool,
 }
 
 /// A model that turns texts into vectors.
@@ -166,7 +179,19 @@ impl Settings {
                 (None, _) | (_, None) => None,
             },
             window: window(&read)?,
+            tools: tools(&read)?,
         })
+    }
+
+    /// Returns the limits of one output of a tool: the configured ones, and half of the window at most where that is configured.
+    pub fn output_limits(&self) -> OutputLimits {
+        let of_window = self.window.tokens.map(|tokens| self.window.limits(Tokens(tokens)));
+        let config = of_window.and_then(|window| {
+            let (compact, output) = (CompactSettings::default(), self.tools.limits);
+            // Limits that contradict each other are refused where the window is judged, and cut nothing here.
+            WindowConfig::new(WindowConfigSettings { window, compact, output }).ok()
+        });
+        config.map_or(self.tools.limits, |config| *config.output())
     }
 
     /// Reads the text of a configuration file and variables as `stemma` does: a variable that is not empty wins over the file, and the user is
@@ -282,6 +307,20 @@ fn integrity(read: &Reader<'_>) -> Result<IntegrityMode, SettingError> {
         Some("none") => IntegrityMode::None,
         Some("chain") => IntegrityMode::Chain,
         _ => IntegrityMode::Checksum,
+    })
+}
+
+fn tools(read: &Reader<'_>) -> Result<ToolRules, SettingError> {
+    let number = |key| read.parsed(key).map(Option::unwrap_or_default);
+    Ok(ToolRules {
+        limits: OutputLimits {
+            lines_max: number("tools.max_lines")?,
+            bytes_max: number("tools.max_bytes")?,
+            chars_max: number("tools.max_chars")?,
+            spill_chars: number("tools.spill_chars")?,
+            keep: read.parsed("tools.keep")?.unwrap_or_default(),
+        },
+        writes_files: read.is_on("tools.files")?,
     })
 }
 

@@ -2,10 +2,13 @@
 
 pub(crate) mod annotate;
 pub(crate) mod around;
+pub(crate) mod artifact;
 pub(crate) mod at;
 pub(crate) mod blame;
 pub(crate) mod brief;
 pub(crate) mod checkpoint;
+pub(crate) mod checkpoint_file;
+pub(crate) mod checkpoint_load;
 pub(crate) mod collect;
 pub(crate) mod compact;
 pub(crate) mod copies;

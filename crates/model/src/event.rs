@@ -203,7 +203,7 @@ impl NewEvent {
 }
 
 /// Says whether an event may enter a prompt: what its metadata, then its data, say as `contextSafe` (true or false)
-/// decides; else what they say as `replayPolicy` (`raw_log_only` or `context`); else all may but raw output.
+/// decides; else what they say as `replayPolicy` (`raw_log_only` or `context`); else all may but raw output, and whole outputs of tools.
 /// The rule of seed 000's implementation (`reference/sources.md` §1.4).
 pub fn may_replay(topic: &Topic, data: Option<&Json>, metadata: Option<&Json>) -> bool {
     let said: Vec<Value> = [metadata, data].into_iter().flatten().map(Json::to_value).collect();
@@ -214,7 +214,7 @@ pub fn may_replay(topic: &Topic, data: Option<&Json>, metadata: Option<&Json>) -
     match said.iter().find_map(|value| value.get("replayPolicy").filter(|policy| !policy.is_null())) {
         Some(policy) if policy.as_str() == Some("raw_log_only") => false,
         Some(policy) if policy.as_str() == Some("context") => true,
-        _ => topic.as_str() != topics::AGENT_OUTPUT,
+        _ => !matches!(topic.as_str(), topics::AGENT_OUTPUT | topics::TOOL_OUTPUT),
     }
 }
 
@@ -244,6 +244,7 @@ mod tests {
         for (topic, data, metadata, expected) in [
             ("X", "", "", true),
             ("AGENT_OUTPUT", "", "", false),
+            ("TOOL_OUTPUT", "", "", false),
             ("AGENT_OUTPUT", "", r#"{"replayPolicy":"context"}"#, true),
             ("X", "", r#"{"replayPolicy":"raw_log_only"}"#, false),
             ("X", "", r#"{"contextSafe":false}"#, false),

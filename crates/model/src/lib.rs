@@ -19,6 +19,7 @@ mod sighting;
 mod time;
 mod tokens;
 pub mod topics;
+mod work;
 
 pub use canonical::{CanonicalEncoder, artifact_id};
 pub use commit::{Closure, Commit, CommitCore, CommitType, Counts, Granularity, ParseGranularityError};
@@ -42,4 +43,8 @@ pub use time::{ParseTimestampError, Timestamp};
 pub use tokens::{
     BaseCounter, CounterSpec, Estimate, FACTOR_PERMILLE, FactorFrom, IMAGE_TOKENS, Margin, ParseCounterError,
     TokenCounter,
+};
+pub use work::{
+    WORK_FILES_MAX, WORK_TASKS_MAX, WORK_TEXT_BYTES_MAX, WorkMetrics, WorkState, WorkStateError, WorkTask,
+    is_path_below,
 };

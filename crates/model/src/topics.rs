@@ -35,6 +35,8 @@ pub const STATE_SNAPSHOT: &str = "STATE_SNAPSHOT";
 pub const CONTEXT_METRICS: &str = "CONTEXT_METRICS";
 /// What a provider printed, raw: kept for people, not for prompts.
 pub const AGENT_OUTPUT: &str = "AGENT_OUTPUT";
+/// A large output of a tool, whole: a line of its text, or the line that names these. Not for prompts.
+pub const TOOL_OUTPUT: &str = "TOOL_OUTPUT";
 /// A word from a person to every agent of a cluster.
 pub const USER_GUIDANCE_CLUSTER: &str = "USER_GUIDANCE_CLUSTER";
 /// A word from a person to the one agent that receives it.
@@ -79,6 +81,7 @@ pub const ALL: &[&str] = &[
     STATE_SNAPSHOT,
     CONTEXT_METRICS,
     AGENT_OUTPUT,
+    TOOL_OUTPUT,
     USER_GUIDANCE_CLUSTER,
     USER_GUIDANCE_AGENT,
     TOKEN_USAGE,

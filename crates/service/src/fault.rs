@@ -274,6 +274,8 @@ const fn refusal(what: Refusal) -> Code {
         Refusal::ReadEvents | Refusal::ReadSession | Refusal::SearchFolder | Refusal::Unpack => {
             Code::TooLarge
         }
+        Refusal::ReadText => Code::NotText,
+        Refusal::LoadCheckpoint => Code::CheckpointFileBad,
         Refusal::Subscribe => Code::CursorBeyondEnd,
         Refusal::Acknowledge => Code::CursorUnnamed,
         Refusal::MakeCluster => Code::LedgerIsAProject,

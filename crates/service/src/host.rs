@@ -5,6 +5,7 @@
 
 mod blame;
 mod caller;
+mod checkpoint_file;
 mod files;
 mod git;
 mod hook;
@@ -35,6 +36,7 @@ use crate::fault::Fault;
 
 pub use blame::{BlamedCommit, BlamedFile};
 pub use caller::{Current, Process, Whose};
+pub use checkpoint_file::{LoadCheckpointRequest, SaveCheckpointRequest};
 pub use files::{NamedFile, Repaired};
 pub use git::{GitHookChange, GitHookRequest, TrailerRequest};
 pub use hook::{HookRequest, Hooked, drain, open_for_hook};

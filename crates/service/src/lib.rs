@@ -16,10 +16,11 @@ pub use fault::{causes, of_kind, problem_of, with_causes};
 pub use file::{FileBytes, parse_have, write_whole};
 pub use host::{
     AgentFound, BlamedCommit, BlamedFile, Current, Due, GitHookChange, GitHookRequest, HookRequest, Hooked,
-    Host, ImportRequest, InstallChange, InstallRequest, Latest, LedgerOf, LedgerOfRequest, LookedAt, Machine,
-    MakeLedger, NamedFile, PlaceRequest, PolicyChange, Process, Record, RecordRequest, Recorded, Repaired,
-    StartFrom, StartRequest, StatusRequest, Surveyed, Suspended, Tape, TrailerRequest, WATCH_POLL_MS,
-    WatchRequest, WatchedPlace, Watching, Whose, drain, is_program, open_for_hook, read_settings,
+    Host, ImportRequest, InstallChange, InstallRequest, Latest, LedgerOf, LedgerOfRequest,
+    LoadCheckpointRequest, LookedAt, Machine, MakeLedger, NamedFile, PlaceRequest, PolicyChange, Process,
+    Record, RecordRequest, Recorded, Repaired, SaveCheckpointRequest, StartFrom, StartRequest, StatusRequest,
+    Surveyed, Suspended, Tape, TrailerRequest, WATCH_POLL_MS, WatchRequest, WatchedPlace, Watching, Whose,
+    drain, is_program, open_for_hook, read_settings,
 };
 pub use local::Local;
 pub use size::{bytes, scaled};

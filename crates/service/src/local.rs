@@ -3,7 +3,9 @@
 //! A method reads its request, asks the engine and gives a wire type. References, stops and pages are read here for all facets.
 
 mod around;
+mod artifact;
 mod chains;
+pub(crate) mod checkpoint_file;
 mod counters;
 mod give_back;
 mod ledgers;

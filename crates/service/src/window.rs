@@ -2,7 +2,6 @@
 
 use stemmata_api::v1::{WindowLimit, WindowLimits};
 use stemmata_api::{Answer, Code, Problem};
-use stemmata_engine::prompt::tool_output::OutputLimits;
 use stemmata_engine::prompt::window::{CompactSettings, WindowConfig, WindowConfigSettings};
 use stemmata_engine::{Settings, tokens};
 use stemmata_model::Tokens;
@@ -26,7 +25,7 @@ pub fn window_limits(settings: &Settings, tokens: Option<u64>, model: Option<&st
     let config = WindowConfig::new(WindowConfigSettings {
         window: rules.limits(Tokens(limit)),
         compact: CompactSettings::default(),
-        output: OutputLimits::default(),
+        output: settings.tools.limits,
     })
     .map_err(|error| bad(error.to_string()))?;
     let rows = config.explain().into_iter().map(|row| WindowLimit {

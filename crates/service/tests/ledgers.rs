@@ -33,6 +33,7 @@ impl Stage {
             open_for: OpenFor::Command,
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),
+            temp: None,
         };
         let home = Arc::new(Home::open(&folder.path().join("data"), options).unwrap());
         let by = Principal::new("ada@workshop/stemma".to_owned()).unwrap();

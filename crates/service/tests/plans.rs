@@ -21,6 +21,7 @@ fn home(folder: &Path) -> Arc<Home> {
         open_for: OpenFor::Command,
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
+        temp: None,
     };
     Arc::new(Home::open(&folder.join("data"), options).expect("a home"))
 }

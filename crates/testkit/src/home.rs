@@ -26,7 +26,7 @@ impl TestHome {
     pub fn new() -> Self {
         let root = tempfile::tempdir().expect("a temporary folder");
         let home = Self { root };
-        for folder in [home.stemmata_home(), home.claude_config(), home.project()] {
+        for folder in [home.stemmata_home(), home.claude_config(), home.project(), home.temp()] {
             std::fs::create_dir_all(&folder).expect("a folder of the test's own");
         }
         home
@@ -52,6 +52,11 @@ impl TestHome {
         self.path().join("home/project")
     }
 
+    /// Returns the temporary folder.
+    pub fn temp(&self) -> PathBuf {
+        self.path().join("temp")
+    }
+
     /// Returns the whole environment of a command: nothing else of the machine's own should be passed.
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
         let home = self.path().join("home");
@@ -62,6 +67,7 @@ impl TestHome {
             ("XDG_CACHE_HOME", home.join(".cache").into()),
             ("STEMMATA_HOME", self.stemmata_home().into()),
             ("CLAUDE_CONFIG_DIR", self.claude_config().into()),
+            ("TMPDIR", self.temp().into()),
             ("TZ", "UTC".into()),
             ("LC_ALL", "C.UTF-8".into()),
             ("NO_COLOR", "1".into()),

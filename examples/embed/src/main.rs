@@ -94,6 +94,7 @@ fn open(folder: &Path) -> Result<Home> {
         open_for: OpenFor::Command,
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
+        temp: None,
     };
     Ok(Home::open(&folder.join("data"), options)?)
 }

@@ -245,6 +245,8 @@ codes! {
         => "`stemma list` shows all sessions, `stemma verify` whether something is missing";
     ParentMissing "parent_missing" BadInput "the parent is not in the store";
     CommitForgotten "commit_forgotten" BadInput "the commit was forgotten" => GONE_ON_PURPOSE;
+    CheckpointFileBad "checkpoint_file_bad" BadInput "not a checkpoint file that can be read" => NOTHING_STORED;
+    NotText "not_text" Refused "the content is no text" => "`stemma native REF --out FILE` writes the bytes of a commit as they are";
     ContentForgotten "content_forgotten" NotFound "the content was forgotten" => GONE_ON_PURPOSE;
     CommitConflict "commit_conflict" BadInput "another commit has this id" => MIGHT_BE_DAMAGED;
     ContentCorrupt "content_corrupt" Corrupt "stored bytes are damaged" => MIGHT_BE_DAMAGED;

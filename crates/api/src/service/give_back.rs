@@ -1,12 +1,13 @@
 //! Giving back: contexts, conversations and bundles as bytes.
 
-use std::io::Write;
+use std::io::{Read, Write};
 
 use crate::v1::{
-    BundleExportRequest, BundleExported, BundleHave, BundleHaveRequest, BundleImportRequest, BundleImported,
-    BundleShowRequest, BundleShown, CommitRequest, ExportRequest, Exported, Handoff, HandoffRequest,
-    MaterializeRequest, Materialized, Native, PlacementRecorded, PreparePlacementRequest, PreparedPlacement,
-    RecordPlacementRequest, SummarizeRequest, Summarized,
+    ArtifactReadRequest, ArtifactText, BundleExportRequest, BundleExported, BundleHave, BundleHaveRequest,
+    BundleImportRequest, BundleImported, BundleShowRequest, BundleShown, CheckpointContext,
+    CheckpointFileMade, CheckpointFileRequest, CommitRequest, ExportRequest, Exported, Handoff,
+    HandoffRequest, MaterializeRequest, Materialized, Native, PlacementRecorded, PreparePlacementRequest,
+    PreparedPlacement, RecordPlacementRequest, SummarizeRequest, Summarized,
 };
 use crate::{Answer, ByteSource, Control};
 
@@ -57,6 +58,33 @@ pub trait GiveBack: Send + Sync {
     /// # Errors
     /// `entry_not_found`, `ambiguous` for an id that stands twice, `bad_request`, `not_an_ancestor`, and those of [`native`](Self::native).
     fn summarize(&self, request: &SummarizeRequest) -> Answer<Summarized>;
+
+    /// Reads a range of an artifact as text: the whole output of a tool, or any other stored content. Ranges of bytes that follow
+    /// each other hold all of it.
+    ///
+    /// # Errors
+    /// `bad_id`, `bad_request`, `out_of_bounds` for a range that begins behind the end, `not_text`, `content_missing`,
+    /// `content_forgotten`, `content_corrupt`.
+    fn read_artifact(&self, request: &ArtifactReadRequest) -> Answer<ArtifactText>;
+
+    /// Writes the checkpoint of a commit as a file holds it: conversation, phase, tasks and metrics. What a working tree says of it is
+    /// the host's to add.
+    ///
+    /// # Errors
+    /// `window_bad`, `format_unreadable`, `out_of_bounds` for a conversation that is too large, and those of [`native`](Self::native).
+    fn checkpoint_file(
+        &self,
+        request: &CheckpointFileRequest,
+        out: &mut dyn Write,
+        control: &Control<'_>,
+    ) -> Answer<CheckpointFileMade>;
+
+    /// Gives the context that a checkpoint file is of: the commit that it names where the store has it, else one made of its
+    /// conversation and marked as foreign. `content` is read to its end. Idempotent.
+    ///
+    /// # Errors
+    /// `checkpoint_file_bad`, `commit_forgotten`, and those of [`checkpoint`](super::Chains::checkpoint).
+    fn load_checkpoint_file(&self, content: &mut dyn Read) -> Answer<CheckpointContext>;
 
     /// Prepares a context that a client will load, before the first byte of it is written: what is written depends on the commit
     /// that it continues. A translation is stored, so that what the client adds has something to continue. Idempotent.

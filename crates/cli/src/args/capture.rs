@@ -54,17 +54,42 @@ Examples:
   stemma checkpoint --format claude-code-v1 --session s1 --content delta.jsonl
   tail -n 4 log.jsonl | stemma checkpoint --format claude-code-v1 --session s1 --parent ctx-3f9k2m7q
   stemma checkpoint --format my-agent-v1 --session s1 --artifact art-9f2c… --ticket T-12 --summary \"found the race\"
+  stemma checkpoint --out checkpoints              the latest session of this directory, as a file
+  stemma checkpoint ctx-3f9k2m7q --out checkpoints --window 200000
+  stemma checkpoint --load checkpoints/checkpoint_2026-11-23T201500Z.json
 
 Prints the id of the commit, which can be used at once. A retry with the same `--idempotency-key` in the same \
-session gives the same commit.")]
+session gives the same commit. `--out` stores nothing: it writes `checkpoint_<time>.json` with the conversation, tasks, metrics and \
+the checksums of the files that the work touched. `--load` checks such a file, says how the working tree differs from it, and \
+gives the commit that it names; where this store does not have it, the conversation is imported and marked as foreign.")]
 pub(crate) struct Checkpoint {
+    /// With `--out`: the commit; none: the latest session of the current directory
+    #[arg(value_name = "REF", requires = "out")]
+    pub(crate) reference: Option<String>,
+
+    /// Write the checkpoint of a commit into this folder
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "session", "load"])]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Load a checkpoint from this file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "session"])]
+    pub(crate) load: Option<PathBuf>,
+
+    /// With `--out`: tokens that the model takes (default: what is known of the session's client or model)
+    #[arg(long, short, value_name = "TOKENS", requires = "out")]
+    pub(crate) window: Option<u64>,
+
+    /// With `--out` and `--load`: a folder of the working tree (default: the current directory)
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "session"])]
+    pub(crate) worktree: Option<PathBuf>,
+
     /// How the content is encoded
-    #[arg(long)]
-    pub(crate) format: FormatId,
+    #[arg(long, required_unless_present_any = ["out", "load"])]
+    pub(crate) format: Option<FormatId>,
 
     /// The session that it belongs to
-    #[arg(long)]
-    pub(crate) session: SessionId,
+    #[arg(long, required_unless_present_any = ["out", "load"])]
+    pub(crate) session: Option<SessionId>,
 
     /// The content: a file, or `-` for standard input
     #[arg(long, value_name = "FILE", default_value = "-", conflicts_with = "artifact")]

@@ -36,6 +36,7 @@ const GROUPS: &[(&str, &[&str])] = &[
 const PLUMBING: (&str, &[&str]) = (
     "For programs and scripts",
     &[
+        "artifact",
         "assemble",
         "checkpoint",
         "snapshot",

@@ -5,6 +5,7 @@
 use clap::{Args, Subcommand};
 
 use super::REF_HELP;
+use super::artifact::Artifact;
 use super::give::{Compact, Uncompact};
 
 /// The commands about a window.
@@ -16,6 +17,8 @@ pub(crate) enum WindowCommand {
     Uncompact(Uncompact),
     /// Say how full the window of a context is, and what would be pruned of it and why
     Guard(Guard),
+    /// Read what is stored apart: whole outputs of tools
+    Artifact(Artifact),
 }
 
 /// `guard`

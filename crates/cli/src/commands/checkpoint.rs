@@ -5,12 +5,17 @@ use stemmata_api::v1::{self, CONTENT_BYTES_MAX, CheckpointRequest};
 use stemmata_service::{LedgerOfRequest, MakeLedger};
 
 use crate::args::capture::{Checkpoint, TriggerArg, TypeArg};
-use crate::commands::read_input;
+use crate::commands::{checkpoint_file, read_input};
 use crate::errors::{CliError, Exit};
 use crate::wiring::App;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Checkpoint) -> Result<Exit, CliError> {
+    match (&args.out, &args.load) {
+        (Some(folder), _) => return checkpoint_file::save(app, args, folder),
+        (None, Some(path)) => return checkpoint_file::load(app, args, path),
+        (None, None) => {}
+    }
     let parent = args.parent.as_deref().map(|reference| app.ctx(reference)).transpose()?;
     let content = match args.artifact {
         Some(_) => Vec::new(),
@@ -41,11 +46,11 @@ fn request(args: &Checkpoint) -> CheckpointRequest {
         },
         restated_entries: args.restated_entries,
         artifact: args.artifact.as_ref().map(ToString::to_string),
-        format: args.format.to_string(),
+        format: args.format.as_ref().map(ToString::to_string).unwrap_or_default(),
         template: args.template.to_string(),
         principal: args.principal.as_ref().map(ToString::to_string),
         machine: args.machine.as_ref().map(ToString::to_string),
-        session: args.session.to_string(),
+        session: args.session.as_ref().map(ToString::to_string).unwrap_or_default(),
         trigger: match args.trigger {
             TriggerArg::TurnBoundary => v1::Trigger::TurnBoundary,
             TriggerArg::ToolCall => v1::Trigger::ToolCall,

@@ -7,10 +7,12 @@
     reason = "tests write plain files and have an environment of their own"
 )]
 
+mod artifacts;
 mod bad_input;
 mod blame;
 mod browse;
 mod bundle;
+mod checkpoint_files;
 mod contract;
 mod doctor;
 mod give;

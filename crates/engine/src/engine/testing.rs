@@ -68,6 +68,13 @@ impl Engine {
         self
     }
 
+    /// Has large outputs of tools be cut and stored by these rules.
+    #[must_use]
+    pub fn with_outputs(mut self, rules: crate::OutputRules) -> Self {
+        self.outputs = Arc::new(rules);
+        self
+    }
+
     /// Has folded states of ledgers be saved after so many new events, beside the ends of turns and sessions.
     #[must_use]
     pub fn with_save_events(mut self, events: u64) -> Self {

@@ -84,6 +84,10 @@ words! {
         WriteBundle = "writing the bundle",
         /// The hook.
         GitHook = "the hook",
+        /// Reading a range of an artifact.
+        ReadText = "reading it as text",
+        /// Loading a checkpoint file.
+        LoadCheckpoint = "loading the checkpoint",
         /// Setting damaged lines of a ledger aside.
         RepairLedger = "setting damaged lines aside",
         /// The repair.

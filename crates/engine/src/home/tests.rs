@@ -12,6 +12,7 @@ fn options(open_for: OpenFor, config: &str) -> HomeOptions {
         open_for,
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
+        temp: None,
     }
 }
 

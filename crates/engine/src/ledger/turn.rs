@@ -8,6 +8,7 @@ mod again;
 pub(crate) mod begin;
 mod commit;
 mod compact;
+mod outputs;
 pub(crate) mod step;
 
 use stemmata_model::{
@@ -112,6 +113,8 @@ impl Engine {
 
     /// Stores what came of a turn, up to a boundary.
     fn take(&self, turn: &TurnOf, made: TurnMade, boundary: Boundary) -> Result<Taken> {
+        let known = self.log.ledger(&turn.ledger)?;
+        let (made, mut notes) = self.within_output_limits(turn, known.as_ref(), made)?;
         let mut events = self.events_of(turn, &made.entries)?;
         events.extend(made.events);
         if made.ends {
@@ -121,8 +124,8 @@ impl Engine {
         }
         let links = turn.links();
         let events = events.into_iter().map(|event| event.with_links(&links)).collect();
-        let known = self.log.ledger(&turn.ledger)?;
-        let (events, mut notes) = self.scrubbed_events(known.as_ref(), events)?;
+        let (events, redacted) = self.scrubbed_events(known.as_ref(), events)?;
+        notes.extend(redacted);
         let stored = match self.said_already(turn, &events)? {
             Some(said) => self.commit_said(turn, said, boundary)?,
             None => self.append_and_commit(turn, &events, boundary)?,

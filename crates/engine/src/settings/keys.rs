@@ -11,6 +11,9 @@ const THREADS_DEFAULT_MAX: usize = 8;
 /// Days that a rule of retention may name at most: a hundred years.
 const DAYS_MAX: u32 = 36_500;
 
+/// The most that a limit of a tool's output may be: more than a line of a ledger holds is never left in one.
+const OUTPUT_LIMIT_MAX: u64 = 1 << 20;
+
 /// A key of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
@@ -256,6 +259,55 @@ pub const SETTINGS: &[Setting] = &[
         about: "How long a command waits for another process that holds the store, in milliseconds.",
         default: SettingDefault::Value("10000"),
         shape: SettingShape::Number { min: 0, max: 3_600_000 },
+    },
+    Setting {
+        key: "tools.files",
+        variable: "STEMMATA_TOOLS_FILES",
+        flag: None,
+        about: "Whether an output of a tool that is stored whole is also written to `ai_tool_outputs` in the temporary folder, for \
+                 agents whose tools read files: `1` or `0`.",
+        default: SettingDefault::Value("1"),
+        shape: SettingShape::Choice(&["0", "1", "false", "true"]),
+    },
+    Setting {
+        key: "tools.keep",
+        variable: "STEMMATA_TOOLS_KEEP",
+        flag: None,
+        about: "Which part of an output of a tool stays where it is cut: `head_tail` (its beginning and its end) or `head`.",
+        default: SettingDefault::Value("head_tail"),
+        shape: SettingShape::Choice(&["head_tail", "head"]),
+    },
+    Setting {
+        key: "tools.max_bytes",
+        variable: "STEMMATA_TOOLS_MAX_BYTES",
+        flag: None,
+        about: "Bytes of one output of a tool in a turn, and at most two for each token of `window.tokens`; 0: no limit.",
+        default: SettingDefault::Value("51200"),
+        shape: SettingShape::Number { min: 0, max: OUTPUT_LIMIT_MAX },
+    },
+    Setting {
+        key: "tools.max_chars",
+        variable: "STEMMATA_TOOLS_MAX_CHARS",
+        flag: None,
+        about: "Characters of one output of a tool in a turn; 0: no limit.",
+        default: SettingDefault::Value("204800"),
+        shape: SettingShape::Number { min: 0, max: OUTPUT_LIMIT_MAX },
+    },
+    Setting {
+        key: "tools.max_lines",
+        variable: "STEMMATA_TOOLS_MAX_LINES",
+        flag: None,
+        about: "Lines of one output of a tool in a turn; 0: no limit.",
+        default: SettingDefault::Value("2000"),
+        shape: SettingShape::Number { min: 0, max: OUTPUT_LIMIT_MAX },
+    },
+    Setting {
+        key: "tools.spill_chars",
+        variable: "STEMMATA_TOOLS_SPILL_CHARS",
+        flag: None,
+        about: "Characters above which an output of a tool is stored whole beside the turn, which gets a notice; 0: never.",
+        default: SettingDefault::Value("204800"),
+        shape: SettingShape::Number { min: 0, max: OUTPUT_LIMIT_MAX },
     },
     Setting {
         key: "window.target",

@@ -159,11 +159,15 @@ impl Engine {
             wish.cut.dedup();
         }
         let branches = self.branches_of(&wish, &ids)?;
+        wish.events = self.outputs_of(&wish.cut)?;
         self.clear_what_is_known(&mut wish)?;
         let forgotten = self.store.forget(&wish)?;
         wish.expect = Some(forgotten.clone());
         wish.dry_run = false;
         let mut report = ForgetReport { sessions, ledgers, forgotten, branches, copies, spared };
+        if !self.is_log_the_store {
+            report.forgotten.events += wish.events.iter().map(|(_, events)| events.len() as u64).sum::<u64>();
+        }
         report.forgotten.events += self.going_elsewhere(&report.sessions, &report.ledgers)?;
         report.tell_holes_once();
         Ok(ForgetPlan { wish, report })
@@ -180,11 +184,13 @@ impl Engine {
         report.forgotten = self.store.forget(&wish)?;
         let purged = self.purge_unstored();
         let elsewhere = self.forget_elsewhere(&report.sessions, &report.ledgers);
+        let outputs = self.forget_outputs_elsewhere(&wish.events);
         // What a ledger refuses, or the vault, keeps no word in the index.
         let swept = self.sweep();
         purged?;
-        report.forgotten.events += elsewhere?;
+        report.forgotten.events += elsewhere? + outputs?;
         swept?;
+        self.sweep_outputs()?;
         report.tell_holes_once();
         Ok(report)
     }

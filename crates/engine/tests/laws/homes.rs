@@ -36,6 +36,7 @@ fn home(folder: &Folder) -> Home {
         open_for: OpenFor::Command,
         clock: Arc::new(FixedClock),
         ids: Arc::new(CountingIds::default()),
+        temp: None,
     };
     Home::over(&folder.path().join("data"), options, new_store()).expect("a home")
 }

@@ -1,11 +1,12 @@
 //! The facet `GiveBack` over a store of this machine.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 use stemmata_api::v1::{
-    BUNDLE_COMMITS_MAX, BundleExportRequest, BundleExported, BundleHave, BundleHaveRequest,
-    BundleImportRequest, BundleImported, BundleShowRequest, BundleShown, CommitRequest, ExportRequest,
-    Exported, HANDOFF_TOKENS_DEFAULT, Handoff, HandoffRequest, MaterializeRequest, Materialized, Native,
+    ArtifactReadRequest, ArtifactText, BUNDLE_COMMITS_MAX, BundleExportRequest, BundleExported, BundleHave,
+    BundleHaveRequest, BundleImportRequest, BundleImported, BundleShowRequest, BundleShown,
+    CheckpointContext, CheckpointFileMade, CheckpointFileRequest, CommitRequest, ExportRequest, Exported,
+    HANDOFF_TOKENS_DEFAULT, Handoff, HandoffRequest, MaterializeRequest, Materialized, Native,
     PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest, SummarizeRequest,
     Summarized,
 };
@@ -16,7 +17,7 @@ use stemmata_engine::{
 use stemmata_model::{CommitId, FormatId};
 
 use super::summarize::summarize;
-use super::{Local, bad_request, ctx, stop};
+use super::{Local, artifact, bad_request, checkpoint_file, ctx, stop};
 use crate::fault::Fault;
 use crate::wire;
 
@@ -152,6 +153,25 @@ impl GiveBack for Local {
 
     fn summarize(&self, request: &SummarizeRequest) -> Answer<Summarized> {
         self.with(|engine| summarize(engine, request))
+    }
+
+    fn read_artifact(&self, request: &ArtifactReadRequest) -> Answer<ArtifactText> {
+        self.with(|engine| artifact::read(engine, request))
+    }
+
+    fn checkpoint_file(
+        &self,
+        request: &CheckpointFileRequest,
+        out: &mut dyn Write,
+        control: &Control<'_>,
+    ) -> Answer<CheckpointFileMade> {
+        let rules = self.home.options().settings.window;
+        let now = self.now();
+        self.writing(out, control, |engine, out| checkpoint_file::write(engine, request, (&rules, now), out))
+    }
+
+    fn load_checkpoint_file(&self, content: &mut dyn Read) -> Answer<CheckpointContext> {
+        self.with(|engine| checkpoint_file::load(engine, content, self.by()))
     }
 
     fn prepare_placement(&self, request: &PreparePlacementRequest) -> Answer<PreparedPlacement> {

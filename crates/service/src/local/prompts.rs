@@ -28,6 +28,8 @@ use super::{Local, bad_request, recall, turns};
 use crate::fault::Fault;
 use crate::wire;
 
+pub(super) use guard::report as guard_report;
+
 /// Who the agent is where nobody says.
 const AGENT: &str = "agent";
 

@@ -49,6 +49,7 @@ impl Stage {
             open_for: OpenFor::Command,
             clock: Arc::new(FixedClock),
             ids: Arc::new(RandomIds),
+            temp: None,
         };
         let home = Arc::new(Home::open(&folder.path().join("data"), options).expect("a home"));
         let by = home.identity().expect("an identity").principal("stemma").expect("a name");

@@ -2,7 +2,10 @@
 //!
 //! Whether anything is left in a file is each backend's own test.
 
-use stemmata_model::{Closure, Commit, CommitId, CommitPrefix, TicketId, artifact_id};
+use stemmata_model::{
+    Closure, Commit, CommitId, CommitPrefix, EventSeq, Json, LedgerId, NewEvent, NewPayload, Party, Payload,
+    TicketId, artifact_id, topics,
+};
 
 use super::Make;
 use super::builders::{
@@ -12,6 +15,7 @@ use super::builders::{
 use super::chains::load;
 use super::transactions::verify_is_clean;
 use crate::error::StoreError;
+use crate::ledger::{Append, Durability, EventQuery};
 use crate::maintain::forget::{Forget, Forgotten, Keep, Kept, Tombstone};
 use crate::seam::{HOLE_BYTES_MAX, Store, TipFilter};
 use crate::write::{
@@ -53,6 +57,40 @@ fn captured(store: &dyn Store, name: &str, ids: &[CommitId]) {
     let seen = ids.iter().map(|id| see(*id, sighting(name, 9)));
     write(store, seen.chain([Write::Session(Box::new(listed))]).collect());
     write(store, vec![Write::Cursor { key: key(name), value: vec![1, 2, 3] }]);
+}
+
+/// Events that are named go in the same act as a commit, with their lines, and no others.
+///
+/// # Panics
+/// Where a store does otherwise.
+pub fn check_forgotten_beside(make: Make<'_>) {
+    let store = make();
+    let store = store.as_ref();
+    let [kept, gone] = ["{\"kept\":1}", "{\"gone\":1}"].map(|text| Json::parse(text).expect("JSON"));
+    let event = |line: &Json| {
+        let topic = topics::topic(topics::TOOL_OUTPUT);
+        let sender = Party::new("worker").expect("a name");
+        NewEvent::new(session_id("s"), topic, sender, NewPayload::Line(line.clone()))
+    };
+    let ledger = LedgerId::new("p").expect("a name");
+    let append = Append {
+        ledger: ledger.clone(),
+        events: vec![event(&kept), event(&gone)],
+        expected: None,
+        now: at(1),
+        durability: Durability::default(),
+    };
+    store.append(append).expect("appended");
+    let id = chain(store, "c", 1)[0];
+    let named = [(ledger.clone(), [EventSeq::new(2).expect("a place")].into())];
+    let done = forget(store, &Forget { events: named.to_vec(), ..wish(&[], &[id], &[]) });
+    assert_eq!((done.cut, done.events), (vec![id], 1));
+    let events = store.events(&ledger, &EventQuery::after(None, 9)).expect("a read");
+    let payloads: Vec<bool> = events.iter().map(|event| matches!(event.payload, Payload::Gone(_))).collect();
+    assert_eq!(payloads, [false, true]);
+    let length =
+        |line: &Json| store.content_length(artifact_id(format!("{line}\n").as_bytes())).expect("a read");
+    assert_eq!((length(&kept).is_some(), length(&gone)), (true, None));
 }
 
 /// A session goes with all that only it needs, and its rows with it.

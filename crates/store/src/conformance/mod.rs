@@ -33,8 +33,8 @@ pub use contents::{
 pub use costs::check_costs;
 pub use forget::{
     check_cleared_sessions, check_copied_out, check_forget, check_forget_ends, check_forget_keeps,
-    check_holes, check_moved_plans, check_new_holes, check_refilled, check_sealed_holes,
-    check_session_tombstones, check_tombstones,
+    check_forgotten_beside, check_holes, check_moved_plans, check_new_holes, check_refilled,
+    check_sealed_holes, check_session_tombstones, check_tombstones,
 };
 pub use lookups::{check_prefixes, check_resolve, check_walks};
 pub use metadata::{
@@ -119,6 +119,7 @@ fn run_maintenance(make: Make<'_>) {
         check_forget,
         check_forget_keeps,
         check_forget_ends,
+        check_forgotten_beside,
         check_holes,
         check_new_holes,
         check_tombstones,

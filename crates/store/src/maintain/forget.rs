@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use stemmata_model::{ArtifactId, CommitId, LedgerId, Principal, SessionId, Timestamp};
+use stemmata_model::{ArtifactId, CommitId, EventSeq, LedgerId, Principal, SessionId, Timestamp};
 
 use crate::error::StoreError;
 use crate::write::{AuditRecord, SessionKey};
@@ -33,6 +33,8 @@ pub struct Forget {
     /// Ledgers all of whose events lose what they say, and whose saved states go but for cursors. Places, times and hashes
     /// stay.
     pub ledgers: Vec<LedgerId>,
+    /// Events that lose what they say, by their ledgers: what stands beside a commit that goes, and in no commit.
+    pub events: Vec<(LedgerId, BTreeSet<EventSeq>)>,
     /// Of the events whose lines are in what goes, those that go with it: these lines, and what is said in the others stays.
     /// Without it, all of them, unless it is a session that goes.
     pub lines: Option<BTreeSet<ArtifactId>>,
@@ -132,6 +134,7 @@ impl Forget {
             cut: Vec::new(),
             sessions: Vec::new(),
             ledgers: Vec::new(),
+            events: Vec::new(),
             lines: None,
             unread: Vec::new(),
             untitled: Vec::new(),

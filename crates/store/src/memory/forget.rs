@@ -40,8 +40,12 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
     );
     let mut candidates = contents_of(state, &gone);
     let sessions = sessions_of(state, wish);
-    let is_meant =
-        |of: &LedgerId, event: &Event| wish.ledgers.contains(of) || sessions.contains(&event.session);
+    let is_named = |of: &LedgerId, event: &Event| {
+        wish.events.iter().any(|(ledger, seqs)| ledger == of && seqs.contains(&event.seq))
+    };
+    let is_meant = |of: &LedgerId, event: &Event| {
+        wish.ledgers.contains(of) || sessions.contains(&event.session) || is_named(of, event)
+    };
     let (mut events, lines) = events::forget(state, &is_meant);
     wish.ledgers.iter().for_each(|ledger| state.logs.drop_folded(ledger));
     candidates.extend(lines);

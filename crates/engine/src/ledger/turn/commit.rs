@@ -284,9 +284,9 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Returns what an event's line adds to a commit. Raw output is in none.
+    /// Returns what an event's line adds to a commit. Raw output is in none, nor are whole outputs of tools.
     fn of_event(seq: u64, topic: &Topic, line: &Json) -> Option<Self> {
-        (topic.as_str() != topics::AGENT_OUTPUT).then(|| {
+        (!matches!(topic.as_str(), topics::AGENT_OUTPUT | topics::TOOL_OUTPUT)).then(|| {
             let bytes = format!("{line}\n").into_bytes();
             Self { seq, id: artifact_id(&bytes), bytes }
         })

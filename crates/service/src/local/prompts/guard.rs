@@ -16,7 +16,7 @@ use crate::local::counters::counter;
 use crate::local::ctx;
 use crate::wire;
 
-pub(super) fn report(
+pub(in crate::local) fn report(
     engine: &Engine,
     request: &GuardRequest,
     (rules, now): (&WindowRules, Timestamp),

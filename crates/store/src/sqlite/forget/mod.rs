@@ -38,7 +38,8 @@ pub(super) fn forget(
             even_pinned: wish.even_pinned,
         },
     )?;
-    let went = ledger::forget::sessions(connection, &session_ids(wish, tombstones), &wish.ledgers)?;
+    let went =
+        ledger::forget::sessions(connection, &session_ids(wish, tombstones), &wish.ledgers, &wish.events)?;
     commits::remove(connection, &plan.gone)?;
     let (holes, mut cut): (Vec<Row>, Vec<Row>) =
         plan::rows_of(connection, &wish.cut)?.into_iter().partition(|row| row.state & 3 == STATE_FORGOTTEN);
@@ -109,7 +110,7 @@ pub(super) fn forget_events(
     (connection, packs): (&Connection, &Packs),
     session: &SessionId,
 ) -> Result<(u64, BTreeSet<i64>), StoreError> {
-    let went = ledger::forget::sessions(connection, std::slice::from_ref(session), &[])?;
+    let went = ledger::forget::sessions(connection, std::slice::from_ref(session), &[], &[])?;
     if went.events > 0 {
         marks::set(connection, (marks::UNFINISHED, &[]), Timestamp::EPOCH, None)?;
         stored::set_due(connection, std::iter::empty(), Timestamp::EPOCH)?;

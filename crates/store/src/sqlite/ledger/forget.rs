@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::Connection;
-use stemmata_model::{ArtifactId, LedgerId, SessionId, topics};
+use stemmata_model::{ArtifactId, EventSeq, LedgerId, SessionId, topics};
 
 use super::names::Names;
 use super::rows::{EventRow, LedgerRow};
@@ -33,16 +33,22 @@ pub(in crate::sqlite) fn has_any(connection: &Connection, session: &SessionId) -
     Ok(!of_sessions(connection, std::slice::from_ref(session))?.is_empty())
 }
 
-/// Forgets the events of sessions, and all events and saved states of ledgers.
+/// Forgets the events of sessions, all events and saved states of ledgers, and some events.
 pub(in crate::sqlite) fn sessions(
     connection: &Connection,
     sessions: &[SessionId],
     ledgers: &[LedgerId],
+    events: &[(LedgerId, BTreeSet<EventSeq>)],
 ) -> Result<Went, StoreError> {
     let mut places = of_sessions(connection, sessions)?;
     for ledger in ledgers {
         if let Some((row, seqs)) = places_of(connection, ledger, &Places::All)? {
             places.insert(row, seqs.into_iter().collect());
+        }
+    }
+    for (ledger, these) in events {
+        if let Some((row, seqs)) = places_of(connection, ledger, &Places::These(these.clone()))? {
+            places.entry(row).or_default().extend(seqs);
         }
     }
     forget(connection, places)

@@ -1,0 +1,96 @@
+//! Checkpoints as files: saved, loaded, and refused.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::stage::Stage;
+use crate::story::{SESSION, Story};
+
+fn write(stage: &Stage, name: &str, text: &str) {
+    stage.home.write(&format!("home/project/{name}"), text.as_bytes());
+}
+
+/// A session that worked in the project, with its newest commit.
+fn worked(stage: &Stage) -> String {
+    let project = stage.home.project();
+    let mut story = Story::new(SESSION, &project.to_string_lossy());
+    story
+        .user("Mend the parser")
+        .tool("cat src/parser.rs src/gone.rs", "fn parse() {}\n")
+        .assistant("The parser is mended.");
+    let path = stage.home.write("a.jsonl", story.text().as_bytes());
+    stage.import(&path)["tip"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_checkpoint_is_saved_and_loaded() {
+    let stage = Stage::new();
+    write(&stage, "src/parser.rs", "fn parse() {}\n");
+    write(&stage, ".git/HEAD", &format!("{}\n", "1".repeat(40)));
+    let tip = worked(&stage);
+    let saved = stage.json(&["checkpoint", &tip, "--out", "kept", "--window", "200000"]);
+    let shown = serde_json::to_string_pretty(&saved).unwrap();
+    insta::assert_snapshot!("checkpoint_files_saved", stage.tame(&shown));
+    let path = saved["path"].as_str().unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    let file: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    for field in
+        ["context_snapshot", "system_state", "task_queue", "metrics", "conversation", "file_checksums"]
+    {
+        assert!(!file[field].is_null(), "{field}");
+    }
+    assert_eq!(file["file_checksums"].as_object().unwrap().len(), 2, "{file}");
+    // The clock of the test stands still: the second one would have the name of the first.
+    stage.run(&["checkpoint", &tip, "--out", "kept"]).code(5).complains(&["exists"]);
+    assert_eq!(
+        std::fs::read_dir(Path::new(path).parent().unwrap()).unwrap().count(),
+        1,
+        "nothing is left beside it"
+    );
+    insta::assert_snapshot!("checkpoint_files_loaded", stage.told(&["checkpoint", "--load", path]));
+    write(&stage, "src/parser.rs", "fn parse() -> u8 { 1 }\n");
+    write(&stage, "src/gone.rs", "it is back\n");
+    write(&stage, ".git/HEAD", &format!("{}\n", "2".repeat(40)));
+    insta::assert_snapshot!("checkpoint_files_drift", stage.told(&["checkpoint", "--load", path]));
+    let loaded = stage.json(&["checkpoint", "--load", path]);
+    assert_eq!(loaded["drift"]["changed"], serde_json::json!(["src/parser.rs"]));
+    assert_eq!((&loaded["ctx"], &loaded["imported"]), (&Value::from(tip.as_str()), &Value::from(false)));
+    // Somebody else, whose store knows nothing of the commit.
+    let other = Stage::new();
+    let loaded = other.json(&["checkpoint", "--load", path]);
+    assert_eq!((&loaded["named_ctx"], &loaded["imported"]), (&Value::from(tip), &Value::from(true)));
+    let ctx = loaded["ctx"].as_str().unwrap();
+    assert_eq!(other.json(&["show", ctx])["tags"], serde_json::json!(["from-checkpoint-file"]));
+    assert!(other.run(&["export", ctx]).ok().text().contains("The parser is mended."));
+}
+
+#[test]
+fn a_file_that_is_no_checkpoint_stores_nothing() {
+    let stage = Stage::new();
+    for (text, reason) in [
+        (String::new(), "no checkpoint file"),
+        ("{}".to_owned(), "no `stemmata_checkpoint`"),
+        ("[".repeat(10 << 20), "no checkpoint file"),
+        ("{\"stemmata_checkpoint\":9}".to_owned(), "version 9"),
+        ("{\"stemmata_checkpoint\":1,\"conversation\":[],\"digest\":\"\"}".to_owned(), "damaged"),
+    ] {
+        let path = stage.home.write("bad.json", text.as_bytes());
+        stage
+            .run(&["checkpoint", "--load", path.to_str().unwrap()])
+            .code(1)
+            .complains(&[reason, "nothing was stored"]);
+    }
+    stage.run(&["checkpoint", "--load", "absent.json"]).code(3);
+    stage.run(&["checkpoint", "--load", "."]).code(1).complains(&["is no file"]);
+    stage.run(&["checkpoint", "--load", "a", "--out", "b"]).code(2);
+    stage.run(&["checkpoint", "--session", "s"]).code(2).complains(&["--format"]);
+    assert_eq!(stage.json(&["tips"])["commits"], serde_json::json!([]));
+    write(&stage, "a-file", "in the way");
+    let tip = worked(&stage);
+    stage.run(&["checkpoint", &tip, "--out", "a-file"]).code(2).complains(&["is no folder"]);
+}

@@ -1,0 +1,164 @@
+//! Checkpoints in files of this machine, and the working tree beside them.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use stemmata_api::v1::{
+    CheckpointDrift, CheckpointFileRequest, CheckpointLoaded, CheckpointSaved, CheckpointTask, Note,
+};
+use stemmata_api::{Answer, Code, Control, Problem, Service};
+use stemmata_engine::{
+    CHECKPOINT_FILE_BYTES_MAX, CheckpointFile, Drift, create_private, git_head, tree_root,
+};
+use stemmata_model::WORK_FILES_MAX;
+use stemmata_store::{Files as _, SystemFiles, read_bounded};
+
+use super::Host;
+use crate::fault::{Fault, io_failed};
+use crate::local::checkpoint_file::parsed;
+
+/// Asks to save the checkpoint of a commit.
+#[derive(Debug, Clone)]
+pub struct SaveCheckpointRequest {
+    /// The commit.
+    pub ctx: String,
+    /// Tokens that the model takes, where somebody says so.
+    pub window: Option<u64>,
+    /// The folder of the file; made where it is not there.
+    pub folder: PathBuf,
+    /// A folder of the working tree, absolute.
+    pub worktree: PathBuf,
+}
+
+/// Asks to load a checkpoint.
+#[derive(Debug, Clone)]
+pub struct LoadCheckpointRequest {
+    /// The file.
+    pub path: PathBuf,
+    /// A folder of the working tree to compare with, absolute.
+    pub worktree: PathBuf,
+}
+
+impl Host {
+    /// Saves the checkpoint of a commit in a new file for its owner alone: whole or not at all, and never in the place of another.
+    ///
+    /// # Errors
+    /// `file_exists`, `not_a_directory`, `io_failed`, `disk_full`, and those of
+    /// [`checkpoint_file`](stemmata_api::GiveBack::checkpoint_file).
+    pub fn save_checkpoint(
+        &self,
+        service: &dyn Service,
+        request: &SaveCheckpointRequest,
+    ) -> Answer<CheckpointSaved> {
+        let mut bytes = Vec::new();
+        let asked = CheckpointFileRequest { ctx: request.ctx.clone(), window: request.window };
+        let made = service.checkpoint_file(&asked, &mut bytes, &Control::none())?;
+        let mut file = parsed(&bytes)?;
+        let is_all = file.look_at(&tree_root(&request.worktree));
+        let text = file.render();
+        self.with(|_| {
+            let path = write_new(&request.folder, &file.name(), text.as_bytes())?;
+            let note = || Note {
+                code: "degraded".to_owned(),
+                message: format!("more files were touched than have checksums: {WORK_FILES_MAX}, the latest"),
+                line: None,
+            };
+            Ok(CheckpointSaved {
+                path: path.to_string_lossy().into_owned(),
+                ctx: made.ctx,
+                timestamp: file.timestamp.to_string(),
+                bytes: text.len() as u64,
+                git_head: file.state.git_head.clone(),
+                files: file.state.file_checksums.len() as u64,
+                notes: (!is_all).then(note).into_iter().collect(),
+            })
+        })
+    }
+
+    /// Loads a checkpoint: checks the file, compares its checksums with a working tree, and gives the context. A file that is
+    /// refused stores nothing.
+    ///
+    /// # Errors
+    /// `file_not_found`, `checkpoint_file_bad`, and those of
+    /// [`load_checkpoint_file`](stemmata_api::GiveBack::load_checkpoint_file).
+    pub fn load_checkpoint(
+        &self,
+        service: &dyn Service,
+        request: &LoadCheckpointRequest,
+    ) -> Answer<CheckpointLoaded> {
+        let path = &request.path;
+        let bytes = self.with(|_| read(path))?;
+        let file = parsed(&bytes)?;
+        let root = tree_root(&request.worktree);
+        let drift = file.drift(&root);
+        let given = service.load_checkpoint_file(&mut bytes.as_slice())?;
+        Ok(loaded(path, &file, (drift, git_head(&root)), given))
+    }
+}
+
+fn loaded(
+    path: &Path,
+    file: &CheckpointFile,
+    (drift, git_head_now): (Drift, Option<String>),
+    given: stemmata_api::v1::CheckpointContext,
+) -> CheckpointLoaded {
+    let state = &file.state;
+    let task = |task: &stemmata_model::WorkTask| CheckpointTask {
+        id: task.id.clone(),
+        text: task.text.clone(),
+        status: task.status.clone(),
+    };
+    let Drift { changed, missing, new, same, unread } = drift;
+    CheckpointLoaded {
+        path: path.to_string_lossy().into_owned(),
+        timestamp: file.timestamp.to_string(),
+        ctx: given.ctx,
+        named_ctx: file.snapshot.ctx.to_string(),
+        imported: given.imported,
+        phase: state.phase.clone(),
+        tasks_completed: state.tasks_completed,
+        task_queue: state.task_queue.iter().map(task).collect(),
+        size: state.metrics.size_tokens,
+        limit: state.metrics.limit_tokens,
+        errors: state.metrics.errors,
+        git_head: state.git_head.clone(),
+        git_head_now,
+        drift: CheckpointDrift { changed, missing, new, unread, same },
+        notes: given.notes,
+    }
+}
+
+/// Reads a file that somebody named. Looked at first: opening a pipe would wait for a writer.
+fn read(path: &Path) -> Result<Vec<u8>, Fault> {
+    let failed = |error: io::Error| io_failed("read", path, &error);
+    if !fs::metadata(path).map_err(failed)?.is_file() {
+        let detail = format!("{} is no file", path.display());
+        return Err(Problem::new(Code::CheckpointFileBad, detail).into());
+    }
+    let bytes = read_bounded(path, CHECKPOINT_FILE_BYTES_MAX + 1).map_err(failed)?;
+    bytes.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))
+}
+
+fn write_new(folder: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, Fault> {
+    if folder.exists() && !folder.is_dir() {
+        return Err(Problem::new(Code::NotADirectory, format!("{} is no folder", folder.display())).into());
+    }
+    create_private(folder)?;
+    let path = folder.join(name);
+    let failed = |error: io::Error| io_failed("write", &path, &error);
+    // Readable by its owner only.
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
+    match file.persist_noclobber(&path) {
+        Ok(_) => {}
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(Problem::new(Code::FileExists, format!("{} exists", path.display()))
+                .with("path", path.display())
+                .into());
+        }
+        Err(error) => return Err(failed(error.error)),
+    }
+    SystemFiles.sync_directory(folder).map_err(failed)?;
+    Ok(path)
+}

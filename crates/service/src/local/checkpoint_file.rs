@@ -1,0 +1,74 @@
+//! Checkpoints as files: what the store says of one, and the context that one leads to.
+
+use std::io::{Read, Write};
+
+use stemmata_api::v1::{CheckpointContext, CheckpointFileMade, CheckpointFileRequest, GuardRequest};
+use stemmata_api::{Answer, Code, Problem};
+use stemmata_engine::{CHECKPOINT_FILE_BYTES_MAX, CheckpointFile, CheckpointFileError, Engine, WindowRules};
+use stemmata_model::{Principal, Timestamp};
+
+use super::ctx;
+use super::prompts::guard_report;
+use crate::fault::Fault;
+use crate::wire;
+
+/// A window that any context fits.
+const ANY_WINDOW: u64 = 1 << 40;
+
+pub(super) fn write(
+    engine: &Engine,
+    request: &CheckpointFileRequest,
+    (rules, now): (&WindowRules, Timestamp),
+    out: &mut dyn Write,
+) -> Result<CheckpointFileMade, Fault> {
+    let id = ctx(engine, &request.ctx)?;
+    let measure = |window| {
+        let request = GuardRequest {
+            ctx: id.to_string(),
+            window,
+            counter: None,
+            overhead_tokens: 0,
+            tasks_completed: 0,
+            next_operation: None,
+        };
+        guard_report(engine, &request, (rules, now))
+    };
+    let size = match measure(request.window) {
+        Ok(report) => (report.tokens, Some(report.limit)),
+        // A window that nobody knows is no reason to keep nothing.
+        Err(Fault(problem)) if problem.is(Code::WindowBad) && request.window.is_none() => {
+            (measure(Some(ANY_WINDOW))?.tokens, None)
+        }
+        Err(fault) => return Err(fault),
+    };
+    let text = engine.checkpoint_file(id, size)?.render();
+    out.write_all(text.as_bytes()).map_err(stemmata_store::StoreError::Sink)?;
+    Ok(CheckpointFileMade { ctx: id.to_string(), bytes: text.len() as u64 })
+}
+
+pub(super) fn load(
+    engine: &Engine,
+    content: &mut dyn Read,
+    by: &Principal,
+) -> Result<CheckpointContext, Fault> {
+    let mut bytes = Vec::new();
+    content
+        .take(CHECKPOINT_FILE_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(stemmata_store::StoreError::Sink)?;
+    let file = parsed(&bytes)?;
+    let given = engine.give_checkpoint(&file, by)?;
+    Ok(CheckpointContext {
+        ctx: given.ctx.to_string(),
+        imported: given.is_imported,
+        notes: wire::notes(&given.notes),
+    })
+}
+
+/// Reads the bytes of a checkpoint file.
+pub(crate) fn parsed(bytes: &[u8]) -> Answer<CheckpointFile> {
+    let bad = |error: CheckpointFileError| {
+        Box::new(Problem::new(Code::CheckpointFileBad, format!("the checkpoint cannot be loaded: {error}")))
+    };
+    CheckpointFile::parse(bytes).map_err(bad)
+}
