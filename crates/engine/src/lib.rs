@@ -88,15 +88,16 @@ pub use search::{
     StepUnit,
 };
 pub use settings::{
-    AgentConfig, ConfigText, Configured, LedgerPlace, ReadFile, SETTINGS, Setting, SettingDefault,
-    SettingError, SettingShape, Settings, TEMPLATE_FIELDS, Templates, WindowRules, is_on,
+    AgentConfig, ConfigText, Configured, LedgerPlace, ModelApi, ModelRules, ReadFile, SETTINGS, Setting,
+    SettingDefault, SettingError, SettingShape, Settings, TEMPLATE_FIELDS, Templates, WindowRules, is_on,
 };
 pub use stemmata_acts::decides as is_deciding_tool;
 pub use stemmata_model as model;
 pub use stemmata_prompt as prompt;
+pub use stemmata_prompt::compact::Summarizer;
 pub use stemmata_prompt::reduce::memory::v1::Task;
 pub use stemmata_prompt::retrieve::{CandidateKind, Form, PointsFor, RecallReason};
-pub use stemmata_redact::LineState;
+pub use stemmata_redact::{LineState, Scrubber};
 pub use stemmata_runtimes::adapter::{Finding, Severity, Validation};
 pub use stemmata_runtimes::export::Projection;
 pub use stemmata_runtimes::handoff::{HANDOFF_TOKENS_DEFAULT, HANDOFF_TOKENS_MIN};
@@ -111,10 +112,7 @@ pub use verbs::blame::{BlameQuery, LineOrigin};
 pub use verbs::brief::BRIEF_CHARS_MAX;
 pub use verbs::checkpoint::{CheckpointContent, CheckpointRequest, Checkpointed};
 pub use verbs::collect::{CollectOptions, CollectPlan, CollectReport, RetiredSession};
-pub use verbs::compact::{
-    CompactOf, CompactWanted, CompactWith, Compacted, KEEP_RECENT_TOKENS, KeepRecent, SummaryInput,
-    WriteSummary,
-};
+pub use verbs::compact::{CompactOf, CompactWanted, CompactWith, Compacted, KEEP_RECENT_TOKENS};
 pub use verbs::copies::Copy;
 pub use verbs::costs::{ChainBytes, ChainCost};
 pub use verbs::diff::{CompactionDiff, LostEntry};

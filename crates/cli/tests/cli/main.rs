@@ -11,6 +11,7 @@ mod bad_input;
 mod blame;
 mod browse;
 mod bundle;
+mod compacting;
 mod contract;
 mod doctor;
 mod give;
