@@ -48,6 +48,10 @@ impl Summarizer for ModelSummarizer {
     }
 
     fn summarize(&self, asked: &SummaryAsked<'_>) -> Result<String, SummarizeError> {
+        if asked.conversation.trim().is_empty() {
+            let reason = "its newest entry alone takes more than two fifths of that".to_owned();
+            return Err(SummarizeError::TooLong { reason });
+        }
         let mut conversation = asked.conversation;
         let mut shortened = 0;
         loop {

@@ -474,6 +474,65 @@ fn tip_of(engine: &Engine) -> CommitId {
     engine.store().session(&key).expect("a read").and_then(|session| session.tip).expect("a tip")
 }
 
+#[test]
+fn a_client_s_session_keeps_its_recent_turns_and_its_loader_takes_it() {
+    let folder = Folder::new();
+    let engine = engine();
+    let claude = folder.write("s.jsonl", &bytes_of(&ClaudeSession::new(33).turns(20).build()));
+    let claude = import(&engine, &claude).session.tip.expect("a tip");
+    for (format, keeps) in
+        [("claude-code-v1", true), ("pi-v3", true), ("codex-v1", false), ("gemini-v1", false)]
+    {
+        let format = FormatId::new(format).expect("a name");
+        let adapter = registry::by_format(&format).expect("an adapter");
+        let mut bytes = Vec::new();
+        engine.materialize(Some(claude), Some(&format), Stop::Root, &mut bytes).expect("materialized");
+        let before = if format.as_str() == "claude-code-v1" {
+            claude
+        } else {
+            let path = folder.write(&format!("{format}.jsonl"), &bytes);
+            import(&engine, &path).session.tip.expect("a tip")
+        };
+        let whole = context(&engine, before, Stop::Compaction);
+        let root = context(&engine, before, Stop::Root);
+        let wish = wanted(CompactWith::Heuristic);
+        let made = engine.compact(&CompactOf::Branch(before), &wish).expect("compacted");
+        assert_eq!((made.kept_entries > 0, made.moved), (keeps, None), "{format}");
+        let after = context(&engine, made.id, Stop::Compaction);
+        let entries = |text: &str| adapter.decode(text.as_bytes()).entries;
+        let seen = |text: &str| -> Vec<EntryId> {
+            let said = |entry: &Entry| entry.kind == EntryKind::Message && entry.meta.visibility.agent;
+            entries(text).into_iter().filter(said).map(|entry| entry.id).collect()
+        };
+        let (all, kept) = (seen(&whole), seen(&after));
+        assert!(all.ends_with(&kept) && kept.is_empty() != keeps, "{format}: {kept:?}");
+        let summary = entries(&after).into_iter().find(|entry| entry.kind == EntryKind::CompactionSummary);
+        let summary = format!("{:?}", summary.expect("a summary").parts);
+        let through =
+            summary.split_once("Data about entries 1 to ").and_then(|(_, rest)| rest.split_once(','));
+        let through: usize = through.expect("a heading").0.parse().expect("a number");
+        let total = engine.numbered_entries(before, Stop::Root).expect("entries").numbers.last().copied();
+        assert_eq!(Some(through as u64) < total, keeps, "{format}: {through} of {total:?}");
+        let mut validator = adapter.validator(None);
+        after.lines().for_each(|line| validator.line(line.as_bytes()));
+        let verdict = validator.finish();
+        let bad = verdict.findings.iter().filter(|found| found.severity > stemmata_engine::Severity::Info);
+        assert_eq!(bad.collect::<Vec<_>>(), Vec::<&stemmata_engine::Finding>::new(), "{format}: {after}");
+        // Nothing is lost, and a second compaction begins at the root.
+        assert_eq!(context(&engine, made.id, Stop::Root), root, "{format}");
+        assert_eq!(context(&engine, made.parent, Stop::Compaction), whole, "{format}");
+        assert!(native(&engine, made.id).starts_with(&native(&engine, before)), "{format}");
+        let again = engine.recompact(made.id, &wish).expect("compacted");
+        assert_eq!(again.parent, before, "{format}");
+        if keeps {
+            let twice = CompactWanted { keep: KeepRecent::Tokens(Tokens(1)), ..wish };
+            let twice = engine.compact(&CompactOf::Branch(made.id), &twice).expect("compacted");
+            let fewer = seen(&context(&engine, twice.id, Stop::Compaction));
+            assert!(!fewer.is_empty() && fewer.len() < kept.len() && all.ends_with(&fewer), "{format}");
+        }
+    }
+}
+
 /// Lines of a session that a program stores by itself, without turns.
 fn stored(engine: &Engine, lines: &[u8], parent: Option<CommitId>) -> CommitId {
     let format = FormatId::new("stemmata-v1").expect("a name");

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use stemmata_model::{
     ArtifactId, Bytes, Closure, Commit, CommitCore, CommitId, CommitType, Counts, Entry, EntryId, FormatId,
-    Note, Reasons, RulesHash, SessionId, Timestamp, Trigger, artifact_id,
+    Note, NoteCode, Reasons, RulesHash, SessionId, Timestamp, Trigger, artifact_id,
 };
 use stemmata_redact::Scrubber;
 use stemmata_runtimes::adapter::{Adapter, Decoded, Keeping, Keeps};
@@ -169,7 +169,7 @@ impl Engine {
             reasons: wanted.reasons,
             format: parent.core.format.clone(),
             kept_entries: u64::try_from(drawn.kept_entries).unwrap_or(u64::MAX),
-            notes: before.notes.into_iter().chain(drawn.notes).collect(),
+            notes: before.notes.into_iter().chain(drawn.notes).chain(still_open(parent)).collect(),
         })
     }
 
@@ -294,6 +294,12 @@ impl Engine {
         }
         Ok(Decoded::default())
     }
+}
+
+/// Says of a turn that was not at its end that the rest of it is elsewhere.
+fn still_open(parent: &Commit) -> Option<Note> {
+    let message = "the last turn was still open when it was read: what its client writes after that is in the session's own chain";
+    (parent.closure == Closure::Provisional).then(|| Note::new(NoteCode::Degraded, message))
 }
 
 fn no_part(parent: &Commit) -> EngineError {
