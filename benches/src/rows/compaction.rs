@@ -265,7 +265,7 @@ fn speed() -> anyhow::Result<Vec<Line>> {
     let counted = count(&entries);
     let limits = Limits { size: Size::Share(100), ..Limits::default() };
     let recent_from = entries.len() * 85 / 100;
-    let window = Window { entries: &counted, recent_from, pins: &[], numbers: &[] };
+    let window = Window { entries: &counted, recent_from, pins: &[], numbers: &[], commit: None };
     let mut best = f64::MAX;
     for _ in 0..TIMED_ROUNDS {
         best = best.min(spent(|| Ok(compose(&window, &limits)))?.cpu.as_secs_f64());

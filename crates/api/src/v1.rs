@@ -44,10 +44,10 @@ pub use commit::{
     Resolved, ShortIds, ShortIdsRequest, ShowRequest, Sighting, Source, Summary, TipsRequest, Trigger,
 };
 pub use context::{
-    Changed, Checkpointed, CompactRequest, Compacted, Diff, ExportForm, ExportRequest, Exported,
-    HANDOFF_TOKENS_DEFAULT, Handoff, HandoffRequest, Loss, Losses, LostEntry, MaterializeRequest,
-    Materialized, Named, Native, Reparented, SUMMARY_BYTES_MAX, SharedTag, SnapshotRequest, Started,
-    Uncompacted, UpdateRequest,
+    Changed, Checkpointed, CompactRange, CompactRequest, Compacted, Diff, ExportForm, ExportRequest,
+    Exported, HANDOFF_TOKENS_DEFAULT, Handoff, HandoffRequest, Loss, Losses, LostCounts, LostEntry,
+    MaterializeRequest, Materialized, Named, Native, Reparented, SUMMARY_BYTES_MAX, SharedTag,
+    SnapshotRequest, Started, SummaryWith, Uncompacted, UpdateRequest,
 };
 pub use git::{Blame, BlameRequest, BlamedLine, GitHook, KnownLine};
 pub use guard::{GuardItem, GuardOverflow, GuardReport, GuardRequest};

@@ -9,6 +9,7 @@ mod config;
 mod environment;
 mod errors;
 mod logging;
+mod model;
 mod output;
 mod pick;
 mod reference;

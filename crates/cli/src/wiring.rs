@@ -24,6 +24,7 @@ use crate::config::{self, Config};
 use crate::environment::{self, Environment};
 use crate::errors::{CliError, Exit};
 use crate::logging;
+use crate::model;
 use crate::output::commit::ShortIds;
 use crate::output::style::Style;
 use crate::output::{Console, Stream};
@@ -276,7 +277,10 @@ impl App {
         let home = self.home()?;
         // Who asks for changes on the command line.
         let by = home.identity()?.principal("stemma")?;
-        Ok(self.service.get_or_init(|| Box::new(Local::new(Arc::clone(home), by))).as_ref())
+        let (rules, environment) = (self.settings.llm.clone(), self.environment.clone());
+        let model = move |scrubber| model::summarizer(&rules, &|name| environment.text(name), scrubber);
+        let local = Local::new(Arc::clone(home), by).with_model(Box::new(model));
+        Ok(self.service.get_or_init(|| Box::new(local)).as_ref())
     }
 
     /// Returns what only this machine can do. Opens no store: a command that needs one asks for [`App::service`] first.

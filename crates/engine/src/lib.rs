@@ -92,15 +92,17 @@ pub use search::{
     Settled, StepUnit,
 };
 pub use settings::{
-    AgentConfig, ConfigText, Configured, DenseModel, LedgerPlace, ReadFile, SETTINGS, Setting, SettingDefault,
-    SettingError, SettingShape, Settings, TEMPLATE_FIELDS, Templates, ToolRules, WindowRules, is_on,
+    AgentConfig, ConfigText, Configured, DenseModel, LedgerPlace, ModelApi, ModelRules, ReadFile, SETTINGS, Setting,
+    SettingDefault, SettingError, SettingShape, Settings, TEMPLATE_FIELDS, Templates, ToolRules, WindowRules,
+    is_on,
 };
 pub use stemmata_acts::decides as is_deciding_tool;
 pub use stemmata_model as model;
 pub use stemmata_prompt as prompt;
+pub use stemmata_prompt::compact::Summarizer;
 pub use stemmata_prompt::reduce::memory::v1::Task;
 pub use stemmata_prompt::retrieve::{CandidateKind, Form, PointsFor, RecallReason};
-pub use stemmata_redact::LineState;
+pub use stemmata_redact::{LineState, Scrubber};
 pub use stemmata_runtimes::adapter::{Finding, Severity, Validation};
 pub use stemmata_runtimes::export::Projection;
 pub use stemmata_runtimes::handoff::{HANDOFF_TOKENS_DEFAULT, HANDOFF_TOKENS_MIN};
@@ -120,10 +122,7 @@ pub use verbs::checkpoint_file::{
 };
 pub use verbs::checkpoint_load::{CheckpointGiven, FOREIGN_TAG};
 pub use verbs::collect::{CollectOptions, CollectPlan, CollectReport, RetiredSession};
-pub use verbs::compact::{
-    CompactOf, CompactWanted, CompactWith, Compacted, KEEP_RECENT_TOKENS, KeepRecent, SummaryInput,
-    WriteSummary,
-};
+pub use verbs::compact::{CompactOf, CompactWanted, CompactWith, Compacted, KEEP_RECENT_TOKENS};
 pub use verbs::copies::Copy;
 pub use verbs::costs::{ChainBytes, ChainCost};
 pub use verbs::diff::{CompactionDiff, LostEntry};

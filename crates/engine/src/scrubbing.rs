@@ -239,7 +239,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::scrubber_at`], and store errors.
-    pub(crate) fn scrubber_of(&self, commit: CommitId) -> Result<Scrubber> {
+    pub fn scrubber_of(&self, commit: CommitId) -> Result<Scrubber> {
         self.scrubber_at(self.project_of(commit)?.as_deref().map(Path::new))
     }
 }

@@ -82,6 +82,8 @@ pub struct Settings {
     pub window: WindowRules,
     /// What becomes of the outputs of tools.
     pub tools: ToolRules,
+    /// The model that writes summaries where a command asks for one.
+    pub llm: ModelRules,
 }
 
 /// What is configured of the outputs of tools.
@@ -102,6 +104,36 @@ pub struct DenseModel {
     pub model: String,
     /// The environment variable that has the key; local servers want none.
     pub key_variable: String,
+}
+
+/// Which API a model's server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelApi {
+    /// Anthropic's Messages API.
+    Anthropic,
+    /// OpenAI's chat completions.
+    OpenAi,
+}
+
+/// What is configured of a model that is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelRules {
+    /// Which API its server speaks; none where no model is to be asked.
+    pub api: Option<ModelApi>,
+    /// The server's address, where it is not the provider's own.
+    pub endpoint: Option<String>,
+    /// The model's name.
+    pub model: Option<String>,
+    /// The environment variable that holds the key, where it is not the provider's usual one.
+    pub key_variable: Option<String>,
+    /// Seconds that one attempt may take.
+    pub timeout_s: u64,
+    /// Attempts in all.
+    pub attempts_max: u32,
+    /// Tokens of the model's window, where that is known.
+    pub window_tokens: Option<u64>,
+    /// Tokens that an answer may have.
+    pub output_tokens_max: u32,
 }
 
 /// What is configured of a model's window.
@@ -180,6 +212,7 @@ impl Settings {
             },
             window: window(&read)?,
             tools: tools(&read)?,
+            llm: llm(&read)?,
         })
     }
 
@@ -329,6 +362,22 @@ fn window(read: &Reader<'_>) -> Result<WindowRules, SettingError> {
         tokens: read.parsed("window.tokens")?,
         zones: read.text("window.zones")?.and_then(|text| keys::zones(&text)).expect("it has a default"),
         target: read.parsed("window.target")?.expect("it has a default"),
+    })
+}
+
+fn llm(read: &Reader<'_>) -> Result<ModelRules, SettingError> {
+    Ok(ModelRules {
+        api: read.text("llm.provider")?.map(|api| match api.as_str() {
+            "anthropic" => ModelApi::Anthropic,
+            _ => ModelApi::OpenAi,
+        }),
+        endpoint: read.text("llm.endpoint")?,
+        model: read.text("llm.model")?,
+        key_variable: read.text("llm.key_env")?,
+        timeout_s: read.parsed("llm.timeout_s")?.expect("it has a default"),
+        attempts_max: read.parsed("llm.attempts")?.expect("it has a default"),
+        window_tokens: read.parsed("llm.window_tokens")?,
+        output_tokens_max: read.parsed("llm.max_output_tokens")?.expect("it has a default"),
     })
 }
 

@@ -14,18 +14,27 @@ const SHORTENED_MAX: u32 = 2;
 /// Characters for a token, to say how long the answer may be.
 const CHARS_PER_TOKEN: usize = 3;
 /// Tokens of an answer at least and at most: headings need some, and no summary is a book.
-const ANSWER_TOKENS: std::ops::RangeInclusive<usize> = 64..=8_192;
+const ANSWER_TOKENS_MIN: usize = 64;
+const ANSWER_TOKENS_MAX: usize = 8_192;
 
 /// Writes summaries with a model.
 pub struct ModelSummarizer {
     client: Client,
     window_tokens: Option<u64>,
+    output_tokens_max: usize,
 }
 
 impl ModelSummarizer {
     /// Makes a summarizer of a client. `window_tokens` is the model's window, where known.
     pub fn new(client: Client, window_tokens: Option<u64>) -> ModelSummarizer {
-        ModelSummarizer { client, window_tokens }
+        ModelSummarizer { client, window_tokens, output_tokens_max: ANSWER_TOKENS_MAX }
+    }
+
+    /// Limits the tokens of an answer; 8,192 otherwise.
+    #[must_use]
+    pub fn with_output_tokens_max(self, tokens: u32) -> ModelSummarizer {
+        let output_tokens_max = usize::try_from(tokens).unwrap_or(usize::MAX).max(ANSWER_TOKENS_MIN);
+        ModelSummarizer { output_tokens_max, ..self }
     }
 }
 
@@ -39,11 +48,14 @@ impl Summarizer for ModelSummarizer {
     }
 
     fn summarize(&self, asked: &SummaryAsked<'_>) -> Result<String, SummarizeError> {
+        if asked.conversation.trim().is_empty() {
+            let reason = "its newest entry alone takes more than two fifths of that".to_owned();
+            return Err(SummarizeError::TooLong { reason });
+        }
         let mut conversation = asked.conversation;
         let mut shortened = 0;
         loop {
-            let tokens =
-                (asked.chars_max / CHARS_PER_TOKEN).clamp(*ANSWER_TOKENS.start(), *ANSWER_TOKENS.end());
+            let tokens = (asked.chars_max / CHARS_PER_TOKEN).clamp(ANSWER_TOKENS_MIN, self.output_tokens_max);
             let request = ChatRequest {
                 system: system_prompt().to_owned(),
                 messages: vec![Message::User(question(&SummaryAsked { conversation, ..*asked }))],

@@ -89,3 +89,11 @@ fn answers_that_are_none_are_errors() {
     let server = ModelServer::of(vec![answer("Goal: whole\nProgress: cut in the mid", "length")]);
     assert_eq!(summarizer(&server).summarize(&asked("x")), Ok("Goal: whole".to_owned()));
 }
+
+#[test]
+fn nothing_is_sent_of_a_conversation_whose_newest_entry_is_larger_than_the_window() {
+    let server = ModelServer::of(vec![answer("Goal: none", "stop")]);
+    let error = summarizer(&server).summarize(&asked(" \n")).expect_err("there is nothing to summarize");
+    assert!(matches!(error, SummarizeError::TooLong { .. }), "{error}");
+    assert_eq!(server.asked().len(), 0);
+}

@@ -22,7 +22,7 @@ pub use host::{
     Surveyed, Suspended, Tape, TrailerRequest, WATCH_POLL_MS, WatchRequest, WatchedPlace, Watching, Whose,
     drain, is_program, open_for_hook, read_settings,
 };
-pub use local::Local;
+pub use local::{Local, MakeSummarizer};
 pub use size::{bytes, scaled};
 pub use stemmata_engine::render_have;
 pub use stemmata_store::read_bounded;

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stemmata_api::{Answer, Code, PAGE_ITEMS_MAX, PageRequest, Problem};
-use stemmata_engine::{Engine, Home, NewIds, Stop};
+use stemmata_engine::{Engine, Home, NewIds, Scrubber, Stop, Summarizer};
 use stemmata_model::{CommitId, CommitPrefix, IdKind, Principal, Timestamp};
 
 use crate::fault::Fault;
@@ -29,13 +29,30 @@ use crate::fault::Fault;
 pub struct Local {
     home: Arc<Home>,
     by: Principal,
+    model: Option<MakeSummarizer>,
 }
+
+/// Makes a client of the configured model, which sends nothing that the scrubber finds; or says why there is none.
+pub type MakeSummarizer = Box<dyn Fn(Scrubber) -> Answer<Box<dyn Summarizer>> + Send + Sync>;
 
 impl Local {
     /// Returns the service of a data directory. Changes are made in the name of `by`: who asks is the connection's to know, and no
     /// field of a request.
     pub const fn new(home: Arc<Home>, by: Principal) -> Self {
-        Self { home, by }
+        Self { home, by, model: None }
+    }
+
+    /// Asks this model where a request wants one. It is made for each request: what is configured may change.
+    #[must_use]
+    pub fn with_model(self, make: MakeSummarizer) -> Self {
+        Self { model: Some(make), ..self }
+    }
+
+    /// Returns the model that writes summaries of a commit.
+    pub(crate) fn model(&self, engine: &Engine, of: CommitId) -> Result<Box<dyn Summarizer>, Fault> {
+        let none = || Problem::new(Code::NoModel, "this program was given no model");
+        let make = self.model.as_ref().ok_or_else(none)?;
+        Ok(make(engine.scrubber_of(of)?)?)
     }
 
     /// Runs a use case, with exclusions and rules for secrets as they are now: a service lives long. What fails in it becomes a

@@ -14,7 +14,7 @@ const BELOW: &[&str] =
     &["stemmata_engine", "stemmata_store", "stemmata_prompt", "stemmata_runtimes", "stemmata_redact"];
 
 /// Files that put the program together: the configuration and the data directory are the engine's.
-const WIRING: &[&str] = &["config.rs", "config/keys.rs", "wiring.rs"];
+const WIRING: &[&str] = &["config.rs", "config/keys.rs", "model.rs", "wiring.rs"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -161,7 +161,8 @@ impl Compactor for Heuristic {
         let known = of.counted.get(..of.cut.now).unwrap_or_default();
         let size = Size::Tokens(Tokens(tokens_max as u64));
         let limits = Limits { size, excludes_user: true, ..Limits::default() };
-        let window = Window { entries: known, recent_from: of.cut.compacted, pins: &[], numbers: &[] };
+        let window =
+            Window { entries: known, recent_from: of.cut.compacted, pins: &[], numbers: &[], commit: None };
         compose(&window, &limits).text
     }
 }

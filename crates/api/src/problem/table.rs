@@ -145,6 +145,8 @@ codes! {
     SummaryNotSmaller "summary_not_smaller" Refused "the compaction would not be smaller";
     NothingToCompact "nothing_to_compact" Refused "there is nothing to compact";
     RangeNotCompactable "range_not_compactable" Refused "the range cannot be compacted";
+    NoModel "no_model" Usage "no model can be asked"
+        => "`stemma config set llm.provider anthropic` (or `openai`) and `llm.model NAME` say which; the key comes from the environment";
     SessionBusy "session_busy" Conflict "the session is being written" => "run the command again when the turn has ended";
 
     // Placing and clients

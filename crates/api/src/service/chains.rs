@@ -109,10 +109,14 @@ pub trait Chains: Send + Sync {
     /// `not_an_ancestor`, `format_unreadable`, and those of [`find`](Self::find).
     fn snapshot(&self, request: &SnapshotRequest) -> Answer<Named>;
 
-    /// Stores a compaction made of a summary.
+    /// Stores a compaction: a summary, the caller's or one that is made, and what stays as it is. A session of ours goes on from
+    /// it; of any other one it is a branch. A model that cannot be used is done without, and a note says so. With `dry_run` nothing
+    /// is stored.
     ///
     /// # Errors
-    /// `summary_empty`, `summary_too_long`, `summary_not_smaller`, `format_unwritable`, and those of [`find`](Self::find).
+    /// `summary_empty`, `summary_too_long`, `summary_not_smaller`, `nothing_to_compact`, `range_not_compactable`,
+    /// `session_busy`, `no_model` where one is asked for and none is configured, `no_compaction` with `again`,
+    /// `format_unwritable`, and those of [`find`](Self::find).
     fn compact(&self, request: &CompactRequest) -> Answer<Compacted>;
 
     /// Returns the commit just before the last compaction of a chain.

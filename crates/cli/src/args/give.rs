@@ -211,28 +211,52 @@ pub(crate) struct Handoff {
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Examples:
+  stemma compact ctx-3f9k2m7q                            without a model; recent entries stay as they are
+  stemma compact ctx-3f9k2m7q --with llm --focus 'the parser'
+  stemma compact ctx-3f9k2m7q --range @12..@40 --dry-run  what would come of it
   stemma compact ctx-3f9k2m7q --summary-file summary.md
   my-summarizer < context.jsonl | stemma compact ctx-3f9k2m7q --summary-file -
   stemma compact ctx-3f9k2m7q --with heuristic --print   a summary without a model; nothing is stored
 
-An empty summary, or one that is not smaller than what it replaces, is refused. Nothing is deleted: \
-`stemma uncompact` is the way back.\n\n{REF_HELP}"))]
+Stores a compaction: a commit whose context begins with the summary. A session that this program keeps goes on from it; for a \
+client's session it is a branch, which `stemma resume` opens. An empty summary, or one that is not smaller than what it \
+replaces, is refused. Nothing is deleted: `stemma uncompact` is the way back.\n\n{REF_HELP}"))]
 pub(crate) struct Compact {
-    /// The commit
+    /// The commit or session
     #[arg(value_name = "REF")]
     pub(crate) reference: String,
 
     /// The summary: a file, or `-` for standard input
-    #[arg(long, value_name = "FILE", required_unless_present = "print", conflicts_with = "print")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["print", "with", "focus", "ratio"])]
     pub(crate) summary_file: Option<PathBuf>,
 
     /// Print a summary and store nothing
-    #[arg(long, requires = "with")]
+    #[arg(long, requires = "with", conflicts_with_all = ["focus", "range", "keep", "again", "dry_run"])]
     pub(crate) print: bool,
 
-    /// What makes the summary: `heuristic` needs no model
-    #[arg(long, value_name = "SUMMARIZER", requires = "print")]
+    /// What makes the summary [default: heuristic]
+    #[arg(long, value_name = "SUMMARIZER")]
     pub(crate) with: Option<Summarizer>,
+
+    /// What the summary should look at, in your words: they go to the model, and raise what holds them without one
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) focus: Option<String>,
+
+    /// Compact only these entries: the first and the one behind the last, ids or `@N`
+    #[arg(long, value_name = "FROM..TO", value_parser = range)]
+    pub(crate) range: Option<EntryRange>,
+
+    /// Tokens at the end that stay as they are, where the format can keep them [default: 20000]
+    #[arg(long, value_name = "TOKENS", conflicts_with = "range")]
+    pub(crate) keep: Option<u64>,
+
+    /// Compact once more what the nearest compaction stands for, from the entries themselves, on a branch beside it
+    #[arg(long)]
+    pub(crate) again: bool,
+
+    /// Say what would come of it and store nothing; a model is asked all the same
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 
     /// With `--print`: the full id of the entry that the context ends before, as `materialize --format stemmata-v1` prints it
     #[arg(long, value_name = "ENTRY", requires = "print")]
@@ -242,9 +266,9 @@ pub(crate) struct Compact {
     #[arg(long, value_name = "ENTRY", requires = "print")]
     pub(crate) recent_from: Option<String>,
 
-    /// With `--print`: tokens of the summary as a share of those it is made of, from 0.001 to 1 [default: 0.1, and 2000 tokens
-    /// at least as far as these are a quarter]
-    #[arg(long, value_name = "SHARE", requires = "print", value_parser = permille)]
+    /// Tokens of the summary as a share of those it is made of, from 0.001 to 1 [default: 0.1, and 2000 tokens at least as far
+    /// as these are a quarter]
+    #[arg(long, value_name = "SHARE", value_parser = permille)]
     pub(crate) ratio: Option<u32>,
 
     /// With `--print`: leave out what users said, of the summary and of what the share is of
@@ -259,8 +283,31 @@ pub(crate) struct Compact {
 /// What makes a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Summarizer {
+    /// Nothing: only pins stay, and where everything can be read.
+    Off,
     /// Counters of names, files, commands and errors; the same entries give the same text.
     Heuristic,
+    /// The model of `llm.model`, above what `heuristic` makes; if it fails, that alone.
+    Llm,
+}
+
+/// Some entries: the first, and the one behind the last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EntryRange {
+    /// The first.
+    pub(crate) from: String,
+    /// The one behind the last.
+    pub(crate) to: String,
+}
+
+/// Reads a range of entries.
+fn range(text: &str) -> Result<EntryRange, String> {
+    match text.split_once("..") {
+        Some((from, to)) if !from.is_empty() && !to.is_empty() => {
+            Ok(EntryRange { from: from.to_owned(), to: to.to_owned() })
+        }
+        _ => Err("use FROM..TO: a first entry and the one behind the last, such as @12..@40".to_owned()),
+    }
 }
 
 /// Reads a share in thousandths.

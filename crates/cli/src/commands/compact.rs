@@ -1,10 +1,14 @@
-//! `compact`: a summary in the place of everything before a commit, or one that is only printed.
+//! `compact`: a summary in the place of what stands before the recent entries, or one that is only printed.
 
-use stemmata_api::v1::{CompactRequest, SUMMARY_BYTES_MAX, SummarizeRequest};
+use stemmata_api::v1::{
+    CompactRange, CompactRequest, Compacted, SUMMARY_BYTES_MAX, SummarizeRequest, SummaryWith,
+};
 
-use crate::args::give::Compact;
+use crate::args::give::{Compact, Summarizer};
 use crate::commands::read_input;
 use crate::errors::{CliError, Exit};
+use crate::output::commit::ShortIds;
+use crate::output::put;
 use crate::output::size;
 use crate::output::style::Style;
 use crate::wiring::App;
@@ -12,33 +16,102 @@ use crate::wiring::App;
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Compact) -> Result<Exit, CliError> {
     let ctx = app.ctx(&args.reference)?;
-    // Without a file there is `--print`: one of the two is required.
-    let Some(file) = &args.summary_file else { return print(app, args, ctx) };
-    let bytes = read_input(file, SUMMARY_BYTES_MAX)?;
-    let summary =
-        String::from_utf8(bytes).map_err(|error| CliError::Usage(format!("{}: {error}", file.display())))?;
-    let made = app.service()?.compact(&CompactRequest { ctx, summary })?;
-    let ids = app.short_ids([made.id.as_str(), &made.parent])?;
-    let exit = app.answer(&made, || {
-        Ok(format!(
-            "{} {}: about {} tokens instead of {}\n",
-            Style::Compaction.paint("◆"),
-            ids.painted(&made.id),
-            size::count(made.tokens_after),
-            size::count(made.tokens_before)
-        ))
-    })?;
+    if args.print {
+        return print(app, args, ctx);
+    }
+    let summary = match &args.summary_file {
+        Some(file) => {
+            let bytes = read_input(file, SUMMARY_BYTES_MAX)?;
+            let not_text =
+                |error: std::string::FromUtf8Error| CliError::Usage(format!("{}: {error}", file.display()));
+            Some(String::from_utf8(bytes).map_err(not_text)?)
+        }
+        None => None,
+    };
+    let with = args.with.map(|with| match with {
+        Summarizer::Off => SummaryWith::Off,
+        Summarizer::Heuristic => SummaryWith::Heuristic,
+        Summarizer::Llm => SummaryWith::Llm,
+    });
+    let range =
+        args.range.as_ref().map(|range| CompactRange { from: range.from.clone(), to: range.to.clone() });
+    let request = CompactRequest {
+        summary,
+        with,
+        focus: args.focus.clone(),
+        range,
+        ratio_permille: args.ratio,
+        keep_tokens: args.keep,
+        again: args.again,
+        dry_run: args.dry_run,
+        ..CompactRequest::of(ctx)
+    };
+    let made = app.service()?.compact(&request)?;
+    let ids = app.short_ids(made.id.as_deref().into_iter().chain([made.parent.as_str()]))?;
+    let exit = app.answer(&made, || Ok(told(&made, &ids)))?;
+    app.console.notes(&made.notes);
     if !app.console.json {
-        let (hint, id) = (Style::Hint.paint("hint"), ids.cut(&made.id));
-        app.console.say(&format!(
-            "{hint}: `stemma resume {id}` carries on from the summary, `stemma diff {id}` shows what it lost"
-        ));
+        say_next(app, &made, &ids);
     }
     Ok(exit)
 }
 
+/// Tells what was replaced by what, and what is no longer said.
+fn told(made: &Compacted, ids: &ShortIds) -> String {
+    let mut text = String::new();
+    let id = made.id.as_deref().map_or_else(|| "not stored".to_owned(), |id| ids.painted(id));
+    put!(
+        text,
+        "{} {id}: about {} tokens instead of {}\n",
+        Style::Compaction.paint("◆"),
+        size::count(made.tokens_after),
+        size::count(made.tokens_before)
+    );
+    let by = match made.with.as_str() {
+        "given" => "your summary",
+        "off" => "no summary",
+        "model" => "a summary that the model wrote, above one by rules",
+        _ => "a summary by rules",
+    };
+    put!(
+        text,
+        "{} replaced by {by}, {} kept\n",
+        size::many(made.lost.entries, "entry"),
+        size::many(made.kept_entries, "entry")
+    );
+    let lost =
+        [(made.lost.files, "file"), (made.lost.commands, "command"), (made.lost.decisions, "decision")];
+    let named: Vec<String> =
+        lost.into_iter().filter(|(count, _)| *count > 0).map(|(count, of)| size::many(count, of)).collect();
+    if !named.is_empty() {
+        put!(text, "no longer named: {}\n", named.join(", "));
+    }
+    if let Some(session) = &made.moved {
+        put!(text, "session {} goes on from it\n", crate::output::style::tame(session));
+    }
+    text
+}
+
+fn say_next(app: &App, made: &Compacted, ids: &ShortIds) {
+    let hint = Style::Hint.paint("hint");
+    match &made.id {
+        Some(id) => {
+            let id = ids.cut(id);
+            app.console.say(&format!(
+                "{hint}: `stemma resume {id}` carries on from the summary, `stemma diff {id}` names what it lost, \
+                 `stemma uncompact {id}` leads back"
+            ));
+        }
+        None => app.console.say("nothing was stored"),
+    }
+}
+
 /// Prints a summary that no model made; stores nothing.
 fn print(app: &App, args: &Compact, ctx: String) -> Result<Exit, CliError> {
+    if args.with != Some(Summarizer::Heuristic) {
+        let reason = "`--print` writes a summary that needs no model: use `--with heuristic`";
+        return Err(CliError::Usage(reason.to_owned()));
+    }
     let request = SummarizeRequest {
         ctx,
         stop: app.stop(&args.stop)?,

@@ -138,7 +138,7 @@ impl Stage {
     }
 }
 
-fn said(output: Output) -> Said {
+pub(crate) fn said(output: Output) -> Said {
     Said {
         code: output.status.code().expect("the command was not killed"),
         stdout: output.stdout,

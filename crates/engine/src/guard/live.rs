@@ -51,17 +51,12 @@ impl Engine {
     /// As [`materialize`](Self::materialize); `Refused` for more entries than can be judged.
     pub fn live_window(&self, ctx: CommitId) -> Result<LiveWindow> {
         let commit = self.store.commit(ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(ctx))?;
-        let entries = self.told_entries(ctx, Stop::Compaction)?;
+        let (entries, hidden_entries) = self.told_entries(ctx, Stop::Compaction)?;
         if entries.len() > ENTRIES_MAX {
             let reason = format!("the context has {} entries; {ENTRIES_MAX} can be judged", entries.len());
             return Err(EngineError::Refused { what: Refusal::GuardWindow, reasons: vec![reason] });
         }
         let known = self.entry_numbers(ctx)?;
-        let hidden_entries = if commit.core.format.as_str() == captured::ENTRIES {
-            self.plan_context(ctx, Stop::Compaction)?.plan.hidden_entries
-        } else {
-            0
-        };
         let pins = visibility::pins(&entries);
         let is_seen = |entry: &Entry| {
             entry.meta.visibility.agent && !matches!(entry.kind, EntryKind::Metadata | EntryKind::Unreadable)

@@ -69,6 +69,8 @@ pub enum SettingShape {
     ProjectDays,
     /// Three rising numbers of per cent.
     Zones,
+    /// The name of an environment variable, in capitals.
+    Variable,
 }
 
 /// The keys that concern a store, in the order in which they are shown.
@@ -151,6 +153,74 @@ pub const SETTINGS: &[Setting] = &[
                  saved anyway.",
         default: SettingDefault::Value("256"),
         shape: SettingShape::Number { min: 1, max: 1_000_000 },
+    },
+    Setting {
+        key: "llm.attempts",
+        variable: "STEMMATA_LLM_ATTEMPTS",
+        flag: None,
+        about: "How often a model is asked in all where its server fails or asks to wait.",
+        default: SettingDefault::Value("3"),
+        shape: SettingShape::Number { min: 1, max: 10 },
+    },
+    Setting {
+        key: "llm.endpoint",
+        variable: "STEMMATA_LLM_ENDPOINT",
+        flag: None,
+        about: "The address of the model's server before the API's own path, such as `http://127.0.0.1:11434/v1`. A key is sent \
+                 over `https://` and to this machine only.",
+        default: SettingDefault::Words("the provider's own"),
+        shape: SettingShape::Text,
+    },
+    Setting {
+        key: "llm.key_env",
+        variable: "STEMMATA_LLM_KEY_ENV",
+        flag: None,
+        about: "The name of the environment variable that holds the API key. The key itself is never configured, stored or shown.",
+        default: SettingDefault::Words(
+            "`ANTHROPIC_API_KEY` or `OPENAI_API_KEY`, by the provider; no key where it is not set",
+        ),
+        shape: SettingShape::Variable,
+    },
+    Setting {
+        key: "llm.max_output_tokens",
+        variable: "STEMMATA_LLM_MAX_OUTPUT_TOKENS",
+        flag: None,
+        about: "Tokens that a model's answer may have.",
+        default: SettingDefault::Value("8192"),
+        shape: SettingShape::Number { min: 64, max: 131_072 },
+    },
+    Setting {
+        key: "llm.model",
+        variable: "STEMMATA_LLM_MODEL",
+        flag: None,
+        about: "The model that writes summaries, as its server names it.",
+        default: SettingDefault::Words("none"),
+        shape: SettingShape::Text,
+    },
+    Setting {
+        key: "llm.provider",
+        variable: "STEMMATA_LLM_PROVIDER",
+        flag: None,
+        about: "Which API the model's server speaks: `anthropic`, or `openai`, as most servers do (also Ollama, vLLM and \
+                 llama.cpp). Nothing is sent to a model unless a command asks for one.",
+        default: SettingDefault::Words("none"),
+        shape: SettingShape::Choice(&["anthropic", "openai"]),
+    },
+    Setting {
+        key: "llm.timeout_s",
+        variable: "STEMMATA_LLM_TIMEOUT_S",
+        flag: None,
+        about: "Seconds that one attempt to ask the model may take.",
+        default: SettingDefault::Value("120"),
+        shape: SettingShape::Number { min: 1, max: 3_600 },
+    },
+    Setting {
+        key: "llm.window_tokens",
+        variable: "STEMMATA_LLM_WINDOW_TOKENS",
+        flag: None,
+        about: "Tokens of that model's window; a conversation may fill 40 % of it, the newest entries first.",
+        default: SettingDefault::Words("not known: what the server refuses is shortened"),
+        shape: SettingShape::Number { min: 1_000, max: 1 << 40 },
     },
     Setting {
         key: "pack.after_import_mib",
@@ -379,6 +449,14 @@ impl Setting {
             SettingShape::Zones => zones(value).is_none().then(|| {
                 format!("`{key}` is three rising numbers from 1 to 100, such as 70,85,95, not `{value}`")
             }),
+            // The value may be a key that was put here by mistake: no message repeats it.
+            SettingShape::Variable if !is_variable(value) => {
+                let reason = format!(
+                    "`{key}` is the name of an environment variable, such as `OPENAI_API_KEY`; a key itself never stands in a configuration"
+                );
+                return Err(SettingError { key: key.to_owned(), value: String::new(), reason });
+            }
+            SettingShape::Variable => None,
             SettingShape::Granularity => {
                 value.parse::<stemmata_model::Granularity>().err().map(|error| error.to_string())
             }
@@ -388,6 +466,12 @@ impl Setting {
             None => Ok(()),
         }
     }
+}
+
+/// Says whether a text is the name of a variable as people write it. Keys of providers are none: they have small letters.
+fn is_variable(text: &str) -> bool {
+    text.starts_with(|char: char| char.is_ascii_uppercase() || char == '_')
+        && text.chars().all(|char| char.is_ascii_uppercase() || char.is_ascii_digit() || char == '_')
 }
 
 /// Returns the parts of a list that say something.

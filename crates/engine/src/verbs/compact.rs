@@ -8,16 +8,17 @@ mod plan;
 mod summary;
 
 use stemmata_model::{Bytes, CommitId, CommitType, FormatId, Note, Reasons, SessionId, Tokens};
+use stemmata_prompt::compact::Summarizer;
 use stemmata_prompt::compact::summary::Size;
+use stemmata_prompt::window::KeepRecent;
 use stemmata_store::{Session, SessionKey, SessionOrigin, StoreError};
 
 pub(crate) use self::make::MadeCompaction;
-pub use self::plan::KeepRecent;
-pub use self::summary::{SummaryInput, WriteSummary};
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{Absent, EngineError, Refusal, Result};
 use crate::ledger::TurnOf;
+use crate::verbs::diff::CompactionDiff;
 
 /// Sightings of a commit among which a session of ours is looked for.
 const SIGHTINGS_MAX: usize = 64;
@@ -39,19 +40,26 @@ pub enum CompactOf {
 pub enum CompactWith<'a> {
     /// The caller wrote it.
     Given(&'a str),
+    /// There is none: only what is pinned is said, and where everything can be read.
+    Off,
     /// Rules: the same context gives the same summary.
     Heuristic,
-    /// Somebody else writes it. If that fails, rules do, and a note says so.
-    By(&'a dyn WriteSummary),
+    /// A model writes it: what may be used of its answer stands above the summary that rules make. If it fails, theirs stands
+    /// alone, and a note says so.
+    By(&'a dyn Summarizer),
 }
 
 impl CompactWith<'_> {
+    /// The name of a summary of which a model wrote a part.
+    pub(crate) const MODEL: &'static str = "model";
+
     /// Returns the name used in JSON and in events.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Given(_) => "given",
+            Self::Off => "off",
             Self::Heuristic => "heuristic",
-            Self::By(_) => "model",
+            Self::By(_) => Self::MODEL,
         }
     }
 }
@@ -63,7 +71,7 @@ pub struct CompactWanted<'a> {
     pub with: CompactWith<'a>,
     /// Only the entries from the first to before the second: ids, or `@N`. Everything before the kept part where absent.
     pub range: Option<(&'a str, &'a str)>,
-    /// What stays as it is at the end. With a range, everything behind it stays.
+    /// What stays as it is at the end, where the format can keep something. With a range, everything behind it stays.
     pub keep: KeepRecent,
     /// The size of a summary that the caller did not write.
     pub size: Size,
@@ -103,7 +111,7 @@ pub struct Compacted {
     pub format: FormatId,
     /// Bytes of the summary's record.
     pub bytes: Bytes,
-    /// Who wrote the summary: `given`, `heuristic` or `model`.
+    /// Who wrote the summary: `given`, `off`, `heuristic` or `model`.
     pub with: &'static str,
     /// Entries that stay as they are.
     pub kept_entries: u64,
@@ -115,7 +123,7 @@ impl Engine {
     /// Puts a summary in the place of what stands before the recent turns. Nothing is deleted: the chain still has everything.
     ///
     /// # Errors
-    /// `Refused` for an empty summary, one that saves nothing, where nothing stands before the last turn, for a range that
+    /// `Refused` for an empty summary, one that saves nothing, where nothing stands before what is kept, for a range that
     /// splits a tool group, and for a session that is written without end; as [`Engine::materialize`].
     pub fn compact(&self, of: &CompactOf, wanted: &CompactWanted<'_>) -> Result<Compacted> {
         match of {
@@ -132,6 +140,25 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// Makes a compaction and compares the contexts before and after it, and stores nothing. A model that is to write the summary
+    /// is asked. A session of ours is taken as its last commit has it. The compaction would have the id of the answer if it were
+    /// stored at this moment.
+    ///
+    /// # Errors
+    /// As [`Engine::compact`].
+    pub fn compact_dry(
+        &self,
+        ctx: CommitId,
+        wanted: &CompactWanted<'_>,
+    ) -> Result<(Compacted, CompactionDiff)> {
+        let ctx = self.newest_of(ctx)?;
+        let parent = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?;
+        let made = self.made_compaction(&parent, wanted)?;
+        let (id, after) = (made.core(&parent).id(), made.entries_after()?);
+        let diff = CompactionDiff::between((id, ctx), &self.entries_of(ctx)?, &after)?;
+        Ok((made.into_compacted(id, &parent, None), diff))
     }
 
     /// Compacts with a summary that the caller wrote, and all else as it is by default.

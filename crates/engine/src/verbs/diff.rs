@@ -58,22 +58,41 @@ impl Engine {
     /// `NotFound` when nothing was compacted; as `materialize`.
     pub fn diff(&self, ctx: CommitId) -> Result<CompactionDiff> {
         let (compaction, before) = self.before_compaction(ctx)?;
-        let old = self.entries_of(before)?;
-        let new = self.entries_of(compaction)?;
-        let text = spoken(&new);
+        CompactionDiff::between(
+            (compaction, before),
+            &self.entries_of(before)?,
+            &self.entries_of(compaction)?,
+        )
+    }
+
+    pub(crate) fn entries_of(&self, ctx: CommitId) -> Result<Vec<Entry>> {
+        let mut bytes = Vec::new();
+        let made = self.materialize(Some(ctx), None, Stop::Compaction, &mut bytes)?;
+        Ok(Self::adapter(&made.format, FormatUse::Read)?.decode(&bytes).entries)
+    }
+}
+
+impl CompactionDiff {
+    /// Compares the entries before a compaction with those after it.
+    pub(crate) fn between(
+        (compaction, before): (CommitId, CommitId),
+        old: &[Entry],
+        new: &[Entry],
+    ) -> Result<Self> {
+        let text = spoken(new);
         let kept: HashSet<&str> = new.iter().map(|entry| entry.id.as_str()).collect();
         let (stayed, gone): (Vec<&Entry>, Vec<&Entry>) =
             old.iter().filter(|entry| is_said(entry)).partition(|entry| kept.contains(entry.id.as_str()));
-        let worked = Worked::of(&old);
+        let worked = Worked::of(old);
         let (kept_files, lost_files): (Vec<String>, Vec<String>) =
             worked.files.into_iter().partition(|file| names_file(&text, file));
         let lost_commands =
             worked.commands.into_iter().filter(|command| !text.contains(command.as_str())).collect();
         let unsure_files = worked.unsure.into_iter().filter(|file| !names_file(&text, file)).collect();
-        let decided = decisions(&old)?;
+        let decided = decisions(old)?;
         let lost_decisions =
             decided.into_iter().filter(|said| !text.contains(said.trim_end_matches('…'))).collect();
-        Ok(CompactionDiff {
+        Ok(Self {
             compaction,
             before,
             kept_entries: u64::try_from(stayed.len()).expect("a length fits 64 bits"),
@@ -84,12 +103,6 @@ impl Engine {
             lost_commands,
             lost_decisions,
         })
-    }
-
-    fn entries_of(&self, ctx: CommitId) -> Result<Vec<Entry>> {
-        let mut bytes = Vec::new();
-        let made = self.materialize(Some(ctx), None, Stop::Compaction, &mut bytes)?;
-        Ok(Self::adapter(&made.format, FormatUse::Read)?.decode(&bytes).entries)
     }
 }
 

@@ -27,7 +27,7 @@ impl Engine {
     /// # Errors
     /// As [`materialize`](Self::materialize).
     pub fn numbered_entries(&self, ctx: CommitId, stop: Stop) -> Result<NumberedEntries> {
-        let entries = self.told_entries(ctx, stop)?;
+        let (entries, _) = self.told_entries(ctx, stop)?;
         let known = self.entry_numbers(ctx)?;
         let mut last = 1;
         let numbers = entries.iter().map(|entry| {
@@ -37,12 +37,12 @@ impl Engine {
         Ok(NumberedEntries { numbers: numbers.collect(), entries })
     }
 
-    /// Returns the entries of a context, the same as its `stemmata-v1` form has.
-    pub(crate) fn told_entries(&self, ctx: CommitId, stop: Stop) -> Result<Vec<Entry>> {
+    /// Returns the entries of a context, the same as its `stemmata-v1` form has, and how many are hidden from the model.
+    pub(crate) fn told_entries(&self, ctx: CommitId, stop: Stop) -> Result<(Vec<Entry>, u64)> {
         let format = FormatId::new(captured::ENTRIES)?;
         let mut bytes = Vec::new();
-        self.materialize(Some(ctx), Some(&format), stop, &mut bytes)?;
-        Ok(Self::adapter(&format, FormatUse::Read)?.decode(&bytes).entries)
+        let made = self.materialize(Some(ctx), Some(&format), stop, &mut bytes)?;
+        Ok((Self::adapter(&format, FormatUse::Read)?.decode(&bytes).entries, made.hidden_entries))
     }
 
     /// Returns the numbers of the entries of a chain, the last one where an id stands twice.

@@ -1,19 +1,20 @@
 //! Compactions of sessions of ours: the session goes on from them, nothing is lost, and all of it is there or nothing.
 
-use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use stemmata_engine::{
     AroundQuery, BeginTurn, BundleSelection, CheckpointRequest, CompactOf, CompactWanted, CompactWith,
-    Compacted, Engine, EngineError, KeepRecent, Refusal, Result, ScrubTarget, Stop, StoreRules, SummaryInput,
-    TurnMade, TurnOf, WriteSummary,
+    Compacted, Engine, EngineError, Refusal, Result, ScrubTarget, Stop, StoreRules, TurnMade, TurnOf,
 };
 use stemmata_model::{
     CommitId, CommitType, Entry, EntryId, EntryKind, FormatId, LedgerId, NewEvent, NewPayload, Part, Party,
     Principal, Reason, Role, SessionId, Template, Timestamp, Tokens, Trigger, topics,
 };
 use stemmata_prompt::compact::summary::Size;
+use stemmata_prompt::compact::{SummarizeError, Summarizer, SummaryAsked};
+use stemmata_prompt::window::KeepRecent;
 use stemmata_runtimes::captured::visibility::{ShowAs, Shown, line};
 use stemmata_runtimes::registry;
 use stemmata_store::{EventQuery, FileLog, FileLogOptions, MemoryStore, SessionKey, Store};
@@ -115,12 +116,19 @@ fn topics_of(engine: &Engine) -> Vec<String> {
 /// Writes what a test says, and does what it says on the way.
 struct Writer<F>(F);
 
-impl<F: Fn(&SummaryInput<'_>) -> std::result::Result<String, String>> WriteSummary for Writer<F> {
-    fn write(
-        &self,
-        input: &SummaryInput<'_>,
-    ) -> std::result::Result<String, Box<dyn std::error::Error + Send + Sync>> {
-        (self.0)(input).map_err(Into::into)
+impl<F: Fn(&SummaryAsked<'_>) -> std::result::Result<String, SummarizeError> + Send + Sync> Summarizer
+    for Writer<F>
+{
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    fn window_tokens(&self) -> Option<u64> {
+        None
+    }
+
+    fn summarize(&self, asked: &SummaryAsked<'_>) -> std::result::Result<String, SummarizeError> {
+        (self.0)(asked)
     }
 }
 
@@ -253,11 +261,10 @@ fn a_compaction_is_one_act() {
 
 #[test]
 fn compacting_again_reads_from_the_root() {
-    let seen = Cell::new(String::new());
-    let writer = Writer(|input: &SummaryInput<'_>| {
-        let old = input.entries.iter().take(input.recent_from);
-        seen.set(old.map(|entry| entry.id.to_string()).collect::<Vec<_>>().join(" "));
-        Ok(SUMMARY.to_owned())
+    let seen = Mutex::new(String::new());
+    let writer = Writer(|asked: &SummaryAsked<'_>| {
+        asked.conversation.clone_into(&mut seen.lock().expect("no panic"));
+        Ok("They mended the other parser.".to_owned())
     });
     let (engine, before) = talked(3);
     let first = compact(&engine, before);
@@ -265,7 +272,19 @@ fn compacting_again_reads_from_the_root() {
     let second =
         engine.compact(&CompactOf::Commit(next), &wanted(CompactWith::By(&writer))).expect("compacted");
     assert_eq!(ids(&engine, second.id, Stop::Compaction), format!("S {T3}"));
-    assert_eq!(seen.take(), ids(&engine, before, Stop::Root), "the entries, not the first summary");
+    let seen = seen.into_inner().expect("no panic");
+    for (number, said) in
+        [(1, "[User]: do t0 now"), (2, "[Assistant tool calls]: Bash("), (9, "[User]: do t2 now")]
+    {
+        assert!(seen.contains(&format!("@{number} {said}")), "{seen}");
+    }
+    assert!(
+        !seen.contains(SUMMARY) && !seen.contains("do t3 now"),
+        "the entries, not the first summary: {seen}"
+    );
+    let text = context(&engine, second.id, Stop::Compaction);
+    assert!(text.contains("They mended the other parser.\\n## User, verbatim"), "{text}");
+    assert_eq!(text.matches("[Previous conversation summary]").count(), 1, "one heading: {text}");
     // The same of a chain that was never compacted, but for the number of the first summary.
     let (plain, _) = talked(4);
     let text = |engine: &Engine, ctx| {
@@ -321,16 +340,19 @@ fn a_range_is_compacted_alone() {
 }
 
 #[test]
-fn there_is_nothing_before_the_last_turn() {
-    let (engine, before) = talked(1);
-    let of = [CompactOf::Commit(before), CompactOf::Branch(before), CompactOf::Session(turn())];
-    for of in of {
+fn one_group_cannot_be_compacted_and_one_turn_can() {
+    let (engine, one) = talked(1);
+    let engine_of_one = engine_with_one_group();
+    let (group, before) = (&engine_of_one, tip_of(&engine_of_one));
+    for of in [CompactOf::Commit(before), CompactOf::Branch(before)] {
         let error =
-            engine.compact(&of, &CompactWanted::new(CompactWith::Given(SUMMARY))).expect_err("refused");
+            group.compact(&of, &CompactWanted::new(CompactWith::Given(SUMMARY))).expect_err("refused");
         assert!(matches!(error, EngineError::Refused { what: Refusal::NothingToCompact, .. }), "{error}");
-        assert!(error.to_string().contains("nothing stands before the last turn"), "{error}");
+        assert!(error.to_string().contains("one call with its results"), "{error}");
     }
-    assert_eq!(tip(&engine), before);
+    assert_eq!(tip_of(group), before);
+    let made = engine.compact(&CompactOf::Branch(one), &CompactWanted::new(CompactWith::Given(SUMMARY)));
+    assert_eq!(ids(&engine, made.expect("compacted").id, Stop::Compaction), "S t0-answer");
     for (summary, what) in [(" \n", "is empty"), (&*"long ".repeat(9_000), "tokens")] {
         let (engine, before) = talked(3);
         let error = engine.compact_given(before, summary).expect_err("refused");
@@ -342,37 +364,35 @@ fn there_is_nothing_before_the_last_turn() {
 #[test]
 fn a_session_that_is_written_meanwhile_is_compacted_after_a_second_look() {
     let (engine, before) = talked(3);
-    let times = Cell::new(0);
-    let writer = Writer(|_: &SummaryInput<'_>| {
-        times.set(times.get() + 1);
-        if times.get() == 1 {
+    let times = AtomicUsize::new(0);
+    let writer = Writer(|_: &SummaryAsked<'_>| {
+        if times.fetch_add(1, Ordering::SeqCst) == 0 {
             // Another session's event: only the number is another one.
-            engine.publish(&turn().ledger, vec![note("other")]).map_err(|error| error.to_string())?;
+            engine.publish(&turn().ledger, vec![note("other")]).expect("published");
         }
         Ok(SUMMARY.to_owned())
     });
     let made =
         engine.compact(&CompactOf::Commit(before), &wanted(CompactWith::By(&writer))).expect("compacted");
-    assert_eq!((made.parent, tip(&engine), times.get()), (before, made.id, 1));
+    assert_eq!((made.parent, tip(&engine), times.load(Ordering::SeqCst)), (before, made.id, 1));
     // A turn that ends meanwhile: the summary is made anew.
     let (engine, before) = talked(3);
-    let writer = Writer(|_: &SummaryInput<'_>| {
-        times.set(times.get() + 1);
-        if times.get() == 2 {
+    let writer = Writer(|_: &SummaryAsked<'_>| {
+        if times.fetch_add(1, Ordering::SeqCst) == 1 {
             take(&engine, "t3");
         }
         Ok(SUMMARY.to_owned())
     });
     let made =
         engine.compact(&CompactOf::Commit(before), &wanted(CompactWith::By(&writer))).expect("compacted");
-    assert_eq!((tip(&engine), times.get()), (made.id, 3));
+    assert_eq!((tip(&engine), times.load(Ordering::SeqCst)), (made.id, 3));
     assert_eq!(ids(&engine, made.id, Stop::Compaction), format!("S {T3}"));
 }
 
 #[test]
 fn two_who_compact_make_one_compaction() {
     let (engine, before) = talked(3);
-    let writer = Writer(|_: &SummaryInput<'_>| {
+    let writer = Writer(|_: &SummaryAsked<'_>| {
         compact(&engine, before);
         Ok("another summary".to_owned())
     });
@@ -395,7 +415,7 @@ fn every_entry_number_of_a_summary_can_be_read() {
     let entries = engine.entries(made.id).expect("entries");
     let [Part::Summary { text, .. }] = &entries[0].parts[..] else { panic!("a summary") };
     assert!(text.starts_with("[Previous conversation summary]\n"), "{text}");
-    assert!(text.contains(&format!("`stemma show --entry @N {}`", made.parent)), "{text}");
+    assert!(text.contains(&format!("`stemma show {} --entry @N`", made.parent)), "{text}");
     let numbers: Vec<&str> = text
         .split('@')
         .skip(1)
@@ -421,8 +441,8 @@ fn every_entry_number_of_a_summary_can_be_read() {
 #[test]
 fn a_summary_that_cannot_be_used_is_made_by_rules() {
     let (engine, before) = talked(3);
-    for answer in [Ok(String::new()), Err("it is overloaded".to_owned())] {
-        let writer = Writer(|_: &SummaryInput<'_>| answer.clone());
+    for answer in [Ok(String::new()), Err(SummarizeError::Failed { reason: "it is overloaded".to_owned() })] {
+        let writer = Writer(|_: &SummaryAsked<'_>| answer.clone());
         let made =
             engine.compact(&CompactOf::Branch(before), &wanted(CompactWith::By(&writer))).expect("compacted");
         assert_eq!((made.with, made.notes.len()), ("heuristic", 1));
@@ -441,6 +461,76 @@ fn an_imported_session_is_never_moved() {
     assert_eq!(made.moved, None);
     let known = engine.store().session(&session.key).expect("a read").expect("a session");
     assert_eq!(known.tip, Some(tip));
+}
+
+fn engine_with_one_group() -> Engine {
+    let engine = engine();
+    stored(&engine, &lines(&[call("t0"), result("t0")]), None);
+    engine
+}
+
+fn tip_of(engine: &Engine) -> CommitId {
+    let key = SessionKey { machine: engine.identity().machine.clone(), path: "api:own".to_owned() };
+    engine.store().session(&key).expect("a read").and_then(|session| session.tip).expect("a tip")
+}
+
+#[test]
+fn a_client_s_session_keeps_its_recent_turns_and_its_loader_takes_it() {
+    let folder = Folder::new();
+    let engine = engine();
+    let claude = folder.write("s.jsonl", &bytes_of(&ClaudeSession::new(33).turns(20).build()));
+    let claude = import(&engine, &claude).session.tip.expect("a tip");
+    for (format, keeps) in
+        [("claude-code-v1", true), ("pi-v3", true), ("codex-v1", false), ("gemini-v1", false)]
+    {
+        let format = FormatId::new(format).expect("a name");
+        let adapter = registry::by_format(&format).expect("an adapter");
+        let mut bytes = Vec::new();
+        engine.materialize(Some(claude), Some(&format), Stop::Root, &mut bytes).expect("materialized");
+        let before = if format.as_str() == "claude-code-v1" {
+            claude
+        } else {
+            let path = folder.write(&format!("{format}.jsonl"), &bytes);
+            import(&engine, &path).session.tip.expect("a tip")
+        };
+        let whole = context(&engine, before, Stop::Compaction);
+        let root = context(&engine, before, Stop::Root);
+        let wish = wanted(CompactWith::Heuristic);
+        let made = engine.compact(&CompactOf::Branch(before), &wish).expect("compacted");
+        assert_eq!((made.kept_entries > 0, made.moved), (keeps, None), "{format}");
+        let after = context(&engine, made.id, Stop::Compaction);
+        let entries = |text: &str| adapter.decode(text.as_bytes()).entries;
+        let seen = |text: &str| -> Vec<EntryId> {
+            let said = |entry: &Entry| entry.kind == EntryKind::Message && entry.meta.visibility.agent;
+            entries(text).into_iter().filter(said).map(|entry| entry.id).collect()
+        };
+        let (all, kept) = (seen(&whole), seen(&after));
+        assert!(all.ends_with(&kept) && kept.is_empty() != keeps, "{format}: {kept:?}");
+        let summary = entries(&after).into_iter().find(|entry| entry.kind == EntryKind::CompactionSummary);
+        let summary = format!("{:?}", summary.expect("a summary").parts);
+        let through =
+            summary.split_once("Data about entries 1 to ").and_then(|(_, rest)| rest.split_once(','));
+        let through: usize = through.expect("a heading").0.parse().expect("a number");
+        let total = engine.numbered_entries(before, Stop::Root).expect("entries").numbers.last().copied();
+        assert_eq!(Some(through as u64) < total, keeps, "{format}: {through} of {total:?}");
+        let mut validator = adapter.validator(None);
+        after.lines().for_each(|line| validator.line(line.as_bytes()));
+        let verdict = validator.finish();
+        let bad = verdict.findings.iter().filter(|found| found.severity > stemmata_engine::Severity::Info);
+        assert_eq!(bad.collect::<Vec<_>>(), Vec::<&stemmata_engine::Finding>::new(), "{format}: {after}");
+        // Nothing is lost, and a second compaction begins at the root.
+        assert_eq!(context(&engine, made.id, Stop::Root), root, "{format}");
+        assert_eq!(context(&engine, made.parent, Stop::Compaction), whole, "{format}");
+        assert!(native(&engine, made.id).starts_with(&native(&engine, before)), "{format}");
+        let again = engine.recompact(made.id, &wish).expect("compacted");
+        assert_eq!(again.parent, before, "{format}");
+        if keeps {
+            let twice = CompactWanted { keep: KeepRecent::Tokens(Tokens(1)), ..wish };
+            let twice = engine.compact(&CompactOf::Branch(made.id), &twice).expect("compacted");
+            let fewer = seen(&context(&engine, twice.id, Stop::Compaction));
+            assert!(!fewer.is_empty() && fewer.len() < kept.len() && all.ends_with(&fewer), "{format}");
+        }
+    }
 }
 
 /// Lines of a session that a program stores by itself, without turns.
@@ -546,7 +636,7 @@ fn scrubbing_a_compacted_chain_gives_what_compacting_the_scrubbed_one_gives() {
     let [one, two] = [(&engine, scrubbed), (&fresh, clean)].map(|(engine, ctx)| {
         let text = context(engine, ctx, Stop::Compaction);
         // The summary names the commit before it, which is another one.
-        text.split_once("a number.").map(|(_, rest)| rest.to_owned()).expect("a heading")
+        text.split_once("reads one entry.").map(|(_, rest)| rest.to_owned()).expect("a heading")
     });
     assert_eq!(one, two);
     // Ids are what lines are found by: they stay, in the border of the summary and in the pin as in the entry.

@@ -108,6 +108,63 @@ fn the_api_s_own_compaction_is_a_commit_pair() {
     }
 }
 
+/// A message of opencode; its part and what is said of it are JSON members.
+fn of_opencode(number: u32, role: &str, more: &str, part: &str) -> String {
+    let before = number - 1;
+    format!(
+        r#"{{"info":{{"id":"msg_{number:03}","sessionID":"ses_e1","role":"{role}","parentID":"msg_{before:03}","time":{{"created":{number}}}{more}}},"parts":[{{"id":"prt_{number:03}","sessionID":"ses_e1","messageID":"msg_{number:03}",{part}}}]}}"#
+    )
+}
+
+#[test]
+fn opencode_s_compaction_is_a_commit_pair_with_the_tail_that_it_kept() {
+    let text = |text: &str| format!(r#""type":"text","text":"{text}""#);
+    let user = |number, said: &str| of_opencode(number, "user", "", &text(said));
+    let answer = |number, said: &str| of_opencode(number, "assistant", r#","finish":"stop""#, &text(said));
+    let messages = [
+        user(1, "one"),
+        answer(2, "two"),
+        user(3, "three"),
+        answer(4, "four"),
+        of_opencode(5, "user", "", r#""type":"compaction","auto":true,"tail_start_id":"msg_003""#),
+        of_opencode(6, "assistant", r#","summary":true,"finish":"stop""#, &text("so far")),
+        user(7, "seven"),
+    ];
+    let about = r#"{"id":"ses_e1002233445566778899aabbcc","slug":"s","directory":"/tower","title":"Bells","version":"1.18.33","time":{"created":1790000000000,"updated":1790000009000}}"#;
+    let bytes = format!(r#"{{"info":{about},"messages":[{}]}}"#, messages.join(","));
+    let folder = Folder::new();
+    let engine = engine();
+    let captured = import(&engine, &folder.write("ses_e1002233445566778899aabbcc.json", bytes.as_bytes()));
+    let tip = captured.session.tip.expect("a tip");
+    let [CommitType::Snapshot { .. }, CommitType::Compaction, CommitType::Snapshot { .. }] =
+        types(&engine, tip)[..]
+    else {
+        panic!("{:?}", types(&engine, tip))
+    };
+    assert_eq!(native(&engine, tip), bytes.as_bytes(), "a state stays byte for byte");
+    let told = |ctx, stop| {
+        let entries = FormatId::new("stemmata-v1").expect("a name");
+        let mut told = Vec::new();
+        engine.materialize(Some(ctx), Some(&entries), stop, &mut told).expect("materialized");
+        let words = ["one", "two", "three", "four", "so far", "seven"];
+        let told = String::from_utf8(told).expect("text");
+        let mut found: Vec<(usize, &str)> = words
+            .iter()
+            .filter_map(|word| Some((told.find(&format!("\"text\":\"{word}\""))?, *word)))
+            .collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, word)| word).collect::<Vec<_>>()
+    };
+    assert_eq!(told(tip, Stop::Compaction), ["so far", "three", "four", "seven"]);
+    assert_eq!(told(tip, Stop::Root), ["one", "two", "three", "four", "seven"]);
+    let (compaction, before) = engine.before_compaction(tip).expect("a compaction");
+    assert_eq!(told(before, Stop::Compaction), ["one", "two", "three", "four"]);
+    assert_eq!(told(compaction, Stop::Compaction), ["so far", "three", "four"]);
+    let lost = engine.diff(tip).expect("a difference").lost_entries;
+    assert_eq!(lost.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["one", "two"]);
+    assert_eq!(import(&engine, &folder.write("again.json", bytes.as_bytes())).new_commits, 0);
+}
+
 #[test]
 fn a_compaction_that_is_seen_when_it_is_made_stands_behind_the_state_before() {
     let (folder, engine, api) = (Folder::new(), engine(), Api::Anthropic);

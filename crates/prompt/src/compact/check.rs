@@ -50,6 +50,19 @@ pub enum WhyDropped {
     NoRoom,
 }
 
+impl WhyDropped {
+    /// Returns the reason in words.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::UnknownName => "it names what the conversation does not",
+            Self::WrongEntry => "it points at an entry that does not say so",
+            Self::Contradicts => "the record says otherwise",
+            Self::WrongQuote => "nobody said what it quotes",
+            Self::NoRoom => "there was no room for it",
+        }
+    }
+}
+
 /// A sentence that is not used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dropped {

@@ -10,6 +10,7 @@ mod compose;
 mod counted;
 mod draft;
 mod facts;
+mod focus;
 mod limits;
 mod lines;
 mod notes;
@@ -22,7 +23,7 @@ mod weights;
 
 use stemmata_model::{Entry, Part};
 
-pub use compose::{Pin, Summary, Window, compose};
+pub use compose::{Pin, Summary, Window, compose, heading_of_given, pins_alone};
 pub(in crate::compact) use counted::hash;
 pub use counted::{COUNTED_VERSION, Counted};
 pub use draft::{Kept, Section};
@@ -33,7 +34,10 @@ pub use limits::{Limits, Shares, Size};
 /// entries give the same bytes, whatever follows them. `pinned` are positions of entries that stay verbatim.
 pub fn summary(entries: &[Entry], recent_from: usize, pinned: &[usize], limits: &Limits) -> Summary {
     let pins = pins(entries, pinned.iter().copied().filter(|at| *at < recent_from));
-    compose(&Window { entries: &count(entries), recent_from, pins: &pins, numbers: &[] }, limits)
+    compose(
+        &Window { entries: &count(entries), recent_from, pins: &pins, numbers: &[], commit: None },
+        limits,
+    )
 }
 
 /// Returns what entries say, to keep it verbatim.

@@ -29,7 +29,7 @@ pub fn run_compaction(root: &Value) -> Result<Vec<CaseVerdict>, String> {
             "compactToolResultsInRecent" => indexed(group, cases, recent_case)?,
             "estimateMessageTokens" => named(group, cases, estimate_case)?,
             "projectMessagesForSummary" => indexed(group, cases, project_case)?,
-            "serializeConversation" => one(json!(summary_input(&conversation()?, None, &Estimate).text)),
+            "serializeConversation" => one(json!(summary_input(&conversation()?, &[], None, &Estimate).text)),
             "shouldCompact" => named(group, cases, due_case)?,
             "splitMessagesByTokenBudget" => indexed(group, cases, split_case)?,
             "summaryPrefix" => one(json!(format!("{SUMMARY_PREFIX}\n\n%s"))),

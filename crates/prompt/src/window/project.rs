@@ -27,11 +27,24 @@ pub struct SummaryInput {
 }
 
 /// Renders entries for a summarizer with this window: the newest that fit 40 % of it. A summary of an earlier compaction is
-/// left out, as what it stands for is summarized anew from the entries themselves.
-pub fn summary_input(entries: &[Entry], window: Option<Tokens>, counter: &dyn TokenCounter) -> SummaryInput {
+/// left out, as what it stands for is summarized anew from the entries themselves. Each entry that has a number begins with it,
+/// as `@N`.
+pub fn summary_input(
+    entries: &[Entry],
+    numbers: &[u64],
+    window: Option<Tokens>,
+    counter: &dyn TokenCounter,
+) -> SummaryInput {
     let names = names(entries);
+    let numbered = |(at, entry): (usize, &Entry)| {
+        let text = rendered(entry, &names);
+        match numbers.get(at) {
+            Some(number) if !text.is_empty() => format!("@{number} {text}"),
+            _ => text,
+        }
+    };
     let seen: Vec<String> =
-        entries.iter().map(|entry| rendered(entry, &names)).filter(|text| !text.is_empty()).collect();
+        entries.iter().enumerate().map(numbered).filter(|text| !text.is_empty()).collect();
     let room = window.map(|window| u128::from(window.0) * u128::from(WINDOW_PERMILLE) / 1_000);
     let mut used = 0_u128;
     let fits = |text: &&String| {
@@ -117,11 +130,11 @@ mod tests {
                 Entry::said(EntryId::new("e").expect("a name"), Role::User, vec![Part::Text(text.clone())])
             };
             let entries: Vec<Entry> = texts.iter().map(entry).collect();
-            let input = summary_input(&entries, Some(Tokens(window)), &Estimate);
+            let input = summary_input(&entries, &[], Some(Tokens(window)), &Estimate);
             prop_assert!(Estimate.count(&input.text).0 <= window * 2 / 5);
             let kept = texts.get(input.left_out..).expect("not more than there are");
             prop_assert!(kept.iter().all(|text| input.text.contains(text)));
-            let all = summary_input(&entries, None, &Estimate);
+            let all = summary_input(&entries, &[], None, &Estimate);
             prop_assert_eq!(all.left_out, 0);
         }
     }
@@ -133,6 +146,9 @@ mod tests {
         let mut hidden = Entry::said(id(), Role::User, vec![Part::Text("hidden".to_owned())]);
         hidden.meta.visibility.agent = false;
         let said = Entry::said(id(), Role::User, vec![Part::Text("do it".to_owned())]);
-        assert_eq!(summary_input(&[summary, hidden, said], None, &Estimate).text, "[User]: do it");
+        assert_eq!(
+            summary_input(&[summary, hidden, said], &[7, 8, 9], None, &Estimate).text,
+            "@9 [User]: do it"
+        );
     }
 }

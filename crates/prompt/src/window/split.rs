@@ -50,6 +50,17 @@ impl Borders {
         Self { borders: vec![Border::Turn; count] }
     }
 
+    /// Takes away the places before which nothing may begin for another reason.
+    #[must_use]
+    pub fn only_where(mut self, may: impl Fn(usize) -> bool) -> Self {
+        for (at, border) in self.borders.iter_mut().enumerate() {
+            if !may(at) {
+                *border = Border::None;
+            }
+        }
+        self
+    }
+
     /// Says whether a list may be split before a place.
     pub fn may_split(&self, at: usize) -> bool {
         self.borders.get(at).is_some_and(|border| *border != Border::None)

@@ -70,7 +70,7 @@ pub struct Keeps<'a> {
     pub keeps_from: Option<&'a EntryId>,
     /// The kept entries that a model sees, oldest first.
     pub kept: &'a [Entry],
-    /// What stands last on the chain: the record follows it.
+    /// What stands last on the chain, or the context where something is kept: the record follows it.
     pub last: &'a Decoded,
 }
 
@@ -84,8 +84,10 @@ impl<'a> Keeps<'a> {
 /// How a compaction of ours keeps what was said last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keeping {
-    /// As ranges of what is stored: `plan_compaction` finds them again.
+    /// As ranges of what is stored, before the summary and behind it: `plan_compaction` finds them again.
     Slices,
+    /// The same, behind the summary only: it stands for the context from its beginning.
+    Recent,
     /// Written once more, inside the compaction's record.
     Restated,
     /// Not at all.

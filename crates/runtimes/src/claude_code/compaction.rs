@@ -12,9 +12,8 @@ use super::encode::{Envelope, derive_uuid, uuid_of};
 use super::message::{Content, Shape};
 use super::record::ParentLink;
 use super::whole::Whole;
-use crate::adapter::{CompactionPlan, Decoded, Piece, Segment, Segments, SourceError, segment_number};
-use crate::json::quote;
-use crate::json::text;
+use crate::adapter::{CompactionPlan, Keeps, Piece, Segment, Segments, SourceError, segment_number};
+use crate::json::{Object, quote, text};
 
 /// Commits that are searched for preserved records: clients keep the last few messages, and with a
 /// commit for each message a long answer is some hundreds.
@@ -318,8 +317,10 @@ impl Search {
     }
 }
 
-/// Encodes a compaction that we make (see `Adapter::encode_compaction`): the boundary and its summary.
-pub(super) fn encode(summary: &str, last: &Decoded, at: Timestamp) -> Vec<u8> {
+/// Encodes a compaction that we make (see `Adapter::encode_compaction`): the boundary, which names the records that are kept, and
+/// its summary.
+pub(super) fn encode(summary: &str, keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
+    let last = keeps.last;
     let parent = last_spoken(&last.entries);
     let logical_parent = parent.map(|entry| uuid_of(&entry.id));
     let meta = parent.map_or_else(EntryMeta::default, |entry| EntryMeta {
@@ -330,17 +331,29 @@ pub(super) fn encode(summary: &str, last: &Decoded, at: Timestamp) -> Vec<u8> {
     });
     let seed = format!("{} {} {summary}", logical_parent.as_deref().unwrap_or_default(), at.as_micros());
     let boundary = derive_uuid("compaction boundary", &seed);
+    let anchor = derive_uuid("compaction summary", &seed);
+    let metadata = Object::new().text("trigger", "manual").number("preTokens", tokens_before(&last.entries));
+    let metadata = match preserved(keeps, &meta, &anchor) {
+        Some(preserved) => metadata.raw("preservedMessages", &preserved),
+        None => metadata,
+    };
     let mut out = Vec::new();
     let envelope = Envelope { uuid: &boundary, parent: None, meta: &meta, at };
-    envelope.push_boundary(logical_parent.as_deref(), tokens_before(&last.entries), &mut out);
-    let envelope = Envelope {
-        uuid: &derive_uuid("compaction summary", &seed),
-        parent: Some(&boundary),
-        meta: &meta,
-        at,
-    };
+    envelope.push_boundary(logical_parent.as_deref(), &metadata.finish(), &mut out);
+    let envelope = Envelope { uuid: &anchor, parent: Some(&boundary), meta: &meta, at };
     envelope.push_summary(&quote(summary), &mut out);
     out
+}
+
+/// Names the kept records of the conversation as the client does: it hangs each on the one before, and the first on the summary.
+fn preserved(keeps: &Keeps<'_>, meta: &EntryMeta, anchor: &str) -> Option<String> {
+    let own = keeps.kept.iter().filter(|entry| entry.meta.sidechain == meta.sidechain);
+    let mut seen = HashSet::new();
+    let uuids: Vec<String> =
+        own.map(|entry| uuid_of(&entry.id)).filter(|id| seen.insert(id.clone())).collect();
+    let list = format!("[{}]", uuids.iter().map(|id| quote(id)).collect::<Vec<_>>().join(","));
+    let named = Object::new().text("anchorUuid", anchor).raw("uuids", &list).raw("allUuids", &list);
+    (!uuids.is_empty()).then(|| named.finish())
 }
 
 /// Returns the last entry of the conversation: of the main one, unless all of it is a subagent's.

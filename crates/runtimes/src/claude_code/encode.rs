@@ -70,8 +70,7 @@ impl Envelope<'_> {
     }
 
     /// Appends a compaction's boundary; `logical_parent` is what its parent would be.
-    pub(super) fn push_boundary(&self, logical_parent: Option<&str>, pre_tokens: u64, out: &mut Vec<u8>) {
-        let metadata = Object::new().text("trigger", "manual").number("preTokens", pre_tokens).finish();
+    pub(super) fn push_boundary(&self, logical_parent: Option<&str>, metadata: &str, out: &mut Vec<u8>) {
         let object = self
             .start()
             .optional("logicalParentUuid", logical_parent)
@@ -80,7 +79,7 @@ impl Envelope<'_> {
             .text("content", "Conversation compacted")
             .flag("isMeta", false)
             .text("level", "info")
-            .raw("compactMetadata", &metadata);
+            .raw("compactMetadata", metadata);
         self.end(object, out);
     }
 
@@ -187,7 +186,7 @@ impl Encoder {
         let boundary = boundary.unwrap_or_else(|| {
             let made_up = derive_uuid("boundary", entry.id.as_str());
             let envelope = Envelope { uuid: &made_up, parent: None, meta, at };
-            envelope.push_boundary(parent, 0, &mut self.out);
+            envelope.push_boundary(parent, r#"{"trigger":"manual","preTokens":0}"#, &mut self.out);
             made_up
         });
         let envelope = Envelope { uuid: &uuid_of(&entry.id), parent: Some(&boundary), meta, at };

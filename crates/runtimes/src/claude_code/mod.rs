@@ -33,7 +33,7 @@ mod whole;
 use stemmata_model::{Entry, FormatId, Timestamp};
 
 use crate::adapter::{
-    Adapter, ClientPlace, Detection, Keeps, PlaceRequest, Placer, Placing, Validator, is_uuid_shaped,
+    Adapter, ClientPlace, Detection, Keeping, Keeps, PlaceRequest, Placer, Placing, Validator, is_uuid_shaped,
 };
 use crate::reading::{OwnReading, Reading};
 use crate::repair::Document;
@@ -80,8 +80,12 @@ impl Adapter for ClaudeCode {
         encode::encode(entries)
     }
 
+    fn keeping(&self) -> Keeping {
+        Keeping::Recent
+    }
+
     fn encode_compaction(&self, summary: &str, keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
-        compaction::encode(summary, keeps.last, at)
+        compaction::encode(summary, keeps, at)
     }
 
     fn placer(&self, request: &PlaceRequest) -> Box<dyn Placer> {

@@ -24,6 +24,8 @@ pub(crate) struct Within {
     pub(crate) first: usize,
     /// The record that holds the compaction.
     pub(crate) at: usize,
+    /// Another record that goes where the record goes: the mark that a client puts before its compaction.
+    pub(crate) mark: Option<usize>,
     /// The bytes of the document to leave out where what was compacted is there, or `None` for the whole record.
     pub(crate) part: Option<Vec<Range<usize>>>,
     /// What tells this compaction from others, wherever it stands.
@@ -69,6 +71,8 @@ pub(crate) fn own(dialect: &Dialect, bytes: &[u8]) -> Option<Range<usize>> {
 /// summary stays where nothing that it stands for is there: at the beginning of the document that is read first.
 pub(crate) fn summaries(dialect: &Dialect, bytes: &[u8], is_oldest: bool) -> (Vec<Range<usize>>, u64) {
     let Some((records, within)) = read(dialect, bytes) else { return (Vec::new(), 0) };
+    // A record may tell of the document itself, outside of its list.
+    let list = (dialect.list)(bytes).unwrap_or(0..bytes.len());
     let mut is_cut = vec![false; records.len()];
     let (mut ranges, mut count) = (Vec::new(), 0);
     for one in within.into_iter().filter(|one| one.first > 0 || !is_oldest) {
@@ -78,8 +82,15 @@ pub(crate) fn summaries(dialect: &Dialect, bytes: &[u8], is_oldest: bool) -> (Ve
             (None, Some(is_cut)) => *is_cut = true,
             (None, None) => {}
         }
+        if let Some(mark) = one.mark.and_then(|mark| is_cut.get_mut(mark)) {
+            *mark = true;
+        }
     }
-    let spans: Vec<Range<usize>> = records.into_iter().map(|record| record.span).collect();
+    let of_list = records.into_iter().zip(is_cut).filter(|(record, _)| record.span.start >= list.start);
+    let (spans, is_cut): (Vec<Range<usize>>, Vec<bool>) = of_list
+        .filter(|(record, _)| record.span.end <= list.end)
+        .map(|(record, cut)| (record.span, cut))
+        .unzip();
     ranges.extend(without(&spans, &is_cut));
     ranges.sort_by_key(|range| range.start);
     (ranges, count)
@@ -116,14 +127,16 @@ pub(crate) fn compactions(dialect: &Dialect, bytes: &[u8]) -> Vec<DocumentCompac
 
 fn made(dialect: &Dialect, bytes: &[u8], records: &[Record], within: &Within) -> Option<DocumentCompaction> {
     let (first, last) = (records.get(within.first)?, records.get(within.at)?);
-    let frame = bytes.get(..(dialect.list)(bytes)?.start)?;
-    let mut artifact = frame.to_vec();
-    artifact.extend_from_slice(bytes.get(first.span.start..last.span.end)?);
+    let list = (dialect.list)(bytes)?.start;
+    let mut artifact = bytes.get(..list)?.to_vec();
+    artifact.extend_from_slice(bytes.get(first.span.start.max(list)..last.span.end)?);
     artifact.extend(head::closing(bytes, last.span.end));
-    let before = within.first.checked_sub(1).and_then(|before| records.get(before));
+    // What a client keeps of the end is before its mark, too.
+    let entries_before = if within.first == 0 { 0 } else { within.mark.unwrap_or(within.first) };
+    let before = entries_before.checked_sub(1).and_then(|before| records.get(before));
     Some(DocumentCompaction {
         before: before.map_or(0, |before| before.span.end),
-        entries_before: to_u64(within.first),
+        entries_before: to_u64(entries_before),
         artifact,
         entries_through: to_u64(within.at + 1),
         name: within.name,

@@ -125,7 +125,7 @@ fn compactions(bytes: &[u8], records: &[Record]) -> Vec<Within> {
         let blocks = || without(&spans, &is_cut);
         let said = elements.iter().zip(&is_cut).rfind(|(_, is_cut)| **is_cut)?.0.block?.content?;
         let part = is_cut.contains(&false).then(blocks);
-        Some(Within { first: at, at, part, name: name(said.raw()) })
+        Some(Within { first: at, at, mark: None, part, name: name(said.raw()) })
     });
     within.collect()
 }

@@ -127,7 +127,7 @@ fn compactions(bytes: &[u8], records: &[Record]) -> Vec<Within> {
     let within = holders.filter_map(|(at, record)| {
         let fields = Item::read(whole(bytes.get(record.span.clone())?).ok()?).ok()?;
         let first = if at < kept { 0 } else { at };
-        Some(Within { first, at, part: None, name: name(fields.encrypted?.raw()) })
+        Some(Within { first, at, mark: None, part: None, name: name(fields.encrypted?.raw()) })
     });
     within.collect()
 }

@@ -8,8 +8,10 @@ use std::collections::HashSet;
 use stemmata_model::{Entry, EntryId, EntryKind, Part, Role};
 
 use super::RUNTIME;
-use super::record::{Info, Piece, info};
+use super::record::{Info, Piece, Session, info};
 use crate::adapter::PlanStop;
+use crate::document::compactions::{Within, name};
+use crate::document::{Record, whole};
 use crate::json::{Field, owned, text};
 use crate::translate::Told;
 
@@ -114,15 +116,77 @@ fn without_compactions(entries: Vec<Entry>) -> Told {
     Told { entries: kept, skipped_compactions }
 }
 
+/// Returns the client's compactions that are done and stand for what is before them (see `document::Dialect`): the mark, its
+/// summary, and the tail before the mark that was kept.
+pub(super) fn compactions(bytes: &[u8], records: &[Record]) -> Vec<Within> {
+    let Some(session) = whole(bytes).ok().and_then(|document| Session::read(document).ok()) else {
+        return Vec::new();
+    };
+    let place = |id: &str| {
+        records.iter().position(|record| record.line.id.as_ref().is_some_and(|own| own.as_str() == id))
+    };
+    // A document that ends before what it tells of itself is none: nothing of such a one may stand alone.
+    let is_told_first = records.first().is_some_and(|record| is_session(&record.line.parts));
+    let undone = text(info(info(session.info).revert).message_id).and_then(|id| place(&id));
+    let known = records.get(..undone.unwrap_or(records.len())).filter(|_| is_told_first).unwrap_or_default();
+    let mut within = Vec::new();
+    for (at, record) in known.iter().enumerate() {
+        let line = &record.line;
+        if line.kind != EntryKind::CompactionSummary || !line.meta.visibility.agent {
+            continue;
+        }
+        let is_mark =
+            |mark: &Record| mark.line.kind == EntryKind::CompactionBoundary && mark.line.id == line.parent;
+        let Some(mark) = known.get(..at).and_then(|before| before.iter().rposition(is_mark)) else {
+            continue;
+        };
+        let tail = known.get(mark).and_then(|mark| tail_in(&mark.line.parts)).map(|id| place(&id));
+        let begin = match tail {
+            None => mark,
+            Some(Some(tail)) if tail <= mark => tail,
+            // The loader looks for the tail, finds none, and sends everything.
+            Some(_) => {
+                within.clear();
+                continue;
+            }
+        };
+        let is_said = |record: &Record| record.line.meta.visibility.agent && !is_record(&record.line.kind);
+        let has_before = known.get(..begin).is_some_and(|before| before.iter().any(is_said));
+        let said = line.parts.iter().find_map(|part| match part {
+            Part::Summary { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        let first = if has_before { begin } else { 0 };
+        within.push(Within { first, at, mark: Some(mark), part: None, name: name(said.unwrap_or_default()) });
+    }
+    within
+}
+
+fn is_session(parts: &[Part]) -> bool {
+    matches!(parts, [Part::Opaque { kind, .. }] if kind == "session")
+}
+
+fn is_record(kind: &EntryKind) -> bool {
+    matches!(kind, EntryKind::Metadata | EntryKind::CompactionBoundary | EntryKind::Unreadable)
+}
+
 /// Returns the message at which the tail begins that a compaction kept.
 fn tail_of(entry: &Entry) -> Option<String> {
-    let json = carried(entry, super::read::COMPACTION)?;
+    tail_in(&entry.parts)
+}
+
+fn tail_in(parts: &[Part]) -> Option<String> {
+    let json = carried_in(parts, super::read::COMPACTION)?;
     owned(Piece::read(Field::whole(json)).ok()?.tail_start)
 }
 
 /// Returns what a record of ours carries whole.
 fn carried<'e>(entry: &'e Entry, wanted: &str) -> Option<&'e str> {
-    entry.parts.iter().find_map(|part| match part {
+    carried_in(&entry.parts, wanted)
+}
+
+fn carried_in<'p>(parts: &'p [Part], wanted: &str) -> Option<&'p str> {
+    parts.iter().find_map(|part| match part {
         Part::Opaque { runtime, kind, json } if runtime == RUNTIME && kind == wanted => Some(json.as_str()),
         _ => None,
     })

@@ -139,6 +139,33 @@ fn a_tail_that_is_not_there_has_everything_sent_as_the_loader_does() {
 }
 
 #[test]
+fn a_compaction_within_a_session_is_a_document_of_its_own() {
+    let found = |document: &str| Opencode.compactions(document.as_bytes());
+    let [one] = &found(&with_tail())[..] else { panic!("one compaction") };
+    let artifact = String::from_utf8(one.artifact.clone()).expect("text");
+    assert_eq!(told(&artifact, PlanStop::Compaction), ["summary 6", "three", "four"]);
+    let mut before = with_tail().as_bytes()[..one.before].to_vec();
+    before.extend(Opencode.closing(with_tail().as_bytes(), one.before));
+    assert_eq!(
+        told(std::str::from_utf8(&before).expect("text"), PlanStop::Root),
+        ["one", "two", "three", "four"]
+    );
+    // Two, the second without a tail; and none where nothing is before it, or where the loader sends everything.
+    let twice = session("", &[prompt(1, "one"), mark_and_done(2), prompt(4, "four"), mark_and_done(5)]);
+    assert_eq!(found(&twice).len(), 2);
+    let later =
+        session("", &[prompt(1, "one"), mark_and_done(2), prompt(4, "four"), mark(5, Some(9)), done(6)]);
+    assert_eq!(found(&later).len(), 0);
+    let only = session("", &[mark(5, None), done(6), prompt(7, "seven")]);
+    assert_eq!(found(&only)[0].before, 0);
+    let undone = session(r#","revert":{"messageID":"msg_005"}"#, &[prompt(1, "one"), mark_and_done(5)]);
+    assert_eq!(found(&undone).len(), 0);
+    for document in [with_tail(), twice, later, only, undone] {
+        crate::conformance::check(&Opencode, document.as_bytes()).unwrap_or_else(|broken| panic!("{broken}"));
+    }
+}
+
+#[test]
 fn what_was_taken_back_is_not_told() {
     let tool = r#""type":"tool","tool":"look","callID":"c1","state":{"status":"completed","input":{},"output":"x","title":"","metadata":{},"time":{"start":1,"end":2}}"#;
     let messages = [

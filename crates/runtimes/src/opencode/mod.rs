@@ -22,7 +22,6 @@ pub(crate) use context::as_told;
 use stemmata_model::{Entry, FormatId, SessionId, Timestamp};
 
 use crate::adapter::{Adapter, ClientPlace, Confidence, Detection, PlaceRequest, Placer, Validator};
-use crate::document::compactions::none;
 use crate::document::{Dialect, head, whole};
 use crate::reading::Reading;
 use crate::repair::Document;
@@ -39,7 +38,7 @@ static DIALECT: Dialect = Dialect {
     subagent: "opencode/subagent",
     read: read::read,
     list: read::list,
-    compactions: none,
+    compactions: context::compactions,
 };
 
 /// The adapter of opencode's exports.

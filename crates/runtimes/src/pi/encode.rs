@@ -6,12 +6,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use stemmata_model::{Body, Entry, EntryKind, ImageSource, Part, Role, Timestamp, Usage};
+use stemmata_model::{Body, Entry, EntryId, EntryKind, ImageSource, Part, Role, Timestamp, Usage};
 
 use super::RUNTIME;
 use super::order::{first_kept, kept};
 use super::record::{Kind, Record};
-use crate::adapter::Decoded;
+use crate::adapter::Keeps;
 use crate::json::{Field, Object, members, one_line, quote};
 use crate::lines::iso;
 use crate::placing::replace;
@@ -49,16 +49,18 @@ pub(super) fn encode(entries: &[Entry]) -> Vec<u8> {
     encoder.out
 }
 
-/// Encodes a summary as a compaction that keeps nothing, to follow `last`.
-pub(super) fn compaction(summary: &str, last: &Decoded, at: Timestamp, is_linear: bool) -> Vec<u8> {
-    let node = last.entries.iter().rfind(|entry| !is_header(entry) && entry.kind != EntryKind::Unreadable);
+/// Encodes a summary as a compaction, to follow what stands last on the chain.
+pub(super) fn compaction(summary: &str, keeps: &Keeps<'_>, at: Timestamp, is_linear: bool) -> Vec<u8> {
+    let node =
+        keeps.last.entries.iter().rfind(|entry| !is_header(entry) && entry.kind != EntryKind::Unreadable);
     let last = node.map(|entry| entry.id.as_str());
     let object = Object::new().text("type", "compaction");
     let object = if is_linear {
         object
     } else {
         let id = derive(&format!("{summary}\n{}", last.unwrap_or_default()), 0);
-        object.text("id", &id).optional("parentId", last).text("firstKeptEntryId", &id)
+        let first = keeps.keeps_from.map_or(id.as_str(), EntryId::as_str);
+        object.text("id", &id).optional("parentId", last).text("firstKeptEntryId", first)
     };
     let mut line = object
         .text("timestamp", &iso(at))

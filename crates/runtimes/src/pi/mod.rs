@@ -23,8 +23,8 @@ mod validate;
 use stemmata_model::{Entry, FormatId, Timestamp};
 
 use crate::adapter::{
-    Adapter, ClientPlace, CompactionPlan, ContextPlan, Detection, Keeps, PlaceRequest, Placer, PlanStop,
-    Segments, SourceError, Validator, is_uuid_shaped,
+    Adapter, ClientPlace, CompactionPlan, ContextPlan, Detection, Keeping, Keeps, PlaceRequest, Placer,
+    PlanStop, Segments, SourceError, Validator, is_uuid_shaped,
 };
 use crate::lines::Dialect;
 use crate::reading::Reading;
@@ -91,8 +91,13 @@ impl Adapter for Pi {
         context::plan_compaction(native, earlier, self.version == 1)
     }
 
+    fn keeping(&self) -> Keeping {
+        // The first version names what is kept by its number in a file, which a chain does not have.
+        if self.version == 1 { Keeping::Nothing } else { Keeping::Recent }
+    }
+
     fn encode_compaction(&self, summary: &str, keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
-        encode::compaction(summary, keeps.last, at, self.version == 1)
+        encode::compaction(summary, keeps, at, self.version == 1)
     }
 
     fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {

@@ -1,6 +1,7 @@
 //! The facet `Chains` over a store of this machine.
 
 mod blame;
+mod compacting;
 mod listing;
 mod making;
 mod tree;
@@ -137,7 +138,7 @@ impl Chains for Local {
     }
 
     fn compact(&self, request: &CompactRequest) -> Answer<Compacted> {
-        self.with(|engine| making::compact(engine, request))
+        self.with(|engine| compacting::compact(engine, request, &|of| self.model(engine, of)))
     }
 
     fn before_compaction(&self, request: &CommitRequest) -> Answer<Uncompacted> {

@@ -12,14 +12,7 @@ use crate::fault::Fault;
 const RATIO_PERMILLE_MAX: u32 = 1_000;
 
 pub(super) fn summarize(engine: &Engine, request: &SummarizeRequest) -> Result<Summarized, Fault> {
-    let size = match request.ratio_permille {
-        None => Size::DEFAULT,
-        Some(share) if (1..=RATIO_PERMILLE_MAX).contains(&share) => Size::Share(share),
-        Some(share) => {
-            let reason = format!("{share} is not between 1 and {RATIO_PERMILLE_MAX}");
-            return Err(bad_request("ratio_permille", reason));
-        }
-    };
+    let size = size_of(request.ratio_permille)?;
     let id = ctx(engine, &request.ctx)?;
     let NumberedEntries { entries, numbers } = engine.numbered_entries(id, stop(engine, &request.stop)?)?;
     let place = |wanted: &Option<String>| {
@@ -36,7 +29,7 @@ pub(super) fn summarize(engine: &Engine, request: &SummarizeRequest) -> Result<S
     // What stands after `at` is not known: nothing of it may change the summary.
     let known = entries.get(..at).unwrap_or_default();
     let limits = Limits { size, excludes_user: request.exclude_user, ..Limits::default() };
-    let window = Window { entries: &count(known), recent_from, pins: &[], numbers: &numbers };
+    let window = Window { entries: &count(known), recent_from, pins: &[], numbers: &numbers, commit: None };
     let made = compose(&window, &limits);
     let Tokens(token_count) = Estimate.count(&made.text);
     let sections = Section::ALL.into_iter().map(|section| SummarySection {
@@ -60,6 +53,18 @@ pub(super) fn summarize(engine: &Engine, request: &SummarizeRequest) -> Result<S
         sections: sections.filter(|section| section.kept + section.dropped > 0).collect(),
         text: made.text,
     })
+}
+
+/// Reads the size of a summary.
+pub(super) fn size_of(ratio_permille: Option<u32>) -> Result<Size, Fault> {
+    match ratio_permille {
+        None => Ok(Size::DEFAULT),
+        Some(share) if (1..=RATIO_PERMILLE_MAX).contains(&share) => Ok(Size::Share(share)),
+        Some(share) => {
+            let reason = format!("{share} is not between 1 and {RATIO_PERMILLE_MAX}");
+            Err(bad_request("ratio_permille", reason))
+        }
+    }
 }
 
 /// Finds the entry of a full id. An id that stands twice names no place.

@@ -210,8 +210,12 @@ fn compacted(chains: &dyn Chains, history: &[Commit]) -> String {
     assert_eq!((&diff.compaction, &diff.before), (&made.id, &before));
     assert_eq!(code(chains.diff(&of(&root.id))), "no_compaction");
     assert_eq!(code(chains.before_compaction(&of(&root.id))), "no_compaction");
-    let compact =
-        |summary: &str| chains.compact(&CompactRequest { ctx: tip.id.clone(), summary: summary.to_owned() });
+    let compact = |summary: &str| {
+        chains.compact(&CompactRequest {
+            summary: Some(summary.to_owned()),
+            ..CompactRequest::of(tip.id.as_str())
+        })
+    };
     assert_eq!(code(compact(" ")), "summary_empty");
     let much = usize::try_from(SUMMARY_BYTES_MAX).expect("a size") + 1;
     assert_eq!(code(compact(&"x".repeat(much))), "summary_too_long");
@@ -219,8 +223,9 @@ fn compacted(chains: &dyn Chains, history: &[Commit]) -> String {
     let own = compact("the retries wait").expect("a compaction");
     assert_eq!(own.parent, tip.id);
     assert!(own.tokens_after < own.tokens_before);
-    assert_eq!(chains.before_compaction(&of(&own.id)).expect("a commit").id, tip.id);
-    own.id
+    let own = own.id.expect("it is stored");
+    assert_eq!(chains.before_compaction(&of(&own)).expect("a commit").id, tip.id);
+    own
 }
 
 fn snapshots(chains: &dyn Chains, tip: &str, beside: &str) {

@@ -90,10 +90,13 @@ fn written_for_others(service: &dyn Service, tip: &str) {
 /// What a compaction by hand left out is still there before it.
 fn before_a_compaction(service: &dyn Service, tip: &str, whole: &[u8]) {
     let summary = "the retries wait".to_owned();
-    let made = service.compact(&CompactRequest { ctx: tip.to_owned(), summary }).expect("a compaction");
-    let (recent, bytes) = materialize(service, &wish(&made.id, "compaction", None));
+    let made = service
+        .compact(&CompactRequest { summary: Some(summary), ..CompactRequest::of(tip) })
+        .expect("a compaction");
+    let id = made.id.clone().expect("it is stored");
+    let (recent, bytes) = materialize(service, &wish(&id, "compaction", None));
     assert!(bytes.len() < whole.len() && recent.format == made.format);
-    let before = service.before_compaction(&of(&made.id)).expect("a commit").id;
+    let before = service.before_compaction(&of(&id)).expect("a commit").id;
     assert_eq!(materialize(service, &wish(&before, "root", None)).1, whole);
 }
 

@@ -4,19 +4,19 @@ use std::collections::HashMap;
 
 use stemmata_model::{
     ArtifactId, Bytes, Closure, Commit, CommitCore, CommitId, CommitType, Counts, Entry, EntryId, FormatId,
-    Note, Reasons, RulesHash, SessionId, Timestamp, Trigger, artifact_id,
+    Note, NoteCode, Reasons, RulesHash, SessionId, Timestamp, Trigger, artifact_id,
 };
 use stemmata_redact::Scrubber;
-use stemmata_runtimes::adapter::{Adapter, Keeping, Keeps};
+use stemmata_runtimes::adapter::{Adapter, Decoded, Keeping, Keeps};
 use stemmata_store::{NewCommit, Session, StoreError, Write};
 
-use super::plan::{Covered, range, split};
-use super::summary::{headed, write};
+use super::plan::{Covered, range, recent};
+use super::summary::Written;
 use super::{CompactWanted, CompactWith, Compacted, refused};
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{FormatUse, Refusal, Result};
+use crate::error::{EngineError, FormatUse, Refusal, Result};
 use crate::verbs::checkpoint::{CheckpointContent, CheckpointRequest, Held, Spot};
 use crate::verbs::count::count;
 use crate::verbs::materialize::Stop;
@@ -39,6 +39,8 @@ pub(crate) struct MadeCompaction {
     pub(crate) with: &'static str,
     pub(crate) reasons: Reasons,
     counts: Counts,
+    /// The context after it.
+    after: Vec<u8>,
     format: FormatId,
     kept_entries: u64,
     pub(crate) notes: Vec<Note>,
@@ -70,6 +72,24 @@ impl MadeCompaction {
             bytes: self.bytes.clone(),
             ahead: None,
         }
+    }
+
+    /// Returns the commit of it on a branch below its parent.
+    pub(super) fn core(&self, parent: &Commit) -> CommitCore {
+        CommitCore {
+            parent: Some(parent.id),
+            commit_type: CommitType::Compaction,
+            artifact: self.artifact,
+            native: self.native,
+            format: self.format.clone(),
+            template: parent.core.template.clone(),
+            created_at: self.created_at,
+        }
+    }
+
+    /// Returns the entries of the context after it.
+    pub(super) fn entries_after(&self) -> Result<Vec<Entry>> {
+        Ok(Engine::adapter(&self.format, FormatUse::Read)?.decode(&self.after).entries)
     }
 
     /// Asks for the commit of it in a session.
@@ -110,15 +130,15 @@ impl Engine {
         let created_at = self.clock.now().max(parent.core.created_at);
         let at = (parent, created_at);
         let drawn = match adapter.keeping() {
-            Keeping::Slices => {
-                self.drawn_keeping((adapter, &scrubber), at, &adapter.decode(&window).entries, wanted)?
+            Keeping::Slices | Keeping::Recent => {
+                self.drawn_keeping((adapter, &scrubber), at, &adapter.decode(&window), wanted)?
             }
             Keeping::Restated | Keeping::Nothing => self.drawn_whole((adapter, &scrubber), at, wanted)?,
         };
         let native_id = artifact_id(&drawn.native);
         let mut contents = contents(native_id, &drawn.native);
         let (artifact, native, after) = match adapter.keeping() {
-            Keeping::Slices => {
+            Keeping::Slices | Keeping::Recent => {
                 let made = self.compaction_artifact(adapter, Some(parent.id), (native_id, &drawn.native))?;
                 contents.extend(made.composed);
                 let artifact = made.artifact.0;
@@ -140,6 +160,7 @@ impl Engine {
             contents,
             counts: count(adapter, &drawn.native, &mut Vec::new()).counts,
             bytes: drawn.native,
+            after,
             created_at,
             rules: RulesHash(scrubber.rules_hash()),
             tokens_before: before.counts.tokens,
@@ -148,7 +169,7 @@ impl Engine {
             reasons: wanted.reasons,
             format: parent.core.format.clone(),
             kept_entries: u64::try_from(drawn.kept_entries).unwrap_or(u64::MAX),
-            notes: before.notes.into_iter().chain(drawn.notes).collect(),
+            notes: before.notes.into_iter().chain(drawn.notes).chain(still_open(parent)).collect(),
         })
     }
 
@@ -157,26 +178,37 @@ impl Engine {
         &self,
         (adapter, scrubber): (&dyn Adapter, &Scrubber),
         (parent, at): (&Commit, Timestamp),
-        window: &[Entry],
+        context: &Decoded,
         wanted: &CompactWanted<'_>,
     ) -> Result<Drawn> {
-        let root = self.numbered_entries(parent.id, Stop::Root)?;
+        let window = context.entries.as_slice();
+        if adapter.keeping() == Keeping::Recent && wanted.range.is_some() {
+            return Err(no_part(parent));
+        }
+        let given = if let CompactWith::Given(text) = wanted.with { Some(text) } else { None };
+        // Who has a summary and wants all but the end compacted needs no number of any entry.
+        let root = match (given, wanted.range) {
+            (Some(_), None) => NumberedEntries { entries: Vec::new(), numbers: Vec::new() },
+            _ => self.numbered_entries(parent.id, Stop::Root)?,
+        };
         let numbers: HashMap<&EntryId, u64> =
             root.entries.iter().map(|entry| &entry.id).zip(root.numbers.iter().copied()).collect();
         let covered = match wanted.range {
             Some(names) => range(window, &numbers, names)?,
-            None => split(window, wanted.keep)?,
+            None => recent(window, wanted.keep)?,
         };
         let Covered { from, to } = covered;
         let border = |at: usize| window.get(at).map(|entry| &entry.id);
         let [covers_from, keeps_from] = [border(from).filter(|_| from > 0), border(to)];
-        let written = write(&root, root_range(&root, covers_from, keeps_from), wanted);
+        let written = match given {
+            // A client says by itself what its summaries are.
+            Some(text) => Written::given(text, Some(parent).filter(|_| adapter.keeping() == Keeping::Slices)),
+            None => Written::made(&root, root_range(&root, covers_from, keeps_from), parent, wanted)?,
+        };
         let text = checked(scrubber, &written.text)?;
-        let text = headed(&text, parent.id);
         let kept: Vec<Entry> =
             window.iter().skip(to).filter(|entry| entry.meta.visibility.agent).cloned().collect();
-        let last = stemmata_runtimes::adapter::Decoded::default();
-        let keeps = Keeps { covers_from, keeps_from, kept: &kept, last: &last };
+        let keeps = Keeps { covers_from, keeps_from, kept: &kept, last: context };
         Ok(Drawn {
             native: adapter.encode_compaction(&text, &keeps, at),
             kept_entries: from + kept.len(),
@@ -193,18 +225,13 @@ impl Engine {
         wanted: &CompactWanted<'_>,
     ) -> Result<Drawn> {
         if wanted.range.is_some() {
-            let reason = format!("a part of a context cannot be compacted in `{}`", parent.core.format);
-            return Err(refused(Refusal::CompactRange, reason));
+            return Err(no_part(parent));
         }
         let written = match wanted.with {
-            CompactWith::Given(_) => {
-                write(&NumberedEntries { entries: Vec::new(), numbers: Vec::new() }, (0, 0), wanted)
-            }
-            CompactWith::Heuristic | CompactWith::By(_) => {
+            CompactWith::Given(text) => Written::given(text, None),
+            CompactWith::Off | CompactWith::Heuristic | CompactWith::By(_) => {
                 let root = self.numbered_entries(parent.id, Stop::Root)?;
-                let mut written = write(&root, (0, root.entries.len()), wanted);
-                written.text = headed(&written.text, parent.id);
-                written
+                Written::made(&root, (0, root.entries.len()), parent, wanted)?
             }
         };
         let text = checked(scrubber, &written.text)?;
@@ -219,15 +246,7 @@ impl Engine {
 
     /// Stores a compaction on a branch below its parent.
     pub(super) fn put_compaction(&self, parent: &Commit, made: &MadeCompaction) -> Result<CommitId> {
-        let core = CommitCore {
-            parent: Some(parent.id),
-            commit_type: CommitType::Compaction,
-            artifact: made.artifact,
-            native: made.native,
-            format: made.format.clone(),
-            template: parent.core.template.clone(),
-            created_at: made.created_at,
-        };
+        let core = made.core(parent);
         let id = core.id();
         let mut batch = made.contents.clone();
         let (rules, counts) = (made.rules, made.counts);
@@ -264,7 +283,7 @@ impl Engine {
     }
 
     /// Returns the entries of the newest commit that has some, for what follows them.
-    fn last_entries(&self, ctx: CommitId) -> Result<stemmata_runtimes::adapter::Decoded> {
+    fn last_entries(&self, ctx: CommitId) -> Result<Decoded> {
         let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
         while let Some(commit) = walk.next()? {
             let bytes = read_whole(self, commit.core.native_artifact())?;
@@ -273,8 +292,22 @@ impl Engine {
                 return Ok(decoded);
             }
         }
-        Ok(stemmata_runtimes::adapter::Decoded::default())
+        Ok(Decoded::default())
     }
+}
+
+/// Says of a turn that was not at its end that the rest of it is elsewhere.
+fn still_open(parent: &Commit) -> Option<Note> {
+    let message = "the last turn was still open when it was read: what its client writes after that is in the session's own chain";
+    (parent.closure == Closure::Provisional).then(|| Note::new(NoteCode::Degraded, message))
+}
+
+fn no_part(parent: &Commit) -> EngineError {
+    let format = &parent.core.format;
+    refused(
+        Refusal::CompactRange,
+        format!("in `{format}` a summary stands for the context from its beginning"),
+    )
 }
 
 /// Replaces the secrets of a summary. An empty one stands for nothing.

@@ -85,7 +85,7 @@ proptest! {
         let limits = Limits { size, ..Limits::default() };
         let alone = summary(&entries[..now], cut, &[], &limits);
         let counted = count(&entries);
-        let window = Window { entries: &counted[..now], recent_from: cut, pins: &[], numbers: &[] };
+        let window = Window { entries: &counted[..now], recent_from: cut, pins: &[], numbers: &[], commit: None };
         prop_assert_eq!(alone, compose(&window, &limits));
     }
 
@@ -103,7 +103,7 @@ proptest! {
             if let Some(byte) = damaged.get_mut(cut) {
                 *byte ^= 0x55;
                 if let Some(read) = Counted::from_bytes(&damaged) {
-                    let window = Window { entries: &[read], recent_from: 1, pins: &[], numbers: &[] };
+                    let window = Window { entries: &[read], recent_from: 1, pins: &[], numbers: &[], commit: None };
                     drop(compose(&window, &Limits::default()));
                 }
             }

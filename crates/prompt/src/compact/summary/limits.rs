@@ -77,11 +77,13 @@ pub struct Limits {
     pub shares: Shares,
     /// Whether what users said is left out of the summary and of what is compacted: somebody else keeps it.
     pub excludes_user: bool,
+    /// What it should look at: names and sentences that hold one of these words come first. Empty for nothing.
+    pub focus: String,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { size: Size::DEFAULT, shares: Shares::MEASURED, excludes_user: false }
+        Self { size: Size::DEFAULT, shares: Shares::MEASURED, excludes_user: false, focus: String::new() }
     }
 }
 

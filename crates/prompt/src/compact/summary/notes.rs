@@ -15,6 +15,8 @@ const DECIDES: f64 = 0.3;
 const LAST: f64 = 0.15;
 /// Points of the latest sentence.
 const LATEST: f64 = 0.3;
+/// Points of a sentence in focus.
+const FOCUSED: f64 = 1.0;
 /// What a name counts that is shown already.
 const SHOWN_SHARE: f64 = 1.0 / 3.0;
 /// Characters of the number before a sentence.
@@ -78,7 +80,9 @@ fn candidates<'c>(table: &Table<'c>) -> Vec<Note<'c>> {
             let is_last = speakers.get(number).is_none_or(|next| *next == Speaker::User);
             for sentence in entry.sentences_of(piece) {
                 if seen.insert(sentence.key) {
-                    let points = points(sentence, is_last) + LATEST * lateness(at, table.recent_from);
+                    let focused = if table.focus.is_in(entry.text(sentence.text)) { FOCUSED } else { 0.0 };
+                    let points =
+                        points(sentence, is_last) + LATEST * lateness(at, table.recent_from) + focused;
                     found.push(note(table, (at, entry), sentence, points));
                 }
             }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::counted::{Counted, Piece, Speaker, mixed};
+use super::focus::Focus;
 use super::weights::{Counters, is_common, weight};
 use crate::compact::names::Class;
 
@@ -20,6 +21,9 @@ const PAIR_VALUE: f64 = 0.6;
 const PAIR_VALUE_AGENT: f64 = 0.25;
 /// Lines of the agent that raise the value of a pair.
 const PAIR_AGENT_MAX: u8 = 4;
+
+/// What a name in focus keeps of its chance not to be needed.
+const FOCUS_REST: f64 = 0.1;
 
 /// A table by hashes that are mixed already.
 pub(super) type ByHash<T> = HashMap<u64, T, BuildHasherDefault<Mixed>>;
@@ -91,10 +95,12 @@ pub(super) struct Table<'c> {
     pub pairs: Vec<Pair>,
     pair_of: ByHash<u32>,
     pub compacted_chars: u64,
+    /// What the summary should look at.
+    pub focus: Focus,
 }
 
 impl<'c> Table<'c> {
-    pub(super) fn of(entries: &'c [Counted], recent_from: usize) -> Self {
+    pub(super) fn of(entries: &'c [Counted], recent_from: usize, focus: &str) -> Self {
         let mut table = Self {
             entries,
             recent_from,
@@ -106,6 +112,7 @@ impl<'c> Table<'c> {
             pairs: Vec::new(),
             pair_of: ByHash::default(),
             compacted_chars: pieces_chars(entries, recent_from),
+            focus: Focus::of(focus),
         };
         let mut chars = 0;
         let mut piece_number = 0;
@@ -207,7 +214,10 @@ impl<'c> Table<'c> {
             }
             name.counters.age = age(name.last_chars);
             name.counters.agent_age = name.agent_chars.map(age);
-            let weight = weight(&name.counters, name.text);
+            let mut weight = weight(&name.counters, name.text);
+            if self.focus.is_in(name.text) {
+                weight = 1.0 - (1.0 - weight) * FOCUS_REST;
+            }
             let is_hidden = name.is_recent || is_common(name.class, name.text);
             name.weight = if is_hidden { 0.0 } else { weight };
             name.worth = if is_hidden { HIDDEN_SHARE * weight } else { weight };

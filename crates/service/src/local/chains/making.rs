@@ -2,11 +2,8 @@
 
 use std::io::Read;
 
-use stemmata_api::v1::{
-    self, CONTENT_BYTES_MAX, Changed, Checkpointed, CompactRequest, Compacted, SUMMARY_BYTES_MAX, SharedTag,
-    UpdateRequest,
-};
-use stemmata_api::{Code, Problem};
+use stemmata_api::Problem;
+use stemmata_api::v1::{self, CONTENT_BYTES_MAX, Changed, Checkpointed, SharedTag, UpdateRequest};
 use stemmata_engine::{CheckpointContent, CheckpointRequest, Engine, Update};
 use stemmata_model::{
     CommitType, FormatId, LedgerId, Links, MachineId, Note, NoteCode, Principal, SessionId, Template,
@@ -83,23 +80,6 @@ fn read(content: &mut dyn Read) -> Result<Vec<u8>, Fault> {
         return Err(bad_request("content", format!("it has more than {CONTENT_BYTES_MAX} bytes")));
     }
     Ok(bytes)
-}
-
-pub(super) fn compact(engine: &Engine, request: &CompactRequest) -> Result<Compacted, Fault> {
-    let parent = ctx(engine, &request.ctx)?;
-    if request.summary.len() as u64 > SUMMARY_BYTES_MAX {
-        let detail = format!("the summary has more than {SUMMARY_BYTES_MAX} bytes");
-        return Err(Problem::new(Code::SummaryTooLong, detail).into());
-    }
-    let made = engine.compact_given(parent, &request.summary)?;
-    Ok(Compacted {
-        id: made.id.to_string(),
-        parent: made.parent.to_string(),
-        format: made.format.to_string(),
-        tokens_before: made.tokens_before,
-        tokens_after: made.tokens_after,
-        bytes: made.bytes.0,
-    })
 }
 
 pub(super) fn update(engine: &Engine, request: &UpdateRequest, by: &Principal) -> Result<Changed, Fault> {

@@ -31,22 +31,26 @@ fn a_window_is_split_at_turns_and_never_within_a_tool_group() {
         ("ucrcrcrcr", KeepRecent::Tokens(Tokens(45)), Some(5)),
         ("ucrcrcrcr", KeepRecent::Tokens(Tokens(1)), Some(7)),
         ("uauaua", KeepRecent::Tokens(Tokens(1_000)), Some(4)),
-        ("uacrcrcr", KeepRecent::Tokens(Tokens(1_000)), None),
-        ("Sua", KeepRecent::Tokens(Tokens(1_000)), None),
+        ("uacrcrcr", KeepRecent::Tokens(Tokens(1_000)), Some(4)),
+        ("cr", KeepRecent::Tokens(Tokens(1_000)), None),
+        ("cr", KeepRecent::Tokens(Tokens(1)), None),
+        ("Sua", KeepRecent::Tokens(Tokens(25)), None),
         ("Suaua", KeepRecent::Tokens(Tokens(1_000)), Some(3)),
-        ("uaua", KeepRecent::Nothing, Some(4)),
-        ("S", KeepRecent::Nothing, None),
-        ("", KeepRecent::Nothing, None),
+        ("S", KeepRecent::Entries(1), None),
+        ("", KeepRecent::Entries(1), None),
         ("uaucr", KeepRecent::Entries(1), Some(3)),
-        ("ua", KeepRecent::Entries(5), None),
+        ("ua", KeepRecent::Entries(5), Some(1)),
     ];
     for (letters, keep, expected) in rows {
-        let found = split(&window(letters), keep);
+        let found = recent(&window(letters), keep);
         if let Some(to) = expected {
             assert_eq!(found.ok(), Some(Covered { from: 0, to }), "{letters} {keep:?}");
         } else {
-            let error = found.expect_err(letters).to_string();
-            assert!(error.contains("nothing stands before the last turn"), "{letters}: {error}");
+            let error = found.expect_err(letters);
+            assert!(
+                matches!(error, EngineError::Refused { what: Refusal::NothingToCompact, .. }),
+                "{letters}: {error}"
+            );
         }
     }
 }
@@ -55,7 +59,7 @@ fn a_window_is_split_at_turns_and_never_within_a_tool_group() {
 fn a_border_has_an_id_of_its_own() {
     let mut twice = window("uauaua");
     twice[4].id = twice[0].id.clone();
-    let found = split(&twice, KeepRecent::Tokens(Tokens(25))).expect("a split");
+    let found = recent(&twice, KeepRecent::Tokens(Tokens(25))).expect("a split");
     assert_eq!(found.to, 5, "the next entry with an id of its own");
 }
 

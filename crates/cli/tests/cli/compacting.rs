@@ -1,0 +1,183 @@
+//! `compact` that stores: by rules, by a scripted model that misbehaves, again, and not at all.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use stemmata_testkit::claude::ClaudeSession;
+use stemmata_testkit::model_server::{Answer, ModelServer};
+
+use crate::stage::{Said, Stage, said};
+
+/// A session of a client, and its newest commit.
+fn stage() -> (Stage, String) {
+    let stage = Stage::new();
+    let path = stage.home.write_session(&ClaudeSession::new(5).turns(24).build());
+    let tip = stage.import(&path)["tip"].as_str().unwrap().to_owned();
+    (stage, tip)
+}
+
+/// Returns a command that asks the scripted server, once, for a second at most.
+fn asking(stage: &Stage, server: &ModelServer, args: &[&str]) -> Command {
+    let mut command = stage.command(args);
+    command
+        .env("STEMMATA_LLM_PROVIDER", "openai")
+        .env("STEMMATA_LLM_ENDPOINT", format!("{}/v1", server.url()))
+        .env("STEMMATA_LLM_MODEL", "made-up-1")
+        .env("STEMMATA_LLM_TIMEOUT_S", "1")
+        .env("STEMMATA_LLM_ATTEMPTS", "1");
+    command
+}
+
+fn run(mut command: Command) -> Said {
+    said(command.output().expect("the binary runs"))
+}
+
+fn text(text: &str) -> Answer {
+    Answer::Json(json!({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}))
+}
+
+fn commits(stage: &Stage) -> Value {
+    stage.json(&["du"])["total"]["commits"].clone()
+}
+
+fn resumes(stage: &Stage, id: &str) {
+    let placed = stage.json(&["resume", id, "--print"]);
+    let errors = placed["validation"]["findings"].as_array().cloned().unwrap_or_default();
+    let bad: Vec<&Value> = errors.iter().filter(|found| found["severity"] != "info").collect();
+    assert!(bad.is_empty(), "{bad:?}");
+}
+
+#[test]
+fn a_compaction_by_rules_keeps_the_recent_turns_and_is_undone() {
+    let (stage, tip) = stage();
+    let before = commits(&stage);
+    let dry = stage.json(&["compact", &tip, "--dry-run"]);
+    assert_eq!((&dry["id"], &dry["with"]), (&Value::Null, &json!("heuristic")));
+    assert_eq!(commits(&stage), before, "nothing was stored");
+    let made = stage.json(&["compact", &tip]);
+    for field in ["parent", "tokens_before", "tokens_after", "kept_entries", "lost"] {
+        assert_eq!(made[field], dry[field], "{field}");
+    }
+    let id = made["id"].as_str().unwrap();
+    assert!(made["tokens_after"].as_u64() < made["tokens_before"].as_u64());
+    assert!(made["kept_entries"].as_u64() > Some(0) && made["lost"]["entries"].as_u64() > Some(0), "{made}");
+    assert_eq!(stage.json(&["uncompact", id])["id"], tip.as_str());
+    let diff = stage.json(&["diff", id]);
+    assert_eq!(
+        diff["lost_entries"].as_array().unwrap().len() as u64,
+        made["lost"]["entries"].as_u64().unwrap()
+    );
+    let context = stage.run(&["materialize", id, "--out", "-"]).ok().text();
+    assert_eq!(context.matches("[Previous conversation summary]").count(), 1, "one heading");
+    assert!(context.contains(&format!("stemma show {tip} --entry @N")));
+    let whole = stage.run(&["materialize", &tip, "--out", "-"]).ok().text();
+    assert_eq!(context.lines().last().map(|line| line.contains("\"assistant\"")), Some(true));
+    assert!(context.len() < whole.len());
+    // The summary is of what is not kept, by the numbers of the whole chain.
+    let all = stage
+        .run(&["materialize", &tip, "--stop", "root", "--format", "stemmata-v1", "--out", "-"])
+        .ok()
+        .text();
+    let (_, through) = context.split_once("Data about entries 1 to ").expect("a heading");
+    let through: usize = through.split(',').next().unwrap().parse().expect("a number");
+    assert!(through + 1 < all.lines().count(), "{through} of {}", all.lines().count());
+    resumes(&stage, id);
+}
+
+#[test]
+fn what_is_compacted_again_is_a_branch_made_of_the_entries() {
+    let (stage, tip) = stage();
+    let first = stage.json(&["compact", &tip, "--with", "off"]);
+    assert_eq!(first["with"], "off");
+    let again = stage.json(&["compact", first["id"].as_str().unwrap(), "--again", "--ratio", "0.2"]);
+    assert_eq!((&again["parent"], &again["with"]), (&json!(tip), &json!("heuristic")));
+    assert!(again["tokens_after"].as_u64() > first["tokens_after"].as_u64());
+    stage.run(&["compact", &tip, "--again"]).code(3).complains(&["compaction"]);
+    let whole = stage.json(&["compact", &tip, "--keep", "1"]);
+    assert!(whole["kept_entries"].as_u64() < again["kept_entries"].as_u64());
+    // A client's summary stands for its conversation from the beginning.
+    stage.run(&["compact", &tip, "--range", "@2..@5"]).code(5).complains(&["from its beginning"]);
+    stage.run(&["compact", &tip, "--range", "@2"]).code(2).complains(&["FROM..TO"]);
+}
+
+#[test]
+fn a_model_writes_above_the_record_and_is_shown_no_secret() {
+    let (stage, tip) = stage();
+    let server = ModelServer::of(vec![text("Goal: the work goes on.\nNext steps: none are known.")]);
+    let args = ["compact", &tip, "--with", "llm", "--focus", "the parser", "--json"];
+    let made = run(asking(&stage, &server, &args)).ok().json();
+    assert_eq!(made["with"], "model", "{made}");
+    let context = stage.run(&["materialize", made["id"].as_str().unwrap(), "--out", "-"]).ok().text();
+    let at = |text: &str| context.find(text).unwrap_or_else(|| panic!("{text}: {context}"));
+    assert!(at("Goal: the work goes on.") < at("## User, verbatim"));
+    let asked = server.asked();
+    let question = asked[0].body["messages"][1]["content"].as_str().unwrap();
+    assert!(question.contains("Look first at: the parser") && question.contains("<record>"));
+    resumes(&stage, made["id"].as_str().unwrap());
+}
+
+#[test]
+fn a_model_that_misbehaves_costs_nothing_but_its_summary() {
+    let (stage, tip) = stage();
+    let entries = stage.run(&["export", &tip, "--format", "markdown"]).ok().text();
+    let status = |code: u16| Answer::Status(code, Vec::new(), "{\"error\":{\"message\":\"no\"}}".to_owned());
+    let rows = [
+        (text(""), 3),
+        (text(&entries), 3),
+        (text("It rewrote src/made_up_by_me.rs and ran `nonsense --wild`."), 3),
+        (Answer::Json(json!({"choices": 7})), 1),
+        (Answer::Cut, 1),
+        (Answer::Blanks(9 << 20), 1),
+        (Answer::Closed, 1),
+        (Answer::Silence, 1),
+        (status(429), 1),
+        (status(500), 1),
+    ];
+    let by_rules = stage.json(&["compact", &tip, "--dry-run"]);
+    for (answer, times) in rows {
+        let server = ModelServer::of(vec![answer.clone()]);
+        let said =
+            run(asking(&stage, &server, &["compact", &tip, "--with", "llm", "--dry-run", "--json"])).ok();
+        let made = said.json();
+        assert_eq!(
+            (&made["with"], &made["tokens_after"]),
+            (&json!("heuristic"), &by_rules["tokens_after"]),
+            "{answer:?}"
+        );
+        let notes = made["notes"].to_string();
+        assert!(notes.contains("made by rules") && notes.contains("made-up-1"), "{notes}");
+        assert_eq!(server.asked().len(), times, "{answer:?}");
+    }
+    let huge = ModelServer::of(vec![text(&"Progress: it goes on and on. ".repeat(50_000))]);
+    let made =
+        run(asking(&stage, &huge, &["compact", &tip, "--with", "llm", "--dry-run", "--json"])).ok().json();
+    assert_eq!(made["with"], "model");
+    assert!(made["tokens_after"].as_u64() < made["tokens_before"].as_u64());
+}
+
+#[test]
+fn a_model_that_is_not_configured_is_named_and_no_key_is_ever_shown() {
+    let (stage, tip) = stage();
+    let ask = ["compact", &tip, "--with", "llm"];
+    stage.run(&ask).code(2).complains(&["llm.provider", "stemma config set"]);
+    let mut command = stage.command(&ask);
+    command.env("STEMMATA_LLM_PROVIDER", "anthropic").env("STEMMATA_LLM_MODEL", "m");
+    run(command).code(2).complains(&["ANTHROPIC_API_KEY"]);
+    // A key in the place of its name is refused, and not repeated.
+    let wrong = stage.run(&["config", "set", "llm.key_env", "sk-very-secret-1"]).code(2);
+    assert!(
+        !wrong.stderr.contains("very-secret") && wrong.stderr.contains("environment variable"),
+        "{}",
+        wrong.stderr
+    );
+    let mut command = stage.command(&ask);
+    command
+        .env("STEMMATA_LLM_PROVIDER", "openai")
+        .env("STEMMATA_LLM_MODEL", "m")
+        .env("STEMMATA_LLM_ENDPOINT", "http://example.org/v1")
+        .env("OPENAI_API_KEY", "sk-very-secret-2");
+    let refused = run(command).code(2).complains(&["unencrypted"]);
+    assert!(!refused.stderr.contains("very-secret"));
+    stage.run(&["compact", &tip, "--print", "--with", "llm"]).code(2).complains(&["--with heuristic"]);
+    stage.run(&["compact", &tip, "--summary-file", "x", "--focus", "y"]).code(2);
+}

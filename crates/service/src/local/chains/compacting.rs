@@ -1,0 +1,100 @@
+//! A compaction that is asked for: who writes the summary, of which entries, and what came of it.
+
+use stemmata_api::v1::{CompactRequest, Compacted, LostCounts, SUMMARY_BYTES_MAX, SummaryWith};
+use stemmata_api::{Code, Problem};
+use stemmata_engine::{
+    self as engine, CompactOf, CompactWanted, CompactWith, CompactionDiff, Engine, KEEP_RECENT_TOKENS,
+    Summarizer,
+};
+use stemmata_model::{CommitId, Tokens};
+use stemmata_prompt::window::KeepRecent;
+
+use crate::fault::Fault;
+use crate::local::summarize::size_of;
+use crate::local::{bad_request, ctx};
+use crate::wire;
+
+/// Bytes of a focus: it is a hint, and no conversation.
+const FOCUS_BYTES_MAX: usize = 4_096;
+
+/// Makes the client of a model, for the rules of a commit.
+type Model<'a> = dyn Fn(CommitId) -> Result<Box<dyn Summarizer>, Fault> + 'a;
+
+pub(super) fn compact(
+    engine: &Engine,
+    request: &CompactRequest,
+    model: &Model<'_>,
+) -> Result<Compacted, Fault> {
+    checked(request)?;
+    let mut of = ctx(engine, &request.ctx)?;
+    if request.again {
+        of = engine.before_compaction(of)?.1;
+    }
+    let model = match (&request.summary, request.with) {
+        (None, Some(SummaryWith::Llm)) => Some(model(of)?),
+        _ => None,
+    };
+    let with = match (&request.summary, request.with, &model) {
+        (Some(summary), ..) => CompactWith::Given(summary),
+        (None, Some(SummaryWith::Off), _) => CompactWith::Off,
+        (None, _, Some(model)) => CompactWith::By(model.as_ref()),
+        (None, _, None) => CompactWith::Heuristic,
+    };
+    let keep = request.keep_tokens.map_or(KEEP_RECENT_TOKENS, Tokens);
+    let wanted = CompactWanted {
+        range: request.range.as_ref().map(|range| (range.from.as_str(), range.to.as_str())),
+        keep: KeepRecent::Tokens(keep),
+        size: size_of(request.ratio_permille)?,
+        focus: request.focus.as_deref(),
+        ..CompactWanted::new(with)
+    };
+    if request.dry_run {
+        let (made, diff) = engine.compact_dry(of, &wanted)?;
+        return Ok(Compacted { id: None, ..answer(&made, &diff) });
+    }
+    // A better summary of what was compacted once is a branch, whoever keeps the session.
+    let place = if request.again { CompactOf::Branch(of) } else { CompactOf::Commit(of) };
+    let made = engine.compact(&place, &wanted)?;
+    Ok(answer(&made, &engine.diff(made.id)?))
+}
+
+fn checked(request: &CompactRequest) -> Result<(), Fault> {
+    if request.summary.as_ref().is_some_and(|summary| summary.len() as u64 > SUMMARY_BYTES_MAX) {
+        let detail = format!("the summary has more than {SUMMARY_BYTES_MAX} bytes");
+        return Err(Problem::new(Code::SummaryTooLong, detail).into());
+    }
+    if request.focus.as_ref().is_some_and(|focus| focus.len() > FOCUS_BYTES_MAX) {
+        return Err(bad_request("focus", format!("it has more than {FOCUS_BYTES_MAX} bytes")));
+    }
+    if request.summary.is_some()
+        && (request.with.is_some() || request.focus.is_some() || request.ratio_permille.is_some())
+    {
+        return Err(bad_request(
+            "summary",
+            "a summary that is given is not made `with` something, of a size or with a focus",
+        ));
+    }
+    Ok(())
+}
+
+fn answer(made: &engine::Compacted, diff: &CompactionDiff) -> Compacted {
+    let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    Compacted {
+        id: Some(made.id.to_string()),
+        parent: made.parent.to_string(),
+        format: made.format.to_string(),
+        tokens_before: made.tokens_before,
+        tokens_after: made.tokens_after,
+        bytes: made.bytes.0,
+        with: made.with.to_owned(),
+        moved: made.moved.as_ref().map(ToString::to_string),
+        kept_entries: made.kept_entries,
+        lost: LostCounts {
+            entries: count(diff.lost_entries.len()),
+            files: count(diff.lost_files.len()),
+            commands: count(diff.lost_commands.len()),
+            decisions: count(diff.lost_decisions.len()),
+        },
+        notes: wire::notes(&made.notes),
+    }
+}
