@@ -11,6 +11,7 @@ use stemmata_model::{
 use stemmata_store::{EventQuery, StoreError};
 
 use super::checkpoint_file::{CHECKPOINT_FILE_BYTES_MAX, CheckpointFile, ContextSnapshot, FORMAT};
+use crate::chain::tasks::TASKS_BYTES_MAX;
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Refusal, Result};
 use crate::verbs::annotate::Update;
@@ -100,7 +101,7 @@ impl Engine {
                 status: TaskStatus::Active.as_str().to_owned(),
             });
         }
-        let book = self.tasks_at(commit.id)?.book;
+        let book = self.tasks_at(commit.id, TASKS_BYTES_MAX)?.book;
         let done = book.all().filter(|task| task.status == TaskStatus::Done).count();
         let open = book.open().map(|task| WorkTask {
             id: task.id.as_deref().map(short),

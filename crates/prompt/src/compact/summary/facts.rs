@@ -27,7 +27,7 @@ pub struct Facts {
 
 /// Returns the facts of all these entries. `numbers` name them, as in [`Window`](super::Window).
 pub fn facts(entries: &[Counted], numbers: &[u64]) -> Facts {
-    let table = Table::of(entries, entries.len());
+    let table = Table::of(entries, entries.len(), "");
     let calls = calls(entries);
     let mut files = changed_files(&table, &calls, &|entry| number(numbers, entry));
     best_first(&mut files);
