@@ -45,10 +45,7 @@ fn a_project_goes_by_the_name_that_hits_show() {
     stage.run(&["decide", "The retry waits"]).ok();
     let id = stage.json(&["ledger", "list"])["ledgers"][0]["id"].as_str().unwrap().to_owned();
     let found = stage.json(&["search", "retry", "--project", &id]);
-    assert_eq!(
-        (&found["hits"][0]["ledger"], &found["hits"][0]["snippet"]),
-        (&id.as_str().into(), &"The retry waits".into())
-    );
+    assert_eq!(found["hits"][0]["ledger"], id, "{found}");
     assert!(entries(&found).iter().all(|entry| entry.starts_with("event:")), "{found}");
     // A directory is one, whatever other projects are called.
     std::fs::create_dir_all(stage.home.project().join("oven")).unwrap();

@@ -358,8 +358,6 @@ fn text_of_event(event: &Event) -> String {
             match (text.is_empty(), data.is_empty()) {
                 (_, true) => text,
                 (true, false) => data,
-                // A decision says the same in both.
-                (false, false) if data.trim() == text.trim() => text,
                 (false, false) => format!("{text}\n{data}"),
             }
         }
