@@ -261,7 +261,7 @@ impl App {
     }
 
     /// Returns the command that continues a commit of a client: in the client itself where sessions can be placed for it.
-    pub(crate) fn resume_command(&self, ctx: &str, client: &str) -> String {
+    pub(crate) fn resume_command(ctx: &str, client: &str) -> String {
         let is_placed = RUNTIMES.iter().any(|place| place.runtime == client);
         let other = RUNTIMES.first().filter(|_| !is_placed).map(|place| format!(" --in {}", place.runtime));
         format!("stemma resume {ctx}{}", other.unwrap_or_default())

@@ -140,7 +140,7 @@ pub enum SearchError {
         name: String,
         /// The known name that is nearly the same.
         near: Option<String>,
-        /// The projects that there are, the one of the latest session first.
+        /// The projects that there are, those of the similar name first, then the one of the latest session.
         known: Vec<ProjectDir>,
     },
     /// Several projects have this name.

@@ -34,7 +34,9 @@ pub(crate) fn run(app: &App, args: &Recall) -> Result<Exit, CliError> {
         app.console.say(&told(&found));
         app.console.say(&scope(app, &found.scope));
     }
-    app.answer(&found, || Ok(found.text.clone()))
+    // What is said on standard error begins on a line of its own.
+    let end = if found.text.is_empty() || found.text.ends_with('\n') { "" } else { "\n" };
+    app.answer(&found, || Ok(format!("{}{end}", found.text)))
 }
 
 fn told(found: &Recalled) -> String {

@@ -68,6 +68,7 @@ impl Engine {
             [] => {
                 let near =
                     nearest(text, dirs.iter().filter_map(|known| name_of(&known.dir))).map(str::to_owned);
+                dirs.sort_by_key(|known| name_of(&known.dir) != near.as_deref());
                 Err(SearchError::NoProject { name, near, known: dirs }.into())
             }
             _ => Err(SearchError::ManyProjects { name, found: named }.into()),

@@ -158,6 +158,18 @@ pub(crate) fn cut(hits_max: u64) -> v1::Note {
     }
 }
 
+/// What the note of a quote without its counterpart says.
+const QUOTE_OPEN: &str = "a quote has no counterpart, so the words after it were searched for one by one; close it to search for the \
+    phrase";
+
+/// Says which filters exclude what the words would find.
+fn excluded(by: &[String]) -> String {
+    if by.is_empty() {
+        return "without these filters there are hits, but not without one of them alone".to_owned();
+    }
+    format!("without `{}` there are hits", by.join("`, or without `"))
+}
+
 /// Returns the wire form of what a search lacks.
 pub(crate) fn note(note: &SearchNote) -> v1::Note {
     let (code, message) = match note {
@@ -209,19 +221,8 @@ pub(crate) fn note(note: &SearchNote) -> v1::Note {
                 "no session here has an id that begins with `{session}`: `stemma list` shows the sessions"
             ),
         ),
-        SearchNote::Excluded { by } => (
-            "filters_exclude",
-            match by.as_slice() {
-                [] => "without these filters there are hits, but not without one of them alone".to_owned(),
-                by => format!("without `{}` there are hits", by.join("`, or without `")),
-            },
-        ),
-        SearchNote::QuoteOpen => (
-            "quote_open",
-            "a quote has no counterpart, so the words after it were searched for one by one; close it to search for the \
-             phrase"
-                .to_owned(),
-        ),
+        SearchNote::Excluded { by } => ("filters_exclude", excluded(by)),
+        SearchNote::QuoteOpen => ("quote_open", QUOTE_OPEN.to_owned()),
         SearchNote::NothingImported => (
             v1::NOTHING_IMPORTED,
             "nothing was imported yet: `stemma import` reads the sessions of this machine".to_owned(),

@@ -26,7 +26,7 @@ mod packs;
 mod pieces;
 mod places;
 #[cfg(test)]
-mod plans;
+mod plans_tests;
 mod prepare;
 mod read;
 mod recent;

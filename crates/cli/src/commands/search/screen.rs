@@ -53,7 +53,7 @@ pub(crate) fn say_how_to_go_on(app: &App, found: &SearchHits, limit: u64) -> Res
     let next = if let Some((hit, ctx)) = of_session {
         let ids = app.short_ids([ctx])?;
         let (ctx, entry) = (ids.cut(ctx), quoted(&tame(&hit.short_entry)));
-        format!("`stemma show {ctx} --entry {entry}`, `{}`", app.resume_command(&ctx, &hit.client))
+        format!("`stemma show {ctx} --entry {entry}`, `{}`", App::resume_command(&ctx, &hit.client))
     } else {
         let event = |hit: &SearchHit| {
             let seq = hit.entry.strip_prefix("event:")?;

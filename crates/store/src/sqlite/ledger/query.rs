@@ -343,7 +343,7 @@ mod tests {
 
     use super::*;
     use crate::sqlite::open::{Opened, SqliteOptions, open_store};
-    use crate::sqlite::plans::plan;
+    use crate::sqlite::plans_tests::plan;
 
     #[test]
     fn every_search_for_events_goes_by_an_index_and_sorts_nothing() {

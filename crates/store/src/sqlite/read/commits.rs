@@ -341,7 +341,7 @@ mod tests {
 
     use super::SEEN_BY;
     use crate::sqlite::open::{Opened, SqliteOptions, open_store};
-    use crate::sqlite::plans::plan;
+    use crate::sqlite::plans_tests::plan;
 
     #[test]
     fn what_a_session_saw_is_found_by_indexes_alone() {
