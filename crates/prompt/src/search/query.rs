@@ -89,6 +89,8 @@ pub struct Query {
     pub literal: Option<String>,
     /// Terms were left out because there are too many.
     pub is_cut: bool,
+    /// The length of the text as that of an entry: see [`words::Terms::length`].
+    pub length: u16,
 }
 
 /// Reads a query.
@@ -105,7 +107,7 @@ pub fn parse_query(input: &QueryInput<'_>) -> Result<Query, QueryError> {
     }
     let lower: Vec<String> = input.participants.iter().map(|name| name.to_lowercase()).collect();
     let participants = lower.iter().flat_map(|name| name.split_whitespace()).collect();
-    let mut query = Query::default();
+    let mut query = Query { length: words::entry_terms(text).length, ..Query::default() };
     for phrase in quoted(text) {
         query.add_phrase(text.get(phrase).unwrap_or_default());
     }
