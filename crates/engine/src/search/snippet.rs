@@ -52,7 +52,7 @@ pub(crate) fn plain_snippet(text: &str, sought: &Sought<'_>) -> Snippet {
 fn snippet(text: &str, (spans, phrase): &FoundIn, rarity: &dyn Fn(&str) -> u64) -> Snippet {
     let phrase = phrase.as_ref();
     // A phrase may stand behind what words are marked in.
-    let mut spans = spans.to_vec();
+    let mut spans = spans.clone();
     if let Some(phrase) = phrase
         && spans.iter().all(|span| span.end <= phrase.start || phrase.end <= span.start)
     {
