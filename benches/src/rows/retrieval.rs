@@ -4,6 +4,7 @@
 mod baselines;
 mod locomo;
 mod memory;
+mod own_words;
 mod probe;
 mod product;
 
@@ -113,6 +114,12 @@ pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
         section.lines.extend(lines("coding", reached, name, recalls(&cases, &mut *finder.boxed())?, None));
     }
     section.lines.extend(compared("coding", &cases)?);
+    section.notes.push(
+        "Own prompts: those of the same sessions, of 4 to 60 words, asked by their own words among the entries of all sessions, \
+         in memory; the prompt itself is wanted."
+            .to_owned(),
+    );
+    section.lines.extend(own_words::lines(&cases)?);
     Ok(section)
 }
 

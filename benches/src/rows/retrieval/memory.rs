@@ -21,6 +21,8 @@ const NOTHING: Recipe = Recipe {
     length: 0.0,
     prompt_length: 0.0,
     coverage: 0.0,
+    brevity: 0.0,
+    nearby: 1.0,
     speaker: 1.0,
     question: 1.0,
     recent: 0.0,

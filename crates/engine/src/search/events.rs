@@ -18,7 +18,7 @@ use super::passage::Passage;
 use super::prepared::{Prepared, minute_of};
 use super::scan::ScanEnd;
 use super::settle::{Left, SettleError};
-use super::snippet::plain_snippet;
+use super::snippet::{Sought, plain_snippet};
 use super::text::text_of_data;
 use super::{SearchQuery, SearchStep, StepUnit};
 use crate::engine::Engine;
@@ -267,7 +267,8 @@ impl HitReader<'_> {
             return Ok(None);
         }
         let spans_of = |text: &str| matcher.spans(text, super::hits::SPANS_MAX);
-        let shown = plain_snippet(&text, &|text| (spans_of(text), matcher.first_phrase(text)));
+        let find = |text: &str| (spans_of(text), matcher.first_phrase(text));
+        let shown = plain_snippet(&text, &Sought { find: &find, rarity: &ranked.rarity(matcher) });
         let passage = self
             .scoped
             .has_passages

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use stemmata_model::{Closure, Commit, CommitId, Entry, LedgerId, Part, Role, Timestamp};
-use stemmata_prompt::search::{ENTRY_CHARS_MAX, Matcher};
+use stemmata_prompt::search::{ENTRY_CHARS_MAX, Matcher, ReasonName};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Described, Session, SessionKey};
 
@@ -18,7 +18,7 @@ use super::key::key_of;
 use super::overlay::{DecodedCommit, Standing};
 use super::passage::{Passage, SeenAs, said_in};
 use super::scan::{Decoded, on_chain};
-use super::snippet::{Snippet, plain_snippet};
+use super::snippet::{Snippet, Sought, plain_snippet};
 use super::text::text_of;
 use crate::chain::beside::key_of_sighting;
 use crate::engine::Engine;
@@ -128,6 +128,22 @@ pub(crate) struct Ranked {
     pub(crate) standing: Vec<Standing>,
 }
 
+impl Ranked {
+    /// Returns what says of a text which of the words it has that the entry was found by: a bit for each, the rarest the highest.
+    pub(super) fn rarity(&self, matcher: &Matcher) -> impl Fn(&str) -> u64 {
+        let own = self.reasons.iter().find(|reason| reason.name == ReasonName::Words.as_str());
+        let words: Vec<&str> = own.map_or("", |own| own.text.as_str()).split(' ').collect();
+        move |text| {
+            let mut bits = 0;
+            matcher.each_word(text, &mut |typed| {
+                let at = words.iter().take(u64::BITS as usize).position(|word| *word == typed);
+                bits |= at.map_or(0, |at| 1 << (u64::BITS as usize - 1 - at));
+            });
+            bits
+        }
+    }
+}
+
 /// By what the place of a hit is chosen, the greatest: whether it was recorded here, where passages are wanted; its session's last activity, then its path, then how deep the commit
 /// is.
 type PlaceRank = (bool, Option<Timestamp>, Reverse<String>, u64);
@@ -197,7 +213,7 @@ impl<'e> HitReader<'e> {
         let also = others.into_iter().filter(|other| *other != session.session).take(ALSO_MAX).collect();
         let find =
             |text: &str| (self.matcher.spans(indexed(text), SPANS_MAX), self.matcher.first_phrase(text));
-        let shown = plain_snippet(&text, &find);
+        let shown = plain_snippet(&text, &Sought { find: &find, rarity: &ranked.rarity(self.matcher) });
         let passage = self.passage(&decoded.entries, position, &text);
         let hit = found((entry, &decoded.entries), standing.commit, (session, also), (shown, ranked));
         Ok(Some(SearchHit { passage, ..hit }))
@@ -234,7 +250,8 @@ impl<'e> HitReader<'e> {
         let Some((standing, session, others)) = self.newest(&ranked.standing)? else { return Ok(None) };
         let text = text_of(entry);
         let also = others.into_iter().filter(|other| *other != session.session).take(ALSO_MAX).collect();
-        let shown = plain_snippet(&text, &|text| (self.matcher.spans(text, SPANS_MAX), None));
+        let find = |text: &str| (self.matcher.spans(text, SPANS_MAX), None);
+        let shown = plain_snippet(&text, &Sought { find: &find, rarity: &|_| 0 });
         let passage = self.passage(&decoded.entries, position, &text);
         let hit = found((entry, &decoded.entries), standing.commit, (session, also), (shown, ranked));
         Ok(Some(SearchHit { passage, ..hit }))

@@ -25,25 +25,34 @@ pub(crate) struct Snippet {
 /// What a search found in a text: the bytes that match, in order, and the first phrase.
 pub(crate) type FoundIn = (Vec<Range<usize>>, Option<Range<usize>>);
 
-/// Cuts the snippet of a text, in which `find` finds what matches. Codes that colour a terminal are left out, unless they are what
-/// matches.
-pub(crate) fn plain_snippet(text: &str, find: &dyn Fn(&str) -> FoundIn) -> Snippet {
+/// What a snippet is cut for.
+pub(crate) struct Sought<'f> {
+    /// Finds what matches in a text.
+    pub(crate) find: &'f dyn Fn(&str) -> FoundIn,
+    /// Returns what a match is worth by the words in it: a bit for each word of the query, the rarest the highest.
+    pub(crate) rarity: &'f dyn Fn(&str) -> u64,
+}
+
+/// Cuts the snippet of a text. Codes that colour a terminal are left out, unless they are what matches.
+pub(crate) fn plain_snippet(text: &str, sought: &Sought<'_>) -> Snippet {
+    let Sought { find, rarity } = *sought;
     let found = find(text);
     let is_found = |(spans, phrase): &FoundIn| !spans.is_empty() || phrase.is_some();
     if let Cow::Owned(plain) = plain(text) {
         let in_plain = find(&plain);
         if is_found(&in_plain) || !is_found(&found) {
-            return snippet(&plain, &in_plain.0, in_plain.1.as_ref());
+            return snippet(&plain, &in_plain, rarity);
         }
     }
-    snippet(text, &found.0, found.1.as_ref())
+    snippet(text, &found, rarity)
 }
 
 /// Cuts the snippet of a text of which these bytes match, in order: the line where the phrase begins, else the one that matches
 /// best.
-fn snippet(text: &str, spans: &[Range<usize>], phrase: Option<&Range<usize>>) -> Snippet {
+fn snippet(text: &str, (spans, phrase): &FoundIn, rarity: &dyn Fn(&str) -> u64) -> Snippet {
+    let phrase = phrase.as_ref();
     // A phrase may stand behind what words are marked in.
-    let mut spans = spans.to_vec();
+    let mut spans = spans.clone();
     if let Some(phrase) = phrase
         && spans.iter().all(|span| span.end <= phrase.start || phrase.end <= span.start)
     {
@@ -57,15 +66,17 @@ fn snippet(text: &str, spans: &[Range<usize>], phrase: Option<&Range<usize>>) ->
         let here = spans.iter().skip(first).take_while(|span| span.start < line.end);
         here.map(|span| span.start.max(line.start)..span.end.min(line.end)).collect()
     };
-    // The phrase, then most different words, then the longest, then most of them; of equal lines the first.
+    // The phrase, then the rarest words, then most different forms of them, then the longest, then most matches; of equal lines
+    // the first. A line at the beginning that has only the query's common words says little about why the entry was found.
     let worth = |line: &Range<usize>| {
         let spans = within(line);
         let has_phrase = phrase.is_some_and(|phrase| (line.start..=line.end).contains(&phrase.start));
         let words: HashSet<String> = spans.iter().map(|span| of(text, span).to_lowercase()).collect();
         let longest = spans.iter().map(|span| span.end - span.start).max().unwrap_or(0);
-        (has_phrase, words.len(), longest, spans.len())
+        let rarest = spans.iter().fold(0, |bits, span| bits | rarity(of(text, span)));
+        (has_phrase, rarest, words.len(), longest, spans.len())
     };
-    let mut best = (0, (false, 0, 0, 0));
+    let mut best = (0, (false, 0, 0, 0, 0));
     for (at, line) in said.iter().enumerate() {
         let worth = worth(line);
         if worth > best.1 {
@@ -143,12 +154,12 @@ mod tests {
         let text = "one\n\n  drop it\nwe drop the retries, drop\n\nlast\nmore";
         let mut found: Vec<Range<usize>> = [spans(text, "drop"), spans(text, "retries")].concat();
         found.sort_by_key(|span| span.start);
-        let shown = snippet(text, &found, None);
+        let shown = snippet(text, &(found, None), &|_| 0);
         assert_eq!(shown.text, "drop it\nwe drop the retries, drop\nlast");
         let matched: Vec<&str> = shown.matches.iter().map(|span| &shown.text[span.clone()]).collect();
         assert_eq!(matched, ["drop", "drop", "retries", "drop"]);
-        assert_eq!(snippet("first\nsecond\nthird", &[], None).text, "first\nsecond");
-        assert_eq!(snippet(" \n", &[], None), Snippet::default());
+        assert_eq!(snippet("first\nsecond\nthird", &FoundIn::default(), &|_| 0).text, "first\nsecond");
+        assert_eq!(snippet(" \n", &FoundIn::default(), &|_| 0), Snippet::default());
     }
 
     #[test]
@@ -158,15 +169,29 @@ mod tests {
         let mut words = [spans(text, "drop"), spans(text, "retries"), spans(text, "or")].concat();
         words.retain(|span| span.end <= found[0].start);
         words.sort_by_key(|span| span.start);
-        let shown = snippet(text, &words, Some(&found[0]));
+        let shown = snippet(text, &(words, Some(found[0].clone())), &|_| 0);
         assert_eq!(shown.text, "or\nwe drop the retries\nlast");
         assert_eq!(&shown.text[shown.matches.last().unwrap().clone()], "drop the retries");
     }
 
     #[test]
+    fn the_rarest_word_chooses_the_line() {
+        let text = "the build of all parts\nbuild, build part, parts built\nthe linter of it\nlast";
+        let mut found = [spans(text, "build"), spans(text, "part"), spans(text, "linter")].concat();
+        found.sort_by_key(|span| span.start);
+        let rarity = |word: &str| {
+            ["part", "build", "linter"].iter().position(|rare| *rare == word).map_or(0, |at| 1 << at)
+        };
+        let shown = snippet(text, &(found.clone(), None), &rarity);
+        assert_eq!(shown.text, "build, build part, parts built\nthe linter of it\nlast");
+        let shown = snippet(text, &(found, None), &|_| 0);
+        assert_eq!(shown.text, "the build of all parts\nbuild, build part, parts built\nthe linter of it");
+    }
+
+    #[test]
     fn a_long_line_is_cut_around_its_match() {
         let text = format!("{}match{}", "ä".repeat(1_000), "z".repeat(1_000));
-        let shown = snippet(&text, &spans(&text, "match"), None);
+        let shown = snippet(&text, &(spans(&text, "match"), None), &|_| 0);
         assert_eq!(shown.text.chars().count(), LINE_CHARS_MAX + 2);
         assert_eq!(&shown.text[shown.matches[0].clone()], "match");
     }
@@ -175,7 +200,7 @@ mod tests {
         #[test]
         fn matches_are_pieces_of_the_snippet(text in "([a-c \n]|\\PC){0,400}", word in "[a-c]{1,2}") {
             let found = spans(&text, &word);
-            let shown = snippet(&text, &found, None);
+            let shown = snippet(&text, &(found.clone(), None), &|_| 0);
             prop_assert_eq!(shown.matches.is_empty(), found.is_empty());
             for span in &shown.matches {
                 let piece = shown.text.get(span.clone()).expect("a piece");

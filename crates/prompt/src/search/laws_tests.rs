@@ -188,13 +188,38 @@ proptest! {
             let holds = |term: &super::plan::Term| entries[at].terms.iter().any(|held| held.0 == term.name);
             let share = plan.terms.iter().filter(|term| holds(term)).map(|term| term.idf).sum::<f64>() / plan.terms.iter().map(|term| term.idf).sum::<f64>();
             let coverage = hit.reasons.iter().find(|reason| reason.name == ReasonName::Coverage).map_or(1.0, |reason| f64::from(reason.value));
-            prop_assert!((1.0 + recipe.coverage * share.powi(2) - coverage).abs() < 1e-4, "{share} {coverage}");
-            let naive = window_score(&entries, at, &query, &over(&whole, scope), recipe);
+            let has_several = plan.terms.len() > 1;
+            let brevity = if has_several { (f64::from(query.length) / f64::from(entries[at].length.max(1))).min(1.0) } else { 0.0 };
+            // Queries of these laws are short.
+            let naive = if share == 0.0 { recipe.nearby } else { 1.0 + share.powi(4) * (recipe.coverage + recipe.brevity * brevity) };
+            prop_assert!((naive - coverage).abs() < 1e-4, "{share} {brevity} {coverage}");
+            let excused = if has_several { recipe.coverage * share.powi(4) } else { 0.0 };
+            let naive = window_score(&entries, at, &query, &over(&whole, scope), recipe, excused);
             let amount: f32 = hit.reasons.iter().filter(|reason| reason.name.is_amount()).map(|reason| reason.value).sum();
             prop_assert!((naive - f64::from(amount)).abs() < 1e-4, "{naive} {amount}");
         }
         let order = |hit: &Scored| (std::cmp::Reverse(hit.score.to_bits()), std::cmp::Reverse(hit.minute), hit.key);
         prop_assert!(found.is_sorted_by_key(order));
+    }
+
+    #[test]
+    fn what_has_all_the_words_comes_before_what_stands_beside_them(entries in entries(), query in queries(), long in 0..400_usize) {
+        let mut entries: Vec<MemoryEntry> = entries.into_iter().map(|entry| MemoryEntry { author: 0, ..entry }).collect();
+        // As far as an entry is indexed, and the oldest of all.
+        if let Some(entry) = entries.get_mut(long) {
+            (entry.length, entry.minute) = (6_000, 1);
+        }
+        let whole = segments(&entries, entries.len());
+        let over = over(&whole, Scope::ALL);
+        let found = search_all(&over, &whole[0], &query, Wanted { hits: 400, candidates: usize::MAX });
+        let plan = Plan::of(&over, &query).expect("memory does not fail");
+        let held = |hit: &Scored| {
+            let holds = |term: &&super::plan::Term| entries[hit.number as usize].terms.iter().any(|held| held.0 == term.name);
+            plan.terms.iter().filter(holds).count()
+        };
+        let all = found.iter().rposition(|hit| held(hit) == plan.terms.len());
+        let none = found.iter().position(|hit| held(hit) == 0);
+        prop_assert!(all.is_none() || none.is_none() || all < none, "{all:?} {none:?}");
     }
 }
 
@@ -205,6 +230,7 @@ fn window_score(
     query: &Query,
     search: &Search<'_, MemorySegment>,
     recipe: &Recipe,
+    excused: f64,
 ) -> f64 {
     let plan = Plan::of(search, query).expect("memory does not fail");
     let mut window = vec![(at, 1.0)];
@@ -237,7 +263,8 @@ fn window_score(
         score += term.idf * recipe.own * saturation(tf(at), length(at) / average);
     }
     let is_prompt = entries[at].marks & marks::PROMPT != 0;
-    score * length(at) / (length(at) + if is_prompt { recipe.prompt_length } else { recipe.length })
+    let half = if is_prompt { recipe.prompt_length } else { recipe.length };
+    score * length(at) / (length(at) + half * (1.0 - excused))
 }
 
 #[test]

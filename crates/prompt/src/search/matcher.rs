@@ -1,6 +1,6 @@
 //! Where a text matches: literally, by a regular expression, by a phrase or by the words of a query.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use regex::{Regex, RegexBuilder};
@@ -41,7 +41,8 @@ pub enum RegexError {
 #[derive(Debug, Clone)]
 pub struct Matcher {
     expressions: Vec<Regex>,
-    terms: HashSet<String>,
+    /// The terms, each with the word of the query that it is of.
+    terms: HashMap<String, String>,
 }
 
 impl Matcher {
@@ -90,11 +91,19 @@ impl Matcher {
             terms: query
                 .terms
                 .iter()
-                .flat_map(|term| [Some(&term.term), term.also.as_ref()])
-                .flatten()
-                .cloned()
+                .flat_map(|term| [Some(&term.term), term.also.as_ref()].map(|name| (name, &term.typed)))
+                .filter_map(|(name, typed)| Some((name?.clone(), typed.clone())))
                 .collect(),
         }
+    }
+
+    /// Reports the words of the query, as they were typed, whose terms a text has; a word may come more than once.
+    pub fn each_word(&self, text: &str, found: &mut dyn FnMut(&str)) {
+        words::scan(text, &mut |term, _| {
+            if let Some(typed) = self.terms.get(term) {
+                found(typed);
+            }
+        });
     }
 
     /// Returns whether anything in a text matches.
@@ -113,7 +122,7 @@ impl Matcher {
         }
         if !self.terms.is_empty() {
             words::scan(text, &mut |term, range| {
-                if self.terms.contains(term) {
+                if self.terms.contains_key(term) {
                     found.push(range);
                 }
             });
@@ -138,7 +147,7 @@ impl Matcher {
     }
 
     fn of(expression: Regex) -> Self {
-        Self { expressions: vec![expression], terms: HashSet::new() }
+        Self { expressions: vec![expression], terms: HashMap::new() }
     }
 }
 

@@ -6,8 +6,11 @@ use super::source::{ClassMask, Segment, kinds, marks};
 use super::weights::Recipe;
 use super::windows::{Entry, recipe};
 
-/// Having most of the words counts much more than having half of them.
-const COVERAGE_POWER: i32 = 2;
+/// Having all of the words counts much more than having most of them, which any long text has.
+const COVERAGE_POWER: i32 = 4;
+/// Entries beside what was looked for come last where the query has at most so many words. A longer query often describes an
+/// entry in other words than its own.
+const SHORT_QUERY_WORDS: usize = 6;
 
 /// The first and the last minute of what is searched.
 ///
@@ -72,22 +75,60 @@ impl Span {
     }
 }
 
+/// What an entry has of the query itself.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Covered {
+    /// The share of the query's words, by their rarity.
+    share: f64,
+    /// How near the entry is to being no longer than the query: 1 where it is not. Nothing for a single word: `yes` says no more
+    /// about `yes` than a sentence with it does.
+    brevity: f64,
+    /// How many words the query has that some entry has.
+    words: usize,
+}
+
+impl Covered {
+    /// Returns what an entry with this share of so many words has of a query of this length.
+    pub(super) fn of(share: f64, words: usize, (query_length, entry): (u16, &Entry)) -> Self {
+        let brevity = (f64::from(query_length) / entry.length.max(1.0)).min(1.0);
+        Self { share, brevity: if words > 1 { brevity } else { 0.0 }, words }
+    }
+
+    /// Returns the share as it counts.
+    fn weight(self) -> f64 {
+        self.share.powi(COVERAGE_POWER)
+    }
+
+    /// Returns the factor of what the entry has, or has not.
+    fn factor(self, recipe: &Recipe) -> f64 {
+        if self.share <= 0.0 {
+            return if self.words <= SHORT_QUERY_WORDS { recipe.nearby } else { 1.0 };
+        }
+        1.0 + self.weight() * (recipe.coverage + recipe.brevity * self.brevity)
+    }
+}
+
 /// Returns what a short text counts times. It is part of the words' worth rather than a reason of its own.
-pub(super) fn length<S>(search: &Search<'_, S>, entry: &Entry) -> f64 {
+///
+/// A text that has all of several words says what was looked for, however short it is: `bench: 12 ms` is all that there is to say
+/// about `12 ms`.
+pub(super) fn length<S>(search: &Search<'_, S>, (entry, covered): (&Entry, Covered)) -> f64 {
     let recipe = recipe(search, entry);
     let is_prompt = entry.marks & marks::PROMPT != 0;
-    entry.length / (entry.length + if is_prompt { recipe.prompt_length } else { recipe.length })
+    let half = if is_prompt { recipe.prompt_length } else { recipe.length };
+    let excused = if covered.words > 1 { recipe.coverage * covered.weight() } else { 0.0 };
+    entry.length / (entry.length + half * (1.0 - excused).max(0.0))
 }
 
 /// A factor with the reason for it.
 pub(super) type Factor<'a> = (ReasonName, f32, &'a str);
 
-/// Returns the factors of an entry, which has this share of the query's words itself; those that do not apply are 1.
+/// Returns the factors of an entry, which has this of the query itself; those that do not apply are 1.
 pub(super) fn factors<'a, S: Segment>(
     search: &Search<'a, S>,
     asked: &[String],
     span: Span,
-    (entry, covered): (&Entry, f64),
+    (entry, covered): (&Entry, Covered),
 ) -> Result<[Factor<'a>; 5], S::Error> {
     let recipe = recipe(search, entry);
     let (mut minute, mut class) = (0, 0);
@@ -99,7 +140,7 @@ pub(super) fn factors<'a, S: Segment>(
     let (speaker, name) = speaker(search, asked, entry);
     let (kind, kind_name) = kind(recipe, class, entry.marks);
     Ok([
-        (ReasonName::Coverage, narrow(1.0 + recipe.coverage * covered.powi(COVERAGE_POWER)), ""),
+        (ReasonName::Coverage, narrow(covered.factor(recipe)), ""),
         (ReasonName::Speaker, narrow(speaker), name),
         (ReasonName::Question, narrow(question), ""),
         (

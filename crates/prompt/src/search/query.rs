@@ -91,6 +91,8 @@ pub struct Query {
     pub is_cut: bool,
     /// A quote has no counterpart, and is a character.
     pub is_quote_open: bool,
+    /// The length of the text as that of an entry: see [`words::Terms::length`].
+    pub length: u16,
 }
 
 /// Reads a query.
@@ -107,7 +109,7 @@ pub fn parse_query(input: &QueryInput<'_>) -> Result<Query, QueryError> {
     }
     let lower: Vec<String> = input.participants.iter().map(|name| name.to_lowercase()).collect();
     let participants = lower.iter().flat_map(|name| name.split_whitespace()).collect();
-    let mut query = Query::default();
+    let mut query = Query { length: words::entry_terms(text).length, ..Query::default() };
     let (phrases, is_quote_open) = quoted(text);
     query.is_quote_open = is_quote_open;
     for phrase in phrases {

@@ -59,7 +59,7 @@ pub struct Reason {
     pub name: ReasonName,
     /// What it adds or multiplies by, by [`ReasonName::is_amount`].
     pub value: f32,
-    /// The words concerned, by what they add, the most first; empty where there are none.
+    /// The words concerned, the rarest first; empty where there are none.
     pub text: String,
 }
 

@@ -3,7 +3,7 @@
 use super::filter::Filter;
 use super::first::{self, narrow};
 use super::plan::Plan;
-use super::priors::{self, Span};
+use super::priors::{self, Covered, Span};
 use super::query::Query;
 use super::ranked::{Reason, ReasonName, Scored, Search, Wanted};
 use super::source::{Groups, Segment};
@@ -75,13 +75,11 @@ struct Ranking<'a, S: Segment> {
 impl<'a, S: Segment> Ranking<'a, S> {
     /// Scores an entry, nothing where no word of its window is looked for.
     fn rated(&self, window: &'a Window, entry: &'a Entry) -> Result<Option<Rated<'a>>, S::Error> {
-        let mut worths = Vec::new();
-        let amounts = self.amounts(window, entry, &mut |worth| worths.push(worth));
+        let (amounts, _, covered) = self.amounts(window, entry);
         let amount = amounts[0] + amounts[1];
         let Some(segment) = self.search.segments.get(entry.segment).filter(|_| amount > 0.0) else {
             return Ok(None);
         };
-        let covered = self.plan.covered(&worths);
         let factors = priors::factors(self.search, &self.query.asked, self.span, (entry, covered))?;
         let score = factors.iter().fold(amount, |score, factor| score * factor.1);
         let minute = segment.minutes()?.get(entry.at).copied().unwrap_or_default();
@@ -90,24 +88,25 @@ impl<'a, S: Segment> Ranking<'a, S> {
         Ok(Some(Rated { window, entry, key, minute, score }))
     }
 
-    /// Returns what an entry's own words and those around it are worth, and reports both by term.
-    fn amounts(&self, window: &Window, entry: &Entry, found: &mut dyn FnMut(Worth)) -> [f32; 2] {
-        let length = priors::length(self.search, entry);
+    /// Returns what an entry's own words and those around it are worth, the same by term, and what it has of the query itself.
+    fn amounts(&self, window: &Window, entry: &Entry) -> ([f32; 2], Vec<Worth>, Covered) {
+        let mut by_term: Vec<Worth> = Vec::new();
         let mut sums = [0.0; 2];
         self.reached.worth(self.search, self.plan, window, &mut |worth| {
             sums[0] += worth.words;
             sums[1] += worth.near;
-            found(worth);
+            by_term.push(worth);
         });
-        sums.map(|sum| narrow(sum * length))
+        let share = self.plan.covered(&by_term);
+        let covered = Covered::of(share, self.plan.words.len(), (self.query.length, entry));
+        let length = priors::length(self.search, (entry, covered));
+        (sums.map(|sum| narrow(sum * length)), by_term, covered)
     }
 
     /// Says why an entry has its score.
     fn explained(&self, rated: &Rated<'_>) -> Result<Scored, S::Error> {
         let Rated { window, entry, key, minute, score } = *rated;
-        let mut by_term = Vec::new();
-        let amounts = self.amounts(window, entry, &mut |worth| by_term.push(worth));
-        let covered = self.plan.covered(&by_term);
+        let (amounts, by_term, covered) = self.amounts(window, entry);
         let words = named(self.plan, by_term.iter().map(|worth| (worth.term, worth.words)));
         let near = named(self.plan, by_term.iter().map(|worth| (worth.term, worth.near)));
         let mut reasons = Vec::new();
@@ -139,16 +138,14 @@ impl<'a, S: Segment> Ranking<'a, S> {
     }
 }
 
-/// Returns the words that add something, as they were typed, those that add most first.
+/// Returns the words that add something, as they were typed, the rarest first.
 fn named<P>(plan: &Plan<P>, amounts: impl Iterator<Item = (usize, f64)>) -> String {
-    let mut words: Vec<(&str, f64)> = Vec::new();
-    for (term, amount) in amounts.filter(|(_, amount)| *amount > 0.0) {
-        let Some(term) = plan.terms.get(term) else { continue };
-        match words.iter_mut().find(|(typed, _)| *typed == term.typed) {
-            Some((_, sum)) => *sum += amount,
-            None => words.push((&term.typed, amount)),
+    let mut words: Vec<&str> = Vec::new();
+    for (term, amount) in amounts {
+        let Some(term) = plan.terms.get(term).filter(|_| amount > 0.0) else { continue };
+        if !words.contains(&term.typed.as_str()) && words.len() < REASON_WORDS_MAX {
+            words.push(&term.typed);
         }
     }
-    words.sort_by(|one, two| two.1.total_cmp(&one.1).then(one.0.cmp(two.0)));
-    words.iter().take(REASON_WORDS_MAX).map(|word| word.0).collect::<Vec<_>>().join(" ")
+    words.join(" ")
 }

@@ -53,8 +53,13 @@ pub struct Recipe {
     pub length: f64,
     /// The same for a prompt: a person says in a few words what calls and results repeat at length.
     pub prompt_length: f64,
-    /// How much more an entry counts that has every word of the query itself than one that has none.
+    /// How much more an entry counts that has every word of the query itself than one that has few. By the same share it is not held
+    /// against for being short.
     pub coverage: f64,
+    /// How much more it counts on top of that if it is no longer than the query.
+    pub brevity: f64,
+    /// What an entry counts times that has no word of a short query itself: so little that those come first which have them all.
+    pub nearby: f64,
     /// What an entry counts times if its author is the one participant that the query names.
     pub speaker: f64,
     /// What an entry that asks counts times.
@@ -88,6 +93,8 @@ impl Weights {
             length: 2.0,
             prompt_length: 2.0,
             coverage: 0.0,
+            brevity: 0.0,
+            nearby: 1.0,
             speaker: 1.2,
             question: 0.9,
             recent: 0.0,
@@ -105,6 +112,8 @@ impl Weights {
             length: 20.0,
             prompt_length: 2.0,
             coverage: 1.0,
+            brevity: 2.0,
+            nearby: 0.01,
             speaker: 1.0,
             question: 1.0,
             recent: 1.0,
