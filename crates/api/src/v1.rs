@@ -8,6 +8,7 @@ mod bundle;
 mod checkpoint;
 mod client;
 mod commit;
+mod compact;
 mod context;
 mod git;
 mod guard;
@@ -43,11 +44,11 @@ pub use commit::{
     CommitRequest, CommitType, Entry, FindRequest, Found, HistoryRequest, Link, ResolveRequest, ResolveScope,
     Resolved, ShortIds, ShortIdsRequest, ShowRequest, Sighting, Source, Summary, TipsRequest, Trigger,
 };
+pub use compact::{CompactRange, CompactRequest, Compacted, LostCounts, SUMMARY_BYTES_MAX, SummaryWith};
 pub use context::{
-    Changed, Checkpointed, CompactRange, CompactRequest, Compacted, Diff, ExportForm, ExportRequest,
-    Exported, HANDOFF_TOKENS_DEFAULT, Handoff, HandoffRequest, Loss, Losses, LostCounts, LostEntry,
-    MaterializeRequest, Materialized, Named, Native, Reparented, SUMMARY_BYTES_MAX, SharedTag,
-    SnapshotRequest, Started, SummaryWith, Uncompacted, UpdateRequest,
+    Changed, Checkpointed, Diff, ExportForm, ExportRequest, Exported, HANDOFF_TOKENS_DEFAULT, Handoff,
+    HandoffRequest, Loss, Losses, LostEntry, MaterializeRequest, Materialized, Named, Native, Reparented,
+    SharedTag, SnapshotRequest, Started, Uncompacted, UpdateRequest,
 };
 pub use git::{Blame, BlameRequest, BlamedLine, GitHook, KnownLine};
 pub use guard::{GuardItem, GuardOverflow, GuardReport, GuardRequest};

@@ -401,8 +401,8 @@ pub trait Adapter: Send + Sync {
         self.reading().plan_compaction(native, earlier)
     }
 
-    /// Returns how a compaction of ours in this format keeps what was said last.
-    fn keeping(&self) -> Keeping {
+    /// Returns how a compaction of ours keeps what was said last of this context, so that the client's loader finds it.
+    fn keeping(&self, _context: &[u8]) -> Keeping {
         Keeping::Nothing
     }
 

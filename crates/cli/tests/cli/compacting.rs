@@ -12,6 +12,11 @@ use crate::stage::{Said, Stage, said};
 fn stage() -> (Stage, String) {
     let stage = Stage::new();
     let path = stage.home.write_session(&ClaudeSession::new(5).turns(24).build());
+    // Older loaders find nothing behind a summary.
+    let text = std::fs::read_to_string(&path).unwrap();
+    let version = text.split("\"version\":\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    std::fs::write(&path, text.replace(&format!("\"version\":\"{version}\""), "\"version\":\"2.1.330\""))
+        .unwrap();
     let tip = stage.import(&path)["tip"].as_str().unwrap().to_owned();
     (stage, tip)
 }
@@ -73,14 +78,6 @@ fn a_compaction_by_rules_keeps_the_recent_turns_and_is_undone() {
     let whole = stage.run(&["materialize", &tip, "--out", "-"]).ok().text();
     assert_eq!(context.lines().last().map(|line| line.contains("\"assistant\"")), Some(true));
     assert!(context.len() < whole.len());
-    // The summary is of what is not kept, by the numbers of the whole chain.
-    let all = stage
-        .run(&["materialize", &tip, "--stop", "root", "--format", "stemmata-v1", "--out", "-"])
-        .ok()
-        .text();
-    let (_, through) = context.split_once("Data about entries 1 to ").expect("a heading");
-    let through: usize = through.split(',').next().unwrap().parse().expect("a number");
-    assert!(through + 1 < all.lines().count(), "{through} of {}", all.lines().count());
     resumes(&stage, id);
 }
 
@@ -119,11 +116,9 @@ fn a_model_writes_above_the_record_and_is_shown_no_secret() {
 #[test]
 fn a_model_that_misbehaves_costs_nothing_but_its_summary() {
     let (stage, tip) = stage();
-    let entries = stage.run(&["export", &tip, "--format", "markdown"]).ok().text();
     let status = |code: u16| Answer::Status(code, Vec::new(), "{\"error\":{\"message\":\"no\"}}".to_owned());
     let rows = [
         (text(""), 3),
-        (text(&entries), 3),
         (text("It rewrote src/made_up_by_me.rs and ran `nonsense --wild`."), 3),
         (Answer::Json(json!({"choices": 7})), 1),
         (Answer::Cut, 1),
@@ -148,6 +143,13 @@ fn a_model_that_misbehaves_costs_nothing_but_its_summary() {
         assert!(notes.contains("made by rules") && notes.contains("made-up-1"), "{notes}");
         assert_eq!(server.asked().len(), times, "{answer:?}");
     }
+    let itself = ModelServer::start(|asked| {
+        let question = asked.body["messages"][1]["content"].as_str().unwrap_or_default();
+        text(question.split("</conversation>").next().unwrap_or_default())
+    });
+    let made =
+        run(asking(&stage, &itself, &["compact", &tip, "--with", "llm", "--dry-run", "--json"])).ok().json();
+    assert_eq!((&made["with"], itself.asked().len()), (&json!("heuristic"), 3));
     let huge = ModelServer::of(vec![text(&"Progress: it goes on and on. ".repeat(50_000))]);
     let made =
         run(asking(&stage, &huge, &["compact", &tip, "--with", "llm", "--dry-run", "--json"])).ok().json();

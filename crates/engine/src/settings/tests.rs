@@ -30,6 +30,16 @@ fn nothing_configured_is_what_a_store_has_by_itself() {
         pack_after_import_bytes: Some(256 << 20),
         dense: None,
         window: WindowRules { tokens: None, zones: [70, 85, 95], target: 70 },
+        llm: ModelRules {
+            api: None,
+            endpoint: None,
+            model: None,
+            key_variable: None,
+            timeout_s: 120,
+            attempts_max: 3,
+            window_tokens: None,
+            output_tokens_max: 8_192,
+        },
     };
     assert_eq!(settings, wanted);
     assert!((1..=8).contains(&settings.import_threads));
@@ -38,6 +48,12 @@ fn nothing_configured_is_what_a_store_has_by_itself() {
 
 #[test]
 fn values_become_what_they_say_and_a_bad_one_names_its_key() {
+    // A key of a provider in the place of its variable's name: nothing repeats it.
+    for key in ["sk-ant-0123", "0123456789abcdef", "A B", ""] {
+        let error = parsed(&[("llm.key_env", key)]).unwrap_err();
+        assert!(error.value.is_empty() && (key.is_empty() || !error.to_string().contains(key)), "{error}");
+    }
+    assert_eq!(parsed(&[("llm.key_env", "MY_KEY_2")]).unwrap().llm.key_variable.as_deref(), Some("MY_KEY_2"));
     let settings = parsed(&[
         ("capture.granularity", "every:5"),
         ("capture.provisional", "tool"),

@@ -18,7 +18,7 @@ use stemmata_prompt::window::KeepRecent;
 use stemmata_runtimes::captured::visibility::{ShowAs, Shown, line};
 use stemmata_runtimes::registry;
 use stemmata_store::{EventQuery, FileLog, FileLogOptions, MemoryStore, SessionKey, Store};
-use stemmata_testkit::claude::ClaudeSession;
+use stemmata_testkit::claude::{ClaudeSession, Transcript};
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 
 use crate::bundles::{export, other, take as take_bundle};
@@ -474,11 +474,23 @@ fn tip_of(engine: &Engine) -> CommitId {
     engine.store().session(&key).expect("a read").and_then(|session| session.tip).expect("a tip")
 }
 
+/// A session as a version of the client would have written it.
+fn of_version(session: &Transcript, version: &str) -> Vec<u8> {
+    let text = String::from_utf8(bytes_of(session)).expect("text");
+    let mut parts = text.split("\"version\":\"");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (_, rest) = part.split_once('"').expect("a string ends");
+        out.push_str(&format!("\"version\":\"{version}\"{rest}"));
+    }
+    out.into_bytes()
+}
+
 #[test]
 fn a_client_s_session_keeps_its_recent_turns_and_its_loader_takes_it() {
     let folder = Folder::new();
     let engine = engine();
-    let claude = folder.write("s.jsonl", &bytes_of(&ClaudeSession::new(33).turns(20).build()));
+    let claude = folder.write("s.jsonl", &of_version(&ClaudeSession::new(33).turns(20).build(), "2.1.330"));
     let claude = import(&engine, &claude).session.tip.expect("a tip");
     for (format, keeps) in
         [("claude-code-v1", true), ("pi-v3", true), ("codex-v1", false), ("gemini-v1", false)]
@@ -508,9 +520,12 @@ fn a_client_s_session_keeps_its_recent_turns_and_its_loader_takes_it() {
         assert!(all.ends_with(&kept) && kept.is_empty() != keeps, "{format}: {kept:?}");
         let summary = entries(&after).into_iter().find(|entry| entry.kind == EntryKind::CompactionSummary);
         let summary = format!("{:?}", summary.expect("a summary").parts);
-        let through =
-            summary.split_once("Data about entries 1 to ").and_then(|(_, rest)| rest.split_once(','));
-        let through: usize = through.expect("a heading").0.parse().expect("a number");
+        let heading = summary.split_once("Data about entries ").and_then(|(_, rest)| rest.split_once(','));
+        let through = heading
+            .and_then(|(numbers, _)| numbers.split_once(" to "))
+            .unwrap_or_else(|| panic!("{format}: {summary}"))
+            .1;
+        let through: usize = through.parse().expect("a number");
         let total = engine.numbered_entries(before, Stop::Root).expect("entries").numbers.last().copied();
         assert_eq!(Some(through as u64) < total, keeps, "{format}: {through} of {total:?}");
         let mut validator = adapter.validator(None);

@@ -131,7 +131,7 @@ impl Adapter for Captured {
         (self.encode)(entries)
     }
 
-    fn keeping(&self) -> Keeping {
+    fn keeping(&self, _context: &[u8]) -> Keeping {
         if self.name == ENTRIES { Keeping::Slices } else { Keeping::Nothing }
     }
 

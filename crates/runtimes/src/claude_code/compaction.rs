@@ -9,10 +9,11 @@ use serde_json::Value;
 use stemmata_model::{Entry, EntryKind, EntryMeta, Note, NoteCode, Role, Timestamp};
 
 use super::encode::{Envelope, derive_uuid, uuid_of};
+use super::loader::Loader;
 use super::message::{Content, Shape};
 use super::record::ParentLink;
 use super::whole::Whole;
-use crate::adapter::{CompactionPlan, Keeps, Piece, Segment, Segments, SourceError, segment_number};
+use crate::adapter::{CompactionPlan, Keeping, Keeps, Piece, Segment, Segments, SourceError, segment_number};
 use crate::json::{Object, quote, text};
 
 /// Commits that are searched for preserved records: clients keep the last few messages, and with a
@@ -314,6 +315,19 @@ impl Search {
         self.lines.retain(|line| line.is_kept);
         self.lines.sort_by_key(Line::order);
         self.lines.into_iter().map(|line| line.place.piece(segment_number(line.position, false)))
+    }
+}
+
+/// Returns how a compaction of ours keeps what was said last: a loader that only walks from parent to parent loses all that hangs on
+/// a record which is not kept.
+pub(super) fn keeping(context: &[u8]) -> Keeping {
+    let version = context.rsplit(|byte| *byte == b'\n').find_map(|line| {
+        let whole = Whole::parse(line).ok()?;
+        Some(text(whole.record.version)?.into_owned())
+    });
+    match Loader::of(version.as_deref()) {
+        Loader::Recovering => Keeping::Recent,
+        Loader::Walking => Keeping::Nothing,
     }
 }
 

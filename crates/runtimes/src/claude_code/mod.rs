@@ -80,8 +80,8 @@ impl Adapter for ClaudeCode {
         encode::encode(entries)
     }
 
-    fn keeping(&self) -> Keeping {
-        Keeping::Recent
+    fn keeping(&self, context: &[u8]) -> Keeping {
+        compaction::keeping(context)
     }
 
     fn encode_compaction(&self, summary: &str, keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {

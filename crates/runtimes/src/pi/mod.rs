@@ -91,7 +91,7 @@ impl Adapter for Pi {
         context::plan_compaction(native, earlier, self.version == 1)
     }
 
-    fn keeping(&self) -> Keeping {
+    fn keeping(&self, _context: &[u8]) -> Keeping {
         // The first version names what is kept by its number in a file, which a chain does not have.
         if self.version == 1 { Keeping::Nothing } else { Keeping::Recent }
     }

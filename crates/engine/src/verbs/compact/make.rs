@@ -129,15 +129,16 @@ impl Engine {
         let before = self.materialize(Some(parent.id), None, Stop::Compaction, &mut window)?;
         let created_at = self.clock.now().max(parent.core.created_at);
         let at = (parent, created_at);
-        let drawn = match adapter.keeping() {
+        let keeping = adapter.keeping(&window);
+        let drawn = match keeping {
             Keeping::Slices | Keeping::Recent => {
-                self.drawn_keeping((adapter, &scrubber), at, &adapter.decode(&window), wanted)?
+                self.drawn_keeping((adapter, &scrubber), at, (&adapter.decode(&window), keeping), wanted)?
             }
             Keeping::Restated | Keeping::Nothing => self.drawn_whole((adapter, &scrubber), at, wanted)?,
         };
         let native_id = artifact_id(&drawn.native);
         let mut contents = contents(native_id, &drawn.native);
-        let (artifact, native, after) = match adapter.keeping() {
+        let (artifact, native, after) = match keeping {
             Keeping::Slices | Keeping::Recent => {
                 let made = self.compaction_artifact(adapter, Some(parent.id), (native_id, &drawn.native))?;
                 contents.extend(made.composed);
@@ -178,11 +179,11 @@ impl Engine {
         &self,
         (adapter, scrubber): (&dyn Adapter, &Scrubber),
         (parent, at): (&Commit, Timestamp),
-        context: &Decoded,
+        (context, keeping): (&Decoded, Keeping),
         wanted: &CompactWanted<'_>,
     ) -> Result<Drawn> {
         let window = context.entries.as_slice();
-        if adapter.keeping() == Keeping::Recent && wanted.range.is_some() {
+        if keeping == Keeping::Recent && wanted.range.is_some() {
             return Err(no_part(parent));
         }
         let given = if let CompactWith::Given(text) = wanted.with { Some(text) } else { None };
@@ -202,7 +203,7 @@ impl Engine {
         let [covers_from, keeps_from] = [border(from).filter(|_| from > 0), border(to)];
         let written = match given {
             // A client says by itself what its summaries are.
-            Some(text) => Written::given(text, Some(parent).filter(|_| adapter.keeping() == Keeping::Slices)),
+            Some(text) => Written::given(text, Some(parent).filter(|_| keeping == Keeping::Slices)),
             None => Written::made(&root, root_range(&root, covers_from, keeps_from), parent, wanted)?,
         };
         let text = checked(scrubber, &written.text)?;

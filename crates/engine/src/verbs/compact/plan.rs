@@ -29,10 +29,11 @@ pub(super) fn recent(window: &[Entry], keep: KeepRecent) -> Result<Covered> {
         NothingToCompact::OneGroup => nothing("it is one message, or one call with its results"),
         NothingToCompact::Empty | NothingToCompact::AllRecent => nothing("the context is empty"),
     })?;
-    let to = found.recent_from;
-    if !window.iter().take(to).any(is_compactable) {
-        return Err(nothing("nothing but a summary stands before what is kept"));
-    }
+    // An earlier summary alone is nothing to compact: what comes next goes with it.
+    let has_some = |at: &usize| window.iter().take(*at).any(is_compactable);
+    let mut further = (found.recent_from..window.len()).filter(|at| borders.may_split(*at));
+    let to =
+        further.find(has_some).ok_or_else(|| nothing("nothing but a summary stands before what is kept"))?;
     Ok(Covered { from: 0, to })
 }
 
