@@ -200,3 +200,62 @@ fn remove(path: &Path) -> Result<()> {
         Ok(()) | Err(_) => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use stemmata_model::MachineId;
+
+    use super::*;
+
+    fn key(path: &str) -> SessionKey {
+        SessionKey { machine: MachineId::new("m1").unwrap(), path: path.to_owned() }
+    }
+
+    fn of(key: &SessionKey) -> BriefV1 {
+        let none = Vec::new;
+        BriefV1 {
+            store: hex([7; 16]),
+            session: named(key),
+            ctx: "ctx-x".to_owned(),
+            pins: Vec::new(),
+            notes: Vec::new(),
+            summary: None,
+            constraints: none(),
+            decisions: none(),
+            tasks: vec!["[pending] go".to_owned()],
+            files: none(),
+            failures: none(),
+            is_whole: true,
+        }
+    }
+
+    #[test]
+    fn a_brief_that_was_begun_before_a_forgetting_is_never_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (briefs, key) = (Briefs::at(folder.path()), key("/a"));
+        let begun = briefs.begin(&key).unwrap().unwrap();
+        briefs.clear().unwrap();
+        assert!(!begun.keep(&of(&key)).unwrap());
+        assert_eq!((briefs.load(&key, [7; 16]), files(&folder.path().join("briefs")).count()), (None, 0));
+        // Whoever begins later reads what is newer.
+        let (first, second) = (briefs.begin(&key).unwrap().unwrap(), briefs.begin(&key).unwrap().unwrap());
+        assert!(second.keep(&of(&key)).unwrap());
+        drop(first);
+        assert_eq!(briefs.load(&key, [7; 16]), Some(of(&key)));
+        assert_eq!(briefs.load(&key, [8; 16]), None, "of another store");
+        drop(briefs.begin(&key).unwrap());
+        assert_eq!(files(&folder.path().join("briefs")).count(), 1, "one that was given up leaves nothing");
+    }
+
+    #[test]
+    fn briefs_are_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let briefs = Briefs::at(folder.path());
+        for number in 0..BRIEFS_MAX + 3 {
+            let key = key(&format!("/{number}"));
+            assert!(briefs.begin(&key).unwrap().unwrap().keep(&of(&key)).unwrap());
+            assert!(briefs.is_there(&key));
+        }
+        assert_eq!(files(&folder.path().join("briefs")).count(), BRIEFS_MAX);
+    }
+}

@@ -5,6 +5,7 @@ mod around;
 mod bad_bundles;
 mod big_parts;
 mod bounds;
+mod briefs;
 mod bundles;
 mod bundles_forgotten;
 mod bureau;
