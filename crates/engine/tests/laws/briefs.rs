@@ -231,7 +231,7 @@ fn of_two_that_ask_for_a_due_brief_one_is_told() {
         let make = || engine.prepare_brief(&path).is_ok();
         [scope.spawn(make), scope.spawn(make)].map(|one| one.join().expect("an answer"))
     });
-    assert!(made.contains(&true));
+    assert_eq!(made, [true, true]);
     assert!(engine.prepare_brief(&path).expect("made") && !handed(&engine, &path).is_missing);
 }
 

@@ -248,7 +248,7 @@ impl<'a> Caller<'a> {
         }
         match engine.nudge_own(path, &options) {
             Ok(Nudged::Captured(captured)) => return Ok(captured.session),
-            Ok(Nudged::Later(_)) => host.import_in_background(path)?,
+            Ok(Nudged::Later(_)) => host.import_in_background(path, false)?,
             Err(error @ (EngineError::HeldBack { .. } | EngineError::NotATranscript { .. })) => {
                 return Err(error.into());
             }
