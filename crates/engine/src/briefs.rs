@@ -147,8 +147,7 @@ impl Briefs {
     /// `Io`, after all were tried.
     pub(crate) fn clear(&self) -> Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        let failed: Vec<EngineError> =
-            files(folder).filter_map(|(_, path)| remove(&path).err()).collect();
+        let failed: Vec<EngineError> = files(folder).filter_map(|(_, path)| remove(&path).err()).collect();
         failed.into_iter().next().map_or(Ok(()), Err)
     }
 
