@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 use stemmata_engine::{CaptureOptions, Engine, ForgetOptions, ForgetTarget, HandedBrief, Nudged, Update};
 use stemmata_model::{Principal, Trigger};
-use stemmata_store::{MemoryStore, Store as _};
+use stemmata_store::MemoryStore;
 use stemmata_testkit::faulty::FaultyStore;
 
 use crate::support::{Folder, answer, engine, engine_on, import, record, user, uuid};
