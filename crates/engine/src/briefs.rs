@@ -21,6 +21,9 @@ use crate::home::create_private;
 /// Briefs that are kept at most; the one that was made first goes.
 const BRIEFS_MAX: usize = 256;
 
+/// Briefs of one session that one process makes at once.
+const BEGUN_MAX: u32 = 16;
+
 /// Bytes of a brief at most: all parts full of long lines take less.
 const FILE_BYTES_MAX: u64 = 2 << 20;
 
@@ -84,7 +87,7 @@ impl Briefs {
         self.file(key, BRIEF).is_some_and(|file| file.exists())
     }
 
-    /// Begins a brief. Whoever began the session's before gives up: what he read is older.
+    /// Begins a brief, and deletes what a process that died began of the session's.
     ///
     /// # Errors
     /// `Io`. None where this engine keeps no briefs.
@@ -95,7 +98,10 @@ impl Briefs {
         let mut briefs = Vec::new();
         for (name, path) in files(folder) {
             if name.starts_with(&prefix) {
-                remove(&path)?;
+                // Who makes one holds its lock.
+                if File::open(&path).is_ok_and(|file| file.try_lock().is_ok()) {
+                    remove(&path)?;
+                }
             } else if name.ends_with(BRIEF) && path != to {
                 briefs.push((path.metadata().and_then(|found| found.modified()).ok(), path));
             }
@@ -103,8 +109,15 @@ impl Briefs {
         briefs.sort();
         let surplus = (briefs.len() + 1).saturating_sub(BRIEFS_MAX);
         briefs.iter().take(surplus).try_for_each(|(_, path)| remove(path))?;
-        let begun = folder.join(format!("{prefix}{}", std::process::id()));
-        let file = create(&begun).map_err(EngineError::io("create", &begun))?;
+        let own = std::process::id();
+        let names = (0..BEGUN_MAX).map(|number| folder.join(format!("{prefix}{own}-{number}")));
+        let begun = names.into_iter().find_map(|begun| match create(&begun) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => None,
+            created => Some((begun, created)),
+        });
+        let Some((begun, created)) = begun else { return Ok(None) };
+        let file = created.map_err(EngineError::io("create", &begun))?;
+        file.lock().map_err(EngineError::io("lock", &begun))?;
         Ok(Some(BegunBrief { file, begun, to }))
     }
 
@@ -134,8 +147,7 @@ impl Briefs {
     /// `Io`, after all were tried.
     pub(crate) fn clear(&self) -> Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        let failed: Vec<EngineError> =
-            files(folder).filter_map(|(_, path)| remove(&path).err()).collect();
+        let failed: Vec<EngineError> = files(folder).filter_map(|(_, path)| remove(&path).err()).collect();
         failed.into_iter().next().map_or(Ok(()), Err)
     }
 
@@ -198,5 +210,68 @@ fn remove(path: &Path) -> Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(EngineError::io("remove", path)(error)),
         Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stemmata_model::MachineId;
+
+    use super::*;
+
+    fn key(path: &str) -> SessionKey {
+        SessionKey { machine: MachineId::new("m1").unwrap(), path: path.to_owned() }
+    }
+
+    fn of(key: &SessionKey) -> BriefV1 {
+        let none = Vec::new;
+        BriefV1 {
+            store: hex([7; 16]),
+            session: named(key),
+            ctx: "ctx-x".to_owned(),
+            pins: Vec::new(),
+            notes: Vec::new(),
+            summary: None,
+            constraints: none(),
+            decisions: none(),
+            tasks: vec!["[pending] go".to_owned()],
+            files: none(),
+            failures: none(),
+            is_whole: true,
+        }
+    }
+
+    #[test]
+    fn a_brief_that_was_begun_before_a_forgetting_is_never_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (briefs, key) = (Briefs::at(folder.path()), key("/a"));
+        let begun = briefs.begin(&key).unwrap().unwrap();
+        briefs.clear().unwrap();
+        assert!(!begun.keep(&of(&key)).unwrap());
+        assert_eq!((briefs.load(&key, [7; 16]), files(&folder.path().join("briefs")).count()), (None, 0));
+        // Two at once: each is whole.
+        let (first, second) = (briefs.begin(&key).unwrap().unwrap(), briefs.begin(&key).unwrap().unwrap());
+        assert!(second.keep(&of(&key)).unwrap());
+        assert!(first.keep(&of(&key)).unwrap());
+        assert_eq!(briefs.load(&key, [7; 16]), Some(of(&key)));
+        assert_eq!(briefs.load(&key, [8; 16]), None, "of another store");
+        drop(briefs.begin(&key).unwrap());
+        // What a process left that died.
+        let begun = format!("{}{BEGUN}1-0", stem(&key));
+        create(&folder.path().join("briefs").join(begun)).unwrap();
+        drop(briefs.begin(&key).unwrap());
+        assert_eq!(files(&folder.path().join("briefs")).count(), 1, "one that was given up leaves nothing");
+    }
+
+    #[test]
+    fn briefs_are_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let briefs = Briefs::at(folder.path());
+        for number in 0..BRIEFS_MAX + 3 {
+            let key = key(&format!("/{number}"));
+            assert!(briefs.begin(&key).unwrap().unwrap().keep(&of(&key)).unwrap());
+            assert!(briefs.is_there(&key));
+        }
+        assert_eq!(files(&folder.path().join("briefs")).count(), BRIEFS_MAX);
     }
 }

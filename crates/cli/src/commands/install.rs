@@ -33,7 +33,9 @@ fn change(app: &App, args: &Install, removes: bool) -> Result<Exit, CliError> {
     let shown = app.environment.shown(Path::new(&done.installed.path));
     if app.console.json || !done.installed.changed {
         let exit = app.said(&done.installed, &format!("{shown}: nothing to change"))?;
-        say_brief(app, &done.installed);
+        if !app.console.json {
+            say_brief(app, &done.installed);
+        }
         return Ok(exit);
     }
     let (before, after) = (done.before.as_deref(), done.after.as_deref());

@@ -422,6 +422,11 @@ fn remembered(stage: &Stage) -> PathBuf {
     path
 }
 
+/// Does what a hook starts in the background before a compaction.
+fn make_brief(stage: &Stage, path: &std::path::Path) {
+    stage.run(&["import", "--quiet", "--brief", path.to_str().unwrap()]).ok();
+}
+
 fn begin(stage: &Stage, args: &[&str], path: &std::path::Path, source: &str) -> String {
     let input = json!({ "transcript_path": path, "hook_event_name": "SessionStart", "source": source });
     let mut all = vec!["hook", "claude-code"];
@@ -435,6 +440,7 @@ fn begin(stage: &Stage, args: &[&str], path: &std::path::Path, source: &str) -> 
 fn what_was_lost_is_told_where_somebody_wants_it_and_as_data() {
     let stage = Stage::new();
     let path = remembered(&stage);
+    make_brief(&stage, &path);
     for (args, source) in [(&[][..], "resume"), (&["--inject"], "clear")] {
         assert_eq!(begin(&stage, args, &path, source), "", "{args:?} {source}");
     }
@@ -471,6 +477,90 @@ fn what_was_lost_is_told_where_somebody_wants_it_and_as_data() {
     let settings = std::fs::read_to_string(stage.home.claude_config().join("settings.json")).unwrap();
     assert_eq!(settings.matches("hook claude-code --inject || true").count(), 5);
     stage.run(&["uninstall", "claude-code"]).ok();
+}
+
+#[test]
+fn a_brief_that_was_not_made_in_time_is_told_of_in_status_and_not_to_the_agent() {
+    let stage = Stage::new();
+    let path = remembered(&stage);
+    let trouble = || stage.json(&["status"])["hook_trouble"].clone();
+    let said = begin(&stage, &["--inject"], &path, "compact");
+    assert!(said.contains("The port is 81") && !said.contains("the brief of"), "{said}");
+    assert!(trouble().as_str().unwrap().contains("the brief of "), "{}", trouble());
+    nudge(&stage, "Stop", &path);
+    assert!(trouble().is_string(), "another call that goes well does not hide it");
+    make_brief(&stage, &path);
+    begin(&stage, &["--inject"], &path, "compact");
+    assert_eq!(trouble(), Value::Null);
+    stage.run(&["forget", SESSION, "--yes", "--even-pinned"]).ok();
+    assert_eq!(begin(&stage, &["--inject"], &path, "resume"), "");
+}
+
+#[test]
+fn a_client_without_an_event_behind_its_compaction_is_told_with_the_next_prompt_once() {
+    let stage = Stage::new();
+    let path = remembered(&stage);
+    let call = |event: &str, args: &[&str]| {
+        let input = json!({ "transcript_path": path, "hook_event_name": event }).to_string();
+        let mut all = vec!["hook", "gemini"];
+        all.extend(args);
+        stage.feed(&all, input.as_bytes()).ok().text()
+    };
+    assert_eq!(call("BeforeAgent", &["--inject"]), "", "nothing was compacted");
+    assert_eq!(call("PreCompress", &["--inject"]), "");
+    make_brief(&stage, &path);
+    assert_eq!(call("BeforeAgent", &[]), "", "nobody wants it");
+    let said: Value = serde_json::from_str(&call("BeforeAgent", &["--inject"])).unwrap();
+    assert_eq!(said["hookSpecificOutput"]["hookEventName"], "BeforeAgent");
+    assert!(said["hookSpecificOutput"]["additionalContext"].as_str().unwrap().contains("The port is 81"));
+    assert_eq!(call("BeforeAgent", &["--inject"]), "");
+}
+
+#[test]
+fn install_says_how_each_client_takes_a_brief_and_how_to_have_it() {
+    let stage = Stage::new();
+    for (client, how) in [
+        ("claude-code", "right after a compaction, and where a session is resumed"),
+        (
+            "codex",
+            "right after a compaction or with the next prompt, by its version, and where a session is resumed",
+        ),
+        ("gemini", "with the next prompt after a compression, and where a session is resumed"),
+        ("pi", "as a message with the next prompt after a compaction, and where a session is resumed"),
+        ("opencode", "as a part of the system prompt, after a compaction and where a session is resumed"),
+    ] {
+        let off = format!(
+            "{client} can get a brief of what a compaction loses ({how}): `stemma install {client} --inject` turns that on"
+        );
+        let on = format!("{client} gets a brief of what a compaction loses: {how}");
+        for (args, wanted) in
+            [(&["--dry-run"][..], &off), (&[], &off), (&["--inject"], &on), (&["--inject"], &on)]
+        {
+            let mut all = vec!["install", client];
+            all.extend(args);
+            let said = stage.run(&all).ok();
+            assert!(said.stderr.lines().any(|line| line == wanted), "`{wanted}` is not in {}", said.stderr);
+        }
+        let shown = stage.json(&["install", client, "--inject"]);
+        assert_eq!((&shown["brief"], &shown["briefs"]), (&json!(how), &json!(true)));
+        assert!(!stage.run(&["uninstall", client]).ok().stderr.contains("brief"));
+    }
+    let hooked = |file: &str, event: &str| {
+        let text = std::fs::read_to_string(stage.home.path().join("home").join(file)).unwrap_or_default();
+        text.contains(&format!("\"{event}\""))
+    };
+    for (client, file, event) in [
+        ("codex", ".codex/hooks.json", "UserPromptSubmit"),
+        ("gemini", ".gemini/settings.json", "BeforeAgent"),
+    ] {
+        stage.run(&["install", client]).ok();
+        assert!(!hooked(file, event));
+        stage.run(&["install", client, "--inject"]).ok();
+        assert!(hooked(file, event));
+        stage.run(&["install", client]).ok();
+        assert!(!hooked(file, event), "what is not wanted any more goes");
+    }
+    stage.run(&["install", "aider", "--inject"]).code(2).complains(&["no brief", "claude-code"]);
 }
 
 #[test]

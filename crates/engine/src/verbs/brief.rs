@@ -37,14 +37,14 @@ struct Reach {
     /// Points in time of the session that are looked at for what closed commits took the place of.
     looks_max: usize,
     /// Bytes of a pinned commit of which it is said what it is about.
-    pin_bytes_max: u64,
+    pin_bytes: u64,
 }
 
 impl Reach {
     /// While a brief is made in the background.
-    const MAKING: Self = Self { commits_max: 1_000, looks_max: 256, pin_bytes_max: READ_BYTES_MAX };
+    const MAKING: Self = Self { commits_max: 1_000, looks_max: 256, pin_bytes: READ_BYTES_MAX };
     /// While a client waits. A brief that was made longer ago than so many commits tells too little of what came since.
-    const HOOK: Self = Self { commits_max: 32, looks_max: 16, pin_bytes_max: 64 << 10 };
+    const HOOK: Self = Self { commits_max: 32, looks_max: 16, pin_bytes: 64 << 10 };
 }
 
 /// What a hook hands to an agent.
@@ -78,7 +78,7 @@ impl Engine {
     pub fn brief(&self, ctx: CommitId) -> Result<Option<String>> {
         let (brief, is_whole) = self.brief_of(ctx)?;
         let said = self.said_about(ctx, Reach::MAKING)?;
-        Ok(rendered(ctx, with_said(brief, &said), said.compaction, is_whole))
+        Ok(rendered(ctx, &with_said(brief, &said), said.compaction, is_whole))
     }
 
     /// Makes the brief of a transcript's session as it is stored now, and keeps it for the hook that hands it over. Returns
@@ -98,9 +98,9 @@ impl Engine {
         let said = self.said_about(ctx, Reach::MAKING)?;
         // What is stored may have been scrubbed by older rules.
         let scrubber = self.scrubber_of(ctx)?;
-        let scrubbed = |line: String| Ok(scrubber.scrub_text(&line)?.text.into_owned());
-        let all = |lines: Vec<String>| lines.into_iter().map(scrubbed).collect::<Result<Vec<_>>>();
-        let of = |(id, line): (CommitId, String)| Ok((id.to_string(), scrubbed(line)?));
+        let clean = |line: String| Ok(scrubber.scrub_text(&line)?.text.into_owned());
+        let all = |lines: Vec<String>| lines.into_iter().map(clean).collect::<Result<Vec<_>>>();
+        let of = |(id, line): (CommitId, String)| Ok((id.to_string(), clean(line)?));
         let all_of = |lines: Vec<(CommitId, String)>| lines.into_iter().map(of).collect::<Result<Vec<_>>>();
         let kept = BriefV1 {
             store: hex(self.store.identity()?.store_id),
@@ -134,18 +134,16 @@ impl Engine {
         let kept = self.kept_brief(&key, tip)?;
         let said = self.said_about(tip, Reach::HOOK)?;
         let is_missing = kept.is_none() && (was_compacted || said.compaction.is_some());
-        let text = match kept {
-            Some(kept) => {
-                let is_whole = kept.is_whole;
-                rendered(tip, with_kept(kept, &said), said.compaction, is_whole)
-            }
-            None => {
-                let tasks = self.tasks_at(tip, HOOK_READ_BYTES_MAX)?;
-                let open = tasks.book.open().map(|task| format!("[{}] {}", task.status.as_str(), task.text));
-                let brief = Brief { tasks: open.take(BRIEF_LINES_MAX).collect(), ..Brief::default() };
-                rendered(tip, with_said(brief, &said), said.compaction, tasks.is_whole)
-            }
+        let (brief, is_whole) = if let Some(kept) = kept {
+            let is_whole = kept.is_whole;
+            (with_kept(kept, &said), is_whole)
+        } else {
+            let tasks = self.tasks_at(tip, HOOK_READ_BYTES_MAX)?;
+            let open = tasks.book.open().map(|task| format!("[{}] {}", task.status.as_str(), task.text));
+            let brief = Brief { tasks: open.take(BRIEF_LINES_MAX).collect(), ..Brief::default() };
+            (with_said(brief, &said), tasks.is_whole)
         };
+        let text = rendered(tip, &brief, said.compaction, is_whole);
         Ok(HandedBrief { text, is_missing })
     }
 
@@ -256,7 +254,7 @@ impl Engine {
             if own.pinned && said.pins.len() < BRIEF_LINES_MAX {
                 let tags =
                     if own.tags.is_empty() { String::new() } else { format!(" ({})", own.tags.join(", ")) };
-                let about = if commit.native_bytes > reach.pin_bytes_max {
+                let about = if commit.native_bytes > reach.pin_bytes {
                     String::new()
                 } else {
                     format!(": {}", self.summary(&commit)?.text)
@@ -336,7 +334,7 @@ fn with_kept(kept: BriefV1, said: &Said) -> Brief {
 }
 
 /// Renders what was found; none where there is nothing to tell.
-fn rendered(ctx: CommitId, brief: Brief, compaction: Option<CommitId>, is_whole: bool) -> Option<String> {
+fn rendered(ctx: CommitId, brief: &Brief, compaction: Option<CommitId>, is_whole: bool) -> Option<String> {
     if brief.is_empty() && compaction.is_none() {
         return None;
     }

@@ -6,6 +6,7 @@ mod bad_bundles;
 mod big_parts;
 mod blocks;
 mod bounds;
+mod briefs;
 mod bundles;
 mod bundles_forgotten;
 mod bureau;

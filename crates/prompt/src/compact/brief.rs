@@ -123,7 +123,11 @@ impl Brief {
 
 /// Returns the units of a part with all its lines.
 fn wanted(title: &str, lines: &[String]) -> usize {
-    if lines.is_empty() { 0 } else { heading(title).len() + lines.iter().map(|line| units(line)).sum::<usize>() }
+    if lines.is_empty() {
+        0
+    } else {
+        heading(title).len() + lines.iter().map(|line| units(line)).sum::<usize>()
+    }
 }
 
 fn heading(title: &str) -> String {

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use stemmata_api::{Answer, Code, Problem};
 use stemmata_engine::{
-    Calls, CaptureOptions, Engine, EngineError, HOOK_PLACES, Later, Marker, Nudged, OpenFor, Patience, RUNTIMES,
-    is_deciding_tool, is_session_there,
+    Calls, CaptureOptions, Engine, EngineError, HOOK_PLACES, Later, Marker, Nudged, OpenFor, Patience,
+    RUNTIMES, is_deciding_tool, is_session_there,
 };
 use stemmata_model::{Template, ThreadId, TicketId, Trigger};
 
@@ -71,7 +71,9 @@ enum BriefDuty {
     /// The session ends: a brief that it has is made again.
     Renew,
     /// The session goes on: it is handed over. `was_compacted` is what the client says.
-    HandOver { was_compacted: bool },
+    HandOver {
+        was_compacted: bool,
+    },
     /// A user speaks: it is handed over where a compaction was the last that was heard of.
     HandOverIfDue,
 }
@@ -262,13 +264,7 @@ impl Host {
     }
 
     /// Has the brief of a session made in the background, or hands over the one that was made.
-    fn brief(
-        &self,
-        engine: &Engine,
-        path: &Path,
-        duty: BriefDuty,
-        hooked: &mut Hooked,
-    ) -> Result<(), Fault> {
+    fn brief(&self, engine: &Engine, path: &Path, duty: BriefDuty, hooked: &mut Hooked) -> Result<(), Fault> {
         let was_compacted = match duty {
             BriefDuty::None => return Ok(()),
             BriefDuty::Prepare => {

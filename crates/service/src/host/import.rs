@@ -160,7 +160,7 @@ impl Host {
     fn prepare_briefs(&self, engine: &Engine, paths: &[PathBuf]) -> Result<(), Fault> {
         for path in paths {
             match engine.prepare_brief(path) {
-                Ok(_) => self.home.calls().went_well(BRIEFS, Some(path)),
+                Ok(_) => self.home.calls().went_well(BRIEFS, Some(path.as_path())),
                 Err(error) => {
                     let reason = format!("a brief was not made: {}", with_causes(&problem_of(&error)));
                     self.keep_trouble(BRIEFS, Some(path.clone()), reason).map_err(Fault)?;
