@@ -88,8 +88,8 @@ pub use search::{
     StepUnit,
 };
 pub use settings::{
-    AgentConfig, ConfigText, Configured, DenseModel, LedgerPlace, ReadFile, SETTINGS, Setting, SettingDefault,
-    SettingError, SettingShape, Settings, TEMPLATE_FIELDS, Templates, WindowRules, is_on,
+    AgentConfig, ConfigText, Configured, DenseModel, LedgerPlace, ReadFile, SETTINGS, Setting,
+    SettingDefault, SettingError, SettingShape, Settings, TEMPLATE_FIELDS, Templates, WindowRules, is_on,
 };
 pub use stemmata_acts::decides as is_deciding_tool;
 pub use stemmata_model as model;
