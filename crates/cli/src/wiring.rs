@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use stemmata_api::{Service, v1};
+use stemmata_engine::prompt::retrieve::Embedder;
 use stemmata_engine::{
     Clock, EngineError, HOOK_PLACES, Home, HomeHints, HomeNote, HomeOptions, HookPlace, LedgerPlace,
     MachineFacts, OpenFor, RUNTIMES, RandomIds, Settings, SystemClock, TakeUpLimits,
 };
-use stemmata_engine::prompt::retrieve::Embedder;
 use stemmata_llm::ModelEmbedder;
 use stemmata_model::{ThreadId, TicketId, Timestamp};
 use stemmata_service::{Host, Local, Machine, Process, open_for_hook, problem_of};

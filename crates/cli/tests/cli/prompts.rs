@@ -282,8 +282,8 @@ fn a_loop_in_any_language_begins_steps_and_ends_turns() {
 #[test]
 fn recall_goes_by_meaning_where_a_server_is_configured() {
     let stage = stage();
-    let recall = ["recall", "parser", "--ledger", "c1", "--max-tokens", "400", "--json"];
-    assert!(!stage.run(&recall).ok().text().contains("\"dense\""));
+    let recall = ["recall", "parser", "--ledger", "c1", "--max-tokens", "400"];
+    assert!(!stage.json(&recall).to_string().contains("\"dense\""));
     let server = ModelServer::start(|asked: &Asked| {
         let texts = asked.body["input"].as_array().cloned().unwrap_or_default();
         let is_near = |text: &Value| text == "parser" || text.to_string().contains("accepts");

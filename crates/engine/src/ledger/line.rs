@@ -184,7 +184,9 @@ impl Engine {
         for (session, through) in self.sessions_on_chain(ledger, head)? {
             let query = EventQuery {
                 session: Some(session),
-                topics: [topics::DECISION_EVENT, topics::ERROR_EVENT, topics::STATUS_EVENT].map(topics::topic).to_vec(),
+                topics: [topics::DECISION_EVENT, topics::ERROR_EVENT, topics::STATUS_EVENT]
+                    .map(topics::topic)
+                    .to_vec(),
                 through: Some(through),
                 order: Order::NewestFirst,
                 limit: RECORDED_MAX,

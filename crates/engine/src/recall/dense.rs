@@ -66,43 +66,51 @@ impl Engine {
         }
         let left = new.len().saturating_sub(EMBEDDED_MAX);
         let new: Vec<(&str, &str)> = new.into_iter().take(EMBEDDED_MAX).collect();
-        let mut task = None;
-        let mut is_new = false;
-        for batch in new.chunks(BATCH) {
-            let asked: Vec<&str> = batch.iter().map(|(_, text)| *text).collect();
-            let made = match embedder.embed(&asked) {
-                Ok(made) => made,
-                Err(reason) => return Ok(Some(lack(&format!("{} gives no vectors: {reason}", embedder.model())))),
-            };
-            if made.len() != asked.len() || made.iter().any(|values| values.len() > VALUES_MAX) {
-                let reason = format!("{} gives no vector of at most {VALUES_MAX} values for each text", embedder.model());
-                return Ok(Some(lack(&reason)));
+        let made = match embedded(embedder, &new) {
+            Ok(made) => made,
+            Err(reason) => {
+                return Ok(Some(lack(&format!("{} gives no vectors: {reason}", embedder.model()))));
             }
-            for ((key, _), values) in batch.iter().zip(made) {
-                let vector = DenseVector::of(&values);
-                if key.is_empty() {
-                    task = Some(vector);
-                } else {
-                    is_new = true;
-                    vectors.insert((*key).to_owned(), vector);
-                }
-            }
-        }
-        let Some(task) = task else { return Ok(None) };
+        };
+        let is_new = made.len() > 1;
+        vectors.extend(made);
+        let Some(task) = vectors.remove("") else { return Ok(None) };
         let cosines: Vec<Option<f32>> =
             keys.iter().map(|key| vectors.get(key).map(|vector| task.cosine(vector))).collect();
         set_nearness(candidates, &cosines);
         if is_new {
             // Those of this question stay, then any others: which of these were asked for last nobody notes down.
-            let (own, others): (Vectors, Vectors) = vectors.into_iter().partition(|(key, _)| keys.contains(key));
+            let (own, others): (Vectors, Vectors) =
+                vectors.into_iter().partition(|(key, _)| keys.contains(key));
             let room = KEPT_MAX.saturating_sub(own.len());
             let kept: Vectors = own.into_iter().take(KEPT_MAX).chain(others.into_iter().take(room)).collect();
-            let state = SavedState { name, version: VECTORS_VERSION, through: 0, position: None, state: written(&kept) };
+            let state = SavedState {
+                name,
+                version: VECTORS_VERSION,
+                through: 0,
+                position: None,
+                state: written(&kept),
+            };
             self.keep_folded(&ledger.id, ledger.epoch, vec![state])?;
         }
         let more = || lack(&format!("{left} texts have no vector yet: the next question makes more"));
         Ok((left > 0).then(more))
     }
+}
+
+/// Turns texts into vectors by their keys, as many at once as a request takes.
+fn embedded(embedder: &dyn Embedder, texts: &[(&str, &str)]) -> std::result::Result<Vectors, String> {
+    let mut vectors = Vectors::new();
+    for batch in texts.chunks(BATCH) {
+        let asked: Vec<&str> = batch.iter().map(|(_, text)| *text).collect();
+        let made = embedder.embed(&asked)?;
+        if made.len() != asked.len() || made.iter().any(|values| values.len() > VALUES_MAX) {
+            return Err(format!("there is not one of at most {VALUES_MAX} values for each text"));
+        }
+        let keys = batch.iter().map(|(key, _)| (*key).to_owned());
+        vectors.extend(keys.zip(made.iter().map(|values| DenseVector::of(values))));
+    }
+    Ok(vectors)
 }
 
 fn lack(reason: &str) -> RecallNote {

@@ -4,7 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stemmata_model::{Commit, CommitId, EventSeq, LedgerId, Role, SessionId, ThreadId, TicketId, Timestamp, topics};
+use stemmata_model::{
+    Commit, CommitId, EventSeq, LedgerId, Role, SessionId, ThreadId, TicketId, Timestamp, topics,
+};
 use stemmata_prompt::reduce::memory::ProjectMemory;
 use stemmata_prompt::reduce::memory::v1::Evidence;
 use stemmata_prompt::retrieve::{
@@ -299,7 +301,8 @@ impl Engine {
         }
         let mut is_elsewhere = false;
         for sighting in self.store.sightings(ctx, SIGHTINGS_MAX)? {
-            let path = sighting.source.map_or_else(|| format!("api:{}", sighting.session), |source| source.path);
+            let path =
+                sighting.source.map_or_else(|| format!("api:{}", sighting.session), |source| source.path);
             let key = SessionKey { machine: sighting.machine, path };
             let cwd = self.store.session(&key)?.and_then(|session| session.cwd);
             let is_own = match &belonging.sessions {

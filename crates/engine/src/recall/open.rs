@@ -28,7 +28,9 @@ impl Engine {
         words: &TaskWords,
     ) -> Result<Vec<Candidate>> {
         let query = EventQuery {
-            topics: [topics::USER_TURN, topics::ASSISTANT_TURN, topics::TOOL_EVENT].map(topics::topic).to_vec(),
+            topics: [topics::USER_TURN, topics::ASSISTANT_TURN, topics::TOOL_EVENT]
+                .map(topics::topic)
+                .to_vec(),
             order: Order::NewestFirst,
             limit: EVENTS_MAX,
             ..EventQuery::default()

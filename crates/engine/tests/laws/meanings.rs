@@ -24,7 +24,10 @@ impl Embedder for Potter {
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
-        self.asked.lock().expect("no test panics with it").extend(texts.iter().map(|text| (*text).to_owned()));
+        self.asked
+            .lock()
+            .expect("no test panics with it")
+            .extend(texts.iter().map(|text| (*text).to_owned()));
         if self.fails {
             return Err("the wheel is broken".to_owned());
         }
@@ -100,7 +103,9 @@ fn vectors_go_with_what_is_forgotten_and_no_secret_of_a_task_is_sent() {
     let task = format!("clay and {token}");
     engine.recall(&RecallWanted::new(&task, Some(&own), Tokens(600), &Estimate)).expect("a pack");
     let asked = potter.asked.lock().expect("no test panics with it").clone();
-    assert!(asked.iter().any(|text| text.contains("celadon")) && !asked.iter().any(|text| text.contains(&token)));
+    assert!(
+        asked.iter().any(|text| text.contains("celadon")) && !asked.iter().any(|text| text.contains(&token))
+    );
     assert_eq!(kept(&engine), 1);
     let by = Principal::new("ada").expect("a name");
     let options = ForgetOptions { everywhere: false, even_pinned: false, by };

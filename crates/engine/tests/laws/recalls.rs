@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use stemmata_engine::{
-    BundleSelection, CandidateKind, CaptureOptions, CheckpointRequest, Decision, DecisionKind, Engine, EngineError, PromptOf,
-    PromptTrigger, PromptWanted, RecallNote, RecallWanted, Recalled,
+    BundleSelection, CandidateKind, CaptureOptions, CheckpointRequest, Decision, DecisionKind, Engine,
+    EngineError, PromptOf, PromptTrigger, PromptWanted, RecallNote, RecallWanted, Recalled,
 };
 use stemmata_model::{
     Entry, EntryId, Estimate, FormatId, LedgerId, Part, Party, Role, SessionId, Template, ThreadId,
@@ -186,7 +186,9 @@ fn links_lead_to_no_other_project() {
         let lines = lines.concat().replace("\"/old\"", &format!("\"{cwd}\""));
         let lines = lines.replace(r#""sessionId":"s""#, &format!(r#""sessionId":"{session}""#));
         let options = CaptureOptions { thread: Some(thread.clone()), ..CaptureOptions::import() };
-        engine.capture(&folder.write(&format!("{session}.jsonl"), lines.as_bytes()), &options).expect("captured");
+        engine
+            .capture(&folder.write(&format!("{session}.jsonl"), lines.as_bytes()), &options)
+            .expect("captured");
     }
     let own_ledger = ledger();
     let asked = RecallWanted { thread: Some(&thread), ..wanted("celadon", &own_ledger) };

@@ -3,8 +3,8 @@
 use stemmata_engine::prompt::assemble::{CurrentTask, TaskFacts};
 use stemmata_engine::prompt::strategy::{DocumentFormat, Strategy, parse};
 use stemmata_engine::{
-    BeginTurn, CandidateKind, Engine, PromptMade, PromptWanted, RecallNote, RecallWanted, SearchFilter, SearchForm,
-    SearchQuery, SettleBudget, TurnContext, TurnMade, TurnOf,
+    BeginTurn, CandidateKind, Engine, PromptMade, PromptWanted, RecallNote, RecallWanted, SearchFilter,
+    SearchForm, SearchQuery, SettleBudget, TurnContext, TurnMade, TurnOf,
 };
 use stemmata_model::{Entry, EntryId, Estimate, Part, Role, TicketId, Tokens, topics};
 use tempfile::TempDir;

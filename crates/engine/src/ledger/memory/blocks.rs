@@ -94,8 +94,10 @@ impl<'e> Reading<'e> {
         ledger: &'e LedgerId,
         (epoch, until): (u64, Option<Timestamp>),
     ) -> Result<Self> {
-        let states = (!engine.is_log_the_store).then(|| engine.log.saved_states(ledger, "memory")).transpose()?;
-        let by_name = |states: Vec<SavedState>| states.into_iter().map(|one| (one.name.clone(), one)).collect();
+        let states =
+            (!engine.is_log_the_store).then(|| engine.log.saved_states(ledger, "memory")).transpose()?;
+        let by_name =
+            |states: Vec<SavedState>| states.into_iter().map(|one| (one.name.clone(), one)).collect();
         Ok(Self {
             engine,
             ledger,
@@ -200,15 +202,16 @@ impl<'e> Reading<'e> {
             let session = &member.session;
             let name = name_of(session);
             let saved = self.saved(&name)?;
-            let one = match self.engine.session_memory_until(self.ledger, session, (saved.as_ref(), self.until)) {
-                Ok(one) => one,
-                Err(error) => {
-                    self.is_any_unread = true;
-                    let message = format!("session {} is not in the memory: {error}", session.session);
-                    self.notes.push(Note::new(NoteCode::Degraded, message));
-                    continue;
-                }
-            };
+            let one =
+                match self.engine.session_memory_until(self.ledger, session, (saved.as_ref(), self.until)) {
+                    Ok(one) => one,
+                    Err(error) => {
+                        self.is_any_unread = true;
+                        let message = format!("session {} is not in the memory: {error}", session.session);
+                        self.notes.push(Note::new(NoteCode::Degraded, message));
+                        continue;
+                    }
+                };
             self.read += one.read;
             self.new.compacted_at = self.new.compacted_at.max(one.compacted_at);
             one.saved.into_iter().for_each(|state| self.keep(state));
