@@ -67,11 +67,12 @@ pub use home::{
     modified,
 };
 pub use ledger::{
-    BeginTurn, Cluster, ComparedState, Decision, DecisionKind, EventFilter, EventsPlan, Folded, GUIDANCE_MAX,
-    Guidance, LOOK_EVERY, LedgerState, MEMORY_SESSIONS_MAX, Opened, Project, PublishOptions, Published,
-    PublishedState, Remembered, SAVE_EVENTS, StartAt, StepTaken, Subscription, TASK_IDS_MAX,
-    TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole, Told, TranscriptsReplayed, TurnBegun, TurnContext,
-    TurnEnded, TurnMade, TurnOf,
+    BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, CheckpointState, Cluster, ComparedState, Decision,
+    DecisionKind, EntryMark, EventFilter, EventsPlan, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY,
+    LedgerState, MEMORY_SESSIONS_MAX, Marked, Opened, PlannedPrune, Project, PrunedEntry, PublishOptions,
+    Published, PublishedState, Recovered, Remembered, SAVE_EVENTS, StartAt, StepTaken, Subscription,
+    TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole, Told, TranscriptsReplayed, TurnBegun,
+    TurnCompaction, TurnContext, TurnEnded, TurnGuard, TurnMade, TurnOf, WindowReport, WindowSample,
 };
 pub use packing::{KeepPacked, PackKeeper};
 pub use ports::{Clock, NewIds, RandomIds, SystemClock};
