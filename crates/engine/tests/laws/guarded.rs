@@ -260,10 +260,11 @@ fn the_triggers_that_hold_are_recorded_with_the_state_of_the_work() {
     let state = state.expect("a state");
     assert_eq!(state["system_state"]["phase"], "build");
     assert_eq!(state["system_state"]["tasks_completed"], 5);
-    assert_eq!(state["task_queue"]["current"]["id"], "T1");
+    let task = serde_json::json!([{ "id": "T1", "text": "mend it", "status": "in_progress" }]);
+    assert_eq!(state["task_queue"], task);
     assert_eq!(
         state["metrics"],
-        serde_json::json!({ "size": 30, "limit": 1_000, "ratio": 0.03, "errors": 0 })
+        serde_json::json!({ "size": 30, "limit": 1_000, "ratio_permille": 30, "errors": 0 })
     );
     assert_eq!(begin("t2", facts("build", 6), None), (Vec::new(), None), "a milestone counts once");
 }
@@ -305,7 +306,7 @@ fn a_checkpoint_has_the_checksums_of_the_files_that_were_changed_below_the_proje
     let state = engine.checkpoint_state(ended.checkpoint.expect("a commit").id).expect("a read");
     let state = state.expect("a state").data.to_value();
     assert_eq!(state["system_state"]["git_head"], head);
-    let hash = format!("blake3:{}", blake3::hash(b"fn a() {}").to_hex());
+    let hash = stemmata_model::artifact_id(b"fn a() {}").to_string();
     assert_eq!(state["file_checksums"], serde_json::json!({ "a.rs": hash, "gone.rs": null }));
 }
 

@@ -164,7 +164,10 @@ mod tests {
     fn pins_above_the_target_leave_the_smallest_context_and_above_the_limit_stop() {
         let pinned = |each| [item(0, each, true), item(1, 200, false)];
         let tight = of(None, 1_000, &pinned(800));
-        assert_eq!(tight.plan.as_ref().map(|plan| (plan.form, plan.after)), Some((Form::Minimal, Tokens(800))));
+        assert_eq!(
+            tight.plan.as_ref().map(|plan| (plan.form, plan.after)),
+            Some((Form::Minimal, Tokens(800)))
+        );
         assert!(tight.prunes && tight.stop.is_none());
         let over = of(None, 1_000, &pinned(1_001));
         assert_eq!(over.stop, Some(FatalReason::StillTooLarge));

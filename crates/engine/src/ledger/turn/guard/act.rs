@@ -438,7 +438,7 @@ fn planned(plan: &PrunePlan) -> PlannedPrune {
 }
 
 /// Returns a ratio as events and answers have it: 1 is all of the window.
-pub(super) fn ratio(ratio: Ratio) -> f64 {
+fn ratio(ratio: Ratio) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "millionths of a window, far below 2^52")]
     let ratio = ratio.0 as f64 / 1_000_000.0;
     ratio

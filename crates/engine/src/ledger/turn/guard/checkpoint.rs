@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use stemmata_acts::{Act, Call, FileAct, Reach, acts};
 use stemmata_model::{
-    CommitId, Entry, EventSeq, Json, Part, Payload, Reason, Reasons, Timestamp, Topic, topics,
+    CommitId, Entry, EventSeq, Json, Part, Payload, Reason, Reasons, Timestamp, Topic, artifact_id, topics,
 };
-use stemmata_prompt::guard::{Ratio, Window};
+use stemmata_prompt::guard::Window;
 use stemmata_store::EventQuery;
 
-use super::act::{Measured, ratio};
+use super::act::Measured;
 use super::known::Known;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -62,6 +62,11 @@ impl Known {
         let root = measured.root.as_deref().map(Path::new);
         let files =
             root.map(|root| checksums(root, measured.entries.unwrap_or_default())).unwrap_or_default();
+        let limit = window.limit();
+        let task = self
+            .task
+            .as_object()
+            .map(|task| json!({ "id": task.get("id"), "text": task.get("text"), "status": "in_progress" }));
         json!({
             "timestamp": now.to_string(),
             "reasons": reasons.iter().map(Reason::as_str).collect::<Vec<_>>(),
@@ -70,11 +75,11 @@ impl Known {
                 "tasks_completed": self.tasks_completed,
                 "git_head": root.and_then(git_head),
             },
-            "task_queue": { "current": self.task, "completed": self.completed },
+            "task_queue": task.into_iter().collect::<Vec<_>>(),
             "metrics": {
                 "size": measured.tokens.0,
-                "limit": window.limit().0,
-                "ratio": ratio(Ratio::of(measured.tokens, window.limit())),
+                "limit": limit.0,
+                "ratio_permille": measured.tokens.0.saturating_mul(1_000) / limit.0.max(1),
                 "errors": self.errors,
             },
             "file_checksums": files,
@@ -82,8 +87,8 @@ impl Known {
     }
 }
 
-/// Returns the BLAKE3 checksums of the files that calls in a window changed, by their paths below the project's folder: `null`
-/// of one that is not there, or too large. What lies elsewhere is left out.
+/// Returns the checksums of the files that calls in a window changed, as artifact ids, by their paths below the project's folder;
+/// none of a file that is not there, or too large. What lies elsewhere is left out.
 fn checksums(root: &Path, entries: &[Entry]) -> BTreeMap<String, Option<String>> {
     let mut found = BTreeMap::new();
     let Ok(root) = root.canonicalize() else { return found };
@@ -97,7 +102,8 @@ fn checksums(root: &Path, entries: &[Entry]) -> BTreeMap<String, Option<String>>
                 let base = entry.meta.cwd.as_deref().map_or(root.as_path(), Path::new);
                 if let Some(below) = below(&root, &base.join(&file.path)) {
                     let checksum = checksum(&root.join(&below));
-                    found.entry(below.to_string_lossy().into_owned()).or_insert(checksum);
+                    let names: Vec<_> = below.iter().map(|name| name.to_string_lossy()).collect();
+                    found.entry(names.join("/")).or_insert(checksum);
                 }
             }
         }
@@ -130,10 +136,9 @@ fn checksum(path: &Path) -> Option<String> {
     if !metadata.is_file() || metadata.len() > CHECKSUM_BYTES_MAX {
         return None;
     }
-    let mut hasher = blake3::Hasher::new();
-    let mut file = std::fs::File::open(path).ok()?.take(CHECKSUM_BYTES_MAX);
-    hasher.update_reader(&mut file).ok()?;
-    Some(format!("blake3:{}", hasher.finalize().to_hex()))
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).ok()?.take(CHECKSUM_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    Some(artifact_id(&bytes).to_string())
 }
 
 /// Returns the commit that a folder's repository is at.
@@ -146,6 +151,10 @@ fn git_head(root: &Path) -> Option<String> {
     }
     let head = read_text(&git.join("HEAD"))?;
     let Some(name) = head.trim().strip_prefix("ref:").map(str::trim) else { return hash(head.trim()) };
+    // A name that leads elsewhere is none of git's.
+    if name.starts_with('/') || name.contains("..") {
+        return None;
+    }
     let common = read_text(&git.join("commondir")).map_or_else(|| git.clone(), |dir| git.join(dir.trim()));
     [&git, &common].into_iter().find_map(|git| hash(read_text(&git.join(name))?.trim())).or_else(|| {
         let packed = read_text(&common.join("packed-refs"))?;

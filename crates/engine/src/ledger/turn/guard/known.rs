@@ -50,7 +50,6 @@ pub(super) struct Known {
     pub(super) is_phase_changed: bool,
     /// The current task, as the turn named it.
     pub(super) task: Value,
-    pub(super) completed: Value,
     pub(super) tasks_completed: u64,
     pub(super) milestones_kept: u64,
     pub(super) checkpoint_at: Timestamp,
@@ -85,7 +84,6 @@ impl Known {
             phase: None,
             is_phase_changed: false,
             task: Value::Null,
-            completed: Value::Null,
             tasks_completed: 0,
             milestones_kept: 0,
             checkpoint_at,
@@ -120,7 +118,6 @@ impl Known {
         self.model = data.get("model").and_then(Value::as_str).map(str::to_owned);
         self.phase = data.get("phase").and_then(Value::as_str).map(str::to_owned);
         self.task = data.get("task").cloned().unwrap_or_default();
-        self.completed = data.get("completed").cloned().unwrap_or_default();
         self.tasks_completed = number("tasks_completed").unwrap_or(0);
         self.milestones_kept = number("milestones").unwrap_or(0);
         let at = data.get("checkpoint_us").and_then(Value::as_i64);
@@ -154,7 +151,6 @@ impl Known {
             "model": guard.model.or(self.model.as_deref()),
             "phase": self.phase,
             "task": self.task,
-            "completed": self.completed,
             "tasks_completed": self.tasks_completed,
             "milestones": self.milestones_kept,
             "checkpoint_us": self.checkpoint_at.as_micros(),
@@ -233,7 +229,6 @@ impl Known {
         if let Some(completed) = data.get("completed").and_then(Value::as_array) {
             self.tasks_completed =
                 self.tasks_completed.max(u64::try_from(completed.len()).unwrap_or(u64::MAX));
-            self.completed = Value::from(completed.clone());
         }
     }
 
