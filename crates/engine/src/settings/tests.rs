@@ -29,6 +29,7 @@ fn nothing_configured_is_what_a_store_has_by_itself() {
         quota_bytes: None,
         pack_after_import_bytes: Some(256 << 20),
         window: WindowRules { tokens: None, zones: [70, 85, 95], target: 70 },
+        tools: ToolRules { limits: OutputLimits::default(), writes_files: true },
     };
     assert_eq!(settings, wanted);
     assert!((1..=8).contains(&settings.import_threads));
