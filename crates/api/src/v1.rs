@@ -28,6 +28,7 @@ mod state;
 mod strategy;
 mod summarize;
 mod turn;
+mod turn_window;
 
 pub use artifact::{ARTIFACT_READ_BYTES_MAX, ArtifactRange, ArtifactReadRequest, ArtifactText, ArtifactUnit};
 pub use bundle::{
@@ -109,5 +110,10 @@ pub use strategy::{
 pub use summarize::{SummarizeRequest, Summarized, SummarySection};
 pub use turn::{
     BeginTurnRequest, TURN_BYTES_MAX, TURN_ENTRIES_MAX, TurnBegun, TurnCall, TurnContext, TurnEntry,
-    TurnFork, TurnMadeRequest, TurnOf, TurnPrompt, TurnResult, TurnStored, TurnTask,
+    TurnFork, TurnMadeRequest, TurnOf, TurnPrompt, TurnResult, TurnStored, TurnTask, TurnUsage,
+};
+pub use turn_window::{
+    MarkTurnEntriesRequest, PROVIDER_ERROR_BYTES_MAX, RecoverTurnRequest, TurnCompaction, TurnEntriesMarked,
+    TurnOverflow, TurnPrune, TurnPruned, TurnRecovered, TurnWindow, TurnWindowReport, TurnWindowRequest,
+    TurnWindowSample, TurnWindowShown,
 };

@@ -4,15 +4,18 @@
 
 mod live;
 
-use stemmata_model::{EntryId, Note, Reason, Timestamp, TokenCounter, Tokens};
+use std::collections::BTreeSet;
+
+use stemmata_model::{Entry, EntryId, Note, Reason, Timestamp, TokenCounter, Tokens};
 use stemmata_prompt::guard::derive::{DeriveRequest, Derived, Hint, derive};
 use stemmata_prompt::guard::{
     ContentType, ContextOverflow, Decision, Form, Item, ItemCounters, PrunePlan, PruneRequest, Ratio,
-    TriggerFacts, Window, Zone, checkpoint_reasons, item_counters, plan_prune, plan_to_target,
+    TaskGraph, TriggerFacts, Window, Zone, checkpoint_reasons, item_counters, plan_prune, plan_to_target,
 };
-use stemmata_prompt::window::{EstimatedFrom, estimate};
+use stemmata_prompt::window::{EstimatedFrom, entry_tokens, estimate};
 
 pub use live::LiveWindow;
+pub(crate) use live::{drop_old_usage, is_seen};
 
 use crate::error::{EngineError, Refusal, Result};
 
@@ -82,42 +85,20 @@ impl LiveWindow {
     /// # Errors
     /// `Refused` for a window of more turns than can be judged.
     pub fn guard(&self, wanted: &GuardWanted<'_>) -> Result<Guarded> {
-        let counters: Vec<ItemCounters> =
-            self.entries.iter().map(|entry| item_counters(entry, wanted.counter)).collect();
-        let sizes = Sizes::of(self, &counters, wanted.overhead);
-        let hints: Vec<Hint> = self
-            .entries
-            .iter()
-            .map(|entry| Hint { is_pinned: self.pins.contains(&entry.id), ..Hint::default() })
-            .collect();
-        let Derived { mut items, tasks } = derive(DeriveRequest {
-            entries: &self.entries,
-            counters: &counters.iter().collect::<Vec<_>>(),
-            hints: &hints,
-            tasks: None,
-        })
-        .map_err(|error| EngineError::Refused {
-            what: Refusal::GuardWindow,
-            reasons: vec![error.to_string()],
-        })?;
-        for (item, size) in items.iter_mut().zip(&sizes.entries) {
-            item.size = *size;
-        }
-        let overhead = (sizes.overhead > Tokens(0)).then(|| overhead_item(sizes.overhead));
-        items.splice(0..0, overhead);
-        let request = PruneRequest { window: wanted.window, items: &items, tasks: &tasks, now: wanted.now };
+        let sizes = Sizes::of(&self.entries, wanted.counter, wanted.overhead);
+        let weighed = Weighed::of(&self.entries, &self.pins, sizes, wanted.counter)?;
+        let request = weighed.request(wanted.window, wanted.now);
         let (plan, overflow) = match plan_prune(request) {
             Ok(plan) => (plan, None),
             Err(overflow) => (plan_to_target(request), Some(overflow)),
         };
-        Ok(self.guarded(wanted, &sizes, &items, (plan, overflow)))
+        Ok(self.guarded(wanted, &weighed, (plan, overflow)))
     }
 
     fn guarded(
         &self,
         wanted: &GuardWanted<'_>,
-        sizes: &Sizes,
-        items: &[Item],
+        Weighed { items, sizes, .. }: &Weighed,
         (plan, overflow): (PrunePlan, Option<ContextOverflow>),
     ) -> Guarded {
         let zone = wanted.window.zone(sizes.tokens);
@@ -169,21 +150,67 @@ fn overhead_item(size: Tokens) -> Item {
     Item { content: ContentType::SystemPrompt, ..Item::new(id, size) }
 }
 
+/// A window with what decides about each entry, which can be judged by several limits.
+pub(crate) struct Weighed {
+    /// The system prompt and the tools, where they take something, and an item for each entry.
+    items: Vec<Item>,
+    tasks: TaskGraph,
+    sizes: Sizes,
+}
+
+impl Weighed {
+    /// Weighs a window whose entries take so much.
+    pub(crate) fn of(
+        entries: &[Entry],
+        pins: &BTreeSet<EntryId>,
+        sizes: Sizes,
+        counter: &dyn TokenCounter,
+    ) -> Result<Self> {
+        let counters: Vec<ItemCounters> = entries.iter().map(|entry| item_counters(entry, counter)).collect();
+        let hints: Vec<Hint> = entries
+            .iter()
+            .map(|entry| Hint { is_pinned: pins.contains(&entry.id), ..Hint::default() })
+            .collect();
+        let Derived { mut items, tasks } = derive(DeriveRequest {
+            entries,
+            counters: &counters.iter().collect::<Vec<_>>(),
+            hints: &hints,
+            tasks: None,
+        })
+        .map_err(|error| EngineError::Refused {
+            what: Refusal::GuardWindow,
+            reasons: vec![error.to_string()],
+        })?;
+        for (item, size) in items.iter_mut().zip(&sizes.entries) {
+            item.size = *size;
+        }
+        let overhead = (sizes.overhead > Tokens(0)).then(|| overhead_item(sizes.overhead));
+        items.splice(0..0, overhead);
+        Ok(Self { items, tasks, sizes })
+    }
+
+    /// Asks for a plan.
+    pub(crate) fn request<'a>(&'a self, window: &'a Window, now: Timestamp) -> PruneRequest<'a> {
+        PruneRequest { window, items: &self.items, tasks: &self.tasks, now }
+    }
+}
+
 /// What a window takes, and each entry of it.
-struct Sizes {
-    tokens: Tokens,
-    overhead: Tokens,
-    entries: Vec<Tokens>,
-    is_reported: bool,
+#[derive(Debug, Clone)]
+pub(crate) struct Sizes {
+    pub(crate) tokens: Tokens,
+    pub(crate) overhead: Tokens,
+    pub(crate) entries: Vec<Tokens>,
+    pub(crate) is_reported: bool,
 }
 
 impl Sizes {
     /// Reported usage is of the whole request: what is more than the entries count is the system prompt and the tools. Where it is
     /// less, the count was too high (a provider drops earlier thinking), and the entries share what was reported.
-    fn of(live: &LiveWindow, counters: &[ItemCounters], overhead: Tokens) -> Self {
-        let mut entries: Vec<Tokens> = counters.iter().map(|counters| counters.tokens).collect();
+    pub(crate) fn of(window: &[Entry], counter: &dyn TokenCounter, overhead: Tokens) -> Self {
+        let mut entries: Vec<Tokens> = window.iter().map(|entry| entry_tokens(entry, counter)).collect();
         let counted = |at: usize| entries.get(at).copied().unwrap_or_default();
-        let estimated = estimate(&live.entries, &counted, overhead);
+        let estimated = estimate(window, &counted, overhead);
         let tokens = estimated.tokens;
         let EstimatedFrom::Usage { entry } = estimated.from else {
             return Self { tokens, overhead, entries, is_reported: false };

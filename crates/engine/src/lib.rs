@@ -70,11 +70,12 @@ pub use home::{
     modified,
 };
 pub use ledger::{
-    BeginTurn, Cluster, ComparedState, Decision, DecisionKind, EventFilter, EventsPlan, Folded, GUIDANCE_MAX,
-    Guidance, LOOK_EVERY, LedgerState, MEMORY_SESSIONS_MAX, Opened, Project, PublishOptions, Published,
-    PublishedState, Remembered, SAVE_EVENTS, StartAt, StepTaken, Subscription, TASK_IDS_MAX,
-    TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole, Told, TranscriptsReplayed, TurnBegun, TurnContext,
-    TurnEnded, TurnMade, TurnOf,
+    BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, CheckpointState, Cluster, ComparedState, Decision,
+    DecisionKind, EntryMark, EventFilter, EventsPlan, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY,
+    LedgerState, MEMORY_SESSIONS_MAX, Marked, Opened, PlannedPrune, Project, PrunedEntry, PublishOptions,
+    Published, PublishedState, Recovered, Remembered, SAVE_EVENTS, StartAt, StepTaken, Subscription,
+    TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole, Told, TranscriptsReplayed, TurnBegun,
+    TurnCompaction, TurnContext, TurnEnded, TurnGuard, TurnMade, TurnOf, WindowReport, WindowSample,
 };
 pub use outputs::{OutputFiles, OutputRules};
 pub use packing::{KeepPacked, PackKeeper};
@@ -145,4 +146,4 @@ pub use verbs::show::{SHOWN_MAX, Shown};
 pub use verbs::summarize::NumberedEntries;
 pub use verbs::summary::SummaryText;
 pub use verbs::tree::{Subagent, TREE_COMMITS_MAX, Tree, TreeNode, TreeRun};
-pub use worktree::{CHECKSUM_BYTES_MAX, Drift, git_head, tree_root};
+pub use worktree::{Drift, git_head, tree_root};

@@ -12,7 +12,7 @@ use stemmata_model::{ArtifactId, Entry, Part, WORK_FILES_MAX, is_path_below};
 use stemmata_store::read_bounded;
 
 /// Bytes of a file that is read for its checksum at most.
-pub const CHECKSUM_BYTES_MAX: u64 = 64 * 1024 * 1024;
+const CHECKSUM_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Bytes of a file of git that is read: packed references of a large repository have some megabytes.
 const GIT_BYTES_MAX: u64 = 16 * 1024 * 1024;

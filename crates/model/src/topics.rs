@@ -48,6 +48,14 @@ pub const CLUSTER_RESUMED: &str = "CLUSTER_RESUMED";
 
 /// The window has reached a size that matters.
 pub const CONTEXT_SIZE_ALERT: &str = "CONTEXT_SIZE_ALERT";
+/// How full a session's window is after a call of a turn, and what the guard has to remember of it.
+pub const CONTEXT_WINDOW: &str = "CONTEXT_WINDOW";
+/// A line that hides entries from the model, shows them again, or pins them.
+pub const CONTEXT_VISIBILITY: &str = "CONTEXT_VISIBILITY";
+/// A line that stands for archived results of tools.
+pub const TOOL_SUMMARY: &str = "TOOL_SUMMARY";
+/// The state of the work at a checkpoint that a rule asked for: phase, tasks, metrics, checksums of files.
+pub const CHECKPOINT_STATE: &str = "CHECKPOINT_STATE";
 /// A compaction begins.
 pub const COMPACTION_START: &str = "COMPACTION_START";
 /// A compaction has ended, well or with an error.
@@ -87,6 +95,10 @@ pub const ALL: &[&str] = &[
     TOKEN_USAGE,
     CLUSTER_RESUMED,
     CONTEXT_SIZE_ALERT,
+    CONTEXT_WINDOW,
+    CONTEXT_VISIBILITY,
+    TOOL_SUMMARY,
+    CHECKPOINT_STATE,
     COMPACTION_START,
     COMPACTION_END,
     EVENT_LOST,

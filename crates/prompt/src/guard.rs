@@ -4,6 +4,7 @@
 //! caller passes `now` and applies the plan. Not about summaries: those are the `compact` module's.
 
 mod counters;
+mod course;
 pub mod derive;
 pub mod flow;
 mod groups;
@@ -22,6 +23,7 @@ mod tasks;
 mod triggers;
 
 pub use counters::{ItemCounters, item_counters};
+pub use course::{Course, Start, course};
 pub(crate) use groups::Groups;
 pub use item::{Class, ContentType, Item, Row};
 pub use judge::{Category, Judgement, Reason, Verdict, judge};

@@ -290,6 +290,7 @@ const fn refusal(what: Refusal) -> Code {
         Refusal::BeginTurn => Code::SessionTaken,
         Refusal::ForkBeforeFirst => Code::ForkBeforeFirst,
         Refusal::GuardWindow => Code::TooLarge,
+        Refusal::Recover | Refusal::MarkEntries => Code::ContextOverflow,
         Refusal::EmptySummary => Code::SummaryEmpty,
         Refusal::LongSummary => Code::SummaryNotSmaller,
         Refusal::NothingToCompact => Code::NothingToCompact,

@@ -22,6 +22,8 @@ const PARTS_OF_REQUESTS: &[&str] = &[
     "TurnFork",
     "TurnEntry",
     "TurnCall",
+    "TurnUsage",
+    "TurnWindow",
     "TurnResult",
     "TurnTask",
     "TurnPrompt",

@@ -233,6 +233,7 @@ codes! {
     ModelUnknown "model_unknown" Usage "nothing is known of how the model counts"
         => "`--counter` names what counts without a model: estimate, utf16, o200k, cl100k, or one of them with a factor, as \
             `o200k*1.18`; docs/reference/models.md lists the models";
+    ContextOverflow "context_overflow" Refused "the context does not fit the window" => "unpin or shorten what is largest, or use a model with a larger window";
     WindowBad "window_bad" BadInput "the limits of the window cannot be used"
         => "`--window` gives the tokens that the model takes; `window.zones` and `window.target` of the configuration must fit each other";
     LogClosed "log_closed" System "the ledger was closed";

@@ -3,8 +3,9 @@
 use crate::Answer;
 use crate::v1::{
     AssembleRequest, Assembled, BeginTurnRequest, CheckStrategyRequest, ContextReport, ContextRequest,
-    GuardReport, GuardRequest, RecallRequest, Recalled, Strategies, StrategyReport, StrategyRequest,
-    StrategyText, TurnBegun, TurnMadeRequest, TurnStored,
+    GuardReport, GuardRequest, MarkTurnEntriesRequest, RecallRequest, Recalled, RecoverTurnRequest,
+    Strategies, StrategyReport, StrategyRequest, StrategyText, TurnBegun, TurnEntriesMarked, TurnMadeRequest,
+    TurnRecovered, TurnStored, TurnWindowRequest, TurnWindowShown,
 };
 
 /// What an agent is told in a turn.
@@ -37,7 +38,8 @@ pub trait Prompts: Send + Sync {
     /// `query_empty`, `query_too_long`, `bad_request` for a budget below 64 tokens, `ledger_not_found`, `bad_name`.
     fn recall(&self, request: &RecallRequest) -> Answer<Recalled>;
 
-    /// Begins a turn: appends what the user said, and makes the prompt. Idempotent where `said` has an id and the session is
+    /// Begins a turn: appends what the user said, and makes the prompt. Where the window is known it is measured, and a critical
+    /// one is pruned before the model is called. Idempotent where `said` has an id and the session is
     /// named. Makes a ledger that is not there.
     ///
     /// # Errors
@@ -46,17 +48,40 @@ pub trait Prompts: Send + Sync {
     /// begun.
     fn begin_turn(&self, request: &BeginTurnRequest) -> Answer<TurnBegun>;
 
-    /// Stores what came of a turn so far, for example after a tool's result. Not idempotent.
+    /// Stores what came of a turn so far, for example after a tool's result. Where the window is known, results above the cutoff
+    /// are archived, and a critical window is pruned in the same transaction. Not idempotent, but where the entries have ids.
     ///
     /// # Errors
     /// `bad_request`, which says which entry or event; `secret_in_syntax`, `out_of_bounds`.
     fn step(&self, request: &TurnMadeRequest) -> Answer<TurnStored>;
 
-    /// Ends a turn: stores what came of it since the last step, and commits all of it. Not idempotent.
+    /// Ends a turn: stores what came of it since the last step, and commits all of it. Where the window is known, the session is
+    /// compacted after that if it is due. Not idempotent, but where the entries have ids.
     ///
     /// # Errors
     /// Those of [`step`](Self::step).
     fn end_turn(&self, request: &TurnMadeRequest) -> Answer<TurnStored>;
+
+    /// Says how full the window of a session of turns is now, and was. Changes nothing.
+    ///
+    /// # Errors
+    /// `window_bad` for a window that is not known, or whose limits contradict each other; `bad_request`, `bad_name`.
+    fn turn_window(&self, request: &TurnWindowRequest) -> Answer<TurnWindowShown>;
+
+    /// Answers an error of a provider: where it says that the context is too long, the session is compacted, else pruned, and the
+    /// call can be tried once more. Another error is an answer with `retry` false, and changes nothing.
+    ///
+    /// # Errors
+    /// `context_overflow` for a second overflow before the model answered, and where even the smallest context does not fit; and
+    /// those of [`turn_window`](Self::turn_window).
+    fn recover_turn(&self, request: &RecoverTurnRequest) -> Answer<TurnRecovered>;
+
+    /// Shows hidden entries of a live session again, or pins or unpins entries. Idempotent.
+    ///
+    /// # Errors
+    /// `entry_not_found` for an entry that the window since the last compaction has not; `context_overflow` where what comes back
+    /// does not fit; and those of [`step`](Self::step).
+    fn mark_turn_entries(&self, request: &MarkTurnEntriesRequest) -> Answer<TurnEntriesMarked>;
 
     /// Says what is wrong or doubtful in a strategy. One that cannot be used is an answer, not a problem.
     ///

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Assembled, NewEvent, Note, StrategySource};
+use super::{Assembled, NewEvent, Note, StrategySource, TurnWindow, TurnWindowReport};
 use crate::RawJson;
 
 /// Bytes of a request about a turn at most.
@@ -84,6 +84,37 @@ pub struct TurnEntry {
     /// What tools returned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<TurnResult>,
+    /// What it is, in answers, where it is no message: `tool_summary` or `compaction_summary`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The model that answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What the provider reported with the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<TurnUsage>,
+    /// Why the model stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+}
+
+/// Tokens of one call of a model, as its provider reported them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TurnUsage {
+    /// Of the input, without what was read from or written to a cache.
+    #[serde(default)]
+    pub input_tokens: u64,
+    /// Of the answer.
+    #[serde(default)]
+    pub output_tokens: u64,
+    /// Of the input that was read from a cache.
+    #[serde(default)]
+    pub cache_read_tokens: u64,
+    /// Of the input that was written to a cache.
+    #[serde(default)]
+    pub cache_write_tokens: u64,
 }
 
 /// The model asks for a tool.
@@ -181,6 +212,9 @@ pub struct BeginTurnRequest {
     /// The prompt to make; absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<TurnPrompt>,
+    /// Which window the session has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<TurnWindow>,
 }
 
 /// A turn that has begun.
@@ -202,6 +236,9 @@ pub struct TurnBegun {
     /// The prompt, where one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Assembled>,
+    /// How full the window is, and what was done about it; absent where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<TurnWindowReport>,
     /// What the user should know.
     #[serde(default)]
     pub notes: Vec<Note>,
@@ -223,6 +260,9 @@ pub struct TurnMadeRequest {
     /// Whether the session ends with it.
     #[serde(default)]
     pub ends: bool,
+    /// Which window the session has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<TurnWindow>,
 }
 
 /// What of a turn was stored.
@@ -245,6 +285,9 @@ pub struct TurnStored {
     /// The event of the cluster's state, where that has changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
+    /// How full the window is, and what was done about it; absent where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<TurnWindowReport>,
     /// What the user should know.
     #[serde(default)]
     pub notes: Vec<Note>,

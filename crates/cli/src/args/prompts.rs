@@ -281,7 +281,8 @@ pub(crate) struct Recall {
 #[command(after_help = "\
 Examples:
   stemma turn begin < begin.json   append what a user said, and get the prompt
-  stemma turn end < end.json       append what came of it, and commit the turn")]
+  stemma turn end < end.json       append what came of it, and commit the turn
+  stemma turn window < window.json how full the window is, and what the model is to be given")]
 pub(crate) struct Turn {
     /// What to do.
     #[command(subcommand)]
@@ -300,6 +301,21 @@ pub(crate) enum TurnCommand {
     /// Store the rest of a turn, and commit all of it
     #[command(after_help = MADE_HELP)]
     End(TurnArgs),
+    /// Say how full the window of a session is, and what its model is to be given
+    #[command(after_help = WINDOW_HELP)]
+    Window(TurnArgs),
+    /// Answer a provider that says that the context is too long: compact, else prune
+    #[command(after_help = RECOVER_HELP)]
+    Recover(TurnArgs),
+    /// Show pruned or archived entries of a live session to its model again
+    #[command(after_help = MARK_HELP)]
+    Rehydrate(TurnArgs),
+    /// Keep entries of a live session from being pruned, and word for word in summaries
+    #[command(after_help = MARK_HELP)]
+    Pin(TurnArgs),
+    /// Pin them no more
+    #[command(after_help = MARK_HELP)]
+    Unpin(TurnArgs),
 }
 
 const BEGIN_HELP: &str = r#"Examples:
@@ -321,7 +337,26 @@ const MADE_HELP: &str = r#"Examples:
 
 The request is `TurnMadeRequest` of docs/reference/json.md, with only what was not stored yet."#;
 
-/// `turn begin`, `turn step` and `turn end`
+const WINDOW_HELP: &str = r#"Examples:
+  echo '{"turn":{"session":"s1","agent":"worker-1","template":"fixer"},
+         "window":{"tokens":32000,"entries":true}}' | stemma turn window
+
+The request is `TurnWindowRequest` of docs/reference/json.md. Changes nothing."#;
+
+const RECOVER_HELP: &str = r#"Examples:
+  echo '{"turn":{"session":"s1","agent":"worker-1","template":"fixer"},"window":{"tokens":200000},
+         "error":"prompt is too long: 210000 tokens > 200000 maximum"}' | stemma turn recover
+
+The request is `RecoverTurnRequest` of docs/reference/json.md. Where the answer says `retry`, call the model again with the
+window as it is now. A second overflow before the model has answered ends with the problem `context_overflow`."#;
+
+const MARK_HELP: &str = r#"Examples:
+  echo '{"turn":{"session":"s1","agent":"worker-1","template":"fixer"},"entries":["c1-result"]}' | stemma turn rehydrate
+  stemma turn pin < pin.json
+
+The request is `MarkTurnEntriesRequest` of docs/reference/json.md: full ids, as the answers of turns have them."#;
+
+/// The commands of `turn`
 #[derive(Debug, Args)]
 pub(crate) struct TurnArgs {
     /// With `begin`: strategy and profile of this template of the configuration, where the request has no `prompt`

@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
-use stemmata_api::v1::{BeginTurnRequest, TURN_BYTES_MAX, TurnMadeRequest, TurnOf, TurnPrompt};
+use stemmata_api::v1::{
+    BeginTurnRequest, MarkTurnEntriesRequest, RecoverTurnRequest, TURN_BYTES_MAX, TurnMadeRequest, TurnOf,
+    TurnPrompt, TurnWindowRequest,
+};
 use stemmata_service::MakeLedger;
 
 use crate::args::prompts::{Turn, TurnArgs, TurnCommand};
@@ -26,6 +29,21 @@ pub(crate) fn run(app: &App, args: &Turn) -> Result<Exit, CliError> {
             app.console.json(&app.service()?.end_turn(&request)?)?;
             Ok(Exit::Done)
         }
+        TurnCommand::Window(args) => {
+            let mut request: TurnWindowRequest = no_prompt(args).and_then(|()| input(app))?;
+            request.turn = filled(app, args, request.turn)?;
+            app.console.json(&app.service()?.turn_window(&request)?)?;
+            Ok(Exit::Done)
+        }
+        TurnCommand::Recover(args) => {
+            let mut request: RecoverTurnRequest = no_prompt(args).and_then(|()| input(app))?;
+            request.turn = filled(app, args, request.turn)?;
+            app.console.json(&app.service()?.recover_turn(&request)?)?;
+            Ok(Exit::Done)
+        }
+        TurnCommand::Rehydrate(args) => mark(app, args, "rehydrate"),
+        TurnCommand::Pin(args) => mark(app, args, "pin"),
+        TurnCommand::Unpin(args) => mark(app, args, "unpin"),
     }
 }
 
@@ -62,11 +80,25 @@ fn begin(app: &App, args: &TurnArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-fn made(app: &App, args: &TurnArgs) -> Result<TurnMadeRequest, CliError> {
-    if args.template.is_some() {
-        return Err(CliError::Usage("`--template` is for `turn begin`, which makes the prompt".to_owned()));
+fn mark(app: &App, args: &TurnArgs, mark: &str) -> Result<Exit, CliError> {
+    let mut request: MarkTurnEntriesRequest = no_prompt(args).and_then(|()| input(app))?;
+    request.turn = filled(app, args, request.turn)?;
+    request.mark = Some(mark.to_owned());
+    app.console.json(&app.service()?.mark_turn_entries(&request)?)?;
+    Ok(Exit::Done)
+}
+
+fn no_prompt(args: &TurnArgs) -> Result<(), CliError> {
+    match args.template {
+        Some(_) => {
+            Err(CliError::Usage("`--template` is for `turn begin`, which makes the prompt".to_owned()))
+        }
+        None => Ok(()),
     }
-    let mut request: TurnMadeRequest = input(app)?;
+}
+
+fn made(app: &App, args: &TurnArgs) -> Result<TurnMadeRequest, CliError> {
+    let mut request: TurnMadeRequest = no_prompt(args).and_then(|()| input(app))?;
     request.turn = filled(app, args, request.turn)?;
     Ok(request)
 }

@@ -133,3 +133,68 @@ fn config_explain_window_names_the_order() {
     assert!(explain(&["--model", "claude-opus-4-1"]).ok().text().contains("claude-opus-4-1"));
     stage.run(&["config", "explain", "import.threads", "--window", "5"]).code(2);
 }
+
+/// Feeds a request of a turn of session `s1`, and returns the answer.
+fn turn(stage: &Stage, command: &str, rest: &str) -> Value {
+    let of = r#""turn":{"ledger":"c1","session":"s1","agent":"worker","template":"fixer"}"#;
+    let window = r#""window":{"tokens":1000,"auto_compact":false,"tool_results_max":2,"entries":true}"#;
+    stage.feed(&["turn", command], format!("{{{of},{window},{rest}}}").as_bytes()).ok().json()
+}
+
+/// What a call of a turn says of the window, without ids and times that differ.
+fn told(answer: &Value) -> String {
+    let mut window = answer["window"].clone();
+    let entries = window["entries"].as_array().unwrap().iter().map(|entry| match entry["kind"].as_str() {
+        Some(kind) => kind.to_owned(),
+        None => entry["id"].as_str().unwrap().to_owned(),
+    });
+    window["entries"] = entries.collect::<Vec<_>>().join(" ").into();
+    serde_json::to_string_pretty(&window).unwrap()
+}
+
+#[test]
+fn a_loop_in_any_language_has_its_window_guarded() {
+    let stage = Stage::new();
+    let said = |id: &str, role: &str, words: usize| {
+        format!(r#"{{"id":"{id}","role":"{role}","text":"{}"}}"#, "word".repeat(words))
+    };
+    let result = |id: &str| {
+        format!(
+            r#"{{"id":"{id}-call","role":"assistant","calls":[{{"id":"{id}","name":"t","input":{{}}}}]}},
+               {{"id":"{id}-result","role":"tool","results":[{{"id":"{id}","text":"{}"}}]}}"#,
+            "word".repeat(60)
+        )
+    };
+    turn(&stage, "begin", &format!(r#""said":{}"#, said("u1", "user", 20)));
+    let step =
+        turn(&stage, "step", &format!(r#""entries":[{},{},{}]"#, result("c1"), result("c2"), result("c3")));
+    insta::assert_snapshot!("window_turn_archived", told(&step));
+    turn(&stage, "end", &format!(r#""entries":[{}]"#, said("a1", "assistant", 300)));
+    let critical = turn(&stage, "begin", &format!(r#""said":{}"#, said("u2", "user", 400)));
+    insta::assert_snapshot!("window_turn_pruned", told(&critical));
+    let pruned = critical["window"]["pruned"][0]["entry"].as_str().unwrap().to_owned();
+    let error = r#""error":"prompt is too long: 1001 tokens > 1000 maximum""#;
+    let recovered = turn(&stage, "recover", error);
+    assert_eq!((&recovered["retry"], &recovered["window"]["may_call"]), (&true.into(), &true.into()));
+    let of = r#""turn":{"ledger":"c1","session":"s1","agent":"worker","template":"fixer"}"#;
+    let again = stage
+        .feed(&["turn", "recover"], format!(r#"{{{of},"window":{{"tokens":1000}},{error}}}"#).as_bytes());
+    again.code(1).complains(&["refused the context again"]);
+    turn(&stage, "end", &format!(r#""entries":[{}]"#, said("a2", "assistant", 10)));
+    let shown = turn(&stage, "window", r#""samples_max":3"#);
+    assert_eq!(shown["history"].as_array().unwrap().len(), 3);
+    let pinned = turn(&stage, "pin", r#""entries":["u2"]"#);
+    assert_eq!(pinned["entries"], serde_json::json!(["u2"]));
+    assert_eq!(turn(&stage, "unpin", r#""entries":["u2"]"#)["entries"], serde_json::json!(["u2"]));
+    let unknown = format!(r#"{{{of},"entries":["nobody"]}}"#);
+    stage.feed(&["turn", "rehydrate"], unknown.as_bytes()).code(3).complains(&["nobody"]);
+    assert!(!pruned.is_empty());
+    for (input, reason) in [
+        (format!(r#"{{{of},"window":{{"tokens":0}},"entries":[]}}"#), "0 tokens"),
+        (format!(r#"{{{of},"window":{{"tool_summary":"weird"}},"entries":[]}}"#), "not known"),
+        (format!(r#"{{{of},"window":{{"tokens":9,"tool_summary":"weird"}},"entries":[]}}"#), "weird"),
+    ] {
+        let said = stage.feed(&["turn", "step"], input.as_bytes());
+        assert!(said.code == 2 && said.stderr.contains(reason), "{input}: {} {}", said.code, said.stderr);
+    }
+}

@@ -144,6 +144,10 @@ words! {
         CompactBusy = "the compaction",
         /// A window of more than can be judged.
         GuardWindow = "judging the window",
+        /// A second overflow, or a context that can't be made small enough.
+        Recover = "recovering the session",
+        /// Marks of entries that would not last.
+        MarkEntries = "marking the entries",
         /// Forgetting it.
         Forget = "forgetting it",
         /// A context.

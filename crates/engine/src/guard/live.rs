@@ -57,9 +57,6 @@ impl Engine {
         }
         let known = self.entry_numbers(ctx)?;
         let pins = visibility::pins(&entries);
-        let is_seen = |entry: &Entry| {
-            entry.meta.visibility.agent && !matches!(entry.kind, EntryKind::Metadata | EntryKind::Unreadable)
-        };
         let mut entries: Vec<Entry> = entries.into_iter().filter(is_seen).collect();
         let mut notes = Vec::new();
         if drop_old_usage(&mut entries, hidden_entries > 0) {
@@ -92,9 +89,14 @@ impl Engine {
     }
 }
 
+/// Returns whether a model sees an entry.
+pub(crate) fn is_seen(entry: &Entry) -> bool {
+    entry.meta.visibility.agent && !matches!(entry.kind, EntryKind::Metadata | EntryKind::Unreadable)
+}
+
 /// Takes out the usage that was reported before the last compaction, or before something was hidden: the window was another one.
 /// Returns whether that leaves none.
-fn drop_old_usage(entries: &mut [Entry], is_pruned: bool) -> bool {
+pub(crate) fn drop_old_usage(entries: &mut [Entry], is_pruned: bool) -> bool {
     let summary = |entry: &&Entry| entry.kind == EntryKind::CompactionSummary;
     let compacted = entries.iter().rposition(|entry| summary(&entry));
     let compacted_at: Option<Timestamp> =

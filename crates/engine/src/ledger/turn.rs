@@ -8,6 +8,7 @@ mod again;
 pub(crate) mod begin;
 mod commit;
 mod compact;
+pub(crate) mod guard;
 mod outputs;
 pub(crate) mod step;
 
@@ -18,7 +19,8 @@ use stemmata_model::{
 use stemmata_prompt::reduce::memory::MemoryReducer;
 use stemmata_store::{Appended, Durability};
 
-use self::commit::Boundary;
+use self::commit::{Boundary, Stored};
+use self::guard::{Acted, Guarding, TurnGuard, WindowReport};
 use super::snapshots::is_trigger;
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
@@ -82,12 +84,20 @@ pub struct TurnEnded {
     pub snapshot: Option<EventSeq>,
     /// Whether the folded state was saved.
     pub saved: bool,
+    /// How full the window is and what was done about it, where a guard was given.
+    pub window: Option<WindowReport>,
     /// What the user should know.
     pub notes: Vec<Note>,
 }
 
-/// What was stored of a turn: its events, its commit, the cluster's state, and what the user should know.
-type Taken = (Option<Appended>, Option<Checkpointed>, Option<EventSeq>, Vec<Note>);
+/// What was stored of a turn: its events, its commit, the cluster's state, what the guard did, and what the user should know.
+struct Taken {
+    appended: Option<Appended>,
+    checkpoint: Option<Checkpointed>,
+    snapshot: Option<EventSeq>,
+    acted: Option<Acted>,
+    notes: Vec<Note>,
+}
 
 impl Engine {
     /// Ends a turn: appends what came of it and makes a commit of all that the session has said since its last one. A try
@@ -99,20 +109,49 @@ impl Engine {
     /// As [`Engine::publish`] and [`Engine::checkpoint`]. Nothing is stored then. Where the log is not the store, events that
     /// are stored without their commit are no error but a note: the next turn's commit holds them.
     pub fn end_turn(&self, turn: &TurnOf, made: TurnMade) -> Result<TurnEnded> {
+        self.end_guarded_turn(turn, made, None)
+    }
+
+    /// Ends a turn as [`Engine::end_turn`] does. A guard measures the window in the same transaction, and compacts the session
+    /// after it where that is due.
+    ///
+    /// # Errors
+    /// As [`Engine::end_turn`], and `Refused` for a window of more than can be judged. A compaction that fails is a note.
+    pub fn end_guarded_turn(
+        &self,
+        turn: &TurnOf,
+        made: TurnMade,
+        guard: Option<&TurnGuard<'_>>,
+    ) -> Result<TurnEnded> {
         let ends = made.ends;
-        let (appended, checkpoint, snapshot, mut notes) =
-            self.take(turn, made, Boundary::TurnEnd { ends_session: ends })?;
+        let boundary = Boundary::TurnEnd { ends_session: ends };
+        let Taken { appended, checkpoint, snapshot, acted, mut notes } =
+            self.take(turn, made, (boundary, guard))?;
         let is_checkpointed = checkpoint.is_some();
         let saved = self.save_if_due(turn, ends || is_checkpointed).unwrap_or_else(|error| {
             let message = format!("the turn is stored, but its events were not folded: {error}");
             notes.push(Note::new(NoteCode::Degraded, message));
             false
         });
-        Ok(TurnEnded { appended, checkpoint, snapshot, saved, notes })
+        let window = match acted.zip(guard) {
+            Some((mut acted, guard)) => {
+                if !ends {
+                    self.compact_if_due(turn, guard, &mut acted);
+                }
+                Some(self.with_entries(turn, guard, acted.report)?)
+            }
+            None => None,
+        };
+        Ok(TurnEnded { appended, checkpoint, snapshot, saved, window, notes })
     }
 
     /// Stores what came of a turn, up to a boundary.
-    fn take(&self, turn: &TurnOf, made: TurnMade, boundary: Boundary) -> Result<Taken> {
+    fn take(
+        &self,
+        turn: &TurnOf,
+        made: TurnMade,
+        (boundary, guard): (Boundary, Option<&TurnGuard<'_>>),
+    ) -> Result<Taken> {
         let known = self.log.ledger(&turn.ledger)?;
         let (made, mut notes) = self.within_output_limits(turn, known.as_ref(), made)?;
         let mut events = self.events_of(turn, &made.entries)?;
@@ -126,11 +165,12 @@ impl Engine {
         let events = events.into_iter().map(|event| event.with_links(&links)).collect();
         let (events, redacted) = self.scrubbed_events(known.as_ref(), events)?;
         notes.extend(redacted);
+        let guarding = guard.map(Guarding::new);
         let stored = match self.said_already(turn, &events)? {
-            Some(said) => self.commit_said(turn, said, boundary)?,
-            None => self.append_and_commit(turn, &events, boundary)?,
+            Some(said) => self.commit_said(turn, said, (boundary, guarding.as_ref()))?,
+            None => self.append_and_commit(turn, &events, (boundary, guarding.as_ref()))?,
         };
-        notes.extend(stored.notes);
+        notes.extend(stored.notes.iter().cloned());
         self.bus.wake(&turn.ledger);
         notes.extend(stored.checkpoint.iter().flat_map(|made| made.notes.clone()));
         let (snapshot, note) = if events.iter().any(is_trigger) {
@@ -139,7 +179,8 @@ impl Engine {
             (None, None)
         };
         notes.extend(note);
-        Ok((stored.appended, stored.checkpoint, snapshot, notes))
+        let Stored { appended, checkpoint, acted, .. } = stored;
+        Ok(Taken { appended, checkpoint, snapshot, acted, notes })
     }
 
     /// Folds what came, and saves the state at a checkpoint, a session's end, and where so much is new that it is due. Says

@@ -36,6 +36,8 @@ const UNREAD: &[&str] = &[
     topics::CONTEXT_METRICS,
     topics::TOKEN_USAGE,
     topics::CONTEXT_SIZE_ALERT,
+    topics::CONTEXT_WINDOW,
+    topics::CHECKPOINT_STATE,
     topics::COMPACTION_START,
     topics::COMPACTION_END,
     topics::SESSION_STARTED,

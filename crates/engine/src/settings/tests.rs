@@ -40,6 +40,7 @@ fn nothing_configured_is_what_a_store_has_by_itself() {
             window_tokens: None,
             output_tokens_max: 8_192,
         },
+        tools: ToolRules { limits: OutputLimits::default(), writes_files: true },
     };
     assert_eq!(settings, wanted);
     assert!((1..=8).contains(&settings.import_threads));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use stemmata_model::{
-    ArtifactId, CommitId, EntryKind, FormatId, Json, Timestamp, WorkState, WorkStateError, artifact_id,
+    ArtifactId, CommitId, EntryKind, FormatId, Json, Part, Timestamp, WorkState, WorkStateError, artifact_id,
 };
 
 use crate::engine::Engine;
@@ -208,7 +208,12 @@ fn check_entries(conversation: &[u8], count: usize) -> Result<(), String> {
     let format = FormatId::new(FORMAT).expect("a constant name is a name");
     let adapter = Engine::adapter(&format, FormatUse::Read).map_err(|error| error.to_string())?;
     let entries = adapter.decode(conversation).entries;
-    let bad = entries.iter().position(|entry| entry.kind == EntryKind::Unreadable);
+    let bad = entries.iter().position(|entry| match (&entry.kind, entry.parts.as_slice()) {
+        (EntryKind::Unreadable, _) => true,
+        // A line of a newer version is carried; one of no version is nobody's.
+        (EntryKind::Metadata, [Part::Opaque { kind, json, .. }]) if kind == "line" => !is_of_ours(json),
+        _ => false,
+    });
     match bad {
         Some(at) => Err(format!("entry {} of its conversation cannot be read", at + 1)),
         None if entries.len() != count => {
@@ -216,4 +221,9 @@ fn check_entries(conversation: &[u8], count: usize) -> Result<(), String> {
         }
         None => Ok(()),
     }
+}
+
+fn is_of_ours(line: &str) -> bool {
+    let value = Json::value_of(line).unwrap_or_default();
+    value["v"].as_str().is_some_and(|version| version.starts_with("stemmata-v"))
 }

@@ -30,6 +30,7 @@ mod folds;
 mod forget;
 mod golden_bureau;
 mod golden_ledger;
+mod guarded;
 mod guards;
 mod homes;
 mod identity;

@@ -124,7 +124,7 @@ proptest! {
             engine = engine.with_log(Arc::new(log));
         }
         let ended = take(&engine, "s", &output);
-        prop_assert_eq!(&ended.notes, &[]);
+        prop_assert!(ended.notes.is_empty(), "{:?}", ended.notes);
         let text = stored(&engine, &ended);
         prop_assert!(Extent::of(&text).fits(&LIMITS), "{text}");
         if output.chars().count() > LIMITS.spill_chars {

@@ -55,6 +55,16 @@ pub struct Monitor {
 }
 
 impl Monitor {
+    /// Returns the monitor that sent these levels, with no history: what survives the end of a process.
+    pub fn restored(sent: impl IntoIterator<Item = Zone>) -> Self {
+        Self { sent: sent.into_iter().collect(), history: VecDeque::new() }
+    }
+
+    /// Returns the levels that can't be sent now.
+    pub fn sent(&self) -> &[Zone] {
+        &self.sent
+    }
+
     /// Returns the samples, oldest first.
     pub fn history(&self) -> impl ExactSizeIterator<Item = &Sample> {
         self.history.iter()

@@ -93,6 +93,18 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// Returns what compactions came to whose last ones in a row led nowhere.
+    pub fn restored(idle: impl IntoIterator<Item = CompactionSeen>) -> Self {
+        let mut progress = Self::default();
+        idle.into_iter().for_each(|seen| progress.compacted(seen));
+        progress
+    }
+
+    /// Returns the last compactions in a row that led nowhere.
+    pub fn idle(&self) -> &[CompactionSeen] {
+        &self.idle
+    }
+
     /// Decides whether another compaction may be tried.
     ///
     /// # Errors

@@ -8,9 +8,10 @@ use std::str::FromStr;
 
 use stemmata_api::v1::{
     AssembleRequest, Assembled, BeginTurnRequest, CheckStrategyRequest, ContextReport, ContextRequest,
-    GuardReport, GuardRequest, Note, PromptTrigger, RecallRequest, Recalled, SAID_BYTES_MAX, Strategies,
-    StrategyFormat, StrategyReport, StrategyRequest, StrategySource, StrategyText, TurnBegun,
-    TurnMadeRequest, TurnStored,
+    GuardReport, GuardRequest, MarkTurnEntriesRequest, Note, PromptTrigger, RecallRequest, Recalled,
+    RecoverTurnRequest, SAID_BYTES_MAX, Strategies, StrategyFormat, StrategyReport, StrategyRequest,
+    StrategySource, StrategyText, TurnBegun, TurnEntriesMarked, TurnMadeRequest, TurnRecovered, TurnStored,
+    TurnWindowRequest, TurnWindowShown,
 };
 use stemmata_api::{Answer, Code, Problem, Prompts};
 use stemmata_engine::{Engine, PromptOf, PromptWanted};
@@ -55,15 +56,33 @@ impl Prompts for Local {
     }
 
     fn begin_turn(&self, request: &BeginTurnRequest) -> Answer<TurnBegun> {
-        self.with(|engine| turns::begin(engine, request, self.new_ids()))
+        let rules = self.home.options().settings.window;
+        self.with(|engine| turns::begin(engine, request, (self.new_ids(), &rules)))
     }
 
     fn step(&self, request: &TurnMadeRequest) -> Answer<TurnStored> {
-        self.with(|engine| turns::step(engine, request, self.new_ids()))
+        let rules = self.home.options().settings.window;
+        self.with(|engine| turns::step(engine, request, (self.new_ids(), &rules)))
     }
 
     fn end_turn(&self, request: &TurnMadeRequest) -> Answer<TurnStored> {
-        self.with(|engine| turns::end(engine, request, self.new_ids()))
+        let rules = self.home.options().settings.window;
+        self.with(|engine| turns::end(engine, request, (self.new_ids(), &rules)))
+    }
+
+    fn turn_window(&self, request: &TurnWindowRequest) -> Answer<TurnWindowShown> {
+        let rules = self.home.options().settings.window;
+        self.with(|engine| turns::show_window(engine, request, (self.new_ids(), &rules)))
+    }
+
+    fn recover_turn(&self, request: &RecoverTurnRequest) -> Answer<TurnRecovered> {
+        let rules = self.home.options().settings.window;
+        self.with(|engine| turns::recover(engine, request, (self.new_ids(), &rules)))
+    }
+
+    fn mark_turn_entries(&self, request: &MarkTurnEntriesRequest) -> Answer<TurnEntriesMarked> {
+        let rules = self.home.options().settings.window;
+        self.with(|engine| turns::mark(engine, request, (self.new_ids(), &rules)))
     }
 
     fn check_strategy(&self, request: &CheckStrategyRequest) -> Answer<StrategyReport> {

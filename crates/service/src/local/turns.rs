@@ -1,17 +1,24 @@
 //! Turns: requests read once, and what the engine stored as the wire has it.
 
+mod window;
+
 use stemmata_api::RawJson;
 use stemmata_api::v1::{
-    BeginTurnRequest, NewEvent, Note, TURN_ENTRIES_MAX, TurnBegun, TurnContext, TurnEntry, TurnMadeRequest,
-    TurnOf, TurnStored, TurnTask,
+    BeginTurnRequest, MarkTurnEntriesRequest, NewEvent, PROVIDER_ERROR_BYTES_MAX, RecoverTurnRequest,
+    TURN_ENTRIES_MAX, TurnBegun, TurnContext, TurnEntriesMarked, TurnEntry, TurnMadeRequest, TurnOf,
+    TurnRecovered, TurnStored, TurnTask, TurnWindowReport, TurnWindowRequest, TurnWindowSample,
+    TurnWindowShown,
 };
 use stemmata_engine::prompt::assemble::{CurrentTask, TaskFacts};
-use stemmata_engine::{self as engine, BeginTurn, Engine, NewIds, PromptWanted, TurnMade};
-use stemmata_model::{
-    CommitId, Entry, EntryId, EventSeq, LedgerId, Part, Party, Role, SessionId, Template, ThreadId, TicketId,
+use stemmata_engine::prompt::guard::Ratio;
+use stemmata_engine::{
+    self as engine, BeginTurn, Engine, EntryMark, NewIds, PromptWanted, TurnMade, WindowRules,
 };
-use stemmata_store::Appended;
+use stemmata_model::{
+    Entry, EntryId, LedgerId, Part, Party, Role, SessionId, Template, ThreadId, TicketId, Usage,
+};
 
+use self::window::OfSession;
 use super::counters::counter;
 use super::prompts::{Read, budget, mode};
 use super::{bad_request, ctx, ledgers};
@@ -24,7 +31,7 @@ const ROLES: [(&str, Role); 3] = [("user", Role::User), ("assistant", Role::Assi
 pub(super) fn begin(
     engine: &Engine,
     request: &BeginTurnRequest,
-    ids: &dyn NewIds,
+    (ids, rules): (&dyn NewIds, &WindowRules),
 ) -> Result<TurnBegun, Fault> {
     let turn = turn(&request.turn, ids)?;
     let context = match &request.context {
@@ -37,7 +44,11 @@ pub(super) fn begin(
     let (ledger, session) = (turn.ledger.to_string(), turn.session.to_string());
     let said = entry(&request.said, ids).map_err(|reason| bad_request("said", reason))?;
     let task = facts(request);
-    let start = |prompt| engine.begin_turn(&BeginTurn { turn: turn.clone(), context, said, task, prompt });
+    let named = request.prompt.as_ref().and_then(|prompt| prompt.model.as_deref());
+    let of = OfSession::of(engine, &turn, (request.window.as_ref(), named), rules)?;
+    let guard = of.as_ref().map(OfSession::guard);
+    let start =
+        |prompt| engine.begin_turn(&BeginTurn { turn: turn.clone(), context, said, task, prompt, guard });
     let mut counted = None;
     let begun = match &request.prompt {
         None => start(None)?,
@@ -61,6 +72,7 @@ pub(super) fn begin(
         said: begun.said.to_string(),
         head,
         cut_prompt,
+        window: of.zip(begun.window).map(|(of, report)| of.report(report)),
         prompt: begun.prompt.zip(counted).map(|(made, counter)| wire::prompt::assembled(made, &counter)),
         notes: wire::notes(&begun.notes),
     })
@@ -69,36 +81,134 @@ pub(super) fn begin(
 pub(super) fn step(
     engine: &Engine,
     request: &TurnMadeRequest,
-    ids: &dyn NewIds,
+    (ids, rules): (&dyn NewIds, &WindowRules),
 ) -> Result<TurnStored, Fault> {
     let (turn, made) = made(request, ids)?;
-    let taken = engine.step(&turn, made)?;
-    let made = taken.checkpoint.map(|made| made.id);
-    Ok(stored(&turn, taken.appended.as_ref(), (made, taken.snapshot), wire::notes(&taken.notes)))
-}
-
-pub(super) fn end(engine: &Engine, request: &TurnMadeRequest, ids: &dyn NewIds) -> Result<TurnStored, Fault> {
-    let (turn, made) = made(request, ids)?;
-    let ended = engine.end_turn(&turn, made)?;
-    let made = ended.checkpoint.map(|made| made.id);
-    Ok(stored(&turn, ended.appended.as_ref(), (made, ended.snapshot), wire::notes(&ended.notes)))
-}
-
-fn stored(
-    turn: &engine::TurnOf,
-    appended: Option<&Appended>,
-    (made, snapshot): (Option<CommitId>, Option<EventSeq>),
-    notes: Vec<Note>,
-) -> TurnStored {
-    TurnStored {
-        ledger: turn.ledger.to_string(),
-        session: turn.session.to_string(),
+    let of = OfSession::of(engine, &turn, (request.window.as_ref(), model_of(request)), rules)?;
+    let taken = engine.guarded_step(&turn, made, of.as_ref().map(OfSession::guard).as_ref())?;
+    let appended = taken.appended.as_ref();
+    Ok(TurnStored {
         first: appended.map(|appended| appended.first.to_string()),
         last: appended.map(|appended| appended.last.to_string()),
-        ctx: made.map(|made| made.to_string()),
-        snapshot: snapshot.map(|snapshot| snapshot.to_string()),
-        notes,
+        ctx: taken.checkpoint.map(|made| made.id.to_string()),
+        snapshot: taken.snapshot.map(|snapshot| snapshot.to_string()),
+        window: of.zip(taken.window).map(|(of, report)| of.report(report)),
+        notes: wire::notes(&taken.notes),
+        ledger: turn.ledger.to_string(),
+        session: turn.session.to_string(),
+    })
+}
+
+pub(super) fn end(
+    engine: &Engine,
+    request: &TurnMadeRequest,
+    (ids, rules): (&dyn NewIds, &WindowRules),
+) -> Result<TurnStored, Fault> {
+    let (turn, made) = made(request, ids)?;
+    let of = OfSession::of(engine, &turn, (request.window.as_ref(), model_of(request)), rules)?;
+    let ended = engine.end_guarded_turn(&turn, made, of.as_ref().map(OfSession::guard).as_ref())?;
+    let appended = ended.appended.as_ref();
+    Ok(TurnStored {
+        first: appended.map(|appended| appended.first.to_string()),
+        last: appended.map(|appended| appended.last.to_string()),
+        ctx: ended.checkpoint.map(|made| made.id.to_string()),
+        snapshot: ended.snapshot.map(|snapshot| snapshot.to_string()),
+        window: of.zip(ended.window).map(|(of, report)| of.report(report)),
+        notes: wire::notes(&ended.notes),
+        ledger: turn.ledger.to_string(),
+        session: turn.session.to_string(),
+    })
+}
+
+/// Returns the model that answered last in a request.
+fn model_of(request: &TurnMadeRequest) -> Option<&str> {
+    request.entries.iter().rev().find_map(|entry| entry.model.as_deref())
+}
+
+pub(super) fn show_window(
+    engine: &Engine,
+    request: &TurnWindowRequest,
+    (ids, rules): (&dyn NewIds, &WindowRules),
+) -> Result<TurnWindowShown, Fault> {
+    let turn = of_session(&request.turn, ids)?;
+    let of =
+        OfSession::of(engine, &turn, (Some(&request.window), None), rules)?.expect("a window was asked for");
+    let report = engine.turn_window(&turn, &of.guard())?;
+    let samples = engine.window_history(&turn, usize::try_from(request.samples_max).unwrap_or(usize::MAX))?;
+    let sample = |sample: &engine::WindowSample| TurnWindowSample {
+        at: sample.at.to_string(),
+        tokens: sample.size.0,
+        ratio: window::ratio(Ratio::of(sample.size, sample.limit).0),
+    };
+    Ok(TurnWindowShown {
+        ledger: turn.ledger.to_string(),
+        session: turn.session.to_string(),
+        window: of.report(report),
+        history: samples.iter().map(sample).collect(),
+    })
+}
+
+pub(super) fn recover(
+    engine: &Engine,
+    request: &RecoverTurnRequest,
+    (ids, rules): (&dyn NewIds, &WindowRules),
+) -> Result<TurnRecovered, Fault> {
+    if request.error.len() > PROVIDER_ERROR_BYTES_MAX {
+        return Err(bad_request("error", format!("it has more than {PROVIDER_ERROR_BYTES_MAX} bytes")));
     }
+    let turn = of_session(&request.turn, ids)?;
+    let asked = Some(request.window.clone().unwrap_or_default());
+    let of = OfSession::of(engine, &turn, (asked.as_ref(), None), rules)?.expect("a window was asked for");
+    let recovered = engine.recover(&turn, (&request.error, request.code.as_deref()), &of.guard())?;
+    let (ledger, session) = (turn.ledger.to_string(), turn.session.to_string());
+    let Some(recovered) = recovered else {
+        return Ok(TurnRecovered { ledger, session, retry: false, provider: None, ctx: None, window: None });
+    };
+    Ok(TurnRecovered {
+        ledger,
+        session,
+        retry: true,
+        provider: Some(recovered.phrase.provider.to_owned()),
+        ctx: recovered.checkpoint.map(|ctx| ctx.to_string()),
+        window: Some(of.report(recovered.window)),
+    })
+}
+
+pub(super) fn mark(
+    engine: &Engine,
+    request: &MarkTurnEntriesRequest,
+    (ids, rules): (&dyn NewIds, &WindowRules),
+) -> Result<TurnEntriesMarked, Fault> {
+    let turn = of_session(&request.turn, ids)?;
+    let mark = match request.mark.as_deref() {
+        Some("rehydrate") => EntryMark::Rehydrate,
+        Some("pin") => EntryMark::Pin,
+        Some("unpin") => EntryMark::Unpin,
+        _ => return Err(bad_request("mark", "it is one of rehydrate, pin, unpin")),
+    };
+    let entries = request.entries.iter().map(|id| EntryId::new(id.as_str())).collect::<Result<Vec<_>, _>>();
+    let entries = entries.map_err(|error| bad_request("entries", error))?;
+    if entries.is_empty() {
+        return Err(bad_request("entries", "it names none"));
+    }
+    let of = OfSession::of(engine, &turn, (request.window.as_ref(), None), rules)?;
+    let marked = engine.mark_entries(&turn, (&entries, mark), of.as_ref().map(OfSession::guard).as_ref())?;
+    let window: Option<TurnWindowReport> = of.zip(marked.window).map(|(of, report)| of.report(report));
+    Ok(TurnEntriesMarked {
+        ledger: turn.ledger.to_string(),
+        session: turn.session.to_string(),
+        entries: marked.entries.iter().map(ToString::to_string).collect(),
+        ctx: marked.ctx.map(|ctx| ctx.to_string()),
+        window,
+    })
+}
+
+/// Reads whose turns a request is about, of a session that has begun.
+fn of_session(of: &TurnOf, ids: &dyn NewIds) -> Result<engine::TurnOf, Fault> {
+    if of.session.is_none() {
+        return Err(bad_request("turn", "it names no `session`; `turn begin` said which it is"));
+    }
+    turn(of, ids)
 }
 
 fn turn(of: &TurnOf, ids: &dyn NewIds) -> Result<engine::TurnOf, Fault> {
@@ -137,16 +247,13 @@ fn facts(request: &BeginTurnRequest) -> TaskFacts {
 }
 
 fn made(request: &TurnMadeRequest, ids: &dyn NewIds) -> Result<(engine::TurnOf, TurnMade), Fault> {
-    if request.turn.session.is_none() {
-        return Err(bad_request("turn", "it names no `session`; `turn begin` said which it is"));
-    }
     if request.entries.len() > TURN_ENTRIES_MAX {
         return Err(bad_request(
             "entries",
             format!("more than {TURN_ENTRIES_MAX}; store them in several steps"),
         ));
     }
-    let turn = turn(&request.turn, ids)?;
+    let turn = of_session(&request.turn, ids)?;
     let read = |(at, one): (usize, &TurnEntry)| {
         entry(one, ids).map_err(|reason| bad_request("entries", format!("entry {}: {reason}", at + 1)))
     };
@@ -166,6 +273,9 @@ fn entry(entry: &TurnEntry, ids: &dyn NewIds) -> Result<Entry, String> {
     let role = ROLES.iter().find(|(name, _)| *name == entry.role).map(|(_, role)| *role);
     let role =
         role.ok_or_else(|| format!("`role` is `{}`, and is one of user, assistant, tool", entry.role))?;
+    if entry.kind.is_some() {
+        return Err("`kind` is for answers".to_owned());
+    }
     let fits = match role {
         Role::Assistant => entry.results.is_empty(),
         Role::Tool => entry.calls.is_empty() && entry.thinking.is_none(),
@@ -199,5 +309,14 @@ fn entry(entry: &TurnEntry, ids: &dyn NewIds) -> Result<Entry, String> {
     // A random id: a caller that may repeat a request gives one of its own.
     let id = entry.id.clone().unwrap_or_else(|| ids.session().to_string());
     let id = EntryId::new(id).map_err(|error| format!("`id`: {error}"))?;
-    Ok(Entry::said(id, role, parts))
+    let mut said = Entry::said(id, role, parts);
+    said.meta.model.clone_from(&entry.model);
+    said.meta.stop_reason.clone_from(&entry.stop_reason);
+    said.meta.usage = entry.usage.map(|usage| Usage {
+        input_tokens: usage.input_tokens,
+        output_tokens: usage.output_tokens,
+        cache_read_tokens: usage.cache_read_tokens,
+        cache_write_tokens: usage.cache_write_tokens,
+    });
+    Ok(said)
 }

@@ -54,6 +54,10 @@ fn said(text: &str) -> TurnEntry {
         thinking: None,
         calls: Vec::new(),
         results: Vec::new(),
+        kind: None,
+        model: None,
+        usage: None,
+        stop_reason: None,
     }
 }
 
@@ -66,6 +70,7 @@ fn begin(session: &str) -> BeginTurnRequest {
         task: None,
         completed: Vec::new(),
         prompt: None,
+        window: None,
     }
 }
 
@@ -296,7 +301,13 @@ fn a_turn_begins_once_and_never_twice_from_another_context() {
     let text = |begun: &TurnBegun| begun.prompt.as_ref().map(|made| made.prompt.clone());
     assert_eq!((&again.said, &again.session, text(&again)), (&begun.said, &begun.session, text(&begun)));
     let answer = TurnEntry { role: "assistant".to_owned(), id: Some("a1".to_owned()), ..said("done") };
-    let made = TurnMadeRequest { turn: turn("s1"), entries: vec![answer], events: Vec::new(), ends: false };
+    let made = TurnMadeRequest {
+        turn: turn("s1"),
+        entries: vec![answer],
+        events: Vec::new(),
+        ends: false,
+        window: None,
+    };
     let ended = service.end_turn(&made).expect("ended");
     let ctx = ended.ctx.expect("a commit");
     let resume = |ctx: &str, session: &str| BeginTurnRequest {

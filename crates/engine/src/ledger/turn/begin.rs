@@ -10,6 +10,7 @@ use stemmata_prompt::assemble::TaskFacts;
 use stemmata_store::{Ledger, SessionKey, StoreError};
 
 use super::TurnOf;
+use super::guard::{TurnGuard, WindowReport};
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
 use crate::ledger::opening::{Opening, opening};
@@ -54,12 +55,14 @@ pub struct BeginTurn<'a> {
     pub task: TaskFacts,
     /// The prompt to make, or `None` if the caller makes its own. Its trigger, place and task facts are the turn's.
     pub prompt: Option<PromptWanted<'a>>,
+    /// How the window is guarded before the model is called, or `None` if nobody guards it.
+    pub guard: Option<TurnGuard<'a>>,
 }
 
 impl BeginTurn<'_> {
     /// Begins a turn of a session that goes on from nothing, without a prompt.
     pub const fn new(turn: TurnOf, said: Entry) -> Self {
-        Self { turn, context: TurnContext::None, said, task: TaskFacts::NONE, prompt: None }
+        Self { turn, context: TurnContext::None, said, task: TaskFacts::NONE, prompt: None, guard: None }
     }
 }
 
@@ -83,6 +86,8 @@ pub struct TurnBegun {
     pub opened: Option<Opened>,
     /// The prompt, where one was asked for.
     pub prompt: Option<PromptMade>,
+    /// How full the window is and what was done about it, where a guard was given.
+    pub window: Option<WindowReport>,
     /// What the user should know.
     pub notes: Vec<Note>,
 }
@@ -96,7 +101,7 @@ impl Engine {
     /// # Errors
     /// `NotFound` and `Store` for a context that is not there or was forgotten, or an entry that is not on its chain;
     /// `Refused` for a session that goes on from something else already; `Bound` for task facts beyond their bounds; as
-    /// [`Engine::publish`] and [`Engine::assemble`]. An error of the prompt leaves the turn begun.
+    /// [`Engine::publish`] and [`Engine::assemble`]. An error of the guard or the prompt leaves the turn begun: repeat the call.
     pub fn begin_turn(&self, begin: &BeginTurn<'_>) -> Result<TurnBegun> {
         check_facts(&begin.task)?;
         let turn = &begin.turn;
@@ -119,6 +124,8 @@ impl Engine {
             notes.extend(published.notes);
             published.appended.last
         };
+        // Before the prompt: what is hidden is hidden from it, too.
+        let window = begin.guard.as_ref().map(|guard| self.guard_begun(turn, guard, said)).transpose()?;
         let prompt = match &begin.prompt {
             Some(wanted) => {
                 let wanted = PromptWanted { facts: &task, ..wanted.clone() };
@@ -126,7 +133,7 @@ impl Engine {
             }
             None => None,
         };
-        Ok(TurnBegun { said, opened, prompt, notes })
+        Ok(TurnBegun { said, opened, prompt, window, notes })
     }
 
     /// Replaces the secrets of what a turn says of its task, and says so.

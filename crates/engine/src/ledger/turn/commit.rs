@@ -4,14 +4,15 @@
 
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitId, CommitType, Entry, Event, EventSeq, FormatId, Granularity, Json,
-    NewEvent, NewPayload, Note, NoteCode, Payload, Timestamp, Topic, Trigger, artifact_id, group_tools,
-    topics,
+    NewEvent, NewPayload, Note, NoteCode, Payload, Reason, Timestamp, Tokens, Topic, Trigger, artifact_id,
+    group_tools, topics,
 };
 use stemmata_store::{
     Append, Appended, ContentPart, Coverage, Durability, EventQuery, Ledger, LedgerChange, NewContent,
     PAGE_ROWS_MAX, SessionKey, StoreError, Write,
 };
 
+use super::guard::{Acted, Guarding, reasons_in};
 use super::{FORMAT, TurnOf};
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -27,6 +28,15 @@ pub(super) enum Boundary {
     Step,
     /// Somebody asks what was said so far.
     Look,
+    /// A turn has begun, and the guard acts before the model is called.
+    Begin,
+    /// The provider refused the context, which took so many tokens.
+    Overflow {
+        /// What it took; at least 1.
+        refused: Tokens,
+        /// Whether the guard prunes without asking for the zone.
+        prunes: bool,
+    },
     /// The session is about to be compacted.
     Compaction,
     /// The end of a turn, which may be the session's.
@@ -34,10 +44,12 @@ pub(super) enum Boundary {
 }
 
 /// What was stored of a turn.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Stored {
     pub(super) appended: Option<Appended>,
     pub(super) checkpoint: Option<Checkpointed>,
+    /// What the guard did.
+    pub(super) acted: Option<Acted>,
     /// Why there is no commit, and what was lost of what it follows.
     pub(super) notes: Vec<Note>,
 }
@@ -52,15 +64,24 @@ pub(super) struct Base {
     notes: Vec<Note>,
 }
 
+/// What the next commit of a session is below, with nothing made for it yet.
+pub(super) struct Below {
+    /// Its last closed commit, or the head that it goes on from, in whatever format.
+    pub(super) parent: Option<CommitId>,
+    step: Option<Commit>,
+    pub(super) covered: Option<EventSeq>,
+}
+
 impl Engine {
-    /// Appends events and makes the commit that covers them, in one transaction where the store is the log.
+    /// Appends events and makes the commit that covers them, in one transaction where the store is the log. What the guard does
+    /// about the window is part of the same transaction.
     pub(super) fn append_and_commit(
         &self,
         turn: &TurnOf,
         events: &[NewEvent],
-        boundary: Boundary,
+        (boundary, guarding): (Boundary, Option<&Guarding<'_>>),
     ) -> Result<Stored> {
-        let append = |expected| -> Result<Append> {
+        let append = |events: &[NewEvent], expected| -> Result<Append> {
             Ok(Append {
                 ledger: turn.ledger.clone(),
                 events: with_openings(self.log.as_ref(), &turn.ledger, events)?,
@@ -69,17 +90,31 @@ impl Engine {
                 durability: Durability::default(),
             })
         };
-        let tries = if self.is_log_the_store && !events.is_empty() { OVERTAKEN_MAX } else { 0 };
+        let has_news = guarding.is_some() || !events.is_empty();
+        let tries = if self.is_log_the_store && has_news { OVERTAKEN_MAX } else { 0 };
         for _ in 0..tries {
             let known = self.log.ledger(&turn.ledger)?;
-            let own = append(Some(known.as_ref().map_or(0, |known| known.last)))?;
-            match self.commit_lines(turn, (Some(own), known), boundary) {
+            let last = known.as_ref().map_or(0, |known| known.last);
+            let (events, acted) = self.guarded(turn, (events, boundary), guarding, last)?;
+            let own = append(&events, Some(last))?;
+            let done = if acted.as_ref().is_some_and(|acted| !acted.commits) {
+                let appended = self.log.append(own).map_err(EngineError::from);
+                appended.map(|appended| Stored { appended: Some(appended), ..Stored::default() })
+            } else {
+                self.commit_lines(turn, (Some(own), known), boundary)
+            };
+            match done {
                 Err(EngineError::Store(StoreError::SequenceMoved { .. })) => {}
-                done => return done,
+                done => return Ok(Stored { acted, ..done? }),
             }
         }
         // The log is not the store, or others append without end: the events first, and then a commit that covers them.
-        let appended = if events.is_empty() { None } else { Some(self.log.append(append(None)?)?) };
+        let last = self.log.ledger(&turn.ledger)?.map_or(0, |known| known.last);
+        let (events, acted) = self.guarded(turn, (events, boundary), guarding, last)?;
+        let appended = if events.is_empty() { None } else { Some(self.log.append(append(&events, None)?)?) };
+        if acted.as_ref().is_some_and(|acted| !acted.commits) {
+            return Ok(Stored { appended, acted, ..Stored::default() });
+        }
         let known = self.log.ledger(&turn.ledger).map_err(Into::into);
         let committed = known.and_then(|known| self.commit_lines(turn, (None, known), boundary));
         match (appended, committed) {
@@ -88,15 +123,21 @@ impl Engine {
                 let message =
                     format!("the turn's events are stored, its commit waits for the next turn: {error}");
                 let notes = vec![Note::new(NoteCode::Degraded, message)];
-                Ok(Stored { appended: Some(appended), checkpoint: None, notes })
+                Ok(Stored { appended: Some(appended), acted, notes, ..Stored::default() })
             }
-            (appended, committed) => Ok(Stored { appended, ..committed? }),
+            (appended, committed) => Ok(Stored { appended, acted, ..committed? }),
         }
     }
 
-    /// Makes the commit of what an earlier try appended, or returns the one that it made.
-    pub(super) fn commit_said(&self, turn: &TurnOf, said: Appended, boundary: Boundary) -> Result<Stored> {
-        let stored = self.append_and_commit(turn, &[], boundary)?;
+    /// Makes the commit of what an earlier try appended, or returns the one that it made. The guard acted with the events; here it
+    /// only measures.
+    pub(super) fn commit_said(
+        &self,
+        turn: &TurnOf,
+        said: Appended,
+        (boundary, guarding): (Boundary, Option<&Guarding<'_>>),
+    ) -> Result<Stored> {
+        let stored = self.append_and_commit(turn, &[], (boundary, None))?;
         let checkpoint = match stored.checkpoint {
             Some(made) => Some(made),
             None => self
@@ -105,11 +146,12 @@ impl Engine {
                 .and_then(|session| session.tip)
                 .map(|id| Checkpointed { id, existed: true, notes: Vec::new() }),
         };
-        Ok(Stored { appended: Some(said), checkpoint, ..stored })
+        let acted = guarding.map(|guarding| self.measured(turn, guarding)).transpose()?;
+        Ok(Stored { appended: Some(said), checkpoint, acted, ..stored })
     }
 
     /// Returns the key of a session of turns.
-    fn turns_key(&self, turn: &TurnOf) -> SessionKey {
+    pub(super) fn turns_key(&self, turn: &TurnOf) -> SessionKey {
         SessionKey { machine: self.identity.machine.clone(), path: format!("api:{}", turn.session) }
     }
 
@@ -125,7 +167,9 @@ impl Engine {
         let key = self.turns_key(turn);
         let tip = self.store.session(&key)?.and_then(|session| session.tip);
         let Base { parent, step, covered, notes } = self.base(turn, tip, last)?;
-        let mut lines = self.lines_after(turn, covered, last)?;
+        let (mut lines, mut reasons) = self.lines_after(turn, covered, last)?;
+        let new_events = append.as_ref().map_or(&[][..], |append| &append.events);
+        reasons.extend(new_events.iter().flat_map(|event| reasons_in(&event.topic, new_data(event))));
         let new = append.iter().flat_map(|append| &append.events);
         let numbered = (last + 1..).zip(new).filter(|(_, event)| event.session == turn.session);
         lines.extend(numbered.filter_map(|(seq, event)| Line::of_event(seq, &event.topic, new_line(event)?)));
@@ -148,11 +192,12 @@ impl Engine {
             let appended = append.map(|append| self.log.append(append)).transpose()?;
             let step = step.filter(|_| !lines.is_empty());
             let checkpoint = step.map(|step| Checkpointed { id: step.id, existed: true, notes: Vec::new() });
-            return Ok(Stored { appended, checkpoint, notes });
+            return Ok(Stored { appended, checkpoint, acted: None, notes });
         };
         let held = held(&lines, append.map(|append| Write::Append(Box::new(append))), self.is_log_the_store);
         let scrubber = self.scrubber_at(cwd.as_deref().map(std::path::Path::new))?;
-        let request = request(turn, parent.as_ref(), (&held, boundary), self.clock.now());
+        let mut request = request(turn, parent.as_ref(), (&held, boundary), self.clock.now());
+        request.reasons = reasons.into_iter().collect();
         let ledger = turn.ledger.clone();
         let elsewhere = (!self.is_log_the_store).then(|| {
             let change = LedgerChange::new(ledger.clone(), self.clock.now());
@@ -173,35 +218,36 @@ impl Engine {
             let replaced = step.filter(|step| step.id != commit);
             batch.extend(replaced.map(|step| Write::Cover { commit: step.id }));
         })?;
-        Ok(Stored { appended: done.appended, checkpoint: Some(made), notes })
+        Ok(Stored { appended: done.appended, checkpoint: Some(made), acted: None, notes })
     }
 
     /// Returns what the next commit of a session follows: its last closed one, or the head of what it goes on from.
     pub(super) fn base(&self, turn: &TurnOf, tip: Option<CommitId>, last: u64) -> Result<Base> {
-        let step = self.open_step(tip)?;
-        let parent = match (&step, tip) {
-            (Some(step), _) => step.core.parent,
-            (None, tip) => tip,
+        let Below { parent, step, covered } = self.below(turn, tip, last)?;
+        let (parent, notes) = match (tip, parent) {
+            (None, Some(head)) => self.first_parent(head)?,
+            (_, parent) => {
+                (parent.map(|parent| self.store.commit(parent)).transpose()?.flatten(), Vec::new())
+            }
         };
-        if tip.is_none() {
+        Ok(Base { parent, step, covered, notes })
+    }
+
+    /// Returns what the next commit of a session is below. Stores nothing.
+    pub(super) fn below(&self, turn: &TurnOf, tip: Option<CommitId>, last: u64) -> Result<Below> {
+        let step = self.open_step(tip)?;
+        let Some(tip) = tip else {
             let opening = self.opening_of(&turn.ledger, &turn.session, EventSeq::new(last))?;
             let covered = opening.as_ref().map(|opening| opening.seq);
-            let head = opening.and_then(|opening| opening.head);
-            let (parent, notes) = match head {
-                Some(head) => self.first_parent(head)?,
-                None => (None, Vec::new()),
-            };
-            return Ok(Base { parent, step, covered, notes });
-        }
-        let parent = match parent {
-            Some(parent) => self.store.commit(parent)?,
+            return Ok(Below { parent: opening.and_then(|opening| opening.head), step, covered });
+        };
+        let parent = step.as_ref().map_or(Some(tip), |step| step.core.parent);
+        let commit = parent.map(|parent| self.store.commit(parent)).transpose()?.flatten();
+        let covered = match &commit {
+            Some(commit) => self.covered_by(commit, turn, last)?,
             None => None,
         };
-        let covered = match &parent {
-            Some(parent) => self.covered_by(parent, turn, last)?,
-            None => None,
-        };
-        Ok(Base { parent, step, covered, notes: Vec::new() })
+        Ok(Below { parent: commit.map(|commit| commit.id), step, covered })
     }
 
     /// Returns the commit that a session's first one follows: the head, or its snapshot in the format of turns. Made with the
@@ -250,14 +296,15 @@ impl Engine {
         Ok(None)
     }
 
-    /// Returns the lines of a session's events after one and up to another, in order.
+    /// Returns the lines of a session's events after one and up to another, in order, and the reasons for checkpoints among the
+    /// events.
     pub(super) fn lines_after(
         &self,
         turn: &TurnOf,
         after: Option<EventSeq>,
         through: u64,
-    ) -> Result<Vec<Line>> {
-        let mut lines = Vec::new();
+    ) -> Result<(Vec<Line>, Vec<Reason>)> {
+        let (mut lines, mut reasons) = (Vec::new(), Vec::new());
         let mut query = EventSeq::new(through).map(|through| EventQuery {
             session: Some(turn.session.clone()),
             through: Some(through),
@@ -265,15 +312,33 @@ impl Engine {
         });
         while let Some(asked) = query {
             let page = self.log.page(&turn.ledger, &asked)?;
-            lines.extend(
-                page.events
-                    .iter()
-                    .filter_map(|event| Line::of_event(event.seq.get(), &event.topic, line(event)?)),
-            );
+            for event in &page.events {
+                let line = line(event).and_then(|line| Line::of_event(event.seq.get(), &event.topic, line));
+                lines.extend(line);
+                reasons.extend(reasons_in(&event.topic, data(event)));
+            }
             query = asked.following(&page);
         }
-        Ok(lines)
+        Ok((lines, reasons))
     }
+
+    /// Returns the bytes of a session's lines after one event and up to another.
+    pub(super) fn line_bytes_after(
+        &self,
+        turn: &TurnOf,
+        after: Option<EventSeq>,
+        through: u64,
+    ) -> Result<Vec<u8>> {
+        let (lines, _) = self.lines_after(turn, after, through)?;
+        Ok(lines.into_iter().flat_map(|line| line.bytes).collect())
+    }
+}
+
+/// Returns the bytes of the lines that events of a session will have.
+pub(super) fn new_lines(turn: &TurnOf, events: &[NewEvent]) -> Vec<u8> {
+    let own = events.iter().filter(|event| event.session == turn.session);
+    let lines = own.filter_map(|event| Line::of_event(0, &event.topic, new_line(event)?));
+    lines.flat_map(|line| line.bytes).collect()
 }
 
 /// A line that a commit is to hold.
@@ -284,13 +349,18 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Returns what an event's line adds to a commit. Raw output is in none, nor are whole outputs of tools.
+    /// Returns what an event's line adds to a commit.
     fn of_event(seq: u64, topic: &Topic, line: &Json) -> Option<Self> {
-        (!matches!(topic.as_str(), topics::AGENT_OUTPUT | topics::TOOL_OUTPUT)).then(|| {
+        (!is_beside(topic.as_str())).then(|| {
             let bytes = format!("{line}\n").into_bytes();
             Self { seq, id: artifact_id(&bytes), bytes }
         })
     }
+}
+
+/// Says whether lines of a topic stand beside the conversation and are in no commit: raw output, and whole outputs of tools.
+pub(super) fn is_beside(topic: &str) -> bool {
+    matches!(topic, topics::AGENT_OUTPUT | topics::TOOL_OUTPUT)
 }
 
 /// Returns whether a commit of lines is closed, and how many of them it holds; the others wait.
@@ -301,7 +371,9 @@ fn closing(lines: &[Line], granularity: Granularity, boundary: Boundary) -> Resu
         (Boundary::Step, Granularity::Message) | (Boundary::Compaction, _) => {
             (Closure::Closed, answered(&entries(lines)?, all))
         }
-        (Boundary::Look | Boundary::Step, _) => (Closure::Provisional, all),
+        (Boundary::Look | Boundary::Step | Boundary::Begin | Boundary::Overflow { .. }, _) => {
+            (Closure::Provisional, all)
+        }
         (Boundary::TurnEnd { ends_session: false }, Granularity::Every(turns)) => {
             let prompts = entries(lines)?.iter().filter(|(_, entry)| entry.is_prompt()).count();
             let is_early = u32::try_from(prompts).is_ok_and(|prompts| prompts < turns);
@@ -344,6 +416,22 @@ const fn new_line(event: &NewEvent) -> Option<&Json> {
     }
 }
 
+/// Returns the data that an event has.
+const fn data(event: &Event) -> Option<&Json> {
+    match &event.payload {
+        Payload::Plain { data, .. } => data.as_ref(),
+        Payload::Line { .. } | Payload::Gone(_) => None,
+    }
+}
+
+/// Returns the data that an event will have.
+const fn new_data(event: &NewEvent) -> Option<&Json> {
+    match &event.payload {
+        NewPayload::Plain { data, .. } => data.as_ref(),
+        NewPayload::Line(_) => None,
+    }
+}
+
 /// Returns what a commit of lines holds: ranges of the lines' own contents, so that nothing is stored twice. Where the
 /// store has no such contents, because the log is elsewhere, they are stored first.
 fn held(lines: &[Line], append: Option<Write>, are_stored: bool) -> Held {
@@ -381,7 +469,7 @@ fn request(
         session: turn.session.clone(),
         trigger: match boundary {
             Boundary::Step => Trigger::ToolCall,
-            Boundary::Look => Trigger::Explicit,
+            Boundary::Look | Boundary::Begin | Boundary::Overflow { .. } => Trigger::Explicit,
             Boundary::Compaction => Trigger::Compaction,
             Boundary::TurnEnd { ends_session: true } => Trigger::SessionEnd,
             Boundary::TurnEnd { ends_session: false } => Trigger::TurnBoundary,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use stemmata_model::{
     Closure, Commit, CommitType, EventSeq, Json, NewEvent, NewPayload, Party, Reason, Reasons, topics,
 };
-use stemmata_store::{Append, Appended, Coverage, Durability, LedgerChange, SessionKey, StoreError, Write};
+use stemmata_store::{Append, Appended, Coverage, Durability, LedgerChange, StoreError, Write};
 
 use super::TurnOf;
 use super::commit::{Base, Boundary};
@@ -49,7 +49,7 @@ impl Engine {
     /// Commits what the session has said so far. Calls that wait for their results stay open, and come behind the compaction.
     fn commit_before_compaction(&self, turn: &TurnOf, start: NewEvent) -> Result<()> {
         if self.is_log_the_store {
-            self.append_and_commit(turn, &[start], Boundary::Compaction)?;
+            self.append_and_commit(turn, &[start], (Boundary::Compaction, None))?;
             return Ok(());
         }
         self.publish(&turn.ledger, vec![start])?;
@@ -89,15 +89,11 @@ impl Engine {
 
     fn ground(&self, turn: &TurnOf) -> Result<Ground> {
         let (last, cwd) = self.log.ledger(&turn.ledger)?.map_or((0, None), |known| (known.last, known.root));
-        let tip = self.store.session(&self.key_of(turn))?.and_then(|session| session.tip);
+        let tip = self.store.session(&self.turns_key(turn))?.and_then(|session| session.tip);
         let Base { parent, step, covered, .. } = self.base(turn, tip, last)?;
         let parent = parent.ok_or_else(|| refused(Refusal::NothingToCompact, "the session has no commit"))?;
-        let is_waiting = !self.lines_after(turn, covered, last)?.is_empty();
+        let is_waiting = !self.lines_after(turn, covered, last)?.0.is_empty();
         Ok(Ground { parent, step, last, is_waiting, cwd })
-    }
-
-    fn key_of(&self, turn: &TurnOf) -> SessionKey {
-        SessionKey { machine: self.identity.machine.clone(), path: format!("api:{}", turn.session) }
     }
 
     /// Stores the compaction, with its event and the session's new tip, where nobody has written to the ledger meanwhile.
@@ -134,7 +130,7 @@ impl Engine {
         let scrubber = self.scrubber_at(cwd.as_deref().map(std::path::Path::new))?;
         let spot = Spot {
             parent: Some(parent),
-            key: &self.key_of(turn),
+            key: &self.turns_key(turn),
             cwd: cwd.clone(),
             scrubber: &scrubber,
             closure: Closure::Closed,

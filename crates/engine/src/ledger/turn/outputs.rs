@@ -5,7 +5,7 @@
 //! stored in the same act as the turn, and scrubbed and forgotten with it.
 
 use sha2::{Digest as _, Sha256};
-use stemmata_model::{Entry, Json, NewEvent, NewPayload, Note, NoteCode, Part, Role, topics};
+use stemmata_model::{ArtifactId, Entry, Json, NewEvent, NewPayload, Note, NoteCode, Part, Role, topics};
 use stemmata_prompt::tool_output::{
     OUTPUT_BYTES_MAX, OutputPart, SpillPlace, StoredOutput, line_artifact, normalize, part_line, part_text,
     spill_notice, text_of, text_parts, with_text,
@@ -80,28 +80,25 @@ impl Outputs<'_> {
     fn smaller(&mut self, output: &str) -> Result<Option<String>> {
         let limits = self.engine.outputs.limits;
         let normalized = normalize(output.as_bytes(), &limits);
-        if normalized.spill.is_some() {
-            return self.spilled(output).map(Some);
-        }
-        if normalized.cut.is_none() {
+        if normalized.spill.is_none() && normalized.cut.is_none() {
             return Ok(None);
         }
-        // A cut could leave half of a secret, which no rule knows any more.
+        check_length(output)?;
+        // Before it is cut: half of a secret is one that no rule knows any more.
         let clean = scrub_text(&self.scrubber, output.to_owned(), &mut self.found)?;
-        Ok(Some(normalize(clean.as_bytes(), &limits).text.into_owned()))
+        let normalized = normalize(clean.as_bytes(), &limits);
+        if normalized.spill.is_some() {
+            return self.spilled(&clean).map(Some);
+        }
+        Ok(Some(normalized.text.into_owned()))
     }
 
     /// Stores an output whole, and returns its notice.
-    fn spilled(&mut self, output: &str) -> Result<String> {
-        if output.len() > OUTPUT_BYTES_MAX {
-            let [value, bound] =
-                [output.len(), OUTPUT_BYTES_MAX].map(|bytes| u64::try_from(bytes).unwrap_or(u64::MAX));
-            let what = "bytes of one output of a tool";
-            return Err(StoreError::Bound { what, value, bound }.into());
-        }
-        let clean = scrub_text(&self.scrubber, output.to_owned(), &mut self.found)?;
+    fn spilled(&mut self, clean: &str) -> Result<String> {
+        // What stands for a secret may be longer than it.
+        check_length(clean)?;
         let (mut whole, mut parts, mut lines) = (String::with_capacity(clean.len()), Vec::new(), Vec::new());
-        for part in text_parts(&clean) {
+        for part in text_parts(clean) {
             // As the ledger will store it: what the scrubber sees in a line only is replaced before it is hashed.
             let line = scrub_json(&self.scrubber, part_line(part), &mut self.found)?;
             let text = part_text(line.as_str()).ok_or_else(broken)?;
@@ -123,28 +120,33 @@ impl Outputs<'_> {
     }
 
     /// Writes the file of an output, and returns its path. Where it cannot be written, the artifact alone is named.
-    fn file_of(
-        &mut self,
-        sha256: &str,
-        artifact: stemmata_model::ArtifactId,
-        output: &str,
-    ) -> Option<String> {
+    fn file_of(&mut self, sha256: &str, artifact: ArtifactId, output: &str) -> Option<String> {
         let files = self.engine.outputs.files.as_ref()?;
-        let written = files.write(sha256, artifact, output);
-        let path = written.map(|path| path.to_str().map(str::to_owned)).unwrap_or_else(|error| {
-            let message = format!(
-                "a large output of a tool is in {artifact} and in no file, because none could be written: {error}"
-            );
-            self.notes.push(Note::new(NoteCode::Degraded, message));
-            None
-        });
-        path
+        match files.write(sha256, artifact, output) {
+            Ok(path) => path.to_str().map(str::to_owned),
+            Err(error) => {
+                let message = format!(
+                    "a large output of a tool is in {artifact} and in no file, because none could be written: {error}"
+                );
+                self.notes.push(Note::new(NoteCode::Degraded, message));
+                None
+            }
+        }
     }
 
     fn event(&self, line: Json) -> NewEvent {
         let topic = topics::topic(topics::TOOL_OUTPUT);
         NewEvent::new(self.turn.session.clone(), topic, self.turn.agent.clone(), NewPayload::Line(line))
     }
+}
+
+fn check_length(output: &str) -> Result<()> {
+    if output.len() <= OUTPUT_BYTES_MAX {
+        return Ok(());
+    }
+    let [value, bound] =
+        [output.len(), OUTPUT_BYTES_MAX].map(|bytes| u64::try_from(bytes).unwrap_or(u64::MAX));
+    Err(StoreError::Bound { what: "bytes of one output of a tool", value, bound }.into())
 }
 
 fn broken() -> EngineError {

@@ -6,7 +6,8 @@ use stemmata_model::{CommitId, EventSeq, Note, Party};
 use stemmata_store::{Appended, Session, SessionOrigin};
 
 use super::commit::Boundary;
-use super::{TurnMade, TurnOf};
+use super::guard::{TurnGuard, WindowReport};
+use super::{Taken, TurnMade, TurnOf};
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -29,6 +30,8 @@ pub struct StepTaken {
     pub checkpoint: Option<Checkpointed>,
     /// The event of the cluster's state, where that has changed.
     pub snapshot: Option<EventSeq>,
+    /// How full the window is and what was done about it, where a guard was given.
+    pub window: Option<WindowReport>,
     /// What the user should know.
     pub notes: Vec<Note>,
 }
@@ -47,8 +50,24 @@ impl Engine {
     /// # Errors
     /// As [`Engine::end_turn`].
     pub fn step(&self, turn: &TurnOf, made: TurnMade) -> Result<StepTaken> {
-        let (appended, checkpoint, snapshot, notes) = self.take(turn, made, Boundary::Step)?;
-        Ok(StepTaken { appended, checkpoint, snapshot, notes })
+        self.guarded_step(turn, made, None)
+    }
+
+    /// Takes a step as [`Engine::step`] does. A guard archives results above the cutoff and prunes a critical window in the same
+    /// transaction: the next call of the model follows.
+    ///
+    /// # Errors
+    /// As [`Engine::step`], and `Refused` for a window of more than can be judged.
+    pub fn guarded_step(
+        &self,
+        turn: &TurnOf,
+        made: TurnMade,
+        guard: Option<&TurnGuard<'_>>,
+    ) -> Result<StepTaken> {
+        let Taken { appended, checkpoint, snapshot, acted, notes } =
+            self.take(turn, made, (Boundary::Step, guard))?;
+        let window = acted.zip(guard).map(|(acted, guard)| self.with_entries(turn, guard, acted.report));
+        Ok(StepTaken { appended, checkpoint, snapshot, window: window.transpose()?, notes })
     }
 
     /// Commits provisionally what a session of turns said since its last commit. Returns `None` if nothing is new, or if no

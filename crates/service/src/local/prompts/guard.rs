@@ -1,18 +1,15 @@
 //! How full the window of a context is: which window and which counter are meant, and the wire form.
 
-use stemmata_api::v1::{GuardItem, GuardOverflow, GuardReport, GuardRequest, Note};
+use stemmata_api::v1::{GuardItem, GuardOverflow, GuardReport, GuardRequest};
 use stemmata_api::{Code, Problem};
 use stemmata_engine::prompt::guard::{Form, Window};
 use stemmata_engine::tokens::{client, model};
-use stemmata_engine::{
-    ChosenCounter, Engine, EngineError, GuardWanted, Guarded, GuardedItem, LiveWindow, WindowRules,
-    is_overhead,
-};
+use stemmata_engine::{Engine, GuardWanted, Guarded, GuardedItem, LiveWindow, WindowRules, is_overhead};
 use stemmata_model::{Timestamp, TokenCounter as _, Tokens};
 
 use super::window::client_window;
 use crate::fault::Fault;
-use crate::local::counters::counter;
+use crate::local::counters::counter_or_estimate;
 use crate::local::ctx;
 use crate::wire;
 
@@ -24,7 +21,7 @@ pub(in crate::local) fn report(
     let live = engine.live_window(ctx(engine, &request.ctx)?)?;
     let (limit, limit_from) = limit(request, rules, &live)?;
     let window = Window::new(rules.limits(limit)).map_err(|error| window_bad(error.to_string()))?;
-    let (counter, note) = counter_of(engine, request, &live)?;
+    let (counter, note) = counter_or_estimate(engine, request.counter.as_deref(), live.model.as_deref())?;
     let wanted = GuardWanted {
         window: &window,
         counter: &counter,
@@ -78,23 +75,6 @@ fn cut(name: &str) -> String {
 
 fn window_bad(detail: String) -> Fault {
     Problem::new(Code::WindowBad, detail).into()
-}
-
-/// Returns what counts tokens. A model of which nothing is known is no reason to say nothing.
-fn counter_of(
-    engine: &Engine,
-    request: &GuardRequest,
-    live: &LiveWindow,
-) -> Result<(ChosenCounter, Option<Note>), Fault> {
-    let choice = stemmata_engine::CounterChoice::Auto { model: live.model.clone() };
-    if request.counter.is_none()
-        && let Err(error @ EngineError::ModelUnknown { .. }) = engine.counter(&choice)
-    {
-        let message = format!("{error}: four characters are counted as a token");
-        let note = Note { code: "model_unknown".to_owned(), message, line: None };
-        return Ok((counter(engine, None, None)?, Some(note)));
-    }
-    Ok((counter(engine, request.counter.as_deref(), live.model.as_deref())?, None))
 }
 
 fn wired(guarded: Guarded, live: &LiveWindow, window: &Window) -> GuardReport {

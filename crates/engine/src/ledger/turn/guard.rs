@@ -1,0 +1,270 @@
+//! The guard within turns: each call of a turn measures the session's window, and acts on it in the transaction of its commit.
+//!
+//! What is decided is decided in `stemmata_prompt`; what a compaction is, beside the engine's other verbs.
+
+mod act;
+mod checkpoint;
+mod known;
+mod marks;
+mod recover;
+mod window;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use stemmata_model::{
+    CommitId, Entry, EntryId, EventSeq, Note, NoteCode, Reason, Reasons, TokenCounter, Tokens,
+};
+use stemmata_prompt::compact::Summarizer;
+use stemmata_prompt::guard::flow::FatalReason;
+use stemmata_prompt::guard::{Alert, ContextOverflow, Form, Ratio, Zone};
+use stemmata_prompt::window::WindowConfig;
+
+use super::TurnOf;
+use super::commit::Boundary;
+use crate::engine::Engine;
+use crate::error::{EngineError, Refusal, Result};
+use crate::verbs::compact::{CompactWanted, CompactWith, KeepRecent};
+
+pub use checkpoint::{CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, CheckpointState};
+pub use known::WindowSample;
+pub use marks::{EntryMark, Marked};
+pub use recover::Recovered;
+
+pub(super) use act::Acted;
+pub(super) use checkpoint::reasons_in;
+
+/// How the window of a session of turns is guarded.
+#[derive(Clone, Copy)]
+pub struct TurnGuard<'a> {
+    /// The limits of the window.
+    pub config: &'a WindowConfig,
+    /// What counts tokens, where the provider reported none.
+    pub counter: &'a dyn TokenCounter,
+    /// What the system prompt and the tools take, where no usage says it.
+    pub overhead: Tokens,
+    /// Tasks completed so far, where the caller counts them. Else those that turns named as completed.
+    pub tasks_completed: Option<u64>,
+    /// What is about to be done: before some operations a checkpoint is made.
+    pub next_operation: Option<&'a str>,
+    /// Who summarizes archived results where the configuration says `llm`. Rules do without one.
+    pub summarizer: Option<&'a dyn Summarizer>,
+    /// The model that is called, where it is known: later calls may leave it out.
+    pub model: Option<&'a str>,
+    /// Whether the answer holds the entries that the model is to be given.
+    pub returns_entries: bool,
+}
+
+impl<'a> TurnGuard<'a> {
+    /// Guards a window by its limits, without a model that summarizes.
+    pub const fn new(config: &'a WindowConfig, counter: &'a dyn TokenCounter) -> Self {
+        Self {
+            config,
+            counter,
+            overhead: Tokens(0),
+            tasks_completed: None,
+            next_operation: None,
+            summarizer: None,
+            model: None,
+            returns_entries: false,
+        }
+    }
+}
+
+/// An entry that was pruned, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrunedEntry {
+    /// The entry.
+    pub id: EntryId,
+    /// What it took of the window.
+    pub tokens: Tokens,
+    /// Why it went.
+    pub reason: String,
+}
+
+/// What a prune would do, or did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedPrune {
+    /// How much.
+    pub form: Form,
+    /// Entries that stay.
+    pub kept: u64,
+    /// Entries that go.
+    pub pruned: u64,
+    /// Tokens of the window after it.
+    pub tokens_after: Tokens,
+}
+
+/// A compaction that a call of a turn made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnCompaction {
+    /// The compaction commit, which the session goes on from.
+    pub ctx: CommitId,
+    /// The commit before it.
+    pub parent: CommitId,
+    /// Estimated tokens of the context before, without the system prompt and the tools.
+    pub tokens_before: u64,
+    /// Estimated tokens of the context after.
+    pub tokens_after: u64,
+    /// Why it was due.
+    pub reason: String,
+}
+
+/// How full the window of a session is, what a call of a turn did about it, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WindowReport {
+    /// How full it was before anything was pruned or compacted.
+    pub zone: Zone,
+    /// The part of the limit that was in use.
+    pub ratio: Ratio,
+    /// What it took.
+    pub tokens: Tokens,
+    /// What it takes now.
+    pub tokens_after: Tokens,
+    /// What of that no entry holds: the system prompt and the tools.
+    pub overhead: Tokens,
+    /// What it holds.
+    pub limit: Tokens,
+    /// What pruning aims at.
+    pub target: Tokens,
+    /// Whether the tokens rest on reported usage, rather than on a count alone.
+    pub is_reported: bool,
+    /// The alert that was published.
+    pub alert: Option<Alert>,
+    /// Why a checkpoint was made.
+    pub reasons: Reasons,
+    /// The plan of a prune, from the danger zone on. It was carried out where `pruned` is not empty.
+    pub plan: Option<PlannedPrune>,
+    /// Entries that the model no longer sees.
+    pub pruned: Vec<PrunedEntry>,
+    /// Entries whose results were archived.
+    pub archived: Vec<EntryId>,
+    /// Summaries that stand for them.
+    pub tool_summaries: u64,
+    /// The compaction that was made.
+    pub compaction: Option<TurnCompaction>,
+    /// The smallest context, where it does not fit the window.
+    pub overflow: Option<ContextOverflow>,
+    /// Why the model can't be called; none where it can.
+    pub stop: Option<FatalReason>,
+    /// The entries that the model is to be given, oldest first, where the caller asked for them.
+    pub entries: Option<Vec<Entry>>,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
+/// One call's guard, with what it has asked a model already: a try that others overtook asks once.
+pub(super) struct Guarding<'a> {
+    pub(super) guard: &'a TurnGuard<'a>,
+    summaries: RefCell<BTreeMap<String, (String, Option<Note>)>>,
+}
+
+impl<'a> Guarding<'a> {
+    pub(super) const fn new(guard: &'a TurnGuard<'a>) -> Self {
+        Self { guard, summaries: RefCell::new(BTreeMap::new()) }
+    }
+}
+
+impl Engine {
+    /// Returns how full the window of a session of turns is now, and the entries that its model is to be given where the guard
+    /// asks for them. Changes nothing.
+    ///
+    /// # Errors
+    /// `Refused` for a window of more entries than can be judged, store errors.
+    pub fn turn_window(&self, turn: &TurnOf, guard: &TurnGuard<'_>) -> Result<WindowReport> {
+        let acted = self.measured(turn, &Guarding::new(guard))?;
+        self.with_entries(turn, guard, acted.report)
+    }
+
+    /// Measures the window of a session, and does nothing about it.
+    pub(super) fn measured(&self, turn: &TurnOf, guarding: &Guarding<'_>) -> Result<Acted> {
+        let last = self.log.ledger(&turn.ledger)?.map_or(0, |known| known.last);
+        let acted = self.act(turn, guarding, (&[], Boundary::Look), last)?;
+        let report = WindowReport { alert: None, reasons: Reasons::NONE, ..acted.report };
+        Ok(Acted { report, ..acted })
+    }
+
+    /// Guards the window of a turn that has begun, once.
+    pub(super) fn guard_begun(
+        &self,
+        turn: &TurnOf,
+        guard: &TurnGuard<'_>,
+        said: EventSeq,
+    ) -> Result<WindowReport> {
+        let last = self.log.ledger(&turn.ledger)?.map_or(0, |known| known.last);
+        let guarding = Guarding::new(guard);
+        let acted = if self.known_window(turn, guard, last)?.seq.is_some_and(|seen| seen > said) {
+            // An earlier try acted.
+            self.measured(turn, &guarding)?
+        } else {
+            let stored = self.append_and_commit(turn, &[], (Boundary::Begin, Some(&guarding)))?;
+            self.bus.wake(&turn.ledger);
+            let mut acted = stored.acted.expect("a guard was given");
+            acted.report.notes.extend(stored.notes);
+            acted
+        };
+        self.with_entries(turn, guard, acted.report)
+    }
+
+    /// Adds the entries that the model is to be given, where the caller asked for them.
+    pub(super) fn with_entries(
+        &self,
+        turn: &TurnOf,
+        guard: &TurnGuard<'_>,
+        report: WindowReport,
+    ) -> Result<WindowReport> {
+        if !guard.returns_entries {
+            return Ok(report);
+        }
+        let last = self.log.ledger(&turn.ledger)?.map_or(0, |known| known.last);
+        let window = self.session_window(turn, &[], last)?;
+        Ok(WindowReport { entries: Some(window.entries), ..report })
+    }
+
+    /// Compacts a session whose turn has ended, where that is due by itself.
+    pub(super) fn compact_if_due(&self, turn: &TurnOf, guard: &TurnGuard<'_>, acted: &mut Acted) {
+        let (settings, limit) = (guard.config.compact(), guard.config.window().limit());
+        let due = settings.due(Some(limit), acted.report.tokens_after, 0);
+        if !due.is_due {
+            return;
+        }
+        if let Err(looped) = acted.progress.may_compact() {
+            let message = format!("the window is not compacted any more: {looped}");
+            acted.report.notes.push(Note::new(NoteCode::Degraded, message));
+            return;
+        }
+        match self.compact_turns(turn, guard, acted.report.reasons) {
+            Ok(made) => {
+                acted.report.tokens_after = Tokens(made.tokens_after) + acted.report.overhead;
+                acted.report.compaction = Some(TurnCompaction { reason: due.reason, ..made });
+            }
+            Err(error) => {
+                let message = format!("the turn is stored, but its session was not compacted: {error}");
+                acted.report.notes.push(Note::new(NoteCode::Degraded, message));
+            }
+        }
+    }
+
+    /// Compacts a session of turns by rules, and keeps as much of its end as the limits say.
+    fn compact_turns(
+        &self,
+        turn: &TurnOf,
+        guard: &TurnGuard<'_>,
+        reasons: Reasons,
+    ) -> Result<TurnCompaction> {
+        let keep = KeepRecent::Tokens(guard.config.limit().keep_recent_tokens);
+        let wanted = CompactWanted { keep, reasons, ..CompactWanted::new(CompactWith::Heuristic) };
+        let made = self.compact_session(turn, &wanted)?;
+        Ok(TurnCompaction {
+            ctx: made.id,
+            parent: made.parent,
+            tokens_before: made.tokens_before,
+            tokens_after: made.tokens_after,
+            reason: reasons.iter().map(Reason::as_str).collect::<Vec<_>>().join(", "),
+        })
+    }
+}
+
+fn refused(what: Refusal, reason: impl Into<String>) -> EngineError {
+    EngineError::Refused { what, reasons: vec![reason.into()] }
+}

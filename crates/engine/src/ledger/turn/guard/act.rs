@@ -1,0 +1,445 @@
+//! What one call of a turn does about the window: results are archived, the window is measured, a prune is planned or carried
+//! out, and all of it becomes events of the call's own transaction.
+
+use serde_json::{Value, json};
+use stemmata_model::{
+    Entry, EntryId, Json, NewEvent, NewPayload, Note, NoteCode, Party, Reason, Reasons, Timestamp, Tokens,
+    topics,
+};
+use stemmata_prompt::compact::SummaryAsked;
+use stemmata_prompt::guard::{
+    Alert, Course, PrunePlan, Ratio, Start, TriggerFacts, Window, WindowSettings, Zone, checkpoint_reasons,
+    course,
+};
+use stemmata_prompt::tool_output::{
+    ToolResultText, archived_results, heuristic_summary, llm_input, llm_summary, plan_archive,
+    summary_message,
+};
+use stemmata_prompt::window::{Progress, ToolSummaryStrategy, entry_tokens};
+use stemmata_runtimes::captured::visibility::{self, SHOWN_IDS_MAX, ShowAs, Shown};
+use stemmata_store::BATCH_EVENTS_MAX;
+
+use super::known::Known;
+use super::window::SessionWindow;
+use super::{Guarding, PlannedPrune, PrunedEntry, TurnGuard, WindowReport};
+use crate::engine::Engine;
+use crate::error::{FormatUse, Result};
+use crate::guard::{Sizes, Weighed, is_overhead};
+use crate::ledger::opening::OPENER;
+use crate::ledger::publish::scrub_text;
+use crate::ledger::turn::commit::Boundary;
+use crate::ledger::turn::{FORMAT, TurnOf};
+
+/// Characters that a model's summary of results may have.
+const SUMMARY_CHARS_MAX: usize = 1_200;
+
+/// What the guard does in one call.
+pub(in crate::ledger::turn) struct Acted {
+    /// What is appended with the call's own events.
+    pub(super) events: Vec<NewEvent>,
+    /// Whether a commit belongs to the call: at the beginning of a turn only where a checkpoint is due.
+    pub(in crate::ledger::turn) commits: bool,
+    pub(in crate::ledger::turn) report: WindowReport,
+    /// What the session's compactions came to so far.
+    pub(super) progress: Progress,
+}
+
+/// A window on its way through a call.
+struct Work<'a> {
+    turn: &'a TurnOf,
+    guarding: &'a Guarding<'a>,
+    window: &'a Window,
+    boundary: Boundary,
+    now: Timestamp,
+    known: Known,
+    events: Vec<NewEvent>,
+    notes: Vec<Note>,
+    archived: Vec<EntryId>,
+    tool_summaries: u64,
+}
+
+impl Engine {
+    /// Returns events with those of the guard behind them, where a guard is given.
+    pub(in crate::ledger::turn) fn guarded(
+        &self,
+        turn: &TurnOf,
+        (events, boundary): (&[NewEvent], Boundary),
+        guarding: Option<&Guarding<'_>>,
+        last: u64,
+    ) -> Result<(Vec<NewEvent>, Option<Acted>)> {
+        let mut all = events.to_vec();
+        let Some(guarding) = guarding else { return Ok((all, None)) };
+        let mut acted = self.act(turn, guarding, (events, boundary), last)?;
+        // One for the event that may open the session.
+        if all.len() + acted.events.len() < BATCH_EVENTS_MAX {
+            all.append(&mut acted.events);
+        } else {
+            let message = format!(
+                "the turn has {} events, so that the guard of the window could not act: store it in more steps",
+                events.len()
+            );
+            acted.report.notes.push(Note::new(NoteCode::Degraded, message));
+        }
+        Ok((all, Some(acted)))
+    }
+
+    /// Decides what a call does about the window of a session with its events up to `last` and the call's own. Stores nothing.
+    pub(super) fn act(
+        &self,
+        turn: &TurnOf,
+        guarding: &Guarding<'_>,
+        (events, boundary): (&[NewEvent], Boundary),
+        last: u64,
+    ) -> Result<Acted> {
+        let guard = guarding.guard;
+        let mut known = self.known_window(turn, guard, last)?;
+        known.see_new(events, guard.counter)?;
+        known.tasks_completed = known.tasks_completed.max(guard.tasks_completed.unwrap_or(0));
+        let shrunk = shrunk(guard, boundary);
+        let mut work = Work {
+            turn,
+            guarding,
+            window: shrunk.as_ref().unwrap_or_else(|| guard.config.window()),
+            boundary,
+            now: self.clock.now(),
+            known,
+            events: Vec::new(),
+            notes: Vec::new(),
+            archived: Vec::new(),
+            tool_summaries: 0,
+        };
+        if let Some(tokens) = work.calm() {
+            return Ok(work.finish(&Measured::light(tokens, &work.known), Course::default()));
+        }
+        let SessionWindow { mut entries, pins } = self.session_window(turn, events, last)?;
+        let overhead = work.known.overhead.max(guard.overhead);
+        let mut sizes = Sizes::of(&entries, guard.counter, overhead);
+        if sizes.is_reported {
+            work.known.overhead = sizes.overhead;
+        }
+        self.archive(&mut work, &mut entries, (&pins, &mut sizes))?;
+        let weighed = Weighed::of(&entries, &pins, sizes.clone(), guard.counter)?;
+        let start = match boundary {
+            Boundary::Overflow { prunes: true, .. } => Start::Refused,
+            _ => Start::Call(work.window.zone(sizes.tokens)),
+        };
+        let mut course = course(start, weighed.request(work.window, work.now));
+        if !work.is_before_a_call() {
+            // The window is pruned before the next call, when it is known what that is about.
+            course.prunes = false;
+        }
+        work.known.results = SessionWindow::results(&entries);
+        if let Some(plan) = course.plan.as_ref().filter(|_| course.prunes) {
+            let gone = gone(plan);
+            let is_kept = |entry: &&Entry| !gone.iter().any(|gone| gone.id == entry.id);
+            let kept: Vec<Entry> = entries.iter().filter(is_kept).cloned().collect();
+            work.known.results = SessionWindow::results(&kept);
+        }
+        let root = self.log.ledger(&turn.ledger)?.and_then(|ledger| ledger.root);
+        let measured =
+            Measured { tokens: sizes.tokens, is_reported: sizes.is_reported, entries: Some(&entries), root };
+        Ok(work.finish(&measured, course))
+    }
+
+    /// Archives results above the cutoff, and puts summaries in their place.
+    fn archive(
+        &self,
+        work: &mut Work<'_>,
+        entries: &mut Vec<Entry>,
+        (pins, sizes): (&std::collections::BTreeSet<EntryId>, &mut Sizes),
+    ) -> Result<()> {
+        let compact = *work.guarding.guard.config.compact();
+        if compact.tool_summary == ToolSummaryStrategy::Off || !work.archives() {
+            return Ok(());
+        }
+        let is_pinned = |at: usize| entries.get(at).is_some_and(|entry| pins.contains(&entry.id));
+        let plan = plan_archive(entries, &is_pinned, compact.tool_call_cutoff);
+        if plan.batches.is_empty() {
+            return Ok(());
+        }
+        let mut lines = Vec::new();
+        for (number, batch) in (0..).zip(&plan.batches) {
+            let results = archived_results(entries, batch);
+            let summary = self.results_summary(work, &results)?;
+            // Two summaries of one moment have two ids.
+            let at = Timestamp::from_micros(work.now.as_micros().saturating_add(number));
+            lines.push(visibility::tool_summary_line(&summary_message(&results, &summary), at));
+        }
+        let archived: std::collections::BTreeSet<usize> = plan.entries().collect();
+        let named = archived.iter().filter_map(|at| entries.get(*at)).map(|entry| entry.id.clone());
+        work.archived = named.collect();
+        let reason = format!("more than {} results of tools", compact.tool_call_cutoff);
+        work.hide(&work.archived.clone(), ShowAs::Archived, &reason);
+        work.tool_summaries = u64::try_from(lines.len()).unwrap_or(u64::MAX);
+        let mut at = 0..;
+        entries.retain(|_| !at.next().is_some_and(|at| archived.contains(&at)));
+        let mut at = 0..;
+        sizes.entries.retain(|_| !at.next().is_some_and(|at| archived.contains(&at)));
+        let adapter = Self::adapter(&stemmata_model::FormatId::new(FORMAT)?, FormatUse::Read)?;
+        for line in lines {
+            for entry in adapter.decode(&line).entries {
+                sizes.entries.push(entry_tokens(&entry, work.guarding.guard.counter));
+                entries.push(entry);
+            }
+            work.push_line(topics::TOOL_SUMMARY, &line);
+        }
+        sizes.tokens = sizes.overhead + sizes.entries.iter().copied().sum();
+        sizes.is_reported = false;
+        Ok(())
+    }
+
+    /// Summarizes archived results: by a model where the configuration says so and one is there, else by rules.
+    fn results_summary(&self, work: &mut Work<'_>, results: &[ToolResultText<'_>]) -> Result<String> {
+        let TurnGuard { config, summarizer, .. } = *work.guarding.guard;
+        let by_rules = heuristic_summary(results);
+        let Some(summarizer) =
+            summarizer.filter(|_| config.compact().tool_summary == ToolSummaryStrategy::Llm)
+        else {
+            return Ok(by_rules);
+        };
+        let input = llm_input(results);
+        let known = work.guarding.summaries.borrow().get(&input).cloned();
+        if let Some((summary, note)) = known {
+            work.notes.extend(note);
+            return Ok(summary);
+        }
+        let asked = SummaryAsked {
+            block: &by_rules,
+            conversation: &input,
+            focus: None,
+            chars_max: SUMMARY_CHARS_MAX,
+        };
+        let (summary, note) = match summarizer.summarize(&asked).map(|answer| llm_summary(&answer)) {
+            Ok(Some(summary)) => {
+                let ledger = self.log.ledger(&work.turn.ledger)?;
+                (scrub_text(&self.scrubber_in(ledger.as_ref())?, summary, &mut 0)?, None)
+            }
+            failed => {
+                let why = failed.err().map_or_else(|| "it is empty".to_owned(), |error| error.to_string());
+                let message = format!(
+                    "results of tools were summarized by rules, since the summary of {} could not be used: {why}",
+                    summarizer.name()
+                );
+                (by_rules, Some(Note::new(NoteCode::Degraded, message)))
+            }
+        };
+        work.notes.extend(note.clone());
+        work.guarding.summaries.borrow_mut().insert(input, (summary.clone(), note));
+        Ok(summary)
+    }
+}
+
+/// What a window was measured to be, with its entries where all of it was read.
+pub(super) struct Measured<'a> {
+    pub(super) tokens: Tokens,
+    is_reported: bool,
+    pub(super) entries: Option<&'a [Entry]>,
+    /// Where the project is.
+    pub(super) root: Option<String>,
+}
+
+impl Measured<'_> {
+    const fn light(tokens: Tokens, known: &Known) -> Self {
+        Self { tokens, is_reported: known.is_reported, entries: None, root: None }
+    }
+}
+
+impl Work<'_> {
+    /// Returns what the window takes where that is known and nothing is to be done about it, so that it need not be read.
+    fn calm(&self) -> Option<Tokens> {
+        let tokens = self.known.tokens?;
+        let compact = self.guarding.guard.config.compact();
+        let cutoff = usize::try_from(compact.tool_call_cutoff).ok().filter(|cutoff| *cutoff > 0);
+        let is_over = compact.tool_summary != ToolSummaryStrategy::Off
+            && self.archives()
+            && cutoff.is_some_and(|cutoff| self.known.results > cutoff);
+        let is_calm = self.window.zone(tokens) < Zone::Danger
+            && !is_over
+            && !matches!(self.boundary, Boundary::Overflow { .. })
+            && self.reasons(tokens).next().is_none();
+        is_calm.then_some(tokens)
+    }
+
+    const fn is_before_a_call(&self) -> bool {
+        matches!(self.boundary, Boundary::Begin | Boundary::Step | Boundary::Overflow { .. })
+    }
+
+    const fn archives(&self) -> bool {
+        matches!(self.boundary, Boundary::Step | Boundary::TurnEnd { .. } | Boundary::Overflow { .. })
+    }
+
+    /// Returns why a checkpoint is made now. What one was made for in this turn is said again only when the turn ends.
+    fn reasons(&self, tokens: Tokens) -> impl Iterator<Item = Reason> {
+        let is_end = matches!(self.boundary, Boundary::TurnEnd { .. });
+        let facts = TriggerFacts {
+            size: tokens,
+            phase_changed: self.known.is_phase_changed,
+            tasks_completed: self.known.tasks_completed,
+            milestones_kept: self.known.milestones_kept,
+            next_operation: self.guarding.guard.next_operation,
+            last_checkpoint: self.known.checkpoint_at,
+            now: self.now,
+            is_emergency: matches!(self.boundary, Boundary::Overflow { .. })
+                || self.window.zone(tokens) == Zone::Critical,
+        };
+        let said = self.known.turn_reasons;
+        let found = checkpoint_reasons(self.window, &facts).into_iter();
+        found.filter(move |reason| is_end || !said.iter().any(|said| said == *reason))
+    }
+
+    fn push(&mut self, topic: &'static str, payload: NewPayload) {
+        let sender = Party::new(OPENER).expect("a constant name is a name");
+        let event = NewEvent::new(self.turn.session.clone(), topics::topic(topic), sender, payload);
+        self.events.push(event.with_links(&self.turn.links()));
+    }
+
+    fn push_data(&mut self, topic: &'static str, data: &Value) {
+        self.push(topic, NewPayload::Plain { text: None, data: Some(Json::of(data)) });
+    }
+
+    fn push_line(&mut self, topic: &'static str, line: &[u8]) {
+        let text = String::from_utf8_lossy(line);
+        let line = Json::parse(text.trim_end()).expect("an encoded line is JSON");
+        self.push(topic, NewPayload::Line(line));
+    }
+
+    /// Hides entries in lines of their own.
+    fn hide(&mut self, entries: &[EntryId], show_as: ShowAs, reason: &str) {
+        for part in entries.chunks(SHOWN_IDS_MAX) {
+            let shown = Shown { entries: part.to_vec(), show_as, reason: reason.to_owned() };
+            self.push_line(topics::CONTEXT_VISIBILITY, &visibility::line(&[shown], self.now));
+        }
+    }
+
+    /// Hides what was pruned, each entry with its reason.
+    fn prune(&mut self, pruned: &[PrunedEntry]) {
+        for part in pruned.chunks(SHOWN_IDS_MAX) {
+            let shown: Vec<Shown> = part
+                .iter()
+                .map(|gone| Shown {
+                    entries: vec![gone.id.clone()],
+                    show_as: ShowAs::Pruned,
+                    reason: gone.reason.clone(),
+                })
+                .collect();
+            self.push_line(topics::CONTEXT_VISIBILITY, &visibility::line(&shown, self.now));
+        }
+    }
+
+    /// Makes the events and the report of what was decided.
+    fn finish(&mut self, measured: &Measured<'_>, course: Course) -> Acted {
+        let tokens = measured.tokens;
+        let observed = self.known.monitor.observe(self.window, tokens, self.now);
+        let Course { makes_checkpoint, plan, prunes, stop, overflow, .. } = course;
+        let planned = plan.as_ref().map(planned);
+        let pruned = plan.as_ref().filter(|_| prunes).map(gone).unwrap_or_default();
+        self.prune(&pruned);
+        let tokens_after = plan.as_ref().filter(|_| prunes).map_or(tokens, |plan| plan.after);
+        if !pruned.is_empty() {
+            self.known.progress.reset();
+        }
+        let reasons: Reasons = self.reasons(tokens).collect();
+        if let Some(alert) = &observed.alert {
+            self.push_alert(alert, tokens);
+        }
+        if reasons != Reasons::NONE {
+            let state = self.known.state_data(reasons, measured, self.window, self.now);
+            self.push_data(topics::CHECKPOINT_STATE, &state);
+        }
+        let commits = makes_checkpoint || reasons != Reasons::NONE || self.boundary != Boundary::Begin;
+        if commits {
+            self.known.checkpointed(reasons, self.window, self.now);
+        }
+        self.known.recoveries += u8::from(matches!(self.boundary, Boundary::Overflow { .. }));
+        (self.known.tokens, self.known.is_reported) = (Some(tokens_after), measured.is_reported && !prunes);
+        self.push_state(tokens, planned.as_ref().map(|plan| (plan, prunes)));
+        let report = WindowReport {
+            zone: observed.zone,
+            ratio: observed.sample.ratio,
+            tokens,
+            tokens_after,
+            overhead: self.known.overhead,
+            limit: self.window.limit(),
+            target: self.window.target(),
+            is_reported: measured.is_reported,
+            alert: observed.alert,
+            reasons,
+            plan: planned,
+            pruned,
+            archived: std::mem::take(&mut self.archived),
+            tool_summaries: self.tool_summaries,
+            compaction: None,
+            overflow,
+            stop,
+            entries: None,
+            notes: std::mem::take(&mut self.notes),
+        };
+        let (events, progress) = (std::mem::take(&mut self.events), std::mem::take(&mut self.known.progress));
+        Acted { events, commits, report, progress }
+    }
+
+    fn push_alert(&mut self, alert: &Alert, tokens: Tokens) {
+        let data = json!({
+            "level": alert.level,
+            "zone": alert.zone.as_str(),
+            "ratio": ratio(alert.ratio),
+            "recommendation": alert.recommendation,
+            "size": tokens.0,
+            "limit": self.window.limit().0,
+        });
+        self.push_data(topics::CONTEXT_SIZE_ALERT, &data);
+    }
+
+    /// Says what the next call has to know, and what was measured and planned in this one.
+    fn push_state(&mut self, measured: Tokens, plan: Option<(&PlannedPrune, bool)>) {
+        let mut data = self.known.to_data(self.guarding.guard, self.window);
+        data["measured"] = Value::from(measured.0);
+        data["plan"] = plan.map_or(Value::Null, |(plan, is_done)| {
+            json!({
+                "form": plan.form.as_str(),
+                "keep": plan.kept,
+                "prune": plan.pruned,
+                "tokens_after": plan.tokens_after.0,
+                "is_done": is_done,
+            })
+        });
+        self.push_data(topics::CONTEXT_WINDOW, &data);
+    }
+}
+
+/// Returns the limits after a provider refused a context: it takes less than that, whatever its window is said to be.
+fn shrunk(guard: &TurnGuard<'_>, boundary: Boundary) -> Option<Window> {
+    let Boundary::Overflow { refused, .. } = boundary else { return None };
+    let settings = guard.config.window().settings();
+    let limit = refused.min(settings.limit);
+    Window::new(WindowSettings { limit, ..settings.clone() }).ok()
+}
+
+/// Returns the entries that go by a plan. An id that also stays is of two entries, and hiding one would hide both.
+fn gone(plan: &PrunePlan) -> Vec<PrunedEntry> {
+    let kept: std::collections::HashSet<&EntryId> =
+        plan.decisions.iter().filter(|decision| decision.is_kept).map(|decision| &decision.id).collect();
+    let gone = plan.decisions.iter().filter(|decision| !decision.is_kept);
+    gone.filter(|decision| !is_overhead(&decision.id) && !kept.contains(&decision.id))
+        .map(|decision| PrunedEntry {
+            id: decision.id.clone(),
+            tokens: decision.size,
+            reason: decision.why.text(),
+        })
+        .collect()
+}
+
+fn planned(plan: &PrunePlan) -> PlannedPrune {
+    let count = |is_kept: bool| {
+        let of = plan.decisions.iter().filter(|decision| decision.is_kept == is_kept);
+        u64::try_from(of.filter(|decision| !is_overhead(&decision.id)).count()).unwrap_or(u64::MAX)
+    };
+    PlannedPrune { form: plan.form, kept: count(true), pruned: count(false), tokens_after: plan.after }
+}
+
+/// Returns a ratio as events and answers have it: 1 is all of the window.
+fn ratio(ratio: Ratio) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "millionths of a window, far below 2^52")]
+    let ratio = ratio.0 as f64 / 1_000_000.0;
+    ratio
+}

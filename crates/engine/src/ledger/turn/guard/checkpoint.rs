@@ -1,0 +1,203 @@
+//! The state of the work at a checkpoint that a rule asked for: an event in the transaction of the commit that it belongs to.
+//!
+//! The conversation is the commit's chain. Files are only read, below the project's folder, and within bounds.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use stemmata_acts::{Act, Call, FileAct, Reach, acts};
+use stemmata_model::{
+    CommitId, Entry, EventSeq, Json, Part, Payload, Reason, Reasons, Timestamp, Topic, artifact_id, topics,
+};
+use stemmata_prompt::guard::Window;
+use stemmata_store::EventQuery;
+
+use super::act::Measured;
+use super::known::Known;
+use crate::engine::Engine;
+use crate::error::Result;
+
+/// Files whose checksums a checkpoint has: those that were changed last.
+pub const CHECKSUM_FILES_MAX: usize = 64;
+
+/// Bytes of a file that is read for its checksum; larger ones are named without one.
+pub const CHECKSUM_BYTES_MAX: u64 = 8 * 1024 * 1024;
+
+/// Bytes of a file of git that is read.
+const GIT_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// The state of the work at a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckpointState {
+    /// The event that has it.
+    pub seq: EventSeq,
+    /// When.
+    pub at: Timestamp,
+    /// `reasons`, `system_state`, `task_queue`, `metrics` and `file_checksums`, as `docs/guide/window.md` describes them.
+    pub data: Json,
+}
+
+/// Returns the reasons that an event gives for the commit that covers it.
+pub(in crate::ledger::turn) fn reasons_in(topic: &Topic, data: Option<&Json>) -> Vec<Reason> {
+    if topic.as_str() != topics::CHECKPOINT_STATE {
+        return Vec::new();
+    }
+    let data = data.map(Json::to_value).unwrap_or_default();
+    let names = data.get("reasons").and_then(Value::as_array).cloned().unwrap_or_default();
+    let is_named = |reason: &Reason| names.iter().any(|name| name == reason.as_str());
+    Reason::ALL.into_iter().filter(is_named).collect()
+}
+
+impl Known {
+    /// Returns the state of the work, as data of an event.
+    pub(super) fn state_data(
+        &self,
+        reasons: Reasons,
+        measured: &Measured<'_>,
+        window: &Window,
+        now: Timestamp,
+    ) -> Value {
+        let root = measured.root.as_deref().map(Path::new);
+        let files =
+            root.map(|root| checksums(root, measured.entries.unwrap_or_default())).unwrap_or_default();
+        let limit = window.limit();
+        let task = self
+            .task
+            .as_object()
+            .map(|task| json!({ "id": task.get("id"), "text": task.get("text"), "status": "in_progress" }));
+        json!({
+            "timestamp": now.to_string(),
+            "reasons": reasons.iter().map(Reason::as_str).collect::<Vec<_>>(),
+            "system_state": {
+                "phase": self.phase,
+                "tasks_completed": self.tasks_completed,
+                "git_head": root.and_then(git_head),
+            },
+            "task_queue": task.into_iter().collect::<Vec<_>>(),
+            "metrics": {
+                "size": measured.tokens.0,
+                "limit": limit.0,
+                "ratio_permille": measured.tokens.0.saturating_mul(1_000) / limit.0.max(1),
+                "errors": self.errors,
+            },
+            "file_checksums": files,
+        })
+    }
+}
+
+/// Returns the checksums of the files that calls in a window changed, as artifact ids, by their paths below the project's folder;
+/// none of a file that is not there, or too large. What lies elsewhere is left out.
+fn checksums(root: &Path, entries: &[Entry]) -> BTreeMap<String, Option<String>> {
+    let mut found = BTreeMap::new();
+    let Ok(root) = root.canonicalize() else { return found };
+    for entry in entries.iter().rev() {
+        for part in &entry.parts {
+            let Part::ToolCall { name, arguments, .. } = part else { continue };
+            for file in changed_files(Call { name, arguments }) {
+                if found.len() >= CHECKSUM_FILES_MAX {
+                    return found;
+                }
+                let base = entry.meta.cwd.as_deref().map_or(root.as_path(), Path::new);
+                if let Some(below) = below(&root, &base.join(&file.path)) {
+                    let checksum = checksum(&root.join(&below));
+                    let names: Vec<_> = below.iter().map(|name| name.to_string_lossy()).collect();
+                    found.entry(names.join("/")).or_insert(checksum);
+                }
+            }
+        }
+    }
+    found
+}
+
+fn changed_files(call: Call<'_>) -> Vec<FileAct> {
+    let files = acts(call).into_iter().flat_map(|act| match act {
+        Act::File(file) => vec![file],
+        Act::Command(command) => command.files(),
+        _ => Vec::new(),
+    });
+    files.filter(|file| file.is_change() && file.reach == Reach::File).collect()
+}
+
+/// Returns a path below a folder, links followed as far as it is there.
+fn below(root: &Path, path: &Path) -> Option<PathBuf> {
+    let real = match path.canonicalize() {
+        Ok(real) => real,
+        // A file that is gone: its folder says where it was.
+        Err(_) => path.parent()?.canonicalize().ok()?.join(path.file_name()?),
+    };
+    real.strip_prefix(root).ok().map(Path::to_path_buf).filter(|below| !below.as_os_str().is_empty())
+}
+
+fn checksum(path: &Path) -> Option<String> {
+    // Looked at first: opening a pipe would wait for a writer.
+    let metadata = std::fs::symlink_metadata(path).ok()?;
+    if !metadata.is_file() || metadata.len() > CHECKSUM_BYTES_MAX {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).ok()?.take(CHECKSUM_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    Some(artifact_id(&bytes).to_string())
+}
+
+/// Returns the commit that a folder's repository is at.
+fn git_head(root: &Path) -> Option<String> {
+    let mut git = root.ancestors().map(|folder| folder.join(".git")).find(|git| git.exists())?;
+    if git.is_file() {
+        // A worktree or a submodule names its git directory in a file.
+        let named = read_text(&git)?;
+        git = git.parent()?.join(named.strip_prefix("gitdir:")?.trim());
+    }
+    let head = read_text(&git.join("HEAD"))?;
+    let Some(name) = head.trim().strip_prefix("ref:").map(str::trim) else { return hash(head.trim()) };
+    // A name that leads elsewhere is none of git's.
+    if name.starts_with('/') || name.contains("..") {
+        return None;
+    }
+    let common = read_text(&git.join("commondir")).map_or_else(|| git.clone(), |dir| git.join(dir.trim()));
+    [&git, &common].into_iter().find_map(|git| hash(read_text(&git.join(name))?.trim())).or_else(|| {
+        let packed = read_text(&common.join("packed-refs"))?;
+        let line = packed.lines().find_map(|line| line.strip_suffix(name)?.strip_suffix(' '))?;
+        hash(line)
+    })
+}
+
+fn hash(text: &str) -> Option<String> {
+    let is_hash = (40..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hash.then(|| text.to_owned())
+}
+
+fn read_text(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    std::fs::File::open(path).ok()?.take(GIT_BYTES_MAX).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+impl Engine {
+    /// Returns the state of the work at a commit of turns, where a rule asked for a checkpoint since the commit before; none of
+    /// other commits.
+    ///
+    /// # Errors
+    /// Where the store or the log fails.
+    pub fn checkpoint_state(&self, ctx: CommitId) -> Result<Option<CheckpointState>> {
+        let Some(commit) = self.store.commit(ctx)? else { return Ok(None) };
+        let Some(covered) = self.store.coverage(ctx)? else { return Ok(None) };
+        let parent = commit.core.parent.map(|parent| self.store.coverage(parent)).transpose()?.flatten();
+        let after = parent.filter(|parent| parent.ledger == covered.ledger).map(|parent| parent.through);
+        let Some(sighting) = self.store.sightings(ctx, 1)?.into_iter().next() else { return Ok(None) };
+        let query = EventQuery {
+            session: Some(sighting.session),
+            after,
+            through: Some(covered.through),
+            ..EventQuery::latest(topics::topic(topics::CHECKPOINT_STATE), 1)
+        };
+        let event = self.log.events(&covered.ledger, &query)?.pop();
+        Ok(event.and_then(|event| match event.payload {
+            Payload::Plain { data: Some(data), .. } => {
+                Some(CheckpointState { seq: event.seq, at: event.at, data })
+            }
+            Payload::Plain { .. } | Payload::Line { .. } | Payload::Gone(_) => None,
+        }))
+    }
+}

@@ -1,0 +1,345 @@
+//! What the guard remembers of a session's window: its last `CONTEXT_WINDOW` event, and what was said since.
+//!
+//! So a call of a turn reads what is new, and the whole window only where something is to be done about it.
+
+use serde_json::{Value, json};
+use stemmata_model::{
+    Entry, EventSeq, FormatId, Json, NewEvent, NewPayload, Part, Payload, Reason, Reasons, Role, Timestamp,
+    TokenCounter, Tokens, topics,
+};
+use stemmata_prompt::guard::{Monitor, Window, Zone, milestones};
+use stemmata_prompt::window::{CompactionSeen, EstimatedFrom, Progress, entry_tokens, estimate};
+use stemmata_runtimes::captured::visibility;
+use stemmata_store::{EventQuery, Order, PAGE_ROWS_MAX};
+
+use super::TurnGuard;
+use crate::engine::Engine;
+use crate::error::{FormatUse, Result};
+use crate::ledger::turn::commit::is_beside;
+use crate::ledger::turn::{FORMAT, TurnOf};
+
+/// Samples of the past that are read at most. With ten calls a turn that is a hundred turns.
+const HISTORY_SAMPLES_MAX: usize = 1_000;
+
+/// A size of a window in the past.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WindowSample {
+    /// When.
+    pub at: Timestamp,
+    /// What the window took.
+    pub size: Tokens,
+    /// What it held.
+    pub limit: Tokens,
+}
+
+/// What is known of a session's window.
+pub(super) struct Known {
+    /// The event that it was read from.
+    pub(super) seq: Option<EventSeq>,
+    /// What the window takes; none where all of it has to be counted.
+    pub(super) tokens: Option<Tokens>,
+    /// Whether a usage was reported since the window was last counted.
+    pub(super) is_reported: bool,
+    pub(super) overhead: Tokens,
+    /// Results of tools that the model sees.
+    pub(super) results: usize,
+    /// Calls that failed so far.
+    pub(super) errors: u64,
+    pub(super) monitor: Monitor,
+    pub(super) progress: Progress,
+    pub(super) phase: Option<String>,
+    pub(super) is_phase_changed: bool,
+    /// The current task, as the turn named it.
+    pub(super) task: Value,
+    pub(super) tasks_completed: u64,
+    pub(super) milestones_kept: u64,
+    pub(super) checkpoint_at: Timestamp,
+    /// Why checkpoints were made in this turn already.
+    pub(super) turn_reasons: Reasons,
+    /// Overflows that were answered since the model answered last.
+    pub(super) recoveries: u8,
+    /// The model that answered last, or is called.
+    pub(super) model: Option<String>,
+    /// Where compaction is due.
+    limit: Option<Tokens>,
+}
+
+/// An event, stored or not yet.
+struct Seen<'a> {
+    topic: &'a str,
+    line: Option<&'a Json>,
+    data: Option<&'a Json>,
+}
+
+impl Known {
+    fn new(checkpoint_at: Timestamp, limit: Option<Tokens>) -> Self {
+        Self {
+            seq: None,
+            tokens: None,
+            is_reported: false,
+            overhead: Tokens(0),
+            results: 0,
+            errors: 0,
+            monitor: Monitor::default(),
+            progress: Progress::default(),
+            phase: None,
+            is_phase_changed: false,
+            task: Value::Null,
+            tasks_completed: 0,
+            milestones_kept: 0,
+            checkpoint_at,
+            turn_reasons: Reasons::NONE,
+            recoveries: 0,
+            model: None,
+            limit,
+        }
+    }
+
+    /// Reads what an event says that `to_data` wrote. What is missing is as in a session that was never measured.
+    fn read(&mut self, data: &Value, guard: &TurnGuard<'_>) {
+        let number = |key: &str| data.get(key).and_then(Value::as_u64);
+        let list = |key: &str| data.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+        let is_same_counter = data.get("counter").and_then(Value::as_str) == Some(&*guard.counter.name());
+        let is_same_overhead = number("given_overhead") == Some(guard.overhead.0);
+        self.tokens = number("size").map(Tokens).filter(|_| is_same_counter && is_same_overhead);
+        self.is_reported = data.get("is_reported").and_then(Value::as_bool).unwrap_or(false);
+        self.overhead = Tokens(number("overhead").unwrap_or(0)).max(guard.overhead);
+        self.results = number("results").and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
+        self.errors = number("errors").unwrap_or(0);
+        let sent = list("sent");
+        let sent = Zone::ALL.into_iter().filter(|zone| sent.iter().any(|name| name == zone.as_str()));
+        self.monitor = Monitor::restored(sent);
+        if number("compact_at") == self.limit.map(|limit| limit.0) {
+            let seen = |pair: &Value| {
+                let tokens = |at: usize| pair.get(at).and_then(Value::as_u64).map(Tokens);
+                Some(CompactionSeen { before: tokens(0)?, after: tokens(1)?, limit: self.limit })
+            };
+            self.progress = Progress::restored(list("idle").iter().filter_map(seen));
+        }
+        self.model = data.get("model").and_then(Value::as_str).map(str::to_owned);
+        self.phase = data.get("phase").and_then(Value::as_str).map(str::to_owned);
+        self.task = data.get("task").cloned().unwrap_or_default();
+        self.tasks_completed = number("tasks_completed").unwrap_or(0);
+        self.milestones_kept = number("milestones").unwrap_or(0);
+        let at = data.get("checkpoint_us").and_then(Value::as_i64);
+        self.checkpoint_at = at.map_or(self.checkpoint_at, Timestamp::from_micros);
+        let reasons = list("turn_reasons");
+        let is_named = |reason: &Reason| reasons.iter().any(|name| name == reason.as_str());
+        self.turn_reasons = Reason::ALL.into_iter().filter(is_named).collect();
+        self.recoveries = number("recoveries").and_then(|count| u8::try_from(count).ok()).unwrap_or(u8::MAX);
+    }
+
+    /// Returns what the next call has to know, as data of an event.
+    pub(super) fn to_data(&self, guard: &TurnGuard<'_>, window: &Window) -> Value {
+        let size = self.tokens.unwrap_or_default();
+        let sent: Vec<&str> = self.monitor.sent().iter().map(|zone| zone.as_str()).collect();
+        let idle: Vec<[u64; 2]> =
+            self.progress.idle().iter().map(|seen| [seen.before.0, seen.after.0]).collect();
+        let reasons: Vec<&str> = self.turn_reasons.iter().map(Reason::as_str).collect();
+        json!({
+            "size": size.0,
+            "limit": window.limit().0,
+            "zone": window.zone(size).as_str(),
+            "counter": guard.counter.name(),
+            "overhead": self.overhead.0,
+            "given_overhead": guard.overhead.0,
+            "is_reported": self.is_reported,
+            "results": self.results,
+            "errors": self.errors,
+            "sent": sent,
+            "idle": idle,
+            "compact_at": self.limit.map(|limit| limit.0),
+            "model": guard.model.or(self.model.as_deref()),
+            "phase": self.phase,
+            "task": self.task,
+            "tasks_completed": self.tasks_completed,
+            "milestones": self.milestones_kept,
+            "checkpoint_us": self.checkpoint_at.as_micros(),
+            "turn_reasons": reasons,
+            "recoveries": self.recoveries,
+        })
+    }
+
+    /// Takes in events that are about to be appended.
+    pub(super) fn see_new(&mut self, events: &[NewEvent], counter: &dyn TokenCounter) -> Result<()> {
+        for event in events {
+            let (line, data) = match &event.payload {
+                NewPayload::Line(line) => (Some(line), None),
+                NewPayload::Plain { data, .. } => (None, data.as_ref()),
+            };
+            self.see(&Seen { topic: event.topic.as_str(), line, data }, counter)?;
+        }
+        Ok(())
+    }
+
+    fn see(&mut self, seen: &Seen<'_>, counter: &dyn TokenCounter) -> Result<()> {
+        if let Some(line) = seen.line.filter(|_| !is_beside(seen.topic)) {
+            if seen.topic == topics::USER_TURN {
+                self.turn_reasons = Reasons::NONE;
+            }
+            let adapter = Engine::adapter(&FormatId::new(FORMAT)?, FormatUse::Read)?;
+            for entry in adapter.decode(format!("{line}\n").as_bytes()).entries {
+                self.see_entry(&entry, counter);
+            }
+            return Ok(());
+        }
+        let data = seen.data.map(Json::to_value).unwrap_or_default();
+        match seen.topic {
+            topics::STATUS_EVENT => self.see_status(&data),
+            topics::ERROR_EVENT => self.errors += 1,
+            topics::COMPACTION_END => self.see_compaction(&data),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn see_entry(&mut self, entry: &Entry, counter: &dyn TokenCounter) {
+        if visibility::of_entry(entry).is_some() {
+            // Somebody hid, showed or pinned entries: the window is another one, and a compaction may help now.
+            (self.tokens, self.is_reported) = (None, false);
+            self.progress.reset();
+            return;
+        }
+        let own = entry_tokens(entry, counter);
+        let estimated = estimate(std::slice::from_ref(entry), &|_| own, Tokens(0));
+        match estimated.from {
+            EstimatedFrom::Usage { .. } => (self.tokens, self.is_reported) = (Some(estimated.tokens), true),
+            EstimatedFrom::Count => self.tokens = self.tokens.map(|tokens| tokens + own),
+        }
+        if entry.role == Role::Assistant {
+            self.recoveries = 0;
+            self.model = entry.meta.model.clone().or(self.model.take());
+        }
+        for part in &entry.parts {
+            if let Part::ToolResult { is_error, .. } = part {
+                self.results += usize::from(entry.meta.visibility.agent);
+                self.errors += u64::from(*is_error);
+            }
+        }
+    }
+
+    fn see_status(&mut self, data: &Value) {
+        if let Some(phase) = data.get("phase").and_then(Value::as_str) {
+            // The first phase that anybody names is no change.
+            self.is_phase_changed |= self.phase.as_deref().is_some_and(|known| known != phase);
+            self.phase = Some(phase.to_owned());
+        }
+        if let Some(task) = data.get("current").filter(|task| task.is_object()) {
+            self.task = task.clone();
+        }
+        if let Some(completed) = data.get("completed").and_then(Value::as_array) {
+            self.tasks_completed =
+                self.tasks_completed.max(u64::try_from(completed.len()).unwrap_or(u64::MAX));
+        }
+    }
+
+    fn see_compaction(&mut self, data: &Value) {
+        let number = |key: &str| data.get(key).and_then(Value::as_u64).map(Tokens);
+        let size = self.tokens.unwrap_or_default();
+        // One that failed led nowhere.
+        let (before, after) = number("tokens_before").zip(number("tokens_after")).unwrap_or((size, size));
+        self.progress.compacted(CompactionSeen { before, after, limit: self.limit });
+        if data.get("error").is_none() {
+            (self.tokens, self.is_reported) = (None, false);
+        }
+    }
+
+    /// Says that a checkpoint is made now.
+    pub(super) fn checkpointed(&mut self, reasons: Reasons, window: &Window, now: Timestamp) {
+        self.checkpoint_at = now;
+        self.turn_reasons = self.turn_reasons.iter().chain(reasons.iter()).collect();
+        self.milestones_kept = milestones(window, self.tasks_completed);
+    }
+}
+
+impl Engine {
+    /// Returns what is known of a session's window up to the ledger's event `last`.
+    pub(super) fn known_window(&self, turn: &TurnOf, guard: &TurnGuard<'_>, last: u64) -> Result<Known> {
+        let through = EventSeq::new(last);
+        let newest = |topic: &'static str, order: Order| EventQuery {
+            session: Some(turn.session.clone()),
+            topics: vec![topics::topic(topic)],
+            through,
+            order,
+            ..EventQuery::after(None, 1)
+        };
+        let mut known = Known::new(self.clock.now(), guard.config.limit().tokens);
+        known.overhead = guard.overhead;
+        if through.is_none() {
+            return Ok(known);
+        }
+        let state = self.log.events(&turn.ledger, &newest(topics::CONTEXT_WINDOW, Order::NewestFirst))?.pop();
+        let Some(state) = state else {
+            let started = newest(topics::SESSION_STARTED, Order::OldestFirst);
+            if let Some(started) = self.log.events(&turn.ledger, &started)?.pop() {
+                known.checkpoint_at = started.at;
+            }
+            let status = newest(topics::STATUS_EVENT, Order::NewestFirst);
+            if let Some(Payload::Plain { data: Some(data), .. }) =
+                self.log.events(&turn.ledger, &status)?.pop().map(|event| event.payload)
+            {
+                known.see_status(&data.to_value());
+            }
+            return Ok(known);
+        };
+        known.seq = Some(state.seq);
+        if let Payload::Plain { data: Some(data), .. } = &state.payload {
+            known.read(&data.to_value(), guard);
+        }
+        let mut query = Some(EventQuery {
+            session: Some(turn.session.clone()),
+            through,
+            ..EventQuery::after(Some(state.seq), PAGE_ROWS_MAX)
+        });
+        while let Some(asked) = query {
+            let page = self.log.page(&turn.ledger, &asked)?;
+            for event in &page.events {
+                let (line, data) = match &event.payload {
+                    Payload::Line { line, .. } => (Some(line), None),
+                    Payload::Plain { data, .. } => (None, data.as_ref()),
+                    Payload::Gone(_) => (None, None),
+                };
+                known.see(&Seen { topic: event.topic.as_str(), line, data }, guard.counter)?;
+            }
+            query = asked.following(&page);
+        }
+        Ok(known)
+    }
+
+    /// Returns the model of a session whose window was measured before: the one that is called, or that answered last.
+    ///
+    /// # Errors
+    /// Where the log fails.
+    pub fn window_model(&self, turn: &TurnOf) -> Result<Option<String>> {
+        let query = EventQuery {
+            session: Some(turn.session.clone()),
+            ..EventQuery::latest(topics::topic(topics::CONTEXT_WINDOW), 1)
+        };
+        let event = self.log.events(&turn.ledger, &query)?.pop();
+        let Some(Payload::Plain { data: Some(data), .. }) = event.map(|event| event.payload) else {
+            return Ok(None);
+        };
+        Ok(data.to_value().get("model").and_then(Value::as_str).map(str::to_owned))
+    }
+
+    /// Returns how full a session's window was after its last calls, oldest first; at most so many, and at most 1,000.
+    ///
+    /// # Errors
+    /// Where the log fails.
+    pub fn window_history(&self, turn: &TurnOf, samples_max: usize) -> Result<Vec<WindowSample>> {
+        let query = EventQuery {
+            session: Some(turn.session.clone()),
+            ..EventQuery::latest(topics::topic(topics::CONTEXT_WINDOW), samples_max.min(HISTORY_SAMPLES_MAX))
+        };
+        let sample = |event: &stemmata_model::Event| {
+            let Payload::Plain { data: Some(data), .. } = &event.payload else { return None };
+            let data = data.to_value();
+            let number = |key: &str| data.get(key).and_then(Value::as_u64).map(Tokens);
+            Some(WindowSample { at: event.at, size: number("measured")?, limit: number("limit")? })
+        };
+        let mut samples: Vec<WindowSample> =
+            self.log.events(&turn.ledger, &query)?.iter().filter_map(sample).collect();
+        samples.reverse();
+        Ok(samples)
+    }
+}
