@@ -18,13 +18,13 @@ use stemmata_model::{
 use stemmata_prompt::compact::Summarizer;
 use stemmata_prompt::guard::flow::FatalReason;
 use stemmata_prompt::guard::{Alert, ContextOverflow, Form, Ratio, Zone};
-use stemmata_prompt::window::WindowConfig;
+use stemmata_prompt::window::{KeepRecent, WindowConfig};
 
 use super::TurnOf;
 use super::commit::Boundary;
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
-use crate::verbs::compact::{CompactWanted, CompactWith, KeepRecent};
+use crate::verbs::compact::{CompactWanted, CompactWith};
 
 pub use checkpoint::{CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, CheckpointState};
 pub use known::WindowSample;

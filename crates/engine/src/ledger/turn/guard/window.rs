@@ -106,7 +106,7 @@ impl Engine {
         let is_own = commit.is_none_or(|commit| commit.core.format == adapter.format());
         let (chain, mut entries) = match parent {
             // Of another format until the session's first commit puts a snapshot between.
-            Some(parent) if !is_own => (None, self.told_entries(parent, Stop::Compaction)?),
+            Some(parent) if !is_own => (None, self.told_entries(parent, Stop::Compaction)?.0),
             parent => (parent, Vec::new()),
         };
         let mut chain = ChainSegments::new(self, chain, None);
