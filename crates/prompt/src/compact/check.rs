@@ -91,9 +91,8 @@ pub fn checked(answer: &str, known: &Known<'_>, chars_max: usize) -> Result<Chec
         return Err(SummarizeError::Empty);
     }
     let said = Said::of(known);
-    if said.is_copy(answer) {
-        let reason = "the summarizer answered with the conversation itself".to_owned();
-        return Err(SummarizeError::Failed { reason });
+    if is_copy(answer, &said.shingles) {
+        return Err(copied());
     }
     let mut out = Checked { text: String::new(), dropped: Vec::new() };
     let mut chars = 0;
@@ -118,6 +117,31 @@ pub fn checked(answer: &str, known: &Known<'_>, chars_max: usize) -> Result<Chec
     let end = out.text.trim_end().len();
     out.text.truncate(end);
     if out.text.lines().all(is_heading) { Err(SummarizeError::Empty) } else { Ok(out) }
+}
+
+/// Refuses an answer that is the conversation as the model was shown it: with marks of who speaks, and with what the model thought.
+///
+/// # Errors
+/// [`SummarizeError::Failed`].
+pub(super) fn not_copied(answer: &str, shown: &str) -> Result<(), SummarizeError> {
+    let shown: HashSet<u64> = shingles(&collapsed(shown)).collect();
+    if is_copy(cut(answer), &shown) { Err(copied()) } else { Ok(()) }
+}
+
+fn copied() -> SummarizeError {
+    SummarizeError::Failed { reason: "the summarizer answered with the conversation itself".to_owned() }
+}
+
+/// Whether most of an answer is copied from what has these rows of words.
+fn is_copy(answer: &str, of: &HashSet<u64>) -> bool {
+    let collapsed = collapsed(answer);
+    let words = collapsed.split(' ').count();
+    if words < COPIED_WORDS_MIN {
+        return false;
+    }
+    let of_answer: Vec<u64> = shingles(&collapsed).collect();
+    let copied = of_answer.iter().filter(|shingle| of.contains(shingle)).count();
+    copied * 100 > of_answer.len() * COPIED_PERCENT_MAX
 }
 
 /// Whether a line only names a section.
@@ -258,18 +282,6 @@ impl<'a> Said<'a> {
             deletes && claim.contains(path) && is_object(claim, path) && *done != "deleted"
         });
         of_command || of_file
-    }
-
-    /// Whether most of an answer is copied.
-    fn is_copy(&self, answer: &str) -> bool {
-        let collapsed = collapsed(answer);
-        let words = collapsed.split(' ').count();
-        if words < COPIED_WORDS_MIN {
-            return false;
-        }
-        let of_answer: Vec<u64> = shingles(&collapsed).collect();
-        let copied = of_answer.iter().filter(|shingle| self.shingles.contains(shingle)).count();
-        copied * 100 > of_answer.len() * COPIED_PERCENT_MAX
     }
 }
 

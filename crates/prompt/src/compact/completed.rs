@@ -2,7 +2,7 @@
 
 use stemmata_model::{Entry, Estimate, Tokens};
 
-use super::check::{Dropped, Known, checked};
+use super::check::{Dropped, Known, checked, not_copied};
 use super::summarizer::{SummarizeError, Summarizer, SummaryAsked};
 use super::summary::{Limits, Size, Summary, Window, compose, root};
 use crate::window::{NextSummary, Progress, summary_input};
@@ -52,7 +52,11 @@ pub fn completed(
         let answer = model.summarize(&asked);
         // The client made its own attempts: another one now would end as they did.
         let is_final = matches!(answer, Err(SummarizeError::Failed { .. } | SummarizeError::TooLong { .. }));
-        match answer.and_then(|answer| checked(&answer, &known, chars_max)) {
+        let usable = |answer: String| {
+            not_copied(&answer, &shown.text)?;
+            checked(&answer, &known, chars_max)
+        };
+        match answer.and_then(usable) {
             Ok(said) => {
                 if let Some(text) = above(&said.text, &record, (window, limits)) {
                     let (is_by_model, dropped, unseen) = (true, said.dropped, shown.left_out);
@@ -211,6 +215,36 @@ mod tests {
         let model = Scripted::of(&[Ok(""), Err(SummarizeError::Empty), Ok("Goal: mend the parser.")]);
         let (made, _) = asked(&model, "");
         assert!(made.is_by_model && made.failures.len() == 2, "{made:?}");
+    }
+
+    /// A model that says what it was shown.
+    struct Parrot;
+
+    impl Summarizer for Parrot {
+        fn name(&self) -> &str {
+            "parrot"
+        }
+
+        fn window_tokens(&self) -> Option<u64> {
+            None
+        }
+
+        fn summarize(&self, asked: &SummaryAsked<'_>) -> Result<String, SummarizeError> {
+            Ok(asked.conversation.to_owned())
+        }
+    }
+
+    #[test]
+    fn what_a_model_thought_and_marks_of_speakers_are_part_of_the_conversation_itself() {
+        let mut entries = conversation();
+        for (at, entry) in entries.iter_mut().enumerate() {
+            let text = (0..60).map(|word| format!("thought{at}x{word} ")).collect();
+            entry.parts.insert(0, Part::Thinking { text, signature: None, encrypted: None });
+        }
+        let counted = count(&entries);
+        let window = Window { entries: &counted, recent_from: 20, pins: &[], numbers: &[], commit: None };
+        let made = completed(&Parrot, &entries, &window, &Limits::default());
+        assert_eq!((made.is_by_model, made.failures.len()), (false, 3), "{}", made.text);
     }
 
     proptest! {
