@@ -338,7 +338,7 @@ impl Home {
         if matches!(open_for, OpenFor::Command) {
             engine.index = Arc::new(IndexSlot::at(&self.index_dir(), self.patience()));
             engine.calibration = Arc::new(CalibrationSlot::at(&self.cache_dir()));
-            engine.embedder = self.embedder.clone();
+            engine.embedder.clone_from(&self.embedder);
             // A process that forgot something may have died before the index was rid of it.
             let unclean = engine.sweep_if_marked().err();
             self.note(unclean.map(|error| HomeNote::Index(error.to_string())));

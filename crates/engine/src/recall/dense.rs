@@ -99,7 +99,7 @@ impl Engine {
 }
 
 /// Turns texts into vectors by their keys, as many at once as a request takes.
-fn embedded(embedder: &dyn Embedder, texts: &[(&str, &str)]) -> std::result::Result<Vectors, String> {
+fn embedded(embedder: &dyn Embedder, texts: &[(&str, &str)]) -> Result<Vectors, String> {
     let mut vectors = Vectors::new();
     for batch in texts.chunks(BATCH) {
         let asked: Vec<&str> = batch.iter().map(|(_, text)| *text).collect();

@@ -42,13 +42,12 @@ impl Engine {
                 continue;
             }
             let Some(entry) = entry_of(&event) else { continue };
-            let through = match committed.get(&event.session) {
-                Some(through) => *through,
-                None => {
-                    let through = self.committed_through(ledger, &event.session)?;
-                    committed.insert(event.session.clone(), through);
-                    through
-                }
+            let through = if let Some(through) = committed.get(&event.session) {
+                *through
+            } else {
+                let through = self.committed_through(ledger, &event.session)?;
+                committed.insert(event.session.clone(), through);
+                through
             };
             let text = entry_text(&entry);
             if Some(event.seq) <= through || !words.has_word_in(&text, Some(event.at)) {

@@ -85,8 +85,7 @@ fn state_and_turns_say_each_turn_once() {
     for words in ["ibex please", "ibex is answered", "heron please", "heron is answered"] {
         assert_eq!(prompt.text.matches(words).count(), 1, "{words}: {}", prompt.text);
     }
-    let state = prompt.text.split("\n## Recent turns\n").nth(1).expect("turns of the state");
-    assert!(state.contains("walrus is answered"), "another session's: {}", prompt.text);
+    assert!(prompt.text.contains("walrus is answered"), "another session's: {}", prompt.text);
     // The same of a session that goes on from a context.
     let tip = take(&engine, "s", "otter", Vec::new());
     let prompt = prompt_of(&engine, turn("fork"), TurnContext::Resume(tip), "go on there");

@@ -62,7 +62,10 @@ pub fn set_nearness(candidates: &mut [Candidate], cosines: &[Option<f32>]) {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "sums of products of bytes; 24 bits are more than a cosine shows")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "sums of products of bytes; 24 bits are more than a cosine shows"
+)]
 const fn as_float(sum: i64) -> f32 {
     sum as f32
 }

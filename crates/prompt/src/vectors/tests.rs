@@ -50,6 +50,12 @@ fn every_vector_of_seed_003_holds_or_deviates_for_a_reason() {
     every_case_is_fine(&["ai_compact.json", "ai_tool_output.json"], 90, DEVIATIONS_003);
 }
 
+/// None of its cases can be asked again, since the turns that they are about are not in it: each is a deviation by name.
+#[test]
+fn every_vector_of_seed_004_deviates_for_a_reason() {
+    every_case_is_fine(&["zagent/zagent_context.json"], 11, &[]);
+}
+
 #[test]
 fn a_file_of_seed_004_is_named_case_by_case_and_what_is_unknown_fails() {
     let text = "{\"source\":\"x\",\"turns\":6,\"messagesJson_for_'a'\":[],\"colour\":1}";

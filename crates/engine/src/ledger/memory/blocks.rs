@@ -245,13 +245,11 @@ impl<'e> Reading<'e> {
     }
 
     fn saved(&self, name: &str) -> Result<Option<SavedState>> {
-        match &self.states {
-            Some(states) => Ok(states.get(name).cloned()),
-            None => {
-                let found = self.engine.log.saved_states(self.ledger, name)?;
-                Ok(found.into_iter().find(|saved| saved.name == name))
-            }
+        if let Some(states) = &self.states {
+            return Ok(states.get(name).cloned());
         }
+        let found = self.engine.log.saved_states(self.ledger, name)?;
+        Ok(found.into_iter().find(|saved| saved.name == name))
     }
 
     fn keep(&mut self, state: SavedState) {

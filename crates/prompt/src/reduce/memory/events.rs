@@ -106,7 +106,8 @@ impl SessionMemory {
         };
         let current = data.get("current").and_then(|current| {
             let id = said(current.get("id"))?;
-            let words = current.get("text").and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+            let words =
+                current.get("text").and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
             Some((Words::of(words.unwrap_or(&id), TASK_CHARS_MAX), id))
         });
         let done = data.get("completed").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -144,7 +145,8 @@ impl SessionMemory {
         if let Some((words, id)) = current.filter(|(_, id)| !done.contains(id)) {
             let is_same = |task: &Task| task.list == TaskList::Event && task.id.as_ref() == Some(&id);
             // A turn that says the same again changes nothing.
-            let same = |one: &Task| is_same(one) && one.text == words.text && one.status == TaskStatus::Active;
+            let same =
+                |one: &Task| is_same(one) && one.text == words.text && one.status == TaskStatus::Active;
             if !self.state.items.tasks.iter().any(same) {
                 self.state.items.tasks.retain(|task| !is_same(task));
                 self.state.items.task(task((words, id), TaskStatus::Active), &Bounds::SESSION);

@@ -336,7 +336,8 @@ fn merged_decisions(mut all: Vec<Decision>, bounds: &Bounds) -> (Vec<Decision>, 
 
 /// Ends tasks that another session says are done by their ids alone.
 fn end_named(all: &mut Vec<Task>) {
-    let is_bare = |task: &Task| task.list == TaskList::Event && task.id.as_deref() == Some(task.text.as_str());
+    let is_bare =
+        |task: &Task| task.list == TaskList::Event && task.id.as_deref() == Some(task.text.as_str());
     let mut ended: BTreeMap<String, Evidence> = BTreeMap::new();
     for task in all.iter().filter(|task| is_bare(task) && task.status == TaskStatus::Done) {
         let proof = ended.entry(task.text.clone()).or_insert_with(|| task.proof.clone());
