@@ -16,6 +16,7 @@ const PARTS_OF_REQUESTS: &[&str] = &[
     "KnownLine",
     "NewEvent",
     "WrittenFile",
+    "ArtifactRange",
     "SearchFilter",
     "KeptPromptOf",
     "TurnOf",

@@ -308,6 +308,8 @@ fn a_checkpoint_has_the_checksums_of_the_files_that_were_changed_below_the_proje
     assert_eq!(state["system_state"]["git_head"], head);
     let hash = stemmata_model::artifact_id(b"fn a() {}").to_string();
     assert_eq!(state["file_checksums"], serde_json::json!({ "a.rs": hash, "gone.rs": null }));
+    let shared = stemmata_model::WorkState::of_json(&state).expect("the shape that checkpoint files have");
+    assert_eq!(shared.file_checksums.len(), 2);
 }
 
 #[test]

@@ -120,7 +120,7 @@ proptest! {
         let output = piece.repeat(times);
         let mut engine = engine().with_outputs(rules(&folder));
         if in_files {
-            let log = FileLog::open(&folder.path().join("logs"), FileLogOptions::default()).expect("a log");
+            let log = FileLog::open(folder.path(), FileLogOptions::default()).expect("a log");
             engine = engine.with_log(Arc::new(log));
         }
         let ended = take(&engine, "s", &output);
@@ -193,7 +193,7 @@ fn any_stored_text_is_read_and_what_is_none_is_refused() {
 
 fn stores(folder: &Folder) -> Vec<Engine> {
     let sqlite = SqliteStore::open(&folder.path().join("store"), SqliteOptions::default()).expect("a store");
-    let log = FileLog::open(&folder.path().join("logs"), FileLogOptions::default()).expect("a log");
+    let log = FileLog::open(folder.path(), FileLogOptions::default()).expect("a log");
     vec![
         engine_on("m1", Arc::new(MemoryStore::default())),
         engine_on("m1", Arc::new(sqlite)),
@@ -261,7 +261,7 @@ fn a_secret_across_parts_and_cuts_is_replaced() {
     for before in [512 * 1_024 - 5, 800, 40] {
         let engine =
             engine().with_rules(rules.clone()).with_outputs(OutputRules { limits: LIMITS, files: None });
-        let output = format!("{}ACME-771234{}", "x".repeat(before), "y".repeat(900));
+        let output = format!("{} ACME-771234 {}", "x".repeat(before), "y".repeat(900));
         let ended = take(&engine, "s", &output);
         let events = engine.log().events(&ledger("p"), &EventQuery::after(None, 99)).expect("events");
         for event in &events {
