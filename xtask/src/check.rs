@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::process::{cargo, execute, flag};
-use crate::{embed, generate, test, tidy};
+use crate::{examples, generate, test, tidy};
 
 /// Runs every check; with `--skip-tests` all but the tests, for a caller that runs them itself.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
@@ -15,7 +15,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     let mut docs = cargo(root, &["doc", "--workspace", "--no-deps", "--document-private-items"]);
     execute(docs.env("RUSTDOCFLAGS", "-D warnings"))?;
     generate::verify(root)?;
-    embed::run(root)?;
+    examples::run(root)?;
     if skip_tests {
         return Ok(());
     }

@@ -4,11 +4,12 @@
 mod bench;
 mod check;
 mod clients;
-mod embed;
+mod examples;
 mod faults;
 mod fuzz;
 mod generate;
 mod process;
+mod simulate;
 mod test;
 mod tidy;
 mod vectors;
@@ -22,11 +23,13 @@ use process::say;
 const USAGE: &str = "\
 usage: cargo xtask <task> [arguments]
 
-  check [--skip-tests]  everything a change must pass: format, clippy, docs, tidy, generated files, the embedding example, tests
+  check [--skip-tests]  everything a change must pass: format, clippy, docs, tidy, generated files, the examples, tests
   test                  the tests: tidy, documentation examples, unit and integration tests
   tidy                  the repository's own rules: crate edges, sizes, names, documents, links
   generate [--check]    write docs/reference from the built `stemma`, or say what is stale
   bench [arguments]     build and run the benchmarks in release mode
+  simulate-window [turns=N seed=N window=N cutoff=N]
+                        run a session of 2,000 turns in a small window, and show what that cost
   clients <name>        run the optional tests against a real client
   vectors FILE…         run golden vectors through the product and print each case's verdict
   fuzz [TARGET…]        read made-up and mutated bytes, led by coverage, and look for panics
@@ -37,6 +40,7 @@ usage: cargo xtask <task> [arguments]
 fn run(root: &Path, task: &str, arguments: &[String]) -> anyhow::Result<()> {
     match task {
         "check" => check::run(root, arguments),
+        "simulate-window" => simulate::run(root, arguments),
         "test" => test::run(root, arguments),
         "tidy" => tidy::run(root, arguments),
         "generate" => generate::run(root, arguments),

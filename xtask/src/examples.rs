@@ -1,5 +1,5 @@
-//! `examples/embed`: a program outside the workspace that depends on the engine alone is built and run.
-//! Not a test of the verbs that it calls: those are the engine's.
+//! `examples/embed` and `examples/agent`: programs outside the workspace are built from its crates; the one is run, the other's
+//! tests are. Not a test of the verbs that they call: those are the engine's.
 
 use std::fs;
 use std::path::Path;
@@ -8,17 +8,23 @@ use anyhow::Context as _;
 
 use crate::process::{cargo, execute};
 
-/// Builds and runs the example. It shares the workspace's target folder and the profile of the workspace's dependencies, so that
-/// none of them is built again. The profile is passed on instead of repeated in the example's manifest, which readers copy.
+/// What is done with each example.
+const EXAMPLES: [(&str, &str); 2] =
+    [("run", "examples/embed/Cargo.toml"), ("test", "examples/agent/Cargo.toml")];
+
+/// Builds and runs the examples. They share the workspace's target folder and the profile of the workspace's dependencies, so
+/// that none of them is built again. The profile is passed on instead of repeated in a manifest, which readers copy.
 pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     let target = root.join("target");
-    let profile = target.join("embed-profile.toml");
+    let profile = target.join("examples-profile.toml");
     let manifest = fs::read_to_string(root.join("Cargo.toml")).context("reading `Cargo.toml`")?;
     fs::create_dir_all(&target).with_context(|| format!("creating `{}`", target.display()))?;
     write(&profile, &profile_of(&manifest)?)?;
-    let mut run =
-        cargo(root, &["run", "--quiet", "--locked", "--manifest-path", "examples/embed/Cargo.toml"]);
-    execute(run.arg("--target-dir").arg(&target).arg("--config").arg(&profile))
+    for (verb, manifest) in EXAMPLES {
+        let mut run = cargo(root, &[verb, "--quiet", "--locked", "--manifest-path", manifest]);
+        execute(run.arg("--target-dir").arg(&target).arg("--config").arg(&profile))?;
+    }
+    Ok(())
 }
 
 /// Returns the profile for development of a manifest, as a configuration of cargo. Our own crates are left out: cargo builds
