@@ -37,7 +37,7 @@ use crate::v1::{
     TurnEntriesMarked, TurnMadeRequest, TurnOverflow, TurnPrune, TurnPruned, TurnRecovered, TurnStored,
     TurnWindowReport, TurnWindowRequest, TurnWindowSample, TurnWindowShown, Uncompacted, UnforgetRequest,
     Unforgotten, UnreadLedger, UntrustedRules, UpdateRequest, VaultPurged, VaultStatus, Verify, Watched,
-    WindowLimit, WindowLimits,
+    WindowCall, WindowEntry, WindowLimit, WindowLimits, WindowResult,
 };
 
 /// An operation.
@@ -249,6 +249,9 @@ pub const INNER: &[TypeOf] = &[
     TypeOf::of::<GuardItem>(),
     TypeOf::of::<GuardOverflow>(),
     TypeOf::of::<TurnWindowReport>(),
+    TypeOf::of::<WindowEntry>(),
+    TypeOf::of::<WindowCall>(),
+    TypeOf::of::<WindowResult>(),
     TypeOf::of::<TurnPrune>(),
     TypeOf::of::<TurnPruned>(),
     TypeOf::of::<TurnCompaction>(),
