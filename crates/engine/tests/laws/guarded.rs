@@ -20,7 +20,7 @@ use stemmata_store::{
 };
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 
-use crate::support::{chain, engine, engine_on, native};
+use crate::support::{Folder, chain, engine, engine_on, native};
 
 fn turn() -> TurnOf {
     TurnOf::new(
@@ -271,14 +271,14 @@ fn the_triggers_that_hold_are_recorded_with_the_state_of_the_work() {
 
 #[test]
 fn a_checkpoint_has_the_checksums_of_the_files_that_were_changed_below_the_project() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = Folder::new();
     let project = folder.path().join("project");
     std::fs::create_dir_all(project.join(".git/refs/heads")).expect("a folder");
-    std::fs::write(project.join(".git/HEAD"), "ref: refs/heads/main\n").expect("written");
+    folder.write("project/.git/HEAD", b"ref: refs/heads/main\n");
     let head = "0123456789abcdef0123456789abcdef01234567";
-    std::fs::write(project.join(".git/refs/heads/main"), format!("{head}\n")).expect("written");
-    std::fs::write(project.join("a.rs"), "fn a() {}").expect("written");
-    std::fs::write(folder.path().join("secret"), "mine").expect("written");
+    folder.write("project/.git/refs/heads/main", format!("{head}\n").as_bytes());
+    folder.write("project/a.rs", b"fn a() {}");
+    folder.write("secret", b"mine");
     let engine = engine();
     let root = Some(project.to_string_lossy().into_owned());
     let now = stemmata_model::Timestamp::from_micros(1);

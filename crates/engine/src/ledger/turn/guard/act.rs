@@ -78,7 +78,12 @@ impl Engine {
                 "the turn has {} events, so that the guard of the window could not act: store it in more steps",
                 events.len()
             );
-            acted.report.notes.push(Note::new(NoteCode::Degraded, message));
+            let report = &mut acted.report;
+            report.notes.push(Note::new(NoteCode::Degraded, message));
+            // What was decided is not stored.
+            (report.alert, report.reasons, report.tokens_after) = (None, Reasons::NONE, report.tokens);
+            report.pruned.clear();
+            report.archived.clear();
         }
         Ok((all, Some(acted)))
     }
