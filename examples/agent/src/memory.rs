@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use stemmata_engine::model::{
     CommitId, Entry, EntryId, Estimate, LedgerId, Party, SessionId, Template, Tokens,
 };
-use stemmata_engine::prompt::window::WindowConfig;
+use stemmata_engine::prompt::window::{WindowConfig, entry_tokens};
 use stemmata_engine::{
     AroundQuery, BeginTurn, Clock as _, CompactOf, CompactWanted, CompactWith, Engine, EntryMark,
     GuardWanted, Guarded, NewIds as _, RandomIds, SystemClock, TurnContext, TurnGuard, TurnMade, TurnOf,
@@ -18,6 +18,9 @@ use stemmata_engine::{
 };
 
 use crate::Result;
+
+/// A task of more than a sixteenth of the window is not pinned: it would be in every request for ever.
+const TASK_SHARE: u64 = 16;
 
 /// The session at work, and what it went on from. A fork is in the store from its first turn on; this file knows it before.
 #[derive(Debug, Clone)]
@@ -64,8 +67,11 @@ impl<'e> Memory<'e> {
         &self.context
     }
 
-    /// Stores what the user said.
+    /// Stores what the user said. What is said first is the task: no prune drops it, and summaries have it word for word.
     pub fn begin(&mut self, said: Entry) -> Result<()> {
+        let is_task = self.context.is_empty() && self.at.from.is_none();
+        let fits = entry_tokens(&said, &Estimate).0 <= self.window.window().limit().0 / TASK_SHARE;
+        let id = said.id.clone();
         let context = match self.at.from {
             Some(ctx) => TurnContext::Fork { ctx, at: self.at.entry.clone() },
             None => TurnContext::None,
@@ -73,7 +79,11 @@ impl<'e> Memory<'e> {
         let guard = Some(self.guard());
         let begun =
             self.engine.begin_turn(&BeginTurn { context, guard, ..BeginTurn::new(self.turn()?, said) })?;
-        self.see(begun.window)
+        self.see(begun.window)?;
+        if is_task && fits {
+            self.engine.mark_entries(&self.turn()?, (&[id], EntryMark::Pin), None)?;
+        }
+        Ok(())
     }
 
     /// Stores what came of the turn so far. It is on the disk when this returns.
