@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::note::Note;
 
 /// Asks for the checkpoint of a commit as a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointFileRequest {
@@ -19,7 +19,7 @@ pub struct CheckpointFileRequest {
 }
 
 /// A checkpoint that was written, before a working tree was looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CheckpointFileMade {
     /// The commit.
@@ -29,7 +29,7 @@ pub struct CheckpointFileMade {
 }
 
 /// The context that a checkpoint file leads to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CheckpointContext {
     /// The commit.
@@ -41,7 +41,7 @@ pub struct CheckpointContext {
 }
 
 /// A checkpoint file that was saved.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CheckpointSaved {
     /// The file.
@@ -62,7 +62,7 @@ pub struct CheckpointSaved {
 }
 
 /// A checkpoint file that was loaded.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CheckpointLoaded {
     /// The file.
@@ -102,7 +102,7 @@ pub struct CheckpointLoaded {
 }
 
 /// A task of a checkpoint.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CheckpointTask {
     /// How its tracker names it.
@@ -115,7 +115,7 @@ pub struct CheckpointTask {
 }
 
 /// How a working tree differs from what a checkpoint says of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CheckpointDrift {
     /// Files with other bytes.
