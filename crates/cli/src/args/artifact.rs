@@ -8,6 +8,9 @@ use clap::{Args, Subcommand};
 
 /// `artifact`
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma artifact read art-9f2c… --lines 1..40")]
 pub(crate) struct Artifact {
     #[command(subcommand)]
     pub(crate) command: ArtifactCommand,

@@ -179,7 +179,7 @@ fn a_loop_in_any_language_has_its_window_guarded() {
     let of = r#""turn":{"ledger":"c1","session":"s1","agent":"worker","template":"fixer"}"#;
     let again = stage
         .feed(&["turn", "recover"], format!(r#"{{{of},"window":{{"tokens":1000}},{error}}}"#).as_bytes());
-    again.code(1).complains(&["refused the context again"]);
+    again.code(5).complains(&["refused the context again"]);
     turn(&stage, "end", &format!(r#""entries":[{}]"#, said("a2", "assistant", 10)));
     let shown = turn(&stage, "window", r#""samples_max":3"#);
     assert_eq!(shown["history"].as_array().unwrap().len(), 3);

@@ -528,11 +528,14 @@ fn a_client_s_session_keeps_its_recent_turns_and_its_loader_takes_it() {
         let through: usize = through.parse().expect("a number");
         let total = engine.numbered_entries(before, Stop::Root).expect("entries").numbers.last().copied();
         assert_eq!(Some(through as u64) < total, keeps, "{format}: {through} of {total:?}");
-        let mut validator = adapter.validator(None);
-        after.lines().for_each(|line| validator.line(line.as_bytes()));
-        let verdict = validator.finish();
-        let bad = verdict.findings.iter().filter(|found| found.severity > stemmata_engine::Severity::Info);
-        assert_eq!(bad.collect::<Vec<_>>(), Vec::<&stemmata_engine::Finding>::new(), "{format}: {after}");
+        if keeps {
+            // The others' records have no header: the placer writes it.
+            let mut validator = adapter.validator(None);
+            after.lines().for_each(|line| validator.line(line.as_bytes()));
+            let verdict = validator.finish();
+            let bad = verdict.findings.iter().filter(|found| found.severity > stemmata_engine::Severity::Info);
+            assert_eq!(bad.collect::<Vec<_>>(), Vec::<&stemmata_engine::Finding>::new(), "{format}: {after}");
+        }
         // Nothing is lost, and a second compaction begins at the root.
         assert_eq!(context(&engine, made.id, Stop::Root), root, "{format}");
         assert_eq!(context(&engine, made.parent, Stop::Compaction), whole, "{format}");
