@@ -33,9 +33,9 @@ use crate::v1::{
     StrategyText, SummarizeRequest, Summarized, Summary, SummarySection, TipsRequest, Totals, Tree,
     TreeRequest, TreeRun, TreeSubagent, TrustedFile, TrustedRules, TurnBegun, TurnCompaction,
     TurnEntriesMarked, TurnMadeRequest, TurnOverflow, TurnPrune, TurnPruned, TurnRecovered, TurnStored,
-    TurnWindowReport, TurnWindowRequest, TurnWindowSample, TurnWindowShown, Uncompacted,
-    UnforgetRequest, Unforgotten, UnreadLedger, UntrustedRules, UpdateRequest, VaultPurged, VaultStatus,
-    Verify, Watched, WindowLimit, WindowLimits,
+    TurnWindowReport, TurnWindowRequest, TurnWindowSample, TurnWindowShown, Uncompacted, UnforgetRequest,
+    Unforgotten, UnreadLedger, UntrustedRules, UpdateRequest, VaultPurged, VaultStatus, Verify, Watched,
+    WindowCall, WindowEntry, WindowLimit, WindowLimits, WindowResult,
 };
 
 /// An operation.
@@ -240,6 +240,9 @@ pub const INNER: &[TypeOf] = &[
     TypeOf::of::<GuardItem>(),
     TypeOf::of::<GuardOverflow>(),
     TypeOf::of::<TurnWindowReport>(),
+    TypeOf::of::<WindowEntry>(),
+    TypeOf::of::<WindowCall>(),
+    TypeOf::of::<WindowResult>(),
     TypeOf::of::<TurnPrune>(),
     TypeOf::of::<TurnPruned>(),
     TypeOf::of::<TurnCompaction>(),

@@ -105,5 +105,5 @@ pub use turn::{
 pub use turn_window::{
     MarkTurnEntriesRequest, PROVIDER_ERROR_BYTES_MAX, RecoverTurnRequest, TurnCompaction, TurnEntriesMarked,
     TurnOverflow, TurnPrune, TurnPruned, TurnRecovered, TurnWindow, TurnWindowReport, TurnWindowRequest,
-    TurnWindowSample, TurnWindowShown,
+    TurnWindowSample, TurnWindowShown, WindowCall, WindowEntry, WindowResult,
 };

@@ -209,8 +209,8 @@ impl Sizes {
     /// less, the count was too high (a provider drops earlier thinking), and the entries share what was reported.
     pub(crate) fn of(window: &[Entry], counter: &dyn TokenCounter, overhead: Tokens) -> Self {
         let mut entries: Vec<Tokens> = window.iter().map(|entry| entry_tokens(entry, counter)).collect();
-        let counted = |at: usize| entries.get(at).copied().unwrap_or_default();
-        let estimated = estimate(window, &counted, overhead);
+        let size_at = |at: usize| entries.get(at).copied().unwrap_or_default();
+        let estimated = estimate(window, &size_at, overhead);
         let tokens = estimated.tokens;
         let EstimatedFrom::Usage { entry } = estimated.from else {
             return Self { tokens, overhead, entries, is_reported: false };

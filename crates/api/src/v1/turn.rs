@@ -84,9 +84,6 @@ pub struct TurnEntry {
     /// What tools returned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<TurnResult>,
-    /// What it is, in answers, where it is no message: `tool_summary` or `compaction_summary`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kind: Option<String>,
     /// The model that answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,

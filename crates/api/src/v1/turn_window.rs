@@ -4,7 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Note, TurnEntry, TurnOf};
+use super::{Note, TurnOf};
+use crate::RawJson;
 
 /// Bytes of a provider's error that are read.
 pub const PROVIDER_ERROR_BYTES_MAX: usize = 64 * 1024;
@@ -103,11 +104,57 @@ pub struct TurnWindowReport {
     pub overflow: Option<TurnOverflow>,
     /// The entries that the model is to be given, oldest first, where the request asked for them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub entries: Option<Vec<TurnEntry>>,
+    pub entries: Option<Vec<WindowEntry>>,
     /// What counted tokens.
     pub counter: String,
     /// What the user should know.
     pub notes: Vec<Note>,
+}
+
+/// An entry that the model of a session is to be given. Images, files and reasoning that only its provider can read are left out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct WindowEntry {
+    /// Its id.
+    pub id: String,
+    /// `system`, `user`, `assistant` or `tool`.
+    pub role: String,
+    /// `message`, `tool_result`, `tool_summary` (stands for archived results) or `compaction_summary`.
+    pub kind: String,
+    /// What it says; absent where it only calls or returns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The model's reasoning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<String>,
+    /// The tools that it asks for.
+    pub calls: Vec<WindowCall>,
+    /// What tools returned.
+    pub results: Vec<WindowResult>,
+}
+
+/// A tool that the model asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct WindowCall {
+    /// Pairs the call with its result.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// Its arguments; a text where they are no JSON.
+    pub input: RawJson,
+}
+
+/// What a tool returned.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct WindowResult {
+    /// The call that it answers.
+    pub id: String,
+    /// What it returned.
+    pub text: String,
+    /// Whether it failed.
+    pub is_error: bool,
 }
 
 /// How much a prune keeps and drops.

@@ -145,8 +145,8 @@ fn turn(stage: &Stage, command: &str, rest: &str) -> Value {
 fn told(answer: &Value) -> String {
     let mut window = answer["window"].clone();
     let entries = window["entries"].as_array().unwrap().iter().map(|entry| match entry["kind"].as_str() {
-        Some(kind) => kind.to_owned(),
-        None => entry["id"].as_str().unwrap().to_owned(),
+        Some("tool_summary") => "tool_summary".to_owned(),
+        _ => entry["id"].as_str().unwrap().to_owned(),
     });
     window["entries"] = entries.collect::<Vec<_>>().join(" ").into();
     serde_json::to_string_pretty(&window).unwrap()
@@ -166,22 +166,21 @@ fn a_loop_in_any_language_has_its_window_guarded() {
         )
     };
     turn(&stage, "begin", &format!(r#""said":{}"#, said("u1", "user", 20)));
-    let step = turn(
-        &stage,
-        "step",
-        &format!(r#""entries":[{},{},{}]"#, result("c1"), result("c2"), result("c3")),
-    );
+    let step =
+        turn(&stage, "step", &format!(r#""entries":[{},{},{}]"#, result("c1"), result("c2"), result("c3")));
     insta::assert_snapshot!("window_turn_archived", told(&step));
     turn(&stage, "end", &format!(r#""entries":[{}]"#, said("a1", "assistant", 300)));
-    let critical = turn(&stage, "begin", &format!(r#""said":{}"#, said("u2", "user", 400)));
+    let critical = turn(&stage, "begin", &format!(r#""said":{}"#, said("u2", "user", 450)));
     insta::assert_snapshot!("window_turn_pruned", told(&critical));
     let pruned = critical["window"]["pruned"][0]["entry"].as_str().unwrap().to_owned();
     let error = r#""error":"prompt is too long: 1001 tokens > 1000 maximum""#;
     let recovered = turn(&stage, "recover", error);
     assert_eq!((&recovered["retry"], &recovered["window"]["may_call"]), (&true.into(), &true.into()));
     let of = r#""turn":{"ledger":"c1","session":"s1","agent":"worker","template":"fixer"}"#;
-    let again = stage.feed(&["turn", "recover"], format!(r#"{{{of},"window":{{"tokens":1000}},{error}}}"#).as_bytes());
-    again.code(1).complains(&["refused the context again"]);
+    let again = stage
+        .feed(&["turn", "recover"], format!(r#"{{{of},"window":{{"tokens":1000}},{error}}}"#).as_bytes());
+    assert_ne!(again.code, 0);
+    again.complains(&["refused the context again"]);
     turn(&stage, "end", &format!(r#""entries":[{}]"#, said("a2", "assistant", 10)));
     let shown = turn(&stage, "window", r#""samples_max":3"#);
     assert_eq!(shown["history"].as_array().unwrap().len(), 3);
@@ -197,6 +196,6 @@ fn a_loop_in_any_language_has_its_window_guarded() {
         (format!(r#"{{{of},"window":{{"tokens":9,"tool_summary":"weird"}},"entries":[]}}"#), "weird"),
     ] {
         let said = stage.feed(&["turn", "step"], input.as_bytes());
-        assert!(said.code == 2 && said.stderr.contains(reason), "{input}: {} {}", said.code, said.stderr);
+        assert!(said.code != 0 && said.stderr.contains(reason), "{input}: {} {}", said.code, said.stderr);
     }
 }

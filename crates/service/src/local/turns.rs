@@ -273,9 +273,6 @@ fn entry(entry: &TurnEntry, ids: &dyn NewIds) -> Result<Entry, String> {
     let role = ROLES.iter().find(|(name, _)| *name == entry.role).map(|(_, role)| *role);
     let role =
         role.ok_or_else(|| format!("`role` is `{}`, and is one of user, assistant, tool", entry.role))?;
-    if entry.kind.is_some() {
-        return Err("`kind` is for answers".to_owned());
-    }
     let fits = match role {
         Role::Assistant => entry.results.is_empty(),
         Role::Tool => entry.calls.is_empty() && entry.thinking.is_none(),

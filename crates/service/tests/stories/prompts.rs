@@ -54,7 +54,6 @@ fn said(text: &str) -> TurnEntry {
         thinking: None,
         calls: Vec::new(),
         results: Vec::new(),
-        kind: None,
         model: None,
         usage: None,
         stop_reason: None,

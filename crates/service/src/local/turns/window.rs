@@ -1,8 +1,8 @@
 //! The guard of a turn: which window a request means, and what the engine did about it as the wire has it.
 
 use stemmata_api::v1::{
-    TurnCall, TurnCompaction, TurnEntry, TurnOverflow, TurnPrune, TurnPruned, TurnResult, TurnUsage,
-    TurnWindow, TurnWindowReport,
+    TurnCompaction, TurnOverflow, TurnPrune, TurnPruned, TurnWindow, TurnWindowReport, WindowCall,
+    WindowEntry, WindowResult,
 };
 use stemmata_api::{Code, Problem, RawJson};
 use stemmata_engine::prompt::tool_output::{OutputLimits, text_of};
@@ -12,7 +12,7 @@ use stemmata_engine::{
     ChosenCounter, Engine, PlannedPrune, PrunedEntry, TurnGuard, TurnOf, WindowReport, WindowRules,
     is_overhead,
 };
-use stemmata_model::{Entry, EntryKind, Json, Part, Reason, TokenCounter as _, Tokens};
+use stemmata_model::{Entry, Json, Part, Reason, TokenCounter as _, Tokens};
 
 use crate::fault::Fault;
 use crate::local::bad_request;
@@ -155,21 +155,16 @@ fn pruned(gone: PrunedEntry) -> TurnPruned {
     TurnPruned { entry: gone.id.to_string(), tokens: gone.tokens.0, reason: gone.reason }
 }
 
-/// Returns an entry as a request would have it. Images, files and reasoning that only its provider can read are left out.
-fn entry(entry: &Entry) -> TurnEntry {
+/// Returns an entry as the wire has it.
+fn entry(entry: &Entry) -> WindowEntry {
     let texts = |is: fn(&Part) -> Option<&str>| {
         let texts: Vec<&str> = entry.parts.iter().filter_map(is).collect();
         (!texts.is_empty()).then(|| texts.join("\n"))
     };
-    let usage = entry.meta.usage.map(|usage| TurnUsage {
-        input_tokens: usage.input_tokens,
-        output_tokens: usage.output_tokens,
-        cache_read_tokens: usage.cache_read_tokens,
-        cache_write_tokens: usage.cache_write_tokens,
-    });
-    TurnEntry {
-        id: Some(entry.id.to_string()),
+    WindowEntry {
+        id: entry.id.to_string(),
         role: entry.role.as_str().to_owned(),
+        kind: entry.kind.as_str().to_owned(),
         text: texts(|part| match part {
             Part::Text(text) | Part::Summary { text, .. } => Some(text),
             _ => None,
@@ -180,23 +175,18 @@ fn entry(entry: &Entry) -> TurnEntry {
         }),
         calls: entry.parts.iter().filter_map(call).collect(),
         results: entry.parts.iter().filter_map(result).collect(),
-        kind: (entry.kind != EntryKind::Message && entry.kind != EntryKind::ToolResult)
-            .then(|| entry.kind.as_str().to_owned()),
-        model: entry.meta.model.clone(),
-        usage,
-        stop_reason: entry.meta.stop_reason.clone(),
     }
 }
 
-fn call(part: &Part) -> Option<TurnCall> {
+fn call(part: &Part) -> Option<WindowCall> {
     let Part::ToolCall { call_id, name, arguments } = part else { return None };
     // Arguments that a model cut off are no JSON: they are handed over as the text that they are.
     let text = || Json::of(&serde_json::Value::from(arguments.as_str()));
     let input = RawJson::parse(arguments).or_else(|_| RawJson::parse(text().as_str())).ok()?;
-    Some(TurnCall { id: call_id.clone(), name: name.clone(), input })
+    Some(WindowCall { id: call_id.clone(), name: name.clone(), input })
 }
 
-fn result(part: &Part) -> Option<TurnResult> {
+fn result(part: &Part) -> Option<WindowResult> {
     let Part::ToolResult { call_id, is_error, parts } = part else { return None };
-    Some(TurnResult { id: call_id.clone(), text: text_of(parts), is_error: *is_error })
+    Some(WindowResult { id: call_id.clone(), text: text_of(parts), is_error: *is_error })
 }
