@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::slice;
 
 use serde_json::{Value, json};
 use stemmata_engine::model::{
@@ -81,7 +82,7 @@ impl<'e> Memory<'e> {
             self.engine.begin_turn(&BeginTurn { context, guard, ..BeginTurn::new(self.turn()?, said) })?;
         self.see(begun.window)?;
         if is_task && fits {
-            self.engine.mark_entries(&self.turn()?, (&[id], EntryMark::Pin), None)?;
+            self.engine.mark_entries(&self.turn()?, (slice::from_ref(&id), EntryMark::Pin), None)?;
         }
         Ok(())
     }
@@ -136,7 +137,8 @@ impl<'e> Memory<'e> {
         let query = AroundQuery { ctx: self.tip()?, entry: Some(entry.to_owned()), around: 0, tokens_max: 1 };
         let found = self.engine.around(&query)?.entries.into_iter().find(|entry| entry.is_match);
         let id = found.ok_or_else(|| format!("there is no entry `{entry}`"))?.entry.id;
-        let marked = self.engine.mark_entries(&self.turn()?, (&[id.clone()], mark), Some(&self.guard()))?;
+        let marked =
+            self.engine.mark_entries(&self.turn()?, (slice::from_ref(&id), mark), Some(&self.guard()))?;
         self.see(marked.window)?;
         Ok(id)
     }

@@ -5,6 +5,7 @@ mod script;
 mod tally;
 
 use std::collections::BTreeMap;
+use std::slice::from_ref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -138,14 +139,15 @@ impl Simulation {
         self.see(report);
         if drawn.is_pinned {
             let marked =
-                self.engine.mark_entries(&turn(), (&[said.id.clone()], EntryMark::Pin), Some(&self.guard()));
+                self.engine.mark_entries(&turn(), (from_ref(&said.id), EntryMark::Pin), Some(&self.guard()));
             self.see(marked.expect("pinned").window);
             self.pins.push(text_of(&said));
         }
         for [call, result] in drawn.groups {
             self.ask(&said.id);
-            self.step(self.answered(call));
-            self.step(self.cut(result));
+            let (call, result) = (self.answered(call), self.cut(result));
+            self.step(&call);
+            self.step(&result);
         }
         self.ask(&said.id);
         let answer = self.answered(drawn.answer);
@@ -156,11 +158,11 @@ impl Simulation {
         self.tally.turns += 1;
     }
 
-    fn step(&mut self, entry: Entry) {
+    fn step(&mut self, entry: &Entry) {
         self.clock.pass(3);
         let made = TurnMade { entries: vec![entry.clone()], ..TurnMade::default() };
         let step = self.engine.guarded_step(&turn(), made, Some(&self.guard())).expect("a step");
-        self.remember(&entry);
+        self.remember(entry);
         self.see(step.window);
     }
 

@@ -55,7 +55,10 @@ impl Tally {
 
     /// Returns a line for each figure.
     pub(super) fn table(&self, limit: u64) -> String {
-        let share = |part: u64, of: u64| format!("{:.1} %", 100.0 * part as f64 / of.max(1) as f64);
+        let share = |part: u64, of: u64| {
+            let permille = part * 1_000 / of.max(1);
+            format!("{}.{} %", permille / 10, permille % 10)
+        };
         let mut text = String::new();
         let rows = [
             ("turns", self.turns.to_string()),
