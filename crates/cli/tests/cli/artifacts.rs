@@ -74,5 +74,5 @@ fn limits_and_files_can_be_configured() {
     let notice = printed(&stage, &"four\n".repeat(300));
     assert!(notice.lines().count() <= 10 && !notice.contains("Saved to"), "{notice}");
     insta::assert_snapshot!("artifacts_explain", stage.told(&["config", "explain", "tools.max_lines"]));
-    stage.run(&["config", "set", "tools.keep", "tail"]).code(1).complains(&["head_tail, head"]);
+    stage.run(&["config", "set", "tools.keep", "tail"]).code(2).complains(&["head_tail, head"]);
 }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use stemmata_model::{
-    ArtifactId, Closure, Commit, CommitId, CommitPrefix, Event, LedgerId, SessionId, Sighting,
+    ArtifactId, Closure, Commit, CommitId, CommitPrefix, Event, EventSeq, LedgerId, SessionId, Sighting,
 };
 
 use super::sweep::{Lines, give_up};
@@ -28,6 +28,13 @@ fn sessions_of(state: &State, wish: &Forget) -> BTreeSet<SessionId> {
     known.map(|session| session.session.clone()).chain(api_sessions(wish)).collect()
 }
 
+/// Says whether an event is to be forgotten by its ledger or by its place.
+fn is_named(wish: &Forget, of: &LedgerId, event: &Event) -> bool {
+    let by_place =
+        |(ledger, seqs): &(LedgerId, BTreeSet<EventSeq>)| ledger == of && seqs.contains(&event.seq);
+    wish.ledgers.contains(of) || wish.events.iter().any(by_place)
+}
+
 pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
     let (gone, kept) = plan(
         state,
@@ -40,13 +47,8 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
     );
     let mut candidates = contents_of(state, &gone);
     let sessions = sessions_of(state, wish);
-    let is_named = |of: &LedgerId, event: &Event| {
-        wish.events.iter().any(|(ledger, seqs)| ledger == of && seqs.contains(&event.seq))
-    };
-    let is_meant = |of: &LedgerId, event: &Event| {
-        wish.ledgers.contains(of) || sessions.contains(&event.session) || is_named(of, event)
-    };
-    let (mut events, lines) = events::forget(state, &is_meant);
+    let (mut events, lines) =
+        events::forget(state, &|of, event| sessions.contains(&event.session) || is_named(wish, of, event));
     wish.ledgers.iter().for_each(|ledger| state.logs.drop_folded(ledger));
     candidates.extend(lines);
     let first_gone = state.first_stored(&gone);
