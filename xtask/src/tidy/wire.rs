@@ -20,6 +20,7 @@ const PARTS_OF_REQUESTS: &[&str] = &[
     "SearchFilter",
     "KeptPromptOf",
     "TurnOf",
+    "CompactRange",
     "TurnFork",
     "TurnEntry",
     "TurnCall",

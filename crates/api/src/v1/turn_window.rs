@@ -14,7 +14,7 @@ pub const PROVIDER_ERROR_BYTES_MAX: usize = 64 * 1024;
 ///
 /// Absent: the window is guarded if `window.tokens` is configured, or if the window of the model is known that the request, the
 /// session's last answer or the prompt names.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TurnWindow {
@@ -54,6 +54,26 @@ pub struct TurnWindow {
     /// Whether the answer holds the entries that the model is to be given.
     #[serde(default)]
     pub entries: bool,
+}
+
+impl TurnWindow {
+    /// Returns one that says nothing: the configuration and the model say which window it is.
+    pub const fn unsaid() -> Self {
+        Self {
+            tokens: None,
+            model: None,
+            counter: None,
+            overhead_tokens: 0,
+            tasks_completed: None,
+            next_operation: None,
+            auto_compact: None,
+            reserve_tokens: None,
+            keep_recent_tokens: None,
+            tool_results_max: None,
+            tool_summary: None,
+            entries: false,
+        }
+    }
 }
 
 /// How full the window of a session is, what the call did about it, and why.
@@ -222,8 +242,8 @@ pub struct TurnWindowRequest {
     /// Whose turns they are.
     pub turn: TurnOf,
     /// Which window.
-    #[serde(default)]
-    pub window: TurnWindow,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<TurnWindow>,
     /// Samples of the past to return at most; at most 1,000.
     #[serde(default)]
     pub samples_max: u64,

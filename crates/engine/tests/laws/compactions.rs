@@ -533,7 +533,8 @@ fn a_client_s_session_keeps_its_recent_turns_and_its_loader_takes_it() {
             let mut validator = adapter.validator(None);
             after.lines().for_each(|line| validator.line(line.as_bytes()));
             let verdict = validator.finish();
-            let bad = verdict.findings.iter().filter(|found| found.severity > stemmata_engine::Severity::Info);
+            let bad =
+                verdict.findings.iter().filter(|found| found.severity > stemmata_engine::Severity::Info);
             assert_eq!(bad.collect::<Vec<_>>(), Vec::<&stemmata_engine::Finding>::new(), "{format}: {after}");
         }
         // Nothing is lost, and a second compaction begins at the root.

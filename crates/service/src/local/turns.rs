@@ -6,7 +6,7 @@ use stemmata_api::RawJson;
 use stemmata_api::v1::{
     BeginTurnRequest, MarkTurnEntriesRequest, NewEvent, PROVIDER_ERROR_BYTES_MAX, RecoverTurnRequest,
     TURN_ENTRIES_MAX, TurnBegun, TurnContext, TurnEntriesMarked, TurnEntry, TurnMadeRequest, TurnOf,
-    TurnRecovered, TurnStored, TurnTask, TurnWindowReport, TurnWindowRequest, TurnWindowSample,
+    TurnRecovered, TurnStored, TurnTask, TurnWindow, TurnWindowReport, TurnWindowRequest, TurnWindowSample,
     TurnWindowShown,
 };
 use stemmata_engine::prompt::assemble::{CurrentTask, TaskFacts};
@@ -131,8 +131,8 @@ pub(super) fn show_window(
     (ids, rules): (&dyn NewIds, &WindowRules),
 ) -> Result<TurnWindowShown, Fault> {
     let turn = of_session(&request.turn, ids)?;
-    let of =
-        OfSession::of(engine, &turn, (Some(&request.window), None), rules)?.expect("a window was asked for");
+    let asked = request.window.clone().unwrap_or_else(TurnWindow::unsaid);
+    let of = OfSession::of(engine, &turn, (Some(&asked), None), rules)?.expect("a window was asked for");
     let report = engine.turn_window(&turn, &of.guard())?;
     let samples = engine.window_history(&turn, usize::try_from(request.samples_max).unwrap_or(usize::MAX))?;
     let sample = |sample: &engine::WindowSample| TurnWindowSample {
@@ -157,8 +157,8 @@ pub(super) fn recover(
         return Err(bad_request("error", format!("it has more than {PROVIDER_ERROR_BYTES_MAX} bytes")));
     }
     let turn = of_session(&request.turn, ids)?;
-    let asked = Some(request.window.clone().unwrap_or_default());
-    let of = OfSession::of(engine, &turn, (asked.as_ref(), None), rules)?.expect("a window was asked for");
+    let asked = request.window.clone().unwrap_or_else(TurnWindow::unsaid);
+    let of = OfSession::of(engine, &turn, (Some(&asked), None), rules)?.expect("a window was asked for");
     let recovered = engine.recover(&turn, (&request.error, request.code.as_deref()), &of.guard())?;
     let (ledger, session) = (turn.ledger.to_string(), turn.session.to_string());
     let Some(recovered) = recovered else {

@@ -16,6 +16,7 @@ use stemmata_model::{
     CommitId, Entry, EntryId, EventSeq, Note, NoteCode, Reason, Reasons, TokenCounter, Tokens,
 };
 use stemmata_prompt::compact::Summarizer;
+use stemmata_prompt::compact::summary::Size;
 use stemmata_prompt::guard::flow::FatalReason;
 use stemmata_prompt::guard::{Alert, ContextOverflow, Form, Ratio, Zone};
 use stemmata_prompt::window::{KeepRecent, WindowConfig};
@@ -33,6 +34,9 @@ pub use recover::Recovered;
 
 pub(super) use act::Acted;
 pub(super) use checkpoint::reasons_in;
+
+/// A compaction's summary takes an eighth of the window at most.
+const SUMMARY_SHARE: u64 = 8;
 
 /// How the window of a session of turns is guarded.
 #[derive(Clone, Copy)]
@@ -253,7 +257,9 @@ impl Engine {
         reasons: Reasons,
     ) -> Result<TurnCompaction> {
         let keep = KeepRecent::Tokens(guard.config.limit().keep_recent_tokens);
-        let wanted = CompactWanted { keep, reasons, ..CompactWanted::new(CompactWith::Heuristic) };
+        // The summary is of the whole chain, which grows without end: a share of it would outgrow the window.
+        let size = Size::Tokens(Tokens(guard.config.window().limit().0 / SUMMARY_SHARE));
+        let wanted = CompactWanted { keep, reasons, size, ..CompactWanted::new(CompactWith::Heuristic) };
         let made = self.compact_session(turn, &wanted)?;
         Ok(TurnCompaction {
             ctx: made.id,

@@ -39,7 +39,7 @@ impl OfSession {
         rules: &WindowRules,
     ) -> Result<Option<Self>, Fault> {
         let is_asked = asked.is_some();
-        let asked = asked.cloned().unwrap_or_default();
+        let asked = asked.cloned().unwrap_or_else(TurnWindow::unsaid);
         let mut name = asked.model.clone().or_else(|| named.map(str::to_owned));
         if name.is_none() {
             name = engine.window_model(turn)?;
