@@ -117,7 +117,10 @@ impl Briefs {
         });
         let Some((begun, created)) = begun else { return Ok(None) };
         let file = created.map_err(EngineError::io("create", &begun))?;
-        file.lock().map_err(EngineError::io("lock", &begun))?;
+        // Nobody else knows the file but one that cleans up, at this very moment: then there is no brief, as after a crash.
+        if file.try_lock().is_err() {
+            return Ok(None);
+        }
         Ok(Some(BegunBrief { file, begun, to }))
     }
 

@@ -107,7 +107,8 @@ fn check_private(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
     let there = fs::symlink_metadata(folder)?;
     // A folder of another owner with mode 0700 could not be written to in any case.
-    if there.is_dir() && there.mode() & 0o077 == 0 {
+    let of_others = there.mode() & 0o077;
+    if there.is_dir() && of_others == 0 {
         return Ok(());
     }
     Err(io::Error::new(
@@ -143,7 +144,8 @@ mod tests {
         assert_eq!(refused.kind(), ErrorKind::PermissionDenied);
         fs::set_permissions(temp.path().join(FOLDER), fs::Permissions::from_mode(0o700)).expect("closed");
         let target = other.join("precious");
-        fs::write(&target, "precious").expect("written");
+        let mut file = fs::File::create(&target).expect("made");
+        io::Write::write_all(&mut file, b"precious").expect("written");
         symlink(&target, temp.path().join(FOLDER).join(format!("{sha256}.txt"))).expect("linked");
         let path = files.write(&sha256, artifact, "x").expect("written");
         assert_eq!(fs::read_to_string(&target).expect("there"), "precious", "the link was not followed");

@@ -221,6 +221,7 @@ Examples:
 Stores a compaction: a commit whose context begins with the summary. A session that this program keeps goes on from it; for a \
 client's session it is a branch, which `stemma resume` opens. An empty summary, or one that is not smaller than what it \
 replaces, is refused. Nothing is deleted: `stemma uncompact` is the way back.\n\n{REF_HELP}"))]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Compact {
     /// The commit or session
     #[arg(value_name = "REF")]

@@ -48,16 +48,16 @@ pub(crate) fn run(app: &App, args: &Compact) -> Result<Exit, CliError> {
     };
     let made = app.service()?.compact(&request)?;
     let ids = app.short_ids(made.id.as_deref().into_iter().chain([made.parent.as_str()]))?;
-    let exit = app.answer(&made, || Ok(told(&made, &ids)))?;
+    let exit = app.answer(&made, || Ok(told(&made, ids)))?;
     app.console.notes(&made.notes);
     if !app.console.json {
-        say_next(app, &made, &ids);
+        say_next(app, &made, ids);
     }
     Ok(exit)
 }
 
 /// Tells what was replaced by what, and what is no longer said.
-fn told(made: &Compacted, ids: &ShortIds) -> String {
+fn told(made: &Compacted, ids: ShortIds) -> String {
     let mut text = String::new();
     let id = made.id.as_deref().map_or_else(|| "not stored".to_owned(), |id| ids.painted(id));
     put!(
@@ -92,7 +92,7 @@ fn told(made: &Compacted, ids: &ShortIds) -> String {
     text
 }
 
-fn say_next(app: &App, made: &Compacted, ids: &ShortIds) {
+fn say_next(app: &App, made: &Compacted, ids: ShortIds) {
     let hint = Style::Hint.paint("hint");
     match &made.id {
         Some(id) => {

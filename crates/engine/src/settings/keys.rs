@@ -436,7 +436,6 @@ impl Setting {
         let key = self.key;
         let reason = match self.shape {
             SettingShape::Text if value.trim().is_empty() => Some(format!("`{key}` must not be empty")),
-            SettingShape::Text => None,
             SettingShape::Number { min, max } => match value.parse::<u64>() {
                 Ok(number) if (min..=max).contains(&number) => None,
                 _ => Some(format!("`{key}` is a number from {min} to {max}, not `{value}`")),
@@ -456,7 +455,7 @@ impl Setting {
                 );
                 return Err(SettingError { key: key.to_owned(), value: String::new(), reason });
             }
-            SettingShape::Variable => None,
+            SettingShape::Text | SettingShape::Variable => None,
             SettingShape::Granularity => {
                 value.parse::<stemmata_model::Granularity>().err().map(|error| error.to_string())
             }

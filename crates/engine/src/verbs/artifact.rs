@@ -49,16 +49,13 @@ impl Engine {
     /// `Corrupt`; `Refused` for bytes that are no text.
     pub fn read_artifact(&self, id: ArtifactId, range: TextRange, bytes_max: usize) -> Result<ArtifactText> {
         let bytes_max = bytes_max.min(ARTIFACT_READ_BYTES_MAX);
-        let (read, ended, bytes, sha256) = match self.output_of(id)? {
-            Some(output) => {
-                let (read, ended) = self.read_output(&output, range, bytes_max)?;
-                let bytes = output.bytes();
-                (read, ended, bytes, Some(output.sha256))
-            }
-            None => {
-                let (read, ended) = self.read_stored(id, range, bytes_max)?;
-                (read, ended, self.store.content_length(id)?.unwrap_or(0), None)
-            }
+        let (read, ended, bytes, sha256) = if let Some(output) = self.output_of(id)? {
+            let (read, ended) = self.read_output(&output, range, bytes_max)?;
+            let bytes = output.bytes();
+            (read, ended, bytes, Some(output.sha256))
+        } else {
+            let (read, ended) = self.read_stored(id, range, bytes_max)?;
+            (read, ended, self.store.content_length(id)?.unwrap_or(0), None)
         };
         let Some(RangeRead { bytes: kept, from, to, is_cut }) = read else {
             return Err(behind_end(range, ended));

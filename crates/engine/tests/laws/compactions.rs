@@ -119,7 +119,7 @@ struct Writer<F>(F);
 impl<F: Fn(&SummaryAsked<'_>) -> std::result::Result<String, SummarizeError> + Send + Sync> Summarizer
     for Writer<F>
 {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "scripted"
     }
 
@@ -481,7 +481,7 @@ fn of_version(session: &Transcript, version: &str) -> Vec<u8> {
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let (_, rest) = part.split_once('"').expect("a string ends");
-        out.push_str(&format!("\"version\":\"{version}\"{rest}"));
+        out += &["\"version\":\"", version, "\"", rest].concat();
     }
     out.into_bytes()
 }

@@ -247,12 +247,12 @@ fn the_triggers_that_hold_are_recorded_with_the_state_of_the_work() {
         let guard = TurnGuard { next_operation: next, ..guard(&config) };
         let begin =
             BeginTurn { guard: Some(guard), task, ..BeginTurn::new(turn(), said(name, Role::User, 10)) };
-        let begun = engine.begin_turn(&begin).expect("begun").window.expect("guarded");
+        let window = engine.begin_turn(&begin).expect("begun").window.expect("guarded");
         let made = end(&engine, vec![said(&format!("{name}-answer"), Role::Assistant, 10)], &config).0;
         let state = engine.checkpoint_state(made).expect("a read").map(|state| state.data.to_value());
         let sighting = engine.show(made).expect("shown").sightings.first().map(|sighting| sighting.reasons);
-        assert_eq!(sighting, Some(begun.reasons));
-        (begun.reasons.iter().map(Reason::as_str).collect::<Vec<_>>(), state)
+        assert_eq!(sighting, Some(window.reasons));
+        (window.reasons.iter().map(Reason::as_str).collect::<Vec<_>>(), state)
     };
     assert_eq!(begin("t0", facts("plan", 4), None), (Vec::new(), None));
     let (reasons, state) = begin("t1", facts("build", 5), Some("large_merge"));
@@ -299,7 +299,7 @@ fn a_checkpoint_has_the_checksums_of_the_files_that_were_changed_below_the_proje
     };
     let outside = folder.path().join("secret").to_string_lossy().into_owned();
     let entries: Vec<Entry> =
-        ["a.rs", "gone.rs", "../secret", &outside].into_iter().flat_map(|name| write(name)).collect();
+        ["a.rs", "gone.rs", "../secret", &outside].into_iter().flat_map(write).collect();
     let guard = TurnGuard { next_operation: Some("major_refactor"), ..guard(&config) };
     let made = TurnMade { entries, ..TurnMade::default() };
     let ended = engine.end_guarded_turn(&turn(), made, Some(&guard)).expect("ended");
@@ -477,25 +477,30 @@ fn what_was_pruned_comes_back_by_id_and_counts() {
     let report = begin(&engine, "last", 100, &config);
     let gone = report.pruned.first().expect("pruned").id.clone();
     let mark = |ids: &[EntryId], mark| engine.mark_entries(&turn(), (ids, mark), Some(&guard(&config)));
-    let marked = mark(&[gone.clone()], EntryMark::Rehydrate).expect("shown");
-    assert_eq!(marked.entries, [gone.clone()]);
+    let marked = mark(std::slice::from_ref(&gone), EntryMark::Rehydrate).expect("shown");
+    assert_eq!(marked.entries, std::slice::from_ref(&gone));
     let window = marked.window.expect("guarded");
     assert_eq!(window.tokens, report.tokens_after + Tokens(55));
     assert!(seen(&window).contains(gone.as_str()));
-    assert!(mark(&[gone.clone()], EntryMark::Rehydrate).expect("nothing to do").entries.is_empty());
+    assert!(
+        mark(std::slice::from_ref(&gone), EntryMark::Rehydrate).expect("nothing to do").entries.is_empty()
+    );
     let all: Vec<EntryId> = report.pruned.iter().map(|gone| gone.id.clone()).collect();
     let error = mark(&all, EntryMark::Rehydrate).expect_err("no room");
     assert!(matches!(error, EngineError::Refused { what: Refusal::MarkEntries, .. }), "{error}");
     let error = mark(&[id("nobody")], EntryMark::Rehydrate).expect_err("unknown");
     assert!(matches!(error, EngineError::NotFound { .. }), "{error}");
     // Pinned it stays, whatever comes.
-    assert_eq!(mark(&[gone.clone()], EntryMark::Pin).expect("pinned").entries, [gone.clone()]);
+    assert_eq!(
+        mark(std::slice::from_ref(&gone), EntryMark::Pin).expect("pinned").entries,
+        std::slice::from_ref(&gone)
+    );
     for number in 0..6 {
         let (begun, _) = take(&engine, &format!("u{number}"), 55, &config);
         assert!(seen(&begun).contains(gone.as_str()), "{number}");
     }
-    assert_eq!(mark(&[gone.clone()], EntryMark::Pin).expect("nothing to do").ctx, None);
-    assert_eq!(mark(&[gone.clone()], EntryMark::Unpin).expect("unpinned").entries, [gone]);
+    assert_eq!(mark(std::slice::from_ref(&gone), EntryMark::Pin).expect("nothing to do").ctx, None);
+    assert_eq!(mark(std::slice::from_ref(&gone), EntryMark::Unpin).expect("unpinned").entries, [gone]);
 }
 
 #[test]

@@ -19,7 +19,7 @@ struct Potter {
 }
 
 impl Embedder for Potter {
-    fn model(&self) -> &str {
+    fn model(&self) -> &'static str {
         "potter"
     }
 

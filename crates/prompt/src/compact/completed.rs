@@ -114,7 +114,7 @@ mod tests {
     }
 
     impl Summarizer for Scripted {
-        fn name(&self) -> &str {
+        fn name(&self) -> &'static str {
             "scripted"
         }
 
@@ -203,7 +203,7 @@ mod tests {
             (Err(SummarizeError::TooLong { reason: "too long".to_owned() }), Some(1)),
             (Ok(huge.as_str()), None),
         ] {
-            let model = Scripted::of(&[answer.clone()]);
+            let model = Scripted::of(std::slice::from_ref(&answer));
             let (made, record) = asked(&model, "");
             let Some(times) = wanted else {
                 assert!(made.is_by_model && made.text.chars().count() as u64 <= record.chars_max);
@@ -221,7 +221,7 @@ mod tests {
     struct Parrot;
 
     impl Summarizer for Parrot {
-        fn name(&self) -> &str {
+        fn name(&self) -> &'static str {
             "parrot"
         }
 

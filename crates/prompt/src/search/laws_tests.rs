@@ -194,7 +194,7 @@ proptest! {
             let naive = if share == 0.0 { recipe.nearby } else { 1.0 + share.powi(4) * (recipe.coverage + recipe.brevity * brevity) };
             prop_assert!((naive - coverage).abs() < 1e-4, "{share} {brevity} {coverage}");
             let excused = if has_several { recipe.coverage * share.powi(4) } else { 0.0 };
-            let naive = window_score(&entries, at, &query, &over(&whole, scope), recipe, excused);
+            let naive = window_score(&entries, at, &query, &over(&whole, scope), (recipe, excused));
             let amount: f32 = hit.reasons.iter().filter(|reason| reason.name.is_amount()).map(|reason| reason.value).sum();
             prop_assert!((naive - f64::from(amount)).abs() < 1e-4, "{naive} {amount}");
         }
@@ -229,8 +229,7 @@ fn window_score(
     at: usize,
     query: &Query,
     search: &Search<'_, MemorySegment>,
-    recipe: &Recipe,
-    excused: f64,
+    (recipe, excused): (&Recipe, f64),
 ) -> f64 {
     let plan = Plan::of(search, query).expect("memory does not fail");
     let mut window = vec![(at, 1.0)];

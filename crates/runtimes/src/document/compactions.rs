@@ -127,9 +127,9 @@ pub(crate) fn compactions(dialect: &Dialect, bytes: &[u8]) -> Vec<DocumentCompac
 
 fn made(dialect: &Dialect, bytes: &[u8], records: &[Record], within: &Within) -> Option<DocumentCompaction> {
     let (first, last) = (records.get(within.first)?, records.get(within.at)?);
-    let list = (dialect.list)(bytes)?.start;
-    let mut artifact = bytes.get(..list)?.to_vec();
-    artifact.extend_from_slice(bytes.get(first.span.start.max(list)..last.span.end)?);
+    let start = (dialect.list)(bytes)?.start;
+    let mut artifact = bytes.get(..start)?.to_vec();
+    artifact.extend_from_slice(bytes.get(first.span.start.max(start)..last.span.end)?);
     artifact.extend(head::closing(bytes, last.span.end));
     // What a client keeps of the end is before its mark, too.
     let entries_before = if within.first == 0 { 0 } else { within.mark.unwrap_or(within.first) };

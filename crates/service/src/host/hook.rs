@@ -266,7 +266,6 @@ impl Host {
     /// Has the brief of a session made in the background, or hands over the one that was made.
     fn brief(&self, engine: &Engine, path: &Path, duty: BriefDuty, hooked: &mut Hooked) -> Result<(), Fault> {
         let was_compacted = match duty {
-            BriefDuty::None => return Ok(()),
             BriefDuty::Prepare => {
                 engine.leave_brief_due(path)?;
                 // An import that was started for it makes the brief as well.
@@ -275,7 +274,7 @@ impl Host {
             BriefDuty::Renew => return if engine.has_brief(path) { self.start_brief(path) } else { Ok(()) },
             BriefDuty::HandOver { was_compacted } => was_compacted,
             BriefDuty::HandOverIfDue if engine.is_brief_due(path) => true,
-            BriefDuty::HandOverIfDue => return Ok(()),
+            BriefDuty::None | BriefDuty::HandOverIfDue => return Ok(()),
         };
         let handed = engine.handed_brief(path, was_compacted)?;
         (hooked.brief, hooked.brief_is_missing) = (handed.text, handed.is_missing);

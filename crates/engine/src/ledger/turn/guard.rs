@@ -259,7 +259,7 @@ impl Engine {
         let keep = KeepRecent::Tokens(guard.config.limit().keep_recent_tokens);
         // The summary is of the whole chain, which grows without end: a share of it would outgrow the window.
         let size = Size::Tokens(Tokens(guard.config.window().limit().0 / SUMMARY_SHARE));
-        let wanted = CompactWanted { keep, reasons, size, ..CompactWanted::new(CompactWith::Heuristic) };
+        let wanted = CompactWanted { keep, size, reasons, ..CompactWanted::new(CompactWith::Heuristic) };
         let made = self.compact_session(turn, &wanted)?;
         Ok(TurnCompaction {
             ctx: made.id,

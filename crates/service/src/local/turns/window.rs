@@ -96,7 +96,7 @@ impl OfSession {
             alert: report.alert.map(|alert| alert.level.to_owned()),
             recommendation: report.zone.recommendation().to_owned(),
             reasons: report.reasons.iter().map(Reason::as_str).map(str::to_owned).collect(),
-            plan: report.plan.map(prune),
+            plan: report.plan.as_ref().map(prune),
             pruned: report.pruned.into_iter().map(pruned).collect(),
             archived: report.archived.iter().map(ToString::to_string).collect(),
             compaction: report.compaction.map(|made| TurnCompaction {
@@ -142,7 +142,7 @@ pub(super) fn ratio(millionths: u64) -> f64 {
     ratio
 }
 
-fn prune(plan: PlannedPrune) -> TurnPrune {
+fn prune(plan: &PlannedPrune) -> TurnPrune {
     TurnPrune {
         form: plan.form.as_str().to_owned(),
         keep: plan.kept,
