@@ -93,9 +93,9 @@ pub use search::{
     Settled, StepUnit,
 };
 pub use settings::{
-    AgentConfig, ConfigText, Configured, DenseModel, LedgerPlace, ModelApi, ModelRules, ReadFile, SETTINGS, Setting,
-    SettingDefault, SettingError, SettingShape, Settings, TEMPLATE_FIELDS, Templates, ToolRules, WindowRules,
-    is_on,
+    AgentConfig, ConfigText, Configured, DenseModel, LedgerPlace, ModelApi, ModelRules, ReadFile, SETTINGS,
+    Setting, SettingDefault, SettingError, SettingShape, Settings, TEMPLATE_FIELDS, Templates, ToolRules,
+    WindowRules, is_on,
 };
 pub use stemmata_acts::decides as is_deciding_tool;
 pub use stemmata_model as model;

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use stemmata_model::{
-    Closure, CommitId, CommitType, Entry, EntryId, EntryKind, Note, NoteCode, Timestamp,
-};
+use stemmata_model::{Closure, CommitId, CommitType, Entry, EntryId, EntryKind, Note, NoteCode, Timestamp};
 use stemmata_runtimes::captured::visibility;
 use stemmata_runtimes::codex;
 use stemmata_runtimes::translate::runtime_of;
