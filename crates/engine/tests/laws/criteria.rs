@@ -293,18 +293,24 @@ fn category_retrieval_relevance_fixtures_select_expected_decisions_files_and_iss
 fn category_prompt_budget_section_caps_are_enforced() {
     let engine = engine();
     noted(&engine);
-    // All that there is: what is lent beyond a cap is said.
-    let roomy = prompt(&engine, STRATEGY, 5_000);
-    assert!(roomy.trace.sections.iter().any(|section| section.lent_tokens > 0), "{:?}", roomy.trace.sections);
-    // No more than the caps together: nothing can be lent.
-    let tight = prompt(&engine, STRATEGY, 150);
-    for (made, is_lent) in [(roomy, true), (tight, false)] {
-        for section in &made.trace.sections {
-            let over = section.used_tokens.saturating_sub(section.cap_tokens);
-            assert!(over <= section.lent_tokens, "{section:?}");
-            assert!(is_lent || section.used_tokens <= section.cap_tokens, "{section:?}");
+    let strategy = |cap: &str| {
+        format!(
+            "maxTokens = 50000\n[[sources]]\ntopic = \"NOTE\"\namount = 8\npriority = \"high\"\n{cap}\n\
+             [[sources]]\ntopic = \"turns\"\namount = 6\npriority = \"low\"\ncap = \"100%\"\n"
+        )
+    };
+    // A little too few tokens for both in full.
+    let max_tokens = prompt(&engine, &strategy(""), 5_000).trace.budget.used_tokens - 5;
+    let decided = |cap: &str| -> Vec<&str> {
+        let trace = prompt(&engine, &strategy(cap), max_tokens).trace;
+        for section in &trace.sections {
+            assert!(section.used_tokens <= section.cap_tokens + section.lent_tokens, "{section:?}");
         }
-    }
+        let sources = trace.candidates.iter().filter(|one| one.id.starts_with("source:"));
+        sources.map(|one| one.decision.as_str()).collect()
+    };
+    assert_eq!(decided(""), ["full", "compact"], "the more important one takes what it can");
+    assert_eq!(decided("cap = 60"), ["compact", "full"], "and with a cap no more than that");
 }
 
 #[test]
