@@ -359,7 +359,7 @@ impl ChainMessage {
     /// Returns what an entry of a chain says; nothing for one that says nothing to a model.
     fn of(entry: &Entry) -> Option<Self> {
         let text = entry_text(entry);
-        if text.is_empty() {
+        if text.is_empty() || !entry.meta.visibility.agent {
             return None;
         }
         let (calls, answers) = tied(entry);
@@ -397,7 +397,7 @@ pub(crate) fn entry_of(event: &Event) -> Option<Entry> {
     adapter.decode(format!("{line}\n").as_bytes()).entries.into_iter().next()
 }
 
-/// Returns what an event says; nothing for one whose payload is gone.
+/// Returns what an event says to an agent; nothing for one whose payload is gone, and for an entry that is for people only.
 pub(super) fn message_of(event: &Event) -> Option<Message> {
     if !matches!(event.payload, Payload::Line { .. }) {
         return Message::of(event);
@@ -405,8 +405,9 @@ pub(super) fn message_of(event: &Event) -> Option<Message> {
     let entry = entry_of(event)?;
     let (calls, answers) = tied(&entry);
     let text = entry_text(&entry);
-    // Reasoning alone says nothing to anybody, and takes no place of an amount.
-    if text.is_empty() && calls.is_empty() && answers.is_empty() {
+    // Reasoning alone says nothing to anybody, and what the agent may not see nothing to it: neither takes a place of an amount.
+    let is_silent = text.is_empty() && calls.is_empty() && answers.is_empty();
+    if is_silent || !entry.meta.visibility.agent {
         return None;
     }
     Some(Message {

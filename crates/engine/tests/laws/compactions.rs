@@ -611,13 +611,18 @@ fn shown(ids: &[&str], show_as: ShowAs) -> Vec<u8> {
 fn pruned_entries_stay_out_of_what_is_kept_and_pins_stay_in_the_summary() {
     let engine = engine();
     let before = stored(&engine, &three_turns(), None);
-    let hidden = [shown(&["t2-call", "t2-result"], ShowAs::Pruned), shown(&["t0-prompt"], ShowAs::Pinned)];
+    let hidden = [
+        shown(&["t0-call", "t0-result", "t2-call", "t2-result"], ShowAs::Pruned),
+        shown(&["t0-prompt"], ShowAs::Pinned),
+    ];
     let before = stored(&engine, &hidden.concat(), Some(before));
     let wish = wanted(CompactWith::Heuristic);
     let made = engine.compact(&CompactOf::Commit(before), &wish).expect("compacted");
     let kept = ids(&engine, made.id, Stop::Compaction);
     assert!(kept.contains("t2-prompt t2-answer") && !kept.contains("t2-call"), "{kept}");
-    assert!(context(&engine, made.id, Stop::Compaction).contains("do t0 now"));
+    // Nothing else tells of what was pruned before: the summary does.
+    let text = context(&engine, made.id, Stop::Compaction);
+    assert!(text.contains("do t0 now") && text.contains("make t0"), "{text}");
     assert!(ids(&engine, made.id, Stop::Root).contains("t2-call t2-result"));
     // The pin holds in the next compaction, too.
     let next = stored(&engine, &lines(&made_up("t3")), Some(made.id));

@@ -23,6 +23,7 @@ mod contexts;
 mod copies;
 mod counters;
 mod counting;
+mod criteria;
 mod documents;
 mod event_folders;
 mod faults;

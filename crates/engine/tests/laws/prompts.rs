@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use stemmata_engine::{Engine, PromptOf, PromptWanted};
-use stemmata_model::{Estimate, NewEvent, Payload, SessionId, Timestamp, Tokens, topics};
+use stemmata_engine::{Engine, PromptOf, PromptWanted, TurnMade};
+use stemmata_model::{Estimate, NewEvent, Payload, Role, SessionId, Timestamp, Tokens, topics};
 use stemmata_store::{
     EventQuery, FileLog, FileLogOptions, LedgerChange, MemoryStore, SqliteOptions, SqliteStore,
 };
 
-use crate::contexts::{event, ledger, profile, strategy};
+use crate::contexts::{event, ledger, profile, said, strategy, turn};
 use crate::support::{engine, engine_on};
 
 /// Appends the same events in batches that end elsewhere, to a project's ledger.
@@ -111,4 +111,22 @@ fn metrics_go_to_the_ledger_and_into_no_prompt() {
     let Payload::Plain { data: Some(data), .. } = told.payload else { panic!("data") };
     assert_eq!(data.to_value(), made.metrics.to_value());
     assert_eq!(engine.assemble(&of, &wanted).expect("a prompt").text, made.text);
+}
+
+#[test]
+fn what_the_agent_may_not_see_is_in_no_prompt() {
+    let engine = engine();
+    let mut hidden = said("h", Role::Assistant, "for people only");
+    hidden.meta.visibility.agent = false;
+    let entries = vec![hidden, said("a", Role::Assistant, "for both")];
+    let ended = engine.end_turn(&turn("s"), TurnMade { entries, ..TurnMade::default() }).expect("ended");
+    let tip = ended.checkpoint.expect("a commit").id;
+    let (profile, strategy) = (profile(), strategy());
+    // Told by its events, and by its chain.
+    for (session, tip) in [(SessionId::new("s").ok(), None), (None, Some(tip))] {
+        let of = PromptOf { ledger: ledger(), session, tip };
+        let made =
+            engine.assemble(&of, &PromptWanted::new(&profile, &strategy, &Estimate)).expect("a prompt");
+        assert!(made.text.contains("for both") && !made.text.contains("people only"), "{}", made.text);
+    }
 }

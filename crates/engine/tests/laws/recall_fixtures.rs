@@ -163,10 +163,10 @@ fn found(text: &str, row: &Row) -> usize {
 
 /// The source's rule: 4 points where an entry has the whole question, 2 for files where the question has `file`, 1 for calls, 3
 /// for the last four. The best eight, the newest first among equals, as far as the budget goes.
-fn by_the_source(engine: &Engine, tip: stemmata_model::CommitId, row: &Row) -> String {
+pub(crate) fn by_the_source(engine: &Engine, tip: stemmata_model::CommitId, question: &str) -> String {
     let query = AroundQuery { ctx: tip, entry: None, around: 100_000, tokens_max: u64::MAX };
     let entries = engine.around(&query).expect("entries").entries;
-    let question = row.query.to_lowercase();
+    let question = question.to_lowercase();
     let points = |at: usize| {
         let entry = &entries[at];
         let has_call = entry.entry.parts.iter().any(|part| matches!(part, Part::ToolCall { .. }));
@@ -208,7 +208,7 @@ fn measured(data: &Path, row: &Row) -> (usize, usize) {
     let pack =
         engine.recall(&RecallWanted::new(row.query, Some(&ledger), TOKENS, &Estimate)).expect("a pack");
     assert!(Estimate.count(&pack.text) <= TOKENS);
-    let source = by_the_source(&engine, session.tip.expect("a tip"), row);
+    let source = by_the_source(&engine, session.tip.expect("a tip"), row.query);
     #[expect(clippy::print_stdout, reason = "with --no-capture the packs are for reading")]
     let () = println!("=== {} {}\n{}", row.transcript, row.query, pack.text);
     (found(&pack.text, row), found(&source, row))
