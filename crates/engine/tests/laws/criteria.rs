@@ -266,12 +266,12 @@ fn category_retrieval_relevance_fixtures_select_expected_decisions_files_and_iss
     decide("Dates are stored as numbers");
     let folder = Folder::new();
     let write = r#"{"id":"m4","role":"assistant","content":[{"type":"tool_use","id":"t4","name":"Write","input":{"file_path":"/old/src/calendar_lexer.rs","content":"fn lex() {}"}}],"stop_reason":"tool_use"}"#;
-    let wrote =
+    let result =
         r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"t4","content":"written"}]}"#;
     let lines = [
         user(1, None, "Write the calendar lexer"),
         crate::support::record("assistant", 2, Some(1), write),
-        crate::support::record("user", 3, Some(2), wrote),
+        crate::support::record("user", 3, Some(2), result),
         answer(4, 3, "It is there."),
     ];
     import(&engine, &folder.write("s.jsonl", lines.concat().as_bytes()));
