@@ -48,6 +48,8 @@ fn open(options: &Options) -> Result<Home> {
     let home = HomeOptions {
         settings: Settings::of_texts("[identity]\nuser = \"agent\"\n", &|_| None)?,
         machine: MachineFacts { mark: None, host_name: "agent".to_owned(), user_id: 0 },
+        // An output that is too large is cut, not stored apart.
+        temp: None,
         open_for: OpenFor::Command,
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),

@@ -126,6 +126,7 @@ fn history(folder: &Path, tip: &str) -> String {
     let options = HomeOptions {
         settings: Settings::of_texts("[identity]\nuser = \"agent\"\n", &|_| None).unwrap(),
         machine: MachineFacts { mark: None, host_name: "agent".to_owned(), user_id: 0 },
+        temp: None,
         open_for: OpenFor::Command,
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
