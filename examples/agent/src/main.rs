@@ -111,7 +111,7 @@ fn run(options: &Options) -> Result<()> {
     let mut agent = Agent {
         memory: Memory::open(engine, options.dir.join("session.json"), window(options, &system)?)?,
         model,
-        tools: Tools::new(work.canonicalize()?),
+        tools: Tools::new(work.canonicalize()?, options.key_env.clone()),
         system,
         answer_tokens_max: u32::try_from(options.answer_tokens())?,
     };

@@ -173,6 +173,26 @@ fn a_context_that_the_provider_refuses_is_made_smaller_and_sent_once_more() {
 }
 
 #[test]
+fn a_command_that_the_model_calls_does_not_get_the_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let running: Running = Arc::new(Mutex::new(None));
+    let mut has_called = false;
+    // Cargo sets the variable for its tests.
+    let variable = "CARGO_MANIFEST_DIR";
+    let server = ModelServer::start(move |asked| {
+        let command = format!("echo \"key=[${variable}]\"");
+        let calls = if has_called { vec![] } else { vec![shell(&command)] };
+        has_called = true;
+        answer(asked, "done", &calls)
+    });
+    let arguments = ["--endpoint", &address(&server), "--key-env", variable];
+    Process::start(folder.path(), &arguments, &running).say("go", "done");
+    let asked = server.asked();
+    let results = model::text(asked.last().unwrap());
+    assert!(results.contains("key=[]"), "{results}");
+}
+
+#[test]
 fn commands_show_the_window_and_go_back_and_on() {
     let folder = tempfile::tempdir().unwrap();
     let running: Running = Arc::new(Mutex::new(None));
