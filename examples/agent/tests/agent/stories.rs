@@ -193,6 +193,24 @@ fn a_command_that_the_model_calls_does_not_get_the_key() {
 }
 
 #[test]
+fn a_model_that_calls_tools_without_end_is_stopped_and_stays_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let running: Running = Arc::new(Mutex::new(None));
+    let server = ModelServer::start(|asked| match model::turn_of(asked) {
+        0 => answer(asked, "", &[shell("true")]),
+        turn => answer(asked, &format!("done {turn}"), &[]),
+    });
+    let endpoint = address(&server);
+    Process::start(folder.path(), &["--endpoint", &endpoint], &running).say("turn 0: begin", "[stopped: ");
+    let before = server.asked().len();
+    let mut agent = Process::start(folder.path(), &["--endpoint", &endpoint], &running);
+    agent.say("/zones", "of 32768 tokens");
+    assert_eq!(server.asked().len(), before, "the next start goes on with it");
+    agent.say("turn 1: go on", "done 1");
+    server.asked().iter().for_each(check_pairs);
+}
+
+#[test]
 fn commands_show_the_window_and_go_back_and_on() {
     let folder = tempfile::tempdir().unwrap();
     let running: Running = Arc::new(Mutex::new(None));
