@@ -205,7 +205,7 @@ impl Settings {
                 .filter(|bytes| *bytes > 0),
             dense: match (read.text("retriever.dense_url")?, read.text("retriever.dense_model")?) {
                 (Some(url), Some(model)) => {
-                    let key_variable = read.text("retriever.dense_key")?.unwrap_or_default();
+                    let key_variable = read.text("retriever.dense_key_env")?.unwrap_or_default();
                     Some(DenseModel { url, model, key_variable })
                 }
                 (None, _) | (_, None) => None,

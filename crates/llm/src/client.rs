@@ -119,26 +119,26 @@ impl Client {
         if self.endpoint.api == Api::Anthropic {
             request = request.header("anthropic-version", anthropic::VERSION);
         }
-        let response = request.send(body).map_err(|error| self.failed(&error))?;
+        let response = request.send(body).map_err(|error| self.failed(url, &error))?;
         let status = response.status().as_u16();
         if !(200..300).contains(&status) {
-            return Err(self.refused(status, response));
+            return Err(self.refused(url, status, response));
         }
-        let bytes = self.read(response, self.endpoint.limits.reply_bytes_max)?;
-        read(&bytes).map_err(|reason| self.bad_reply(reason))
+        let bytes = self.read(url, response, self.endpoint.limits.reply_bytes_max)?;
+        read(&bytes).map_err(|reason| bad_reply(url, reason))
     }
 
-    fn read(&self, response: Response<ureq::Body>, bytes_max: u64) -> Result<Vec<u8>, LlmError> {
+    fn read(&self, url: &str, response: Response<ureq::Body>, bytes_max: u64) -> Result<Vec<u8>, LlmError> {
         let mut bytes = Vec::new();
         let mut reader = response.into_body().into_reader().take(bytes_max + 1);
-        reader.read_to_end(&mut bytes).map_err(|error| self.failed(&ureq::Error::from(error)))?;
+        reader.read_to_end(&mut bytes).map_err(|error| self.failed(url, &ureq::Error::from(error)))?;
         if bytes.len() as u64 > bytes_max {
-            return Err(self.bad_reply(format!("it is larger than {bytes_max} bytes")));
+            return Err(bad_reply(url, format!("it is larger than {bytes_max} bytes")));
         }
         Ok(bytes)
     }
 
-    fn refused(&self, status: u16, response: Response<ureq::Body>) -> LlmError {
+    fn refused(&self, url: &str, status: u16, response: Response<ureq::Body>) -> LlmError {
         let retry_after = response
             .headers()
             .get("retry-after")
@@ -154,11 +154,11 @@ impl Client {
             Some(key) => message.replace(key.expose(), "…"),
             None => message,
         };
-        LlmError::Refused { url: self.url.clone(), status: Status::new(status, &code, &message, retry_after) }
+        LlmError::Refused { url: url.to_owned(), status: Status::new(status, &code, &message, retry_after) }
     }
 
-    fn failed(&self, error: &ureq::Error) -> LlmError {
-        let url = self.url.clone();
+    fn failed(&self, url: &str, error: &ureq::Error) -> LlmError {
+        let url = url.to_owned();
         let is_timeout = match error {
             ureq::Error::Timeout(_) => true,
             ureq::Error::Io(error) => error.kind() == std::io::ErrorKind::TimedOut,
@@ -170,10 +170,10 @@ impl Client {
         }
         LlmError::Unreachable { url, reason: error.to_string() }
     }
+}
 
-    fn bad_reply(&self, reason: String) -> LlmError {
-        LlmError::BadReply { url: self.url.clone(), reason }
-    }
+fn bad_reply(url: &str, reason: String) -> LlmError {
+    LlmError::BadReply { url: url.to_owned(), reason }
 }
 
 /// Returns the code and the message of an error's body. Servers write `{"error": {"code", "type", "message"}}`,

@@ -37,7 +37,7 @@ fn what_is_no_answer_to_all_texts_is_an_error_that_says_so() {
     for (answer, reason) in [(vectors(&[[1.0, 0.0]]), "not one for each of 2"), (refusal, "no such model")] {
         let server = ModelServer::of(vec![answer]);
         let error = embedder(&server).embed(&["one", "two"]).expect_err("refused");
-        assert!(error.contains(reason), "{error}");
+        assert!(error.contains(reason) && error.contains("/v1/embeddings"), "{error}");
     }
     assert!(ModelEmbedder::new("http://example.org/v1", "small", Some("key")).is_err(), "a key in the clear");
 }

@@ -51,7 +51,7 @@ impl Agent<'_> {
             let answer = messages::answer(&reply, self.model.model())?;
             let calls = messages::open_calls(slice::from_ref(&answer));
             if calls.is_empty() {
-                self.memory.end(Some(answer))?;
+                self.memory.end(answer)?;
                 return Ok(reply.text);
             }
             // The calls are stored before they run: what a tool did must not be forgotten.
@@ -64,8 +64,10 @@ impl Agent<'_> {
                 )?)?;
             }
         }
-        self.memory.end(None)?;
-        Ok(format!("[stopped: the model called tools in {ANSWERS_MAX} answers]"))
+        // An answer of our own ends the turn: behind a result the next start would go on, though nobody asks for more.
+        let text = format!("[stopped: the model called tools in {ANSWERS_MAX} answers]");
+        self.memory.end(messages::said(Role::Assistant, vec![Part::Text(text.clone())])?)?;
+        Ok(text)
     }
 
     /// Asks the model. If the context is too long for it, makes that smaller and asks once more.

@@ -48,6 +48,8 @@ fn open(options: &Options) -> Result<Home> {
     let home = HomeOptions {
         settings: Settings::of_texts("[identity]\nuser = \"agent\"\n", &|_| None)?,
         machine: MachineFacts { mark: None, host_name: "agent".to_owned(), user_id: 0 },
+        // An output that is too large is cut, not stored apart.
+        temp: None,
         open_for: OpenFor::Command,
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
@@ -109,7 +111,7 @@ fn run(options: &Options) -> Result<()> {
     let mut agent = Agent {
         memory: Memory::open(engine, options.dir.join("session.json"), window(options, &system)?)?,
         model,
-        tools: Tools::new(work.canonicalize()?),
+        tools: Tools::new(work.canonicalize()?, options.key_env.clone()),
         system,
         answer_tokens_max: u32::try_from(options.answer_tokens())?,
     };

@@ -95,8 +95,8 @@ impl<'e> Memory<'e> {
     }
 
     /// Ends the turn, with the last answer.
-    pub fn end(&mut self, answer: Option<Entry>) -> Result<()> {
-        let made = TurnMade { entries: answer.into_iter().collect(), ..TurnMade::default() };
+    pub fn end(&mut self, answer: Entry) -> Result<()> {
+        let made = TurnMade { entries: vec![answer], ..TurnMade::default() };
         let ended = self.engine.end_guarded_turn(&self.turn()?, made, Some(&self.guard()))?;
         self.see(ended.window)
     }

@@ -1,7 +1,7 @@
 //! The tools: a shell in the work folder, and three for files that stay below it.
 //!
 //! The folder confines the file tools. It confines the shell only as far as the machine does: run the agent in a container if
-//! you do not trust its model.
+//! you do not trust its model, nor the files that it reads.
 
 use std::fs;
 use std::io::{PipeReader, Read as _};
@@ -25,12 +25,14 @@ pub type Output = std::result::Result<String, String>;
 
 pub struct Tools {
     root: PathBuf,
+    hidden: Option<String>,
 }
 
 impl Tools {
-    /// `root` is the work folder, without symbolic links.
-    pub const fn new(root: PathBuf) -> Self {
-        Self { root }
+    /// `root` is the work folder, without symbolic links. `hidden` is the environment variable that commands do not get: what a
+    /// command prints is stored and sent to the provider, so the API key must not be in reach of `env`.
+    pub const fn new(root: PathBuf, hidden: Option<String>) -> Self {
+        Self { root, hidden }
     }
 
     /// What the model is told.
@@ -96,6 +98,9 @@ impl Tools {
         let (reader, writer) = std::io::pipe().map_err(failed)?;
         let mut shell = Command::new("sh");
         shell.args(["-c", command]).current_dir(&self.root).stdin(Stdio::null());
+        if let Some(name) = &self.hidden {
+            shell.env_remove(name);
+        }
         // A group of its own, so that what it started ends with it.
         shell.process_group(0).stdout(writer.try_clone().map_err(failed)?).stderr(writer);
         let mut child = shell.spawn().map_err(failed)?;
@@ -165,7 +170,7 @@ mod tests {
         let root = folder.path().canonicalize().unwrap().join("work");
         fs::create_dir(&root).unwrap();
         fs::write(folder.path().join("secret"), "s").unwrap();
-        (folder, Tools::new(root))
+        (folder, Tools::new(root, None))
     }
 
     fn run(tools: &Tools, name: &str, arguments: Value) -> Output {

@@ -50,22 +50,23 @@ impl Engine {
     ) -> Result<Option<RecallNote>> {
         // Without a ledger there is nowhere to keep vectors.
         let (Some(embedder), Some(ledger)) = (self.embedder.as_deref(), ledger) else { return Ok(None) };
-        let texts: Vec<String> = candidates.iter().map(|one| text_of(&one.full)).collect();
-        let keys: Vec<String> = texts.iter().map(|text| key_of(text)).collect();
+        let keys: Vec<String> = candidates.iter().map(|one| key_of(&text_of(&one.full))).collect();
         let name = format!("{VECTORS}{}", key_of(embedder.model()));
         let saved = self.log.saved_states(&ledger.id, &name)?.into_iter().next();
         let saved = saved.filter(|saved| saved.version == VECTORS_VERSION);
         let mut vectors = saved.map_or_else(Vectors::new, |saved| read(&saved.state));
-        let mut found = 0;
-        // What is stored has no secrets, what is asked may.
-        let task = text_of(&scrub_text(&self.scrubber_in(Some(ledger))?, task.to_owned(), &mut found)?);
         let mut new: BTreeMap<&str, &str> = BTreeMap::new();
-        new.insert("", &task);
-        for (key, text) in keys.iter().zip(&texts).filter(|(key, _)| !vectors.contains_key(*key)) {
-            new.insert(key, text);
+        new.insert("", task);
+        for (key, one) in keys.iter().zip(candidates.iter()).filter(|(key, _)| !vectors.contains_key(*key)) {
+            new.insert(key, &one.full);
         }
         let left = new.len().saturating_sub(EMBEDDED_MAX);
-        let new: Vec<(&str, &str)> = new.into_iter().take(EMBEDDED_MAX).collect();
+        // A task may hold secrets, and so may what was stored before the user had the rule that finds them. Whole texts are scrubbed:
+        // no rule finds a secret that is cut in two.
+        let scrubber = self.scrubber_in(Some(ledger))?;
+        let clean = |text: &str| scrub_text(&scrubber, text.to_owned(), &mut 0).map(|clean| text_of(&clean));
+        let new = new.into_iter().take(EMBEDDED_MAX).map(|(key, text)| Ok((key, clean(text)?)));
+        let new = new.collect::<Result<Vec<(&str, String)>>>()?;
         let made = match embedded(embedder, &new) {
             Ok(made) => made,
             Err(reason) => {
@@ -78,6 +79,10 @@ impl Engine {
         let cosines: Vec<Option<f32>> =
             keys.iter().map(|key| vectors.get(key).map(|vector| task.cosine(vector))).collect();
         set_nearness(candidates, &cosines);
+        let mut lacks = Vec::new();
+        if left > 0 {
+            lacks.push(format!("{left} texts have no vector yet, the next question makes more"));
+        }
         if is_new {
             // Those of this question stay, then any others: which of these were asked for last nobody notes down.
             let (own, others): (Vectors, Vectors) =
@@ -91,18 +96,21 @@ impl Engine {
                 position: None,
                 state: written(&kept),
             };
-            self.keep_folded(&ledger.id, ledger.epoch, vec![state])?;
+            if let Err(error) = self.keep_folded(&ledger.id, ledger.epoch, vec![state]) {
+                lacks.push(format!(
+                    "its vectors were not stored, the next question makes them again: {error}"
+                ));
+            }
         }
-        let more = || lack(&format!("{left} texts have no vector yet: the next question makes more"));
-        Ok((left > 0).then(more))
+        Ok((!lacks.is_empty()).then(|| lack(&lacks.join("; "))))
     }
 }
 
 /// Turns texts into vectors by their keys, as many at once as a request takes.
-fn embedded(embedder: &dyn Embedder, texts: &[(&str, &str)]) -> Result<Vectors, String> {
+fn embedded(embedder: &dyn Embedder, texts: &[(&str, String)]) -> Result<Vectors, String> {
     let mut vectors = Vectors::new();
     for batch in texts.chunks(BATCH) {
-        let asked: Vec<&str> = batch.iter().map(|(_, text)| *text).collect();
+        let asked: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
         let made = embedder.embed(&asked)?;
         if made.len() != asked.len() || made.iter().any(|values| values.len() > VALUES_MAX) {
             return Err(format!("there is not one of at most {VALUES_MAX} values for each text"));
@@ -114,7 +122,7 @@ fn embedded(embedder: &dyn Embedder, texts: &[(&str, &str)]) -> Result<Vectors, 
 }
 
 fn lack(reason: &str) -> RecallNote {
-    let message = format!("nearness in meaning does not count, or not of all: {reason}");
+    let message = format!("nearness in meaning is limited: {reason}");
     RecallNote::Memory(Note::new(NoteCode::Degraded, message))
 }
 

@@ -1,5 +1,6 @@
 //! A search that finds nothing: a file's name with a slip is looked for again as it was meant, and the answer says what is in the way.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -9,19 +10,30 @@ use stemmata_store::{IndexError, Page, SessionFilter};
 use super::bridge::AnySegment;
 use super::filter::Scoped;
 use super::words::near_files;
-use super::{SearchAnswer, SearchFilter, SearchForm, SearchNote, SearchQuery, SearchStep, SettleBudget};
+use super::{
+    SearchAnswer, SearchFilter, SearchForm, SearchNote, SearchQuery, SearchStep, SettleBudget, StepUnit,
+};
 use crate::engine::Engine;
 use crate::error::Result;
 
 impl Engine {
     /// Returns the answer of the same search for the file that a mistyped name means, where it means one; else the reason why
-    /// nothing can be found, where that is known.
+    /// nothing can be found, where that is known. Where `step` breaks there is no reason: what was not searched may have it.
     pub(super) fn nothing_found(
         &self,
         query: &SearchQuery,
         answer: SearchAnswer,
         step: &mut SearchStep<'_>,
     ) -> Result<SearchAnswer> {
+        let is_broken = Cell::new(false);
+        let step: &mut SearchStep<'_> = &mut |unit, done, total| {
+            is_broken.set(is_broken.get() || step(unit, done, total).is_break());
+            if is_broken.get() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        // A search in an index that has everything does not call it.
+        if step(StepUnit::Commits, 0, None).is_break() {
+            return Ok(answer);
+        }
         let mut query = query.clone();
         let mut answer = answer;
         let asked = query.filter.file.clone().unwrap_or_default();
@@ -34,10 +46,10 @@ impl Engine {
             let is_of_text = answer.notes.contains(&SearchNote::SearchedText);
             let is_cheap = query.form == SearchForm::Words && !query.is_unfinished && !is_of_text;
             let reason = match self.nothing_there(&query.filter)? {
-                None if is_cheap => self.excluded(&query)?,
+                None if is_cheap => self.excluded(&query, step)?,
                 reason => reason,
             };
-            answer.notes.extend(reason);
+            answer.notes.extend(reason.filter(|_| !is_broken.get()));
         }
         Ok(answer)
     }
@@ -56,17 +68,20 @@ impl Engine {
     }
 
     /// Says which filters exclude what the words would find: it is found without one of them. A search for one hit is cheap, and
-    /// there are as many as filters.
-    fn excluded(&self, query: &SearchQuery) -> Result<Option<SearchNote>> {
+    /// there are as many as filters. What it returns after `step` broke means nothing.
+    fn excluded(&self, query: &SearchQuery, step: &mut SearchStep<'_>) -> Result<Option<SearchNote>> {
         let given = query.filter.given();
-        let finds = |filter: SearchFilter| -> Result<bool> {
+        let mut finds = |filter: SearchFilter| -> Result<bool> {
             if query.text.trim().is_empty() && filter == SearchFilter::default() {
                 return Ok(true);
+            }
+            if step(StepUnit::Commits, 0, None).is_break() {
+                return Ok(false);
             }
             let budget = SettleBudget::Within(Duration::ZERO);
             let probe = SearchQuery { filter, hits_max: 1, budget, ..query.clone() };
             let scoped = Scoped::of(&probe.filter)?;
-            let found = self.search_scoped(&probe, &scoped, &mut |_, _, _| ControlFlow::Continue(()))?;
+            let found = self.search_scoped(&probe, &scoped, step)?;
             Ok(!found.hits.is_empty())
         };
         if given.is_empty() || !finds(SearchFilter::default())? {

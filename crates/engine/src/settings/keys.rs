@@ -271,12 +271,12 @@ pub const SETTINGS: &[Setting] = &[
         shape: SettingShape::Number { min: 1, max: 36_500 },
     },
     Setting {
-        key: "retriever.dense_key",
-        variable: "STEMMATA_RETRIEVER_DENSE_KEY",
+        key: "retriever.dense_key_env",
+        variable: "STEMMATA_RETRIEVER_DENSE_KEY_ENV",
         flag: None,
-        about: "The environment variable that has the key of `retriever.dense_url`; the key itself is in no file.",
+        about: "The name of the environment variable that holds the key of `retriever.dense_url`. The key itself is never configured, stored or shown.",
         default: SettingDefault::Value("STEMMATA_EMBEDDINGS_KEY"),
-        shape: SettingShape::Text,
+        shape: SettingShape::Variable,
     },
     Setting {
         key: "retriever.dense_model",

@@ -53,6 +53,8 @@ fn values_become_what_they_say_and_a_bad_one_names_its_key() {
     for key in ["sk-ant-0123", "0123456789abcdef", "A B", ""] {
         let error = parsed(&[("llm.key_env", key)]).unwrap_err();
         assert!(error.value.is_empty() && (key.is_empty() || !error.to_string().contains(key)), "{error}");
+        let error = parsed(&[("retriever.dense_key_env", key)]).unwrap_err();
+        assert!(error.value.is_empty() && (key.is_empty() || !error.to_string().contains(key)), "{error}");
     }
     assert_eq!(parsed(&[("llm.key_env", "MY_KEY_2")]).unwrap().llm.key_variable.as_deref(), Some("MY_KEY_2"));
     let settings = parsed(&[

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use stemmata_engine::prompt::retrieve::Embedder;
 use stemmata_engine::{
     Decision, DecisionKind, Engine, ForgetOptions, ForgetTarget, RecallNote, RecallWanted, Recalled,
+    StoreRules,
 };
 use stemmata_model::{Estimate, LedgerId, Principal, Timestamp, Tokens};
 use stemmata_store::LedgerChange;
@@ -90,6 +91,20 @@ fn a_model_that_fails_costs_a_note_and_no_pack() {
     let says = |note: &RecallNote| matches!(note, RecallNote::Memory(note) if note.message.contains("the wheel is broken"));
     assert!(pack.notes.iter().any(says), "{:?}", pack.notes);
     assert_eq!(kept(&engine), 0);
+}
+
+#[test]
+fn no_secret_that_only_a_newer_rule_finds_is_sent() {
+    let potter = Arc::new(Potter::default());
+    let engine = project(&potter);
+    // The rule comes after the decision is stored; nobody has scrubbed the store since.
+    let text = "Burn clay for ACME-123456".to_owned();
+    let decision = Decision { kind: DecisionKind::Decision, text, reason: None, supersedes: None };
+    engine.decide(&ledger(), &decision).expect("decided");
+    let text = "[[rules]]\nkind = 'ticket'\nkeywords = ['ACME-']\nregex = 'ACME-[0-9]{6}'\n".to_owned();
+    recall(&engine.with_rules(StoreRules { name: "secrets.toml".to_owned(), text }), Some(&ledger()));
+    let asked = potter.asked.lock().expect("no test panics with it").concat();
+    assert!(asked.contains("Burn clay for ") && !asked.contains("ACME-123456"), "{asked}");
 }
 
 #[test]

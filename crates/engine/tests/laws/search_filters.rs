@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use stemmata_engine::{SearchFilter, SearchForm, SearchHit, SearchQuery};
+use stemmata_engine::{SearchFilter, SearchForm, SearchHit, SearchNote, SearchQuery};
 use stemmata_model::{LedgerId, NewEvent, NewPayload, Party, SessionId, Timestamp, topics};
 use stemmata_store::{Append, Durability};
 use tempfile::TempDir;
@@ -55,6 +55,36 @@ fn a_time_until_holds_for_words_too() {
         let mut found = seconds(&search(&engine, &SearchQuery { form, filter, ..query("kiln") }).hits);
         found.sort();
         assert_eq!(found, [Some(at(1)), Some(at(2))], "{form:?}");
+    }
+}
+
+#[test]
+fn a_search_that_finds_nothing_ends_where_its_caller_breaks_it_off_and_gives_no_reason() {
+    let (store, folder, dir) = (new_store(), Folder::new(), TempDir::new().expect("a folder"));
+    let engine = indexed(&store, dir.path());
+    import(&engine, &folder.write("a.jsonl", &conversation(3, "kiln")));
+    settle(&engine);
+    let filter =
+        SearchFilter { role: Some("tool".to_owned()), until: Some(at(0)), ..SearchFilter::default() };
+    let asked = SearchQuery { filter, ..query("kiln") };
+    let excluded =
+        |notes: &[SearchNote]| notes.iter().any(|note| matches!(note, SearchNote::Excluded { .. }));
+    let mut steps = 0;
+    let whole = engine.search(&asked, &mut |_, _, _| {
+        steps += 1;
+        ControlFlow::Continue(())
+    });
+    assert!(excluded(&whole.expect("an answer").notes), "the reason is looked for");
+    // The search, and one for each of the words alone and the two filters.
+    assert!(steps > 3, "asked {steps} times whether to go on");
+    for last in 0..steps {
+        let mut calls = 0;
+        let broken = engine.search(&asked, &mut |_, _, _| {
+            calls += 1;
+            if calls > last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        assert!(!excluded(&broken.expect("an answer").notes), "broken off at call {last}");
+        assert_eq!(calls, last + 1, "nobody is asked once it is broken off");
     }
 }
 

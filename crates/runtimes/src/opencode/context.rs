@@ -3,7 +3,7 @@
 //! The bytes keep everything. What was undone goes at the next prompt; a compaction stands for what was before it, but for
 //! the tail that it kept word for word, which follows its summary.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use stemmata_model::{Entry, EntryId, EntryKind, Part, Role};
 
@@ -122,25 +122,33 @@ pub(super) fn compactions(bytes: &[u8], records: &[Record]) -> Vec<Within> {
     let Some(session) = whole(bytes).ok().and_then(|document| Session::read(document).ok()) else {
         return Vec::new();
     };
-    let place = |id: &str| {
-        records.iter().position(|record| record.line.id.as_ref().is_some_and(|own| own.as_str() == id))
-    };
+    // A document of another program may have thousands of compactions: none of them scans the records anew.
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (at, record) in records.iter().enumerate() {
+        if let Some(id) = &record.line.id {
+            places.entry(id.as_str()).or_insert(at);
+        }
+    }
+    let place = |id: &str| places.get(id).copied();
     // A document that ends before what it tells of itself is none: nothing of such a one may stand alone.
     let is_told_first = records.first().is_some_and(|record| is_session(&record.line.parts));
     let undone = text(info(info(session.info).revert).message_id).and_then(|id| place(&id));
     let known = records.get(..undone.unwrap_or(records.len())).filter(|_| is_told_first).unwrap_or_default();
+    let is_said = |record: &Record| record.line.meta.visibility.agent && !is_record(&record.line.kind);
+    let first_said = known.iter().position(is_said);
+    // Each mark by its name, with the place of the tail that it names, if it names one.
+    let mut marks: HashMap<Option<&EntryId>, (usize, Option<Option<usize>>)> = HashMap::new();
     let mut within = Vec::new();
     for (at, record) in known.iter().enumerate() {
         let line = &record.line;
+        if line.kind == EntryKind::CompactionBoundary {
+            let tail = tail_in(&line.parts).map(|id| place(&id));
+            marks.insert(line.id.as_ref(), (at, tail));
+        }
         if line.kind != EntryKind::CompactionSummary || !line.meta.visibility.agent {
             continue;
         }
-        let is_mark =
-            |mark: &Record| mark.line.kind == EntryKind::CompactionBoundary && mark.line.id == line.parent;
-        let Some(mark) = known.get(..at).and_then(|before| before.iter().rposition(is_mark)) else {
-            continue;
-        };
-        let tail = known.get(mark).and_then(|mark| tail_in(&mark.line.parts)).map(|id| place(&id));
+        let Some(&(mark, tail)) = marks.get(&line.parent.as_ref()) else { continue };
         let begin = match tail {
             None => mark,
             Some(Some(tail)) if tail <= mark => tail,
@@ -150,13 +158,11 @@ pub(super) fn compactions(bytes: &[u8], records: &[Record]) -> Vec<Within> {
                 continue;
             }
         };
-        let is_said = |record: &Record| record.line.meta.visibility.agent && !is_record(&record.line.kind);
-        let has_before = known.get(..begin).is_some_and(|before| before.iter().any(is_said));
         let said = line.parts.iter().find_map(|part| match part {
             Part::Summary { text, .. } => Some(text.as_str()),
             _ => None,
         });
-        let first = if has_before { begin } else { 0 };
+        let first = if first_said.is_some_and(|said| said < begin) { begin } else { 0 };
         within.push(Within { first, at, mark: Some(mark), part: None, name: name(said.unwrap_or_default()) });
     }
     within

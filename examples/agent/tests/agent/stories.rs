@@ -126,6 +126,7 @@ fn history(folder: &Path, tip: &str) -> String {
     let options = HomeOptions {
         settings: Settings::of_texts("[identity]\nuser = \"agent\"\n", &|_| None).unwrap(),
         machine: MachineFacts { mark: None, host_name: "agent".to_owned(), user_id: 0 },
+        temp: None,
         open_for: OpenFor::Command,
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
@@ -169,6 +170,44 @@ fn a_context_that_the_provider_refuses_is_made_smaller_and_sent_once_more() {
     agent.write("turn 99: go on");
     assert!(agent.say("/zones", "of 32000 tokens").contains("of 32000 tokens"));
     assert!(server.asked().len() - before <= 2, "once, and once more");
+}
+
+#[test]
+fn a_command_that_the_model_calls_does_not_get_the_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let running: Running = Arc::new(Mutex::new(None));
+    let mut has_called = false;
+    // Cargo sets the variable for its tests.
+    let variable = "CARGO_MANIFEST_DIR";
+    let server = ModelServer::start(move |asked| {
+        let command = format!("echo \"key=[${variable}]\"");
+        let calls = if has_called { vec![] } else { vec![shell(&command)] };
+        has_called = true;
+        answer(asked, "done", &calls)
+    });
+    let arguments = ["--endpoint", &address(&server), "--key-env", variable];
+    Process::start(folder.path(), &arguments, &running).say("go", "done");
+    let asked = server.asked();
+    let results = model::text(asked.last().unwrap());
+    assert!(results.contains("key=[]"), "{results}");
+}
+
+#[test]
+fn a_model_that_calls_tools_without_end_is_stopped_and_stays_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let running: Running = Arc::new(Mutex::new(None));
+    let server = ModelServer::start(|asked| match model::turn_of(asked) {
+        0 => answer(asked, "", &[shell("true")]),
+        turn => answer(asked, &format!("done {turn}"), &[]),
+    });
+    let endpoint = address(&server);
+    Process::start(folder.path(), &["--endpoint", &endpoint], &running).say("turn 0: begin", "[stopped: ");
+    let before = server.asked().len();
+    let mut agent = Process::start(folder.path(), &["--endpoint", &endpoint], &running);
+    agent.say("/zones", "of 32768 tokens");
+    assert_eq!(server.asked().len(), before, "the next start goes on with it");
+    agent.say("turn 1: go on", "done 1");
+    server.asked().iter().for_each(check_pairs);
 }
 
 #[test]
