@@ -203,13 +203,7 @@ impl Settings {
                 .parsed("pack.after_import_mib")?
                 .map(|mib: u64| mib.saturating_mul(MIB))
                 .filter(|bytes| *bytes > 0),
-            dense: match (read.text("retriever.dense_url")?, read.text("retriever.dense_model")?) {
-                (Some(url), Some(model)) => {
-                    let key_variable = read.text("retriever.dense_key_env")?.unwrap_or_default();
-                    Some(DenseModel { url, model, key_variable })
-                }
-                (None, _) | (_, None) => None,
-            },
+            dense: dense(&read)?,
             window: window(&read)?,
             tools: tools(&read)?,
             llm: llm(&read)?,
@@ -363,6 +357,13 @@ fn window(read: &Reader<'_>) -> Result<WindowRules, SettingError> {
         zones: read.text("window.zones")?.and_then(|text| keys::zones(&text)).expect("it has a default"),
         target: read.parsed("window.target")?.expect("it has a default"),
     })
+}
+
+fn dense(read: &Reader<'_>) -> Result<Option<DenseModel>, SettingError> {
+    // It is read without a server too: a key in its place is refused as soon as it is there.
+    let key_variable = read.text("retriever.dense_key_env")?.unwrap_or_default();
+    let (url, model) = (read.text("retriever.dense_url")?, read.text("retriever.dense_model")?);
+    Ok(url.zip(model).map(|(url, model)| DenseModel { url, model, key_variable }))
 }
 
 fn llm(read: &Reader<'_>) -> Result<ModelRules, SettingError> {

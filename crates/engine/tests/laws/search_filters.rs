@@ -75,7 +75,7 @@ fn a_search_that_finds_nothing_ends_where_its_caller_breaks_it_off_and_gives_no_
         ControlFlow::Continue(())
     });
     assert!(excluded(&whole.expect("an answer").notes), "the reason is looked for");
-    // The search, and one for each of the words alone and the two filters.
+    // Once before the reason is looked for, once for the words alone, and once without each of the two filters.
     assert!(steps > 3, "asked {steps} times whether to go on");
     for last in 0..steps {
         let mut calls = 0;

@@ -137,7 +137,7 @@ pub(super) fn compactions(bytes: &[u8], records: &[Record]) -> Vec<Within> {
     let is_said = |record: &Record| record.line.meta.visibility.agent && !is_record(&record.line.kind);
     let first_said = known.iter().position(is_said);
     // Each mark by its name, with the place of the tail that it names, if it names one.
-    let mut marks: HashMap<Option<&EntryId>, (usize, Option<Option<usize>>)> = HashMap::new();
+    let mut marks = HashMap::new();
     let mut within = Vec::new();
     for (at, record) in known.iter().enumerate() {
         let line = &record.line;
