@@ -7,53 +7,76 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest as _, Sha256};
 use stemmata_model::ArtifactId;
 use stemmata_prompt::tool_output::OutputLimits;
 use stemmata_store::{Files as _, SystemFiles, read_bounded, write_file};
 
 use crate::error::{EngineError, Result};
 
-/// The folder in the system's temporary folder.
+/// The folder in the system's temporary folder, with the user's number behind it: users share the temporary folder.
 const FOLDER: &str = "ai_tool_outputs";
 
-/// Bytes of a record at most: an id.
-const RECORD_BYTES_MAX: u64 = 128;
+/// Bytes of a record at most: an id and a path.
+const RECORD_BYTES_MAX: usize = 8 * 1024;
 
 /// What becomes of large outputs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OutputRules {
     /// The limits of one output.
     pub limits: OutputLimits,
-    /// Where files are written; without it there are none.
+    /// Where files are written and their records are; without it there are none.
     pub files: Option<OutputFiles>,
 }
 
 /// The folder of the files, and the folder of the records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputFiles {
-    folder: PathBuf,
+    temp: Option<PathBuf>,
     records: PathBuf,
 }
 
 impl OutputFiles {
-    /// Writes files below a temporary folder, and records below a folder of the data directory. Makes neither.
-    pub fn new(temp: &Path, records: PathBuf) -> Self {
-        Self { folder: temp.join(FOLDER), records }
+    /// Writes files below a temporary folder, and records below a folder of the data directory. Makes neither. Without a
+    /// temporary folder no file is written, and those that were are still removed.
+    pub fn new(temp: Option<&Path>, records: PathBuf) -> Self {
+        Self { temp: temp.map(Path::to_owned), records }
     }
 
-    /// Writes an output for its owner alone, in the place of whatever has its name, and returns the path. The record comes
-    /// first: a file without one would stay when its output is forgotten.
+    /// Writes an output for its owner alone, in the place of whatever has its name, and returns the path; `None` where no files
+    /// are written. The record comes first: a file without one would stay when its output is forgotten.
     ///
     /// # Errors
-    /// The system's own; `PermissionDenied` where others may write into the folder.
-    pub(crate) fn write(&self, sha256: &str, artifact: ArtifactId, output: &str) -> io::Result<PathBuf> {
-        SystemFiles.make_directory(&self.folder)?;
-        check_private(&self.folder)?;
+    /// The system's own; `PermissionDenied` where the folder is another user's, or others may write into it; `InvalidInput`
+    /// for a path that is too long or no UTF-8.
+    pub(crate) fn write(
+        &self,
+        sha256: &str,
+        artifact: ArtifactId,
+        output: &str,
+    ) -> io::Result<Option<PathBuf>> {
+        let Some(temp) = &self.temp else { return Ok(None) };
         SystemFiles.make_directory(&self.records)?;
-        let path = self.path_of(sha256);
-        write_file(&self.records.join(sha256), artifact.to_string().as_bytes())?;
+        let user = owner(&fs::metadata(&self.records)?);
+        let folder = std::path::absolute(temp)?.join(folder_name(user));
+        SystemFiles.make_directory(&folder)?;
+        check_private(&folder, user)?;
+        let path = folder.join(format!("{sha256}.txt"));
+        let name = path.to_str().ok_or_else(|| refused("the path of the temporary folder is no UTF-8"))?;
+        let record = format!("{artifact}\n{name}");
+        if record.len() > RECORD_BYTES_MAX {
+            return Err(refused("the path of the temporary folder is too long"));
+        }
+        // Named by the path: the same output may be in two temporary folders.
+        let place = self.records.join(digest(name));
+        write_file(&place, record.as_bytes())?;
         write_file(&path, output.as_bytes())?;
-        Ok(path)
+        // A sweep of another process may have taken the record in between, and would not find the file again.
+        if let Err(error) = fs::metadata(&place) {
+            removed(&path)?;
+            return Err(error);
+        }
+        Ok(Some(path))
     }
 
     /// Removes the files of outputs that are stored no longer.
@@ -69,25 +92,36 @@ impl OutputFiles {
         // Anything else in the folder, such as a record that was being written, is not a digest and stays.
         for sha256 in names.iter().filter(|name| is_digest(name)) {
             let record = self.records.join(sha256);
-            let read = read_bounded(&record, RECORD_BYTES_MAX).map_err(EngineError::io("read", &record))?;
+            let bound = u64::try_from(RECORD_BYTES_MAX).unwrap_or(u64::MAX);
+            let read = read_bounded(&record, bound).map_err(EngineError::io("read", &record))?;
             let text = read.and_then(|bytes| String::from_utf8(bytes).ok());
-            let artifact: Option<ArtifactId> = text.and_then(|text| text.parse().ok());
-            if let Some(artifact) = artifact
-                && is_stored(artifact)?
-            {
+            // A record of no known form says nothing of a file, and stays for a person to see.
+            let Some((artifact, path)) = text.as_deref().and_then(parsed) else { continue };
+            if is_stored(artifact)? {
                 continue;
             }
-            // The record goes last: as long as the file is there, the next sweep finds it.
-            let path = self.path_of(sha256);
-            let done = removed(&path).and_then(|()| removed(&record));
+            // The record goes last: as long as the file is there, the next sweep finds it. It has the path, since the file may
+            // be in a temporary folder other than that of this process.
+            // Once more after the record: it may have been written anew between the two, by a process that saw the record.
+            let done = removed(path).and_then(|()| removed(&record)).and_then(|()| removed(path));
             failed = failed.or(done.map_err(EngineError::io("remove", path)).err());
         }
         failed.map_or(Ok(()), Err)
     }
+}
 
-    fn path_of(&self, sha256: &str) -> PathBuf {
-        self.folder.join(format!("{sha256}.txt"))
-    }
+fn parsed(record: &str) -> Option<(ArtifactId, &Path)> {
+    let (artifact, path) = record.split_once('\n')?;
+    let path = Path::new(path);
+    path.is_absolute().then_some((artifact.parse().ok()?, path))
+}
+
+fn digest(text: &str) -> String {
+    format!("{:x}", Sha256::digest(text.as_bytes()))
+}
+
+fn refused(reason: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, reason)
 }
 
 fn is_digest(name: &str) -> bool {
@@ -101,24 +135,38 @@ fn removed(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Refuses a folder that somebody else made: they could replace what is in it, or read it.
 #[cfg(unix)]
-fn check_private(folder: &Path) -> io::Result<()> {
+fn owner(metadata: &fs::Metadata) -> u32 {
+    std::os::unix::fs::MetadataExt::uid(metadata)
+}
+
+/// Elsewhere each user has a temporary folder of their own.
+#[cfg(not(unix))]
+fn owner(_: &fs::Metadata) -> u32 {
+    0
+}
+
+fn folder_name(user: u32) -> String {
+    if cfg!(unix) { format!("{FOLDER}-{user}") } else { FOLDER.to_owned() }
+}
+
+/// Refuses a folder that another user owns or may write into: they could replace what is in it, or read it.
+#[cfg(unix)]
+fn check_private(folder: &Path, user: u32) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
     let there = fs::symlink_metadata(folder)?;
-    // A folder of another owner with mode 0700 could not be written to in any case.
-    let of_others = there.mode() & 0o077;
-    if there.is_dir() && of_others == 0 {
+    let reason = if there.uid() != user {
+        "another user owns this folder; ask them to remove it"
+    } else if !there.is_dir() || there.mode() & 0o077 != 0 {
+        "others may use this folder; remove it, or `chmod 700` it"
+    } else {
         return Ok(());
-    }
-    Err(io::Error::new(
-        ErrorKind::PermissionDenied,
-        "others may use this folder; remove it, or `chmod 700` it",
-    ))
+    };
+    Err(io::Error::new(ErrorKind::PermissionDenied, reason))
 }
 
 #[cfg(not(unix))]
-fn check_private(folder: &Path) -> io::Result<()> {
+fn check_private(folder: &Path, _: u32) -> io::Result<()> {
     fs::symlink_metadata(folder).map(drop)
 }
 
@@ -131,31 +179,40 @@ mod tests {
     fn a_folder_that_others_may_use_and_a_link_are_refused_and_a_link_at_the_name_is_replaced() {
         use std::os::unix::fs::{PermissionsExt as _, symlink};
         let temp = tempfile::tempdir().expect("a folder");
-        let files = OutputFiles::new(temp.path(), temp.path().join("records"));
+        let files = OutputFiles::new(Some(temp.path()), temp.path().join("records"));
         let (sha256, artifact) = ("0".repeat(64), stemmata_model::artifact_id(b"x"));
+        let user = owner(&fs::metadata(temp.path()).expect("there"));
+        let folder = temp.path().join(folder_name(user));
         let other = temp.path().join("other");
         fs::create_dir(&other).expect("made");
-        symlink(&other, temp.path().join(FOLDER)).expect("linked");
+        symlink(&other, &folder).expect("linked");
         files.write(&sha256, artifact, "x").expect_err("a link");
-        fs::remove_file(temp.path().join(FOLDER)).expect("removed");
-        fs::create_dir(temp.path().join(FOLDER)).expect("made");
-        fs::set_permissions(temp.path().join(FOLDER), fs::Permissions::from_mode(0o777)).expect("opened");
+        fs::remove_file(&folder).expect("removed");
+        fs::create_dir(&folder).expect("made");
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).expect("opened");
         let refused = files.write(&sha256, artifact, "x").expect_err("others may write there");
         assert_eq!(refused.kind(), ErrorKind::PermissionDenied);
-        fs::set_permissions(temp.path().join(FOLDER), fs::Permissions::from_mode(0o700)).expect("closed");
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).expect("closed");
+        check_private(&folder, user).expect("ours");
+        let refused = check_private(&folder, user + 1).expect_err("another user's");
+        assert_eq!(refused.kind(), ErrorKind::PermissionDenied);
         let target = other.join("precious");
         let mut file = fs::File::create(&target).expect("made");
         io::Write::write_all(&mut file, b"precious").expect("written");
-        symlink(&target, temp.path().join(FOLDER).join(format!("{sha256}.txt"))).expect("linked");
-        let path = files.write(&sha256, artifact, "x").expect("written");
+        symlink(&target, folder.join(format!("{sha256}.txt"))).expect("linked");
+        let path = files.write(&sha256, artifact, "x").expect("written").expect("a path");
         assert_eq!(fs::read_to_string(&target).expect("there"), "precious", "the link was not followed");
         let metadata = fs::symlink_metadata(&path).expect("there");
         assert!(metadata.is_file());
         assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
-        // What is stored stays, and what is not goes with its record.
+        // What is stored stays.
         files.sweep(|_| Ok(true)).expect("swept");
         assert!(path.exists());
-        files.sweep(|_| Ok(false)).expect("swept");
-        assert!(!path.exists() && SystemFiles.list(&temp.path().join("records")).expect("listed").is_empty());
+        // The file goes with its record, in whatever process: its temporary folder may be another, or none.
+        let elsewhere = OutputFiles::new(None, temp.path().join("records"));
+        assert_eq!(elsewhere.write(&sha256, artifact, "x").expect("nothing to write"), None);
+        elsewhere.sweep(|_| Ok(false)).expect("swept");
+        assert!(!path.exists());
+        assert!(SystemFiles.list(&temp.path().join("records")).expect("listed").is_empty());
     }
 }

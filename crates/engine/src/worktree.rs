@@ -186,6 +186,8 @@ fn hash(text: &str) -> Option<String> {
 }
 
 fn text_of(path: &Path) -> Option<String> {
+    // Opening a pipe would wait for a writer.
+    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     String::from_utf8(read_bounded(path, GIT_BYTES_MAX).ok()??).ok()
 }
 

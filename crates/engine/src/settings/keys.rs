@@ -334,7 +334,7 @@ pub const SETTINGS: &[Setting] = &[
         key: "tools.files",
         variable: "STEMMATA_TOOLS_FILES",
         flag: None,
-        about: "Whether an output of a tool that is stored whole is also written to `ai_tool_outputs` in the temporary folder, for \
+        about: "Whether an output of a tool that is stored whole is also written to `ai_tool_outputs-<uid>` in the temporary folder, for \
                  agents whose tools read files: `1` or `0`.",
         default: SettingDefault::Value("1"),
         shape: SettingShape::Choice(&["0", "1", "false", "true"]),

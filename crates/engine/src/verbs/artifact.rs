@@ -172,11 +172,23 @@ impl Engine {
             else {
                 continue;
             };
-            let named = named_in(&read_whole(self, commit.core.native_artifact())?);
+            let bytes = match read_whole(self, commit.core.native_artifact()) {
+                // A damaged commit can be forgotten too; nothing says which outputs it had.
+                Err(EngineError::Store(
+                    StoreError::ContentMissing(_)
+                    | StoreError::ContentForgotten(_)
+                    | StoreError::Corrupt { .. },
+                )) => continue,
+                bytes => bytes?,
+            };
+            let named = named_in(&bytes);
+            // Its own outputs came after its parent; it may name those of others, which it read.
+            let parent = commit.core.parent.map(|parent| self.store.coverage(parent)).transpose()?.flatten();
+            let after = parent.filter(|parent| parent.ledger == coverage.ledger).map(|parent| parent.through);
             let places = if named.is_empty() {
                 BTreeSet::new()
             } else {
-                self.output_places(&coverage.ledger, coverage.through, &named)?
+                self.output_places(&coverage.ledger, after, coverage.through, &named)?
             };
             if !places.is_empty() {
                 found.push((coverage.ledger, places));
@@ -194,10 +206,11 @@ impl Engine {
         Ok(gone)
     }
 
-    /// Returns the places of the events of outputs, and of their parts, before a place of a ledger.
+    /// Returns the places of the events of outputs, and of their parts, between two places of a ledger.
     fn output_places(
         &self,
         ledger: &LedgerId,
+        after: Option<EventSeq>,
         through: EventSeq,
         named: &BTreeSet<ArtifactId>,
     ) -> Result<BTreeSet<EventSeq>> {
@@ -208,7 +221,7 @@ impl Engine {
             topics: vec![topics::topic(topics::TOOL_OUTPUT)],
             through: Some(through),
             order: Order::NewestFirst,
-            ..EventQuery::after(None, PAGE_EVENTS)
+            ..EventQuery::after(after, PAGE_EVENTS)
         });
         while let Some(asked) = query {
             let page = self.log.page(ledger, &asked)?;
@@ -268,8 +281,7 @@ fn behind_end(range: TextRange, ended: TextPlace) -> EngineError {
     StoreError::Bound { what, value: range.from, bound: ended.number(range.unit) }.into()
 }
 
-/// Returns the ids of artifacts in stored bytes: what a notice names. One that names something else does no harm, since only events
-/// of outputs are looked for.
+/// Returns the ids of artifacts in stored bytes: what a notice names, and whatever else is named.
 fn named_in(bytes: &[u8]) -> BTreeSet<ArtifactId> {
     const ID_BYTES: usize = 4 + 64;
     let found = memchr::memmem::find_iter(bytes, b"art-");

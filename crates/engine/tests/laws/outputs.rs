@@ -40,7 +40,7 @@ fn turn(of: &str) -> TurnOf {
 fn rules(folder: &Folder) -> OutputRules {
     let temp = folder.path().join("temp");
     fs::create_dir_all(&temp).expect("a folder");
-    OutputRules { limits: LIMITS, files: Some(OutputFiles::new(&temp, folder.path().join("outputs"))) }
+    OutputRules { limits: LIMITS, files: Some(OutputFiles::new(Some(&temp), folder.path().join("outputs"))) }
 }
 
 fn result(name: &str, output: &str, is_error: bool) -> TurnMade {
@@ -84,6 +84,14 @@ fn reference(notice: &str) -> ArtifactId {
 fn file(notice: &str) -> PathBuf {
     let line = notice.lines().find_map(|line| line.strip_prefix("Saved to: "));
     PathBuf::from(line.expect("a path"))
+}
+
+/// Returns what is in a folder that has one thing in it.
+fn only(folder: &Path) -> PathBuf {
+    let found: Vec<_> =
+        fs::read_dir(folder).expect("listed").map(|entry| entry.expect("read").path()).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    found[0].clone()
 }
 
 fn whole(engine: &Engine, id: ArtifactId, page: usize) -> String {
@@ -233,6 +241,27 @@ fn forgetting_a_session_or_a_commit_reaches_the_artifact_and_the_file_and_no_oth
     }
 }
 
+/// An agent that reads an output names it in a later turn.
+#[test]
+fn forgetting_a_commit_leaves_the_outputs_of_others_that_it_names() {
+    let folder = Folder::new();
+    for engine in stores(&folder) {
+        let engine = engine.with_outputs(rules(&folder));
+        let notice = stored(&engine, &take(&engine, "s", &big("mine")));
+        let id = reference(&notice);
+        let id_prompt = EntryId::new("s-second").expect("a name");
+        let prompt = Entry::said(id_prompt, Role::User, vec![Part::Text(format!("read {id}"))]);
+        engine.begin_turn(&BeginTurn::new(turn("s"), prompt)).expect("begun");
+        let ended =
+            engine.end_turn(&turn("s"), result("s2", &format!("{id} has lines"), false)).expect("ended");
+        let target = ForgetTarget::Commit(ended.checkpoint.expect("a commit").id);
+        engine.apply_forget(engine.plan_forget(&target, &options()).expect("a plan")).expect("forgotten");
+        assert_eq!(whole(&engine, id, 1_000), big("mine"));
+        assert!(file(&notice).exists());
+        fs::remove_file(file(&notice)).expect("removed");
+    }
+}
+
 #[test]
 fn a_scrub_reaches_the_artifact_and_the_file() {
     let folder = Folder::new();
@@ -284,7 +313,7 @@ fn a_turn_that_fails_after_the_file_was_written_leaves_nothing_behind() {
     engine.begin_turn(&BeginTurn::new(turn("s"), prompt)).expect("begun");
     store.fail(1, Fault::Before);
     engine.end_turn(&turn("s"), result("s", &big("mine"), false)).expect_err("the store fails");
-    let files = || fs::read_dir(folder.path().join("temp/ai_tool_outputs")).expect("listed").count();
+    let files = || fs::read_dir(only(&folder.path().join("temp"))).expect("listed").count();
     assert_eq!(files(), 1, "the file is written first");
     let options = CollectOptions { rules: RetentionRules::default(), grace_days: 0 };
     engine.collect(&options).expect("collected");
@@ -300,7 +329,8 @@ fn a_turn_that_fails_after_the_file_was_written_leaves_nothing_behind() {
 fn a_file_that_cannot_be_written_is_a_note_and_the_artifact_is_there() {
     let folder = Folder::new();
     let rules = rules(&folder);
-    folder.write("temp/ai_tool_outputs", b"a file where the folder would be");
+    fs::remove_dir(folder.path().join("temp")).expect("removed");
+    folder.write("temp", b"a file where the folder would be");
     let engine = engine().with_outputs(rules);
     let ended = take(&engine, "s", &big("mine"));
     assert!(ended.notes.iter().any(|note| note.code == NoteCode::Degraded), "{:?}", ended.notes);

@@ -123,7 +123,7 @@ impl Outputs<'_> {
     fn file_of(&mut self, sha256: &str, artifact: ArtifactId, output: &str) -> Option<String> {
         let files = self.engine.outputs.files.as_ref()?;
         match files.write(sha256, artifact, output) {
-            Ok(path) => path.to_str().map(str::to_owned),
+            Ok(path) => path?.to_str().map(str::to_owned),
             Err(error) => {
                 let message = format!(
                     "a large output of a tool is in {artifact} and in no file, because none could be written: {error}"
