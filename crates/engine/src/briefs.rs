@@ -150,7 +150,12 @@ impl Briefs {
     /// `Io`, after all were tried.
     pub(crate) fn clear(&self) -> Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        let failed: Vec<EngineError> = files(folder).filter_map(|(_, path)| remove(&path).err()).collect();
+        let mut failed = Vec::new();
+        // What is being made first: after that no file takes another name, and the second look sees all that are left.
+        for is_begun in [true, false] {
+            let wanted = files(folder).filter(|(name, _)| !is_begun || name.contains(BEGUN));
+            failed.extend(wanted.filter_map(|(_, path)| remove(&path).err()));
+        }
         failed.into_iter().next().map_or(Ok(()), Err)
     }
 

@@ -131,6 +131,7 @@ impl Stage {
             (r"\bin \d+(\.\d)? (ms|s)\b", "in [TIME]"),
             (r"[0-9.]+ k?B stored for what is new \([0-9.]+ %\)", "[SIZE] stored for what is new"),
             (r"[0-9.]+ [kM]?B on disk", "[SIZE] on disk"),
+            (r"ai_tool_outputs-\d+", "ai_tool_outputs-[UID]"),
         ] {
             text = replace_all(&text, pattern, with);
         }

@@ -118,7 +118,7 @@ impl Engine {
         match failed {
             Some(error) => Err(error.into()),
             None if plan.is_empty() && gone == 0 => Err(self.nothing_told(&plan.told)),
-            None => swept.and_then(|()| self.sweep_outputs()),
+            None => swept,
         }
     }
 

@@ -16,26 +16,33 @@ use crate::error::Result;
 const PAGE_COMMITS: usize = 512;
 
 impl Engine {
-    /// Cuts what the store no longer has out of the index, and out of its files.
+    /// Removes briefs and files of outputs that may have what the store no longer has, and cuts that out of the index and its
+    /// files. What fails keeps none of the others from being done.
     ///
     /// # Errors
     /// `Unclean` where something is in the way: it is due still then. Store errors.
     pub(crate) fn sweep(&self) -> Result<()> {
-        // Briefs say what no commit may say any more, and are made again.
-        self.briefs.clear()?;
+        let beside = self.sweep_beside();
         if self.index.dir().is_none() {
-            return Ok(());
+            return beside;
         }
         let unclean = |reason: String| {
             let reason = format!("the search index: {reason}");
             Err(StoreError::Unclean { reason }.into())
         };
         match self.try_sweep() {
-            Ok(()) => Ok(()),
+            Ok(()) => beside,
             Err(SettleError::Engine(error)) => Err(error),
             Err(SettleError::Index(IndexError::Moved)) => unclean("another process settles it".to_owned()),
             Err(SettleError::Index(error)) => unclean(error.to_string()),
         }
+    }
+
+    /// Removes what stands beside the store and may say what no commit says any more: briefs, which are made again, and files of
+    /// outputs.
+    fn sweep_beside(&self) -> Result<()> {
+        let (briefs, outputs) = (self.briefs.clear(), self.sweep_outputs());
+        briefs.and(outputs)
     }
 
     /// The same only where the store says that it is due: what every command can pay.
@@ -99,6 +106,8 @@ impl Engine {
         index.clean(lock)?;
         // What was cleaned is another file, and only that one is searched from now on.
         let cleaned = self.index.index_locked(self.store.identity()?.store_id, lock)?;
+        // The process that forgot may have died before it came to these.
+        self.sweep_beside().map_err(SettleError::Engine)?;
         self.store.index_done(&due)?;
         cleaned.ok_or(SettleError::Index(IndexError::Moved))
     }

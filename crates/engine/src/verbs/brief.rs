@@ -18,7 +18,7 @@ use crate::briefs::{BriefV1, named};
 use crate::calibration::hex;
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 
 /// Bytes of commits that are read for a brief, the newest: decoded they take ten times that.
 const READ_BYTES_MAX: u64 = 16 << 20;
@@ -95,6 +95,10 @@ impl Engine {
         let Some(begun) = self.briefs.begin(&key)? else { return Ok(false) };
         let Some(ctx) = self.store.session(&key)?.and_then(|session| session.tip) else { return Ok(false) };
         let (brief, is_whole) = self.brief_of(ctx)?;
+        if !is_whole && brief == Brief::default() {
+            // The newest commit alone is larger than what is read: an empty brief would pass for one that has nothing to tell.
+            return Ok(false);
+        }
         let said = self.said_about(ctx, Reach::MAKING)?;
         // What is stored may have been scrubbed by older rules.
         let scrubber = self.scrubber_of(ctx)?;
@@ -144,7 +148,10 @@ impl Engine {
             (with_said(brief, &said), tasks.is_whole)
         };
         let text = rendered(tip, &brief, said.compaction, is_whole);
-        Ok(HandedBrief { text, is_missing })
+        // What was said since was scrubbed by the rules of its time.
+        let scrubber = self.scrubber_of(tip)?;
+        let clean = |text: String| Ok::<_, EngineError>(scrubber.scrub_text(&text)?.text.into_owned());
+        Ok(HandedBrief { text: text.map(clean).transpose()?, is_missing })
     }
 
     /// Leaves word that a transcript's session is about to be compacted: [`Engine::is_brief_due`] says so once.

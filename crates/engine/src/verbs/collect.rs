@@ -113,7 +113,6 @@ impl Engine {
         let collected = self.store.collect(&plan.wish)?;
         self.purge_unstored()?;
         self.sweep()?;
-        self.sweep_outputs()?;
         Ok(CollectReport { collected, ..plan.report })
     }
 

@@ -190,7 +190,6 @@ impl Engine {
         purged?;
         report.forgotten.events += elsewhere? + outputs?;
         swept?;
-        self.sweep_outputs()?;
         report.tell_holes_once();
         Ok(report)
     }

@@ -183,7 +183,6 @@ impl Engine {
         self.forget_found(&scope.told, &mut report)?;
         if changing.is_empty() && reworded.is_empty() && scope.named.is_empty() {
             self.sweep()?;
-            self.sweep_outputs()?;
             return Ok(report);
         }
         let made = self.rewrite(&scope, &changing)?;
@@ -209,7 +208,6 @@ impl Engine {
         self.title_again(renamed)?;
         self.purge_unstored()?;
         self.sweep()?;
-        self.sweep_outputs()?;
         report.redirects = made.map.iter().map(|(from, to)| (*from, *to)).collect();
         report.redirects.sort();
         if let Some(kept) = report.forgotten.kept.first() {

@@ -38,6 +38,9 @@ pub(super) use checkpoint::reasons_in;
 /// A compaction's summary takes an eighth of the window at most.
 const SUMMARY_SHARE: u64 = 8;
 
+/// What a compaction keeps of the end of a window that a provider found too large takes a quarter of it at most.
+const KEEP_SHARE: u64 = 4;
+
 /// How the window of a session of turns is guarded.
 #[derive(Clone, Copy)]
 pub struct TurnGuard<'a> {
@@ -237,7 +240,7 @@ impl Engine {
             acted.report.notes.push(Note::new(NoteCode::Degraded, message));
             return;
         }
-        match self.compact_turns(turn, guard, acted.report.reasons) {
+        match self.compact_turns(turn, guard, (limit, acted.report.reasons)) {
             Ok(made) => {
                 acted.report.tokens_after = Tokens(made.tokens_after) + acted.report.overhead;
                 acted.report.compaction = Some(TurnCompaction { reason: due.reason, ..made });
@@ -249,16 +252,21 @@ impl Engine {
         }
     }
 
-    /// Compacts a session of turns by rules, and keeps as much of its end as the limits say.
+    /// Compacts a session of turns by rules for a window of `limit`, and keeps as much of its end as the limits say: of a window
+    /// that is smaller than they are made for, a quarter at most.
     fn compact_turns(
         &self,
         turn: &TurnOf,
         guard: &TurnGuard<'_>,
-        reasons: Reasons,
+        (limit, reasons): (Tokens, Reasons),
     ) -> Result<TurnCompaction> {
-        let keep = KeepRecent::Tokens(guard.config.limit().keep_recent_tokens);
+        let mut keep = guard.config.limit().keep_recent_tokens;
+        if limit < guard.config.window().limit() {
+            keep = keep.min(Tokens(limit.0 / KEEP_SHARE));
+        }
+        let keep = KeepRecent::Tokens(keep);
         // The summary is of the whole chain, which grows without end: a share of it would outgrow the window.
-        let size = Size::Tokens(Tokens(guard.config.window().limit().0 / SUMMARY_SHARE));
+        let size = Size::Tokens(Tokens(limit.0 / SUMMARY_SHARE));
         let wanted = CompactWanted { keep, size, reasons, ..CompactWanted::new(CompactWith::Heuristic) };
         let made = self.compact_session(turn, &wanted)?;
         Ok(TurnCompaction {

@@ -41,8 +41,9 @@ impl Engine {
             return Err(refused(Refusal::Recover, FatalReason::RefusedAgain.to_string()));
         }
         let before = self.turn_window(turn, &TurnGuard { returns_entries: false, ..*guard })?;
+        let refused_tokens = before.tokens.max(Tokens(1));
         let reasons = [Reason::Emergency].into_iter().collect();
-        let (compaction, note) = match self.compact_turns(turn, guard, reasons) {
+        let (compaction, note) = match self.compact_turns(turn, guard, (refused_tokens, reasons)) {
             Ok(made) => (Some(made), None),
             Err(error @ EngineError::Refused { .. }) => {
                 let message = format!("the window is pruned instead of compacted: {error}");
@@ -50,7 +51,6 @@ impl Engine {
             }
             Err(error) => return Err(error),
         };
-        let refused_tokens = before.tokens.max(Tokens(1));
         let boundary = Boundary::Overflow { refused: refused_tokens, prunes: compaction.is_none() };
         let guarding = Guarding::new(guard);
         let stored = self.append_and_commit(turn, &[], (boundary, Some(&guarding)))?;
