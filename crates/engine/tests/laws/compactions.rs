@@ -630,6 +630,20 @@ fn pruned_entries_stay_out_of_what_is_kept_and_pins_stay_in_the_summary() {
     assert!(context(&engine, again.id, Stop::Compaction).contains("do t0 now"));
 }
 
+#[test]
+fn a_pin_larger_than_the_summary_may_be_is_in_it_word_by_word() {
+    let engine = engine();
+    let pin = "never forget this constraint ".repeat(200).trim().to_owned();
+    let said = |id: &str, role, text: &str| said(id, role, Part::Text(text.to_owned()));
+    let begun = [said("pin", Role::User, &pin), said("bulk", Role::Assistant, &"words ".repeat(4_000))];
+    let text = [lines(&begun), three_turns(), shown(&["pin"], ShowAs::Pinned)].concat();
+    let before = stored(&engine, &text, None);
+    let wish = CompactWanted { size: Size::Tokens(Tokens(300)), ..wanted(CompactWith::Heuristic) };
+    let made = engine.compact(&CompactOf::Commit(before), &wish).expect("compacted");
+    assert!(context(&engine, made.id, Stop::Compaction).contains(&pin));
+    assert!(made.notes.iter().any(|note| note.message.contains("what is pinned takes")), "{:?}", made.notes);
+}
+
 fn made_up(name: &str) -> Vec<Entry> {
     let prompt = said(&format!("{name}-prompt"), Role::User, Part::Text(format!("do {name} now")));
     std::iter::once(prompt).chain(made(name).entries).collect()

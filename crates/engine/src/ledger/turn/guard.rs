@@ -243,6 +243,9 @@ impl Engine {
         match self.compact_turns(turn, guard, (limit, acted.report.reasons)) {
             Ok(made) => {
                 acted.report.tokens_after = Tokens(made.tokens_after) + acted.report.overhead;
+                if acted.report.tokens_after <= limit {
+                    (acted.report.stop, acted.report.overflow) = (None, None);
+                }
                 acted.report.compaction = Some(TurnCompaction { reason: due.reason, ..made });
             }
             Err(error) => {

@@ -64,12 +64,32 @@ impl Written {
                 Self { text, with, notes: Vec::new() }
             }
         };
+        let written = written.with_pins(&window, &limits);
         if written.text.is_empty() {
             let reason =
                 "so small a summary has no room for its heading: ask for a larger share, or compact more";
             return Err(refused(Refusal::EmptySummary, reason));
         }
         Ok(written)
+    }
+
+    /// Returns a summary that has every pin word by word. One that leaves some out for want of space gives way to that of the
+    /// rules, and this one to the pins alone.
+    fn with_pins(mut self, window: &Window<'_>, limits: &Limits) -> Self {
+        let alone = pins_alone(window);
+        // Its heading is two lines.
+        let pins = alone.splitn(3, '\n').nth(2).unwrap_or_default();
+        if window.pins.is_empty() || self.text.contains(pins) {
+            return self;
+        }
+        let by_rules = compose(window, limits).text;
+        let (text, message) = if by_rules.contains(pins) {
+            (by_rules, "what the model wrote leaves no room for what is pinned: the rules made the summary")
+        } else {
+            (alone, "what is pinned takes all of the summary's size: nothing else is in it")
+        };
+        self.notes.push(Note::new(NoteCode::Degraded, message.to_owned()));
+        Self { text, with: CompactWith::Heuristic.as_str(), notes: self.notes }
     }
 }
 

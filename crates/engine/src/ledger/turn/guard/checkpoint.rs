@@ -101,9 +101,8 @@ fn checksums(root: &Path, entries: &[Entry]) -> BTreeMap<String, Option<String>>
                 }
                 let base = entry.meta.cwd.as_deref().map_or(root.as_path(), Path::new);
                 if let Some(below) = below(&root, &base.join(&file.path)) {
-                    let checksum = checksum(&root.join(&below));
                     let names: Vec<_> = below.iter().map(|name| name.to_string_lossy()).collect();
-                    found.entry(names.join("/")).or_insert(checksum);
+                    found.entry(names.join("/")).or_insert_with(|| checksum(&root.join(&below)));
                 }
             }
         }
