@@ -238,7 +238,7 @@ impl Engine {
     /// Returns what replaces secrets in what is said of a commit, or made below it.
     ///
     /// # Errors
-    /// As [`Engine::scrubber_at`], and store errors.
+    /// As `Engine::scrubber_at`, and store errors.
     pub fn scrubber_of(&self, commit: CommitId) -> Result<Scrubber> {
         self.scrubber_at(self.project_of(commit)?.as_deref().map(Path::new))
     }
