@@ -25,6 +25,7 @@ mod secrets;
 mod session;
 mod settings;
 mod state;
+mod story;
 mod strategy;
 mod summarize;
 mod turn;
@@ -102,6 +103,11 @@ pub use state::{
     CloseThreadRequest, DecideRequest, DecisionKind, FinishTaskRequest, OpenTask, OpenTasks, ReplayRequest,
     Replayed, ReplayedReducer, ReplayedTranscripts, RestoreStateRequest, RestoredLedger, RestoredReducer,
     State, StateRequest,
+};
+pub use story::{
+    ChainSide, ChangedFile, CompareRequest, Comparison, GitCommitMade, OverviewRequest, OverviewTurn,
+    ReportedTokens, SessionError, SessionMeant, SessionOverview, ShowTurnRequest, ShownCall, ShownTurn,
+    StartedSubagent, TurnOutline, TurnPiece,
 };
 pub use strategy::{
     CheckStrategyRequest, ShippedStrategy, Strategies, StrategyFinding, StrategyFormat, StrategyReport,

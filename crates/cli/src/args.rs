@@ -115,7 +115,7 @@ pub(crate) enum Command {
     Log(browse::Log),
     /// Draw a chain at a glance: runs, branches, compactions, subagents
     Tree(browse::Tree),
-    /// Show everything known about a commit
+    /// Show a turn, or a session at a glance
     Show(browse::Show),
     /// List the commits from one towards the root
     History(browse::History),
@@ -125,7 +125,7 @@ pub(crate) enum Command {
     Tips(browse::Tips),
     /// Say which tool call wrote a line of a file, and why
     Blame(git::Blame),
-    /// Show what a compaction lost
+    /// Show what a compaction lost, or how two sessions differ
     Diff(browse::Diff),
     /// Find the checkpoint at a point in time
     Resolve(browse::Resolve),

@@ -71,6 +71,9 @@ fn of_parts(
         entries: None,
         run: None,
         subagents: None,
+        turn: None,
+        overview: None,
+        turns: None,
     }
 }
 

@@ -161,7 +161,7 @@ fn looked_at(chains: &dyn Chains, history: &[Commit], session: &str) {
 /// A folded tree stands for the same commits as the whole one.
 fn drawn(chains: &dyn Chains, history: &[Commit]) {
     let tip = &history[0].id;
-    let tree = |folded| chains.tree(&TreeRequest { ctx: tip.clone(), folded }).expect("a tree");
+    let tree = |folded| chains.tree(&TreeRequest { ctx: tip.clone(), folded, turns: false }).expect("a tree");
     let (whole, folded) = (tree(false), tree(true));
     assert!(history.iter().all(|commit| whole.nodes.iter().any(|node| node.id == commit.id)));
     assert!(whole.nodes.iter().all(|node| node.run.is_none()));

@@ -169,7 +169,7 @@ impl Found<'_> {
     }
 
     fn session(&self, session: &Session, ids: ShortIds) -> Row {
-        let client = session.format.rsplit_once("-v").map_or(session.format.as_str(), |(client, _)| client);
+        let client = session::client(session);
         let place = self.place(session.last_at.as_deref(), client, session.cwd.as_deref());
         let mut line: Vec<Piece> = foreign(session.foreign_machine.as_deref()).into_iter().collect();
         line.push((Style::Plain, session::title(session)));
