@@ -216,7 +216,7 @@ pub(crate) enum Command {
     Install(live::Install),
     /// Take our hooks out of a client's settings
     Uninstall(live::Install),
-    /// Let commits of git name the context that they were made in
+    /// Add a `Context-Id` trailer to git commits
     Git(git::Git),
     /// Capture what a session has gained (called by a client's hooks)
     Hook(live::Hook),

@@ -48,7 +48,7 @@ pub(crate) struct Git {
 /// The commands around git.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GitCommand {
-    /// Let commits of this repository name the context that they were made in
+    /// Add a `Context-Id` trailer to commits of this repository
     Install(GitInstall),
     /// Take our lines out of the repository's hook
     Uninstall(GitInstall),

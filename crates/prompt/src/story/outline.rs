@@ -120,9 +120,9 @@ impl TurnOutline {
         for (path, lines) in later.files {
             self.add_lines(path, lines);
         }
-        for span in later.span {
-            self.saw(span.0);
-            self.saw(span.1);
+        if let Some((first, last)) = later.span {
+            self.saw(first);
+            self.saw(last);
         }
         self.tests_passed += later.tests_passed;
         self.tests_failed += later.tests_failed;

@@ -2,7 +2,7 @@
 //!
 //! Whole texts and no widths: what is folded is the reader's to decide.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
@@ -66,6 +66,8 @@ pub struct TurnCall {
     pub arguments: String,
     /// What it returned. `None` while there is no answer.
     pub answer: Option<String>,
+    /// The position of the entry that holds the answer.
+    pub answered_at: Option<usize>,
 }
 
 impl TurnCall {
@@ -83,7 +85,8 @@ impl TurnCall {
         let code =
             used.answer.as_ref().filter(|_| is_failed && is_command).and_then(|said| exit_code(&said.text));
         Self {
-            call_id: used.call_id.to_owned(),
+            // What is told with its end in one part is named by all of the part.
+            call_id: if used.call_id.starts_with('{') { String::new() } else { used.call_id.to_owned() },
             tool: used.name.to_owned(),
             line: used.line(),
             exit_code: code.filter(|code| *code != 0),
@@ -91,6 +94,7 @@ impl TurnCall {
             arguments: used.arguments.into_owned(),
             answer: used.answer.map(|answer| answer.text.into_owned()),
             outcome: used.outcome,
+            answered_at: None,
         }
     }
 }
@@ -98,7 +102,7 @@ impl TurnCall {
 /// Returns the pieces of a commit's entries. Records of the client and conversations of subagents within it are left out.
 pub fn pieces(entries: &[Entry], main: Option<&str>) -> Vec<TurnPiece> {
     let uses = tool_uses(entries).into_iter().peekable();
-    let mut teller = Teller { uses, main, called: HashSet::new(), pieces: Vec::new() };
+    let mut teller = Teller { uses, main, called: HashMap::new(), pieces: Vec::new() };
     for (position, entry) in entries.iter().enumerate() {
         teller.entry(position, entry);
     }
@@ -108,7 +112,8 @@ pub fn pieces(entries: &[Entry], main: Option<&str>) -> Vec<TurnPiece> {
 struct Teller<'e, 'm> {
     uses: Peekable<IntoIter<ToolUse<'e>>>,
     main: Option<&'m str>,
-    called: HashSet<&'e str>,
+    /// The pieces of calls, by the calls' ids.
+    called: HashMap<&'e str, usize>,
     pieces: Vec<TurnPiece>,
 }
 
@@ -116,7 +121,6 @@ impl<'e> Teller<'e, '_> {
     fn entry(&mut self, position: usize, entry: &'e Entry) {
         let mut calls: Vec<ToolUse<'e>> = Vec::new();
         while let Some(used) = self.uses.next_if(|used| used.entry == position) {
-            self.called.insert(used.call_id);
             calls.push(used);
         }
         if !is_main(entry, self.main) {
@@ -129,12 +133,12 @@ impl<'e> Teller<'e, '_> {
         for part in &entry.parts {
             match part {
                 Part::ToolCall { .. } => {
-                    calls.next().into_iter().for_each(|used| self.add(position, called(used)));
+                    calls.next().into_iter().for_each(|used| self.call(position, used));
                 }
                 Part::Opaque { json, .. } => {
                     // A call and its end in one part is named by the part.
                     if calls.as_slice().first().is_some_and(|used| used.call_id == json) {
-                        calls.next().into_iter().for_each(|used| self.add(position, called(used)));
+                        calls.next().into_iter().for_each(|used| self.call(position, used));
                     }
                 }
                 Part::Text(text) if entry.kind == EntryKind::CompactionSummary => {
@@ -148,20 +152,26 @@ impl<'e> Teller<'e, '_> {
                     let tokens = Estimate.count(text.trim()).0;
                     self.add(position, Told::Thought { text: text.trim().to_owned(), tokens });
                 }
-                Part::ToolResult { call_id, is_error, parts } if !self.called.contains(call_id.as_str()) => {
-                    let text = stemmata_acts::Answer::of(*is_error, parts).text.into_owned();
-                    self.add(position, Told::Result { is_error: *is_error, text });
+                Part::ToolResult { call_id, is_error, parts } => {
+                    let piece = self.called.get(call_id.as_str()).and_then(|at| self.pieces.get_mut(*at));
+                    if let Some(TurnPiece { what: Told::Called(call), .. }) = piece {
+                        call.answered_at = Some(position);
+                    } else {
+                        let text = stemmata_acts::Answer::of(*is_error, parts).text.into_owned();
+                        self.add(position, Told::Result { is_error: *is_error, text });
+                    }
                 }
-                Part::Text(_) | Part::ToolResult { .. } | Part::Image { .. } | Part::File { .. } => {}
+                Part::Text(_) | Part::Image { .. } | Part::File { .. } => {}
             }
         }
+    }
+
+    fn call(&mut self, position: usize, used: ToolUse<'e>) {
+        self.called.insert(used.call_id, self.pieces.len());
+        self.add(position, Told::Called(Box::new(TurnCall::of(used))));
     }
 
     fn add(&mut self, position: usize, what: Told) {
         self.pieces.push(TurnPiece { position, what });
     }
-}
-
-fn called(used: ToolUse<'_>) -> Told {
-    Told::Called(Box::new(TurnCall::of(used)))
 }

@@ -131,7 +131,7 @@ impl Host {
 fn changed(request: &GitHookRequest) -> Result<GitHookChange, Fault> {
     let here = &request.dir;
     let repository = Repository::of(here).ok_or_else(|| {
-        let reason = format!("{} is in no repository of git, or git is not there", here.display());
+        let reason = format!("{} is not inside a git repository, or git is not installed", here.display());
         Fault::from(Problem::new(Code::GitNoRepository, reason))
     })?;
     let folder =

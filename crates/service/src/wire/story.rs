@@ -17,27 +17,34 @@ const SECOND: i64 = 1_000_000;
 
 /// Returns the wire form of a turn; `full` has thoughts, arguments and results too.
 pub(crate) fn turn(ctx: CommitId, turn: &ShownTurn, full: bool) -> v1::ShownTurn {
-    // Of the calls of one entry nobody knows which one started its subagent: they share them in their order.
+    // A link names the entry that makes the call or the one that answers it. Of several calls in one entry nobody knows which
+    // started its subagent: they share them in their order.
     let mut started: HashMap<&str, Vec<&OverviewSubagent>> = HashMap::new();
     for subagent in turn.subagents.iter().rev() {
         let entry = subagent.entry.as_ref().map_or("", |entry| entry.as_str());
         started.entry(entry).or_default().push(subagent);
     }
+    let id_of = |position: usize| turn.entries.get(position).map_or("", |entry| entry.id.as_str());
     let pieces = turn.pieces.iter().map(|told| {
-        let entry = turn.entries.get(told.position);
-        let id = entry.map_or("", |entry| entry.id.as_str());
-        let is_start = matches!(&told.what, Told::Called(call) if call.is_subagent);
-        let subagent = is_start.then(|| started.get_mut(id)?.pop()).flatten();
+        let subagent = match &told.what {
+            Told::Called(call) if call.is_subagent => {
+                let answer = call.answered_at.map(id_of);
+                let mut names = [Some(id_of(told.position)), answer].into_iter().flatten();
+                names.find_map(|name| started.get_mut(name)?.pop())
+            }
+            _ => None,
+        };
         v1::TurnPiece {
-            entry: id.to_owned(),
+            entry: id_of(told.position).to_owned(),
             ordinal: turn.first_ordinal + told.position as u64,
-            at: time(entry.and_then(|entry| entry.at)),
+            at: time(turn.entries.get(told.position).and_then(|entry| entry.at)),
             ..piece(told, subagent, full)
         }
     });
+    let pieces: Vec<v1::TurnPiece> = pieces.collect();
     v1::ShownTurn {
         ctx: ctx.to_string(),
-        pieces: pieces.collect(),
+        pieces,
         outline: outline(&turn.outline),
         models: turn.models.clone(),
         subagents: turn.subagents.iter().map(subagent).collect(),
