@@ -77,7 +77,7 @@ pub(crate) fn files(files: &[ChangedFile]) -> Vec<(Style, String)> {
     if files.is_empty() {
         return Vec::new();
     }
-    let sum = |of: fn(&ChangedFile) -> u64| files.iter().map(of).sum();
+    let sum = |of: fn(&ChangedFile) -> u64| files.iter().map(of).sum::<u64>();
     let mut pieces = vec![(Style::Plain, many(files.len() as u64, "file"))];
     pieces.extend(lines(sum(|file| file.added), sum(|file| file.removed)));
     pieces

@@ -194,14 +194,17 @@ impl TurnDrawing<'_> {
     }
 }
 
-/// Appends the lines of a stretch: all of them in a small tree, else the first and the last ones.
+/// Appends the lines of a stretch: all of them in a small tree, else the first and the last turns, and what is no turn.
 fn shown(text: &mut String, stretch: &[Line], turns: usize) {
-    let share = (TURNS_MAX * stretch.len()).div_ceil(turns.max(1)).max(STRETCH_MIN);
-    let is_whole = turns <= TURNS_MAX || stretch.len() <= share + 1;
-    let tail_from = stretch.len().saturating_sub(share / 2);
-    let mut left_out = 0;
-    for (at, line) in stretch.iter().enumerate() {
-        if is_whole || at < share.div_ceil(2) || at >= tail_from || line.is_here {
+    let own = stretch.iter().filter(|line| line.is_turn).count();
+    let share = (TURNS_MAX * own).div_ceil(turns.max(1)).max(STRETCH_MIN);
+    let is_whole = turns <= TURNS_MAX || own <= share + 1;
+    let tail_from = own.saturating_sub(share / 2);
+    let (mut number, mut left_out) = (0, 0);
+    for line in stretch {
+        let is_end = number < share.div_ceil(2) || number >= tail_from;
+        number += usize::from(line.is_turn);
+        if is_whole || is_end || !line.is_turn || line.is_here {
             gap(text, line, left_out);
             left_out = 0;
             text.push_str(&line.text);

@@ -5,10 +5,11 @@ use std::collections::HashSet;
 use stemmata_model::{Closure, Commit, CommitId, Entry, EntryId, SessionId};
 use stemmata_prompt::story::{SessionFold, SessionStory};
 
+use crate::chain::path::own_entries;
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{FormatUse, Result};
+use crate::error::Result;
 
 /// Two chains, from where they parted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,9 +85,7 @@ impl Engine {
         let readable = commits.into_iter().filter(|commit| commit.closure != Closure::Forgotten);
         let entries = readable.map(|commit| {
             let bytes = read_whole(self, commit.core.native_artifact())?;
-            let restated = usize::try_from(commit.core.commit_type.restated()).unwrap_or(usize::MAX);
-            let decoded = Self::adapter(&commit.core.format, FormatUse::Read)?.decode(&bytes);
-            Ok((commit.id, decoded.entries.into_iter().skip(restated).collect()))
+            Ok((commit.id, own_entries(&commit, &bytes)?))
         });
         entries.collect()
     }

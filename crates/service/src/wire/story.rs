@@ -110,7 +110,7 @@ pub(crate) fn overview(session: &Session, overview: &Overview) -> v1::SessionOve
     let story = &overview.story;
     let mut models: Vec<(&String, &u64)> = story.models.iter().collect();
     models.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    let sum = |of: fn(&TurnOutline) -> u64| story.turns.iter().map(|turn| of(&turn.outline)).sum();
+    let sum = |of: fn(&TurnOutline) -> u64| story.turns.iter().map(|turn| of(&turn.outline)).sum::<u64>();
     let last = story.turns.iter().rev().find_map(|turn| turn.outline.is_last_test_passed);
     let turns = story.turns.iter().zip(&overview.first_ordinals);
     v1::SessionOverview {

@@ -5,12 +5,14 @@
 
 use std::collections::HashMap;
 
-use stemmata_model::{ArtifactId, Closure, Commit, CommitId, Entry};
+use stemmata_model::{Closure, CommitId, Entry};
 use stemmata_prompt::story::{SessionTurn, outlines, sidechain_of};
 
 use super::Tree;
+use crate::chain::path::own_entries;
+use crate::chain::segments::read_whole;
 use crate::engine::Engine;
-use crate::error::{FormatUse, Result};
+use crate::error::Result;
 
 /// Bytes of the commits of a tree that are read for their turns; of a larger tree none are.
 const READ_BYTES_MAX: u64 = 512 * 1024 * 1024;
@@ -49,7 +51,8 @@ impl Engine {
             let before = node.commit.core.parent.and_then(|parent| last.get(&parent).copied()).unwrap_or(0);
             if !turns.contains_key(&id) && node.commit.closure != Closure::Forgotten {
                 let mut number = before;
-                if let Some(entries) = self.own_entries_of(&node.commit)? {
+                let bytes = read_whole(self, node.commit.core.native_artifact())?;
+                if let Ok(entries) = own_entries(&node.commit, &bytes) {
                     turns.insert(id, numbered(id, &entries, (&[], main.as_deref()), &mut number));
                 }
             }
@@ -57,19 +60,6 @@ impl Engine {
             last.insert(id, own.unwrap_or(before));
         }
         Ok(turns)
-    }
-
-    /// Returns the entries that a commit adds; none where it cannot be read.
-    fn own_entries_of(&self, commit: &Commit) -> Result<Option<Vec<Entry>>> {
-        let Ok(adapter) = Self::adapter(&commit.core.format, FormatUse::Read) else { return Ok(None) };
-        let restated = usize::try_from(commit.core.commit_type.restated()).unwrap_or(usize::MAX);
-        let ids: [ArtifactId; 1] = [commit.core.native_artifact()];
-        let mut entries = None;
-        self.each_whole(&ids, &mut |_, bytes| {
-            entries = Some(adapter.decode(bytes).entries.into_iter().skip(restated).collect());
-            Ok(())
-        })?;
-        Ok(entries)
     }
 }
 
