@@ -12,6 +12,3 @@ pub use outline::{FileLines, Prompt, TurnOutcome, TurnOutline, outlines};
 pub use prompt::{is_main, prompt_text, sidechain_of};
 pub use session::{IDLE_MICROS, ReportedTokens, SessionError, SessionFold, SessionStory, SessionTurn};
 pub use turn::{Told, TurnCall, TurnPiece, pieces};
-
-#[cfg(test)]
-mod laws_tests;

@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 use stemmata_model::{Entry, EntryId, Part, Role, SessionId, Timestamp, Usage};
-
-use super::*;
+use stemmata_prompt::story::{
+    FileLines, SessionFold, SessionStory, Told, TurnCall, TurnOutcome, outlines, pieces,
+};
 
 fn entry(number: usize, role: Role, parts: Vec<Part>) -> Entry {
     let mut entry = Entry::said(EntryId::new(format!("e{number}")).expect("a name"), role, parts);
