@@ -99,9 +99,9 @@ pub use settings::{
     UntrustedRules, WindowLimit, WindowLimits,
 };
 pub use state::{
-    CloseThreadRequest, DecideRequest, DecisionKind, FinishTaskRequest, OpenTask, OpenTasks, ReplayRequest,
-    Replayed, ReplayedReducer, ReplayedTranscripts, RestoreStateRequest, RestoredLedger, RestoredReducer,
-    State, StateRequest,
+    CloseThreadRequest, DecideRequest, DecisionKind, Decisions, FinishTaskRequest, KnownDecision, OpenTask,
+    OpenTasks, ReplayRequest, Replayed, ReplayedReducer, ReplayedTranscripts, RestoreStateRequest,
+    RestoredLedger, RestoredReducer, State, StateRequest,
 };
 pub use strategy::{
     CheckStrategyRequest, ShippedStrategy, Strategies, StrategyFinding, StrategyFormat, StrategyReport,

@@ -33,7 +33,9 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
         Err(_) if matches!(arguments.get(1..), Some([help, all]) if help == "help" && all == "--all") => {
             return everything(environment);
         }
-        Err(error) => return usage(&error, &arguments, environment),
+        Err(error) => {
+            return explained(&arguments).unwrap_or_else(|| usage(&error, &arguments, environment));
+        }
     };
     let app = match App::new(environment.clone(), &cli.global, open_for(&cli.command)) {
         Ok(app) => app,
@@ -106,7 +108,8 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Recall(args) => commands::recall::run(app, &args),
         Command::Turn(args) => commands::turn::run(app, &args),
         Command::State(args) => commands::state::run(app, &args),
-        Command::Decide(args) => commands::decide::run(app, &args),
+        Command::Decision(args) => commands::decide::run(app, &args),
+        Command::Decide(args) => commands::decide::decide(app, &args),
         Command::Task(args) => commands::decide::task(app, &args),
         Command::Events(args) => commands::events::run(app, args),
         Command::Ledger(args) => commands::ledger::run(app, &args),
@@ -143,8 +146,14 @@ fn window(app: &App, command: WindowCommand) -> Result<Exit, CliError> {
     }
 }
 
-/// Shows what clap says: help on standard output, errors on standard error, where they repeat what somebody typed or a
-/// script took from elsewhere.
+/// Shows a topic of the help, where one was asked for.
+fn explained(arguments: &[OsString]) -> Option<Exit> {
+    let [help, name] = arguments.get(1..)? else { return None };
+    let text = groups::topic(name.to_str().filter(|_| help == "help")?)?;
+    let _closed = write!(std::io::stdout(), "{text}");
+    Some(Exit::Done)
+}
+
 /// Shows the help with all commands.
 fn everything(environment: &Environment) -> Exit {
     let help = groups::command(true, environment.columns).render_help();
@@ -152,6 +161,8 @@ fn everything(environment: &Environment) -> Exit {
     Exit::Done
 }
 
+/// Shows what clap says: help on standard output, errors on standard error, where they repeat what somebody typed or a
+/// script took from elsewhere.
 fn usage(error: &clap::Error, arguments: &[OsString], environment: &Environment) -> Exit {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {

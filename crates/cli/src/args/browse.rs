@@ -181,7 +181,7 @@ pub(crate) struct Diff {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stemma resolve --session 62687def-4483-4411-af9e-0c4befd8968f --at 2026-11-21T20:20:08Z
+  stemma resolve --session 62687def --at 2026-11-21T20:20:08Z
   stemma resolve --project . --at 2h           two hours ago
   stemma resolve --principal ann@mac/claude-code --at now
 

@@ -33,8 +33,8 @@ pub(crate) struct Native {
 #[command(after_help = format!("\
 Examples:
   stemma materialize ctx-3f9k2m7q --out context.jsonl
-  stemma materialize ctx-3f9k2m7q --stop root --out -      everything, compactions skipped
-  stemma materialize none --out -                          a fresh start: nothing
+  stemma materialize ctx-3f9k2m7q --stop root --out -    skip compactions
+  stemma materialize none --out -    a fresh start: nothing
 
 {REF_HELP}"))]
 pub(crate) struct Materialize {
@@ -59,9 +59,9 @@ pub(crate) struct Materialize {
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Examples:
-  stemma export ctx-3f9k2m7q -o talk.html           one page to read and to pass on
+  stemma export ctx-3f9k2m7q -o talk.html       one page to read and share
   stemma export ctx-3f9k2m7q -o talk.md             the same as Markdown
-  stemma export ctx-3f9k2m7q --format atif          for programs, on standard output
+  stemma export ctx-3f9k2m7q --format atif      for programs
 
 The whole conversation as it was said, from its beginning and without the summaries of compactions; \
 `--stop compaction` gives what the agent still knows. Secrets were replaced when it was captured; what else should not \
@@ -127,7 +127,7 @@ Examples:
   stemma resume                       the latest session of this directory
   stemma resume --last                the latest of all
   stemma resume ctx-3f9k2m7q          from any commit
-  stemma resume ctx-3f9k2m7q --print  place it, and print the client's command instead of running it
+  stemma resume ctx-3f9k2m7q --print     print the client's command
 
 Writes a new session file for the client and starts the client with it; no existing file is touched. What you do \
 there becomes a child of the commit with the next import.\n\n{REF_HELP}"))]
@@ -154,7 +154,7 @@ pub(crate) struct Resume {
 #[command(after_help = format!("\
 Examples:
   stemma fork ctx-3f9k2m7q                  a second way on from there
-  stemma fork ctx-3f9k2m7q --at 0f8b6c1d    from an entry within it (`stemma show REF --entries`)
+  stemma fork ctx-3f9k2m7q --at 0f8b6c1d    from an entry within it
   $(stemma fork ctx-3f9k2m7q --print)       fork and start
 
 Places the commit as a new session and prints how to start it. Stores no content; the commit and its session stay \
@@ -177,8 +177,8 @@ pub(crate) struct Fork {
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Examples:
-  stemma handoff                                 the latest session of this directory
-  stemma handoff 3f9c1d20 --budget 4000          a session, in about 4,000 tokens
+  stemma handoff                            the latest session here
+  stemma handoff 3f9c1d20 --budget 4000     in about 4,000 tokens
   stemma handoff ctx-3f9k2m7q --out handoff.md
   stemma handoff --last | codex exec -           start another agent with it
 
@@ -211,12 +211,12 @@ pub(crate) struct Handoff {
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Examples:
-  stemma compact ctx-3f9k2m7q                            without a model; recent entries stay as they are
+  stemma compact ctx-3f9k2m7q               without a model
   stemma compact ctx-3f9k2m7q --with llm --focus 'the parser'
   stemma compact ctx-3f9k2m7q --range @12..@40 --dry-run  what would come of it
   stemma compact ctx-3f9k2m7q --summary-file summary.md
   my-summarizer < context.jsonl | stemma compact ctx-3f9k2m7q --summary-file -
-  stemma compact ctx-3f9k2m7q --with heuristic --print   a summary without a model; nothing is stored
+  stemma compact ctx-3f9k2m7q --print       print the summary, store nothing
 
 Stores a compaction: a commit whose context begins with the summary. A session that this program keeps goes on from it; for a \
 client's session it is a branch, which `stemma resume` opens. An empty summary, or one that is not smaller than what it \
@@ -330,7 +330,7 @@ fn permille(text: &str) -> Result<u32, String> {
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Examples:
-  stemma uncompact ctx-3f9k2m7q                    the commit just before the compaction
+  stemma uncompact ctx-3f9k2m7q            the commit before the compaction
   stemma uncompact ctx-3f9k2m7q --out before.jsonl and its context
 
 {REF_HELP}"))]

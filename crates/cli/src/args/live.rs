@@ -15,7 +15,7 @@ use super::REF_HELP;
 Examples:
   stemma watch                      all clients of this machine
   stemma watch ~/backup/projects    what is below a folder
-  stemma watch --poll 10            look every ten seconds: for network file systems, which tell nothing
+  stemma watch --poll 10       every ten seconds, for network file systems
   stemma watch --json               one JSON object a line
 
 First imports what was written before, then captures every session within a second or two of each change, until it is \
@@ -68,9 +68,9 @@ pub(crate) struct Run {
 Examples:
   stemma start reviewer                            afresh
   stemma start reviewer --context ctx-3f9k2m7q     knowing what was known there
-  stemma start reviewer --context T-12 --print     the command, instead of running it
+  stemma start reviewer --context T-12 --print
   stemma start author -- -p 'go on'                with arguments for the client
-  stemma start author --ticket T-12                hooks record the ticket with what they capture
+  stemma start author --ticket T-12      record the ticket with the session
 
 A template is a section of the configuration file: `[templates.reviewer]` with `client`, and where wanted `model`, \
 `profile`, `strategy`, `command`, `system_prompt` and `tools` (docs/reference/configuration.md). A loop of your own reads \
@@ -120,7 +120,7 @@ pub(crate) struct Start {
 Examples:
   stemma install claude-code --dry-run    show what would change
   stemma install claude-code
-  stemma install codex --inject           tell the agent what was lost where it resumes or compacts
+  stemma install codex --inject      give the agent a brief after compactions
   stemma install pi                       an extension file of its own
 
 Adds one hook for each event that matters (a turn ends, a compaction comes, a session ends; more with \

@@ -86,7 +86,8 @@ fn list(app: &App) -> Result<Exit, CliError> {
     }
     app.answer(&all, || {
         if all.ledgers.is_empty() {
-            app.console.say("There is no ledger yet; `stemma decide` and `stemma events append` make one");
+            app.console
+                .say("There is no ledger yet; `stemma decision add` and `stemma events append` create one");
         }
         Ok(table(app, &all.ledgers))
     })

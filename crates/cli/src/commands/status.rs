@@ -87,7 +87,7 @@ fn told(app: &App, status: &v1::Status) -> String {
         row(&home.runtime, found);
     }
     if status.held_back > 0 {
-        row("excluded", format!("{} (`stemma exclude --list`)", many(status.held_back, "transcript")));
+        row("excluded", format!("{} (`stemma exclude list`)", many(status.held_back, "transcript")));
     }
     if let Some(paused) = &status.paused {
         row("paused", paused.clone());

@@ -113,7 +113,7 @@ fn a_pause_holds_until_it_is_over() {
     stage.run(&["pause", "--project", "/home/ann/shop"]).ok();
     assert_eq!(stage.json(&["import", folder])["totals"]["excluded"], 1);
     stage.run(&["unpause"]).ok();
-    insta::assert_snapshot!("pause", stage.told(&["pause", "--for", "2h"]));
+    insta::assert_snapshot!("pause", stage.told(&["pause", "2h"]));
     insta::assert_snapshot!("pause_import", stage.told(&["import", folder]));
     assert!(stage.told(&["status"]).contains("capture is paused until 2026-03-09T14:00:00"));
     // Two hours later it is over by itself.
@@ -122,7 +122,7 @@ fn a_pause_holds_until_it_is_over() {
     command.args(["import", folder, "--json", "--test-now", "2026-03-09T14:00:00Z"]);
     let output: serde_json::Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
     assert_eq!(output["totals"]["sessions"], 1);
-    stage.run(&["pause", "--for", "soon"]).code(2).complains(&["no length of time"]);
+    stage.run(&["pause", "--for", "soon"]).code(2).complains(&["not a length of time"]);
     stage.run(&["unpause"]).ok();
     assert_eq!(stage.json(&["import", folder])["totals"]["excluded"], 0);
 }

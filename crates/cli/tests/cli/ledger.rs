@@ -21,12 +21,15 @@ fn overwrite(path: &std::path::Path, text: &str) {
 fn what_is_decided_is_in_the_state() {
     let stage = Stage::new();
     for args in [
-        vec!["decide", "Retries stop after five attempts", "--reason", "the queue has its own"],
-        vec!["decide", "The queue is called `jobs`", "--fact"],
-        vec!["task", "Mend the flaky test"],
-        vec!["task", "Write the guide"],
-        vec!["task"],
-        vec!["task", "--done", "4"],
+        vec!["decision", "add", "Retries stop after five attempts", "--reason", "the queue has its own"],
+        vec!["decision", "add", "The queue is called `jobs`", "--fact"],
+        vec!["decision", "add", "Does the queue keep its order?", "--thread"],
+        vec!["decision", "list"],
+        vec!["decision", "close", "keep its order"],
+        vec!["task", "add", "Mend the flaky test"],
+        vec!["task", "add", "Write the guide"],
+        vec!["task", "list"],
+        vec!["task", "done", "6"],
         vec![
             "events",
             "append",
@@ -43,10 +46,10 @@ fn what_is_decided_is_in_the_state() {
         vec!["replay", "--check"],
         vec!["restore"],
         vec!["ledger", "list"],
-        vec!["task", "--done", "2"],
+        vec!["task", "done", "2"],
         vec!["events", "query", "--topic", "PLAN_READY", "--from", "nobody"],
     ] {
-        let name = args.join("_").replace([' ', '-', '`', '{', '}', '"', ':'], "");
+        let name = args.join("_").replace([' ', '-', '`', '{', '}', '"', ':', '?'], "");
         let name: String = name.chars().take(40).collect();
         insta::assert_snapshot!(format!("ledger_{name}"), stage.told(&args));
     }
@@ -141,11 +144,11 @@ fn words_of_several_decisions_replace_none_and_name_them() {
 fn a_task_is_meant_by_all_its_words_before_some_and_whatever_the_space() {
     let stage = Stage::new();
     for text in ["glaze", "glaze the cup", "fire  the\tkiln"] {
-        stage.run(&["task", text]).ok();
+        stage.run(&["task", "add", text]).ok();
     }
-    stage.run(&["task", "--done", "glaze"]).ok();
-    stage.run(&["task", "--done", " FIRE the   kiln"]).ok();
-    let open = stage.json(&["task"]);
+    stage.run(&["task", "done", "glaze"]).ok();
+    stage.run(&["task", "done", " FIRE the   kiln"]).ok();
+    let open = stage.json(&["task", "list"]);
     let open: Vec<&str> =
         open["tasks"].as_array().expect("tasks").iter().filter_map(|one| one["text"].as_str()).collect();
     assert_eq!(open, ["glaze the cup"]);
