@@ -87,8 +87,8 @@ pub use search::{
     SearchHit, SearchHits, SearchReason, SearchRequest, SearchSpan,
 };
 pub use secrets::{
-    Scan, ScanFinding, ScanRequest, Scrub, ScrubKind, ScrubRedirect, ScrubRequest, TrustedFile, TrustedRules,
-    UnreadLedger, VaultPurgeRequest, VaultPurged, VaultStatus,
+    ClientFinding, ClientScan, Scan, ScanFinding, ScanRequest, Scrub, ScrubKind, ScrubRedirect, ScrubRequest,
+    TrustedFile, TrustedRules, UnreadFile, UnreadLedger, VaultPurgeRequest, VaultPurged, VaultStatus,
 };
 pub use session::{
     LatestSessionRequest, Session, SessionDetails, SessionPage, SessionRequest, SessionsRequest, Tree,

@@ -111,7 +111,7 @@ impl App {
         let console = console(&environment, &config, global);
         for name in &config.unknown {
             let place = config.file().map(|path| path.display().to_string()).unwrap_or_default();
-            console.warn(&format!("{place}: `{name}` is no key that this version knows"));
+            console.warn(&format!("{place}: `{name}` is not a setting of this version"));
         }
         let clock: Arc<dyn Clock> = match global.test_now {
             Some(now) => Arc::new(FixedClock(now)),
@@ -233,7 +233,7 @@ impl App {
         for path in told.and_then(Result::ok).unwrap_or_default() {
             let folder = path.parent().and_then(Path::parent).unwrap_or(&path);
             self.console.warn(&format!(
-                "{} has rules for secrets that do not count: nobody trusts them; `stemma secrets trust {}` does",
+                "{} has rules for secrets that are not trusted and do not apply; `stemma secrets trust {}` trusts them",
                 path.display(),
                 folder.display()
             ));

@@ -150,7 +150,7 @@ impl CalibrationSlot {
     }
 
     fn note_trouble(&self, path: &Path, trouble: &str) {
-        let message = format!("what was learned of token counts, `{}`, {trouble}", path.display());
+        let message = format!("the learned token counts, `{}`: {trouble}", path.display());
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(Note::new(Degraded, message));
     }
 }

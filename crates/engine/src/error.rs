@@ -51,7 +51,7 @@ pub enum EngineError {
         reason: String,
     },
     /// What is not to be captured cannot be read.
-    #[error("{} does not say what is excluded: {reason}", path.display())]
+    #[error("{} is not a list of exclusions: {reason}", path.display())]
     CaptureFile {
         /// The file.
         path: PathBuf,
@@ -76,7 +76,7 @@ pub enum EngineError {
         ctx: CommitId,
     },
     /// The store is as large as its owner lets it become.
-    #[error("the store takes {} bytes, and its owner allows {}: nothing more is taken in", quota.used_bytes, quota.bound_bytes)]
+    #[error("the store takes {} bytes, and its owner allows {}: nothing more is captured", quota.used_bytes, quota.bound_bytes)]
     QuotaReached {
         /// How full it is.
         quota: Quota,
@@ -95,7 +95,7 @@ pub enum EngineError {
         source: std::io::Error,
     },
     /// A file is no transcript of a runtime that is known.
-    #[error("{} is no transcript: {reason}", path.display())]
+    #[error("{} is not a transcript: {reason}", path.display())]
     NotATranscript {
         /// The file.
         path: PathBuf,
@@ -125,7 +125,7 @@ pub enum EngineError {
         bound_bytes: u64,
     },
     /// A document is cut, or is being written.
-    #[error("{} is no whole document, and nothing of it was taken in: {reason}", path.display())]
+    #[error("{} is not a whole document, and nothing of it was imported: {reason}", path.display())]
     Torn {
         /// The file.
         path: PathBuf,
@@ -151,7 +151,7 @@ pub enum EngineError {
         found: u64,
     },
     /// Nothing goes by that name.
-    #[error("no {what} goes by `{text}`")]
+    #[error("no {what} matches `{text}`")]
     NotFound {
         /// What was looked for.
         what: Wanted,
@@ -193,7 +193,7 @@ pub enum EngineError {
         candidates: Vec<Candidate>,
     },
     /// A stop that is not on the way to the root.
-    #[error("{stop} is no ancestor of {ctx}: {looked} commits were looked at, down to the root")]
+    #[error("{stop} is not an ancestor of {ctx}: {looked} commits were searched, down to the root")]
     NoAncestor {
         /// The commit that was materialized.
         ctx: CommitId,

@@ -139,6 +139,7 @@ pub use verbs::mend::Mended;
 pub use verbs::place::placing::{PlacedFile, Placing, PlacingWish, ReadyFile};
 pub use verbs::place::record::{PlacementRecord, WrittenFile};
 pub use verbs::place::{PlaceOptions, Placed, PreparedPlacement};
+pub use verbs::scan::files::{FileSecret, ScannedFiles};
 pub use verbs::scan::{FoundIn, Holder, ScanPlace, ScanTarget, Scanned, SecretFound, UnreadLedger};
 pub use verbs::scrub::{ScrubPlan, ScrubReport, ScrubTarget};
 pub use verbs::sessions::{SessionCounts, SessionQuery, SessionRow, SessionRows};

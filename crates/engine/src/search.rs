@@ -114,7 +114,7 @@ pub enum SearchError {
         reason: String,
     },
     /// A filter names a client, a role or a kind that there is not.
-    #[error("there is no {filter} `{given}`{}", near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
+    #[error("unknown {filter} `{given}`{}", near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
     NoSuchName {
         /// The filter's name.
         filter: &'static str,

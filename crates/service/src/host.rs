@@ -18,6 +18,7 @@ mod place;
 mod policy;
 mod record;
 mod rules;
+mod scan;
 mod sessions;
 mod start;
 mod status;

@@ -114,7 +114,7 @@ pub(crate) fn position(page: &PageRequest, listing: &str) -> Result<u64, Fault> 
     let number = after.strip_prefix(listing).and_then(|rest| rest.strip_prefix('-'));
     number
         .and_then(|number| number.parse().ok())
-        .ok_or_else(|| bad_request("after", format!("`{after}` is no `next` of this listing")))
+        .ok_or_else(|| bad_request("after", format!("`{after}` is not a `next` of this listing")))
 }
 
 /// Says where a listing goes on.

@@ -43,7 +43,7 @@ macro_rules! codes {
     (@hint $hint:expr) => { Some($hint) };
 }
 
-const AGAIN: &str = "run the command again: it goes on where the other one stopped";
+const AGAIN: &str = "run the command again: it continues where the other one stopped";
 const LIST: &str = "`stemma list` shows all sessions, `stemma log REF` the commits of one";
 const LIST_SESSIONS: &str = "`stemma list` shows all sessions";
 const LEDGERS: &str = "`stemma ledger list` lists all ledgers";

@@ -43,6 +43,48 @@ pub struct UnreadLedger {
     pub reason: String,
 }
 
+/// Secrets in the clients' own transcripts. Holds no byte of a secret.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ClientScan {
+    /// Transcripts that were read.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Whether all transcripts were read: the limit did not end the scan, and `unread` is empty.
+    pub complete: bool,
+    /// Transcripts and folders that could not be read.
+    pub unread: Vec<UnreadFile>,
+    /// What was found, in the order of paths and lines.
+    pub findings: Vec<ClientFinding>,
+}
+
+/// A secret in a client's own transcript.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ClientFinding {
+    /// The client, as in `claude-code`.
+    pub client: String,
+    /// The transcript.
+    pub path: String,
+    /// The line, 1 = first.
+    pub line: u64,
+    /// The rule's kind, as in `github-token`.
+    pub kind: String,
+    /// Equal for equal secrets, in files and in this store.
+    pub fingerprint: String,
+}
+
+/// A file or folder that could not be read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct UnreadFile {
+    /// Its path.
+    pub path: String,
+    /// What keeps it from being read.
+    pub reason: String,
+}
+
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

@@ -11,11 +11,12 @@ Examples:
   stemma scan                  everything that is stored
   stemma scan 3f2a91c0         a session with its events and subagents
   stemma scan ctx-8dk2m        a commit and everything before it
+  stemma scan --clients        the clients' own transcripts, with file and line
   stemma scan --limit 100      stop at the hundredth finding
   stemma scan --after ctx-…    continue after a commit
 
-Reports kind and place of each secret, never its value, and a fingerprint: equal secrets of this store have equal ones. Exits \
-with 11 if anything was found.")]
+A secret that was redacted in the store is still in the client's own file: rotate it. Reports kind and place of each secret, never \
+its value, and a fingerprint: equal secrets have equal ones. Exits with 11 if anything was found.")]
 pub(crate) struct Scan {
     /// A session or a commit [default: everything]
     #[arg(value_name = "REF", conflicts_with = "all")]
@@ -24,6 +25,10 @@ pub(crate) struct Scan {
     /// Everything that is stored
     #[arg(long)]
     pub(crate) all: bool,
+
+    /// Read the clients' own transcripts instead of the store
+    #[arg(long, conflicts_with_all = ["reference", "all", "after"])]
+    pub(crate) clients: bool,
 
     /// Stop after this many findings; the output says how to continue
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]

@@ -87,7 +87,7 @@ fn told(made: &Compacted, ids: ShortIds) -> String {
         put!(text, "no longer named: {}\n", named.join(", "));
     }
     if let Some(session) = &made.moved {
-        put!(text, "session {} goes on from it\n", crate::output::style::tame(session));
+        put!(text, "session {} continues from it\n", crate::output::style::tame(session));
     }
     text
 }

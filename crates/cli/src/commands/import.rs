@@ -188,7 +188,7 @@ fn summary(app: &App, result: &Imported) -> String {
         ));
     }
     if totals.skipped > 0 {
-        let what = if totals.skipped == 1 { "is no transcript" } else { "are no transcripts" };
+        let what = if totals.skipped == 1 { "is not a transcript" } else { "are not transcripts" };
         lines.push(format!("  {} skipped that {what}:", many(totals.skipped, "file")));
         let paths = result.skipped.iter().take(LISTED_MAX);
         lines.extend(paths.map(|path| format!("    {}", app.environment.shown(Path::new(path)))));

@@ -123,7 +123,7 @@ fn told_of_ledgers(done: &Scrubbed) -> String {
         if done.dry_run { ("Would forget", done.events) } else { ("Forgot", done.events_forgotten) };
     put!(text, "{}: {}", Style::Warning.paint(verb), many(events, "event"));
     if !done.ledgers.is_empty() {
-        put!(text, "; what was made of the events of {}", many(count(done.ledgers.len()), "ledger"));
+        put!(text, "; what was derived from the events of {}", many(count(done.ledgers.len()), "ledger"));
     }
     text.push('\n');
     text

@@ -139,7 +139,7 @@ fn act(
             if entry.is_some() && !app.console.json {
                 let ctx = app.short_ids([reference.as_str()])?.cut(&reference);
                 app.console.say(&format!(
-                    "The new session goes on after the turn with this hit ({ctx}), without what was said later."
+                    "The new session continues after the turn with this hit ({ctx}), without what was said later."
                 ));
             }
             resume::run(app, &Resume { reference: Some(reference), last: false, print, placement })

@@ -60,7 +60,7 @@ pub(crate) fn run(app: &App, args: &Start) -> Result<Exit, CliError> {
         return Ok(Exit::Done);
     }
     let begun = match started.mode.as_str() {
-        "fresh" => "Starting afresh",
+        "fresh" => "Starting without a context",
         "resume" => "Resuming",
         _ => "Forking",
     };

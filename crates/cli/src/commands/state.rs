@@ -109,6 +109,6 @@ fn verdict(same: bool, check: bool) -> String {
     match (same, check) {
         (true, _) => Style::Good.paint("the same"),
         (false, true) => Style::Error.paint("differs"),
-        (false, false) => Style::Warning.paint("differed, and is saved anew"),
+        (false, false) => Style::Warning.paint("differed; saved again"),
     }
 }

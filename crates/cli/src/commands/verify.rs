@@ -66,7 +66,7 @@ fn told(result: &v1::Verify) -> String {
     let mended: String = result
         .repaired
         .iter()
-        .map(|own| format!("  {}  mended: {}\n", Style::Id.paint(&own.object), own.from))
+        .map(|own| format!("  {}  repaired: {}\n", Style::Id.paint(&own.object), own.from))
         .collect();
     if result.ok {
         return mended + &format!("{}: {looked}\n{left}", Style::Good.paint("All is well"));

@@ -54,6 +54,6 @@ pub(crate) fn named(text: &str) -> Result<&'static Setting, CliError> {
     let found = all.iter().copied().find(|setting| setting.key == text);
     found.ok_or_else(|| {
         let names: Vec<&str> = all.iter().map(|setting| setting.key).collect();
-        CliError::Usage(format!("there is no key `{text}`; there are {}", names.join(", ")))
+        CliError::Usage(format!("unknown setting `{text}`; the settings are {}", names.join(", ")))
     })
 }

@@ -306,7 +306,7 @@ fn settings_that_cannot_be_read_are_refused_with_their_line_and_stay() {
             ("{\n  \"a\": 1,\n}\n", "line 3"),
             ("{\n  \"a\": \n", "line 3"),
             ("[]", "no object"),
-            ("{\"hooks\": 1}", "`hooks` is no object"),
+            ("{\"hooks\": 1}", "`hooks` is not an object"),
         ] {
             let settings = stage.home.write(file, text.as_bytes());
             for verb in ["install", "uninstall"] {

@@ -254,7 +254,7 @@ fn what_could_not_be_recorded_is_told_by_status() {
         assert_eq!((sessions(&stage).len(), streams(&stage).len()), (0, 0));
         stage.run(&["run", "--", "cat", file.to_str().unwrap()]).ok();
         let after = stage.json(&["status"])["hook_trouble"].clone();
-        assert_eq!(after, serde_json::Value::Null, "what went well again is no trouble");
+        assert_eq!(after, serde_json::Value::Null, "what went well again is not a trouble");
     }
 }
 

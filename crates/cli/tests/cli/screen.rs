@@ -154,6 +154,7 @@ const CALLS: &[&str] = &[
     "restore",
     "restore {hostile}",
     "scan",
+    "scan --clients",
     "scrub {tip}",
     "scrub {tip} --dry-run",
     "secrets list",

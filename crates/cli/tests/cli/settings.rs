@@ -27,7 +27,11 @@ fn configuration_is_shown_explained_and_changed() {
 fn a_configuration_that_cannot_be_read_stops_and_an_unknown_key_only_warns() {
     let stage = Stage::new();
     let path = stage.home.write("home/.config/stemmata/config.toml", b"[output]\ncolour = \"never\"\n");
-    stage.run(&["status"]).ok().complains(&["warning:", "`output.colour` is no key", path.to_str().unwrap()]);
+    stage.run(&["status"]).ok().complains(&[
+        "warning:",
+        "`output.colour` is not a key",
+        path.to_str().unwrap(),
+    ]);
     stage.home.write("home/.config/stemmata/config.toml", b"[output\n");
     stage.run(&["status"]).code(1).complains(&["error:", path.to_str().unwrap(), "hint:"]);
 }

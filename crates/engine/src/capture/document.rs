@@ -132,7 +132,7 @@ impl Ingest<'_> {
         let cut = self.splitter.line(bytes, &mut notes);
         let Some(facts) = cut.after else {
             let reason = notes.into_iter().next().map(|note| note.message);
-            return Ok(Some(reason.unwrap_or_else(|| "nothing stands in it".to_owned())));
+            return Ok(Some(reason.unwrap_or_else(|| "it is empty".to_owned())));
         };
         for note in notes {
             self.note(note);

@@ -216,7 +216,7 @@ impl Engine {
         }
         reasons.dedup();
         reasons.push(
-            "in the store it is forgotten; when that is mended, `stemma events forget SESSION --everywhere` ends it"
+            "in the store it is forgotten; after a repair, `stemma events forget SESSION --everywhere` finishes it"
                 .to_owned(),
         );
         Err(EngineError::Refused { what: Refusal::ForgetEverywhere, reasons })

@@ -100,7 +100,7 @@ impl Engine {
         let events: Result<Vec<NewEvent>> =
             events.into_iter().map(|event| scrub_event(&scrubber, event, &mut found)).collect();
         let note = (found > 0).then(|| {
-            let message = format!("secrets were replaced in what was published: {found}");
+            let message = format!("secrets were redacted in what was published: {found}");
             Note::new(NoteCode::Redacted, message)
         });
         Ok((events?, note.into_iter().collect()))

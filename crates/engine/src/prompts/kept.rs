@@ -121,7 +121,7 @@ impl Engine {
     /// Store errors; `Unclean` where a file is in the way.
     pub(crate) fn drop_derived(&self) -> Result<()> {
         let learned = self.calibration.forget().map_err(|error| {
-            let reason = format!("what was learned of token counts cannot be removed: {error}");
+            let reason = format!("the learned token counts cannot be removed: {error}");
             StoreError::Unclean { reason }
         });
         self.drop_kept_prompts()?;

@@ -135,9 +135,11 @@ fn note(note: RecallNote) -> Option<Note> {
             SearchNote::Behind { .. } | SearchNote::EventsBehind => {
                 "the index does not have all of the newest work yet".to_owned()
             }
-            SearchNote::Damaged { commits } => format!("content of {commits} commits is damaged"),
+            SearchNote::Damaged { commits } => {
+                format!("content of {} is damaged", stemmata_model::plural(commits, "commit"))
+            }
             SearchNote::CheckedCut { .. } | SearchNote::ScanCut { .. } => {
-                "not everything that matches was looked at".to_owned()
+                "not every match was examined".to_owned()
             }
             // A prompt may be as long as it likes: its first words are looked for.
             SearchNote::QueryCut

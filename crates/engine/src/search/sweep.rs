@@ -125,7 +125,7 @@ impl Engine {
         match self.sweep_files() {
             Ok(()) => Ok(self.store.index_done(due)?),
             Err(error) => {
-                tracing::warn!(%error, "a file still has what was forgotten; the next command tries again");
+                tracing::warn!(%error, "a file still has forgotten data; the next command tries again");
                 Ok(())
             }
         }

@@ -451,7 +451,7 @@ impl Setting {
             // The value may be a key that was put here by mistake: no message repeats it.
             SettingShape::Variable if !is_variable(value) => {
                 let reason = format!(
-                    "`{key}` is the name of an environment variable, such as `OPENAI_API_KEY`; a key itself never stands in a configuration"
+                    "`{key}` is the name of an environment variable, such as `OPENAI_API_KEY`; a key itself must not be in a configuration"
                 );
                 return Err(SettingError { key: key.to_owned(), value: String::new(), reason });
             }

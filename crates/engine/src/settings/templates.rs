@@ -134,7 +134,7 @@ impl Templates {
                 fields.entry("id").or_insert_with(|| toml::Value::from(name));
                 fields.to_string()
             }
-            Some(_) => return Err(format!("`profiles.{name}` is no table of fields")),
+            Some(_) => return Err(format!("`profiles.{name}` is not a table of fields")),
             None if is_path(name) => read(&self.folder.join(name))?,
             None => {
                 let known: Vec<&str> = self.profiles.keys().map(String::as_str).collect();
@@ -173,24 +173,26 @@ impl Templates {
     }
 
     fn try_parse(&self, name: &str) -> Result<(Template, AgentTemplate), String> {
-        let alias = Template::new(name).map_err(|error| format!("`templates.{name}` is no name: {error}"))?;
+        let alias =
+            Template::new(name).map_err(|error| format!("`templates.{name}` is not a name: {error}"))?;
         let Some(value) = self.kinds.get(name) else {
             let mut known = self.names();
             known.sort();
             return Err(if known.is_empty() {
-                format!("there is no template `{name}`, nor any other; `[templates.{name}]` begins one")
+                format!("there is no template `{name}`, nor any other; `[templates.{name}]` defines one")
             } else {
                 format!("there is no template `{name}`; there are {}", known.join(", "))
             });
         };
-        let fields = value.as_table().ok_or_else(|| format!("`templates.{name}` is no table of fields"))?;
+        let fields =
+            value.as_table().ok_or_else(|| format!("`templates.{name}` is not a table of fields"))?;
         if fields.contains_key("client") && fields.contains_key("runtime") {
             return Err(format!("`templates.{name}` has both `client` and `runtime`, which mean the same"));
         }
         let mut template = AgentTemplate::default();
         for (field, value) in fields {
             set(&mut template, field, value)
-                .map_err(|what| format!("`templates.{name}.{field}` is no {what}"))?;
+                .map_err(|what| format!("`templates.{name}.{field}` is not a {what}"))?;
         }
         Ok((alias, template))
     }
@@ -300,24 +302,24 @@ mod tests {
         for (text, reason) in [
             ("", "no template `reviewer`, nor any other"),
             ("[templates.author]\nruntime = \"pi\"\n", "there are author"),
-            ("[templates]\nreviewer = 1\n", "`templates.reviewer` is no table"),
-            ("[templates.reviewer]\nruntime = 1\n", "`templates.reviewer.runtime` is no text"),
+            ("[templates]\nreviewer = 1\n", "`templates.reviewer` is not a table"),
+            ("[templates.reviewer]\nruntime = 1\n", "`templates.reviewer.runtime` is not text"),
             (
                 "[templates.reviewer]\nruntime = \"pi\"\ncommand = []\n",
-                "`templates.reviewer.command` is no program",
+                "`templates.reviewer.command` is not a program",
             ),
             (
                 "[templates.reviewer]\nruntime = \"pi\"\ntools = [1]\n",
-                "`templates.reviewer.tools` is no list",
+                "`templates.reviewer.tools` is not a list",
             ),
-            ("[templates.reviewer]\nmodle = \"x\"\n", "`templates.reviewer.modle` is no field"),
-            ("[templates.reviewer]\nmodel = \"\"\n", "`templates.reviewer.model` is no name"),
+            ("[templates.reviewer]\nmodle = \"x\"\n", "`templates.reviewer.modle` is not a field"),
+            ("[templates.reviewer]\nmodel = \"\"\n", "`templates.reviewer.model` is not a name"),
             ("[templates.reviewer]\nruntime = \"pi\"\nclient = \"pi\"\n", "both `client` and `runtime`"),
         ] {
             let error = parsed(text).unwrap_err();
             assert!(error.reason.contains(reason), "{error}");
         }
-        assert!(Templates::default().parse("a b\n").unwrap_err().reason.contains("is no name"));
+        assert!(Templates::default().parse("a b\n").unwrap_err().reason.contains("is not a name"));
     }
 
     #[test]

@@ -77,7 +77,7 @@ fn values_become_what_they_say_and_a_bad_one_names_its_key() {
         ("every:5".to_owned(), Provisional::Tool)
     );
     for (key, value, reason) in [
-        ("capture.granularity", "turns", "`turns` is no granularity"),
+        ("capture.granularity", "turns", "`turns` is not a granularity"),
         (
             "capture.provisional",
             "ever",

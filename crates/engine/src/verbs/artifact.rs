@@ -62,7 +62,7 @@ impl Engine {
         };
         let text = String::from_utf8(kept).map_err(|error| {
             let at = from.bytes + u64::try_from(error.utf8_error().valid_up_to()).unwrap_or(0);
-            let reason = format!("the bytes of {id} are no UTF-8 text at byte {at}");
+            let reason = format!("the bytes of {id} are not UTF-8 text at byte {at}");
             EngineError::Refused { what: Refusal::ReadText, reasons: vec![reason] }
         })?;
         Ok(ArtifactText { text, from, to, is_cut, bytes, sha256 })
@@ -131,7 +131,7 @@ impl Engine {
             let text = text.filter(|text| u64::try_from(text.len()).is_ok_and(|bytes| bytes == part.bytes));
             let text = text.ok_or_else(|| StoreError::Corrupt {
                 artifact: part.artifact,
-                reason: "it is no part of the output that names it".to_owned(),
+                reason: "it is not part of the output that names it".to_owned(),
             })?;
             if reader.push(text.as_bytes()).is_break() {
                 break;

@@ -125,7 +125,7 @@ impl AgentTemplate {
         })?;
         let cannot = |field, what: &str| TemplateError {
             field,
-            reason: format!("is set, and {} cannot be told {what} on its command line", client.program),
+            reason: format!("is set, but {} takes no {what} on its command line", client.program),
         };
         let mut words = self.command.clone();
         if words.is_empty() {

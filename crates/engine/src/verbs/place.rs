@@ -299,6 +299,7 @@ fn format_for(runtime: Option<&str>, asked: &FormatId, stored: FormatId) -> Resu
     let names: std::collections::BTreeSet<String> =
         placeable.map(|adapter| runtime_of(&adapter.format()).to_owned()).collect();
     let known = names.into_iter().collect::<Vec<_>>().join(", ");
-    let reason = format!("`{client}` is no runtime that sessions can be written for; these are: {known}");
+    let reason =
+        format!("`{client}` is not a client that sessions can be written for; supported clients: {known}");
     Err(EngineError::Refused { what: Refusal::PlaceClient, reasons: vec![reason] })
 }

@@ -57,7 +57,7 @@ impl WhyDropped {
             Self::UnknownName => "it names what the conversation does not",
             Self::WrongEntry => "it points at an entry that does not say so",
             Self::Contradicts => "the record says otherwise",
-            Self::WrongQuote => "nobody said what it quotes",
+            Self::WrongQuote => "it quotes something that was not said",
             Self::NoRoom => "there was no room for it",
         }
     }

@@ -172,7 +172,7 @@ fn order(strategy: &Strategy) -> Vec<Finding> {
             && volatility(&before.topic) == Volatility::Turn
         {
             let message = format!(
-                "`{}` changes with every turn and stands before `{}`, which does not",
+                "`{}` changes with every turn and comes before `{}`, which does not",
                 shown(before.topic.as_str()),
                 shown(source.topic.as_str())
             );

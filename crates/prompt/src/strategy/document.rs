@@ -192,7 +192,7 @@ impl JsonReader<'_> {
                     let key = Key { at: self.offset(key), name };
                     if !names.insert(key.name.clone()) {
                         let at = Position::of(self.text, key.at);
-                        return Err(DocumentError { at, message: format!("`{}` is there twice", key.name) });
+                        return Err(DocumentError { at, message: format!("`{}` occurs twice", key.name) });
                     }
                     table.push((key, self.node(value, depth + 1)?));
                 }

@@ -6,7 +6,7 @@ use super::*;
 fn vectors(file: &str) -> Option<String> {
     #[expect(
         clippy::disallowed_methods,
-        reason = "the corpus is no part of the project: tests may run without"
+        reason = "the corpus is not part of the project: tests may run without"
     )]
     let Some(root) = std::env::var_os("STEMMATA_CORPUS").map(std::path::PathBuf::from) else {
         println!("skipped: STEMMATA_CORPUS is not set");

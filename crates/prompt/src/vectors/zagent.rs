@@ -39,7 +39,7 @@ pub(super) fn is_shape(groups: &serde_json::Map<String, Value>) -> bool {
 /// Where the text is no JSON object.
 pub fn run_zagent(text: &str) -> Result<Vec<CaseVerdict>, String> {
     let root = Json::value_of(text).map_err(|error| error.to_string())?;
-    let cases = root.as_object().ok_or("the file is no JSON object")?;
+    let cases = root.as_object().ok_or("the file is not a JSON object")?;
     let verdict = |name: &String| {
         let reason = INSTEAD.iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, reason)| *reason);
         let verdict = match reason {

@@ -34,7 +34,7 @@ impl DocumentValidator {
         for (number, element) in messages.into_iter().enumerate() {
             let what = format!("message {}", number + 1);
             let Ok(message) = Message::read(element) else {
-                self.found.find(Severity::Fatal, "missing_key", format!("{what} is no object"));
+                self.found.find(Severity::Fatal, "missing_key", format!("{what} is not an object"));
                 continue;
             };
             let about = info(message.info);
@@ -120,7 +120,7 @@ impl Validator for DocumentValidator {
     }
 
     fn finish(&mut self) -> Validation {
-        self.found.need_messages("nobody said anything");
+        self.found.need_messages("it has no message");
         self.found.take()
     }
 }

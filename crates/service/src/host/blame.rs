@@ -106,7 +106,7 @@ const fn number(line: usize) -> u64 {
 }
 
 fn missing(code: Code, what: &str, place: &str) -> Fault {
-    Problem::new(code, format!("no {what} goes by `{place}`")).with("name", place).into()
+    Problem::new(code, format!("{what} `{place}` does not exist")).with("name", place).into()
 }
 
 /// Returns the directory whose sessions are searched for a file outside of any repository.

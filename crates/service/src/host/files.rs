@@ -104,7 +104,7 @@ impl Repaired {
         let (stem, ending) = name.rsplit_once('.').map_or((name, "jsonl"), |(stem, ending)| (stem, ending));
         let out = path.with_file_name(format!("{stem}.repaired.{ending}"));
         if out.exists() {
-            return refused(format!("{} is there already: name a file with `--out`", out.display()));
+            return refused(format!("{} exists already: name a file with `--out`", out.display()));
         }
         Ok(out)
     }

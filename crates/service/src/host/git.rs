@@ -120,7 +120,7 @@ fn changed(request: &GitHookRequest) -> Result<GitHookChange, Fault> {
         return Err(Problem::new(Code::GitSharedHooks, reason).into());
     }
     let before = String::from_utf8(read_bytes(&path)?.unwrap_or_default()).map_err(|_| {
-        refused(format!("{} is no text: call `stemma git trailer` from it yourself", path.display()))
+        refused(format!("{} is not text: call `stemma git trailer` from it yourself", path.display()))
     })?;
     let after = if request.removes {
         without_git_hook(&before)
@@ -130,7 +130,7 @@ fn changed(request: &GitHookRequest) -> Result<GitHookChange, Fault> {
             program.ok_or_else(|| refused("where this program is cannot be said in a script".to_owned()))?;
         with_git_hook(&before, program).ok_or_else(|| {
             let call = format!("{program} git trailer \"$@\"");
-            refused(format!("{} is no shell script: let it call `{call}` itself", path.display()))
+            refused(format!("{} is not a shell script: let it call `{call}` itself", path.display()))
         })?
     };
     let changed = after != before;

@@ -109,7 +109,7 @@ impl Host {
             let known: Vec<&str> = HOOK_PLACES.iter().map(|place| place.runtime).collect();
             let known = known.join(", ");
             let detail = format!(
-                "`{runtime}` is no runtime that has hooks for us, so that its agents can be told no brief either; these \
+                "`{runtime}` is not a runtime that has hooks for us, so that its agents can be told no brief either; these \
                  have: {known}"
             );
             return Err(Problem::new(Code::UnknownClient, detail).into());
@@ -147,7 +147,7 @@ fn unreadable(path: &Path, error: &SettingsError) -> Fault {
     let next = match error {
         SettingsError::Foreign => "Move it away first",
         SettingsError::NotJson { .. } | SettingsError::Shape { .. } => {
-            "Mend it, or add the hooks by hand as docs/guide/live.md shows"
+            "Repair it, or add the hooks by hand as docs/guide/live.md shows"
         }
     };
     let detail = format!("{} was left as it is: {error}. {next}", path.display());

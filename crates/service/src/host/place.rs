@@ -128,7 +128,7 @@ impl Host {
             let known = known.join(", ");
             Problem::new(
                 Code::UnknownClient,
-                format!("`{runtime}` is no runtime whose sessions can be placed; these are: {known}"),
+                format!("cannot resume in `{runtime}`; supported clients: {known}"),
             )
         })?;
         let dir = self.machine.clients.config_dir(place);
@@ -147,6 +147,6 @@ pub(super) fn is_directory(dir: &std::path::Path) -> Result<(), Fault> {
     if dir.is_dir() {
         return Ok(());
     }
-    let detail = format!("{} is no directory to work in", dir.display());
+    let detail = format!("{} is not a directory to work in", dir.display());
     Err(Problem::new(Code::NotADirectory, detail).with("path", dir.display()).into())
 }

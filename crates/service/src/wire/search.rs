@@ -184,7 +184,8 @@ pub(crate) fn note(note: &SearchNote) -> v1::Note {
         SearchNote::Behind { commits } => (
             "index_behind",
             format!(
-                "the index is behind: {commits} commits, counted up to 10,000, were not searched; the next search goes on with it"
+                "the index is behind: {} (counted up to 10,000) not searched; the next search continues it",
+                stemmata_model::plural(*commits, "commit")
             ),
         ),
         SearchNote::EventsBehind => (
@@ -212,7 +213,8 @@ pub(crate) fn note(note: &SearchNote) -> v1::Note {
         SearchNote::Damaged { commits } => (
             "content_damaged",
             format!(
-                "{commits} commits were not searched because their content is damaged: run `stemma verify`"
+                "{} not searched because the content is damaged: run `stemma verify`",
+                stemmata_model::plural(*commits, "commit")
             ),
         ),
         SearchNote::NoSuchSession { session } => (

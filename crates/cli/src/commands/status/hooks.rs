@@ -47,7 +47,7 @@ pub(super) fn warnings(app: &App, hooks: &[v1::Hooks]) -> String {
             let next = format!("`stemma install {runtime}` puts them in again");
             put!(text, "{warning}: the hooks of {runtime} {wrong}; {next}\n");
         } else if let Some(ago) = ago(app, client.used_at.as_deref()).filter(|_| client.unheard) {
-            let next = "start it anew, since clients read their hooks when they start";
+            let next = "restart it: clients read their hooks when they start";
             put!(
                 text,
                 "{warning}: {runtime} wrote a transcript {ago} and its hooks were not heard; {next}\n"

@@ -239,7 +239,7 @@ fn reason_of(error: &serde_json::Error, text: &str) -> String {
     let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
     let at = line.get(error.column().saturating_sub(1)..).unwrap_or_default();
     if at.starts_with("//") || at.starts_with("/*") || at.starts_with('#') {
-        return "a comment stands there, and a file with comments is not edited".to_owned();
+        return "there is a comment, and a file with comments is not edited".to_owned();
     }
     error.to_string().split(" at line").next().unwrap_or_default().to_owned()
 }
@@ -358,9 +358,9 @@ mod tests {
             assert!(error(text).contains("a comment stands there"), "{}", error(text));
         }
         assert!(error("{\"a\": }").contains("line 1"));
-        assert_eq!(error("[]"), "`the file` is no object");
-        assert_eq!(error(r#"{"hooks": []}"#), "`hooks` is no object");
-        assert_eq!(error(r#"{"hooks": {"Stop": {}}}"#), "`hooks.Stop` is no list");
+        assert_eq!(error("[]"), "`the file` is not an object");
+        assert_eq!(error(r#"{"hooks": []}"#), "`hooks` is not an object");
+        assert_eq!(error(r#"{"hooks": {"Stop": {}}}"#), "`hooks.Stop` is not a list");
     }
 
     #[test]

@@ -82,7 +82,7 @@ impl Placing {
     pub fn begin(wish: &PlacingWish, ids: &dyn NewIds, clock: &dyn Clock) -> Result<Self> {
         let adapter = Engine::adapter(&wish.format, FormatUse::Write)?;
         let cwd = wish.cwd.to_str().ok_or_else(|| {
-            let reason = format!("{} is no text that a transcript can name", wish.cwd.display());
+            let reason = format!("{} is not text that a transcript can name", wish.cwd.display());
             refused(Refusal::PlaceFolder, reason)
         })?;
         let at = clock.now();

@@ -176,7 +176,7 @@ impl Links<'_> {
         for pair in thread.windows(2) {
             let [older, newer] = pair else { continue };
             if self.first_above(*newer, |at| all.contains(&at)) != Some(*older) {
-                let why = "the loader goes from line to line, and lost what stood beside its way";
+                let why = "the loader follows parent links and would skip this parallel call";
                 self.view.hang(document, *newer, Some(*older), why);
             }
         }
