@@ -53,7 +53,7 @@ pub use context::{
 };
 pub use git::{Blame, BlameRequest, BlamedLine, GitHook, KnownLine};
 pub use guard::{GuardItem, GuardOverflow, GuardReport, GuardRequest};
-pub use import::{Failure, HeldBack, Import, Imported, Totals, Watched};
+pub use import::{Failure, HeldBack, Import, Imported, RedactedKind, Totals, Watched};
 pub use keep::{
     CollectRequest, CollectedAmount, Forget, ForgetBranch, ForgetCopy, ForgetRequest, Gc, Kept,
     RetiredSession, UnforgetRequest, Unforgotten,

@@ -45,6 +45,16 @@ pub struct Watched {
     pub notes: Vec<Note>,
 }
 
+/// How many secrets of one kind were redacted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct RedactedKind {
+    /// The rule's kind, as in `github-token`.
+    pub kind: String,
+    /// How many.
+    pub count: u64,
+}
+
 /// A session that was imported.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -66,6 +76,8 @@ pub struct Imported {
     pub bytes_in: u64,
     /// Bytes of it that were secrets and were replaced; 0 means that `native` of the tip equals the file.
     pub bytes_redacted: u64,
+    /// Secrets that were redacted in what this import read, by kind.
+    pub redacted: Vec<RedactedKind>,
     /// What degraded the result.
     pub notes: Vec<Note>,
     /// Commits that are new with this import.

@@ -16,11 +16,18 @@ use crate::commands::{log, pack, status};
 use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
 use crate::output::style::Style;
-use crate::output::time;
+use crate::output::table::fit;
+use crate::output::{session, time};
 use crate::wiring::App;
 
 /// Failures and notes that a summary lists one by one; `--json` has all.
 const LISTED_MAX: usize = 10;
+
+/// Kinds of secrets that people see.
+const KINDS_MAX: usize = 5;
+
+/// Columns of the title of a session with secrets.
+const TITLE_COLUMNS: usize = 40;
 
 /// Sessions that are shown after an import: enough to recognize one's own.
 const NEWEST_SHOWN: usize = 5;
@@ -179,14 +186,7 @@ fn summary(app: &App, result: &Imported) -> String {
             if totals.copies == 1 { "1 copy".to_owned() } else { format!("{} copies", totals.copies) };
         lines.push(format!("  {copies} of sessions that are here, linked to their originals"));
     }
-    if totals.bytes_redacted > 0 {
-        let held = result.sessions.iter().filter(|session| session.bytes_redacted > 0).count();
-        lines.push(format!(
-            "  secrets replaced in {}: {}",
-            size::plural(held, "session"),
-            size::bytes(totals.bytes_redacted)
-        ));
-    }
+    lines.extend(redacted(app, result));
     if totals.skipped > 0 {
         let what = if totals.skipped == 1 { "is not a transcript" } else { "are not transcripts" };
         lines.push(format!("  {} skipped that {what}:", many(totals.skipped, "file")));
@@ -200,6 +200,42 @@ fn summary(app: &App, result: &Imported) -> String {
     let mut text = lines.join("\n");
     text.push('\n');
     if lines.is_empty() { String::new() } else { text }
+}
+
+/// Says which kinds of secrets were redacted, and that they are still where the client wrote them.
+fn redacted(app: &App, result: &Imported) -> Vec<String> {
+    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+    for one in result.sessions.iter().flat_map(|session| &session.redacted) {
+        *kinds.entry(&one.kind).or_default() += one.count;
+    }
+    if kinds.is_empty() {
+        return Vec::new();
+    }
+    let sessions = result.sessions.iter().filter(|session| !session.redacted.is_empty());
+    let first =
+        sessions.clone().next().map(|session| session.title.as_deref().unwrap_or(&session.session_id));
+    let first = first.map(|title| fit(&session::title_of(title), TITLE_COLUMNS)).unwrap_or_default();
+    let others = sessions.count().saturating_sub(1);
+    let place = if others == 0 {
+        format!("«{first}»")
+    } else {
+        format!("«{first}» and {}", size::plural(others, "other session"))
+    };
+    let names: Vec<&str> = kinds.keys().copied().take(KINDS_MAX).collect();
+    let more = if kinds.len() > names.len() { ", …" } else { "" };
+    let mut lines = vec![format!(
+        "  {} {} in {place} ({}{more})",
+        Style::Warning.paint("Redacted"),
+        many(kinds.values().sum(), "secret"),
+        names.join(", ")
+    )];
+    if !app.console.quiet {
+        lines.push(
+            "    They are still in the clients' own files: rotate them; `stemma scan --clients` lists them"
+                .to_owned(),
+        );
+    }
+    lines
 }
 
 /// Says how many transcripts were left out because somebody wants it so, by reason.

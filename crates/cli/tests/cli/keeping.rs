@@ -41,7 +41,10 @@ fn a_backup_is_restored_and_the_present_store_is_moved_aside() {
     // What is no backup, and what would do harm.
     let store = stage.home.stemmata_home().join("store");
     stage.run(&["backup", store.to_str().unwrap()]).code(5).complains(&["the store itself"]);
-    stage.run(&["restore", stage.home.project().to_str().unwrap()]).code(9).complains(&["no Stemmata store"]);
+    stage
+        .run(&["restore", stage.home.project().to_str().unwrap()])
+        .code(9)
+        .complains(&["not a Stemmata store"]);
     let full = stage.home.write("full/letter.txt", b"Dear diary");
     stage.run(&["backup", full.parent().unwrap().to_str().unwrap()]).code(5).complains(&["no backup"]);
 }
@@ -268,8 +271,11 @@ fn a_damaged_store_is_mended_from_a_backup_and_from_the_transcripts() {
     // What was learned of tokens stays.
     let left: Vec<_> = left.filter(|name| name != "calibration-v1.json").collect();
     assert!(left.is_empty(), "nothing is left of what was laid out aside: {left:?}");
-    fs::write(&bundle, b"no bundle").unwrap();
-    stage.run(&["verify", "--repair", "--from", bundle.to_str().unwrap()]).code(1).complains(&["no bundle"]);
+    fs::write(&bundle, b"not a bundle").unwrap();
+    stage
+        .run(&["verify", "--repair", "--from", bundle.to_str().unwrap()])
+        .code(1)
+        .complains(&["not a bundle"]);
     // With neither, what is lost stays named.
     damage();
     let left = stage.run(&["verify", "--repair", "--json"]).code(6).json();

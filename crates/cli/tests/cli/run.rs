@@ -353,7 +353,7 @@ fn a_record_that_cannot_be_captured_is_kept_and_named() {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("odd.jsonl"), "the only copy\n").unwrap();
     std::fs::write(folder.join("empty.jsonl"), "").unwrap();
-    stage.run(&["list"]).ok().complains(&["no transcript", "aside"]);
+    stage.run(&["list"]).ok().complains(&["not a transcript", "aside"]);
     let kept = folder.join("aside/odd.jsonl");
     assert_eq!(std::fs::read_to_string(&kept).unwrap(), "the only copy\n");
     assert!(!folder.join("empty.jsonl").exists());

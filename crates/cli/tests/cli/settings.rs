@@ -17,7 +17,7 @@ fn configuration_is_shown_explained_and_changed() {
     insta::assert_snapshot!("config_explain", stage.told(&["config", "explain", "output.color"]));
     for (args, reason) in [
         (["config", "set", "import.threads", "none"], "a number from 1 to 64"),
-        (["config", "set", "import.thread", "1"], "there is no key"),
+        (["config", "set", "import.thread", "1"], "unknown setting"),
     ] {
         stage.run(&args).code(2).complains(&[reason]);
     }
@@ -29,7 +29,7 @@ fn a_configuration_that_cannot_be_read_stops_and_an_unknown_key_only_warns() {
     let path = stage.home.write("home/.config/stemmata/config.toml", b"[output]\ncolour = \"never\"\n");
     stage.run(&["status"]).ok().complains(&[
         "warning:",
-        "`output.colour` is not a key",
+        "`output.colour` is not a setting",
         path.to_str().unwrap(),
     ]);
     stage.home.write("home/.config/stemmata/config.toml", b"[output\n");

@@ -76,7 +76,7 @@ fn a_wrong_template_stops_start_alone_and_is_told_by_name() {
     let (stage, _) = stage();
     for (template, reasons) in [
         ("broken", ["config.toml", "`templates.broken.modle` is not a field"]),
-        ("moved", ["template `moved`", "`tools` is set, and codex cannot"]),
+        ("moved", ["template `moved`", "`tools` is set, but codex has no"]),
         ("ghost", ["no template `ghost`", "broken, moved, reviewer"]),
     ] {
         stage.run(&["start", "-t", template, "--print"]).code(1).complains(&reasons);

@@ -137,6 +137,7 @@ impl Ingest<'_> {
         for note in notes {
             self.note(note);
         }
+        self.count(&scrubbed.findings);
         let replaced = scrubbed.findings.iter().map(|finding| length(finding.len)).sum();
         let before = match self.start.parent {
             Some((parent, _)) => self.engine.store.commit(parent)?,

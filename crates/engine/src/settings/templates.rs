@@ -192,7 +192,7 @@ impl Templates {
         let mut template = AgentTemplate::default();
         for (field, value) in fields {
             set(&mut template, field, value)
-                .map_err(|what| format!("`templates.{name}.{field}` is not a {what}"))?;
+                .map_err(|what| format!("`templates.{name}.{field}` is not {what}"))?;
         }
         Ok((alias, template))
     }
@@ -211,22 +211,22 @@ fn missing(what: &str, name: &str, known: &[&str], begin: &str) -> String {
 
 /// Sets one field, or returns what its value should be.
 fn set(template: &mut AgentTemplate, field: &str, value: &toml::Value) -> Result<(), String> {
-    let named = || text(value).filter(|text| !text.is_empty()).ok_or("name");
+    let named = || text(value).filter(|text| !text.is_empty()).ok_or("a name");
     match field {
         "client" | "runtime" => template.runtime = text(value).ok_or("text")?,
         "command" => {
             let words = text(value).map(|word| vec![word]).or_else(|| list(value));
             let words = words.filter(|words| words.first().is_some_and(|word| !word.is_empty()));
-            template.command = words.ok_or("program or list of words")?;
+            template.command = words.ok_or("a program or a list of words")?;
         }
         "model" => template.model = Some(named()?),
         "profile" => template.profile = Some(named()?),
         "strategy" => template.strategy = Some(named()?),
         "system_prompt" => template.system_prompt = Some(text(value).ok_or("text")?),
-        "tools" => template.tools = Some(list(value).ok_or("list of names")?),
+        "tools" => template.tools = Some(list(value).ok_or("a list of names")?),
         _ => {
             let known: Vec<&str> = TEMPLATE_FIELDS.iter().map(|(name, _)| *name).collect();
-            return Err(format!("field of a template; these are: {}", known.join(", ")));
+            return Err(format!("a field of a template; these are: {}", known.join(", ")));
         }
     }
     Ok(())

@@ -125,7 +125,7 @@ impl AgentTemplate {
         })?;
         let cannot = |field, what: &str| TemplateError {
             field,
-            reason: format!("is set, but {} takes no {what} on its command line", client.program),
+            reason: format!("is set, but {} has no command-line flag for {what}", client.program),
         };
         let mut words = self.command.clone();
         if words.is_empty() {
@@ -140,7 +140,7 @@ impl AgentTemplate {
             words.extend(told.ok_or_else(|| cannot("system_prompt", "a system prompt"))?);
         }
         if let Some(tools) = &self.tools {
-            words.extend((client.tools)(tools).ok_or_else(|| cannot("tools", "which tools there are"))?);
+            words.extend((client.tools)(tools).ok_or_else(|| cannot("tools", "the list of tools"))?);
         }
         words.extend_from_slice(extra);
         Ok(words)
@@ -219,8 +219,8 @@ mod tests {
         let error =
             |template: AgentTemplate| template.command_line(None, &[]).expect_err("refused").to_string();
         assert!(error(template("abacus", "")).starts_with("`client` is `abacus`"));
-        assert!(error(template("gemini", "")).starts_with("`system_prompt` is set, and gemini cannot"));
+        assert!(error(template("gemini", "")).starts_with("`system_prompt` is set, but gemini has no"));
         let tools = AgentTemplate { tools: Some(words("a")), ..template("codex", "") };
-        assert!(error(tools).starts_with("`tools` is set, and codex cannot"));
+        assert!(error(tools).starts_with("`tools` is set, but codex has no"));
     }
 }

@@ -53,7 +53,7 @@ fn errors_have_kinds_and_a_stop_that_is_no_ancestor_says_how_far_it_looked() {
         .materialize(Some(one), None, Stop::Ancestor(two), &mut std::io::sink())
         .expect_err("no ancestor");
     assert_eq!(error.kind(), ErrorKind::NotFound);
-    assert!(error.to_string().contains("3 commits were looked at"), "{error}");
+    assert!(error.to_string().contains("3 commits were searched"), "{error}");
     let empty = engine.capture(&folder.write("e.jsonl", b""), &CaptureOptions::import()).expect_err("empty");
     assert!(empty.to_string().ends_with("e.jsonl is not a transcript: it is empty"), "{empty}");
     let none = engine.materialize(None, None, Stop::Compaction, &mut std::io::sink()).expect("empty context");

@@ -319,7 +319,7 @@ fn a_range_is_compacted_alone() {
     assert_eq!(ids(&engine, made.id, Stop::Root), ids(&engine, before, Stop::Root));
     assert_eq!(made.kept_entries, 12);
     for (range, what) in [
-        (("t1-call", "t1-result"), "from @6 to @7"),
+        (("t1-call", "t1-result"), "at @6 to @7"),
         (("t2-prompt", "t3-prompt"), ""),
         (("t0-prompt", "nobody"), "nobody"),
     ] {
@@ -330,7 +330,7 @@ fn a_range_is_compacted_alone() {
                 ids(&engine, done.expect("compacted").id, Stop::Compaction),
                 format!("{t0} S S {T3}")
             ),
-            "from @6 to @7" => {
+            "at @6 to @7" => {
                 let error = engine.compact(&CompactOf::Branch(before), &wish).expect_err("refused");
                 assert!(error.to_string().contains(what), "{error}");
             }

@@ -85,7 +85,7 @@ fn what_is_wrong_is_said_with_its_place_and_the_choices() {
         ("{\"sources\": 5}", "line 1, column 13", "`sources` is a number, not a list"),
         ("{\"sources\": [5]}", "line 1, column 14", "a source is a number, not a table"),
         ("{\"sources\": [{}]}", "line 1, column 14", "a source has a `topic`"),
-        ("{\"sources\": [], \"sources\": []}", "line 1, column 17", "`sources` is there twice"),
+        ("{\"sources\": [], \"sources\": []}", "line 1, column 17", "`sources` occurs twice"),
         (
             "{\"sources\": [], \"maxTokens\": 0}",
             "line 1, column 30",
