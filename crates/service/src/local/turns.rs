@@ -12,7 +12,8 @@ use stemmata_api::v1::{
 use stemmata_engine::prompt::assemble::{CurrentTask, TaskFacts};
 use stemmata_engine::prompt::guard::Ratio;
 use stemmata_engine::{
-    self as engine, BeginTurn, Engine, EntryMark, NewIds, PromptWanted, TurnMade, WindowRules,
+    self as engine, BeginTurn, Engine, EngineError, EntryMark, NewIds, PromptWanted, StepTaken, TurnGuard,
+    TurnMade, WindowRules,
 };
 use stemmata_model::{
     Entry, EntryId, LedgerId, Part, Party, Role, SessionId, Template, ThreadId, TicketId, Usage,
@@ -81,11 +82,30 @@ pub(super) fn begin(
 pub(super) fn step(
     engine: &Engine,
     request: &TurnMadeRequest,
+    with: (&dyn NewIds, &WindowRules),
+) -> Result<TurnStored, Fault> {
+    store(engine, request, with, |turn, made, guard| engine.guarded_step(turn, made, guard))
+}
+
+pub(super) fn end(
+    engine: &Engine,
+    request: &TurnMadeRequest,
+    with: (&dyn NewIds, &WindowRules),
+) -> Result<TurnStored, Fault> {
+    store(engine, request, with, |turn, made, guard| {
+        engine.end_guarded_turn(turn, made, guard).map(StepTaken::from)
+    })
+}
+
+fn store(
+    engine: &Engine,
+    request: &TurnMadeRequest,
     (ids, rules): (&dyn NewIds, &WindowRules),
+    take: impl FnOnce(&engine::TurnOf, TurnMade, Option<&TurnGuard<'_>>) -> Result<StepTaken, EngineError>,
 ) -> Result<TurnStored, Fault> {
     let (turn, made) = made(request, ids)?;
     let of = OfSession::of(engine, &turn, (request.window.as_ref(), model_of(request)), rules)?;
-    let taken = engine.guarded_step(&turn, made, of.as_ref().map(OfSession::guard).as_ref())?;
+    let taken = take(&turn, made, of.as_ref().map(OfSession::guard).as_ref())?;
     let appended = taken.appended.as_ref();
     Ok(TurnStored {
         first: appended.map(|appended| appended.first.to_string()),
@@ -94,27 +114,6 @@ pub(super) fn step(
         snapshot: taken.snapshot.map(|snapshot| snapshot.to_string()),
         window: of.zip(taken.window).map(|(of, report)| of.report(report)),
         notes: wire::notes(&taken.notes),
-        ledger: turn.ledger.to_string(),
-        session: turn.session.to_string(),
-    })
-}
-
-pub(super) fn end(
-    engine: &Engine,
-    request: &TurnMadeRequest,
-    (ids, rules): (&dyn NewIds, &WindowRules),
-) -> Result<TurnStored, Fault> {
-    let (turn, made) = made(request, ids)?;
-    let of = OfSession::of(engine, &turn, (request.window.as_ref(), model_of(request)), rules)?;
-    let ended = engine.end_guarded_turn(&turn, made, of.as_ref().map(OfSession::guard).as_ref())?;
-    let appended = ended.appended.as_ref();
-    Ok(TurnStored {
-        first: appended.map(|appended| appended.first.to_string()),
-        last: appended.map(|appended| appended.last.to_string()),
-        ctx: ended.checkpoint.map(|made| made.id.to_string()),
-        snapshot: ended.snapshot.map(|snapshot| snapshot.to_string()),
-        window: of.zip(ended.window).map(|(of, report)| of.report(report)),
-        notes: wire::notes(&ended.notes),
         ledger: turn.ledger.to_string(),
         session: turn.session.to_string(),
     })
