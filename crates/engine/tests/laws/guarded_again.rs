@@ -14,7 +14,7 @@ use stemmata_prompt::assemble::{CurrentTask, TaskFacts};
 use stemmata_prompt::compact::{SummarizeError, Summarizer, SummaryAsked};
 use stemmata_prompt::guard::Zone;
 use stemmata_prompt::window::{ToolSummaryStrategy, WindowConfig};
-use stemmata_store::{EventQuery, FileLog, FileLogOptions, MemoryStore, Store};
+use stemmata_store::{EventQuery, FileLog, FileLogOptions, LedgerChange, MemoryStore, Store, Write};
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 
 use crate::contexts::{profile, strategy};
@@ -22,7 +22,7 @@ use crate::guarded::{
     TOO_LONG, begin, config, data, end, events, guard, id, names_of, pair, root, said, seen, settings, step,
     take, tip, turn,
 };
-use crate::support::{chain, engine, engine_on};
+use crate::support::{Folder, chain, engine, engine_on};
 
 const SECRET: &str = "kilnwright";
 
@@ -77,6 +77,30 @@ fn a_forgotten_task_is_in_no_event_of_the_guard() {
             (&serde_json::json!([]), &serde_json::Value::Null)
         );
     }
+}
+
+#[test]
+fn a_checkpoint_waits_for_no_pipe_in_the_place_of_a_file_of_git() {
+    let folder = Folder::new();
+    let project = folder.path().join("project");
+    std::fs::create_dir_all(project.join(".git")).expect("a folder");
+    let made = std::process::Command::new("mkfifo").arg(project.join(".git/HEAD")).status();
+    if !made.is_ok_and(|status| status.success()) {
+        println!("skipped: no mkfifo here");
+        return;
+    }
+    let engine = engine();
+    let root = Some(project.to_string_lossy().into_owned());
+    let now = stemmata_model::Timestamp::from_micros(1);
+    let change = LedgerChange { root, ..LedgerChange::new(turn().ledger, now) };
+    engine.store().commit_batch(vec![Write::ChangeLedger(Box::new(change))]).expect("a ledger");
+    let (done, heard) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        begin_with(&engine, "p", (TaskFacts::NONE, Some("large_merge")), &config(10_000));
+        done.send(data(&events(&engine, topics::CHECKPOINT_STATE)[0])).expect("somebody listens");
+    });
+    let state = heard.recv_timeout(std::time::Duration::from_secs(20)).expect("an answer without a writer");
+    assert_eq!(state["system_state"]["git_head"], serde_json::Value::Null);
 }
 
 /// A turn names 64 tasks at most.
