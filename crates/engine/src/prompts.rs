@@ -146,7 +146,8 @@ impl Engine {
                 (event.topic, Some(message))
             }
         };
-        let reader = LedgerReader::new(self, &known, of, wanted.through)?.without(began.clone());
+        let reader = LedgerReader::new(self, &known, of, wanted.through)?;
+        let reader = reader.without(began.clone()).as_shown_now(wanted.delivers);
         let through = reader.through();
         let strategy = match wanted.max_tokens {
             Some(max_tokens) => &Strategy { max_tokens, ..wanted.strategy.clone() },

@@ -3,9 +3,10 @@
 //! Every read costs what its limit says, whatever the length of the ledger.
 
 use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, HashSet};
 
 use stemmata_model::{
-    CommitId, Entry, Event, EventSeq, FormatId, Links, Note, Part, Party, Payload, Role, SessionId,
+    CommitId, Entry, EntryId, Event, EventSeq, FormatId, Links, Note, Part, Party, Payload, Role, SessionId,
     Timestamp, Topic, topics,
 };
 use stemmata_prompt::reduce::memory::ProjectMemory;
@@ -44,6 +45,10 @@ pub(super) struct LedgerReader<'e> {
     opening: Option<Opening>,
     /// The session's thread and ticket.
     links: Links,
+    /// The last visibility line that counts: the guard may have hidden entries behind the event that began the turn.
+    shown_through: Option<EventSeq>,
+    /// Entries of the session that its model does not see any more, read once.
+    hidden: OnceCell<HashSet<EntryId>>,
     /// The event that began the turn, and its session.
     trigger: Option<(EventSeq, SessionId)>,
     /// The place that was asked for; none for what is known now.
@@ -100,6 +105,8 @@ impl<'e> LedgerReader<'e> {
             session: of.session.as_ref(),
             opening,
             links,
+            shown_through: through,
+            hidden: OnceCell::new(),
             trigger: None,
             place,
             known: OnceCell::new(),
@@ -114,6 +121,12 @@ impl<'e> LedgerReader<'e> {
     /// Leaves the event that began the turn out of what is known and found: the prompt has it anyway.
     pub(super) fn without(self, trigger: Option<(EventSeq, SessionId)>) -> Self {
         Self { trigger, ..self }
+    }
+
+    /// Has entries left out that were hidden up to the ledger's last event, whatever place is asked for.
+    pub(super) fn as_shown_now(self, is_now: bool) -> Self {
+        let last = EventSeq::new(self.ledger.last);
+        Self { shown_through: if is_now { last } else { self.shown_through }, ..self }
     }
 
     /// Returns the last event that may be read.
@@ -204,11 +217,16 @@ impl<'e> LedgerReader<'e> {
             bytes_max: query.bytes_max,
             ..EventQuery::default()
         });
+        let hidden = if is_said { Some(self.hidden()?) } else { None };
         let (mut messages, mut bytes) = (Vec::new(), 0_usize);
         for _ in 0..EVENT_PAGES_MAX {
             let Some(page_asked) = asked else { return Ok(MessagePage { messages, is_stopped: false }) };
             let page = self.engine.log.page(&self.ledger.id, &page_asked)?;
             for event in &page.events {
+                let is_hidden = |entry: Entry| hidden.is_some_and(|hidden| hidden.contains(&entry.id));
+                if hidden.is_some_and(|hidden| !hidden.is_empty()) && entry_of(event).is_some_and(is_hidden) {
+                    continue;
+                }
                 let Some(message) = message_of(event) else { continue };
                 bytes = bytes.saturating_add(bytes_of(&message));
                 messages.push(message);
@@ -225,6 +243,22 @@ impl<'e> LedgerReader<'e> {
             }
         }
         Ok(MessagePage { messages, is_stopped: asked.is_some() })
+    }
+
+    /// Returns the entries of the session that were pruned or archived and not shown again.
+    fn hidden(&self) -> Result<&HashSet<EntryId>> {
+        if let Some(known) = self.hidden.get() {
+            return Ok(known);
+        }
+        let hidden = match self.session {
+            Some(session) => {
+                let lines = (self.shown_through, PAGE_ROWS_MAX);
+                self.engine.hidden_in(&self.ledger.id, session, lines)?
+            }
+            None => BTreeMap::new(),
+        };
+        let hidden = hidden.into_iter().filter(|(_, is_hidden)| *is_hidden).map(|(id, _)| id).collect();
+        Ok(self.hidden.get_or_init(|| hidden))
     }
 
     /// Returns what was said in the chain below the session's own events.
@@ -322,11 +356,18 @@ impl ContextReader for LedgerReader<'_> {
             return Ok(None);
         }
         let known = self.known()?;
-        let text = if known.published.is_some() || query.told.is_empty() {
+        let hidden = self.hidden()?;
+        let text = if known.published.is_some() || (query.told.is_empty() && hidden.is_empty()) {
             known.text(query.chars_max)
         } else {
             let mut memory = known.memory.clone();
-            memory.window.retain(|turn| !query.told.iter().any(|told| is_turn(turn, told)));
+            let is_hidden = |turn: &TurnSaid| {
+                self.session.is_some_and(|session| session.as_str() == turn.proof.session)
+                    && EntryId::new(turn.proof.source.as_str()).is_ok_and(|id| hidden.contains(&id))
+            };
+            memory
+                .window
+                .retain(|turn| !is_hidden(turn) && !query.told.iter().any(|told| is_turn(turn, told)));
             memory.text(query.chars_max)
         };
         Ok((!text.is_empty()).then_some(text))

@@ -177,7 +177,7 @@ pub const SETTINGS: &[Setting] = &[
         flag: None,
         about: "The name of the environment variable that holds the API key. The key itself is never configured, stored or shown.",
         default: SettingDefault::Words(
-            "`ANTHROPIC_API_KEY` or `OPENAI_API_KEY`, by the provider; no key where it is not set",
+            "`ANTHROPIC_API_KEY` or `OPENAI_API_KEY`, by the provider and to its own server only; no key where it is not set",
         ),
         shape: SettingShape::Variable,
     },

@@ -22,7 +22,7 @@ use stemmata_testkit::faulty::{Fault, FaultyStore};
 
 use crate::support::{Folder, chain, engine, engine_on, native};
 
-fn turn() -> TurnOf {
+pub(crate) fn turn() -> TurnOf {
     TurnOf::new(
         LedgerId::new("p").expect("a name"),
         SessionId::new("s").expect("a name"),
@@ -32,11 +32,11 @@ fn turn() -> TurnOf {
 }
 
 /// A window of so many tokens that is never compacted by itself.
-fn config(limit: u64) -> WindowConfig {
+pub(crate) fn config(limit: u64) -> WindowConfig {
     settings(limit, |compact| compact.is_automatic = false)
 }
 
-fn settings(limit: u64, change: impl FnOnce(&mut CompactSettings)) -> WindowConfig {
+pub(crate) fn settings(limit: u64, change: impl FnOnce(&mut CompactSettings)) -> WindowConfig {
     let mut compact = CompactSettings { tool_call_cutoff: 0, ..CompactSettings::default() };
     change(&mut compact);
     let window = WindowSettings::of(Tokens(limit));
@@ -44,20 +44,20 @@ fn settings(limit: u64, change: impl FnOnce(&mut CompactSettings)) -> WindowConf
         .expect("limits")
 }
 
-fn guard(config: &WindowConfig) -> TurnGuard<'_> {
+pub(crate) fn guard(config: &WindowConfig) -> TurnGuard<'_> {
     TurnGuard { returns_entries: true, ..TurnGuard::new(config, &Estimate) }
 }
 
-fn id(name: &str) -> EntryId {
+pub(crate) fn id(name: &str) -> EntryId {
     EntryId::new(name).expect("a name")
 }
 
 /// An entry that takes so many tokens.
-fn said(name: &str, role: Role, tokens: usize) -> Entry {
+pub(crate) fn said(name: &str, role: Role, tokens: usize) -> Entry {
     Entry::said(id(name), role, vec![Part::Text("word".repeat(tokens))])
 }
 
-fn pair(name: &str, tokens: usize) -> [Entry; 2] {
+pub(crate) fn pair(name: &str, tokens: usize) -> [Entry; 2] {
     let call = Part::ToolCall { call_id: name.to_owned(), name: "t".to_owned(), arguments: "{}".to_owned() };
     let parts = vec![Part::Text("word".repeat(tokens))];
     let result = Part::ToolResult { call_id: name.to_owned(), is_error: false, parts };
@@ -67,42 +67,47 @@ fn pair(name: &str, tokens: usize) -> [Entry; 2] {
     ]
 }
 
-fn begin(engine: &Engine, name: &str, tokens: usize, config: &WindowConfig) -> WindowReport {
+pub(crate) fn begin(engine: &Engine, name: &str, tokens: usize, config: &WindowConfig) -> WindowReport {
     let begin =
         BeginTurn { guard: Some(guard(config)), ..BeginTurn::new(turn(), said(name, Role::User, tokens)) };
     engine.begin_turn(&begin).expect("begun").window.expect("a guard was given")
 }
 
-fn end(engine: &Engine, entries: Vec<Entry>, config: &WindowConfig) -> (CommitId, WindowReport) {
+pub(crate) fn end(engine: &Engine, entries: Vec<Entry>, config: &WindowConfig) -> (CommitId, WindowReport) {
     let made = TurnMade { entries, ..TurnMade::default() };
     let ended = engine.end_guarded_turn(&turn(), made, Some(&guard(config))).expect("ended");
     (ended.checkpoint.expect("a commit").id, ended.window.expect("a guard was given"))
 }
 
-fn step(engine: &Engine, entries: Vec<Entry>, config: &WindowConfig) -> WindowReport {
+pub(crate) fn step(engine: &Engine, entries: Vec<Entry>, config: &WindowConfig) -> WindowReport {
     let made = TurnMade { entries, ..TurnMade::default() };
     let step = engine.guarded_step(&turn(), made, Some(&guard(config))).expect("a step");
     step.window.expect("a guard was given")
 }
 
 /// Takes a turn of two entries, and returns what its beginning and its end did.
-fn take(engine: &Engine, name: &str, tokens: usize, config: &WindowConfig) -> (WindowReport, WindowReport) {
+pub(crate) fn take(
+    engine: &Engine,
+    name: &str,
+    tokens: usize,
+    config: &WindowConfig,
+) -> (WindowReport, WindowReport) {
     let begun = begin(engine, &format!("{name}-prompt"), tokens, config);
     let answer = said(&format!("{name}-answer"), Role::Assistant, tokens);
     (begun, end(engine, vec![answer], config).1)
 }
 
-fn events(engine: &Engine, topic: &str) -> Vec<Event> {
+pub(crate) fn events(engine: &Engine, topic: &str) -> Vec<Event> {
     let all = engine.log().events(&turn().ledger, &EventQuery::after(None, 1_000)).expect("events");
     all.into_iter().filter(|event| event.topic.as_str() == topic).collect()
 }
 
-fn data(event: &Event) -> serde_json::Value {
+pub(crate) fn data(event: &Event) -> serde_json::Value {
     let Payload::Plain { data: Some(data), .. } = &event.payload else { panic!("an event with data") };
     data.to_value()
 }
 
-fn tip(engine: &Engine) -> CommitId {
+pub(crate) fn tip(engine: &Engine) -> CommitId {
     let machine = engine.identity().machine.clone();
     let key = SessionKey { machine, path: "api:s".to_owned() };
     engine.store().session(&key).expect("a read").and_then(|session| session.tip).expect("a tip")
@@ -112,12 +117,12 @@ fn names(entries: &[Entry]) -> String {
     entries.iter().map(|entry| entry.id.to_string()).collect::<Vec<_>>().join(" ")
 }
 
-fn seen(report: &WindowReport) -> String {
+pub(crate) fn seen(report: &WindowReport) -> String {
     names(report.entries.as_deref().expect("entries were asked for"))
 }
 
 /// The ids of everything that was said, whether the model sees it or not.
-fn root(engine: &Engine) -> String {
+pub(crate) fn root(engine: &Engine) -> String {
     let mut bytes = Vec::new();
     engine.materialize(Some(tip(engine)), None, Stop::Root, &mut bytes).expect("materialized");
     let format = stemmata_model::FormatId::new("stemmata-v1").expect("a name");
@@ -340,7 +345,7 @@ fn results_above_the_cutoff_are_archived_with_one_summary_for_neighbours() {
     assert_eq!(native(&engine, made).iter().filter(|byte| **byte == b'\n').count(), 12);
 }
 
-fn names_of(ids: &[EntryId]) -> String {
+pub(crate) fn names_of(ids: &[EntryId]) -> String {
     ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
@@ -438,7 +443,7 @@ fn three_compactions_that_lead_nowhere_are_the_last_ones() {
     assert_eq!(events(&engine, topics::COMPACTION_START).len(), tries + 1);
 }
 
-const TOO_LONG: &str = "prompt is too long: 210000 tokens > 200000 maximum";
+pub(crate) const TOO_LONG: &str = "prompt is too long: 210000 tokens > 200000 maximum";
 
 #[test]
 fn an_overflow_is_answered_once_and_the_second_one_is_fatal() {

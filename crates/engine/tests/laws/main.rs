@@ -32,6 +32,7 @@ mod forget;
 mod golden_bureau;
 mod golden_ledger;
 mod guarded;
+mod guarded_again;
 mod guards;
 mod homes;
 mod identity;

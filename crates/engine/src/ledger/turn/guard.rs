@@ -3,10 +3,12 @@
 //! What is decided is decided in `stemmata_prompt`; what a compaction is, beside the engine's other verbs.
 
 mod act;
+mod archive;
 mod checkpoint;
 mod known;
 mod marks;
 mod recover;
+mod status;
 mod window;
 
 use std::cell::RefCell;
@@ -200,11 +202,12 @@ impl Engine {
     ) -> Result<WindowReport> {
         let last = self.log.ledger(&turn.ledger)?.map_or(0, |known| known.last);
         let guarding = Guarding::new(guard);
-        let acted = if self.known_window(turn, guard, last)?.seq.is_some_and(|seen| seen > said) {
-            // An earlier try acted.
+        let begun = self.known_window(turn, guard, last)?.begun;
+        let acted = if begun.is_some_and(|begun| begun >= said.get()) {
+            // An earlier try acted. What only measured since, or marked entries, did not.
             self.measured(turn, &guarding)?
         } else {
-            let stored = self.append_and_commit(turn, &[], (Boundary::Begin, Some(&guarding)))?;
+            let stored = self.append_and_commit(turn, &[], (Boundary::Begin { said }, Some(&guarding)))?;
             self.bus.wake(&turn.ledger);
             let mut acted = stored.acted.expect("a guard was given");
             acted.report.notes.extend(stored.notes);
@@ -240,7 +243,8 @@ impl Engine {
             acted.report.notes.push(Note::new(NoteCode::Degraded, message));
             return;
         }
-        match self.compact_turns(turn, guard, (limit, acted.report.reasons)) {
+        // The reasons of the turn are on its own commit.
+        match self.compact_turns(turn, guard, (limit, Reasons::NONE)) {
             Ok(made) => {
                 acted.report.tokens_after = Tokens(made.tokens_after) + acted.report.overhead;
                 if acted.report.tokens_after <= limit {
