@@ -61,6 +61,70 @@ fn a_fork_retrieves_nothing_of_the_branch_it_left() {
     }
 }
 
+/// Four entries in one commit, and a turn after them. A fork within the first commit begins a chain of its own.
+fn one_turn(engine: &Engine) -> stemmata_model::CommitId {
+    let call = Part::ToolCall {
+        call_id: "c".to_owned(),
+        name: "Bash".to_owned(),
+        arguments: "{\"command\":\"lynx\"}".to_owned(),
+    };
+    let found = Part::ToolResult {
+        call_id: "c".to_owned(),
+        is_error: false,
+        parts: vec![Part::Text("marmot".to_owned())],
+    };
+    let entry = |id: &str, role, part| Entry::said(EntryId::new(id).expect("a name"), role, vec![part]);
+    engine
+        .begin_turn(&BeginTurn::new(turn("m"), said("e1", Role::User, "where is the ibex")))
+        .expect("begun");
+    let entries = vec![
+        entry("e2", Role::Assistant, call),
+        entry("e3", Role::Tool, found),
+        entry("e4", Role::Assistant, Part::Text("the heron has it".to_owned())),
+    ];
+    let ended = engine.end_turn(&turn("m"), TurnMade { entries, ..TurnMade::default() }).expect("ended");
+    take(engine, "m", "quokka", Vec::new());
+    ended.checkpoint.expect("a commit").id
+}
+
+#[test]
+fn a_fork_within_the_first_commit_retrieves_nothing_of_the_branch_it_left() {
+    let (store, dir) = (new_store(), TempDir::new().expect("a folder"));
+    let engine = indexed(&store, dir.path());
+    let base = one_turn(&engine);
+    take(&engine, "other", "gecko", Vec::new());
+    settle(&engine);
+    let words = ["ibex", "lynx", "marmot", "heron", "quokka"];
+    let task = "ibex lynx marmot heron quokka gecko wombat";
+    for (number, at) in ["e2", "e3", "e4"].into_iter().enumerate() {
+        let fork = || TurnContext::Fork { ctx: base, at: Some(at.to_owned()) };
+        let prompt = prompt_of(&engine, turn(&format!("fork-{at}")), fork(), task);
+        let found = retrieved(&prompt);
+        assert!(found.contains("gecko is answered"), "what is no branch of it: {found}");
+        for (position, word) in words.into_iter().enumerate() {
+            // `e2` is the second word's: the fork keeps it and what came before it.
+            let is_known = position < number + 2;
+            assert!(
+                is_known || !prompt.text.replace(task, "").contains(word),
+                "{at}: {word}: {}",
+                prompt.text
+            );
+        }
+    }
+    // What a fork says is told neither to another fork nor to the session that it left, forked again or not.
+    let entries = vec![said("f", Role::Assistant, "wombat of the fork")];
+    engine.end_turn(&turn("fork-e3"), TurnMade { entries, ..TurnMade::default() }).expect("ended");
+    settle(&engine);
+    let again = TurnContext::Fork { ctx: base, at: Some("e3".to_owned()) };
+    for (session, context) in [("left", TurnContext::Resume(base)), ("again", again)] {
+        let prompt = prompt_of(&engine, turn(session), context, task);
+        assert!(!retrieved(&prompt).contains("wombat"), "{session}: {}", prompt.text);
+    }
+    // Another session is told of it.
+    let prompt = prompt_of(&engine, turn("aside"), TurnContext::None, task);
+    assert!(retrieved(&prompt).contains("wombat of the fork"), "{}", prompt.text);
+}
+
 #[test]
 fn no_source_repeats_what_began_the_turn() {
     let (store, dir) = (new_store(), TempDir::new().expect("a folder"));
