@@ -123,11 +123,12 @@ fn window(report: &ContextReport) -> String {
         }
         for client in &window.clients {
             let at = match (client.compacts_at, client.tokens) {
-                (Some(at), _) => format!("compacts at {}", grouped(at)),
+                (Some(at), Some(tokens)) => format!("{}, compacts at {}", grouped(tokens), grouped(at)),
+                (Some(at), None) => format!("compacts at {}", grouped(at)),
                 (None, Some(_)) => "compacts by itself only where that is set".to_owned(),
                 (None, None) => "compacts by the window, which is not known".to_owned(),
             };
-            put!(text, "       {} {at}\n", client.client);
+            put!(text, "       {}: {at}\n", client.client);
         }
     }
     if let Some(images) = &report.images {

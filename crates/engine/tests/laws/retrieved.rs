@@ -3,15 +3,15 @@
 use stemmata_engine::prompt::assemble::{CurrentTask, TaskFacts};
 use stemmata_engine::prompt::strategy::{DocumentFormat, Strategy, parse};
 use stemmata_engine::{
-    BeginTurn, CandidateKind, Engine, PromptMade, PromptWanted, RecallNote, RecallWanted, SearchFilter,
-    SearchForm, SearchQuery, SettleBudget, TurnContext, TurnMade, TurnOf,
+    BeginTurn, CandidateKind, Engine, EngineError, PromptMade, PromptOf, PromptWanted, RecallNote,
+    RecallWanted, SearchFilter, SearchForm, SearchQuery, SettleBudget, TurnContext, TurnMade, TurnOf, Wanted,
 };
 use stemmata_model::{Entry, EntryId, Estimate, Part, Role, TicketId, Tokens, topics};
 use tempfile::TempDir;
 
 use crate::contexts::{event, forked_on, ledger, profile, said, take, turn};
 use crate::search::{indexed, settle};
-use crate::support::{engine, new_store};
+use crate::support::{Folder, answer, engine, import, new_store, user};
 
 const STRATEGY: &str = "maxTokens = 50000\n[[sources]]\ntopic = \"state\"\n[[sources]]\ntopic = \"retriever\"\namount = 40\n[[sources]]\ntopic = \"turns\"\nstrategy = \"latest\"\namount = 40\n";
 
@@ -135,6 +135,39 @@ fn no_source_repeats_what_began_the_turn() {
         let prompt = prompt_of(&engine, turn(session), TurnContext::None, words);
         assert_eq!(prompt.text.matches(words).count(), 1, "{}", prompt.text);
     }
+}
+
+/// Two conversations are not told as one, and a session that only a client knows has the turns of its transcript.
+#[test]
+fn recent_turns_are_those_of_one_session() {
+    let engine = engine();
+    take(&engine, "s", "ibex", Vec::new());
+    take(&engine, "t", "heron", Vec::new());
+    let strategy =
+        parse("[[sources]]\ntopic = \"turns\"\namount = 40\n", DocumentFormat::Toml).expect("a strategy");
+    let profile = profile();
+    let made = |session: Option<&str>| {
+        let session = session.and_then(|name| stemmata_model::SessionId::new(name).ok());
+        let of = PromptOf { ledger: ledger(), session, tip: None };
+        engine.assemble(&of, &PromptWanted::new(&profile, &strategy, &Estimate))
+    };
+    let newest = made(None).expect("a prompt");
+    assert!(newest.text.contains("heron is answered") && !newest.text.contains("ibex"), "{}", newest.text);
+    assert!(
+        newest.notes.iter().any(|note| note.message.contains("the newest one, `t`")),
+        "{:?}",
+        newest.notes
+    );
+    let named = made(Some("s")).expect("a prompt");
+    assert!(named.text.contains("ibex is answered") && !named.text.contains("heron"), "{}", named.text);
+    assert!(named.notes.is_empty(), "{:?}", named.notes);
+    let folder = Folder::new();
+    let text = user(1, None, "where is the lynx") + &answer(2, 1, "behind the oak");
+    let captured = import(&engine, &folder.write("s.jsonl", text.as_bytes())).session.session;
+    let told = made(Some(captured.as_str())).expect("a prompt");
+    assert!(told.text.contains("behind the oak"), "{}", told.text);
+    let missing = made(Some("nobody")).map(drop);
+    assert!(matches!(missing, Err(EngineError::NotFound { what: Wanted::Session, .. })), "{missing:?}");
 }
 
 /// The state has recent turns, and so has the source of turns: each is told once, and those that only the state has stay.

@@ -30,6 +30,7 @@ use crate::fault::Fault;
 use crate::wire;
 
 pub(super) use guard::report as guard_report;
+pub(super) use window::REPORTED;
 
 /// Who the agent is where nobody says.
 const AGENT: &str = "agent";

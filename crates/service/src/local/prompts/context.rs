@@ -1,6 +1,8 @@
 //! How a prompt came to be: one that was kept, or one that is made for the question.
 
-use stemmata_api::v1::{AssembleRequest, ContextOf, ContextReport, ContextRequest, KeptPromptOf, Note};
+use stemmata_api::v1::{
+    AssembleRequest, ContextOf, ContextReport, ContextRequest, KeptPromptOf, ModelWindow, Note,
+};
 use stemmata_api::{Code, Problem};
 use stemmata_engine::{Engine, KeptPrompt};
 use stemmata_model::{LedgerId, SessionId};
@@ -36,7 +38,7 @@ fn made(engine: &Engine, asked: &AssembleRequest, before: Option<String>) -> Res
         session: None,
         said: None,
         counter: Some(later.counter),
-        window: asked.model.as_deref().map(window),
+        window: model_window(engine, asked.model.as_deref(), (&asked.ledger, asked.session.as_deref()))?,
         images: images(&later.trace, asked.model.as_deref()),
         trace: later.trace,
         before: None,
@@ -53,6 +55,20 @@ fn made(engine: &Engine, asked: &AssembleRequest, before: Option<String>) -> Res
         report.before = Some(earlier.trace);
     }
     Ok(report)
+}
+
+/// Returns what is known of the window of a model in which a session goes on.
+fn model_window(
+    engine: &Engine,
+    name: Option<&str>,
+    (ledger, session): (&str, Option<&str>),
+) -> Result<Option<ModelWindow>, Fault> {
+    let Some(name) = name else { return Ok(None) };
+    let reported = match session {
+        Some(session) => engine.session_window(&LedgerId::new(ledger)?, &SessionId::new(session)?)?,
+        None => None,
+    };
+    Ok(Some(window(name, reported)))
 }
 
 fn kept(engine: &Engine, of: &KeptPromptOf, compares: bool) -> Result<ContextReport, Fault> {
@@ -80,7 +96,7 @@ fn kept(engine: &Engine, of: &KeptPromptOf, compares: bool) -> Result<ContextRep
         session: Some(session.to_string()),
         said: Some(last.said.to_string()),
         counter: trace.counter.clone(),
-        window: of.model.as_deref().map(window),
+        window: model_window(engine, of.model.as_deref(), (&of.ledger, Some(session.as_str())))?,
         images: images(&trace, of.model.as_deref()),
         trace,
         before: None,
