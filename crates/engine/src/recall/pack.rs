@@ -14,8 +14,9 @@ use crate::error::{EngineError, Result, Wanted};
 use crate::ledger::Line;
 use crate::search::{SearchError, SearchNote, SettleBudget};
 
-/// How long the index may take in what is new before a prompt is made.
-const SETTLE_FOR_PROMPT: Duration = Duration::from_millis(50);
+/// How long the index may take in what is new before a prompt is made. Whatever it leaves is scanned for each prompt, so a loop
+/// that never searches would pay for an import again and again with less.
+const SETTLE_FOR_PROMPT: Duration = Duration::from_millis(250);
 
 /// For what a prompt's source retrieves.
 #[derive(Clone, Copy)]
@@ -153,7 +154,7 @@ fn note(note: RecallNote) -> Option<Note> {
     };
     Some(Note::new(
         NoteCode::Degraded,
-        format!("what was retrieved is not complete: {lack}; `stemma index` says more"),
+        format!("what was retrieved is not complete: {lack}; `stemma search` with any word indexes the rest"),
     ))
 }
 
