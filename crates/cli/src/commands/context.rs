@@ -34,6 +34,10 @@ pub(crate) fn run(app: &App, args: &Context) -> Result<Exit, CliError> {
 fn debug(app: &App, args: &ContextDebug) -> Result<Exit, CliError> {
     let prompt = &args.prompt;
     let of = if prompt.strategy.is_some() || prompt.template.is_some() {
+        if args.diff == Some(None) {
+            let reason = "a prompt that is made anew is compared with that of an earlier event: `--diff SEQ`";
+            return Err(CliError::Usage(reason.to_owned()));
+        }
         ContextOf::Made(Box::new(assemble::request(app, prompt)?))
     } else {
         kept_takes_no_flags(args)?;
@@ -45,7 +49,8 @@ fn debug(app: &App, args: &ContextDebug) -> Result<Exit, CliError> {
     };
     let before = args.diff.flatten().map(|seq| seq.to_string());
     let request = ContextRequest { of, compares: args.diff.is_some(), before };
-    let report = app.service()?.context(&request)?;
+    let report =
+        app.service()?.context(&request).map_err(|problem| assemble::in_its_file(prompt, problem))?;
     app.answer(&report, || {
         app.console.notes(&report.notes);
         Ok(told(&report, app.console.width, app.environment.columns))
@@ -280,7 +285,7 @@ fn hints(trace: &PromptTrace) -> Vec<String> {
     let skipped = skipped.count() as u64;
     if skipped > 0 {
         hints.push(format!(
-            "{} did not fit: raise `maxTokens` or `cap`, or lower `compactAmount`",
+            "{} did not fit: raise `maxTokens` or `cap`, or lower its amounts",
             many(skipped, "source")
         ));
     }

@@ -47,6 +47,10 @@ pub(super) fn begin(
     };
     let (ledger, session) = (turn.ledger.to_string(), turn.session.to_string());
     let said = entry(&request.said, ids).map_err(|reason| bad_request("said", reason))?;
+    if said.role != Role::User {
+        let reason = format!("its role is `{}`: a turn begins with what a `user` says", request.said.role);
+        return Err(bad_request("said", reason));
+    }
     let task = facts(request);
     let named = request.prompt.as_ref().and_then(|prompt| prompt.model.as_deref());
     let of = OfSession::of(engine, &turn, (request.window.as_ref(), named, from), rules)?;

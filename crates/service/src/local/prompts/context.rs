@@ -9,7 +9,7 @@ use stemmata_model::{LedgerId, SessionId};
 use stemmata_store::StoreError;
 
 use super::window::{images, window};
-use super::{assembled, seq};
+use super::{BEYOND_END, assembled, seq};
 use crate::fault::Fault;
 use crate::local::bad_request;
 use crate::wire;
@@ -53,6 +53,7 @@ fn made(engine: &Engine, asked: &AssembleRequest, before: Option<String>) -> Res
             (Some(&later.prompt), &report.trace),
         );
         report.before = Some(earlier.trace);
+        report.notes.extend(earlier.notes.into_iter().filter(|note| note.code == BEYOND_END));
     }
     Ok(report)
 }
