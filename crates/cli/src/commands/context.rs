@@ -52,7 +52,10 @@ fn debug(app: &App, args: &ContextDebug) -> Result<Exit, CliError> {
     let report =
         app.service()?.context(&request).map_err(|problem| assemble::in_its_file(prompt, problem))?;
     app.answer(&report, || {
-        app.console.notes(&report.notes);
+        // Hints below the table say the same of these, and what to do.
+        let is_hint = |note: &&v1::Note| matches!(note.code.as_str(), "over_budget" | "truncated");
+        let notes: Vec<&v1::Note> = report.notes.iter().filter(|note| !is_hint(note)).collect();
+        app.console.notes(&notes);
         Ok(told(&report, app.console.width, app.environment.columns))
     })
 }

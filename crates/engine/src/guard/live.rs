@@ -75,7 +75,7 @@ impl Engine {
     ///
     /// # Errors
     /// Store errors.
-    pub fn session_window(&self, ledger: &LedgerId, session: &SessionId) -> Result<Option<u64>> {
+    pub fn reported_session_window(&self, ledger: &LedgerId, session: &SessionId) -> Result<Option<u64>> {
         let ctx = match self.opening_of(ledger, session, None)? {
             Some(opening) => opening.ctx,
             None => self.captured_tip(session)?,

@@ -146,6 +146,7 @@ fn note(note: RecallNote) -> Option<Note> {
             | SearchNote::NothingImported
             | SearchNote::Mended { .. }
             | SearchNote::NoSuchSession { .. }
+            | SearchNote::OpenTurn { .. }
             | SearchNote::Excluded { .. }
             | SearchNote::QuoteOpen => {
                 return None;

@@ -4,7 +4,8 @@ use stemmata_engine::prompt::assemble::{CurrentTask, TaskFacts};
 use stemmata_engine::prompt::strategy::{DocumentFormat, Strategy, parse};
 use stemmata_engine::{
     BeginTurn, CandidateKind, Engine, EngineError, PromptMade, PromptOf, PromptWanted, RecallNote,
-    RecallWanted, SearchFilter, SearchForm, SearchQuery, SettleBudget, TurnContext, TurnMade, TurnOf, Wanted,
+    RecallWanted, SearchFilter, SearchForm, SearchNote, SearchQuery, SettleBudget, TurnContext, TurnMade,
+    TurnOf, Wanted,
 };
 use stemmata_model::{Entry, EntryId, Estimate, Part, Role, TicketId, Tokens, topics};
 use tempfile::TempDir;
@@ -205,6 +206,21 @@ fn what_no_step_has_stored_yet_is_recalled() {
     let wanted = RecallWanted::new("quagga basket", Some(&own), Tokens(600), &Estimate);
     let pack = engine.recall(&wanted).expect("a pack");
     assert_eq!(pack.text.matches("weave the quagga basket").count(), 1, "{}", pack.text);
+    let query = |text: &str| SearchQuery {
+        text: text.to_owned(),
+        form: SearchForm::Words,
+        filter: SearchFilter::default(),
+        is_unfinished: false,
+        is_spread: false,
+        hits_max: 10,
+        budget: SettleBudget::All,
+    };
+    let step = &mut |_, _, _| std::ops::ControlFlow::Continue(());
+    let found = engine.search(&query("weave quagga"), step).expect("an answer");
+    let open_turn = SearchNote::OpenTurn { session: "open".to_owned() };
+    assert!(found.hits.is_empty() && found.notes.contains(&open_turn), "{:?}", found.notes);
+    let found = engine.search(&query("weave zebu"), step).expect("an answer");
+    assert!(!found.notes.contains(&open_turn), "{:?}", found.notes);
     // The session that asks knows it, and once it is in a commit it is found there.
     let open = turn("open").session;
     let asked = RecallWanted { session: Some(&open), ..wanted };

@@ -66,7 +66,9 @@ fn model_window(
 ) -> Result<Option<ModelWindow>, Fault> {
     let Some(name) = name else { return Ok(None) };
     let reported = match session {
-        Some(session) => engine.session_window(&LedgerId::new(ledger)?, &SessionId::new(session)?)?,
+        Some(session) => {
+            engine.reported_session_window(&LedgerId::new(ledger)?, &SessionId::new(session)?)?
+        }
         None => None,
     };
     Ok(Some(window(name, reported)))

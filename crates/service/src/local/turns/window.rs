@@ -48,7 +48,7 @@ impl OfSession {
         let of_model = name.as_deref().and_then(|name| Some((name, model(name)?.window?)));
         let reported = match context {
             Some(context) => engine.reported_window(context)?,
-            None => engine.session_window(&turn.ledger, &turn.session)?,
+            None => engine.reported_session_window(&turn.ledger, &turn.session)?,
         };
         // Another model may take less than the session's own did.
         let reported = reported.map(|tokens| ("session", (tokens, REPORTED)));
