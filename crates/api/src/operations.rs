@@ -23,8 +23,8 @@ use crate::v1::{
     Installed, Kept, KnownDecision, LatestSessionRequest, Ledger, LedgerExported, LedgerForgotten,
     LedgerPage, LedgerRequest, LedgersRequest, Link, Loss, Losses, LostCounts, LostEntry,
     MarkTurnEntriesRequest, MaterializeRequest, Materialized, Mended, MendedLine, Migration, MigrationStep,
-    ModelWindow, Named, Native, Note, OpenTask, OpenTasks, PackRequest, Packing, Pause, Pending, Placed,
-    PlacementRecorded, PreparePlacementRequest, PreparedPlacement, PromptBudget, PromptCandidate,
+    ModelWindow, Named, Native, NewEvent, Note, OpenTask, OpenTasks, PackRequest, Packing, Pause, Pending,
+    Placed, PlacementRecorded, PreparePlacementRequest, PreparedPlacement, PromptBudget, PromptCandidate,
     PromptImage, PromptItem, PromptSection, PromptTrace, PromptTruncation, PromptTurn, RecallReason,
     RecallRequest, RecallScope, RecallSkipped, Recalled, RecalledItem, RecordPlacementRequest,
     RecoverTurnRequest, RedactedKind, Repaired, Reparented, ReplayRequest, Replayed, ReplayedReducer,
@@ -33,12 +33,14 @@ use crate::v1::{
     ScrubRequest, SearchHit, SearchHits, SearchReason, SearchRequest, SearchSpan, Session, SessionPage,
     SessionRequest, SessionsRequest, SharedTag, ShippedStrategy, ShortIds, ShortIdsRequest, ShowRequest,
     Sighting, SnapshotRequest, Source, Started, State, StateRequest, Status, Strategies, StrategyFinding,
-    StrategyReport, StrategyRequest, StrategyText, SummarizeRequest, Summarized, Summary, SummarySection,
-    TipsRequest, Totals, Tree, TreeRequest, TreeRun, TreeSubagent, TrustedFile, TrustedRules, TurnBegun,
-    TurnCompaction, TurnEntriesMarked, TurnMadeRequest, TurnOverflow, TurnPrune, TurnPruned, TurnRecovered,
-    TurnStored, TurnWindowReport, TurnWindowRequest, TurnWindowSample, TurnWindowShown, Uncompacted,
-    UnforgetRequest, Unforgotten, UnreadFile, UnreadLedger, UntrustedRules, UpdateRequest, VaultPurged,
-    VaultStatus, Verify, Watched, WindowCall, WindowEntry, WindowLimit, WindowLimits, WindowResult,
+    StrategyReport, StrategyRequest, StrategySource, StrategyText, SummarizeRequest, Summarized, Summary,
+    SummarySection, TipsRequest, Totals, Tree, TreeRequest, TreeRun, TreeSubagent, TrustedFile, TrustedRules,
+    TurnBegun, TurnCall, TurnCompaction, TurnContext, TurnEntriesMarked, TurnEntry, TurnFork,
+    TurnMadeRequest, TurnOf, TurnOverflow, TurnPrompt, TurnPrune, TurnPruned, TurnRecovered, TurnResult,
+    TurnStored, TurnTask, TurnUsage, TurnWindow, TurnWindowReport, TurnWindowRequest, TurnWindowSample,
+    TurnWindowShown, Uncompacted, UnforgetRequest, Unforgotten, UnreadFile, UnreadLedger, UntrustedRules,
+    UpdateRequest, VaultPurged, VaultStatus, Verify, Watched, WindowCall, WindowEntry, WindowLimit,
+    WindowLimits, WindowResult,
 };
 
 /// An operation.
@@ -276,6 +278,27 @@ pub const INNER: &[TypeOf] = &[
     TypeOf::of::<ReplayedReducer>(),
     TypeOf::of::<ReplayedTranscripts>(),
     TypeOf::of::<RestoredReducer>(),
+];
+
+/// The requests that commands read as JSON from standard input, and the types within them that no answer has.
+pub const READ: &[TypeOf] = &[
+    TypeOf::of::<BeginTurnRequest>(),
+    TypeOf::of::<TurnMadeRequest>(),
+    TypeOf::of::<TurnWindowRequest>(),
+    TypeOf::of::<RecoverTurnRequest>(),
+    TypeOf::of::<MarkTurnEntriesRequest>(),
+    TypeOf::of::<TurnOf>(),
+    TypeOf::of::<TurnContext>(),
+    TypeOf::of::<TurnFork>(),
+    TypeOf::of::<TurnEntry>(),
+    TypeOf::of::<TurnCall>(),
+    TypeOf::of::<TurnResult>(),
+    TypeOf::of::<TurnUsage>(),
+    TypeOf::of::<TurnTask>(),
+    TypeOf::of::<TurnPrompt>(),
+    TypeOf::of::<StrategySource>(),
+    TypeOf::of::<TurnWindow>(),
+    TypeOf::of::<NewEvent>(),
 ];
 
 #[cfg(test)]

@@ -131,7 +131,9 @@ fn read_input(path: &Path, bytes_max: u64) -> Result<Vec<u8>, CliError> {
     };
     input.take(bytes_max + 1).read_to_end(&mut bytes).map_err(failed)?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > bytes_max {
-        return Err(CliError::Usage(format!("{} has more than {bytes_max} bytes", path.display())));
+        let what =
+            if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() };
+        return Err(CliError::Usage(format!("{what} has more than {bytes_max} bytes")));
     }
     Ok(bytes)
 }

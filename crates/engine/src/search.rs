@@ -196,6 +196,11 @@ pub enum SearchNote {
         /// What was asked for.
         session: String,
     },
+    /// A turn that has begun says it; no step of it is stored, so no index has it.
+    OpenTurn {
+        /// The session of the turn.
+        session: String,
+    },
     /// Filters exclude what the words would find.
     Excluded {
         /// The filters without any one of which something is found, as flags of the command line; none where only several of

@@ -30,6 +30,7 @@ use crate::fault::Fault;
 use crate::wire;
 
 pub(super) use guard::report as guard_report;
+pub(super) use window::REPORTED;
 
 /// Who the agent is where nobody says.
 const AGENT: &str = "agent";
@@ -175,12 +176,15 @@ pub(super) fn assembled(engine: &Engine, request: &AssembleRequest) -> Result<As
     Ok(made)
 }
 
+/// The code of the note about it.
+const BEYOND_END: &str = "beyond_end";
+
 /// Says that a request names an event that is not there yet.
 fn beyond(field: &str, asked: Option<EventSeq>, last: Option<EventSeq>) -> Option<Note> {
     let asked = asked.filter(|asked| last.is_none_or(|last| *asked > last))?;
     let last = last.map_or_else(|| "it has no event".to_owned(), |last| format!("its last event is {last}"));
     let message = format!("`{field}` is {asked}, beyond what the ledger has: {last}");
-    Some(Note { code: "beyond_end".to_owned(), message, line: None })
+    Some(Note { code: BEYOND_END.to_owned(), message, line: None })
 }
 
 /// What a request names in text, read once.

@@ -42,11 +42,19 @@ pub(super) fn begin(
             engine::TurnContext::Fork { ctx: ctx(engine, &fork.ctx)?, at: fork.at.clone() }
         }
     };
+    let from = match &context {
+        engine::TurnContext::None => None,
+        engine::TurnContext::Resume(ctx) | engine::TurnContext::Fork { ctx, .. } => Some(*ctx),
+    };
     let (ledger, session) = (turn.ledger.to_string(), turn.session.to_string());
     let said = entry(&request.said, ids).map_err(|reason| bad_request("said", reason))?;
+    if said.role != Role::User {
+        let reason = format!("its role is `{}`: a turn begins with what a `user` says", request.said.role);
+        return Err(bad_request("said", reason));
+    }
     let task = facts(request);
     let named = request.prompt.as_ref().and_then(|prompt| prompt.model.as_deref());
-    let of = OfSession::of(engine, &turn, (request.window.as_ref(), named), rules)?;
+    let of = OfSession::of(engine, &turn, (request.window.as_ref(), named, from), rules)?;
     let guard = of.as_ref().map(OfSession::guard);
     let start =
         |prompt| engine.begin_turn(&BeginTurn { turn: turn.clone(), context, said, task, prompt, guard });
@@ -104,7 +112,7 @@ fn store(
     take: impl FnOnce(&engine::TurnOf, TurnMade, Option<&TurnGuard<'_>>) -> Result<StepTaken, EngineError>,
 ) -> Result<TurnStored, Fault> {
     let (turn, made) = made(request, ids)?;
-    let of = OfSession::of(engine, &turn, (request.window.as_ref(), model_of(request)), rules)?;
+    let of = OfSession::of(engine, &turn, (request.window.as_ref(), model_of(request), None), rules)?;
     let taken = take(&turn, made, of.as_ref().map(OfSession::guard).as_ref())?;
     let appended = taken.appended.as_ref();
     Ok(TurnStored {
@@ -131,7 +139,8 @@ pub(super) fn show_window(
 ) -> Result<TurnWindowShown, Fault> {
     let turn = of_session(&request.turn, ids)?;
     let asked = request.window.clone().unwrap_or_else(TurnWindow::unsaid);
-    let of = OfSession::of(engine, &turn, (Some(&asked), None), rules)?.expect("a window was asked for");
+    let of =
+        OfSession::of(engine, &turn, (Some(&asked), None, None), rules)?.expect("a window was asked for");
     let report = engine.turn_window(&turn, &of.guard())?;
     let samples = engine.window_history(&turn, usize::try_from(request.samples_max).unwrap_or(usize::MAX))?;
     let sample = |sample: &engine::WindowSample| TurnWindowSample {
@@ -157,7 +166,8 @@ pub(super) fn recover(
     }
     let turn = of_session(&request.turn, ids)?;
     let asked = request.window.clone().unwrap_or_else(TurnWindow::unsaid);
-    let of = OfSession::of(engine, &turn, (Some(&asked), None), rules)?.expect("a window was asked for");
+    let of =
+        OfSession::of(engine, &turn, (Some(&asked), None, None), rules)?.expect("a window was asked for");
     let recovered = engine.recover(&turn, (&request.error, request.code.as_deref()), &of.guard())?;
     let (ledger, session) = (turn.ledger.to_string(), turn.session.to_string());
     let Some(recovered) = recovered else {
@@ -190,7 +200,7 @@ pub(super) fn mark(
     if entries.is_empty() {
         return Err(bad_request("entries", "it names none"));
     }
-    let of = OfSession::of(engine, &turn, (request.window.as_ref(), None), rules)?;
+    let of = OfSession::of(engine, &turn, (request.window.as_ref(), None, None), rules)?;
     let marked = engine.mark_entries(&turn, (&entries, mark), of.as_ref().map(OfSession::guard).as_ref())?;
     let window: Option<TurnWindowReport> = of.zip(marked.window).map(|(of, report)| of.report(report));
     Ok(TurnEntriesMarked {

@@ -223,6 +223,12 @@ pub(crate) fn note(note: &SearchNote) -> v1::Note {
                 "no session here has an id that begins with `{session}`: `stemma list` shows the sessions"
             ),
         ),
+        SearchNote::OpenTurn { session } => (
+            "open_turn",
+            format!(
+                "session `{session}` says it in a turn that is still open: search finds it once `stemma turn step` or `end` has stored the turn"
+            ),
+        ),
         SearchNote::Excluded { by } => ("filters_exclude", excluded(by)),
         SearchNote::QuoteOpen => ("quote_open", QUOTE_OPEN.to_owned()),
         SearchNote::NothingImported => (

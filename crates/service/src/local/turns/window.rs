@@ -12,11 +12,12 @@ use stemmata_engine::{
     ChosenCounter, Engine, PlannedPrune, PrunedEntry, TurnGuard, TurnOf, WindowReport, WindowRules,
     is_overhead,
 };
-use stemmata_model::{Entry, Json, Part, Reason, TokenCounter as _, Tokens};
+use stemmata_model::{CommitId, Entry, Json, Part, Reason, TokenCounter as _, Tokens};
 
 use crate::fault::Fault;
 use crate::local::bad_request;
 use crate::local::counters::counter_or_estimate;
+use crate::local::prompts::REPORTED;
 use crate::wire;
 
 /// The window of a session, as a request means it.
@@ -31,11 +32,11 @@ pub(super) struct OfSession {
 
 impl OfSession {
     /// Reads which window is meant; none where nobody says and none is known. `named` is a model that the rest of the request
-    /// names.
+    /// names, `context` what a new session goes on from.
     pub(super) fn of(
         engine: &Engine,
         turn: &TurnOf,
-        (asked, named): (Option<&TurnWindow>, Option<&str>),
+        (asked, named, context): (Option<&TurnWindow>, Option<&str>, Option<CommitId>),
         rules: &WindowRules,
     ) -> Result<Option<Self>, Fault> {
         let is_asked = asked.is_some();
@@ -45,7 +46,14 @@ impl OfSession {
             name = engine.window_model(turn)?;
         }
         let of_model = name.as_deref().and_then(|name| Some((name, model(name)?.window?)));
-        let (limit, limit_from) = match (asked.tokens, rules.tokens, of_model) {
+        let reported = match context {
+            Some(context) => engine.reported_window(context)?,
+            None => engine.reported_session_window(&turn.ledger, &turn.session)?,
+        };
+        // Another model may take less than the session's own did.
+        let reported = reported.map(|tokens| ("session", (tokens, REPORTED)));
+        let known = reported.into_iter().chain(of_model).min_by_key(|(_, (tokens, _))| *tokens);
+        let (limit, limit_from) = match (asked.tokens, rules.tokens, known) {
             (Some(tokens), ..) => (tokens, "the request".to_owned()),
             (None, Some(tokens), _) => (tokens, "`window.tokens`".to_owned()),
             (None, None, Some((name, (tokens, source)))) => (tokens, format!("{name}: {source}")),
