@@ -120,7 +120,7 @@ pub(crate) struct Start {
 Examples:
   stemma install claude-code --dry-run    show what would change
   stemma install claude-code
-  stemma install codex --inject           tell the agent what was lost where it resumes or compacts
+  stemma install codex --inject           hand the agent a brief where it resumes or compacts
   stemma install pi                       an extension file of its own
 
 Adds one hook for each event that matters (a turn ends, a compaction comes, a session ends; more with \
@@ -131,7 +131,7 @@ pub(crate) struct Install {
     #[arg(value_name = "RUNTIME")]
     pub(crate) runtime: String,
 
-    /// Let the hooks tell the agent, where its session is resumed or was compacted, what of it was lost
+    /// Let the hooks hand the agent a brief of what was lost, where its session is resumed or was compacted
     #[arg(long)]
     pub(crate) inject: bool,
 
@@ -159,7 +159,7 @@ pub(crate) struct Hook {
     #[arg(value_name = "EVENT")]
     pub(crate) event: Option<String>,
 
-    /// Print what of a resumed or compacted session was lost, for the client to tell its agent
+    /// Print the brief of a resumed or compacted session, for the client to hand to its agent
     #[arg(long)]
     pub(crate) inject: bool,
 

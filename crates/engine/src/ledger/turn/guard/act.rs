@@ -6,32 +6,25 @@ use stemmata_model::{
     Entry, EntryId, Json, NewEvent, NewPayload, Note, NoteCode, Party, Reason, Reasons, Timestamp, Tokens,
     topics,
 };
-use stemmata_prompt::compact::SummaryAsked;
 use stemmata_prompt::guard::{
     Alert, Course, PrunePlan, Ratio, Start, TriggerFacts, Window, WindowSettings, Zone, checkpoint_reasons,
     course,
 };
-use stemmata_prompt::tool_output::{
-    ToolResultText, archived_results, heuristic_summary, llm_input, llm_summary, plan_archive,
-    summary_message,
-};
-use stemmata_prompt::window::{Progress, ToolSummaryStrategy, entry_tokens};
+use stemmata_prompt::tool_output::{archived_results, plan_archive, summary_message};
+use stemmata_prompt::window::{Progress, entry_tokens};
 use stemmata_runtimes::captured::visibility::{self, SHOWN_IDS_MAX, ShowAs, Shown};
 use stemmata_store::BATCH_EVENTS_MAX;
 
 use super::known::Known;
+use super::summaries::Summaries;
 use super::window::SessionWindow;
 use super::{Guarding, PlannedPrune, PrunedEntry, TurnGuard, WindowReport};
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
 use crate::guard::{Sizes, Weighed, is_overhead};
 use crate::ledger::opening::OPENER;
-use crate::ledger::publish::scrub_text;
 use crate::ledger::turn::commit::Boundary;
 use crate::ledger::turn::{FORMAT, TurnOf};
-
-/// Characters that a model's summary of results may have.
-const SUMMARY_CHARS_MAX: usize = 1_200;
 
 /// What the guard does in one call.
 pub(in crate::ledger::turn) struct Acted {
@@ -42,18 +35,22 @@ pub(in crate::ledger::turn) struct Acted {
     pub(in crate::ledger::turn) report: WindowReport,
     /// What the session's compactions came to so far.
     pub(super) progress: Progress,
+    /// What its summarizer came to so far.
+    pub(super) summaries: Summaries,
+    /// Messages that the model sees.
+    pub(super) messages: usize,
 }
 
 /// A window on its way through a call.
-struct Work<'a> {
-    turn: &'a TurnOf,
-    guarding: &'a Guarding<'a>,
+pub(super) struct Work<'a> {
+    pub(super) turn: &'a TurnOf,
+    pub(super) guarding: &'a Guarding<'a>,
     window: &'a Window,
     boundary: Boundary,
-    now: Timestamp,
-    known: Known,
+    pub(super) now: Timestamp,
+    pub(super) known: Known,
     events: Vec<NewEvent>,
-    notes: Vec<Note>,
+    pub(super) notes: Vec<Note>,
     archived: Vec<EntryId>,
     tool_summaries: u64,
 }
@@ -133,12 +130,12 @@ impl Engine {
             // The window is pruned before the next call, when it is known what that is about.
             course.prunes = false;
         }
-        work.known.results = SessionWindow::results(&entries);
+        work.known.count(&entries);
         if let Some(plan) = course.plan.as_ref().filter(|_| course.prunes) {
             let gone = gone(plan);
             let is_kept = |entry: &&Entry| !gone.iter().any(|gone| gone.id == entry.id);
             let kept: Vec<Entry> = entries.iter().filter(is_kept).cloned().collect();
-            work.known.results = SessionWindow::results(&kept);
+            work.known.count(&kept);
         }
         let root = self.log.ledger(&turn.ledger)?.and_then(|ledger| ledger.root);
         let measured =
@@ -153,19 +150,21 @@ impl Engine {
         entries: &mut Vec<Entry>,
         (pins, sizes): (&std::collections::BTreeSet<EntryId>, &mut Sizes),
     ) -> Result<()> {
-        let compact = *work.guarding.guard.config.compact();
-        if compact.tool_summary == ToolSummaryStrategy::Off || !work.archives() {
+        let cutoff = work.guarding.guard.config.compact().visible_results();
+        if !work.archives() {
             return Ok(());
         }
         let is_pinned = |at: usize| entries.get(at).is_some_and(|entry| pins.contains(&entry.id));
-        let plan = plan_archive(entries, &is_pinned, compact.tool_call_cutoff);
+        let plan = plan_archive(entries, &is_pinned, cutoff);
         if plan.batches.is_empty() {
             return Ok(());
         }
         let mut lines = Vec::new();
         for (number, batch) in (0..).zip(&plan.batches) {
             let results = archived_results(entries, batch);
-            let summary = self.results_summary(work, &results)?;
+            let members = batch.iter().flat_map(|group| &group.entries).filter_map(|at| entries.get(*at));
+            let members: Vec<Entry> = members.cloned().collect();
+            let summary = self.results_summary(work, (&results, &members))?;
             // Two summaries of one moment have two ids.
             let at = Timestamp::from_micros(work.now.as_micros().saturating_add(number));
             lines.push(visibility::tool_summary_line(&summary_message(&results, &summary), at));
@@ -173,7 +172,7 @@ impl Engine {
         let archived: std::collections::BTreeSet<usize> = plan.entries().collect();
         let named = archived.iter().filter_map(|at| entries.get(*at)).map(|entry| entry.id.clone());
         work.archived = named.collect();
-        let reason = format!("more than {} results of tools", compact.tool_call_cutoff);
+        let reason = format!("more than {cutoff} results of tools");
         work.hide(&work.archived.clone(), ShowAs::Archived, &reason);
         work.tool_summaries = u64::try_from(lines.len()).unwrap_or(u64::MAX);
         let mut at = 0..;
@@ -191,46 +190,6 @@ impl Engine {
         sizes.tokens = sizes.overhead + sizes.entries.iter().copied().sum();
         sizes.is_reported = false;
         Ok(())
-    }
-
-    /// Summarizes archived results: by a model where the configuration says so and one is there, else by rules.
-    fn results_summary(&self, work: &mut Work<'_>, results: &[ToolResultText<'_>]) -> Result<String> {
-        let TurnGuard { config, summarizer, .. } = *work.guarding.guard;
-        let by_rules = heuristic_summary(results);
-        let Some(summarizer) =
-            summarizer.filter(|_| config.compact().tool_summary == ToolSummaryStrategy::Llm)
-        else {
-            return Ok(by_rules);
-        };
-        let input = llm_input(results);
-        let known = work.guarding.summaries.borrow().get(&input).cloned();
-        if let Some((summary, note)) = known {
-            work.notes.extend(note);
-            return Ok(summary);
-        }
-        let asked = SummaryAsked {
-            block: &by_rules,
-            conversation: &input,
-            focus: None,
-            chars_max: SUMMARY_CHARS_MAX,
-        };
-        let (summary, note) = match summarizer.summarize(&asked).map(|answer| llm_summary(&answer)) {
-            Ok(Some(summary)) => {
-                let ledger = self.log.ledger(&work.turn.ledger)?;
-                (scrub_text(&self.scrubber_in(ledger.as_ref())?, summary, &mut 0)?, None)
-            }
-            failed => {
-                let why = failed.err().map_or_else(|| "it is empty".to_owned(), |error| error.to_string());
-                let message = format!(
-                    "results of tools were summarized by rules, since the summary of {} could not be used: {why}",
-                    summarizer.name()
-                );
-                (by_rules, Some(Note::new(NoteCode::Degraded, message)))
-            }
-        };
-        work.notes.extend(note.clone());
-        work.guarding.summaries.borrow_mut().insert(input, (summary.clone(), note));
-        Ok(summary)
     }
 }
 
@@ -253,11 +212,8 @@ impl Work<'_> {
     /// Returns what the window takes where that is known and nothing is to be done about it, so that it need not be read.
     fn calm(&self) -> Option<Tokens> {
         let tokens = self.known.tokens?;
-        let compact = self.guarding.guard.config.compact();
-        let cutoff = usize::try_from(compact.tool_call_cutoff).ok().filter(|cutoff| *cutoff > 0);
-        let is_over = compact.tool_summary != ToolSummaryStrategy::Off
-            && self.archives()
-            && cutoff.is_some_and(|cutoff| self.known.results > cutoff);
+        let cutoff = usize::try_from(self.guarding.guard.config.compact().visible_results()).unwrap_or(0);
+        let is_over = self.archives() && cutoff > 0 && self.known.results > cutoff;
         let is_calm = self.window.zone(tokens) < Zone::Danger
             && !is_over
             && !matches!(self.boundary, Boundary::Overflow { .. })
@@ -380,7 +336,8 @@ impl Work<'_> {
             notes: std::mem::take(&mut self.notes),
         };
         let (events, progress) = (std::mem::take(&mut self.events), std::mem::take(&mut self.known.progress));
-        Acted { events, commits, report, progress }
+        let (summaries, messages) = (std::mem::take(&mut self.known.summaries), self.known.messages);
+        Acted { events, commits, report, progress, summaries, messages }
     }
 
     fn push_alert(&mut self, alert: &Alert, tokens: Tokens) {

@@ -13,10 +13,14 @@ use stemmata_runtimes::captured::visibility;
 use stemmata_store::{EventQuery, Order, PAGE_ROWS_MAX};
 
 use super::TurnGuard;
+use super::summaries::Summaries;
+use super::window::SessionWindow;
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
+use crate::guard::is_seen;
 use crate::ledger::turn::commit::is_beside;
 use crate::ledger::turn::{FORMAT, TurnOf};
+use crate::verbs::compact::CompactWith;
 
 /// Samples of the past that are read at most. With ten calls a turn that is a hundred turns.
 const HISTORY_SAMPLES_MAX: usize = 1_000;
@@ -43,10 +47,13 @@ pub(super) struct Known {
     pub(super) overhead: Tokens,
     /// Results of tools that the model sees.
     pub(super) results: usize,
+    /// Messages that the model sees.
+    pub(super) messages: usize,
     /// Calls that failed so far.
     pub(super) errors: u64,
     pub(super) monitor: Monitor,
     pub(super) progress: Progress,
+    pub(super) summaries: Summaries,
     pub(super) phase: Option<String>,
     pub(super) is_phase_changed: bool,
     /// The current task, as the turn named it.
@@ -79,9 +86,11 @@ impl Known {
             is_reported: false,
             overhead: Tokens(0),
             results: 0,
+            messages: 0,
             errors: 0,
             monitor: Monitor::default(),
             progress: Progress::default(),
+            summaries: Summaries::default(),
             phase: None,
             is_phase_changed: false,
             task: Value::Null,
@@ -104,7 +113,9 @@ impl Known {
         self.tokens = number("size").map(Tokens).filter(|_| is_same_counter && is_same_overhead);
         self.is_reported = data.get("is_reported").and_then(Value::as_bool).unwrap_or(false);
         self.overhead = Tokens(number("overhead").unwrap_or(0)).max(guard.overhead);
-        self.results = number("results").and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
+        let count = |key: &str| number(key).and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
+        (self.results, self.messages) = (count("results"), count("messages"));
+        self.summaries = Summaries::of_data(data.get("summarizer"));
         self.errors = number("errors").unwrap_or(0);
         let sent = list("sent");
         let sent = Zone::ALL.into_iter().filter(|zone| sent.iter().any(|name| name == zone.as_str()));
@@ -145,6 +156,8 @@ impl Known {
             "given_overhead": guard.overhead.0,
             "is_reported": self.is_reported,
             "results": self.results,
+            "messages": self.messages,
+            "summarizer": self.summaries.to_data(),
             "errors": self.errors,
             "sent": sent,
             "idle": idle,
@@ -206,6 +219,7 @@ impl Known {
             EstimatedFrom::Usage { .. } => (self.tokens, self.is_reported) = (Some(estimated.tokens), true),
             EstimatedFrom::Count => self.tokens = self.tokens.map(|tokens| tokens + own),
         }
+        self.messages += usize::from(is_seen(entry));
         if entry.role == Role::Assistant {
             self.recoveries = 0;
             self.model = entry.meta.model.clone().or(self.model.take());
@@ -233,6 +247,11 @@ impl Known {
         }
     }
 
+    /// Counts what the model sees.
+    pub(super) fn count(&mut self, entries: &[Entry]) {
+        (self.results, self.messages) = (SessionWindow::results(entries), entries.len());
+    }
+
     fn see_compaction(&mut self, data: &Value) {
         let number = |key: &str| data.get(key).and_then(Value::as_u64).map(Tokens);
         let size = self.tokens.unwrap_or_default();
@@ -241,6 +260,12 @@ impl Known {
         self.progress.compacted(CompactionSeen { before, after, limit: self.limit });
         if data.get("error").is_none() {
             (self.tokens, self.is_reported) = (None, false);
+        }
+        // A model was asked then: it wrote a part of the summary, or rules had to write all of it.
+        let asked = data.get("asked_us").and_then(Value::as_i64).map(Timestamp::from_micros);
+        let with = data.get("with").and_then(Value::as_str);
+        if let Some(at) = asked {
+            self.summaries.see(with == Some(CompactWith::MODEL), at);
         }
     }
 
