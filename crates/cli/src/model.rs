@@ -36,8 +36,10 @@ pub(crate) fn summarizer(
     };
     let base_url = rules.endpoint.clone().unwrap_or_else(|| own.to_owned());
     let endpoint = Endpoint { api, base_url, model, key, limits };
-    let client =
-        Client::new(endpoint, scrubber, Box::new(Sleeps)).map_err(|error| none(&error.to_string()))?;
+    let client = Client::new(endpoint, scrubber, Box::new(Sleeps)).map_err(|error| {
+        // Wrong, and not only missing: who does without a model says so.
+        Box::new(Problem::new(Code::NoModel, error.to_string()).with("setting", "llm.endpoint"))
+    })?;
     let summarizer = ModelSummarizer::new(client, rules.window_tokens);
     Ok(Box::new(summarizer.with_output_tokens_max(rules.output_tokens_max)))
 }

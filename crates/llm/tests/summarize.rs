@@ -34,7 +34,13 @@ fn answer(text: &str, finish: &str) -> Answer {
 }
 
 fn asked(conversation: &str) -> SummaryAsked<'_> {
-    SummaryAsked { block: "the record", conversation, focus: None, chars_max: 1_000 }
+    SummaryAsked {
+        of: SummaryOf::Conversation,
+        block: "the record",
+        conversation,
+        focus: None,
+        chars_max: 1_000,
+    }
 }
 
 /// Says that more than so many bytes are too long, as vLLM does.

@@ -25,6 +25,6 @@ pub use stored::{
     text_parts,
 };
 pub use summary::{
-    DIGEST_PREFIX, LLM_INPUT_CHARS_MAX, ToolResultText, archived_results, digest, heuristic_summary,
-    llm_input, llm_summary, summary_message,
+    DIGEST_PREFIX, LLM_INPUT_CHARS_MAX, LLM_OUTPUT_CHARS_MAX, ToolResultText, archived_results, digest,
+    heuristic_summary, llm_input, summary_message,
 };

@@ -50,9 +50,13 @@ impl Local {
 
     /// Returns the model that writes summaries of a commit.
     pub(crate) fn model(&self, engine: &Engine, of: CommitId) -> Result<Box<dyn Summarizer>, Fault> {
-        let none = || Problem::new(Code::NoModel, "this program was given no model");
-        let make = self.model.as_ref().ok_or_else(none)?;
-        Ok(make(engine.scrubber_of(of)?)?)
+        Ok(self.make_model(engine.scrubber_of(of)?)?)
+    }
+
+    /// Makes the client of the configured model.
+    fn make_model(&self, scrubber: Scrubber) -> Answer<Box<dyn Summarizer>> {
+        let none = || Box::new(Problem::new(Code::NoModel, "this program was given no model"));
+        self.model.as_ref().ok_or_else(none)?(scrubber)
     }
 
     /// Runs a use case, with exclusions and rules for secrets as they are now: a service lives long. What fails in it becomes a

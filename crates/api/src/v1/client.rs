@@ -151,7 +151,7 @@ pub struct Installed {
     /// How the client's agent gets a brief of what a compaction loses; absent after `uninstall`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub brief: Option<String>,
-    /// Whether it is told that (`--inject`).
+    /// Whether it gets one (`--inject`).
     #[serde(default)]
     pub briefs: bool,
 }

@@ -32,13 +32,13 @@ pub struct CompactRequest {
     /// at least as far as these are a quarter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio_permille: Option<u32>,
-    /// Tokens at the end that stay as they are, where the format can keep them; absent: 20,000.
+    /// Tokens at the end that stay as they are, where the format can keep them; absent: what `window.keep_recent_tokens` says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_tokens: Option<u64>,
     /// Compacts once more what the nearest compaction at or above the commit stands for, on a branch beside it.
     #[serde(default)]
     pub again: bool,
-    /// Stores nothing: the answer says what would come of it. A model is asked all the same.
+    /// Stores no compaction: the answer says what would come of it. A model is asked all the same.
     #[serde(default)]
     pub dry_run: bool,
 }

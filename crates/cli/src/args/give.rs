@@ -247,7 +247,7 @@ pub(crate) struct Compact {
     #[arg(long, value_name = "FROM..TO", value_parser = range)]
     pub(crate) range: Option<EntryRange>,
 
-    /// Tokens at the end that stay as they are, where the format can keep them [default: 20000]
+    /// Tokens at the end that stay as they are, where the format can keep them [default: `window.keep_recent_tokens`, 20000]
     #[arg(long, value_name = "TOKENS", conflicts_with = "range")]
     pub(crate) keep: Option<u64>,
 
@@ -255,7 +255,7 @@ pub(crate) struct Compact {
     #[arg(long)]
     pub(crate) again: bool,
 
-    /// Say what would come of it and store nothing; a model is asked all the same
+    /// Say what would come of it and store no compaction; a model is asked all the same
     #[arg(long)]
     pub(crate) dry_run: bool,
 

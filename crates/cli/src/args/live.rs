@@ -131,7 +131,7 @@ pub(crate) struct Install {
     #[arg(value_name = "RUNTIME")]
     pub(crate) runtime: String,
 
-    /// Let the hooks tell the agent, where its session is resumed or was compacted, what of it was lost
+    /// Let the hooks hand the agent a brief of what was lost, where its session is resumed or was compacted
     #[arg(long)]
     pub(crate) inject: bool,
 
@@ -159,7 +159,7 @@ pub(crate) struct Hook {
     #[arg(value_name = "EVENT")]
     pub(crate) event: Option<String>,
 
-    /// Print what of a resumed or compacted session was lost, for the client to tell its agent
+    /// Print the brief of a resumed or compacted session, for the client to hand to its agent
     #[arg(long)]
     pub(crate) inject: bool,
 

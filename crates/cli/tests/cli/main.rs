@@ -40,3 +40,4 @@ mod terminal;
 mod trust;
 mod watch;
 mod window;
+mod window_summaries;

@@ -55,9 +55,9 @@ impl Engine {
             let reason = format!("the context has {} entries; {ENTRIES_MAX} can be judged", entries.len());
             return Err(EngineError::Refused { what: Refusal::GuardWindow, reasons: vec![reason] });
         }
-        let known = self.entry_numbers(ctx)?;
         let pins = visibility::pins(&entries);
         let mut entries: Vec<Entry> = entries.into_iter().filter(is_seen).collect();
+        let known = self.numbers_of(ctx, &entries)?;
         let mut notes = Vec::new();
         if drop_old_usage(&mut entries, hidden_entries > 0) {
             let message =

@@ -89,6 +89,14 @@ impl Engine {
         self.scrubber_at(ledger.and_then(|ledger| ledger.root.as_deref()).map(Path::new))
     }
 
+    /// Returns the scrubber of a ledger, which may not be there yet.
+    ///
+    /// # Errors
+    /// Store errors, and rules for secrets that cannot be read.
+    pub fn scrubber_of_ledger(&self, ledger: &LedgerId) -> Result<Scrubber> {
+        self.scrubber_in(self.log.ledger(ledger)?.as_ref())
+    }
+
     /// Replaces the secrets of events that go into a ledger, and says so.
     pub(super) fn scrubbed_events(
         &self,

@@ -138,7 +138,8 @@ impl Chains for Local {
     }
 
     fn compact(&self, request: &CompactRequest) -> Answer<Compacted> {
-        self.with(|engine| compacting::compact(engine, request, &|of| self.model(engine, of)))
+        let rules = self.home.options().settings.window.compact;
+        self.with(|engine| compacting::compact(engine, request, (&|of| self.model(engine, of), &rules)))
     }
 
     fn before_compaction(&self, request: &CommitRequest) -> Answer<Uncompacted> {

@@ -13,13 +13,14 @@ use stemmata_engine::prompt::assemble::{CurrentTask, TaskFacts};
 use stemmata_engine::prompt::guard::Ratio;
 use stemmata_engine::{
     self as engine, BeginTurn, Engine, EngineError, EntryMark, NewIds, PromptWanted, StepTaken, TurnGuard,
-    TurnMade, WindowRules,
+    TurnMade,
 };
 use stemmata_model::{
     Entry, EntryId, LedgerId, Part, Party, Role, SessionId, Template, ThreadId, TicketId, Usage,
 };
 
 use self::window::OfSession;
+pub(super) use self::window::Rules;
 use super::counters::counter;
 use super::prompts::{Read, budget, mode};
 use super::{bad_request, ctx, ledgers};
@@ -32,7 +33,7 @@ const ROLES: [(&str, Role); 3] = [("user", Role::User), ("assistant", Role::Assi
 pub(super) fn begin(
     engine: &Engine,
     request: &BeginTurnRequest,
-    (ids, rules): (&dyn NewIds, &WindowRules),
+    (ids, rules): (&dyn NewIds, &Rules<'_>),
 ) -> Result<TurnBegun, Fault> {
     let turn = turn(&request.turn, ids)?;
     let context = match &request.context {
@@ -90,7 +91,7 @@ pub(super) fn begin(
 pub(super) fn step(
     engine: &Engine,
     request: &TurnMadeRequest,
-    with: (&dyn NewIds, &WindowRules),
+    with: (&dyn NewIds, &Rules<'_>),
 ) -> Result<TurnStored, Fault> {
     store(engine, request, with, |turn, made, guard| engine.guarded_step(turn, made, guard))
 }
@@ -98,7 +99,7 @@ pub(super) fn step(
 pub(super) fn end(
     engine: &Engine,
     request: &TurnMadeRequest,
-    with: (&dyn NewIds, &WindowRules),
+    with: (&dyn NewIds, &Rules<'_>),
 ) -> Result<TurnStored, Fault> {
     store(engine, request, with, |turn, made, guard| {
         engine.end_guarded_turn(turn, made, guard).map(StepTaken::from)
@@ -108,11 +109,11 @@ pub(super) fn end(
 fn store(
     engine: &Engine,
     request: &TurnMadeRequest,
-    (ids, rules): (&dyn NewIds, &WindowRules),
+    (ids, rules): (&dyn NewIds, &Rules<'_>),
     take: impl FnOnce(&engine::TurnOf, TurnMade, Option<&TurnGuard<'_>>) -> Result<StepTaken, EngineError>,
 ) -> Result<TurnStored, Fault> {
     let (turn, made) = made(request, ids)?;
-    let of = OfSession::of(engine, &turn, (request.window.as_ref(), model_of(request), None), rules)?;
+    let of = OfSession::summarizing(engine, &turn, (request.window.as_ref(), model_of(request)), rules)?;
     let taken = take(&turn, made, of.as_ref().map(OfSession::guard).as_ref())?;
     let appended = taken.appended.as_ref();
     Ok(TurnStored {
@@ -135,7 +136,7 @@ fn model_of(request: &TurnMadeRequest) -> Option<&str> {
 pub(super) fn show_window(
     engine: &Engine,
     request: &TurnWindowRequest,
-    (ids, rules): (&dyn NewIds, &WindowRules),
+    (ids, rules): (&dyn NewIds, &Rules<'_>),
 ) -> Result<TurnWindowShown, Fault> {
     let turn = of_session(&request.turn, ids)?;
     let asked = request.window.clone().unwrap_or_else(TurnWindow::unsaid);
@@ -159,7 +160,7 @@ pub(super) fn show_window(
 pub(super) fn recover(
     engine: &Engine,
     request: &RecoverTurnRequest,
-    (ids, rules): (&dyn NewIds, &WindowRules),
+    (ids, rules): (&dyn NewIds, &Rules<'_>),
 ) -> Result<TurnRecovered, Fault> {
     if request.error.len() > PROVIDER_ERROR_BYTES_MAX {
         return Err(bad_request("error", format!("it has more than {PROVIDER_ERROR_BYTES_MAX} bytes")));
@@ -167,7 +168,7 @@ pub(super) fn recover(
     let turn = of_session(&request.turn, ids)?;
     let asked = request.window.clone().unwrap_or_else(TurnWindow::unsaid);
     let of =
-        OfSession::of(engine, &turn, (Some(&asked), None, None), rules)?.expect("a window was asked for");
+        OfSession::summarizing(engine, &turn, (Some(&asked), None), rules)?.expect("a window was asked for");
     let recovered = engine.recover(&turn, (&request.error, request.code.as_deref()), &of.guard())?;
     let (ledger, session) = (turn.ledger.to_string(), turn.session.to_string());
     let Some(recovered) = recovered else {
@@ -186,7 +187,7 @@ pub(super) fn recover(
 pub(super) fn mark(
     engine: &Engine,
     request: &MarkTurnEntriesRequest,
-    (ids, rules): (&dyn NewIds, &WindowRules),
+    (ids, rules): (&dyn NewIds, &Rules<'_>),
 ) -> Result<TurnEntriesMarked, Fault> {
     let turn = of_session(&request.turn, ids)?;
     let mark = match request.mark.as_deref() {

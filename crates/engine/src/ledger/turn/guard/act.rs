@@ -13,11 +13,12 @@ use stemmata_prompt::guard::{
     course,
 };
 use stemmata_prompt::tool_output::counted_results;
-use stemmata_prompt::window::{Progress, ToolSummaryStrategy};
+use stemmata_prompt::window::Progress;
 use stemmata_runtimes::captured::visibility::{self, SHOWN_IDS_MAX, ShowAs, Shown};
 use stemmata_store::BATCH_EVENTS_MAX;
 
 use super::known::Known;
+use super::summaries::Summaries;
 use super::window::SessionWindow;
 use super::{Guarding, PlannedPrune, PrunedEntry, TurnGuard, WindowReport};
 use crate::engine::Engine;
@@ -36,6 +37,10 @@ pub(in crate::ledger::turn) struct Acted {
     pub(in crate::ledger::turn) report: WindowReport,
     /// What the session's compactions came to so far.
     pub(super) progress: Progress,
+    /// What its summarizer came to so far.
+    pub(super) summaries: Summaries,
+    /// Messages that the model sees.
+    pub(super) messages: usize,
 }
 
 /// A window on its way through a call.
@@ -134,7 +139,7 @@ impl Engine {
         let gone: HashSet<&EntryId> = gone.iter().map(|gone| &gone.id).collect();
         let left: Vec<Entry> = entries.iter().filter(|entry| !gone.contains(&entry.id)).cloned().collect();
         let is_kept = |at: usize| left.get(at).is_some_and(|entry| kept.contains(&entry.id));
-        work.known.results = counted_results(&left, &is_kept);
+        (work.known.results, work.known.messages) = (counted_results(&left, &is_kept), left.len());
         let root = self.log.ledger(&turn.ledger)?.and_then(|ledger| ledger.root);
         let measured =
             Measured { tokens: sizes.tokens, is_reported: sizes.is_reported, entries: Some(&entries), root };
@@ -161,11 +166,8 @@ impl Work<'_> {
     /// Returns what the window takes where that is known and nothing is to be done about it, so that it need not be read.
     fn calm(&self) -> Option<Tokens> {
         let tokens = self.known.tokens?;
-        let compact = self.guarding.guard.config.compact();
-        let cutoff = usize::try_from(compact.tool_call_cutoff).ok().filter(|cutoff| *cutoff > 0);
-        let is_over = compact.tool_summary != ToolSummaryStrategy::Off
-            && self.archives()
-            && cutoff.is_some_and(|cutoff| self.known.results > cutoff);
+        let cutoff = usize::try_from(self.guarding.guard.config.compact().visible_results()).unwrap_or(0);
+        let is_over = self.archives() && cutoff > 0 && self.known.results > cutoff;
         let is_calm = self.window.zone(tokens) < Zone::Danger
             && !is_over
             && !matches!(self.boundary, Boundary::Overflow { .. })
@@ -296,7 +298,8 @@ impl Work<'_> {
             notes: std::mem::take(&mut self.notes),
         };
         let (events, progress) = (std::mem::take(&mut self.events), std::mem::take(&mut self.known.progress));
-        Acted { events, commits, report, progress }
+        let (summaries, messages) = (std::mem::take(&mut self.known.summaries), self.known.messages);
+        Acted { events, commits, report, progress, summaries, messages }
     }
 
     fn push_alert(&mut self, alert: &Alert, tokens: Tokens) {

@@ -14,10 +14,13 @@ use stemmata_store::{EventQuery, Order, PAGE_ROWS_MAX};
 
 use super::TurnGuard;
 use super::status::{SaidAt, Status};
+use super::summaries::Summaries;
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
+use crate::guard::is_seen;
 use crate::ledger::turn::commit::{BESIDE, is_beside};
 use crate::ledger::turn::{FORMAT, TurnOf};
+use crate::verbs::compact::CompactWith;
 
 /// Samples of the past that are read at most. With ten calls a turn that is a hundred turns.
 const HISTORY_SAMPLES_MAX: usize = 1_000;
@@ -47,11 +50,14 @@ pub(super) struct Known {
     pub(super) overhead: Tokens,
     /// Results of tools that the model sees.
     pub(super) results: usize,
+    /// Messages that the model sees.
+    pub(super) messages: usize,
     /// Calls that failed so far.
     pub(super) errors: u64,
     pub(super) monitor: Monitor,
     pub(super) progress: Progress,
     pub(super) status: Status,
+    pub(super) summaries: Summaries,
     pub(super) milestones_kept: u64,
     pub(super) checkpoint_at: Timestamp,
     /// Why checkpoints were made in this turn already.
@@ -62,8 +68,6 @@ pub(super) struct Known {
     pub(super) recovering: Option<Tokens>,
     /// The prompt before whose call the guard acted last.
     pub(super) begun: Option<u64>,
-    /// Model's summaries of results that failed one after the other.
-    pub(super) summary_failures: u8,
     /// The model that answered last, or is called.
     pub(super) model: Option<String>,
     /// Where compaction is due.
@@ -86,17 +90,18 @@ impl Known {
             is_reported: false,
             overhead: Tokens(0),
             results: 0,
+            messages: 0,
             errors: 0,
             monitor: Monitor::default(),
             progress: Progress::default(),
             status: Status::default(),
+            summaries: Summaries::default(),
             milestones_kept: 0,
             checkpoint_at,
             turn_reasons: Reasons::NONE,
             recoveries: 0,
             recovering: None,
             begun: None,
-            summary_failures: 0,
             model: None,
             limit,
         }
@@ -111,7 +116,9 @@ impl Known {
         self.tokens = number("size").map(Tokens).filter(|_| is_same_counter && is_same_overhead);
         self.is_reported = data.get("is_reported").and_then(Value::as_bool).unwrap_or(false);
         self.overhead = Tokens(number("overhead").unwrap_or(0)).max(guard.overhead);
-        self.results = number("results").and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
+        let count = |key: &str| number(key).and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
+        (self.results, self.messages) = (count("results"), count("messages"));
+        self.summaries = Summaries::of_data(data.get("summarizer"));
         self.errors = number("errors").unwrap_or(0);
         let sent = list("sent");
         let sent = Zone::ALL.into_iter().filter(|zone| sent.iter().any(|name| name == zone.as_str()));
@@ -135,8 +142,6 @@ impl Known {
         self.recoveries = number("recoveries").and_then(|count| u8::try_from(count).ok()).unwrap_or(u8::MAX);
         self.recovering = number("recovering").map(Tokens);
         self.begun = number("begun");
-        self.summary_failures =
-            number("summary_failures").and_then(|count| u8::try_from(count).ok()).unwrap_or(0);
     }
 
     /// Returns what the next call has to know, as data of an event.
@@ -155,6 +160,8 @@ impl Known {
             "given_overhead": guard.overhead.0,
             "is_reported": self.is_reported,
             "results": self.results,
+            "messages": self.messages,
+            "summarizer": self.summaries.to_data(),
             "errors": self.errors,
             "sent": sent,
             "idle": idle,
@@ -168,7 +175,6 @@ impl Known {
             "recoveries": self.recoveries,
             "recovering": self.recovering.map(|tokens| tokens.0),
             "begun": self.begun,
-            "summary_failures": self.summary_failures,
         })
     }
 
@@ -226,6 +232,7 @@ impl Known {
             EstimatedFrom::Usage { .. } => (self.tokens, self.is_reported) = (Some(estimated.tokens), true),
             EstimatedFrom::Count => self.tokens = self.tokens.map(|tokens| tokens + own),
         }
+        self.messages += usize::from(is_seen(entry));
         if entry.role == Role::Assistant {
             (self.recoveries, self.recovering) = (0, None);
             self.model = entry.meta.model.clone().or(self.model.take());
@@ -252,6 +259,12 @@ impl Known {
             reasons.is_some_and(|names| names.iter().any(|name| name == Reason::Emergency.as_str()));
         if is_recovery && data.get("error").is_none() {
             self.recovering = Some(size.max(before + self.overhead));
+        }
+        // A model was asked then: it wrote a part of the summary, or rules had to write all of it.
+        let asked = data.get("asked_us").and_then(Value::as_i64).map(Timestamp::from_micros);
+        let with = data.get("with").and_then(Value::as_str);
+        if let Some(at) = asked {
+            self.summaries.see(with == Some(CompactWith::MODEL), at);
         }
     }
 

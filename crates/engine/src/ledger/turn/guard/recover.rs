@@ -44,14 +44,16 @@ impl Engine {
         let before = self.turn_window(turn, &TurnGuard { returns_entries: false, ..*guard })?;
         let refused_tokens = known.recovering.unwrap_or(before.tokens).max(Tokens(1));
         let reasons = [Reason::Emergency].into_iter().collect();
-        let degraded = |message| Some(Note::new(NoteCode::Degraded, message));
-        let (compaction, note) = if known.recovering.is_some() {
+        let degraded = |message| vec![Note::new(NoteCode::Degraded, message)];
+        let (compaction, notes) = if known.recovering.is_some() {
             // The compaction is an act of its own. A try that ended behind it goes on there: a prune would hide more than is
             // needed.
             (None, degraded("an earlier try has compacted the session".to_owned()))
         } else {
-            match self.compact_turns(turn, guard, (refused_tokens, reasons)) {
-                Ok(made) => (Some(made), None),
+            let wanted = guard.summarizer.filter(|_| guard.compacts_with_model);
+            let model = known.summaries.model(wanted, self.clock.now());
+            match self.compact_turns(turn, (guard, model), (refused_tokens, reasons)) {
+                Ok((made, notes)) => (Some(made), notes),
                 Err(error @ EngineError::Refused { .. }) => {
                     (None, degraded(format!("the window is pruned instead of compacted: {error}")))
                 }
@@ -72,7 +74,7 @@ impl Engine {
         let mut report = self.with_entries(turn, guard, acted.report)?;
         (report.zone, report.ratio, report.tokens) = (before.zone, before.ratio, before.tokens);
         report.compaction = compaction;
-        report.notes.extend(stored.notes.into_iter().chain(note));
+        report.notes.extend(stored.notes.into_iter().chain(notes));
         Ok(Some(Recovered { phrase, checkpoint: stored.checkpoint.map(|made| made.id), window: report }))
     }
 }
