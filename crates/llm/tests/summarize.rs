@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use stemmata_llm::{Api, Client, Endpoint, Limits, ModelSummarizer, Waits};
-use stemmata_prompt::compact::{SummarizeError, Summarizer as _, SummaryAsked};
+use stemmata_prompt::compact::{SummarizeError, Summarizer as _, SummaryAsked, SummaryOf};
 use stemmata_redact::Scrubber;
 use stemmata_testkit::model_server::{Answer, Asked, ModelServer};
 
