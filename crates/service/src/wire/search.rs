@@ -162,6 +162,13 @@ pub(crate) fn cut(hits_max: u64) -> v1::Note {
 const QUOTE_OPEN: &str = "a quote has no counterpart, so the words after it were searched for one by one; close it to search for the \
     phrase";
 
+/// Says that a turn has begun with what was looked for, and when search finds it.
+fn open_turn(session: &str) -> String {
+    format!(
+        "session `{session}` says it in a turn that is still open: search finds it once `stemma turn step` or `end` has stored the turn"
+    )
+}
+
 /// Says which filters exclude what the words would find.
 fn excluded(by: &[String]) -> String {
     if by.is_empty() {
@@ -223,12 +230,7 @@ pub(crate) fn note(note: &SearchNote) -> v1::Note {
                 "no session here has an id that begins with `{session}`: `stemma list` shows the sessions"
             ),
         ),
-        SearchNote::OpenTurn { session } => (
-            "open_turn",
-            format!(
-                "session `{session}` says it in a turn that is still open: search finds it once `stemma turn step` or `end` has stored the turn"
-            ),
-        ),
+        SearchNote::OpenTurn { session } => ("open_turn", open_turn(session)),
         SearchNote::Excluded { by } => ("filters_exclude", excluded(by)),
         SearchNote::QuoteOpen => ("quote_open", QUOTE_OPEN.to_owned()),
         SearchNote::NothingImported => (
