@@ -309,7 +309,7 @@ impl Engine {
         turn: &TurnOf,
         after: Option<EventSeq>,
         through: u64,
-    ) -> Result<(Vec<Line>, Vec<(u64, Reason)>)> {
+    ) -> Result<(Vec<Line>, PlacedReasons)> {
         let (mut lines, mut reasons) = (Vec::new(), Vec::new());
         let mut query = EventSeq::new(through).map(|through| EventQuery {
             session: Some(turn.session.clone()),
@@ -349,6 +349,9 @@ pub(super) fn new_lines(turn: &TurnOf, events: &[NewEvent]) -> Vec<u8> {
     let lines = own.filter_map(|event| Line::of_event(0, &event.topic, new_line(event)?));
     lines.flat_map(|line| line.bytes).collect()
 }
+
+/// Reasons for checkpoints, each with the place of the event that gives it.
+pub(super) type PlacedReasons = Vec<(u64, Reason)>;
 
 /// A line that a commit is to hold.
 pub(super) struct Line {
