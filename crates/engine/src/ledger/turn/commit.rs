@@ -4,7 +4,7 @@
 
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitId, CommitType, Entry, Event, EventSeq, FormatId, Granularity, Json,
-    NewEvent, NewPayload, Note, NoteCode, Payload, Reason, Timestamp, Tokens, Topic, Trigger, artifact_id,
+    NewEvent, NewPayload, Note, NoteCode, Payload, Timestamp, Tokens, Topic, Trigger, artifact_id,
     group_tools, topics,
 };
 use stemmata_store::{
@@ -12,7 +12,7 @@ use stemmata_store::{
     PAGE_ROWS_MAX, SessionKey, StoreError, Write,
 };
 
-use super::guard::{Acted, Guarding, reasons_in};
+use super::guard::{Acted, Guarding, PlacedReasons, reasons_in};
 use super::{FORMAT, TurnOf};
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -349,9 +349,6 @@ pub(super) fn new_lines(turn: &TurnOf, events: &[NewEvent]) -> Vec<u8> {
     let lines = own.filter_map(|event| Line::of_event(0, &event.topic, new_line(event)?));
     lines.flat_map(|line| line.bytes).collect()
 }
-
-/// Reasons for checkpoints, each with the place of the event that gives it.
-pub(super) type PlacedReasons = Vec<(u64, Reason)>;
 
 /// A line that a commit is to hold.
 pub(super) struct Line {

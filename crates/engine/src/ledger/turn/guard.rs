@@ -35,7 +35,7 @@ pub use marks::{EntryMark, Marked};
 pub use recover::Recovered;
 
 pub(super) use act::Acted;
-pub(super) use checkpoint::reasons_in;
+pub(super) use checkpoint::{PlacedReasons, reasons_in};
 
 /// A compaction's summary takes an eighth of the window at most.
 const SUMMARY_SHARE: u64 = 8;
