@@ -149,7 +149,7 @@ impl Engine {
             }
         };
         let reader = LedgerReader::new(self, &known, of, wanted.through)?;
-        let reader = reader.without(began.clone()).as_shown_now(wanted.delivers);
+        let reader = reader.without(began.clone()).shown_now(wanted.delivers);
         let through = reader.through();
         let strategy = match wanted.max_tokens {
             Some(max_tokens) => &Strategy { max_tokens, ..wanted.strategy.clone() },

@@ -133,7 +133,7 @@ impl<'e> LedgerReader<'e> {
     }
 
     /// Has entries left out that were hidden up to the ledger's last event, whatever place is asked for.
-    pub(super) fn as_shown_now(self, is_now: bool) -> Self {
+    pub(super) fn shown_now(self, is_now: bool) -> Self {
         let last = EventSeq::new(self.ledger.last);
         Self { shown_through: if is_now { last } else { self.shown_through }, ..self }
     }

@@ -4,7 +4,7 @@
 
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitId, CommitType, Entry, Event, EventSeq, FormatId, Granularity, Json,
-    NewEvent, NewPayload, Note, NoteCode, Payload, Reason, Timestamp, Tokens, Topic, Trigger, artifact_id,
+    NewEvent, NewPayload, Note, NoteCode, Payload, Timestamp, Tokens, Topic, Trigger, artifact_id,
     group_tools, topics,
 };
 use stemmata_store::{
@@ -12,7 +12,7 @@ use stemmata_store::{
     PAGE_ROWS_MAX, SessionKey, StoreError, Write,
 };
 
-use super::guard::{Acted, Guarding, reasons_in};
+use super::guard::{Acted, Guarding, PlacedReasons, reasons_in};
 use super::{FORMAT, TurnOf};
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -309,7 +309,7 @@ impl Engine {
         turn: &TurnOf,
         after: Option<EventSeq>,
         through: u64,
-    ) -> Result<(Vec<Line>, Vec<(u64, Reason)>)> {
+    ) -> Result<(Vec<Line>, PlacedReasons)> {
         let (mut lines, mut reasons) = (Vec::new(), Vec::new());
         let mut query = EventSeq::new(through).map(|through| EventQuery {
             session: Some(turn.session.clone()),

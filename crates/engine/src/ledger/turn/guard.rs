@@ -35,7 +35,7 @@ pub use marks::{EntryMark, Marked};
 pub use recover::Recovered;
 
 pub(super) use act::Acted;
-pub(super) use checkpoint::reasons_in;
+pub(super) use checkpoint::{PlacedReasons, reasons_in};
 
 use summaries::Asked;
 

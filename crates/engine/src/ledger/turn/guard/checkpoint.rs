@@ -37,6 +37,9 @@ pub struct CheckpointState {
     pub data: Json,
 }
 
+/// Reasons for checkpoints, each with the place of the event that gives it.
+pub(in crate::ledger::turn) type PlacedReasons = Vec<(u64, Reason)>;
+
 /// Returns the reasons that an event gives for the commit that covers it.
 pub(in crate::ledger::turn) fn reasons_in(topic: &Topic, data: Option<&Json>) -> Vec<Reason> {
     if topic.as_str() != topics::CHECKPOINT_STATE {
