@@ -17,6 +17,7 @@ mod keep;
 mod ledger;
 mod maintain;
 mod note;
+mod overview;
 mod place;
 mod prompt;
 mod recall;
@@ -42,8 +43,9 @@ pub use checkpoint::{
 pub use client::{Diagnoses, Diagnosis, Finding, Home, Hooks, Installed, Mended, MendedLine, Pending};
 pub use commit::{
     Audit, CONTENT_BYTES_MAX, CheckpointRequest, Children, ChildrenRequest, Commit, CommitPage,
-    CommitRequest, CommitType, Entry, FindRequest, Found, HistoryRequest, Link, ResolveRequest, ResolveScope,
-    Resolved, ShortIds, ShortIdsRequest, ShowRequest, Sighting, Source, Summary, TipsRequest, Trigger,
+    CommitRequest, CommitType, Entry, FindRequest, Found, FoundPrompt, HistoryRequest, Link, ResolveRequest,
+    ResolveScope, Resolved, ShortIds, ShortIdsRequest, ShowRequest, Sighting, Source, Summary, TaggedCommit,
+    Tags, TagsRequest, TipsRequest, Trigger,
 };
 pub use compact::{CompactRange, CompactRequest, Compacted, LostCounts, SUMMARY_BYTES_MAX, SummaryWith};
 pub use context::{
@@ -68,6 +70,7 @@ pub use maintain::{
     PackRequest, Packing, Repaired, Restored, Verify,
 };
 pub use note::Note;
+pub use overview::{ClientHooks, ClientSessions, Overview};
 pub use place::{
     Placed, PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest,
     WrittenFile,

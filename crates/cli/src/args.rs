@@ -109,9 +109,10 @@ pub(crate) enum Command {
     Run(live::Run),
     /// Find what was said, by words, a text or an expression
     Search(search::Search),
-    /// List sessions in a table, the one with the latest activity first
+    /// List sessions, the one with the latest activity first
+    #[command(visible_alias = "ls")]
     List(browse::List),
-    /// Show sessions, one line each; with a REF, the commits behind it
+    /// List sessions as `list` does; with a REF, the turns behind it
     Log(browse::Log),
     /// Draw a chain at a glance: runs, branches, compactions, subagents
     Tree(browse::Tree),
@@ -232,6 +233,12 @@ pub(crate) enum Command {
     Config(maintain::Config),
     /// Print a completion script for a shell
     Completions(maintain::Completions),
+    /// Show what is here: sessions, hooks, and what to do next
+    #[command(hide = true)]
+    Home(browse::Home),
+    /// Print what completes a command line (called by shells)
+    #[command(hide = true)]
+    Complete(maintain::Complete),
     /// Write the pages of docs/reference
     #[command(hide = true)]
     GenerateReference(maintain::GenerateReference),

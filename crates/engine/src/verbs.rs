@@ -32,6 +32,7 @@ pub(crate) mod repair;
 pub(crate) mod scan;
 pub(crate) mod scrub;
 pub(crate) mod sessions;
+pub(crate) mod short_id;
 pub(crate) mod show;
 pub(crate) mod snapshot;
 pub(crate) mod summarize;

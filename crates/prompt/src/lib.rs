@@ -14,6 +14,7 @@ pub mod retrieve;
 pub mod search;
 pub mod select;
 pub mod strategy;
+pub mod title;
 pub mod tool_output;
 pub mod vectors;
 pub mod window;

@@ -14,6 +14,7 @@ mod import;
 mod install;
 mod ledger_files;
 mod ledger_of;
+mod overview;
 mod place;
 mod policy;
 mod record;

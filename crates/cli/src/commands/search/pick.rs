@@ -3,16 +3,16 @@
 use std::cmp::Reverse;
 
 use stemmata_api::v1::{
-    EntriesRequest, EntryPage, FindRequest, HITS_MAX, SearchFilter, SearchHit, SearchHits, SearchRequest,
-    Session, SessionsRequest, ShortIdsRequest,
+    FindRequest, HITS_MAX, SearchFilter, SearchHit, SearchHits, SearchRequest, Session, SessionsRequest,
+    ShortIdsRequest,
 };
 use stemmata_api::{Answer, Control, PageRequest, Service};
 use stemmata_model::Timestamp;
 
 use super::screen::{FOREIGN_COLUMNS, matched_line};
-use crate::args::browse::AROUND_DEFAULT;
 use crate::args::search::Search;
-use crate::commands::show::around::{heading, who, with_text};
+use crate::commands::preview;
+use crate::commands::show::around::who;
 use crate::errors::{CliError, Exit};
 use crate::output::commit::ShortIds;
 use crate::output::session;
@@ -25,10 +25,6 @@ use crate::wiring::App;
 
 /// Rows of a list: more than a person looks through.
 const ROWS_DEFAULT: u64 = 200;
-/// Tokens of a preview: more than fits on a screen.
-const PREVIEW_TOKENS: u64 = 3_000;
-/// Entries before the last one of a session that its preview reads.
-const LAST_ENTRIES: u64 = 8;
 /// Columns of a time, and of a project's name.
 const WHEN_COLUMNS: usize = 8;
 const PROJECT_COLUMNS: usize = 14;
@@ -72,9 +68,9 @@ pub(super) fn run(app: &App, args: &Search, request: SearchRequest) -> Result<Ex
     match ended {
         Ended::Chosen(act, Target { reference: Some(reference), entry, session, .. }) => {
             // By its own name a session is brought up to date first, where that names no other one too.
-            let session = session
-                .filter(|_| act != Act::Show)
-                .filter(|session| service.find(&FindRequest { text: session.clone(), path: None }).is_ok());
+            let session = session.filter(|_| act != Act::Show).filter(|session| {
+                service.find(&FindRequest { text: session.clone(), here: None, path: None }).is_ok()
+            });
             let reference = session.unwrap_or(reference);
             super::act(app, args, act, (reference, entry))
         }
@@ -114,14 +110,7 @@ impl Source for Found<'_> {
     }
 
     fn preview(&self, row: &Row) -> Answer<Preview> {
-        let Some(ctx) = row.target.reference.clone() else { return Ok(Preview::of_text(&row.text())) };
-        let page = self.service.entries(&EntriesRequest {
-            ctx,
-            entry: row.target.entry.clone(),
-            around: if row.target.entry.is_some() { AROUND_DEFAULT } else { LAST_ENTRIES },
-            max_tokens: Some(PREVIEW_TOKENS),
-        })?;
-        Ok(self.read(&page, row.focus.as_deref()))
+        preview::of(self.service, row, self.now)
     }
 }
 
@@ -143,10 +132,8 @@ impl Found<'_> {
             let request = SessionsRequest {
                 project,
                 session_prefix: session.clone(),
-                with_subagents: false,
-                with_emptied: false,
-                details: None,
                 page: PageRequest { limit: self.request.limit, after: None },
+                ..SessionsRequest::all()
             };
             let page = self.service.sessions(&request)?;
             let is_new = |one: &Session| !sessions.iter().any(|known| known.path == one.path);
@@ -206,32 +193,6 @@ impl Found<'_> {
             (Style::Faint, format!("{client:CLIENT_COLUMNS$}  ")),
             (Style::Branch, format!("{project:PROJECT_COLUMNS$}  ")),
         ]
-    }
-
-    /// Returns entries as lines; the one with the text that matters is in view.
-    fn read(&self, page: &EntryPage, focus: Option<&str>) -> Preview {
-        let mut shown = Preview::default();
-        for entry in with_text(page) {
-            if !shown.lines.is_empty() {
-                shown.lines.push(Vec::new());
-            }
-            if entry.is_match || focus.is_none() {
-                shown.focus = shown.lines.len();
-            }
-            shown.lines.push(heading(entry, self.now));
-            let mut is_found = !entry.is_match;
-            for line in entry.text.trim_end().lines() {
-                let is_focus =
-                    !is_found && focus.is_some_and(|focus| !focus.is_empty() && tame(line).contains(focus));
-                if is_focus {
-                    is_found = true;
-                    shown.focus = shown.lines.len();
-                }
-                let style = if is_focus { Style::Strong } else { Style::Plain };
-                shown.lines.push(vec![(style, line.to_owned())]);
-            }
-        }
-        shown
     }
 }
 
