@@ -13,11 +13,11 @@ mod context;
 mod git;
 mod guard;
 mod import;
+mod inventory;
 mod keep;
 mod ledger;
 mod maintain;
 mod note;
-mod overview;
 mod place;
 mod prompt;
 mod recall;
@@ -56,6 +56,7 @@ pub use context::{
 pub use git::{Blame, BlameRequest, BlamedLine, GitHook, KnownLine};
 pub use guard::{GuardItem, GuardOverflow, GuardReport, GuardRequest};
 pub use import::{Failure, HeldBack, Import, Imported, Totals, Watched};
+pub use inventory::{ClientHooks, ClientSessions, Inventory};
 pub use keep::{
     CollectRequest, CollectedAmount, Forget, ForgetBranch, ForgetCopy, ForgetRequest, Gc, Kept,
     RetiredSession, UnforgetRequest, Unforgotten,
@@ -70,7 +71,6 @@ pub use maintain::{
     PackRequest, Packing, Repaired, Restored, Verify,
 };
 pub use note::Note;
-pub use overview::{ClientHooks, ClientSessions, Overview};
 pub use place::{
     Placed, PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest,
     WrittenFile,

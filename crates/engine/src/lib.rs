@@ -138,6 +138,7 @@ pub use verbs::history::HistoryRow;
 pub use verbs::launch::{AgentTemplate, StartMode, TemplateError};
 pub use verbs::materialize::{Materialized, Stop, Tier};
 pub use verbs::mend::Mended;
+pub use verbs::numbered::NumberedPrompt;
 pub use verbs::place::placing::{PlacedFile, Placing, PlacingWish, ReadyFile};
 pub use verbs::place::record::{PlacementRecord, WrittenFile};
 pub use verbs::place::{PlaceOptions, Placed, PreparedPlacement};

@@ -27,6 +27,7 @@ pub(crate) mod launch;
 pub(crate) mod materialize;
 pub(crate) mod mend;
 pub(crate) mod native;
+pub(crate) mod numbered;
 pub(crate) mod place;
 pub(crate) mod repair;
 pub(crate) mod scan;

@@ -13,6 +13,7 @@ pub mod reduce;
 pub mod retrieve;
 pub mod search;
 pub mod select;
+pub mod story;
 pub mod strategy;
 pub mod title;
 pub mod tool_output;

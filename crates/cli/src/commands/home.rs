@@ -1,6 +1,6 @@
 //! `stemma` alone on a terminal: what is here, and what to do next.
 
-use stemmata_api::v1::{Overview, Session, SessionPage, SessionsRequest};
+use stemmata_api::v1::{Inventory, Session, SessionPage, SessionsRequest};
 use stemmata_service::StatusRequest;
 
 use crate::commands::list;
@@ -24,7 +24,7 @@ const ALL_MAX: usize = 100_000;
 /// Runs the command.
 pub(crate) fn run(app: &App) -> Result<Exit, CliError> {
     app.service()?;
-    let found = overview(app, COUNTED_MAX)?;
+    let found = inventory(app, COUNTED_MAX)?;
     if app.console.json {
         app.console.json(&found)?;
         return Ok(Exit::Done);
@@ -33,16 +33,16 @@ pub(crate) fn run(app: &App) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-fn overview(app: &App, sessions_max: usize) -> Result<Overview, CliError> {
+fn inventory(app: &App, sessions_max: usize) -> Result<Inventory, CliError> {
     let request = StatusRequest {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         config: None,
         program: app.environment.lasting_program(),
     };
-    Ok(app.host()?.overview(&request, sessions_max)?)
+    Ok(app.host()?.inventory(&request, sessions_max)?)
 }
 
-fn page(app: &App, found: &Overview) -> Result<String, CliError> {
+fn page(app: &App, found: &Inventory) -> Result<String, CliError> {
     let mut text = String::new();
     let (near, newest) = newest(app)?;
     put!(text, "{}  {}\n", Style::Strong.paint("Stemmata"), Style::Faint.paint(&counted(found)));
@@ -68,13 +68,13 @@ fn newest(app: &App) -> Result<(String, SessionPage), CliError> {
 }
 
 /// Says how many sessions of how many projects there are.
-fn counted(found: &Overview) -> String {
+fn counted(found: &Inventory) -> String {
     let more = if found.is_cut { "the newest " } else { "" };
     format!("{more}{} in {}", many(found.sessions, "session"), many(found.projects, "project"))
 }
 
 /// Says which hooks capture, and what only the store still has.
-fn facts(app: &App, found: &Overview) -> String {
+fn facts(app: &App, found: &Inventory) -> String {
     let mut table = Table::new(&[("", Column::Left), ("", Column::Flexible)]);
     let mut row = |name: &str, text: String| {
         table.row(vec![cell(Style::Faint, name), cell(Style::Plain, text)]);
@@ -110,7 +110,7 @@ fn facts(app: &App, found: &Overview) -> String {
 }
 
 /// Returns three commands that can be run as they stand.
-fn next_steps(app: &App, found: &Overview, newest: &[Session]) -> String {
+fn next_steps(app: &App, found: &Inventory, newest: &[Session]) -> String {
     let mut steps: Vec<(String, &str)> = Vec::new();
     match newest.first() {
         None => steps.push(("stemma import".to_owned(), "read the sessions of this machine")),
@@ -141,7 +141,7 @@ fn next_steps(app: &App, found: &Overview, newest: &[Session]) -> String {
 
 /// Returns what one has now, after an import: projects, clients, period, and what only the store still has.
 pub(crate) fn after_import(app: &App) -> Result<String, CliError> {
-    let found = overview(app, ALL_MAX)?;
+    let found = inventory(app, ALL_MAX)?;
     if found.sessions == 0 {
         return Ok(String::new());
     }

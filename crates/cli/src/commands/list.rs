@@ -77,7 +77,7 @@ pub(crate) fn say_cut(app: &App) {
 }
 
 /// Says that there is nothing to list, and what to do about it.
-fn nothing(app: &App, request: &SessionsRequest) {
+pub(crate) fn nothing(app: &App, request: &SessionsRequest) {
     let hint = Style::Hint.paint("hint");
     let is_filtered = [&request.client, &request.since, &request.until, &request.branch, &request.title]
         .iter()

@@ -21,7 +21,7 @@ impl Host {
     ///
     /// # Errors
     /// Those of the store.
-    pub fn overview(&self, request: &StatusRequest, sessions_max: usize) -> Answer<v1::Overview> {
+    pub fn inventory(&self, request: &StatusRequest, sessions_max: usize) -> Answer<v1::Inventory> {
         self.with_engine(|engine| {
             let mut counted = Counted::default();
             counted.read(engine, sessions_max)?;
@@ -41,7 +41,7 @@ impl Host {
                 .collect();
             clients.sort_by_key(|client| std::cmp::Reverse(client.sessions));
             let named = counted.only_here_newest.iter().map(|session| wire::session::named(engine, session));
-            Ok(v1::Overview {
+            Ok(v1::Inventory {
                 sessions: counted.sessions,
                 is_cut: counted.is_cut,
                 projects: counted.projects.len() as u64,

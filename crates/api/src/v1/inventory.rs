@@ -9,7 +9,7 @@ use super::Session;
 /// What a person has here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct Overview {
+pub struct Inventory {
     /// Sessions that are no subagents and no unused copies.
     pub sessions: u64,
     /// Whether only the newest ones were counted.
