@@ -24,8 +24,10 @@ use stemmata_model::Timestamp;
 
 /// How a commit can be named, for the help of every command that takes one.
 pub(crate) const REF_HELP: &str = "\
-REF names a commit: an id or a unique prefix of one (`ctx-3f9k2m7q`, `3f9k`), a session id or a prefix of it \
-(its newest commit), a tag, or the path of an imported transcript.";
+REF names a session or a commit: an id as `stemma list` shows it (`4a36`, `ctx-3f9k2m7q`), a tag, a transcript's path, words of \
+a title (`'flaky timer'`), or `@` for the newest session of this directory and `@-` for the one before. `REF~2` is two turns \
+back, `REF:3` the state before the third prompt. A session means its newest commit. A name that could mean several things is \
+refused, with the candidates.";
 
 /// Your agent's understanding, versioned: capture it, resume it, fork it, and never lose it.
 #[derive(Debug, Parser)]

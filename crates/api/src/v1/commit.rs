@@ -95,6 +95,9 @@ pub struct Commit {
     /// In a folded tree: the commits between the node before and this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<TreeRun>,
+    /// With `log REF`, where a prompt of a person is in it: the number of the first one, as in `SESSION:N`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<u64>,
     /// In a folded tree: the subagents that it started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subagents: Option<Vec<TreeSubagent>>,
@@ -353,6 +356,9 @@ pub struct ShowRequest {
 pub struct HistoryRequest {
     /// The commit to start from.
     pub ctx: String,
+    /// Whether prompts are numbered; it reads the whole chain.
+    #[serde(default)]
+    pub numbered: bool,
     /// How many to leave out first.
     #[serde(default)]
     pub skip: u64,

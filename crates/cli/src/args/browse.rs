@@ -74,7 +74,7 @@ Examples:
   stemma log 4a36              the turns of a session, newest first
   stemma log @ -n 5            the newest five of the newest session here
 
-Marks of turns: ○ open, ◆ a compaction, ■ a snapshot, ✕ forgotten.\n\n{REF_HELP}"))]
+Numbers are those of prompts: `4a36:3` means the state before the third one. Marks of turns: ○ open, ◆ a compaction, ■ a snapshot, ✕ forgotten.\n\n{REF_HELP}"))]
 pub(crate) struct Log {
     /// The session or commit to start from [default: all sessions]
     #[arg(value_name = "REF", conflicts_with_all = ["project", "here", "client", "since", "until", "branch", "title", "all"])]

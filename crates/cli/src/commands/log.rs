@@ -6,9 +6,9 @@ use crate::args::browse::Log;
 use crate::commands::{history, list};
 use crate::errors::{CliError, Exit};
 use crate::output::commit::{mark, names};
+use crate::output::size;
 use crate::output::style::{Style, tame};
 use crate::output::table::{Column, Table, cell, pieces};
-use crate::output::{size, time};
 use crate::wiring::App;
 
 /// Columns of a tag.
@@ -19,31 +19,36 @@ pub(crate) fn run(app: &App, args: &Log) -> Result<Exit, CliError> {
     let Some(reference) = &args.reference else {
         return list::run(app, &args.list, Some(SessionDetails::CountsAndTip));
     };
-    let page = history::page(app, reference, 0, args.list.limit)?;
+    let page = history::page(app, reference, 0, args.list.limit, true)?;
     let exit = app.answer(&page, || commit_table(app, &page.commits))?;
     list::say_rest(app, page.next_skip.is_some());
     Ok(exit)
 }
 
-/// Returns commits one line each: mark, id, when, size, summary, tags.
+/// Returns commits one line each: the number of its prompt where prompts are numbered, mark, id, when, size, summary, tags.
 pub(crate) fn commit_table(app: &App, shown: &[Commit]) -> Result<String, CliError> {
     let ids = app.short_ids(shown.iter().map(|commit| commit.id.as_str()))?;
-    let mut table = Table::new(&[
+    let is_numbered = shown.iter().any(|commit| commit.prompt.is_some());
+    let columns = [
         ("", Column::Left),
         ("", Column::Left),
         ("", Column::Right),
         ("", Column::Flexible),
         ("", Column::Left),
-    ]);
+    ];
+    let number = is_numbered.then_some(("", Column::Right));
+    let mut table = Table::new(&number.into_iter().chain(columns).collect::<Vec<_>>());
     for commit in shown {
         let (mark, style) = mark(commit);
-        table.row(vec![
+        let number = commit.prompt.map(|number| number.to_string()).unwrap_or_default();
+        let cells = [
             pieces(&[(style, mark.to_owned()), (Style::Id, ids.cut(&commit.id))]),
-            cell(Style::Faint, time::ago(time::of_text(&commit.created_at), app.now())),
+            cell(Style::Faint, app.moment(Some(commit.created_at.as_str()))),
             cell(Style::Faint, size::bytes(commit.native_bytes)),
             cell(Style::Plain, tame(&commit.summary.text)),
             pieces(&names(commit, NAME_COLUMNS)),
-        ]);
+        ];
+        table.row(is_numbered.then(|| cell(Style::Strong, number)).into_iter().chain(cells).collect());
     }
     Ok(table.render(app.console.list_width()))
 }

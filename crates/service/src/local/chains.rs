@@ -6,6 +6,7 @@ mod listing;
 mod making;
 mod tree;
 
+use std::collections::HashMap;
 use std::io::Read;
 
 use stemmata_api::v1::{
@@ -70,7 +71,11 @@ impl Chains for Local {
             let mut rows = engine.history(id, skip, wanted.saturating_add(1))?;
             let next_skip = (rows.len() > wanted).then(|| request.skip.saturating_add(wanted as u64));
             rows.truncate(wanted);
-            Ok(CommitPage { commits: rows.iter().map(wire::commit::commit).collect(), next_skip })
+            let mut commits: Vec<Commit> = rows.iter().map(wire::commit::commit).collect();
+            if request.numbered {
+                number(engine, id, &mut commits)?;
+            }
+            Ok(CommitPage { commits, next_skip })
         })
     }
 
@@ -162,6 +167,18 @@ impl Chains for Local {
     fn update(&self, request: &UpdateRequest) -> Answer<Changed> {
         self.with(|engine| making::update(engine, request, self.by()))
     }
+}
+
+/// Numbers the prompts in commits of one chain.
+fn number(engine: &Engine, tip: CommitId, commits: &mut [Commit]) -> Result<(), Fault> {
+    let mut numbers: HashMap<String, u64> = HashMap::new();
+    for prompt in engine.numbered_prompts(tip)? {
+        numbers.entry(prompt.ctx.to_string()).or_insert(prompt.number);
+    }
+    for commit in commits {
+        commit.prompt = numbers.get(&commit.id).copied();
+    }
+    Ok(())
 }
 
 fn found(engine: &Engine, request: &FindRequest) -> Result<Found, Fault> {

@@ -103,7 +103,8 @@ fn sessions(chains: &dyn Chains, session: &Transcript) -> String {
 }
 
 fn history(chains: &dyn Chains, tip: &str) -> Vec<Commit> {
-    let ask = |skip, limit| chains.history(&HistoryRequest { ctx: tip.to_owned(), skip, limit });
+    let ask =
+        |skip, limit| chains.history(&HistoryRequest { ctx: tip.to_owned(), numbered: false, skip, limit });
     let whole = ask(0, None).expect("a history");
     assert_eq!(whole.next_skip, None);
     let (mut paged, mut skip) = (Vec::new(), Some(0));

@@ -132,6 +132,7 @@ impl Found<'_> {
             let request = SessionsRequest {
                 project,
                 session_prefix: session.clone(),
+                folded: true,
                 page: PageRequest { limit: self.request.limit, after: None },
                 ..SessionsRequest::all()
             };
@@ -141,13 +142,12 @@ impl Found<'_> {
             sessions.extend(new);
         }
         sessions.sort_by_key(|session| Reverse(session.last_at.clone()));
-        let ids = self.short_ids(sessions.iter().filter_map(|session| session.tip.clone()))?;
         let about = match (sessions.len(), is_near) {
             (0, true) => "no session worked here; Tab looks everywhere".to_owned(),
             (0, false) => "no sessions yet: `stemma import` reads those of this machine".to_owned(),
             (count, _) => format!("{}, the newest first", plural(count, "session")),
         };
-        Ok(Listing { rows: sessions.iter().map(|session| self.session(session, ids)).collect(), about })
+        Ok(Listing { rows: sessions.iter().map(|session| self.session(session)).collect(), about })
     }
 
     fn short_ids(&self, ids: impl Iterator<Item = String>) -> Answer<ShortIds> {
@@ -155,12 +155,11 @@ impl Found<'_> {
         Ok(ShortIds::at(self.service.short_ids(&ShortIdsRequest { ids })?.chars))
     }
 
-    fn session(&self, session: &Session, ids: ShortIds) -> Row {
-        let client = session.format.rsplit_once("-v").map_or(session.format.as_str(), |(client, _)| client);
-        let place = self.place(session.last_at.as_deref(), client, session.cwd.as_deref());
+    fn session(&self, session: &Session) -> Row {
+        let place = self.place(session.last_at.as_deref(), &session.client, session.cwd.as_deref());
         let mut line: Vec<Piece> = foreign(session.foreign_machine.as_deref()).into_iter().collect();
         line.push((Style::Plain, session::title(session)));
-        let id = session.tip.as_deref().map_or_else(|| session.session_id.clone(), |tip| ids.cut(tip));
+        let id = session::short(session);
         let reference = session.tip.clone();
         let target = Target { reference, entry: None, session: Some(session.session_id.clone()), id };
         Row { place, line, target, focus: None }
