@@ -13,6 +13,7 @@ mod context;
 mod git;
 mod guard;
 mod import;
+mod inventory;
 mod keep;
 mod ledger;
 mod maintain;
@@ -42,8 +43,9 @@ pub use checkpoint::{
 pub use client::{Diagnoses, Diagnosis, Finding, Home, Hooks, Installed, Mended, MendedLine, Pending};
 pub use commit::{
     Audit, CONTENT_BYTES_MAX, CheckpointRequest, Children, ChildrenRequest, Commit, CommitPage,
-    CommitRequest, CommitType, Entry, FindRequest, Found, HistoryRequest, Link, ResolveRequest, ResolveScope,
-    Resolved, ShortIds, ShortIdsRequest, ShowRequest, Sighting, Source, Summary, TipsRequest, Trigger,
+    CommitRequest, CommitType, Entry, FindRequest, Found, FoundPrompt, HistoryRequest, Link, ResolveRequest,
+    ResolveScope, Resolved, ShortIds, ShortIdsRequest, ShowRequest, Sighting, Source, Summary, TaggedCommit,
+    Tags, TagsRequest, TipsRequest, Trigger,
 };
 pub use compact::{CompactRange, CompactRequest, Compacted, LostCounts, SUMMARY_BYTES_MAX, SummaryWith};
 pub use context::{
@@ -54,6 +56,7 @@ pub use context::{
 pub use git::{Blame, BlameRequest, BlamedLine, GitHook, KnownLine};
 pub use guard::{GuardItem, GuardOverflow, GuardReport, GuardRequest};
 pub use import::{Failure, HeldBack, Import, Imported, RedactedKind, Totals, Watched};
+pub use inventory::{ClientHooks, ClientSessions, Inventory};
 pub use keep::{
     CollectRequest, CollectedAmount, Forget, ForgetBranch, ForgetCopy, ForgetRequest, Gc, Kept,
     RetiredSession, UnforgetRequest, Unforgotten,

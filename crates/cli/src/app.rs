@@ -21,8 +21,15 @@ use crate::wiring::{App, open_for, takes_color};
 
 /// Runs one command and returns how it ended.
 pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &Environment) -> Exit {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let matches = groups::command(false, environment.columns).try_get_matches_from(&arguments);
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    let mut matches = groups::command(false, environment.columns).try_get_matches_from(&arguments);
+    if matches.as_ref().is_err_and(names_no_command)
+        && environment.stdin_is_terminal
+        && environment.stdout_is_terminal
+    {
+        arguments.push(HOME.into());
+        matches = groups::command(false, environment.columns).try_get_matches_from(&arguments);
+    }
     let name = matches.as_ref().ok().and_then(|matches| Some(matches.subcommand_name()?.to_owned()));
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
@@ -41,6 +48,8 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
         Ok(app) => app,
         // A client must not fail because a configuration is wrong: `status` will say so.
         Err(_) if is_hook(&cli.command) => return commands::hook::pass_over(environment),
+        // A shell asks while somebody types.
+        Err(_) if matches!(cli.command, Command::Complete(_)) => return Exit::Done,
         Err(error) => return failed(&error, cli.global.json, environment.stderr_is_terminal),
     };
     let name = name.unwrap_or_default();
@@ -60,21 +69,30 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
     exit
 }
 
+/// The command that a terminal gets which names none.
+const HOME: &str = "home";
+
+fn names_no_command(error: &clap::Error) -> bool {
+    matches!(error.kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand)
+}
+
 const fn is_hook(command: &Command) -> bool {
     matches!(command, Command::Hook(_))
 }
 
 fn command(app: &App, command: Command) -> Result<Exit, CliError> {
     match command {
+        Command::Home(_) => commands::home::run(app),
+        Command::Complete(args) => Ok(commands::complete::run(app, &args)),
         Command::Import(args) => commands::import::run(app, &args),
         Command::Start(args) => commands::start::run(app, &args),
         Command::Run(args) => commands::run::run(app, &args),
         Command::Watch(args) => commands::watch::run(app, &args),
         Command::Search(args) => commands::search::run(app, &args),
-        Command::List(args) => commands::list::run(app, &args),
+        Command::List(args) => commands::list::run(app, &args, None),
         Command::Log(args) => commands::log::run(app, &args),
         Command::Tree(args) => commands::tree::run(app, &args),
-        Command::Show(args) => commands::show::run(app, &args),
+        Command::Show(args) => commands::choose::show(app, args),
         Command::History(args) => commands::history::run(app, &args),
         Command::Children(args) => commands::children::run(app, &args),
         Command::Tips(args) => commands::tips::run(app, &args),
@@ -84,8 +102,8 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Native(args) => commands::native::run(app, &args),
         Command::Materialize(args) => commands::materialize::run(app, &args),
         Command::Export(args) => commands::export::run(app, &args),
-        Command::Resume(args) => commands::resume::run(app, &args),
-        Command::Fork(args) => commands::fork::run(app, &args),
+        Command::Resume(args) => commands::choose::resume(app, args),
+        Command::Fork(args) => commands::choose::fork(app, args),
         Command::Handoff(args) => commands::handoff::run(app, &args),
         Command::Window(command) => window(app, command),
         Command::Checkpoint(args) => commands::checkpoint::run(app, &args),

@@ -30,9 +30,13 @@ pub(crate) const REF_HELP: &str = "`stemma help refs` explains how to write REF.
 pub(crate) const REFS: &str = "\
 How to name a session or a commit (REF in the help of commands):
 
-  ctx-3f9k2m7q     the id of a commit, or a unique beginning of it: 3f9k
-  9c1d20b4         the id of a session, or a unique beginning: its newest commit
+  4a36             a session, by the ID that `stemma list` shows: its newest commit
+  ctx-3f9k2m7q     a commit, by its id or a unique beginning: 3f9k
+  @                the newest session of this directory; @- is the one before
+  4a36~2           two turns before it
+  4a36:3           the state before the third prompt; the prompt is given back
   before-rewrite   a tag (`stemma tag`)
+  'flaky timer'    words of a title
   ~/…/9c1d….jsonl  the path of an imported transcript
 
 A name that could mean several things is refused, with the candidates listed.
@@ -120,8 +124,9 @@ pub(crate) enum Command {
     /// Find what was said and done, in any client
     Search(search::Search),
     /// List sessions, newest first
+    #[command(visible_alias = "ls")]
     List(browse::List),
-    /// Show sessions, one line each; with a REF, the commits behind it
+    /// List sessions as `list` does; with a REF, the turns behind it
     Log(browse::Log),
     /// Draw a session: turns, forks, compactions, subagents
     Tree(browse::Tree),
@@ -245,6 +250,12 @@ pub(crate) enum Command {
     Config(maintain::Config),
     /// Print a shell's completion script
     Completions(maintain::Completions),
+    /// Show what is here: sessions, hooks, and what to do next
+    #[command(hide = true)]
+    Home(browse::Home),
+    /// Print what completes a command line (called by shells)
+    #[command(hide = true)]
+    Complete(maintain::Complete),
     /// Write the pages of docs/reference
     #[command(hide = true)]
     GenerateReference(maintain::GenerateReference),

@@ -101,8 +101,10 @@ pub(crate) const VARIABLES: &[Variable] = &[
     Variable { name: "PATH", about: "Where `resume` looks for the client's program." },
     Variable {
         name: "COLUMNS",
-        about: "How wide tables may be where the terminal does not say. Default: 80.",
+        about: "How wide tables may be where the terminal does not say. Default: 80; lists of sessions are not cut for a \
+                program that reads them, unless this says how wide they may be.",
     },
+    Variable { name: "TZ", about: "The time zone of times in lists. Default: the machine's." },
     Variable { name: "HOME", about: "The user's home directory, where the defaults above begin." },
     Variable { name: "USER", about: "The user's name in principals, unless `identity.user` gives another." },
 ];
@@ -123,6 +125,8 @@ pub(crate) struct Environment {
     pub(crate) stderr_is_terminal: bool,
     /// Columns of the terminal.
     pub(crate) columns: usize,
+    /// Columns that lines are cut to: those of a terminal, or those that `COLUMNS` gives. Nothing is cut for a program that reads.
+    pub(crate) cut_columns: Option<usize>,
 }
 
 impl Environment {
@@ -138,10 +142,13 @@ impl Environment {
             stdout_is_terminal: std::io::stdout().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
             columns: COLUMNS_DEFAULT,
+            cut_columns: None,
         };
         let asked = environment.text("COLUMNS").and_then(|text| text.parse().ok());
         let known = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
         environment.columns = known.or(asked).unwrap_or(COLUMNS_DEFAULT);
+        environment.cut_columns =
+            if environment.stdout_is_terminal { Some(environment.columns) } else { asked };
         environment
     }
 
@@ -248,6 +255,11 @@ pub(crate) fn host_name() -> String {
 /// Returns the user whose projects' rules may be trusted.
 pub(crate) fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
+}
+
+/// Returns the time zone of this machine, which `TZ` may change.
+pub(crate) fn time_zone() -> jiff::tz::TimeZone {
+    jiff::tz::TimeZone::system()
 }
 
 /// Returns the system's temporary folder.

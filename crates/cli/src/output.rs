@@ -37,7 +37,7 @@ use crate::output::style::Style;
 const WIDTH_MIN: usize = 60;
 
 /// Columns that a table uses at most: longer lines are hard to read.
-const WIDTH_MAX: usize = 140;
+const WIDTH_MAX: usize = 200;
 
 /// One of the two streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +61,8 @@ pub(crate) struct Console {
     pub(crate) err: Stream,
     /// Columns for text.
     pub(crate) width: usize,
+    /// Columns of the lines of lists, where these are cut.
+    pub(crate) cut: Option<usize>,
     /// The command that long output goes through on a terminal.
     pub(crate) pager: Option<String>,
 }
@@ -69,6 +71,11 @@ impl Console {
     /// Returns the columns for text in a terminal of so many.
     pub(crate) fn width_in(columns: usize) -> usize {
         columns.clamp(WIDTH_MIN, WIDTH_MAX)
+    }
+
+    /// Returns the columns that a list has: as many as it wants where nothing is cut.
+    pub(crate) fn list_width(&self) -> usize {
+        self.cut.map_or(usize::MAX, Self::width_in)
     }
 
     /// Prints one JSON object. Characters that a terminal would obey are escaped.

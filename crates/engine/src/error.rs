@@ -17,6 +17,7 @@ use crate::home::{Quota, QuotaPlan};
 use crate::search::SearchError;
 use crate::settings::SettingError;
 use crate::vault::VaultError;
+use crate::verbs::find::CANDIDATES_MAX;
 
 /// A candidate for something that was named ambiguously.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,6 +159,14 @@ pub enum EngineError {
         /// The name that was given.
         text: String,
     },
+    /// Nothing goes by a reference.
+    #[error("no commit, session or tag matches `{text}`")]
+    NoReference {
+        /// The reference that was given.
+        text: String,
+        /// A few things with a name like it.
+        near: Vec<Candidate>,
+    },
     /// Nothing is known of how a model counts.
     #[error("nothing is known of how the model `{model}` counts{}", near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
     ModelUnknown {
@@ -175,7 +184,7 @@ pub enum EngineError {
         place: String,
     },
     /// Several things go by that name.
-    #[error("`{text}` could be {} things", candidates.len())]
+    #[error("`{text}` is ambiguous ({} matches)", if candidates.len() < CANDIDATES_MAX { candidates.len().to_string() } else { format!("{CANDIDATES_MAX} or more") })]
     Ambiguous {
         /// The name that was given.
         text: String,
@@ -306,6 +315,7 @@ impl EngineError {
             | Self::ModelUnknown { .. }
             | Self::Name(_) => ErrorKind::BadInput,
             Self::NotFound { .. }
+            | Self::NoReference { .. }
             | Self::NothingThere { .. }
             | Self::NoAncestor { .. }
             | Self::TranscriptGone { .. } => ErrorKind::NotFound,

@@ -12,6 +12,7 @@ mod hook;
 mod hooks;
 mod import;
 mod install;
+mod inventory;
 mod ledger_files;
 mod ledger_of;
 mod place;

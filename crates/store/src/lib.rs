@@ -11,6 +11,7 @@ mod ledger;
 pub mod maintain;
 mod memory;
 mod merge;
+mod names;
 mod pack;
 mod patience;
 mod project;
@@ -40,6 +41,7 @@ pub use ledger::{
 pub use maintain::pack::{PackOptions, Packed};
 pub use memory::MemoryStore;
 pub use merge::{merged_annotations, standing_records};
+pub use names::{END_CHARS_MIN, IdPart, Names};
 pub use patience::{Patience, Wait};
 pub use seam::{
     ANCHORS_MAX, BATCH_WRITES_MAX, BatchOutcome, CURSOR_BYTES_MAX, DEPTH_MAX, DESCRIBED_LINKS_MAX,

@@ -107,6 +107,7 @@ codes! {
     // References
     CommitNotFound "commit_not_found" NotFound "no such commit" => LIST;
     ReferenceNotFound "reference_not_found" NotFound "no such commit, session or tag" => LIST;
+    PromptNotFound "prompt_not_found" NotFound "the chain has no such prompt" => "`stemma show SESSION` lists its prompts with their numbers";
     SessionEmpty "session_empty" NotFound "the session has no commit" => "`stemma list --all` shows empty sessions too";
     SessionNotFound "session_not_found" NotFound "no such session" => LIST_SESSIONS;
     QueryEmpty "query_empty" Usage "there is nothing to search for" => "`stemma search WORDS`, or only a filter such as `--kind decision`; with neither, a terminal gets a list to choose from";

@@ -7,8 +7,8 @@ use crate::v1::{
     Blame, BlameRequest, Changed, CheckpointRequest, Checkpointed, Children, ChildrenRequest, Commit,
     CommitPage, CommitRequest, CompactRequest, Compacted, Diff, FindRequest, Found, HistoryRequest,
     LatestSessionRequest, Named, ResolveRequest, Resolved, Session, SessionPage, SessionRequest,
-    SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, SnapshotRequest, TipsRequest, Tree, TreeRequest,
-    Uncompacted, UpdateRequest,
+    SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, SnapshotRequest, Tags, TagsRequest, TipsRequest,
+    Tree, TreeRequest, Uncompacted, UpdateRequest,
 };
 
 /// Sessions and chains.
@@ -70,6 +70,12 @@ pub trait Chains: Send + Sync {
     /// # Errors
     /// `bad_name`.
     fn tips(&self, request: &TipsRequest) -> Answer<CommitPage>;
+
+    /// Lists tags.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn tags(&self, request: &TagsRequest) -> Answer<Tags>;
 
     /// Returns the whole tree that a commit is part of, parents before children, or what a drawing of it shows.
     ///

@@ -95,6 +95,9 @@ pub struct Commit {
     /// In a folded tree: the commits between the node before and this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<TreeRun>,
+    /// With `log REF`, where a prompt of a person is in it: the number of the first one, as in `SESSION:N`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<u64>,
     /// In a folded tree: the subagents that it started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subagents: Option<Vec<TreeSubagent>>,
@@ -243,8 +246,11 @@ pub struct Resolved {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FindRequest {
-    /// What was typed: a whole id, a unique prefix, a session, a tag or a path.
+    /// What was typed: a tag, an id or a part of one, a session, a path, `@`, words of a title; with `~N` or `:N` behind.
     pub text: String,
+    /// The directory of the asking person, for `@`; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub here: Option<String>,
     /// The same as an absolute path of the asking machine; absent where it cannot be one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
@@ -259,9 +265,50 @@ pub struct Found {
     /// The session that was named, where one was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
+    /// The prompt that was named, where one was: the commit ends before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<FoundPrompt>,
     /// The id that was named, where scrubbing gave that commit the id in `ctx`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirected_from: Option<String>,
+}
+
+/// A prompt that a reference names.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct FoundPrompt {
+    /// A commit whose chain holds it.
+    pub of: String,
+    /// Its entry, as `--at` takes it.
+    pub entry: String,
+}
+
+/// Asks for tags.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TagsRequest {
+    /// How they begin; empty for all.
+    #[serde(default)]
+    pub prefix: String,
+}
+
+/// Tags, in their order, at most a thousand.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Tags {
+    /// The tags.
+    pub tags: Vec<TaggedCommit>,
+}
+
+/// A tag.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct TaggedCommit {
+    /// Its name.
+    pub name: String,
+    /// A commit that carries it.
+    pub ctx: String,
 }
 
 /// Asks about one commit.
@@ -309,6 +356,9 @@ pub struct ShowRequest {
 pub struct HistoryRequest {
     /// The commit to start from.
     pub ctx: String,
+    /// Whether prompts are numbered; it reads the whole chain.
+    #[serde(default)]
+    pub numbered: bool,
     /// How many to leave out first.
     #[serde(default)]
     pub skip: u64,

@@ -132,7 +132,7 @@ Examples:
 Writes a new session file for the client and starts the client with it; no existing file is touched. What you do \
 there becomes a child of the commit with the next import.\n\n{REF_HELP}"))]
 pub(crate) struct Resume {
-    /// The commit; none: the latest session of the current directory
+    /// The session or commit; `@` for the newest session here [default: choose from a list]
     #[arg(value_name = "REF", conflicts_with = "last")]
     pub(crate) reference: Option<String>,
 
@@ -160,8 +160,8 @@ Examples:
 Places the commit as a new session and prints how to start it. Stores no content; the commit and its session stay \
 as they are.\n\n{REF_HELP}"))]
 pub(crate) struct Fork {
-    /// The commit
-    #[arg(value_name = "REF")]
+    /// The session or commit [default: choose from a list]
+    #[arg(value_name = "REF", default_value = "", hide_default_value = true)]
     pub(crate) reference: String,
 
     /// Print only the client's command

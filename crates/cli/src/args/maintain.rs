@@ -375,6 +375,14 @@ pub(crate) struct Completions {
     pub(crate) shell: clap_complete::Shell,
 }
 
+/// `complete`
+#[derive(Debug, Args)]
+pub(crate) struct Complete {
+    /// The words of the command line after the program's name, the last one half typed
+    #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) words: Vec<String>,
+}
+
 /// `generate-reference`
 #[derive(Debug, Args)]
 pub(crate) struct GenerateReference {

@@ -12,7 +12,8 @@ use crate::wiring::App;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Fork) -> Result<Exit, CliError> {
-    let placed = place::place(app, app.ctx(&args.reference)?, &args.placement)?;
+    let found = app.service()?.find(&app.reference(&args.reference))?;
+    let placed = place::place(app, place::target(app, found, args.placement.at.as_deref()), &args.placement)?;
     if app.console.json {
         app.console.json(&placed)?;
         return Ok(Exit::Done);

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use stemmata_api::v1::{self, Import as Imported};
+use stemmata_api::v1::{self, Import as Imported, SessionsRequest};
 use stemmata_api::{Code, Control, Progress, Step, Unit};
 use stemmata_model::Timestamp;
 use stemmata_service::{Host, ImportRequest};
 
 use crate::args::capture::Import;
-use crate::commands::{log, pack, status};
+use crate::commands::{home, list, pack, status};
 use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
 use crate::output::style::Style;
@@ -320,17 +320,18 @@ fn more(count: usize) -> Option<String> {
     Some(format!("    … and {rest} more (`--json` lists all)"))
 }
 
-/// Shows the newest sessions of the store, and says what to do with them.
+/// Says what one has now, shows the newest sessions, and says what to do with them.
 fn next_step(app: &App, paths: &[PathBuf], result: &Imported) -> Result<(), CliError> {
     if result.totals.sessions > 0 {
-        let (lines, newest) = log::newest_lines(app, NEWEST_SHOWN)?;
-        app.console.text(&format!("\n{}\n{lines}", Style::Strong.paint("Newest")))?;
-        if let Some(newest) = newest {
-            app.console.say(&format!(
-                "{}: `stemma resume {newest}` carries on with the first, `stemma log` shows all",
-                Style::Hint.paint("hint")
-            ));
-        }
+        let request = SessionsRequest { folded: true, ..SessionsRequest::all() };
+        let newest = list::sessions(app, &request, NEWEST_SHOWN)?.sessions;
+        let held = home::after_import(app)?;
+        app.console.text(&format!(
+            "\n{held}\n{}\n{}",
+            Style::Strong.paint("Newest"),
+            list::table(app, &newest)
+        ))?;
+        say_next(app, &newest);
     } else if result.totals.excluded > 0 && result.totals.failures == 0 {
         app.console.say("Nothing else was found there.");
     } else if result.totals.sessions == 0 && result.totals.failures == 0 {
@@ -338,6 +339,20 @@ fn next_step(app: &App, paths: &[PathBuf], result: &Imported) -> Result<(), CliE
         app.console.say(&status::examples_hint());
     }
     Ok(())
+}
+
+/// Says how to go on with the newest session that a client can continue.
+fn say_next(app: &App, newest: &[v1::Session]) {
+    let hint = Style::Hint.paint("hint");
+    let placeable = newest.iter().find(|session| App::is_continued(&session.client));
+    if let Some(session) = placeable {
+        let id = session::short(session);
+        app.console.say(&format!("{hint}: `stemma resume {id}` continues it, `stemma show {id}` reads it"));
+    } else if let Some(session) = newest.first() {
+        let id = session::short(session);
+        let resume = App::resume_command(&id, &session.client);
+        app.console.say(&format!("{hint}: `stemma show {id}` reads it, `{resume}` continues it elsewhere"));
+    }
 }
 
 /// A full disk or a locked store stops everything, so it names the result; else some failed and others did not.

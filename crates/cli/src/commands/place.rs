@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use stemmata_api::Control;
-use stemmata_api::v1::{Losses, Placed};
+use stemmata_api::v1::{Found, Losses, Placed};
 use stemmata_service::PlaceRequest;
 
 use crate::args::give::Placement;
@@ -16,14 +16,18 @@ use crate::wiring::App;
 const LOSS_REASONS_MAX: usize = 8;
 
 /// Places a commit as a new session.
-pub(crate) fn place(app: &App, ctx: String, args: &Placement) -> Result<Placed, CliError> {
+pub(crate) fn place(
+    app: &App,
+    (ctx, at): (String, Option<String>),
+    args: &Placement,
+) -> Result<Placed, CliError> {
     let service = app.service()?;
     let request = PlaceRequest {
         ctx,
         runtime: args.runtime.clone(),
         cwd: cwd(app, args.cwd.as_deref()),
         stop: app.stop(&args.stop)?,
-        at: args.at.clone(),
+        at,
         client_version: args.client_version.clone(),
         with_secrets: args.with_secrets,
     };
@@ -37,11 +41,23 @@ pub(crate) fn cwd(app: &App, named: Option<&Path>) -> PathBuf {
     named.map_or_else(|| app.environment.current_dir.clone(), |cwd| app.environment.absolute(cwd))
 }
 
+/// Finds what to place: a commit, and the entry of it to end before, where a prompt is named (`4a36:3`).
+pub(crate) fn target(app: &App, found: Found, at: Option<&str>) -> (String, Option<String>) {
+    match found.prompt {
+        Some(prompt) if at.is_none() => (prompt.of, Some(prompt.entry)),
+        _ => (app.told(found), at.map(str::to_owned)),
+    }
+}
+
 /// Finds the commit that the user means. A session means its newest one, brought up to date first.
 pub(crate) fn newest(app: &App, reference: &str) -> Result<String, CliError> {
+    Ok(app.told(found_newest(app, reference)?))
+}
+
+/// Finds what the user means as [`newest`] does, with the prompt that was named where one was.
+pub(crate) fn found_newest(app: &App, reference: &str) -> Result<Found, CliError> {
     let service = app.service()?;
-    let request = app.reference(reference);
-    Ok(app.told(app.host()?.newest(service, &request)?))
+    Ok(app.host()?.newest(service, &app.reference(reference))?)
 }
 
 /// Finds the latest session of the current directory, or of all, brought up to date; with `is_loadable` one that its client can

@@ -13,8 +13,8 @@ use crate::wiring::App;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Resume) -> Result<Exit, CliError> {
-    let ctx = target(app, args)?;
-    let placed = place::place(app, ctx, &args.placement)?;
+    let target = target(app, args)?;
+    let placed = place::place(app, target, &args.placement)?;
     if app.console.json {
         app.console.json(&placed)?;
         return Ok(Exit::Done);
@@ -32,16 +32,17 @@ pub(crate) fn run(app: &App, args: &Resume) -> Result<Exit, CliError> {
 }
 
 /// Finds what to resume. A session that goes on since the last import is brought up to date first.
-fn target(app: &App, args: &Resume) -> Result<String, CliError> {
+fn target(app: &App, args: &Resume) -> Result<(String, Option<String>), CliError> {
+    let at = args.placement.at.as_deref();
     if let Some(reference) = &args.reference {
-        return place::newest(app, reference);
+        return Ok(place::target(app, place::found_newest(app, reference)?, at));
     }
     let latest = place::latest(app, args.last, args.placement.runtime.is_none())?;
     // A failure is one object on standard error then.
     if !app.console.json {
         say_which(app, &latest.session);
     }
-    Ok(latest.ctx)
+    Ok((latest.ctx, at.map(str::to_owned)))
 }
 
 fn say_which(app: &App, latest: &Session) {
@@ -49,7 +50,7 @@ fn say_which(app: &App, latest: &Session) {
     app.console.say(&format!(
         "Resuming «{}» ({}, {}, {})",
         fit(&session::title_of(latest.title.as_deref().unwrap_or_default()), 60),
-        session::short_id(&latest.session_id),
+        session::short(latest),
         when.unwrap_or_default(),
         session::project_of(latest.cwd.as_deref())
     ));

@@ -113,6 +113,34 @@ fn go_on(app: &App, args: &Search, found: SearchHits) -> Result<Exit, CliError> 
     act(app, args, if args.fork { Act::Fork } else { Act::Resume }, (ctx, Some(entry)))
 }
 
+/// Shows a session or commit that was chosen.
+pub(crate) fn show(app: &App, reference: String) -> Result<Exit, CliError> {
+    let around = AROUND_DEFAULT;
+    show::run(app, &Show { reference, entries: false, entry: None, around, max_tokens: None })
+}
+
+/// Resumes a session or commit that was chosen, as without flags.
+pub(crate) fn resume(app: &App, reference: String) -> Result<Exit, CliError> {
+    let placement = plain_placement(None, None);
+    resume::run(app, &Resume { reference: Some(reference), last: false, print: false, placement })
+}
+
+/// Forks a session or commit that was chosen, as without flags.
+pub(crate) fn fork(app: &App, reference: String) -> Result<Exit, CliError> {
+    fork::run(app, &Fork { reference, print: false, placement: plain_placement(None, None) })
+}
+
+fn plain_placement(at: Option<String>, runtime: Option<String>) -> Placement {
+    Placement {
+        at,
+        stop: "compaction".to_owned(),
+        cwd: None,
+        runtime,
+        client_version: None,
+        with_secrets: false,
+    }
+}
+
 /// Runs the chosen command on the hit: `show`, `resume` or `fork`. A fork ends at the entry. `resume` keeps the whole turn, because a
 /// person who finds their prompt also wants the answer to it.
 fn act(
@@ -122,14 +150,7 @@ fn act(
     (reference, entry): (String, Option<String>),
 ) -> Result<Exit, CliError> {
     let print = args.print;
-    let placement = Placement {
-        at: entry.clone().filter(|_| act == Act::Fork),
-        stop: "compaction".to_owned(),
-        cwd: None,
-        runtime: args.runtime.clone(),
-        client_version: None,
-        with_secrets: false,
-    };
+    let placement = plain_placement(entry.clone().filter(|_| act == Act::Fork), args.runtime.clone());
     match act {
         Act::Show => {
             let around = AROUND_DEFAULT;

@@ -23,8 +23,9 @@ pub(crate) fn run(app: &App, args: &Start) -> Result<Exit, CliError> {
     let from = match context {
         None => None,
         Some(reference) => {
-            let ctx = place::newest(app, reference)?;
-            Some(StartFrom { service: app.service()?, ctx, at: args.at.clone() })
+            let found = place::found_newest(app, reference)?;
+            let (ctx, at) = place::target(app, found, args.at.as_deref());
+            Some(StartFrom { service: app.service()?, ctx, at })
         }
     };
     let request = StartRequest {

@@ -22,6 +22,7 @@ mod import;
 mod keeping;
 mod ledger;
 mod letting_go;
+mod listing;
 mod live;
 mod pick;
 mod prompts;

@@ -1,5 +1,6 @@
 //! `current`: what a session knows right now, as a commit.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -12,6 +13,7 @@ use crate::capture::kept::is_session_there;
 use crate::capture::transcript::CaptureOptions;
 use crate::engine::Engine;
 use crate::error::{Absent, EngineError, Result, Wanted};
+use crate::verbs::find::titles::is_unused;
 
 /// Sessions that are looked at for one of this store: as many as bundles may bring that are newer.
 const LOOKED_AT_MAX: usize = 100_000;
@@ -73,6 +75,28 @@ impl Engine {
             Some(cwd) => EngineError::NothingThere { what: Absent::SessionBelow, place: cwd.to_owned() },
             None => EngineError::NothingThere { what: Absent::Session, place: "in this store".to_owned() },
         })
+    }
+
+    /// Returns a session of a directory that a listing of it shows: the newest one, or the one so many before; none where there are
+    /// fewer. Copies that nobody used, and all but one of a session's copies, are passed over.
+    pub(crate) fn session_before(&self, here: &str, back: u64) -> Result<Option<Session>> {
+        let filter =
+            SessionFilter { project: Some(here.to_owned()), main_only: true, ..SessionFilter::default() };
+        let (mut found, mut seen, mut left) = (None, HashSet::new(), back);
+        self.each_session(&filter, &mut |session, is_recorded| {
+            let is_listed = is_recorded && session.tip.is_some() && !is_unused(&session);
+            if !is_listed || !seen.insert(session.session.clone()) {
+                return ControlFlow::Continue(());
+            }
+            if left == 0 {
+                found = Some(session);
+                return ControlFlow::Break(());
+            }
+            left -= 1;
+            ControlFlow::Continue(())
+        })?;
+        let Some(session) = found else { return Ok(None) };
+        self.find_recorded_session(session.session.as_str())
     }
 
     /// Gives sessions one by one, the latest first, with whether they were recorded in this store, until `take` has enough.

@@ -59,6 +59,7 @@ mod recalls;
 #[path = "../../../redact/tests/redaction/support.rs"]
 #[expect(dead_code, clippy::unwrap_used, reason = "the tests of another crate share it")]
 mod redaction;
+mod references;
 mod remembered;
 mod retrieved;
 mod review;

@@ -33,12 +33,14 @@ impl Host {
             let engine = self.home.renewed()?;
             let by_path = request.path.as_deref().filter(|_| is_path(&request.text));
             let by_path = by_path.map_or(Ok(None), |path| engine.find_session(path))?;
-            let meant =
-                by_path.map_or_else(|| engine.session_meant(&request.text), |session| Ok(Some(session)))?;
+            let meant = by_path.map_or_else(
+                || engine.session_meant(&request.text, request.here.as_deref()),
+                |session| Ok(Some(session)),
+            )?;
             let Some(session) = meant else { return Ok(None) };
             let ctx = engine.current(&session)?.to_string();
             let session_id = Some(session.session.to_string());
-            Ok(Some(Found { ctx, session_id, redirected_from: None }))
+            Ok(Some(Found { ctx, session_id, prompt: None, redirected_from: None }))
         };
         own().map_err(|fault| fault.0)?.map_or_else(|| service.find(request), Ok)
     }
@@ -62,7 +64,7 @@ impl Host {
                 engine.latest_session(dir.as_deref())?
             };
             let ctx = engine.current(&session)?.to_string();
-            Ok(Latest { session: wire::session::session(&session), ctx, unread })
+            Ok(Latest { session: wire::session::named(&engine, &session)?, ctx, unread })
         };
         latest().map_err(|fault| fault.0)
     }

@@ -99,7 +99,7 @@ fn untrusted(home: &Home) -> Result<Vec<v1::UntrustedRules>, Fault> {
 }
 
 /// Returns the text of a client's settings, for how long it keeps what it wrote.
-fn settings(config_dir: &Path) -> Option<String> {
+pub(super) fn settings(config_dir: &Path) -> Option<String> {
     let bytes = read_bounded(&config_dir.join("settings.json"), SETTINGS_BYTES_MAX).ok()??;
     String::from_utf8(bytes).ok()
 }

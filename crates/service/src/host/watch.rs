@@ -304,7 +304,7 @@ fn watched(imported: &ImportedSession) -> (v1::Watched, Option<String>) {
         bytes_redacted: imported.captured.bytes_redacted,
         notes: wire::notes(&imported.captured.notes),
     };
-    (watched, known.title.clone())
+    (watched, wire::session::title(known.title.as_deref()))
 }
 
 impl std::fmt::Debug for Watching<'_> {

@@ -53,7 +53,7 @@ fn imported(imported: &ImportedSession) -> v1::Imported {
         notes: wire::notes(&captured.notes),
         new_commits: captured.new_commits,
         bytes_stored: captured.bytes_stored,
-        title: session.title.clone(),
+        title: wire::session::title(session.title.as_deref()),
         parent_session: session.parent_session.as_ref().map(ToString::to_string),
     }
 }

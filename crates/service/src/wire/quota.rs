@@ -1,5 +1,6 @@
 //! How full a store is, and what would make room, in words.
 
+use stemmata_engine::prompt::title::title;
 use stemmata_engine::{Quota, QuotaPlan};
 
 use crate::size::bytes;
@@ -39,7 +40,7 @@ pub(crate) fn room(plan: &QuotaPlan) -> String {
         ));
     }
     for session in &plan.sessions {
-        let title = session.title.as_deref().unwrap_or("untitled");
+        let title = title(session.title.as_deref());
         let size = bytes(session.bytes);
         lines.push(format!("  up to {size:>7}  `stemma forget {}` ({title})", session.session));
     }

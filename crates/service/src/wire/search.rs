@@ -10,6 +10,7 @@ use stemmata_engine::{
 use stemmata_model::Timestamp;
 
 use crate::fault::Fault;
+use crate::wire;
 
 /// Returns what a request asks for.
 pub(crate) fn query(request: &v1::SearchRequest, hits_max: u64) -> Result<SearchQuery, Fault> {
@@ -79,7 +80,7 @@ fn hit(hit: &SearchHit) -> v1::SearchHit {
         also_in: hit.also_in.clone(),
         alike: (hit.alike > 0).then_some(hit.alike),
         matched: if hit.is_nearby() { "nearby" } else { "itself" }.to_owned(),
-        title,
+        title: wire::session::title(title.as_deref()),
         cwd,
         branch,
         foreign_machine,

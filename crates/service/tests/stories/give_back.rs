@@ -36,7 +36,7 @@ pub(crate) fn back(
 }
 
 fn find(service: &dyn Service, text: &str) -> String {
-    service.find(&FindRequest { text: text.to_owned(), path: None }).expect("found").ctx
+    service.find(&FindRequest { text: text.to_owned(), here: None, path: None }).expect("found").ctx
 }
 
 fn of(ctx: &str) -> CommitRequest {

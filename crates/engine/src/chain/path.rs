@@ -1,0 +1,90 @@
+//! The active path of a chain from its beginning, a commit at a time: what an agent at its end would know if nothing had
+//! been compacted.
+//!
+//! Which bytes are part of it is the adapter's plan; here they become entries.
+
+use std::collections::HashMap;
+
+use stemmata_model::{Commit, CommitId, Entry};
+use stemmata_runtimes::adapter::{Piece, segment_number};
+
+use crate::engine::Engine;
+use crate::error::{FormatUse, Result};
+use crate::verbs::materialize::Stop;
+
+/// A commit of a chain with its own entries.
+pub(crate) struct PathCommit {
+    pub commit: Commit,
+    /// The entries that it adds, in the order of its bytes.
+    pub entries: Vec<Entry>,
+    /// Which of them are part of the path: the others are of branches that were left, or were said again.
+    pub is_active: Vec<bool>,
+    /// The place of the first one in the chain, from 1. Absent where the history began in another session, whose
+    /// entries this chain does not count.
+    pub first_ordinal: Option<u64>,
+}
+
+impl Engine {
+    /// Calls `visit` with the commits of a chain from its beginning to `ctx`. Forgotten ones end the chain there.
+    pub(crate) fn each_of_path(
+        &self,
+        ctx: CommitId,
+        visit: &mut dyn FnMut(PathCommit) -> Result<()>,
+    ) -> Result<()> {
+        let context = self.plan_context(ctx, Stop::Root)?;
+        let active = spans(&context.plan.pieces);
+        let commits = context.chain.commits();
+        // Behind the root of the chain itself come commits of the session that it went on from.
+        let own = commits.iter().position(|commit| commit.core.parent.is_none());
+        let own = own.map_or(commits.len(), |root| root + 1);
+        let mut ordinal = 1;
+        for (position, commit) in commits.iter().enumerate().rev() {
+            let number = segment_number(position, false);
+            let Some(bytes) = context.chain.load(number)? else { continue };
+            let restated = usize::try_from(commit.core.commit_type.restated()).unwrap_or(usize::MAX);
+            let adapter = Self::adapter(&commit.core.format, FormatUse::Read)?;
+            let entries: Vec<Entry> = adapter.decode(&bytes).entries.into_iter().skip(restated).collect();
+            let spans = active.get(&number).map_or(&[][..], Vec::as_slice);
+            let is_active = entries.iter().map(|entry| holds(spans, entry.native.offset)).collect();
+            let first_ordinal = (position < own).then_some(ordinal);
+            if position < own {
+                ordinal += commit.counts.entries.saturating_sub(commit.core.commit_type.restated());
+            }
+            visit(PathCommit { commit: commit.clone(), entries, is_active, first_ordinal })?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the ranges of each content that a plan takes, ascending.
+fn spans(pieces: &[Piece]) -> HashMap<usize, Vec<(u64, u64)>> {
+    let mut spans: HashMap<usize, Vec<(u64, u64)>> = HashMap::new();
+    for piece in pieces {
+        spans
+            .entry(piece.segment)
+            .or_default()
+            .push((piece.offset, piece.offset.saturating_add(piece.length)));
+    }
+    spans.values_mut().for_each(|spans| spans.sort_unstable());
+    spans
+}
+
+fn holds(spans: &[(u64, u64)], offset: u64) -> bool {
+    let behind = spans.partition_point(|(start, _)| *start <= offset);
+    let last = behind.checked_sub(1).and_then(|at| spans.get(at));
+    last.is_some_and(|(_, end)| offset < *end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offset_is_held_by_the_range_that_begins_last_before_it() {
+        let spans = [(0, 10), (20, 30)];
+        for (offset, held) in [(0, true), (9, true), (10, false), (19, false), (20, true), (30, false)] {
+            assert_eq!(holds(&spans, offset), held, "{offset}");
+        }
+        assert!(!holds(&[], 0));
+    }
+}

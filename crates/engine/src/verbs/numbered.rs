@@ -1,0 +1,55 @@
+//! The numbered prompts of a chain: what people asked for on its active path, counted from 1.
+//!
+//! The one count behind `SESSION:N` and the numbers that `show` and `tree` print. It goes on over compactions and leaves
+//! out branches that were left, results of tools, and what clients write in a person's name.
+
+use stemmata_model::{CommitId, EntryId, Timestamp};
+use stemmata_prompt::story::{prompt_text, sidechain_of};
+
+use crate::engine::Engine;
+use crate::error::Result;
+
+/// A prompt of a chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NumberedPrompt {
+    /// Its number, from 1.
+    pub number: u64,
+    /// The commit that holds it.
+    pub ctx: CommitId,
+    /// The entry that it is: what `--at` takes.
+    pub entry: EntryId,
+    /// The entry's place in the chain, as in `@N`. Absent where the history began in another session.
+    pub ordinal: Option<u64>,
+    /// When it was written, as the client says.
+    pub at: Option<Timestamp>,
+    /// What it says, whole.
+    pub text: String,
+}
+
+impl Engine {
+    /// Returns the prompts of people on the active path that ends at a commit, the first one first.
+    ///
+    /// # Errors
+    /// `CommitMissing`, `Format` for a format that cannot be read, store errors.
+    pub fn numbered_prompts(&self, ctx: CommitId) -> Result<Vec<NumberedPrompt>> {
+        let mut prompts = Vec::new();
+        let mut main: Option<Option<String>> = None;
+        self.each_of_path(ctx, &mut |commit| {
+            let main = main.get_or_insert_with(|| sidechain_of(&commit.entries));
+            for (at, entry) in commit.entries.iter().enumerate() {
+                let is_active = commit.is_active.get(at).copied().unwrap_or(false);
+                let Some(text) = prompt_text(entry, main.as_deref()).filter(|_| is_active) else { continue };
+                prompts.push(NumberedPrompt {
+                    number: prompts.len() as u64 + 1,
+                    ctx: commit.commit.id,
+                    entry: entry.id.clone(),
+                    ordinal: commit.first_ordinal.map(|first| first + at as u64),
+                    at: entry.timestamp,
+                    text,
+                });
+            }
+            Ok(())
+        })?;
+        Ok(prompts)
+    }
+}
