@@ -88,12 +88,14 @@ pub enum FileChange {
 }
 
 /// One text in place of another: lines that are in both stayed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Replaced {
     /// Empty where text is inserted, and of patches, whose new lines are new as they stand.
     pub old: String,
     /// What is there now.
     pub new: String,
+    /// Lines that a patch takes away, which `old` does not hold.
+    pub dropped_lines: usize,
 }
 
 /// How sure it is that a file was touched so.
@@ -146,6 +148,14 @@ impl FileAct {
         }
     }
 
+    /// Returns how many lines it took away, as far as the call says.
+    pub fn removed_lines(&self) -> usize {
+        match &self.change {
+            FileChange::Edit { parts } => parts.iter().map(Replaced::removed_lines).sum(),
+            FileChange::Read | FileChange::Write { .. } | FileChange::Delete | FileChange::Move { .. } => 0,
+        }
+    }
+
     /// Whether the file is one that nobody means to keep.
     pub fn is_scratch(&self) -> bool {
         SCRATCH.iter().any(|folder| self.path.starts_with(folder))
@@ -166,6 +176,11 @@ impl Replaced {
             }
         }
         added
+    }
+
+    fn removed_lines(&self) -> usize {
+        let stayed = self.new.lines().count() - self.added_lines().len();
+        self.old.lines().count() - stayed + self.dropped_lines
     }
 }
 

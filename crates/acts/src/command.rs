@@ -103,6 +103,33 @@ const CHECKING: &[&str] = &[
     "hk",
 ];
 
+/// Programs that run tests and do nothing else.
+const TESTING: &[&str] = &[
+    "pytest",
+    "jest",
+    "vitest",
+    "mocha",
+    "ava",
+    "rspec",
+    "minitest",
+    "ctest",
+    "phpunit",
+    "bats",
+    "tox",
+    "nox",
+    "karma",
+    "cypress",
+    "playwright",
+    "gotestsum",
+    "cucumber",
+    "unittest",
+    "nosetests",
+    "ExUnit",
+];
+
+/// Words of a runner's command that say what it runs: behind them are names of files and filters.
+const TEST_WORDS_MAX: usize = 4;
+
 /// Flags that change what is printed and nothing else.
 const NEUTRAL_FLAGS: &[&str] = &[
     "-v",
@@ -137,6 +164,29 @@ pub fn parts(line: &str) -> Vec<String> {
 pub fn is_checking(part: &str) -> bool {
     let program = part.split(' ').next().unwrap_or_default();
     CHECKING.contains(&program) || part.starts_with("python -m") || part.starts_with("python3 -m")
+}
+
+/// Says whether a part runs tests: a program that does nothing else, or a runner that is told to.
+pub fn is_testing(part: &str) -> bool {
+    let mut words = part.split(' ');
+    let program = words.next().unwrap_or_default();
+    let program = program.rsplit('/').next().unwrap_or(program);
+    if TESTING.contains(&program) {
+        return true;
+    }
+    let is_runner = CHECKING.contains(&program)
+        || matches!(program, "python" | "python3" | "uv" | "poetry" | "sh" | "bash");
+    is_runner && words.take(TEST_WORDS_MAX).any(|word| TESTING.contains(&word) || is_test_word(word))
+}
+
+/// `test`, `nextest`, `test:unit`, `run-tests`, `integration-test`; no flag and no path.
+fn is_test_word(word: &str) -> bool {
+    let is_name = !word.starts_with('-') && !word.contains(['/', '.', '=']);
+    is_name
+        && word
+            .split([':', '-', '_'])
+            .any(|piece| matches!(piece, "test" | "tests" | "nextest" | "unittest" | "testing"))
+        || word == "--test"
 }
 
 fn part(words: &[String]) -> Option<String> {

@@ -16,7 +16,7 @@ pub(crate) fn act(line: &str) -> Option<Act> {
     match command {
         "edit" if is_range(argument) => {
             let new = rest.trim_end().strip_suffix(END)?.to_owned();
-            let parts = vec![Replaced { old: String::new(), new }];
+            let parts = vec![Replaced { new, ..Replaced::default() }];
             Some(Act::OpenFile(FileChange::Edit { parts }))
         }
         "open" if rest.is_empty() => file(FileChange::Read),

@@ -107,7 +107,7 @@ fn of_command(command: &Command, words: &[&str]) -> Vec<FileAct> {
     // What is given to any other program may come out of it changed.
     let text = command.document.clone().filter(|_| words == ["cat"]);
     let written = command.writes.iter().filter(|(path, _)| is_plain(path)).map(|(path, appends)| {
-        let parts = text.iter().map(|new| Replaced { old: String::new(), new: new.clone() }).collect();
+        let parts = text.iter().map(|new| Replaced { new: new.clone(), ..Replaced::default() }).collect();
         let write = FileChange::Write { text: text.clone() };
         file(path, if *appends { FileChange::Edit { parts } } else { write })
     });

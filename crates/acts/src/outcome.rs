@@ -160,8 +160,7 @@ pub fn outcome(judged: Judged, answer: &Answer<'_>) -> Outcome {
         || begin.starts_with(editor::REFUSED)
         || judged == Judged::Change && {
             let first = begin.lines().next().unwrap_or_default();
-            CODES.iter().any(|words| first.starts_with(words))
-                && exit_code(first).is_some_and(|code| code != 0)
+            CODES.iter().any(|words| first.starts_with(words)) && code_in(first).is_some_and(|code| code != 0)
         };
     if !is_command && !is_marked {
         return Outcome::Passed;
@@ -179,7 +178,7 @@ pub fn outcome(judged: Judged, answer: &Answer<'_>) -> Outcome {
         let first = head.lines().map(cleaned).find(|line| says_something(line));
         return Outcome::Failed { why: first.unwrap_or_default() };
     };
-    let code = exit_code(begin).or_else(|| exit_code(clip_start(tail, CODE_BYTES)));
+    let code = exit_code(&answer.text);
     // The line would be of what was printed before the tests ran; ends come first.
     let failed = || Outcome::Failed { why: telling(head, tail) };
     match code {
@@ -191,6 +190,12 @@ pub fn outcome(judged: Judged, answer: &Answer<'_>) -> Outcome {
         None if is_marked || (is_checking && marked(head, tail)) => failed(),
         None => Outcome::Passed,
     }
+}
+
+/// Returns the exit code that an answer of a command says.
+pub fn exit_code(answer: &str) -> Option<i64> {
+    let (head, tail) = ends(answer);
+    code_in(clip_end(head, CODE_BYTES)).or_else(|| code_in(clip_start(tail, CODE_BYTES)))
 }
 
 /// Returns the name of what still runs.
@@ -237,7 +242,7 @@ fn clip_start(text: &str, bytes: usize) -> &str {
     text.get(start..).unwrap_or_default()
 }
 
-fn exit_code(text: &str) -> Option<i64> {
+fn code_in(text: &str) -> Option<i64> {
     CODES.iter().find_map(|words| {
         let (_, after) = text.split_once(words)?;
         let digits: String =

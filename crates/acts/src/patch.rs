@@ -36,6 +36,8 @@ pub(crate) fn files(text: &str) -> Vec<FileAct> {
             && is_within
         {
             add(&mut last.change, added);
+        } else if let (true, Some(last)) = (is_within && line.starts_with('-'), found.last_mut()) {
+            drop_line(&mut last.change);
         }
     }
     // What is only moved is not changed.
@@ -45,7 +47,7 @@ pub(crate) fn files(text: &str) -> Vec<FileAct> {
         if let FileChange::Move { to } = &file.change {
             moved_to = Some(to.clone());
         }
-        !(is_there && file.added_lines().is_empty())
+        !(is_there && file.added_lines().is_empty() && file.removed_lines() == 0)
     });
     found
 }
@@ -53,17 +55,23 @@ pub(crate) fn files(text: &str) -> Vec<FileAct> {
 fn add(change: &mut FileChange, line: &str) {
     let text = match change {
         FileChange::Write { text: Some(text) } => text,
-        FileChange::Edit { parts } => {
-            if parts.is_empty() {
-                parts.push(Replaced { old: String::new(), new: String::new() });
-            }
-            match parts.last_mut() {
-                Some(part) => &mut part.new,
-                None => return,
-            }
-        }
+        FileChange::Edit { parts } => &mut only_part(parts).new,
         _ => return,
     };
     text.push_str(line);
     text.push('\n');
+}
+
+fn drop_line(change: &mut FileChange) {
+    if let FileChange::Edit { parts } = change {
+        only_part(parts).dropped_lines += 1;
+    }
+}
+
+/// Returns the one part that stands for all hunks of a file.
+fn only_part(parts: &mut Vec<Replaced>) -> &mut Replaced {
+    if parts.is_empty() {
+        parts.push(Replaced::default());
+    }
+    parts.last_mut().expect("a part was added where there was none")
 }

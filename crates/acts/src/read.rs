@@ -215,14 +215,14 @@ fn edit(fields: Fields<'_>) -> FileChange {
     let replaced = |fields: Fields<'_>| {
         let (old, new) = (fields.text(OLD), fields.text(NEW));
         let owned = |text: Option<&str>| text.unwrap_or_default().to_owned();
-        old.or(new).map(|_| Replaced { old: owned(old), new: owned(new) })
+        old.or(new).map(|_| Replaced { old: owned(old), new: owned(new), dropped_lines: 0 })
     };
     let mut parts: Vec<Replaced> = match fields.list(EDITS) {
         Some(many) => many.iter().filter_map(|one| replaced(Fields(one.as_object()?))).collect(),
         None => replaced(fields).into_iter().collect(),
     };
     let inserted = fields.text(INSERT).map(str::to_owned);
-    parts.extend(inserted.map(|new| Replaced { old: String::new(), new }));
+    parts.extend(inserted.map(|new| Replaced { new, ..Replaced::default() }));
     FileChange::Edit { parts }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Pure: entries in, calls out. What stands in the files today is not looked at.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use stemmata_model::{Entry, Part};
@@ -21,6 +22,8 @@ pub struct ToolUse<'e> {
     pub call_id: &'e str,
     /// The tool, as the runtime spells it.
     pub name: &'e str,
+    /// JSON text; a patch or code where the tool takes text.
+    pub arguments: Cow<'e, str>,
     /// What it does.
     pub acts: Vec<Act>,
     /// What it returned. `None` while the conversation has no answer to the call.
@@ -41,7 +44,15 @@ pub fn tool_uses(entries: &[Entry]) -> Vec<ToolUse<'_>> {
             Part::ToolCall { call_id, name, arguments } => {
                 let acts = acts(Call { name, arguments });
                 called.insert(call_id, uses.len());
-                uses.push(ToolUse { entry, call_id, name, acts, answer: None, outcome: Outcome::Open });
+                uses.push(ToolUse {
+                    entry,
+                    call_id,
+                    name,
+                    arguments: Cow::Borrowed(arguments),
+                    acts,
+                    answer: None,
+                    outcome: Outcome::Open,
+                });
             }
             Part::ToolResult { call_id, is_error, parts } => {
                 let Some(at) = called.get(call_id.as_str()).copied() else { continue };
@@ -60,7 +71,8 @@ fn done(entry: usize, part: &Part) -> Option<ToolUse<'_>> {
     let acts = acts(Call { name, arguments: &item.arguments });
     let answer = Answer { is_error: item.is_error, text: "".into() };
     let outcome = outcome(judged(&acts), &answer);
-    Some(ToolUse { entry, call_id: json, name, acts, answer: Some(answer), outcome })
+    let arguments = Cow::Owned(item.arguments);
+    Some(ToolUse { entry, call_id: json, name, arguments, acts, answer: Some(answer), outcome })
 }
 
 fn answered<'e>(
@@ -134,6 +146,19 @@ impl ToolUse<'_> {
 }
 
 impl Outcome {
+    /// Returns the name used in JSON output.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Passed => "passed",
+            Self::Failed { .. } => "failed",
+            Self::Refused => "refused",
+            Self::Stopped => "stopped",
+            Self::Running { .. } => "running",
+            Self::Unclear => "unclear",
+        }
+    }
+
     /// Returns how sure it is that a call touched a file, now that it ended this way. Returns `None` where the call did not run.
     /// Only tools of files are `Sure` before; commands are less.
     pub fn certainty(&self, before: Certainty, complains: bool) -> Option<Certainty> {

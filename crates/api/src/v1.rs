@@ -26,6 +26,7 @@ mod secrets;
 mod session;
 mod settings;
 mod state;
+mod story;
 mod strategy;
 mod summarize;
 mod turn;
@@ -105,6 +106,11 @@ pub use state::{
     CloseThreadRequest, DecideRequest, DecisionKind, Decisions, FinishTaskRequest, KnownDecision, OpenTask,
     OpenTasks, ReplayRequest, Replayed, ReplayedReducer, ReplayedTranscripts, RestoreStateRequest,
     RestoredLedger, RestoredReducer, State, StateRequest,
+};
+pub use story::{
+    ChainSide, ChangedFile, CompareRequest, Comparison, GitCommitMade, OverviewRequest, OverviewTurn,
+    ReportedTokens, SessionError, SessionMeant, SessionOverview, ShowTurnRequest, ShownCall, ShownTurn,
+    StartedSubagent, TurnOutline, TurnPiece,
 };
 pub use strategy::{
     CheckStrategyRequest, ShippedStrategy, Strategies, StrategyFinding, StrategyFormat, StrategyReport,

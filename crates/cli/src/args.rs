@@ -130,7 +130,7 @@ pub(crate) enum Command {
     Log(browse::Log),
     /// Draw a session: turns, forks, compactions, subagents
     Tree(browse::Tree),
-    /// Show a session or one of its turns
+    /// Show a turn, or a session at a glance
     Show(browse::Show),
     /// List the commits before one, newest first
     History(browse::History),
@@ -140,7 +140,7 @@ pub(crate) enum Command {
     Tips(browse::Tips),
     /// Show which agent wrote each line of a file, and why
     Blame(git::Blame),
-    /// Compare two points of a session, or show what a compaction lost
+    /// Compare two points, or show what a compaction lost
     Diff(browse::Diff),
     /// Find the commit at a point in time
     Resolve(browse::Resolve),

@@ -6,6 +6,7 @@ pub(crate) mod commit;
 pub(crate) mod draw;
 pub(crate) mod event;
 pub(crate) mod file;
+pub(crate) mod outline;
 pub(crate) mod pager;
 pub(crate) mod screen;
 pub(crate) mod session;
@@ -13,6 +14,7 @@ pub(crate) mod size;
 pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod time;
+pub(crate) mod turns;
 
 /// Appends formatted text to a `String`.
 macro_rules! put {

@@ -40,7 +40,8 @@ pub use bundle::{
 pub use capture::database::{database_of_log, is_database};
 pub use capture::expiry::days_kept;
 pub use capture::git_hook::{
-    CONTEXT_TRAILER, GIT_HOOK, GIT_HOOK_BYTES_MAX, with_git_hook, with_trailer, without_git_hook,
+    CONTEXT_TRAILER, CommentMarks, GIT_HOOK_BYTES_MAX, GIT_HOOKS, GitHook, with_git_hook, with_trailer,
+    without_git_hook,
 };
 pub use capture::homes::{FILES_MAX, HomeHints, RUNTIMES, RuntimeHome, RuntimePlace};
 pub use capture::import::{ImportFailure, ImportProgress, ImportReport, ImportedSession};
@@ -125,6 +126,7 @@ pub use verbs::checkpoint_file::{
 pub use verbs::checkpoint_load::{CheckpointGiven, FOREIGN_TAG};
 pub use verbs::collect::{CollectOptions, CollectPlan, CollectReport, RetiredSession};
 pub use verbs::compact::{CompactOf, CompactWanted, CompactWith, Compacted, KEEP_RECENT_TOKENS};
+pub use verbs::compare::{ChainSide, Comparison};
 pub use verbs::copies::Copy;
 pub use verbs::costs::{ChainBytes, ChainCost};
 pub use verbs::diff::{CompactionDiff, LostEntry};
@@ -139,6 +141,7 @@ pub use verbs::launch::{AgentTemplate, StartMode, TemplateError};
 pub use verbs::materialize::{Materialized, Stop, Tier};
 pub use verbs::mend::Mended;
 pub use verbs::numbered::NumberedPrompt;
+pub use verbs::overview::{Overview, OverviewSubagent};
 pub use verbs::place::placing::{PlacedFile, Placing, PlacingWish, ReadyFile};
 pub use verbs::place::record::{PlacementRecord, WrittenFile};
 pub use verbs::place::{PlaceOptions, Placed, PreparedPlacement};
@@ -150,5 +153,6 @@ pub use verbs::short_id::ShortId;
 pub use verbs::show::{SHOWN_MAX, Shown};
 pub use verbs::summarize::NumberedEntries;
 pub use verbs::summary::SummaryText;
-pub use verbs::tree::{Subagent, TREE_COMMITS_MAX, Tree, TreeNode, TreeRun};
+pub use verbs::tree::{Subagent, TREE_COMMITS_MAX, Tree, TreeNode, TreeRun, TurnsOfCommits};
+pub use verbs::turn::{ShownTurn, TurnEntry};
 pub use worktree::{Drift, git_head, tree_root};

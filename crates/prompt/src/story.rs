@@ -3,6 +3,12 @@
 //! Pure folds over decoded entries. What a call does is `stemmata_acts`'s to know; which entries are still part of a
 //! conversation is the engine's.
 
+mod outline;
 mod prompt;
+mod session;
+mod turn;
 
+pub use outline::{FileLines, Prompt, TurnOutcome, TurnOutline, outlines};
 pub use prompt::{is_main, prompt_text, sidechain_of};
+pub use session::{IDLE_MICROS, ReportedTokens, SessionError, SessionFold, SessionStory, SessionTurn};
+pub use turn::{Told, TurnCall, TurnPiece, pieces};

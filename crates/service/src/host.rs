@@ -40,7 +40,7 @@ pub use blame::{BlamedCommit, BlamedFile};
 pub use caller::{Current, Process, Whose};
 pub use checkpoint_file::{LoadCheckpointRequest, SaveCheckpointRequest};
 pub use files::{NamedFile, Repaired};
-pub use git::{GitHookChange, GitHookRequest, TrailerRequest};
+pub use git::{GitHookChange, GitHookRequest, TrailerRequest, TrailerStage};
 pub use hook::{HookRequest, Hooked, drain, open_for_hook};
 pub use hooks::is_program;
 pub use import::{ImportRequest, Surveyed};

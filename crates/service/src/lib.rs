@@ -19,8 +19,8 @@ pub use host::{
     Host, ImportRequest, InstallChange, InstallRequest, Latest, LedgerOf, LedgerOfRequest,
     LoadCheckpointRequest, LookedAt, Machine, MakeLedger, NamedFile, PlaceRequest, PolicyChange, Process,
     Record, RecordRequest, Recorded, Repaired, SaveCheckpointRequest, StartFrom, StartRequest, StatusRequest,
-    Surveyed, Suspended, Tape, TrailerRequest, WATCH_POLL_MS, WatchRequest, WatchedPlace, Watching, Whose,
-    drain, is_program, open_for_hook, read_settings,
+    Surveyed, Suspended, Tape, TrailerRequest, TrailerStage, WATCH_POLL_MS, WatchRequest, WatchedPlace,
+    Watching, Whose, drain, is_program, open_for_hook, read_settings,
 };
 pub use local::{Local, MakeSummarizer};
 pub use size::{bytes, scaled};

@@ -18,6 +18,7 @@ pub(crate) mod search;
 pub(crate) mod secrets;
 pub(crate) mod session;
 pub(crate) mod state;
+pub(crate) mod story;
 
 use stemmata_api::{RawJson, v1};
 use stemmata_engine::LossReport;

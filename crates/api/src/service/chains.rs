@@ -5,10 +5,7 @@ use std::io::Read;
 use crate::Answer;
 use crate::v1::{
     Blame, BlameRequest, Changed, CheckpointRequest, Checkpointed, Children, ChildrenRequest, Commit,
-    CommitPage, CommitRequest, CompactRequest, Compacted, Diff, FindRequest, Found, HistoryRequest,
-    LatestSessionRequest, Named, ResolveRequest, Resolved, Session, SessionPage, SessionRequest,
-    SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, SnapshotRequest, Tags, TagsRequest, TipsRequest,
-    Tree, TreeRequest, Uncompacted, UpdateRequest,
+    CommitPage, CommitRequest, CompactRequest, Compacted, CompareRequest, Comparison, Diff, FindRequest, Found, HistoryRequest, LatestSessionRequest, Named, OverviewRequest, ResolveRequest, Resolved, Session, SessionMeant, SessionPage, SessionRequest, SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, ShowTurnRequest, ShownTurn, SnapshotRequest, Tags, TagsRequest, TipsRequest, Tree, TreeRequest, Uncompacted, UpdateRequest,
 };
 
 /// Sessions and chains.
@@ -53,6 +50,18 @@ pub trait Chains: Send + Sync {
     /// Those of [`find`](Self::find); with entries `format_unreadable`, `commit_forgotten`.
     fn show(&self, request: &ShowRequest) -> Answer<Commit>;
 
+    /// Returns what was said and done in a commit, as a person reads it.
+    ///
+    /// # Errors
+    /// Those of [`find`](Self::find); `format_unreadable`, `commit_forgotten`.
+    fn turn(&self, request: &ShowTurnRequest) -> Answer<ShownTurn>;
+
+    /// Returns a session at a glance; nothing where the name is a commit's or a tag's.
+    ///
+    /// # Errors
+    /// `session_empty` where nothing of it is left; `ambiguous`, `format_unreadable`, `commit_forgotten`.
+    fn overview(&self, request: &OverviewRequest) -> Answer<SessionMeant>;
+
     /// Lists a commit and its ancestors, the newest first.
     ///
     /// # Errors
@@ -94,6 +103,12 @@ pub trait Chains: Send + Sync {
     /// # Errors
     /// `no_compaction`, `format_unreadable`, and those of [`find`](Self::find).
     fn diff(&self, request: &CommitRequest) -> Answer<Diff>;
+
+    /// Says what two chains have that the other has not.
+    ///
+    /// # Errors
+    /// Those of [`find`](Self::find); `format_unreadable`.
+    fn compare(&self, request: &CompareRequest) -> Answer<Comparison>;
 
     /// Says where lines of a file came from.
     ///

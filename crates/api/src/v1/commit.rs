@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{TreeRun, TreeSubagent};
+use super::{OverviewTurn, SessionOverview, ShownTurn, TreeRun, TreeSubagent};
 use crate::PageRequest;
 
 /// Bytes of one checkpoint's content at most: a delta is kilobytes, a whole context of today's largest windows some megabytes.
@@ -101,6 +101,15 @@ pub struct Commit {
     /// In a folded tree: the subagents that it started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subagents: Option<Vec<TreeSubagent>>,
+    /// With `show`: what was said and done in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Box<ShownTurn>>,
+    /// With `show SESSION`, whose newest commit this is: the session at a glance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overview: Option<Box<SessionOverview>>,
+    /// With `tree`: the turns in it. One that has a number begins with a prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<Vec<OverviewTurn>>,
 }
 
 /// A summary and who wrote it.

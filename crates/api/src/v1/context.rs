@@ -219,6 +219,9 @@ pub struct Diff {
     /// Decisions and constraints that the context after does not say.
     #[serde(default)]
     pub lost_decisions: Vec<String>,
+    /// What errors said that the context after does not say.
+    #[serde(default)]
+    pub lost_errors: Vec<String>,
 }
 
 /// An entry that the context after a compaction no longer has.

@@ -34,9 +34,12 @@ pub struct BlamedLine {
     /// The commit that holds the tool call; absent, as all that follows, where no captured session wrote the line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ctx: Option<String>,
-    /// How it was found: `trailer` (on the chain that git's commit names) or `search`.
+    /// How it was found: `trailer` (on the chain that git's commit names), `search`, or `neighbour` for a blank line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
+    /// The client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
     /// The session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
@@ -70,6 +73,9 @@ pub struct GitHook {
     pub changed: bool,
     /// Whether it was changed.
     pub written: bool,
+    /// The other hooks that are called for the same, each alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<GitHook>,
 }
 
 /// Asks where lines of a file came from.

@@ -206,6 +206,9 @@ pub struct TreeRequest {
     /// one, `children` are the next ones that are drawn, and subagents are told.
     #[serde(default)]
     pub folded: bool,
+    /// Whether what happened in each commit is wanted, too: its turns, and the subagents that it started.
+    #[serde(default)]
+    pub turns: bool,
 }
 
 impl SessionsRequest {

@@ -91,30 +91,54 @@ pub(crate) struct Log {
 Examples:
   stemma tree                  the latest session of this directory, else of all
   stemma tree ctx-3f9k2m7q     the whole tree that a commit is part of
+  stemma tree --collapse       only where it branches, compacts and ends
 
-● a commit, ◆ a compaction, ■ a snapshot, ○ a provisional tip (its turn is open), ⚙ a subagent.\n\n{REF_HELP}"))]
+A line for each prompt, with its number, tools, time and outcome; of more than 30 the first and the last ones.
+
+● a turn, ◆ a compaction, ■ a snapshot, ○ a provisional tip (its turn is open), ⚙ a subagent.\n\n{REF_HELP}"))]
 pub(crate) struct Tree {
     /// A commit of the tree
     #[arg(value_name = "REF")]
     pub(crate) reference: Option<String>,
+
+    /// Sum up turns that only continue what came before
+    #[arg(long)]
+    pub(crate) collapse: bool,
 }
 
 /// `show`
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Examples:
-  stemma show ctx-3f9k2m7q
+  stemma show 62687def                   a session at a glance, with its numbered prompts
+  stemma show 62687def:3                 the turn of its third prompt
+  stemma show ctx-3f9k2m7q               the turn of a commit: prompt, calls, answer
+  stemma show ctx-3f9k2m7q --full        thoughts, arguments and results too
   stemma show ctx-3f9k2m7q --entries     its entries with their ids, for `--at`
   stemma show ctx-3f9k2m7q --entry @41   read its chain around the 41st entry
-  stemma show v1-review --json
+  stemma show v1-review --meta           everything that the store knows of a commit
+
+The id of a session shows the session; a commit, a tag or `SESSION~0` shows the turn.
 
 {REF_HELP}"))]
 pub(crate) struct Show {
-    /// The session or commit [default: choose from a list]
+    /// A session, a commit, or SESSION:N for the turn of its N-th prompt [default: choose from a list]
     #[arg(value_name = "REF", default_value = "", hide_default_value = true)]
     pub(crate) reference: String,
 
-    /// List the commit's own entries with their ids too
+    /// Show everything: thoughts, arguments and results of a turn, or the whole lists of a session
+    #[arg(long, conflicts_with_all = ["entry", "meta", "entries"])]
+    pub(crate) full: bool,
+
+    /// Show only the prompts, whole
+    #[arg(long, conflicts_with_all = ["entry", "meta", "entries", "full"])]
+    pub(crate) prompts: bool,
+
+    /// Show what the store knows of the commit: ids, sizes, where it was captured, links, tags
+    #[arg(long, conflicts_with = "entry")]
+    pub(crate) meta: bool,
+
+    /// Show `--meta`, and the commit's own entries with their ids
     #[arg(long)]
     pub(crate) entries: bool,
 
@@ -195,13 +219,23 @@ pub(crate) struct Tips {
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Examples:
-  stemma diff ctx-3f9k2m7q       the nearest compaction at or before it
+  stemma diff ctx-3f9k2m7q             what the nearest compaction at or before it lost
+  stemma diff ctx-3f9k2m7q --details   the same, with every entry, file and command
+  stemma diff 4a36 91bc                what each of two sessions has that the other has not
 
 Nothing is gone for good: `stemma uncompact REF` gives the context from before.\n\n{REF_HELP}"))]
 pub(crate) struct Diff {
-    /// A compaction, or a commit after one
+    /// A compaction, or a commit after one; with OTHER, one side of the comparison
     #[arg(value_name = "REF")]
     pub(crate) reference: String,
+
+    /// The other side: compare from where both parted
+    #[arg(value_name = "OTHER")]
+    pub(crate) other: Option<String>,
+
+    /// List entries, files, commands, errors and decisions
+    #[arg(long)]
+    pub(crate) details: bool,
 }
 
 /// `resolve`

@@ -11,17 +11,21 @@ use clap::{Args, Subcommand};
 #[command(after_help = "\
 Examples:
   stemma blame src/client.rs:42          one line
-  stemma blame src/client.rs:40-60
-  stemma blame src/client.rs --json      the whole file
+  stemma blame src/client.rs:40-60 -v    with the prompt and the reason
+  stemma blame src/client.rs             the whole file
 
-Says which tool call of which session wrote a line, what the user had asked for, and what the agent thought or said before. \
+Beside the first line of each call stand the client, the session, the entry to fork from (`stemma fork SESSION --at ENTRY`), \
+the day and the prompt. A blank line belongs to its neighbour. \
 Git says which of its commits a line is of, and its `Context-Id` trailer (`stemma git install`) which chain; without either, \
-the sessions that worked in the project are searched for the edit that wrote this text. `stemma show CTX --entries` and \
-`stemma resume CTX --at ENTRY` go on from there.")]
+the sessions that worked in the project are searched for the edit that wrote this text. `--json` has all of it.")]
 pub(crate) struct Blame {
     /// The file, with a line or a range of lines
     #[arg(value_name = "FILE[:LINE[-LINE]]")]
     pub(crate) place: String,
+
+    /// Show the commit of git, the prompt and the agent's reason above the lines of each call
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
 }
 
 /// `git`
@@ -32,9 +36,9 @@ Examples:
   stemma git install               in the repository of the current directory
   stemma git uninstall
 
-Every commit that is made with a message (`git commit -m`, `-F`) while a session works in the repository then names its \
-context in a trailer, `Context-Id: ctx-…`; what an editor is opened for does not. The hook goes among the lines of one that is there, does nothing when this program is gone, and never \
-stops a commit.")]
+Every commit that is made while a session works in the repository then names its context in a trailer, `Context-Id: ctx-…`. \
+A message from an editor gets it when it was written, so that an empty one still stops the commit. The two hooks go among the \
+lines of those that are there, do nothing when this program is gone, and never stop a commit.")]
 pub(crate) struct Git {
     /// What to do.
     #[command(subcommand)]
@@ -44,7 +48,7 @@ pub(crate) struct Git {
 /// The commands around git.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GitCommand {
-    /// Let commits of this repository name the context that they were made in
+    /// Add a `Context-Id` trailer to commits of this repository
     Install(GitInstall),
     /// Take our lines out of the repository's hook
     Uninstall(GitInstall),
@@ -66,6 +70,10 @@ pub(crate) struct GitInstall {
 pub(crate) struct GitTrailer {
     /// The file with the message
     pub(crate) message: PathBuf,
+
+    /// The message is the one that will be committed
+    #[arg(long)]
+    pub(crate) written: bool,
 
     /// Where the message comes from, as git says
     pub(crate) source: Option<String>,

@@ -1,58 +1,185 @@
-//! `blame`: from a line of a file to the tool call that wrote it, and to why.
+//! `blame`: from a line of a file to the tool call that wrote it, and to why; laid out as `git blame` does it.
 //!
 //! The host reads the file and asks git; the service finds the call. Without git the sessions alone are searched.
 
 use std::collections::BTreeMap;
 
 use stemmata_api::v1::{self, BlamedLine};
+use stemmata_model::Timestamp;
 use stemmata_service::BlamedCommit;
 
 use crate::args::git::Blame;
 use crate::errors::{CliError, Exit};
 use crate::output::put;
-use crate::output::style::Style;
+use crate::output::session::{short_id, title_of};
+use crate::output::size::{grouped, percent};
+use crate::output::style::{Style, tame};
 use crate::output::table::fit;
+use crate::output::time;
 use crate::wiring::App;
+
+/// Characters of an entry's id that name it within its session, but for rare ones.
+const ENTRY_CHARS: usize = 8;
+/// Columns of a day.
+const DAY_COLUMNS: usize = 8;
+/// Columns of a session's id.
+const SESSION_COLUMNS: usize = 8;
+/// Columns of a client's name, where there is little room for it and where there is enough.
+const CLIENT_COLUMNS: (usize, usize) = (7, 11);
+/// Columns from which on there is enough.
+const WIDE: usize = 120;
+/// Columns of a prompt's words in a window of 80 columns, and at most.
+const PROMPT_COLUMNS: (usize, usize) = (14, 48);
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Blame) -> Result<Exit, CliError> {
     let file = app.host()?.blamed_file(&args.place, &app.environment.current_dir)?;
     let mut answer = app.service()?.blame(&file.request)?;
     file.complete(&mut answer);
-    let exit = app.answer(&answer, || Ok(shown(&answer, &file.commits, app.console.width)))?;
+    let layout = Layout {
+        width: app.console.width,
+        is_cut: app.console.out.is_terminal,
+        is_verbose: args.verbose,
+        now: app.now(),
+    };
+    let exit = app.answer(&answer, || Ok(layout.shown(&answer, &file.commits)))?;
     if !app.console.json {
-        say_unknown(app, &answer);
+        say_traced(app, &answer);
     }
     Ok(exit)
 }
 
-/// Shows lines that have the same origin together.
-fn shown(answer: &v1::Blame, blamed: &BTreeMap<u64, BlamedCommit>, width: usize) -> String {
-    let mut text = String::new();
-    let mut last: Option<(Option<&str>, Option<&str>)> = None;
-    for line in &answer.lines {
-        let commit = blamed.get(&line.line);
-        let key = (commit.map(|commit| commit.id.as_str()), line.call_id.as_deref());
-        if last != Some(key) {
-            if last.is_some() {
-                text.push('\n');
-            }
-            text.push_str(&told(commit, line, width));
-            last = Some(key);
-        }
-        let number = Style::Faint.paint(&format!("{:>6}", line.line));
-        put!(text, "{number}  {}\n", line.text.trim_end());
+fn say_traced(app: &App, answer: &v1::Blame) {
+    let all = answer.lines.len() as u64;
+    let unknown = answer.lines.iter().filter(|line| line.ctx.is_none()).count() as u64;
+    let traced = all - unknown;
+    let rest = if unknown > 0 { format!("; {} unknown", grouped(unknown)) } else { String::new() };
+    let lines = if all == 1 { "line" } else { "lines" };
+    let part = percent(traced, all);
+    app.console.say(&format!(
+        "{} of {} {lines} traced to an agent ({part}){rest}",
+        grouped(traced),
+        grouped(all)
+    ));
+    let first =
+        answer.lines.iter().find_map(|line| Some((line.session_id.as_deref()?, line.entry.as_deref()?)));
+    if let Some((session, entry)) = first {
+        let hint = Style::Hint.paint("hint");
+        let entry: String = entry.chars().take(ENTRY_CHARS).collect();
+        app.console.say(&format!(
+            "{hint}: `stemma fork {} --at {entry}` starts from a call; `stemma blame -v` shows prompts and reasons",
+            short_id(session)
+        ));
     }
-    text
 }
 
-fn say_unknown(app: &App, answer: &v1::Blame) {
-    let unknown = answer.lines.iter().filter(|line| line.ctx.is_none()).count();
-    if unknown > 0 {
-        let all = answer.lines.len();
-        app.console
-            .say(&format!("{unknown} of {all} lines were not written by a tool call of a captured session"));
+/// How lines are laid out.
+#[derive(Debug, Clone, Copy)]
+struct Layout {
+    width: usize,
+    /// Whether lines are cut to the width: off a terminal a program reads them.
+    is_cut: bool,
+    is_verbose: bool,
+    now: Timestamp,
+}
+
+impl Layout {
+    /// Returns a line for each line of the file; what a call is stands once, beside its first line or above it.
+    fn shown(self, answer: &v1::Blame, blamed: &BTreeMap<u64, BlamedCommit>) -> String {
+        let mut text = String::new();
+        let mut last: Option<(Option<&str>, Option<&str>)> = None;
+        let digits = answer.lines.last().map_or(1, |line| line.line.to_string().len());
+        for line in &answer.lines {
+            let commit = blamed.get(&line.line);
+            let of_git = commit.filter(|_| self.is_verbose || line.call_id.is_none());
+            let key = (of_git.map(|commit| commit.id.as_str()), line.call_id.as_deref());
+            let is_new = last.replace(key) != Some(key);
+            if self.is_verbose {
+                self.heading(&mut text, is_new, commit, line);
+            } else if is_new {
+                text.push_str(&self.gutter(commit, line));
+            } else {
+                text.push_str(&" ".repeat(self.gutter_width()));
+            }
+            let number = Style::Faint.paint(&format!("{:>digits$})", line.line));
+            let used = if self.is_verbose { 0 } else { self.gutter_width() } + digits + 2;
+            let code = line.text.trim_end();
+            let code = if self.is_cut { fit(code, self.width.saturating_sub(used)) } else { code.to_owned() };
+            put!(text, "{}\n", format!("{number} {code}").trim_end());
+        }
+        text
     }
+
+    const fn client_columns(self) -> usize {
+        if self.width >= WIDE { CLIENT_COLUMNS.1 } else { CLIENT_COLUMNS.0 }
+    }
+
+    fn prompt_columns(self) -> usize {
+        let (least, most) = PROMPT_COLUMNS;
+        if self.width < 80 { 0 } else { (least + (self.width - 80) / 2).min(most) }
+    }
+
+    fn gutter_width(self) -> usize {
+        let prompt = self.prompt_columns();
+        let gap = usize::from(prompt > 0);
+        self.client_columns() + SESSION_COLUMNS + ENTRY_CHARS + DAY_COLUMNS + 4 + prompt + gap
+    }
+
+    /// Returns what stands left of the first line of a call: who, which session, the entry to fork from, when, what was asked.
+    fn gutter(self, commit: Option<&BlamedCommit>, line: &BlamedLine) -> String {
+        let width = self.gutter_width();
+        let Some(ctx) = &line.ctx else {
+            let told = match commit {
+                Some(commit) if commit.is_committed() => {
+                    let short: String = commit.id.chars().take(10).collect();
+                    format!("git {short} {}", tame(&commit.summary))
+                }
+                Some(_) => "(not committed)".to_owned(),
+                None => "(unknown)".to_owned(),
+            };
+            let told = fit(&told, width.saturating_sub(1));
+            return Style::Faint.paint(&padded(&told, width));
+        };
+        let session = line.session_id.as_deref().map_or_else(|| ctx.clone(), short_id);
+        let entry: String = line.entry.iter().flat_map(|entry| entry.chars()).take(ENTRY_CHARS).collect();
+        let day = line.written_at.as_deref().map(|at| day(time::of_text(at), self.now)).unwrap_or_default();
+        let column = |style: Style, text: &str, columns: usize| {
+            style.paint(&padded(&fit(&tame(text), columns), columns)) + " "
+        };
+        let mut text =
+            column(Style::Subagent, line.client.as_deref().unwrap_or_default(), self.client_columns());
+        text.push_str(&column(Style::Id, &session, SESSION_COLUMNS));
+        text.push_str(&column(Style::Branch, &entry, ENTRY_CHARS));
+        text.push_str(&column(Style::Faint, &day, DAY_COLUMNS));
+        if self.prompt_columns() > 0 {
+            let asked = line.request.as_deref().map(title_of).unwrap_or_default();
+            text.push_str(&column(Style::Plain, &asked, self.prompt_columns()));
+        }
+        text
+    }
+
+    /// Adds what is known of a call above its first line.
+    fn heading(self, text: &mut String, is_new: bool, commit: Option<&BlamedCommit>, line: &BlamedLine) {
+        if !is_new {
+            return;
+        }
+        let gap = if text.is_empty() { "" } else { "\n" };
+        put!(text, "{gap}{}", told(commit, line, if self.is_cut { self.width } else { usize::MAX }));
+    }
+}
+
+fn padded(text: &str, columns: usize) -> String {
+    use unicode_width::UnicodeWidthStr as _;
+    format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
+}
+
+/// Returns the day of a point in time: `14 Feb`, `Feb 2025` in another year.
+fn day(at: Timestamp, now: Timestamp) -> String {
+    let of = |format: &str, at: Timestamp| {
+        jiff::Timestamp::from_microsecond(at.as_micros())
+            .map_or_else(|_| "?".to_owned(), |at| at.strftime(format).to_string())
+    };
+    of(if of("%Y", at) == of("%Y", now) { "%-d %b" } else { "%b %Y" }, at)
 }
 
 fn told(commit: Option<&BlamedCommit>, line: &BlamedLine, width: usize) -> String {
@@ -60,27 +187,29 @@ fn told(commit: Option<&BlamedCommit>, line: &BlamedLine, width: usize) -> Strin
     match commit {
         Some(commit) if commit.is_committed() => {
             let short: String = commit.id.chars().take(10).collect();
-            rows.push(format!("git   {short} {}", fit(&commit.summary, width.saturating_sub(18))));
+            rows.push(format!("git    {short} {}", fit(&tame(&commit.summary), width.saturating_sub(18))));
         }
-        Some(_) => rows.push("git   not committed".to_owned()),
+        Some(_) => rows.push("git    not committed".to_owned()),
         None => {}
     }
     match &line.ctx {
         Some(ctx) => {
-            let cut = |text: &Option<String>, chars: usize| -> String {
-                text.iter().flat_map(|text| text.chars()).take(chars).collect()
-            };
-            let tool = line.tool.as_deref().unwrap_or_default();
-            let (session, at) = (cut(&line.session_id, 8), cut(&line.written_at, 16).replace('T', " "));
-            rows.push(format!("wrote {tool} in {ctx} ({session}, {at})"));
+            let field = |text: &Option<String>| tame(text.as_deref().unwrap_or_default());
+            let session = line.session_id.as_deref().map(short_id).unwrap_or_default();
+            let at: String = field(&line.written_at).chars().take(16).collect();
+            let (client, tool, entry) = (field(&line.client), field(&line.tool), field(&line.entry));
+            let (at, session) = (at.replace('T', " "), Style::Id.paint(&session));
+            rows.push(format!("call   {tool} by {client} in {session}, {at}, entry {entry}, {ctx}"));
             let mut row = |name: &str, text: &Option<String>| {
                 let text = text.as_deref().map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
-                rows.extend(text.map(|text| format!("{name} {}", fit(&text, width.saturating_sub(6)))));
+                rows.extend(
+                    text.map(|text| format!("{name:<7}{}", fit(&tame(&text), width.saturating_sub(7)))),
+                );
             };
-            row("asked", &line.request);
-            row("why  ", &line.reasoning);
+            row("prompt", &line.request);
+            row("reason", &line.reasoning);
         }
-        None => rows.push("wrote nobody that was captured".to_owned()),
+        None => rows.push("call   (not written by a captured session)".to_owned()),
     }
     rows.push(String::new());
     rows.join("\n")

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stemmata_service::{GitHookRequest, TrailerRequest};
+use stemmata_service::{GitHookRequest, TrailerRequest, TrailerStage};
 
 use crate::args::git::{Git, GitCommand, GitInstall, GitTrailer};
 use crate::commands::install::diff;
@@ -26,34 +26,43 @@ fn change(app: &App, args: &GitInstall, removes: bool) -> Result<Exit, CliError>
         dry_run: args.dry_run,
     };
     let done = app.host()?.git_hook(&request)?;
-    let shown = app.environment.shown(Path::new(&done.hook.path));
-    if done.hook.changed && !app.console.json {
-        app.console.text(&diff(&shown, &done.before, &done.after))?;
+    let mut told: Vec<String> = Vec::new();
+    for (path, before, after) in &done.texts {
+        let shown = app.environment.shown(path);
+        if before != after && !app.console.json {
+            app.console.text(&diff(&shown, before, after))?;
+        }
+        told.push(match (before != after, args.dry_run) {
+            (false, _) => format!("{shown}: nothing to change"),
+            (true, true) => format!("{shown}: nothing was written (`--dry-run`)"),
+            (true, false) => format!("{shown} written"),
+        });
     }
-    let told = match (done.hook.changed, args.dry_run) {
-        (false, _) => format!("{shown}: nothing to change"),
-        (true, true) => "Nothing was written (`--dry-run`)".to_owned(),
-        (true, false) => format!("{shown} written"),
-    };
-    app.said(&done.hook, &told)
+    app.said(&done.hook, &told.join("\n"))
 }
 
 /// Adds the trailer. Whatever goes wrong, the commit goes on.
 fn trailer(app: &App, args: &GitTrailer) -> Exit {
-    // The message of a merge or a squash is git's own, an amended one has what it had, and of one that is still its
-    // template git sees that nobody wrote it only while nothing is added.
-    let is_new = !matches!(args.source.as_deref(), Some("merge" | "squash" | "commit" | "template"));
-    if is_new && let Err(error) = try_trailer(app, &args.message) {
+    let stage = match args.source.as_deref() {
+        _ if args.written => TrailerStage::Written,
+        // The message of a merge or a squash is git's own, an amended one has what it had, and of one that is still its
+        // template git sees that nobody wrote it only while nothing is added.
+        Some("merge" | "squash" | "commit" | "template") => TrailerStage::NotOurs,
+        Some(_) => TrailerStage::Given,
+        None => TrailerStage::Editor,
+    };
+    if let Err(error) = try_trailer(app, &args.message, stage) {
         tracing::warn!(error = ?error.exit(), "no trailer was added");
     }
     Exit::Done
 }
 
-fn try_trailer(app: &App, message: &Path) -> Result<(), CliError> {
+fn try_trailer(app: &App, message: &Path, stage: TrailerStage) -> Result<(), CliError> {
     let request = TrailerRequest {
         message: app.environment.absolute(message),
         dir: app.environment.current_dir.clone(),
         process: app.process(),
+        stage,
     };
     let added = app.host()?.trailer(&request);
     app.say_notes()?;

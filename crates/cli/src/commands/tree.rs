@@ -10,6 +10,7 @@ use crate::output::draw::Drawing;
 use crate::output::session;
 use crate::output::style::{Style, tame};
 use crate::output::table::fit;
+use crate::output::turns::TurnDrawing;
 use crate::wiring::App;
 
 /// Runs the command.
@@ -18,13 +19,23 @@ pub(crate) fn run(app: &App, args: &Tree) -> Result<Exit, CliError> {
         Some(reference) => app.ctx(reference)?,
         None => latest(app)?,
     };
-    let tree = app.service()?.tree(&TreeRequest { ctx: ctx.clone(), folded: !app.console.json })?;
+    let folded = args.collapse && !app.console.json;
+    let tree = app.service()?.tree(&TreeRequest { ctx: ctx.clone(), folded, turns: !args.collapse })?;
     let exit = app.answer(&tree, || {
         let ids = app.short_ids(tree.nodes.iter().map(|node| node.id.as_str()))?;
-        let drawing = Drawing { here: &ctx, ids, now: app.now(), width: app.console.width };
         let head = tree.session.as_ref().map(|session| header(app, session)).unwrap_or_default();
-        Ok(head + &drawing.render(&tree))
+        let (here, now) = (ctx.as_str(), app.now());
+        if args.collapse {
+            return Ok(head + &Drawing { here, ids, now, width: app.console.width }.render(&tree));
+        }
+        // Off a terminal nothing is cut: a program reads it.
+        let width = if app.console.out.is_terminal { app.console.width } else { usize::MAX };
+        Ok(head + &TurnDrawing { here, ids, now, width }.render(&tree))
     })?;
+    let is_read = args.collapse || tree.nodes.iter().any(|node| node.turns.is_some());
+    if !is_read && !app.console.json {
+        app.console.warn("the turns cannot be read: commits are shown by their summaries");
+    }
     if tree.is_cut && !app.console.json {
         app.console.warn("the tree is larger than what is drawn");
     }

@@ -28,6 +28,11 @@ pub(crate) fn short_id(id: &str) -> String {
     if is_uuid { id.chars().take(8).collect() } else { crate::output::table::fit(&tame(id), 16) }
 }
 
+/// Returns the client that a session is of.
+pub(crate) fn client(session: &Session) -> &str {
+    session.format.rsplit_once("-v").map_or(session.format.as_str(), |(client, _)| client)
+}
+
 /// Returns the last part of a session's working directory.
 pub(crate) fn project(session: &Session) -> String {
     project_of(session.cwd.as_deref())

@@ -34,6 +34,7 @@ mod search;
 mod search_filters;
 mod search_go_on;
 mod settings;
+mod shown;
 mod stage;
 mod start;
 mod story;

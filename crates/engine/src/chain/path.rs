@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use stemmata_model::{Commit, CommitId, Entry};
+use stemmata_model::{Commit, CommitId, CommitType, Entry, EntryKind};
 use stemmata_runtimes::adapter::{Piece, segment_number};
 
 use crate::engine::Engine;
@@ -41,11 +41,12 @@ impl Engine {
         for (position, commit) in commits.iter().enumerate().rev() {
             let number = segment_number(position, false);
             let Some(bytes) = context.chain.load(number)? else { continue };
-            let restated = usize::try_from(commit.core.commit_type.restated()).unwrap_or(usize::MAX);
-            let adapter = Self::adapter(&commit.core.format, FormatUse::Read)?;
-            let entries: Vec<Entry> = adapter.decode(&bytes).entries.into_iter().skip(restated).collect();
+            let entries = own_entries(commit, &bytes)?;
             let spans = active.get(&number).map_or(&[][..], Vec::as_slice);
-            let is_active = entries.iter().map(|entry| holds(spans, entry.native.offset)).collect();
+            // The plan is of the last commit's format: in a chain of several it knows nothing of the others.
+            let is_planned = Some(&commit.core.format) == commits.first().map(|last| &last.core.format);
+            let is_active =
+                entries.iter().map(|entry| !is_planned || holds(spans, entry.native.offset)).collect();
             let first_ordinal = (position < own).then_some(ordinal);
             if position < own {
                 ordinal += commit.counts.entries.saturating_sub(commit.core.commit_type.restated());
@@ -54,6 +55,23 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// Returns the entries that a commit adds to its chain: neither what a snapshot restates, nor what a compaction of ours keeps
+/// of what was before.
+pub(crate) fn own_entries(commit: &Commit, bytes: &[u8]) -> Result<Vec<Entry>> {
+    let mut entries = Engine::adapter(&commit.core.format, FormatUse::Read)?.decode(bytes).entries;
+    match commit.core.commit_type {
+        CommitType::Snapshot { restated_entries } => {
+            let restated = usize::try_from(restated_entries).unwrap_or(usize::MAX);
+            entries.drain(..restated.min(entries.len()));
+        }
+        CommitType::Compaction if commit.core.native.is_none() => {
+            entries.retain(|entry| entry.kind == EntryKind::CompactionSummary);
+        }
+        CommitType::Compaction | CommitType::Delta => {}
+    }
+    Ok(entries)
 }
 
 /// Returns the ranges of each content that a plan takes, ascending.

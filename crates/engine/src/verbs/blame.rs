@@ -5,12 +5,13 @@
 
 mod place;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 
 use stemmata_acts::{FileAct, FileChange, tool_uses};
 use stemmata_model::{Closure, Commit, CommitId, CommitType, Entry, Part, Timestamp};
+use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Page, Session, SessionFilter};
 
 use crate::chain::segments::read_whole;
@@ -55,6 +56,10 @@ pub struct LineOrigin {
     pub ctx: CommitId,
     /// Whether a note in git named the chain that it was found on.
     pub is_noted: bool,
+    /// Whether it is a blank line, which is of the call that its neighbours are of.
+    pub is_blank: bool,
+    /// The client.
+    pub client: String,
     /// The session in which it was found.
     pub session: String,
     /// The entry that made the call.
@@ -74,6 +79,7 @@ pub struct LineOrigin {
 /// An edit of the file, and the commit that holds it.
 struct Found {
     ctx: CommitId,
+    client: String,
     session: String,
     entry: String,
     call_id: String,
@@ -111,6 +117,8 @@ impl Engine {
                 line,
                 ctx: edit.ctx,
                 is_noted,
+                is_blank: false,
+                client: edit.client.clone(),
                 session: edit.session.clone(),
                 entry: edit.entry.clone(),
                 call_id: edit.call_id.clone(),
@@ -120,7 +128,7 @@ impl Engine {
                 reasoning: edit.reasoning.clone(),
             });
         }
-        Ok(origins)
+        Ok(with_blank_lines(query, origins))
     }
 
     /// Returns the commits from one to the root.
@@ -206,6 +214,7 @@ impl Engine {
             };
             found.extend(changes.into_iter().map(|change| Found {
                 ctx: commit.id,
+                client: runtime_of(&commit.core.format).to_owned(),
                 session: session.to_owned(),
                 entry: entry.id.to_string(),
                 call_id: used.call_id.to_owned(),
@@ -234,6 +243,27 @@ impl Engine {
         }
         Ok(None)
     }
+}
+
+/// Adds blank lines, which no words tell: each is of the line before it, else of the one behind it.
+fn with_blank_lines(query: &BlameQuery<'_>, origins: Vec<LineOrigin>) -> Vec<LineOrigin> {
+    let mut known: BTreeMap<usize, LineOrigin> =
+        origins.into_iter().map(|origin| (origin.line, origin)).collect();
+    let blank: Vec<usize> = query.wanted.clone().filter(|line| is_blank(query, *line)).collect();
+    let pairs = blank.iter().map(|line| (*line, line.checked_sub(1)));
+    // What is still unknown then has an unknown line before it.
+    for (line, neighbour) in pairs.chain(blank.iter().rev().map(|line| (*line, line.checked_add(1)))) {
+        if known.contains_key(&line) {
+            continue;
+        }
+        let origin = neighbour.and_then(|neighbour| known.get(&neighbour)).cloned();
+        known.extend(origin.map(|origin| (line, LineOrigin { line, is_blank: true, ..origin })));
+    }
+    known.into_values().collect()
+}
+
+fn is_blank(query: &BlameQuery<'_>, line: usize) -> bool {
+    query.lines.get(line).is_some_and(|text| text.trim().is_empty())
 }
 
 /// Returns the last request in some entries, and what was thought or said since, last.

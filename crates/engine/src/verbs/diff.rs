@@ -49,6 +49,8 @@ pub struct CompactionDiff {
     pub lost_commands: Vec<String>,
     /// Decisions and constraints that the context after does not say, in order: whole sentences, cut.
     pub lost_decisions: Vec<String>,
+    /// What errors said that the context after does not say, in order.
+    pub lost_errors: Vec<String>,
 }
 
 impl Engine {
@@ -89,9 +91,12 @@ impl CompactionDiff {
         let lost_commands =
             worked.commands.into_iter().filter(|command| !text.contains(command.as_str())).collect();
         let unsure_files = worked.unsure.into_iter().filter(|file| !names_file(&text, file)).collect();
-        let decided = decisions(old)?;
-        let lost_decisions =
-            decided.into_iter().filter(|said| !text.contains(said.trim_end_matches('…'))).collect();
+        let memory = memory_of(old)?;
+        let is_lost = |said: &String| !text.contains(said.trim_end_matches('…'));
+        let decided = memory.items().decisions.iter().map(|decision| decision.text.clone());
+        let failed = memory.items().errors.iter().map(|error| error.text.clone());
+        let lost_decisions = decided.filter(is_lost).collect();
+        let lost_errors = failed.filter(|said| !said.is_empty()).filter(is_lost).collect();
         Ok(Self {
             compaction,
             before,
@@ -102,17 +107,18 @@ impl CompactionDiff {
             unsure_files,
             lost_commands,
             lost_decisions,
+            lost_errors,
         })
     }
 }
 
-/// Returns what was decided or demanded, in the order of the entries.
-fn decisions(entries: &[Entry]) -> Result<Vec<String>> {
+/// Returns what was decided and demanded, and what failed.
+fn memory_of(entries: &[Entry]) -> Result<SessionMemory> {
     let mut memory = SessionMemory::new(&SessionId::new("diff")?, None);
     for (ordinal, entry) in (0..).zip(entries) {
         memory.entry(entry, ordinal);
     }
-    Ok(memory.items().decisions.iter().map(|decision| decision.text.clone()).collect())
+    Ok(memory)
 }
 
 fn is_said(entry: &Entry) -> bool {

@@ -1,6 +1,9 @@
 //! `tree`: a chain with everything that branches off it.
 
 mod fold;
+mod turns;
+
+pub use turns::TurnsOfCommits;
 
 use std::collections::HashMap;
 

@@ -79,7 +79,10 @@ fn blamed(place: &str, dir: &Path) -> Result<BlamedFile, Fault> {
     let wanted =
         wanted.map_or(0..lines.len(), |wanted| wanted.start.min(lines.len())..wanted.end.min(lines.len()));
     if wanted.is_empty() {
-        return Err(missing(Code::LineNotFound, "line", place));
+        let asked = place.rsplit_once(':').map_or("1", |(_, asked)| asked);
+        let count = if lines.len() == 1 { "1 line".to_owned() } else { format!("{} lines", lines.len()) };
+        let detail = format!("{} has {count}; there is no line {asked}", path.display());
+        return Err(Problem::new(Code::LineNotFound, detail).with("name", place).into());
     }
     let repository = Repository::of(path.parent().unwrap_or(&path));
     let blamed = repository.as_ref().map(|found| found.blame(&path, &wanted)).unwrap_or_default();
@@ -105,10 +108,6 @@ const fn number(line: usize) -> u64 {
     line as u64 + 1
 }
 
-fn missing(code: Code, what: &str, place: &str) -> Fault {
-    Problem::new(code, format!("{what} `{place}` does not exist")).with("name", place).into()
-}
-
 /// Returns the directory whose sessions are searched for a file outside of any repository.
 fn project_of(file: &Path, dir: &Path) -> PathBuf {
     if file.starts_with(dir) { dir.to_owned() } else { file.parent().unwrap_or(file).to_owned() }
@@ -124,5 +123,8 @@ fn parse(place: &str, dir: &Path) -> Result<(PathBuf, Option<Range<usize>>), Fau
         let (from, to): (usize, usize) = (from.parse().ok()?, to.parse().ok()?);
         (1 <= from && from <= to).then(|| (dir.join(file), Some(from - 1..to)))
     });
-    numbers.ok_or_else(|| missing(Code::BadPlace, "file (FILE, FILE:LINE or FILE:FROM-TO)", place))
+    numbers.ok_or_else(|| {
+        let detail = format!("no file matches `{place}` (FILE, FILE:LINE or FILE:FROM-TO)");
+        Problem::new(Code::BadPlace, detail).with("name", place).into()
+    })
 }

@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 
 use stemmata_api::{Answer, Code, Problem, v1};
 use stemmata_engine::{
-    CONTEXT_TRAILER, EngineError, GIT_HOOK, GIT_HOOK_BYTES_MAX, Refusal, with_git_hook, with_trailer,
-    without_git_hook,
+    CONTEXT_TRAILER, CommentMarks, EngineError, GIT_HOOK_BYTES_MAX, GIT_HOOKS, GitHook, Refusal,
+    with_git_hook, with_trailer, without_git_hook,
 };
 use stemmata_model::Timestamp;
 use stemmata_store::read_bounded;
@@ -41,15 +41,13 @@ pub struct GitHookRequest {
     pub dry_run: bool,
 }
 
-/// What became of a repository's hook.
+/// What became of a repository's hooks.
 #[derive(Debug, Clone)]
 pub struct GitHookChange {
-    /// The hook.
+    /// The hooks.
     pub hook: v1::GitHook,
-    /// Its text before.
-    pub before: String,
-    /// Its text after.
-    pub after: String,
+    /// The text of each before and after, by its path.
+    pub texts: Vec<(PathBuf, String, String)>,
 }
 
 /// Asks to name the context in the message of a commit that is being made.
@@ -61,7 +59,26 @@ pub struct TrailerRequest {
     pub dir: PathBuf,
     /// The process that asks.
     pub process: Process,
+    /// When git asks.
+    pub stage: TrailerStage,
 }
+
+/// When git asks for a trailer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrailerStage {
+    /// Before the message is final, with one that was given.
+    Given,
+    /// Before an editor opens for a message that nobody wrote yet.
+    Editor,
+    /// The message is git's own, another commit's, or still its template: it gets none, whatever becomes of it.
+    NotOurs,
+    /// With the message that will be committed.
+    Written,
+}
+
+/// Stands beside a message that an editor is open for: when it is written, it is new and gets a trailer. Without it nobody would know
+/// then that it is no amended one, no merge's, and not the template that git takes for an empty one.
+const EDITOR_MARK: &str = "stemma-editor";
 
 impl Host {
     /// Lets commits of a repository name their context, or does so no longer.
@@ -85,12 +102,16 @@ impl Host {
         if path.parent().is_some_and(is_replaying) {
             return Ok(false);
         }
+        if !is_turn_of(request)? {
+            return Ok(false);
+        }
         // A message in another encoding would not come back as it was.
         let Some(before) = read_bytes(path)?.and_then(|bytes| String::from_utf8(bytes).ok()) else {
             return Ok(false);
         };
         // Before the store is asked: most often there is nothing to add.
-        if with_trailer(&before, "").is_none() {
+        let comments = comment_marks(&request.dir);
+        if with_trailer(&before, "", &comments).is_none() {
             return Ok(false);
         }
         let found = Caller::new(self, &request.dir, Reach::Hook)?.session(&request.process)?;
@@ -101,7 +122,7 @@ impl Host {
             return Ok(false);
         }
         let Some(ctx) = found.session.tip else { return Ok(false) };
-        let Some(after) = with_trailer(&before, &ctx.to_string()) else { return Ok(false) };
+        let Some(after) = with_trailer(&before, &ctx.to_string(), &comments) else { return Ok(false) };
         write_text(path, &after)?;
         Ok(true)
     }
@@ -110,17 +131,47 @@ impl Host {
 fn changed(request: &GitHookRequest) -> Result<GitHookChange, Fault> {
     let here = &request.dir;
     let repository = Repository::of(here).ok_or_else(|| {
-        let reason = format!("{} is in no repository of git, or git is not there", here.display());
+        let reason = format!("{} is not inside a git repository, or git is not installed", here.display());
         Fault::from(Problem::new(Code::GitNoRepository, reason))
     })?;
-    let path = repository.hook().ok_or_else(|| refused("git does not say where its hooks are".to_owned()))?;
-    if !repository.owns(&path) {
+    let folder =
+        repository.hooks().ok_or_else(|| refused("git does not say where its hooks are".to_owned()))?;
+    if !repository.owns(&folder) {
         let reason =
-            format!("`core.hooksPath` says {}, which other repositories may use too", path.display());
+            format!("`core.hooksPath` says {}, which other repositories may use too", folder.display());
         return Err(Problem::new(Code::GitSharedHooks, reason).into());
     }
+    // Both are read before one is written: what stands in the way of one stops both.
+    let texts: Vec<(PathBuf, String, String)> =
+        GIT_HOOKS.iter().map(|hook| planned(request, hook, &folder)).collect::<Result<_, Fault>>()?;
+    let mut hooks = Vec::new();
+    for (path, before, after) in &texts {
+        let changed = after != before;
+        let written = changed && !request.dry_run;
+        if written {
+            put(path, after)?;
+        }
+        hooks.push(v1::GitHook {
+            path: path.to_string_lossy().into_owned(),
+            changed,
+            written,
+            others: Vec::new(),
+        });
+    }
+    let mut hooks = hooks.into_iter();
+    let hook = hooks.next().map(|first| v1::GitHook { others: hooks.collect(), ..first });
+    Ok(GitHookChange { hook: hook.expect("there is a hook that we are called in"), texts })
+}
+
+/// Returns a hook's path, its text, and what it is to be.
+fn planned(
+    request: &GitHookRequest,
+    hook: &GitHook,
+    folder: &Path,
+) -> Result<(PathBuf, String, String), Fault> {
+    let path = folder.join(hook.name);
     let before = String::from_utf8(read_bytes(&path)?.unwrap_or_default()).map_err(|_| {
-        refused(format!("{} is not text: call `stemma git trailer` from it yourself", path.display()))
+        refused(format!("{} is not text: call `stemma {}` from it yourself", path.display(), hook.call))
     })?;
     let after = if request.removes {
         without_git_hook(&before)
@@ -128,18 +179,44 @@ fn changed(request: &GitHookRequest) -> Result<GitHookChange, Fault> {
         let program = request.program.as_deref().and_then(Path::to_str);
         let program =
             program.ok_or_else(|| refused("where this program is cannot be said in a script".to_owned()))?;
-        with_git_hook(&before, program).ok_or_else(|| {
-            let call = format!("{program} git trailer \"$@\"");
+        with_git_hook(&before, program, hook.call).ok_or_else(|| {
+            let call = format!("{program} {} \"$@\"", hook.call);
             refused(format!("{} is not a shell script: let it call `{call}` itself", path.display()))
         })?
     };
-    let changed = after != before;
-    let written = changed && !request.dry_run;
-    if written {
-        put(&path, &after)?;
+    Ok((path, before, after))
+}
+
+/// Says whether a message gets its trailer now: one that was given before it is edited, one of an editor behind it.
+fn is_turn_of(request: &TrailerRequest) -> Result<bool, Fault> {
+    let folder = request.message.parent().unwrap_or(Path::new(""));
+    let mark = folder.join(EDITOR_MARK);
+    let is_marked = mark.exists();
+    if is_marked {
+        std::fs::remove_file(&mark).map_err(|source| io_failed("remove", &mark, &source))?;
     }
-    let path = path.to_string_lossy().into_owned();
-    Ok(GitHookChange { hook: v1::GitHook { path, changed, written }, before, after })
+    match request.stage {
+        TrailerStage::Given => Ok(true),
+        TrailerStage::NotOurs => Ok(false),
+        TrailerStage::Written => Ok(is_marked),
+        TrailerStage::Editor => {
+            // Only in git's own folder: nobody else is to find files of ours.
+            if folder.join("HEAD").exists() {
+                write_text(&mark, "")?;
+            }
+            Ok(false)
+        }
+    }
+}
+
+/// Returns what begins a comment in messages of a repository.
+fn comment_marks(dir: &Path) -> CommentMarks {
+    // Of several the last one counts.
+    let told = ask(dir, &["config", "--get-regexp", "^core\\.comment(char|string)$"]);
+    let last = told
+        .as_deref()
+        .and_then(|told| told.lines().last()?.split_once(' ').map(|(_, mark)| mark.to_owned()));
+    CommentMarks::of(last.as_deref())
 }
 
 fn refused(reason: String) -> Fault {
@@ -251,19 +328,18 @@ impl Repository {
         told.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned)
     }
 
-    /// Returns the hook's file, wherever the repository's hooks are.
-    fn hook(&self) -> Option<PathBuf> {
+    /// Returns the folder of the repository's hooks, wherever that is.
+    fn hooks(&self) -> Option<PathBuf> {
         let folder = ask(&self.top, &["rev-parse", "--git-path", "hooks"])?;
-        let folder = folder.strip_suffix('\n').unwrap_or(&folder);
-        Some(self.top.join(folder).join(GIT_HOOK))
+        Some(self.top.join(folder.strip_suffix('\n').unwrap_or(&folder)))
     }
 
     /// Says whether the hooks' folder is the repository's own. Other repositories have the hooks of a folder elsewhere, too,
     /// and `..` or a link leads there as well.
-    fn owns(&self, hook: &Path) -> bool {
+    fn owns(&self, hooks: &Path) -> bool {
         let git = ask(&self.top, &["rev-parse", "--git-common-dir"]).unwrap_or_default();
         let git = self.top.join(git.strip_suffix('\n').unwrap_or(&git));
-        let folder = hook.parent().map(real).unwrap_or_default();
+        let folder = real(hooks);
         folder.starts_with(real(&self.top)) || folder.starts_with(real(&git))
     }
 }

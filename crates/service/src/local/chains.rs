@@ -4,6 +4,7 @@ mod blame;
 mod compacting;
 mod listing;
 mod making;
+mod story;
 mod tree;
 
 use std::collections::HashMap;
@@ -11,10 +12,7 @@ use std::io::Read;
 
 use stemmata_api::v1::{
     Blame, BlameRequest, Changed, CheckpointRequest, Checkpointed, Children, ChildrenRequest, Commit,
-    CommitPage, CommitRequest, CompactRequest, Compacted, Diff, FindRequest, Found, FoundPrompt,
-    HistoryRequest, LatestSessionRequest, Named, ResolveRequest, ResolveScope, Resolved, Session,
-    SessionPage, SessionRequest, SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, SnapshotRequest,
-    TaggedCommit, Tags, TagsRequest, TipsRequest, Tree, TreeRequest, Uncompacted, UpdateRequest,
+    CommitPage, CommitRequest, CompactRequest, Compacted, CompareRequest, Comparison, Diff, FindRequest, Found, FoundPrompt, HistoryRequest, LatestSessionRequest, Named, OverviewRequest, ResolveRequest, ResolveScope, Resolved, Session, SessionMeant, SessionPage, SessionRequest, SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, ShowTurnRequest, ShownTurn, SnapshotRequest, TaggedCommit, Tags, TagsRequest, TipsRequest, Tree, TreeRequest, Uncompacted, UpdateRequest,
 };
 use stemmata_api::{Answer, Chains};
 use stemmata_engine::{Engine, EngineError, Wanted};
@@ -61,6 +59,14 @@ impl Chains for Local {
             };
             Ok(Commit { entries, ..wire::commit::shown(&engine.show(id)?) })
         })
+    }
+
+    fn turn(&self, request: &ShowTurnRequest) -> Answer<ShownTurn> {
+        self.with(|engine| story::turn(engine, request))
+    }
+
+    fn overview(&self, request: &OverviewRequest) -> Answer<SessionMeant> {
+        self.with(|engine| story::overview(engine, request))
     }
 
     fn history(&self, request: &HistoryRequest) -> Answer<CommitPage> {
@@ -136,6 +142,10 @@ impl Chains for Local {
 
     fn diff(&self, request: &CommitRequest) -> Answer<Diff> {
         self.with(|engine| Ok(wire::context::diff(engine.diff(ctx(engine, &request.ctx)?)?)))
+    }
+
+    fn compare(&self, request: &CompareRequest) -> Answer<Comparison> {
+        self.with(|engine| story::compare(engine, request))
     }
 
     fn blame(&self, request: &BlameRequest) -> Answer<Blame> {

@@ -72,6 +72,9 @@ fn of_parts(
         run: None,
         prompt: None,
         subagents: None,
+        turn: None,
+        overview: None,
+        turns: None,
     }
 }
 

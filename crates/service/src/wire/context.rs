@@ -102,5 +102,6 @@ pub(crate) fn diff(diff: CompactionDiff) -> v1::Diff {
         unsure_files: diff.unsure_files,
         lost_commands: diff.lost_commands,
         lost_decisions: diff.lost_decisions,
+        lost_errors: diff.lost_errors,
     }
 }

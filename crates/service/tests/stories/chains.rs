@@ -4,9 +4,10 @@ use std::io::Read;
 
 use stemmata_api::v1::{
     BlameRequest, CheckpointRequest, ChildrenRequest, Commit, CommitRequest, CommitType, CompactRequest,
-    FindRequest, HistoryRequest, KnownLine, LatestSessionRequest, ResolveRequest, ResolveScope,
-    SUMMARY_BYTES_MAX, SessionDetails, SessionRequest, SessionsRequest, ShortIdsRequest, ShowRequest,
-    SnapshotRequest, TipsRequest, TreeRequest, Trigger, UpdateRequest,
+    CompareRequest, FindRequest, HistoryRequest, KnownLine, LatestSessionRequest, OverviewRequest,
+    ResolveRequest, ResolveScope, SUMMARY_BYTES_MAX, SessionDetails, SessionRequest, SessionsRequest,
+    ShortIdsRequest, ShowRequest, ShowTurnRequest, SnapshotRequest, TipsRequest, TreeRequest, Trigger,
+    UpdateRequest,
 };
 use stemmata_api::{Chains, PageRequest};
 use stemmata_testkit::claude::Transcript;
@@ -21,6 +22,7 @@ pub(crate) fn first(chains: &dyn Chains, session: &Transcript, import: &dyn Fn()
     let history = history(chains, &tip);
     looked_at(chains, &history, &session.session_id);
     drawn(chains, &history);
+    told(chains, &history, &session.session_id);
     resolved(chains, &history[0], &session.session_id);
     let compacted = compacted(chains, &history);
     snapshots(chains, &tip, &compacted);
@@ -155,7 +157,7 @@ fn looked_at(chains: &dyn Chains, history: &[Commit], session: &str) {
 /// A folded tree stands for the same commits as the whole one.
 fn drawn(chains: &dyn Chains, history: &[Commit]) {
     let tip = &history[0].id;
-    let tree = |folded| chains.tree(&TreeRequest { ctx: tip.clone(), folded }).expect("a tree");
+    let tree = |folded| chains.tree(&TreeRequest { ctx: tip.clone(), folded, turns: false }).expect("a tree");
     let (whole, folded) = (tree(false), tree(true));
     assert!(history.iter().all(|commit| whole.nodes.iter().any(|node| node.id == commit.id)));
     assert!(whole.nodes.iter().all(|node| node.run.is_none()));
@@ -181,6 +183,46 @@ fn drawn(chains: &dyn Chains, history: &[Commit]) {
         started.filter_map(|one| one.session.as_ref()).map(|one| one.parent_session.clone()).collect();
     let session = whole.session.expect("a session");
     assert_eq!(parents, [Some(session.session_id)]);
+}
+
+/// What a session's overview numbers is what its tree numbers, and each number leads to its turn.
+fn told(chains: &dyn Chains, history: &[Commit], session: &str) {
+    let overview = |reference: &str| chains.overview(&OverviewRequest { reference: reference.to_owned() });
+    let tip = &history[0].id;
+    assert_eq!(overview(tip).expect("a commit").overview, None, "a commit is not a session");
+    assert_eq!(overview("nobody").expect("nothing").overview, None);
+    let overview = overview(session).expect("a session").overview.expect("its overview");
+    let numbers: Vec<u64> = overview.turns.iter().filter_map(|turn| turn.number).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
+    assert!(!numbers.is_empty() && overview.session.tip.as_ref() == Some(tip));
+    let tree = chains.tree(&TreeRequest { ctx: tip.clone(), folded: false, turns: true }).expect("a tree");
+    let drawn: Vec<(u64, &String)> = tree
+        .nodes
+        .iter()
+        .flat_map(|node| node.turns.iter().flatten())
+        .filter_map(|turn| Some((turn.number?, turn.prompt.as_ref()?)))
+        .collect();
+    for turn in overview.turns.iter().filter(|turn| turn.number.is_some()) {
+        let named = (turn.number.expect("a number"), turn.prompt.as_ref().expect("a prompt"));
+        assert!(drawn.contains(&named), "{named:?}");
+        let shown = chains.turn(&ShowTurnRequest { ctx: turn.ctx.clone(), full: true }).expect("a turn");
+        assert!(shown.pieces.iter().any(|piece| piece.text.as_ref() == turn.prompt.as_ref()), "{named:?}");
+        let calls = shown.pieces.iter().filter_map(|piece| piece.call.as_ref());
+        assert!(calls.clone().all(|call| call.arguments.is_some()));
+    }
+    assert_eq!(
+        code(chains.turn(&ShowTurnRequest { ctx: MISSING.to_owned(), full: false })),
+        "commit_not_found"
+    );
+    let root = &history[history.len() - 1].id;
+    let compare = |first: &str, second: &str| {
+        let request = CompareRequest { first: first.to_owned(), second: second.to_owned() };
+        chains.compare(&request).expect("two chains")
+    };
+    let (found, turned) = (compare(root, tip), compare(tip, root));
+    assert_eq!((found.ancestor.as_ref(), found.first.commits), (Some(root), 0));
+    assert_eq!(found.second.commits, history.len() as u64 - 1);
+    assert_eq!((&found.first, &found.second), (&turned.second, &turned.first));
 }
 
 fn resolved(chains: &dyn Chains, tip: &Commit, session: &str) {

@@ -70,6 +70,7 @@ fn told(line: u64, text: String, origin: Option<LineOrigin>) -> BlamedLine {
         context_id: None,
         ctx: None,
         via: None,
+        client: None,
         session_id: None,
         entry: None,
         call_id: None,
@@ -79,9 +80,15 @@ fn told(line: u64, text: String, origin: Option<LineOrigin>) -> BlamedLine {
         reasoning: None,
     };
     let Some(origin) = origin else { return unknown };
+    let via = match (origin.is_blank, origin.is_noted) {
+        (true, _) => "neighbour",
+        (false, true) => "trailer",
+        (false, false) => "search",
+    };
     BlamedLine {
         ctx: Some(origin.ctx.to_string()),
-        via: Some(if origin.is_noted { "trailer" } else { "search" }.to_owned()),
+        via: Some(via.to_owned()),
+        client: Some(origin.client),
         session_id: Some(origin.session).filter(|session| !session.is_empty()),
         entry: Some(origin.entry),
         call_id: Some(origin.call_id),

@@ -1,7 +1,8 @@
 //! Trees: the commits, the session of the root, the subagents that were started.
 
-use stemmata_api::v1::{Commit, Tree, TreeRequest, TreeRun, TreeSubagent};
-use stemmata_engine::{Engine, TreeNode};
+use stemmata_api::v1::{Commit, OverviewTurn, Tree, TreeRequest, TreeRun, TreeSubagent};
+use stemmata_engine::prompt::story::SessionTurn;
+use stemmata_engine::{Engine, TreeNode, TurnsOfCommits};
 use stemmata_model::CommitId;
 
 use crate::fault::Fault;
@@ -17,16 +18,22 @@ pub(super) fn tree(engine: &Engine, request: &TreeRequest) -> Result<Tree, Fault
     if request.folded {
         tree = tree.folded(here);
     }
+    let mut turns = if request.turns { engine.tree_turns(&tree)? } else { TurnsOfCommits::new() };
     let mut nodes = Vec::with_capacity(tree.nodes.len());
     for page in tree.nodes.chunks(PAGE_NODES) {
         let ids: Vec<CommitId> = page.iter().map(|node| node.commit.id).collect();
         for (row, node) in engine.describe(&ids)?.iter().zip(page) {
             let plain = wire::commit::node(row, node);
-            nodes.push(if request.folded { drawn(engine, plain, node)? } else { plain });
+            let plain = Commit { turns: turns.remove(&node.commit.id).map(|turns| told(&turns)), ..plain };
+            nodes.push(if request.folded || request.turns { drawn(engine, plain, node)? } else { plain });
         }
     }
     let root = tree.nodes.first().map(|root| engine.first_session(root.commit.id)).transpose()?.flatten();
     Ok(Tree { nodes, is_cut: tree.is_cut, session: root.as_ref().map(wire::session::session) })
+}
+
+fn told(turns: &[SessionTurn<CommitId>]) -> Vec<OverviewTurn> {
+    turns.iter().map(|turn| wire::story::session_turn(turn, None)).collect()
 }
 
 /// Adds what a drawing shows of a commit.

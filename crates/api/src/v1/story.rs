@@ -1,0 +1,328 @@
+//! Wire types of what happened: a turn as a person reads it, and a session at a glance.
+
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use super::{Session, TreeSubagent};
+
+/// Asks for what was said and done in a commit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ShowTurnRequest {
+    /// The commit.
+    pub ctx: String,
+    /// Whether thoughts, arguments and results are wanted too.
+    #[serde(default)]
+    pub full: bool,
+}
+
+/// What was said and done in a commit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ShownTurn {
+    /// The commit.
+    pub ctx: String,
+    /// Prompts, answers, thoughts and calls, in their order.
+    pub pieces: Vec<TurnPiece>,
+    /// What it did, in numbers.
+    pub outline: TurnOutline,
+    /// The models that answered.
+    pub models: Vec<String>,
+    /// The subagents that it started.
+    pub subagents: Vec<StartedSubagent>,
+}
+
+/// A piece of a turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct TurnPiece {
+    /// `prompt`, `answer` (whatever the agent says), `thought`, `call`, `result` (of a call of an earlier commit) or `summary`.
+    pub kind: String,
+    /// The entry.
+    pub entry: String,
+    /// The entry's place in the chain, from 1: `@N`.
+    pub ordinal: u64,
+    /// When it was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// What it says. Absent for calls, and for thoughts and results where nobody asked for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Estimated tokens of a thought; 0 where only the provider can read it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// The call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<ShownCall>,
+}
+
+/// A call of a tool with its end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ShownCall {
+    /// The call.
+    pub call_id: String,
+    /// The tool, as the client spells it.
+    pub tool: String,
+    /// What it is about: files, a command, a pattern, a question.
+    pub about: String,
+    /// Lines that it put into files.
+    pub added: u64,
+    /// Lines that it took out of files.
+    pub removed: u64,
+    /// Of a list of tasks: how many are done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks_done: Option<u64>,
+    /// Of a list of tasks: how many there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<u64>,
+    /// `passed`, `failed`, `refused`, `stopped`, `running`, `open` (no answer) or `unclear`.
+    pub outcome: String,
+    /// The exit code of a command that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
+    /// Of one that failed: the line that says most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The newest commit of the subagent that it started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subagent: Option<String>,
+    /// Its arguments, where somebody asked for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<String>,
+    /// What it returned, where somebody asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+}
+
+/// What a turn did, in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct TurnOutline {
+    /// The first time in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub began_at: Option<String>,
+    /// The last time in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
+    /// How often each tool was called.
+    pub tools: BTreeMap<String, u64>,
+    /// The files that it changed.
+    pub files: Vec<ChangedFile>,
+    /// Runs of tests that passed.
+    pub tests_passed: u64,
+    /// Runs of tests that failed.
+    pub tests_failed: u64,
+    /// Commits of git that it made.
+    pub git_commits: Vec<GitCommitMade>,
+    /// Calls that failed.
+    pub failures: u64,
+    /// Compactions in it.
+    pub compactions: u64,
+    /// How it ended: `interrupted`, `tests_failed`, `tests_passed`, `answered` or `open` (there is no answer).
+    pub outcome: String,
+}
+
+/// A file that was changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ChangedFile {
+    /// Its path, below the working directory where it is there.
+    pub path: String,
+    /// Lines that calls put in. A file that is written whole counts all its lines.
+    pub added: u64,
+    /// Lines that calls took out.
+    pub removed: u64,
+}
+
+/// A commit of git that an agent made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct GitCommitMade {
+    /// Its hash, as git printed it; absent where the output does not show it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+    /// The first line of its message; empty where the output does not show it.
+    pub subject: String,
+}
+
+/// A subagent, and where it was started.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct StartedSubagent {
+    /// The commit that started it.
+    pub ctx: String,
+    /// The entry that did, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
+    /// The subagent.
+    pub subagent: TreeSubagent,
+}
+
+/// Asks for a session at a glance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct OverviewRequest {
+    /// The session: its id, a unique beginning of it, or its transcript's path.
+    pub reference: String,
+}
+
+/// A session at a glance, or nothing where the name is a commit's or a tag's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct SessionMeant {
+    /// The session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overview: Option<SessionOverview>,
+}
+
+/// A session at a glance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct SessionOverview {
+    /// The session.
+    pub session: Session,
+    /// The first record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub began_at: Option<String>,
+    /// The last record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
+    /// Seconds of work: gaps of more than ten minutes between two records are left out.
+    pub active_seconds: u64,
+    /// The models that answered, the one with most answers first.
+    pub models: Vec<String>,
+    /// Tokens that the provider reported; absent where the transcript has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<ReportedTokens>,
+    /// Estimated tokens of what a model saw, each entry once.
+    pub counted_tokens: u64,
+    /// The files that were changed.
+    pub files: Vec<ChangedFile>,
+    /// Commits of git that were made.
+    pub git_commits: Vec<GitCommitMade>,
+    /// Runs of tests that passed.
+    pub tests_passed: u64,
+    /// Runs of tests that failed.
+    pub tests_failed: u64,
+    /// How the last run of tests ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_last_test_passed: Option<bool>,
+    /// Errors and what fixed them, the first one first; at most 32, the open ones and the newest.
+    pub errors: Vec<SessionError>,
+    /// The subagents that were started.
+    pub subagents: Vec<StartedSubagent>,
+    /// The turns. Those with a number begin with a prompt.
+    pub turns: Vec<OverviewTurn>,
+}
+
+/// Tokens that a provider reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ReportedTokens {
+    /// Sent, neither read from a cache nor written to one.
+    pub input: u64,
+    /// Answered.
+    pub output: u64,
+    /// Read from the cache.
+    pub cache_read: u64,
+    /// Written to the cache.
+    pub cache_write: u64,
+}
+
+/// An error, and what resolved it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct SessionError {
+    /// What failed: a command, a file, a tool.
+    pub what: String,
+    /// What it said.
+    pub text: String,
+    /// How often.
+    pub times: u64,
+    /// The number of the prompt after which it came up first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<u64>,
+    /// Whether the same went well later.
+    pub resolved: bool,
+    /// Files that were changed between the failure and the success.
+    pub fixed_by: Vec<String>,
+}
+
+/// A turn of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct OverviewTurn {
+    /// The number of its prompt, from 1; absent for what comes before the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
+    /// The commit in which it begins.
+    pub ctx: String,
+    /// The prompt's entry: what `--at` takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
+    /// The entry's place in the chain, from 1: `@N`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ordinal: Option<u64>,
+    /// The prompt, whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// What it did.
+    pub outline: TurnOutline,
+}
+
+/// Asks what two chains have that the other has not.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CompareRequest {
+    /// The end of the first one.
+    pub first: String,
+    /// The end of the second one.
+    pub second: String,
+}
+
+/// Two chains, from where they parted. An entry that both have, such as one that a client copied, is in neither.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Comparison {
+    /// The newest commit that both have; absent where they share none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ancestor: Option<String>,
+    /// What only the first one has.
+    pub first: ChainSide,
+    /// What only the second one has.
+    pub second: ChainSide,
+}
+
+/// What one of two chains has alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ChainSide {
+    /// The commit that it ends with.
+    pub ctx: String,
+    /// Its commits behind the common one.
+    pub commits: u64,
+    /// Their entries that the other one has not.
+    pub entries: u64,
+    /// What people asked for.
+    pub prompts: Vec<String>,
+    /// The files that were changed.
+    pub files: Vec<ChangedFile>,
+    /// Commands that were run, each once.
+    pub commands: Vec<String>,
+    /// Errors and what fixed them.
+    pub errors: Vec<SessionError>,
+    /// What was decided and demanded.
+    pub decisions: Vec<String>,
+    /// Commits of git that were made.
+    pub git_commits: Vec<GitCommitMade>,
+    /// Runs of tests that passed.
+    pub tests_passed: u64,
+    /// Runs of tests that failed.
+    pub tests_failed: u64,
+}

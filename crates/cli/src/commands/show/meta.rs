@@ -1,0 +1,196 @@
+//! `show --meta`: everything that the store knows of a commit, as a table.
+
+use stemmata_api::v1::{self, Audit, Commit, Sighting};
+
+use crate::errors::CliError;
+use crate::output::commit::ShortIds;
+use crate::output::put;
+use crate::output::size::{self, many};
+use crate::output::style::{Style, tame};
+use crate::output::table::{Column, Table, cell, fit};
+use crate::output::time;
+use crate::wiring::App;
+
+/// Sightings, children and changes that people see; `--json` has more.
+const LISTED_MAX: usize = 10;
+
+/// Columns of the names on the left.
+const NAME_WIDTH: usize = 11;
+
+/// Lines of names and values.
+struct Lines {
+    text: String,
+}
+
+impl Lines {
+    fn add(&mut self, name: &str, value: &str) {
+        put!(self.text, "{}{value}\n", Style::Faint.paint(&format!("{name:<NAME_WIDTH$}")));
+    }
+
+    fn optional(&mut self, name: &str, value: Option<String>) {
+        if let Some(value) = value {
+            self.add(name, &value);
+        }
+    }
+}
+
+/// Returns the table of a commit.
+pub(super) fn table(app: &App, commit: &Commit) -> Result<String, CliError> {
+    let linked = listed(commit.links.as_ref()).iter().flat_map(|link| [&link.from, &link.to]);
+    let around = listed(commit.children.as_ref()).iter().chain(&commit.parent).chain(linked);
+    let ids = app.short_ids(around.map(String::as_str))?;
+    let created_at = time::of_text(&commit.created_at);
+    let mut lines = Lines { text: String::new() };
+    put!(lines.text, "{}\n", Style::Id.paint(&commit.id));
+    put!(lines.text, "{}\n\n", Style::Strong.paint(&tame(&commit.summary.text)));
+    lines.add("what", &what(commit));
+    lines.add("when", &format!("{} ({})", time::exact(created_at), time::ago(created_at, app.now())));
+    let parent = commit.parent.as_ref().map_or_else(|| "none: a root".to_owned(), |parent| ids.cut(parent));
+    lines.add("parent", &parent);
+    lines.add(
+        "holds",
+        &format!(
+            "{}, {}, about {} tokens, {}",
+            many(commit.message_count, "message"),
+            many(commit.entry_count, "entry"),
+            size::count(commit.token_count),
+            size::bytes(commit.native_bytes)
+        ),
+    );
+    lines.add(
+        "chain",
+        &format!(
+            "{} before it, {} in all",
+            many(commit.depth, "commit"),
+            size::bytes(commit.cumulative_bytes)
+        ),
+    );
+    lines.add("format", &format!("{}, template {}", commit.format, commit.template));
+    lines.add("artifact", &commit.artifact);
+    lines.optional("native", commit.native.clone());
+    provenance(app, &mut lines, listed(commit.sightings.as_ref()));
+    annotations(&mut lines, commit);
+    relations(&mut lines, commit, ids);
+    history(app, &mut lines, listed(commit.audit.as_ref()));
+    Ok(lines.text)
+}
+
+/// Returns a list of a response; an absent one is empty.
+fn listed<T>(list: Option<&Vec<T>>) -> &[T] {
+    list.map_or(&[], Vec::as_slice)
+}
+
+fn what(commit: &Commit) -> String {
+    let kind = match commit.restated_entries {
+        Some(restated) => format!("snapshot, its first {} restated", many(restated, "entry")),
+        None => commit.commit_type.clone(),
+    };
+    format!("{kind}, {}", commit.closure)
+}
+
+/// The first sighting is the commit's provenance and stands in full; others in a line each.
+fn provenance(app: &App, lines: &mut Lines, sightings: &[Sighting]) {
+    let Some((first, others)) = sightings.split_first() else { return };
+    lines.add("session", &tame(&first.session_id));
+    lines.add("principal", &tame(&first.principal));
+    lines.add("trigger", &first.checkpoint);
+    lines.optional("ticket", first.ticket_id.as_deref().map(tame));
+    lines.optional("thread", first.thread_id.as_deref().map(tame));
+    if let Some(source) = &first.source {
+        let path = app.environment.shown(std::path::Path::new(&source.path));
+        let end = source.offset.saturating_add(source.length);
+        lines.add("source", &format!("{path}, bytes {} to {end}", source.offset));
+    }
+    for other in others.iter().take(LISTED_MAX) {
+        lines.add("seen also", &seen(other));
+    }
+    if others.len() > LISTED_MAX {
+        lines.add("", &format!("… and {} more (`--json` lists all)", others.len() - LISTED_MAX));
+    }
+}
+
+fn seen(sighting: &Sighting) -> String {
+    let place = sighting.source.as_ref().map_or(&sighting.session_id, |source| &source.path);
+    format!("{}, by {}", tame(place), tame(&sighting.principal))
+}
+
+fn annotations(lines: &mut Lines, commit: &Commit) {
+    if !commit.tags.is_empty() {
+        lines.add("tags", &tame(&commit.tags.join(", ")));
+    }
+    for note in commit.notes.iter().take(LISTED_MAX) {
+        lines.add("note", &tame(note));
+    }
+    if commit.pinned {
+        lines.add("pinned", "yes");
+    }
+}
+
+fn relations(lines: &mut Lines, commit: &Commit, ids: ShortIds) {
+    for link in listed(commit.links.as_ref()).iter().take(LISTED_MAX) {
+        let is_own = link.from == commit.id;
+        let is_copy = link.kind == "derived_from";
+        let (name, other) = match (is_copy, is_own) {
+            (true, true) => ("copy of", &link.to),
+            (true, false) => ("copied to", &link.from),
+            (false, true) => ("started by", &link.to),
+            (false, false) => ("subagent", &link.from),
+        };
+        let entry = link.entry.as_ref().filter(|_| is_copy && is_own);
+        let at = entry.map(|entry| format!(", up to entry {}", tame(entry))).unwrap_or_default();
+        lines.add(name, &format!("{}{at}", ids.cut(other)));
+    }
+    let children = listed(commit.children.as_ref());
+    if children.is_empty() {
+        lines.add("children", "none: a tip");
+    }
+    for (position, child) in children.iter().take(LISTED_MAX).enumerate() {
+        lines.add(if position == 0 { "children" } else { "" }, &ids.cut(child));
+    }
+    if children.len() > LISTED_MAX {
+        lines.add("", &format!("… and {} more (`stemma children`)", children.len() - LISTED_MAX));
+    }
+}
+
+fn history(app: &App, lines: &mut Lines, audit: &[Audit]) {
+    for record in audit.iter().rev().take(LISTED_MAX) {
+        let text = record.text.as_ref().map(|text| format!(" «{}»", tame(text))).unwrap_or_default();
+        let when = time::ago(time::of_text(&record.at), app.now());
+        lines.add("changed", &format!("{when} by {}: {}{text}", record.by, record.change));
+    }
+}
+
+/// Characters of an entry's id that people see at least.
+const ENTRY_CHARS_MIN: usize = 8;
+
+/// Returns how many characters tell all entries apart, so that what is shown can be given to `--at`.
+fn entry_chars(entries: &[v1::Entry]) -> usize {
+    let mut ids: Vec<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let shared = |left: &str, right: &str| {
+        left.chars().zip(right.chars()).take_while(|(left, right)| left == right).count()
+    };
+    let pairs = ids.iter().zip(ids.iter().skip(1));
+    pairs.map(|(left, right)| shared(left, right) + 1).max().unwrap_or(0).max(ENTRY_CHARS_MIN)
+}
+
+/// Returns the entries of a commit with their ids.
+pub(super) fn entry_table(entries: &[v1::Entry], width: usize) -> String {
+    let chars = entry_chars(entries);
+    let mut table = Table::new(&[
+        ("ENTRY", Column::Left),
+        ("ROLE", Column::Left),
+        ("KIND", Column::Left),
+        ("TEXT", Column::Flexible),
+    ]);
+    for entry in entries {
+        table.row(vec![
+            cell(Style::Id, entry.id.chars().take(chars).collect::<String>()),
+            cell(Style::Plain, entry.role.clone()),
+            cell(Style::Faint, fit(&entry.kind, 18)),
+            cell(Style::Plain, entry.text.clone()),
+        ]);
+    }
+    table.render(width)
+}

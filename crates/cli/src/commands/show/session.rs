@@ -1,0 +1,198 @@
+//! `show SESSION`: a session at a glance.
+
+use std::path::Path;
+
+use stemmata_api::v1::{Commit, ReportedTokens, SessionError, SessionOverview};
+
+use crate::args::browse::Show;
+use crate::errors::CliError;
+use crate::output::outline::{self, moment, painted};
+use crate::output::put;
+use crate::output::session;
+use crate::output::size::{count, many};
+use crate::output::style::{Style, tame};
+use crate::output::table::{Column, Table, cell, fit, pieces};
+use crate::output::time;
+use crate::wiring::App;
+
+/// Files, commits, errors and subagents that people see without `--full`.
+const LISTED_MAX: usize = 8;
+/// Columns of the names on the left.
+const NAME_WIDTH: usize = 11;
+
+/// Returns a session as text.
+pub(super) fn render(app: &App, args: &Show, commit: &Commit) -> Result<String, CliError> {
+    let Some(overview) = &commit.overview else { return Ok(String::new()) };
+    if args.prompts {
+        return Ok(prompts(overview));
+    }
+    let tips = overview.subagents.iter().map(|started| started.subagent.tip.as_str());
+    let turns = overview.turns.iter().map(|turn| turn.ctx.as_str());
+    let ids = app.short_ids(tips.chain(turns))?;
+    let width = if app.console.out.is_terminal { app.console.width } else { usize::MAX };
+    let mut page =
+        Page { text: String::new(), width, listed_max: if args.full { usize::MAX } else { LISTED_MAX } };
+    page.head(app, overview);
+    page.times(app, overview);
+    page.work(overview);
+    let errors = overview.errors.iter().map(error).collect();
+    let fixed = overview.errors.iter().filter(|error| error.resolved).count() as u64;
+    page.list("errors", &format!("{} ({fixed} fixed)", many(overview.errors.len() as u64, "error")), errors);
+    let subagents = overview.subagents.iter().map(|started| {
+        let title = started.subagent.session.as_ref().map_or_else(
+            || "(not imported)".to_owned(),
+            |session| format!("{} ({})", session::title(session), many(session.messages, "message")),
+        );
+        format!("{} {title}", ids.painted(&started.subagent.tip))
+    });
+    page.list("subagents", &many(overview.subagents.len() as u64, "subagent"), subagents.collect());
+    page.turns(app, overview);
+    Ok(page.text)
+}
+
+/// Returns what people said, whole and numbered.
+fn prompts(overview: &SessionOverview) -> String {
+    let mut text = String::new();
+    for turn in &overview.turns {
+        let (Some(number), Some(prompt)) = (turn.number, &turn.prompt) else { continue };
+        let gap = if text.is_empty() { "" } else { "\n" };
+        put!(text, "{gap}{}\n{}\n", Style::Faint.paint(&format!("{number}.")), prompt.trim_end());
+    }
+    text
+}
+
+/// The text of an overview.
+struct Page {
+    text: String,
+    width: usize,
+    listed_max: usize,
+}
+
+impl Page {
+    fn line(&mut self, name: &str, value: &str) {
+        put!(self.text, "{}{value}\n", Style::Faint.paint(&format!("{name:<NAME_WIDTH$}")));
+    }
+
+    /// Adds a heading with what belongs to it, cut to the width and to so many lines.
+    fn list(&mut self, name: &str, head: &str, rows: Vec<String>) {
+        if rows.is_empty() {
+            return;
+        }
+        self.line(name, head);
+        let more = rows.len().saturating_sub(self.listed_max);
+        for row in rows.into_iter().take(self.listed_max) {
+            self.line("", &row);
+        }
+        if more > 0 {
+            self.line("", &Style::Faint.paint(&format!("… and {more} more (`--full` lists all)")));
+        }
+    }
+
+    fn head(&mut self, app: &App, overview: &SessionOverview) {
+        let of = &overview.session;
+        put!(self.text, "{}\n", Style::Strong.paint(&fit(&session::title(of), self.width)));
+        let client = session::client(of);
+        let version = of.version.as_deref().map(|version| format!(" {}", tame(version))).unwrap_or_default();
+        let mut second = vec![(Style::Id, session::short(of)), (Style::Plain, format!("{client}{version}"))];
+        second.extend(of.cwd.as_deref().map(|cwd| (Style::Plain, app.environment.shown(Path::new(cwd)))));
+        second.extend(of.git_branch.as_deref().map(|branch| (Style::Branch, format!("⎇ {}", tame(branch)))));
+        put!(self.text, "{}\n\n", painted(&second, " · "));
+    }
+
+    fn times(&mut self, app: &App, overview: &SessionOverview) {
+        let (Some(began), Some(ended)) = (overview.began_at.as_deref(), overview.ended_at.as_deref()) else {
+            return;
+        };
+        let (began, ended) = (time::of_text(began), time::of_text(ended));
+        let micros = ended.as_micros().saturating_sub(began.as_micros());
+        let whole = outline::span(u64::try_from(micros / 1_000_000).unwrap_or(0));
+        let active = outline::span(overview.active_seconds);
+        self.line("when", &format!("{} to {}", moment(began, app.now()), moment(ended, app.now())));
+        self.line("time", &format!("{whole}, of which {active} active (without pauses over 10 min)"));
+    }
+
+    fn work(&mut self, overview: &SessionOverview) {
+        if !overview.models.is_empty() {
+            self.line("models", &tame(&overview.models.join(", ")));
+        }
+        self.line("tokens", &tokens(overview.tokens, overview.counted_tokens));
+        let mut files: Vec<_> = overview.files.iter().collect();
+        files.sort_by_key(|file| (std::cmp::Reverse(file.added + file.removed), &file.path));
+        let rows = files.iter().map(|file| {
+            let lines = painted(&outline::lines(file.added, file.removed), " ");
+            format!("{} {lines}", tame(&file.path)).trim_end().to_owned()
+        });
+        let rows = rows.collect();
+        self.list("files", &painted(&outline::files(&overview.files), " "), rows);
+        let commits = overview.git_commits.iter().map(|made| {
+            let hash = made.hash.as_deref().unwrap_or("(no hash)");
+            format!("{} {}", Style::Id.paint(&tame(hash)), tame(&made.subject))
+        });
+        let count = many(overview.git_commits.len() as u64, "commit");
+        self.list("git", &count, commits.collect());
+        if let Some(is_passed) = overview.is_last_test_passed {
+            let last = if is_passed { Style::Good.paint("passed") } else { Style::Error.paint("failed") };
+            let (green, red) = (overview.tests_passed, overview.tests_failed);
+            let runs = many(green + red, "run");
+            self.line("tests", &format!("{runs}: {green} passed, {red} failed; the last one {last}"));
+        }
+    }
+
+    fn turns(&mut self, app: &App, overview: &SessionOverview) {
+        if overview.turns.is_empty() {
+            return;
+        }
+        let mut table = Table::new(&[
+            ("#", Column::Right),
+            ("WHEN", Column::Left),
+            ("TOOK", Column::Right),
+            ("CALLS", Column::Right),
+            ("OUTCOME", Column::Left),
+            ("PROMPT", Column::Flexible),
+        ]);
+        for turn in &overview.turns {
+            let did = &turn.outline;
+            let began = did.began_at.as_deref().map(|at| moment(time::of_text(at), app.now()));
+            let calls: u64 = did.tools.values().sum();
+            let prompt = turn
+                .prompt
+                .as_deref()
+                .map_or_else(|| "(before the first prompt)".to_owned(), session::title_of);
+            table.row(vec![
+                cell(Style::Id, turn.number.map(|number| number.to_string()).unwrap_or_default()),
+                cell(Style::Faint, began.unwrap_or_default()),
+                cell(Style::Faint, outline::took(did).unwrap_or_default()),
+                cell(Style::Plain, if calls > 0 { calls.to_string() } else { String::new() }),
+                pieces(&outline::outcome(did)),
+                cell(Style::Plain, prompt),
+            ]);
+        }
+        put!(self.text, "\n{}", table.render(self.width));
+    }
+}
+
+fn tokens(reported: Option<ReportedTokens>, counted: u64) -> String {
+    let Some(tokens) = reported else {
+        return format!("about {} (counted, each entry once)", count(counted));
+    };
+    let sent = tokens.input + tokens.cache_read + tokens.cache_write;
+    let cached = if tokens.cache_read > 0 {
+        format!(" ({} from the cache)", count(tokens.cache_read))
+    } else {
+        String::new()
+    };
+    format!("{} in{cached}, {} out (as reported)", count(sent), count(tokens.output))
+}
+
+fn error(error: &SessionError) -> String {
+    let times = if error.times > 1 { format!(" ×{}", error.times) } else { String::new() };
+    let what = fit(&tame(&error.what), 60);
+    let what = if what.is_empty() { String::new() } else { format!("{what}: ") };
+    let place = error.prompt.map(|number| format!(" (prompt {number})")).unwrap_or_default();
+    let end = match (error.resolved, error.fixed_by.as_slice()) {
+        (false, _) => Style::Error.paint("✗ open"),
+        (true, []) => Style::Good.paint("✓ passed later"),
+        (true, files) => Style::Good.paint(&format!("✓ fixed by {}", tame(&files.join(", ")))),
+    };
+    format!("{what}{}{times}{place} {end}", tame(&error.text))
+}

@@ -1,0 +1,138 @@
+//! What a turn did, for people: calls, files, tests, time and outcome in a few words.
+//!
+//! What counts as what is the service's to say.
+
+use stemmata_api::v1::{ChangedFile, TurnOutline};
+use stemmata_model::Timestamp;
+
+use crate::output::size::{grouped, many};
+use crate::output::style::{Style, tame};
+use crate::output::time;
+
+/// Names of tools that a turn names; the rest is counted.
+const TOOLS_MAX: usize = 3;
+
+/// Returns a point in time in UTC: `14 Feb 22:40`; with the year where it is another one.
+pub(crate) fn moment(at: Timestamp, now: Timestamp) -> String {
+    let of = |format: &str, at: Timestamp| {
+        jiff::Timestamp::from_microsecond(at.as_micros())
+            .map_or_else(|_| "?".to_owned(), |at| at.strftime(format).to_string())
+    };
+    let is_same = of("%Y", at) == of("%Y", now);
+    of(if is_same { "%-d %b %H:%M" } else { "%-d %b %Y %H:%M" }, at)
+}
+
+/// Returns how long something took in at most two units: `45 s`, `4 min`, `2 h 5 min`, `3 d 4 h`.
+pub(crate) fn span(seconds: u64) -> String {
+    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, _) => format!("{minutes} min"),
+        (0, _, _) if minutes % 60 == 0 => format!("{hours} h"),
+        (0, _, _) => format!("{hours} h {} min", minutes % 60),
+        _ if hours % 24 == 0 => format!("{days} d"),
+        _ => format!("{days} d {} h", hours % 24),
+    }
+}
+
+/// Returns how long a turn took; nothing where its records have no times.
+pub(crate) fn took(outline: &TurnOutline) -> Option<String> {
+    let (began, ended) = (outline.began_at.as_deref()?, outline.ended_at.as_deref()?);
+    let micros = time::of_text(ended).as_micros().saturating_sub(time::of_text(began).as_micros());
+    Some(span(u64::try_from(micros / 1_000_000).unwrap_or(0)))
+}
+
+/// Returns the calls of a turn: `Edit ×3, Bash, Read and 2 more`; nothing where there are none.
+pub(crate) fn tools(outline: &TurnOutline) -> Option<String> {
+    let mut ranked: Vec<(&String, &u64)> = outline.tools.iter().collect();
+    ranked.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), *name));
+    let shown = ranked.iter().take(TOOLS_MAX).map(|(name, count)| match count {
+        1 => tame(name),
+        count => format!("{} ×{}", tame(name), grouped(**count)),
+    });
+    let shown: Vec<String> = shown.collect();
+    let beyond: u64 = ranked.iter().skip(TOOLS_MAX).map(|(_, count)| **count).sum();
+    match beyond {
+        _ if shown.is_empty() => None,
+        0 => Some(shown.join(", ")),
+        beyond => Some(format!("{} and {} more", shown.join(", "), grouped(beyond))),
+    }
+}
+
+/// Returns how many calls a turn made: `8 calls`; nothing where there are none.
+pub(crate) fn calls(outline: &TurnOutline) -> Option<String> {
+    let calls: u64 = outline.tools.values().sum();
+    (calls > 0).then(|| many(calls, "call"))
+}
+
+/// Returns lines that were put in and taken out: `+12 −3`, each where there are any.
+pub(crate) fn lines(added: u64, removed: u64) -> Vec<(Style, String)> {
+    let added = (added > 0).then(|| (Style::Good, format!("+{}", grouped(added))));
+    let removed = (removed > 0).then(|| (Style::Error, format!("−{}", grouped(removed))));
+    added.into_iter().chain(removed).collect()
+}
+
+/// Returns the sum over files: `3 files +45 −12`; nothing where there are none.
+pub(crate) fn files(files: &[ChangedFile]) -> Vec<(Style, String)> {
+    if files.is_empty() {
+        return Vec::new();
+    }
+    let sum = |of: fn(&ChangedFile) -> u64| files.iter().map(of).sum::<u64>();
+    let mut pieces = vec![(Style::Plain, many(files.len() as u64, "file"))];
+    pieces.extend(lines(sum(|file| file.added), sum(|file| file.removed)));
+    pieces
+}
+
+/// Returns how a turn ended, where that is news: tests, errors, commits, a stop.
+pub(crate) fn outcome(outline: &TurnOutline) -> Vec<(Style, String)> {
+    let mut pieces = Vec::new();
+    match outline.outcome.as_str() {
+        "interrupted" => pieces.push((Style::Warning, "interrupted".to_owned())),
+        "tests_failed" => pieces.push((Style::Error, "tests ✗".to_owned())),
+        "tests_passed" => pieces.push((Style::Good, "tests ✓".to_owned())),
+        "open" => pieces.push((Style::Open, "no answer".to_owned())),
+        _ => {}
+    }
+    if outline.failures > 0 {
+        pieces.push((Style::Warning, many(outline.failures, "error")));
+    }
+    if let Some(last) = outline.git_commits.last() {
+        let hash = last
+            .hash
+            .as_deref()
+            .map_or_else(|| "committed".to_owned(), |hash| format!("commit {}", tame(hash)));
+        let more = outline.git_commits.len() - 1;
+        let more = if more > 0 { format!(" +{more}") } else { String::new() };
+        pieces.push((Style::Good, format!("{hash}{more}")));
+    }
+    if outline.compactions > 0 {
+        pieces.push((Style::Compaction, "◆".to_owned()));
+    }
+    pieces
+}
+
+/// Paints pieces, with something between them.
+pub(crate) fn painted(pieces: &[(Style, String)], between: &str) -> String {
+    pieces.iter().map(|(style, text)| style.paint(text)).collect::<Vec<_>>().join(between)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_in_two_units() {
+        for (seconds, shown) in [
+            (0, "0 s"),
+            (59, "59 s"),
+            (60, "1 min"),
+            (3_599, "59 min"),
+            (3_600, "1 h"),
+            (7_500, "2 h 5 min"),
+            (86_400, "1 d"),
+            (100_000, "1 d 3 h"),
+        ] {
+            assert_eq!(span(seconds), shown, "{seconds}");
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Draws a tree of turns as text: the trunk is the straight line, what branches off it is set in, and of many turns the first
+//! and the last of each stretch are shown.
+//!
+//! Pure. What happened in a turn and what its number is is in the tree already.
+
+use std::collections::HashMap;
+
+use stemmata_api::v1::{Commit, OverviewTurn, Tree, TreeSubagent};
+use stemmata_model::Timestamp;
+
+use crate::output::commit::{ShortIds, mark, names};
+use crate::output::outline::{self, moment};
+use crate::output::put;
+use crate::output::session;
+use crate::output::size::{grouped, many};
+use crate::output::style::{Style, tame};
+use crate::output::table::fit;
+use crate::output::time;
+
+/// Turns that are drawn before stretches of them are left out.
+const TURNS_MAX: usize = 30;
+/// Turns that a stretch keeps at least.
+const STRETCH_MIN: usize = 4;
+/// Subagents of one commit that are named; the rest is counted.
+const SUBAGENTS_MAX: usize = 5;
+/// Columns that a prompt keeps at least.
+const PROMPT_MIN: usize = 20;
+/// Columns from which on tools are named and not only counted.
+const TOOLS_WIDTH: usize = 100;
+
+/// How a tree is drawn.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TurnDrawing<'a> {
+    /// The commit that is marked.
+    pub(crate) here: &'a str,
+    /// How ids are cut.
+    pub(crate) ids: ShortIds,
+    /// The present.
+    pub(crate) now: Timestamp,
+    /// Columns; the largest number where nothing is cut.
+    pub(crate) width: usize,
+}
+
+/// A line of the drawing with what hangs on it.
+struct Line {
+    text: String,
+    /// What stands left of it, for the line that stands for left out ones.
+    before: String,
+    /// Lines of one stretch follow each other without a branch between them.
+    stretch: usize,
+    is_turn: bool,
+    is_here: bool,
+}
+
+/// Where a chain is to be drawn.
+struct Start<'t> {
+    node: &'t Commit,
+    before: String,
+    first: String,
+    stretch: usize,
+}
+
+impl TurnDrawing<'_> {
+    /// Returns the text.
+    pub(crate) fn render(&self, tree: &Tree) -> String {
+        let lines = self.lines(tree);
+        let turns = lines.iter().filter(|line| line.is_turn).count();
+        let mut text = String::new();
+        for stretch in lines.chunk_by(|one, other| one.stretch == other.stretch) {
+            shown(&mut text, stretch, turns);
+        }
+        text
+    }
+
+    fn lines(&self, tree: &Tree) -> Vec<Line> {
+        let nodes: HashMap<&str, &Commit> = tree.nodes.iter().map(|node| (node.id.as_str(), node)).collect();
+        let is_hidden =
+            |node: &Commit| node.closure == "covered" && children(node).is_empty() && node.id != self.here;
+        let lengths = lengths(tree);
+        let mut lines = Vec::new();
+        let mut stretches = 0;
+        let mut open = Vec::new();
+        open.extend(tree.nodes.first().map(|node| Start {
+            node,
+            before: String::new(),
+            first: String::new(),
+            stretch: 0,
+        }));
+        while let Some(Start { node, before, first, stretch }) = open.pop() {
+            self.commit(&mut lines, node, (&first, &before), stretch);
+            let below = children(node).iter().filter_map(|id| nodes.get(id.as_str()).copied());
+            let below: Vec<&Commit> = below.filter(|child| !is_hidden(child)).collect();
+            let trunk =
+                below.iter().max_by_key(|child| lengths.get(child.id.as_str())).map(|child| &child.id);
+            let (trunk, branches): (Vec<&Commit>, Vec<&Commit>) =
+                below.into_iter().partition(|child| Some(&child.id) == trunk);
+            let is_split = !branches.is_empty();
+            open.extend(trunk.into_iter().map(|node| {
+                stretches += usize::from(is_split);
+                let stretch = if is_split { stretches } else { stretch };
+                Start { node, before: before.clone(), first: before.clone(), stretch }
+            }));
+            open.extend(branches.into_iter().rev().map(|node| {
+                stretches += 1;
+                Start {
+                    node,
+                    before: format!("{before}│ "),
+                    first: format!("{before}├─"),
+                    stretch: stretches,
+                }
+            }));
+        }
+        lines
+    }
+
+    /// Adds the lines of a commit: one for each of its turns, else one for itself; what it started hangs on the last.
+    fn commit(&self, lines: &mut Vec<Line>, node: &Commit, (first, before): (&str, &str), stretch: usize) {
+        let turns = node.turns.as_deref().unwrap_or_default();
+        let numbered: Vec<&OverviewTurn> = turns.iter().filter(|turn| turn.number.is_some()).collect();
+        let lead = turns.first().filter(|turn| turn.number.is_none());
+        let is_here = node.id == self.here;
+        let shown = if numbered.is_empty() { vec![lead] } else { numbered.into_iter().map(Some).collect() };
+        let count = shown.len();
+        for (at, turn) in shown.into_iter().enumerate() {
+            let left = if at == 0 { first } else { before };
+            let mut text = self.line(left, node, turn, at + 1 == count);
+            if at + 1 == count {
+                self.subagents(&mut text, before, node.subagents.as_deref().unwrap_or_default());
+            }
+            let is_turn = turn.is_some_and(|turn| turn.number.is_some());
+            lines.push(Line { text, before: before.to_owned(), stretch, is_turn, is_here });
+        }
+    }
+
+    fn line(&self, left: &str, node: &Commit, turn: Option<&OverviewTurn>, is_last: bool) -> String {
+        let (mark, style) = mark(node);
+        let number = turn.and_then(|turn| turn.number);
+        let began = turn.and_then(|turn| turn.outline.began_at.as_deref()).unwrap_or(&node.created_at);
+        let mut head = vec![(style, mark.to_owned()), (Style::Id, self.ids.cut(&node.id))];
+        head.extend(number.map(|number| (Style::Strong, format!("{number}."))));
+        let mut tail = vec![(Style::Faint, moment(time::of_text(began), self.now))];
+        tail.extend(turn.into_iter().flat_map(|turn| self.did(turn)));
+        if is_last {
+            tail.extend(names(node, usize::MAX));
+            let copies = node
+                .links
+                .iter()
+                .flatten()
+                .filter(|link| link.kind == "derived_from" && link.from == node.id);
+            tail.extend(copies.map(|link| (Style::Faint, format!("⑂ copy of {}", self.ids.cut(&link.to)))));
+            tail.extend((node.id == self.here).then(|| (Style::Strong, "◀".to_owned())));
+        }
+        let about = turn.and_then(|turn| turn.prompt.as_deref());
+        let about = about.map_or_else(|| tame(&node.summary.text), session::title_of);
+        let columns = |pieces: &[(Style, String)]| -> usize {
+            pieces.iter().map(|(_, text)| text.chars().count() + 2).sum()
+        };
+        let used = left.chars().count() + columns(&head) + columns(&tail);
+        let about = fit(&about, self.width.saturating_sub(used).max(PROMPT_MIN));
+        let (head, tail) = (outline::painted(&head, " "), outline::painted(&tail, "  "));
+        format!("{}{head} {about}  {tail}\n", Style::Faint.paint(left))
+    }
+
+    /// Returns what a turn did: its tools, how long it took, how it ended.
+    fn did(&self, turn: &OverviewTurn) -> Vec<(Style, String)> {
+        let did = &turn.outline;
+        let calls = if self.width >= TOOLS_WIDTH { outline::tools(did) } else { outline::calls(did) };
+        let faint = calls.into_iter().chain(outline::took(did)).map(|text| (Style::Faint, text));
+        faint.chain(outline::outcome(did)).collect()
+    }
+
+    fn subagents(&self, text: &mut String, before: &str, all: &[TreeSubagent]) {
+        let left = format!(
+            "{}{} {}",
+            Style::Faint.paint(before),
+            Style::Faint.paint("┊"),
+            Style::Subagent.paint("⚙")
+        );
+        for subagent in all.iter().take(SUBAGENTS_MAX) {
+            let id = self.ids.cut(&subagent.tip);
+            let title = match &subagent.session {
+                Some(session) => {
+                    format!("{} ({})", session::title(session), many(session.messages, "message"))
+                }
+                None => "(not imported)".to_owned(),
+            };
+            let used = before.chars().count() + 4 + id.len() + 2;
+            let title = fit(&title, self.width.saturating_sub(used).max(PROMPT_MIN));
+            put!(text, "{left} {}  {title}\n", Style::Id.paint(&id));
+        }
+        if all.len() > SUBAGENTS_MAX {
+            put!(text, "{left} … and {} more\n", grouped((all.len() - SUBAGENTS_MAX) as u64));
+        }
+    }
+}
+
+/// Appends the lines of a stretch: all of them in a small tree, else the first and the last turns, and what is no turn.
+fn shown(text: &mut String, stretch: &[Line], turns: usize) {
+    let own = stretch.iter().filter(|line| line.is_turn).count();
+    let share = (TURNS_MAX * own).div_ceil(turns.max(1)).max(STRETCH_MIN);
+    let is_whole = turns <= TURNS_MAX || own <= share + 1;
+    let tail_from = own.saturating_sub(share / 2);
+    let (mut number, mut left_out) = (0, 0);
+    for line in stretch {
+        let is_end = number < share.div_ceil(2) || number >= tail_from;
+        number += usize::from(line.is_turn);
+        if is_whole || is_end || !line.is_turn || line.is_here {
+            gap(text, line, left_out);
+            left_out = 0;
+            text.push_str(&line.text);
+        } else {
+            left_out += 1;
+        }
+    }
+}
+
+fn gap(text: &mut String, line: &Line, left_out: u64) {
+    if left_out > 0 {
+        let left = Style::Faint.paint(&line.before);
+        put!(text, "{left}{}\n", Style::Faint.paint(&format!("┊ … {} …", many(left_out, "turn"))));
+    }
+}
+
+fn children(node: &Commit) -> &[String] {
+    node.children.as_deref().unwrap_or_default()
+}
+
+/// Returns how far it goes on from each commit, and until when: the trunk goes on longest, of several the newest.
+fn lengths(tree: &Tree) -> HashMap<&str, (u64, &str)> {
+    let mut lengths: HashMap<&str, (u64, &str)> = HashMap::new();
+    // Parents stand before children, so that backwards every child is known before its parent.
+    for node in tree.nodes.iter().rev() {
+        let below = children(node).iter().filter_map(|id| lengths.get(id.as_str())).max();
+        let own = below.map_or((1, node.created_at.as_str()), |(long, at)| (long + 1, *at));
+        lengths.insert(&node.id, own);
+    }
+    lengths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stretch(count: usize, here: Option<usize>) -> Vec<Line> {
+        let line = |at| Line {
+            text: format!("{at}\n"),
+            before: "│ ".to_owned(),
+            stretch: 0,
+            is_turn: true,
+            is_here: here == Some(at),
+        };
+        (1..=count).map(line).collect()
+    }
+
+    fn drawn(count: usize, here: Option<usize>) -> Vec<String> {
+        let mut text = String::new();
+        shown(&mut text, &stretch(count, here), count);
+        let text = crate::output::screen::finish(&text, false);
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn of_many_turns_the_first_and_the_last_are_drawn() {
+        assert_eq!(drawn(30, None).len(), 30);
+        let many = drawn(71, None);
+        assert_eq!((many.len(), many[0].as_str(), many[30].as_str()), (31, "1", "71"));
+        assert_eq!(many[15], "│ ┊ … 41 turns …");
+        let here = drawn(71, Some(40));
+        assert!(here.contains(&"40".to_owned()));
+        assert_eq!(here.iter().filter(|line| line.contains("turns …")).count(), 2);
+    }
+}

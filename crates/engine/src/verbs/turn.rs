@@ -1,0 +1,96 @@
+//! `show`: what was said and done in one commit, as a person reads it.
+
+use stemmata_model::{Closure, CommitId, Entry, EntryId, Timestamp};
+use stemmata_prompt::story::{TurnOutline, TurnPiece, outlines, pieces, sidechain_of};
+use stemmata_store::{LinkKind, StoreError};
+
+use crate::chain::segments::read_whole;
+use crate::chain::walk::Walk;
+use crate::engine::Engine;
+use crate::error::{FormatUse, Result};
+use crate::verbs::overview::OverviewSubagent;
+use crate::verbs::show::SHOWN_MAX;
+
+/// What was said and done in a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownTurn {
+    /// The pieces, in the order of the entries.
+    pub pieces: Vec<TurnPiece>,
+    /// The entries, which the pieces name by their positions.
+    pub entries: Vec<TurnEntry>,
+    /// The place of the first entry in the chain, from 1.
+    pub first_ordinal: u64,
+    /// What it did, in numbers.
+    pub outline: TurnOutline,
+    /// The models that answered, each once.
+    pub models: Vec<String>,
+    /// The subagents that it started.
+    pub subagents: Vec<OverviewSubagent>,
+}
+
+/// An entry of a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnEntry {
+    /// Its id.
+    pub id: EntryId,
+    /// When it was written, as the client says.
+    pub at: Option<Timestamp>,
+}
+
+impl Engine {
+    /// Returns what was said and done in a commit. What a snapshot restates is left out.
+    ///
+    /// # Errors
+    /// `CommitMissing`, `Forgotten`, `Format` for a format that cannot be read, store errors.
+    pub fn turn(&self, id: CommitId) -> Result<ShownTurn> {
+        let commit = self.store.commit(id)?.ok_or(StoreError::CommitMissing(id))?;
+        if commit.closure == Closure::Forgotten {
+            return Err(StoreError::Forgotten(id).into());
+        }
+        let bytes = read_whole(self, commit.core.native_artifact())?;
+        let adapter = Self::adapter(&commit.core.format, FormatUse::Read)?;
+        let restated = usize::try_from(commit.core.commit_type.restated()).unwrap_or(usize::MAX);
+        let entries: Vec<Entry> = adapter.decode(&bytes).entries.into_iter().skip(restated).collect();
+        let main = sidechain_of(&entries);
+        let mut turns = outlines(&entries, &[], main.as_deref()).into_iter();
+        let mut outline = turns.next().unwrap_or_default();
+        turns.for_each(|turn| outline.extend(turn));
+        let mut models: Vec<String> = Vec::new();
+        for model in entries.iter().filter_map(|entry| entry.meta.model.as_ref()) {
+            if !models.contains(model) && !model.starts_with('<') {
+                models.push(model.clone());
+            }
+        }
+        Ok(ShownTurn {
+            pieces: pieces(&entries, main.as_deref()),
+            entries: entries
+                .iter()
+                .map(|entry| TurnEntry { id: entry.id.clone(), at: entry.timestamp })
+                .collect(),
+            first_ordinal: self.entries_before(commit.core.parent)? + 1,
+            outline,
+            models,
+            subagents: self.started_by(id)?,
+        })
+    }
+
+    /// Counts the entries of a chain up to a commit.
+    fn entries_before(&self, parent: Option<CommitId>) -> Result<u64> {
+        let mut walk = Walk::new(self.store.as_ref(), parent);
+        let mut count = 0;
+        while let Some(commit) = walk.next()? {
+            count += commit.counts.entries.saturating_sub(commit.core.commit_type.restated());
+        }
+        Ok(count)
+    }
+
+    /// Returns the subagents that a commit started.
+    fn started_by(&self, id: CommitId) -> Result<Vec<OverviewSubagent>> {
+        let links = self.store.links(id, SHOWN_MAX)?;
+        let own = links.into_iter().filter(|link| link.kind == LinkKind::Subagent && link.to == id);
+        own.map(|link| {
+            Ok(OverviewSubagent { ctx: id, entry: link.entry, subagent: self.subagent(link.from)? })
+        })
+        .collect()
+    }
+}
