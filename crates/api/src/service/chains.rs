@@ -5,7 +5,11 @@ use std::io::Read;
 use crate::Answer;
 use crate::v1::{
     Blame, BlameRequest, Changed, CheckpointRequest, Checkpointed, Children, ChildrenRequest, Commit,
-    CommitPage, CommitRequest, CompactRequest, Compacted, CompareRequest, Comparison, Diff, FindRequest, Found, HistoryRequest, LatestSessionRequest, Named, OverviewRequest, ResolveRequest, Resolved, Session, SessionMeant, SessionPage, SessionRequest, SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, ShowTurnRequest, ShownTurn, SnapshotRequest, Tags, TagsRequest, TipsRequest, Tree, TreeRequest, Uncompacted, UpdateRequest,
+    CommitPage, CommitRequest, CompactRequest, Compacted, CompareRequest, Comparison, Diff, FindRequest,
+    Found, HistoryRequest, LatestSessionRequest, Named, OverviewRequest, ResolveRequest, Resolved, Session,
+    SessionMeant, SessionPage, SessionRequest, SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest,
+    ShowTurnRequest, ShownTurn, SnapshotRequest, Tags, TagsRequest, TipsRequest, Tree, TreeRequest,
+    Uncompacted, UpdateRequest,
 };
 
 /// Sessions and chains.

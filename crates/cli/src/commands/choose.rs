@@ -86,7 +86,7 @@ fn run(app: &App, act: Act, reference: String, wanted: Wanted) -> Result<Exit, C
             commands::resume::run(app, &Resume { reference: Some(reference), ..args })
         }
         (Act::Fork, Wanted::Fork(args)) => commands::fork::run(app, &Fork { reference, ..args }),
-        (Act::Show, _) => commands::search::show(app, reference),
+        (Act::Show, _) => commands::search::show(app, reference, None),
         (Act::Resume, _) => commands::search::resume(app, reference),
         (Act::Fork, _) => commands::search::fork(app, reference),
     }

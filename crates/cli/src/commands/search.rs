@@ -113,10 +113,20 @@ fn go_on(app: &App, args: &Search, found: SearchHits) -> Result<Exit, CliError> 
     act(app, args, if args.fork { Act::Fork } else { Act::Resume }, (ctx, Some(entry)))
 }
 
-/// Shows a session or commit that was chosen.
-pub(crate) fn show(app: &App, reference: String) -> Result<Exit, CliError> {
+/// Shows a session or commit that was chosen, around an entry where one is given.
+pub(crate) fn show(app: &App, reference: String, entry: Option<String>) -> Result<Exit, CliError> {
     let around = AROUND_DEFAULT;
-    show::run(app, &Show { reference, entries: false, entry: None, around, max_tokens: None })
+    let args = Show {
+        reference,
+        entry,
+        around,
+        full: false,
+        prompts: false,
+        meta: false,
+        entries: false,
+        max_tokens: None,
+    };
+    show::run(app, &args)
 }
 
 /// Resumes a session or commit that was chosen, as without flags.
@@ -152,10 +162,7 @@ fn act(
     let print = args.print;
     let placement = plain_placement(entry.clone().filter(|_| act == Act::Fork), args.runtime.clone());
     match act {
-        Act::Show => {
-            let around = AROUND_DEFAULT;
-            show::run(app, &Show { reference, entries: false, entry, around, max_tokens: None })
-        }
+        Act::Show => show(app, reference, entry),
         Act::Resume => {
             if entry.is_some() && !app.console.json {
                 let ctx = app.short_ids([reference.as_str()])?.cut(&reference);

@@ -91,12 +91,12 @@ impl Engine {
     /// Store errors.
     pub fn compare_states(&self, ledger: &LedgerId, mends: bool) -> Result<Vec<ComparedState>> {
         Ok(vec![
-            self.compare::<MemoryReducer>(ledger, mends)?,
-            self.compare::<StateSnapshotter>(ledger, mends)?,
+            self.compare_state::<MemoryReducer>(ledger, mends)?,
+            self.compare_state::<StateSnapshotter>(ledger, mends)?,
         ])
     }
 
-    fn compare<R: Reducer>(&self, ledger: &LedgerId, mends: bool) -> Result<ComparedState> {
+    fn compare_state<R: Reducer>(&self, ledger: &LedgerId, mends: bool) -> Result<ComparedState> {
         let saved: Folded<R> = self.fold(ledger, None)?;
         let whole: Folded<R> = self.replay(ledger)?;
         // Events may have come between the two.

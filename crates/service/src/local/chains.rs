@@ -12,7 +12,11 @@ use std::io::Read;
 
 use stemmata_api::v1::{
     Blame, BlameRequest, Changed, CheckpointRequest, Checkpointed, Children, ChildrenRequest, Commit,
-    CommitPage, CommitRequest, CompactRequest, Compacted, CompareRequest, Comparison, Diff, FindRequest, Found, FoundPrompt, HistoryRequest, LatestSessionRequest, Named, OverviewRequest, ResolveRequest, ResolveScope, Resolved, Session, SessionMeant, SessionPage, SessionRequest, SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, ShowTurnRequest, ShownTurn, SnapshotRequest, TaggedCommit, Tags, TagsRequest, TipsRequest, Tree, TreeRequest, Uncompacted, UpdateRequest,
+    CommitPage, CommitRequest, CompactRequest, Compacted, CompareRequest, Comparison, Diff, FindRequest,
+    Found, FoundPrompt, HistoryRequest, LatestSessionRequest, Named, OverviewRequest, ResolveRequest,
+    ResolveScope, Resolved, Session, SessionMeant, SessionPage, SessionRequest, SessionsRequest, ShortIds,
+    ShortIdsRequest, ShowRequest, ShowTurnRequest, ShownTurn, SnapshotRequest, TaggedCommit, Tags,
+    TagsRequest, TipsRequest, Tree, TreeRequest, Uncompacted, UpdateRequest,
 };
 use stemmata_api::{Answer, Chains};
 use stemmata_engine::{Engine, EngineError, Wanted};

@@ -187,7 +187,8 @@ fn drawn(chains: &dyn Chains, history: &[Commit]) {
 
 /// What a session's overview numbers is what its tree numbers, and each number leads to its turn.
 fn told(chains: &dyn Chains, history: &[Commit], session: &str) {
-    let overview = |reference: &str| chains.overview(&OverviewRequest { reference: reference.to_owned() });
+    let overview =
+        |reference: &str| chains.overview(&OverviewRequest { reference: reference.to_owned(), here: None });
     let tip = &history[0].id;
     assert_eq!(overview(tip).expect("a commit").overview, None, "a commit is not a session");
     assert_eq!(overview("nobody").expect("nothing").overview, None);

@@ -155,7 +155,7 @@ impl Found<'_> {
         Ok(ShortIds::at(self.service.short_ids(&ShortIdsRequest { ids })?.chars))
     }
 
-    fn session(&self, session: &Session, ids: ShortIds) -> Row {
+    fn session(&self, session: &Session) -> Row {
         let place = self.place(session.last_at.as_deref(), &session.client, session.cwd.as_deref());
         let mut line: Vec<Piece> = foreign(session.foreign_machine.as_deref()).into_iter().collect();
         line.push((Style::Plain, session::title(session)));
