@@ -343,7 +343,7 @@ fn too_many_results_in_what_is_kept_are_archived_with_a_digest_in_the_same_commi
     assert_eq!(kept, format!("S {t1} {t2} {T3} {t4}"));
     assert!(digest.starts_with("digest-"), "{shown}");
     let text = context(&engine, made.id, Stop::Compaction);
-    assert!(text.contains("[Compaction tool digest]\\n- Bash (ok): src/t2.rs"), "{text}");
+    assert!(text.contains("[Compaction tool digest]\\n- Bash (ok): src/t1.rs"), "{text}");
     assert_eq!(made.kept_entries, 12);
     // All of it is in the chain, and the next turn goes on from it.
     assert_eq!(ids(&engine, made.id, Stop::Root), ids(&engine, before, Stop::Root));
