@@ -10,6 +10,7 @@ mod client;
 mod commit;
 mod compact;
 mod context;
+mod find;
 mod git;
 mod guard;
 mod import;
@@ -44,9 +45,8 @@ pub use checkpoint::{
 pub use client::{Diagnoses, Diagnosis, Finding, Home, Hooks, Installed, Mended, MendedLine, Pending};
 pub use commit::{
     Audit, CONTENT_BYTES_MAX, CheckpointRequest, Children, ChildrenRequest, Commit, CommitPage,
-    CommitRequest, CommitType, Entry, FindRequest, Found, FoundPrompt, HistoryRequest, Link, ResolveRequest,
-    ResolveScope, Resolved, ShortIds, ShortIdsRequest, ShowRequest, Sighting, Source, Summary, TaggedCommit,
-    Tags, TagsRequest, TipsRequest, Trigger,
+    CommitRequest, CommitType, Entry, HistoryRequest, Link, ResolveRequest, ResolveScope, Resolved, ShortIds,
+    ShortIdsRequest, ShowRequest, Sighting, Source, Summary, TipsRequest, Trigger,
 };
 pub use compact::{CompactRange, CompactRequest, Compacted, LostCounts, SUMMARY_BYTES_MAX, SummaryWith};
 pub use context::{
@@ -54,6 +54,7 @@ pub use context::{
     HandoffRequest, Loss, Losses, LostEntry, MaterializeRequest, Materialized, Named, Native, Reparented,
     SharedTag, SnapshotRequest, Started, Uncompacted, UpdateRequest,
 };
+pub use find::{FindRequest, Found, FoundPrompt, TaggedCommit, Tags, TagsRequest};
 pub use git::{Blame, BlameRequest, BlamedLine, GitHook, KnownLine};
 pub use guard::{GuardItem, GuardOverflow, GuardReport, GuardRequest};
 pub use import::{Failure, HeldBack, Import, Imported, RedactedKind, Totals, Watched};
