@@ -14,6 +14,7 @@ mod import;
 mod install;
 mod ledger_files;
 mod ledger_of;
+mod own;
 mod place;
 mod policy;
 mod record;
@@ -70,6 +71,8 @@ pub struct Machine {
     pub program: Option<PathBuf>,
     /// Where the system lists processes.
     pub processes: PathBuf,
+    /// Folders that programs are looked for in, as `PATH` says.
+    pub folders: Vec<PathBuf>,
 }
 
 impl Machine {
@@ -80,6 +83,7 @@ impl Machine {
             settings: Vec::new(),
             program: None,
             processes: PathBuf::from("/proc"),
+            folders: Vec::new(),
         }
     }
 }

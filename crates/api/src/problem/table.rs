@@ -158,6 +158,10 @@ codes! {
     PlaceTaken "place_taken" Refused "a file is there already";
     SessionTaken "session_taken" Refused "the session continues something else"
         => "use another session, or leave the context out";
+    ClientMissing "client_missing" NotFound "the client is not installed"
+        => "`--print` writes the session and prints the command to run elsewhere; `--in CLIENT` continues in another client";
+    DirectoryGone "directory_gone" NotFound "the session's directory is gone"
+        => "use `--here` for the current directory, or `--cwd DIR` for another one";
     ClientNotStarted "client_not_started" NotFound "the client could not be started"
         => "the session is placed; where the client is installed, run `{command}`";
     CommandNotStarted "command_not_started" NotFound "the command could not be started"

@@ -109,6 +109,10 @@ pub(crate) struct Start {
     #[arg(long)]
     pub(crate) print: bool,
 
+    /// Say what would be written and started; check it as always and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
     /// Arguments for the client, after `--`
     #[arg(value_name = "ARG", last = true)]
     pub(crate) extra: Vec<String>,

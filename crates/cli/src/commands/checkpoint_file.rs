@@ -19,7 +19,7 @@ const SHOWN_MAX: usize = 20;
 /// Writes the checkpoint of a commit into a folder.
 pub(crate) fn save(app: &App, args: &Checkpoint, folder: &Path) -> Result<Exit, CliError> {
     let ctx = match &args.reference {
-        Some(reference) => place::newest(app, reference)?,
+        Some(reference) => place::newest(app, reference)?.ctx,
         None => place::latest(app, false, false)?.ctx,
     };
     let request = SaveCheckpointRequest {

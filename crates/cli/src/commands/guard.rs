@@ -23,7 +23,7 @@ const ID_CHARS_MAX: usize = 24;
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Guard) -> Result<Exit, CliError> {
     let ctx = match &args.reference {
-        Some(reference) => place::newest(app, reference)?,
+        Some(reference) => place::newest(app, reference)?.ctx,
         None => place::latest(app, args.last, false)?.ctx,
     };
     let request = GuardRequest {

@@ -13,7 +13,7 @@ use crate::wiring::App;
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Handoff) -> Result<Exit, CliError> {
     let ctx = match &args.reference {
-        Some(reference) => place::newest(app, reference)?,
+        Some(reference) => place::newest(app, reference)?.ctx,
         None => place::latest(app, args.last, false)?.ctx,
     };
     let request = HandoffRequest { ctx, stop: app.stop(&args.stop)?, budget_tokens: args.budget };

@@ -125,6 +125,8 @@ fn act(
     let placement = Placement {
         at: entry.clone().filter(|_| act == Act::Fork),
         stop: "compaction".to_owned(),
+        here: false,
+        dry_run: false,
         cwd: None,
         runtime: args.runtime.clone(),
         client_version: None,
@@ -142,7 +144,10 @@ fn act(
                     "The new session continues after the turn with this hit ({ctx}), without what was said later."
                 ));
             }
-            resume::run(app, &Resume { reference: Some(reference), last: false, print, placement })
+            resume::run(
+                app,
+                &Resume { reference: Some(reference), last: false, print, copy: false, placement },
+            )
         }
         Act::Fork => {
             let fork = Fork { reference, print, placement };

@@ -23,7 +23,7 @@ pub(crate) fn run(app: &App, args: &Start) -> Result<Exit, CliError> {
     let from = match context {
         None => None,
         Some(reference) => {
-            let ctx = place::newest(app, reference)?;
+            let ctx = place::newest(app, reference)?.ctx;
             Some(StartFrom { service: app.service()?, ctx, at: args.at.clone() })
         }
     };
@@ -33,6 +33,8 @@ pub(crate) fn run(app: &App, args: &Start) -> Result<Exit, CliError> {
         from,
         cwd: place::cwd(app, args.cwd.as_deref()),
         extra: args.extra.clone(),
+        starts: !(args.print || args.dry_run || app.console.json),
+        dry_run: args.dry_run,
     };
     let started = app.host()?.start(&request, &Control::none()).map_err(|problem| in_file(app, problem))?;
     let placed = started.placed.as_ref();
@@ -54,6 +56,13 @@ pub(crate) fn run(app: &App, args: &Start) -> Result<Exit, CliError> {
     if let Some(placed) = placed {
         app.console.notes(&placed.notes);
         place::say_prompt(app, placed);
+    }
+    if args.dry_run {
+        match placed {
+            Some(placed) => place::say_plan(app, placed, &launch.shown(app))?,
+            None => app.console.text(&format!("Would start `{}`\n", launch.shown(app)))?,
+        }
+        return Ok(Exit::Done);
     }
     if args.print {
         app.console.text(&format!("{}\n", launch.shown(app)))?;
