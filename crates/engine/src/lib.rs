@@ -48,7 +48,7 @@ pub use capture::install::{
     AskedFor, ConfigPlace, HOOK_PLACES, HookEvents, HookKind, HookPlace, HookWish, InstalledHooks,
     SETTINGS_BYTES_MAX, SettingsError, hook_command, installed_hooks, with_hooks, without_hooks,
 };
-pub use capture::kept::{Listen, is_session_there, listen_at};
+pub use capture::kept::{Listen, is_session_kept, is_session_there, listen_at};
 pub use capture::leaf::{ParseProvisionalError, Provisional};
 pub use capture::lines::LINE_BYTES_MAX;
 pub use capture::look::Looked;
@@ -137,6 +137,7 @@ pub use verbs::history::HistoryRow;
 pub use verbs::launch::{AgentTemplate, StartMode, TemplateError};
 pub use verbs::materialize::{Materialized, Stop, Tier};
 pub use verbs::mend::Mended;
+pub use verbs::recover::{RecoveredCopy, TranscriptState};
 pub use verbs::place::own::{NotResumed, OwnSession};
 pub use verbs::place::placing::{PlacedFile, Placing, PlacingWish, ReadyFile};
 pub use verbs::place::record::{PlacementRecord, WrittenFile};

@@ -28,6 +28,7 @@ pub(crate) mod materialize;
 pub(crate) mod mend;
 pub(crate) mod native;
 pub(crate) mod place;
+pub(crate) mod recover;
 pub(crate) mod repair;
 pub(crate) mod scan;
 pub(crate) mod scrub;

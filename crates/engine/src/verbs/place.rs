@@ -306,7 +306,10 @@ impl Engine {
     }
 
     /// Returns the session of the transcript that a commit was first read from.
-    pub(crate) fn session_of(&self, ctx: CommitId) -> Result<Option<Session>> {
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn session_of(&self, ctx: CommitId) -> Result<Option<Session>> {
         let Some(first) = self.store.sightings(ctx, 1)?.into_iter().next() else { return Ok(None) };
         let Some(source) = first.source else { return Ok(None) };
         Ok(self.store.session(&SessionKey { machine: first.machine, path: source.path })?)

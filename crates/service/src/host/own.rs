@@ -33,7 +33,9 @@ impl Host {
             config_dir: what.config_dir.clone(),
             transcripts: what.config_dir.join(folder),
         };
-        let own = match engine.own_session(ctx, request.session.as_deref(), &home)? {
+        let installed = || self.machine.installed_version(client.runtime);
+        let version = request.client_version.clone().or_else(installed);
+        let own = match engine.own_session(ctx, request.session.as_deref(), (&home, version.as_deref()))? {
             Ok(own) => own,
             Err(reason) => return Ok(Err(reason.to_string())),
         };

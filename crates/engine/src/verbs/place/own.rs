@@ -68,7 +68,8 @@ pub enum NotResumed {
 }
 
 impl Engine {
-    /// Returns the client's own session whose newest state a commit is. `session` is the one that was named, if one was.
+    /// Returns the client's own session whose newest state a commit is. `session` is the one that was named, if one was;
+    /// `version` the client's, where that is known.
     ///
     /// # Errors
     /// Capture and store errors.
@@ -76,14 +77,14 @@ impl Engine {
         &self,
         ctx: CommitId,
         session: Option<&str>,
-        home: &RuntimeHome,
+        (home, version): (&RuntimeHome, Option<&str>),
     ) -> Result<std::result::Result<OwnSession, NotResumed>> {
         let mut why = NotResumed::NoSession;
         for session in self.sessions_with(ctx, session)? {
             if session.parent_session.is_some() || runtime_of(&session.format) != home.runtime {
                 continue;
             }
-            match self.resumable(ctx, &session, home)? {
+            match self.resumable(ctx, &session, (home, version))? {
                 Ok(own) => return Ok(Ok(own)),
                 Err(reason) => why = reason,
             }
@@ -112,7 +113,7 @@ impl Engine {
         &self,
         ctx: CommitId,
         session: &Session,
-        home: &RuntimeHome,
+        (home, version): (&RuntimeHome, Option<&str>),
     ) -> Result<std::result::Result<OwnSession, NotResumed>> {
         let path = Path::new(&session.key.path);
         if !path.is_absolute() || !is_session_there(path) {
@@ -132,8 +133,8 @@ impl Engine {
         if !cursor.is_some_and(|cursor| cursor.stamp == stamp && cursor.seen_bytes == stamp.length) {
             return Ok(Err(NotResumed::Changed));
         }
-        let validation = Self::doctor(path, None)?.validation;
-        if !validation.is_accepted() {
+        let found = Self::doctor(path, &|_| version.map(str::to_owned))?;
+        if found.loses() {
             return Ok(Err(NotResumed::NotLoadable));
         }
         let request = PlaceRequest {
@@ -149,7 +150,7 @@ impl Engine {
             session: session.session.clone(),
             path: path.to_owned(),
             bytes: stamp.length,
-            messages: validation.messages_sent,
+            messages: found.validation.messages_sent,
             resume_command: place.resume_command,
             placed_for: session.cwd.as_ref().filter(|_| Self::is_unused_copy(session)).map(PathBuf::from),
         }))
