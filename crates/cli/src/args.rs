@@ -218,6 +218,8 @@ pub(crate) enum Command {
     Doctor(maintain::Doctor),
     /// Write a repaired copy of a damaged transcript
     Repair(maintain::Repair),
+    /// Give a session's transcript back to its client, from the store
+    Recover(maintain::Recover),
     /// Show the state of the search index, and rebuild it
     Index(maintain::Index),
     /// Show disk usage
@@ -230,10 +232,12 @@ pub(crate) enum Command {
     Restore(maintain::Restore),
     /// Upgrade the store's format, or undo that
     Migrate(maintain::Migrate),
+    /// Set everything up: import, hooks, completions, git trailer
+    Setup(live::Setup),
     /// Capture each turn as it ends, by hooks in a client's settings
     Install(live::Install),
     /// Remove Stemmata's hooks from a client's settings
-    Uninstall(live::Install),
+    Uninstall(live::Uninstall),
     /// Add a `Context-Id` trailer to git commits
     Git(git::Git),
     /// Capture the news of a session (called by hooks)

@@ -98,6 +98,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
                 `ZEROSHOT_CONTEXT_METRICS_LEDGER`.",
     },
     Variable { name: "NO_COLOR", about: "Set to anything: no colour, as `--color never`." },
+    Variable { name: "SHELL", about: "The shell that `setup` writes completions for." },
     Variable { name: "PATH", about: "Where `resume` looks for the client's program." },
     Variable {
         name: "COLUMNS",
@@ -204,7 +205,7 @@ impl Environment {
     }
 
     /// Returns a base directory of the XDG specification, which ignores relative paths.
-    fn base(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
+    pub(crate) fn base(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
         let own = self.path(variable).filter(|path| path.is_absolute());
         own.or_else(|| self.home().map(|home| home.join(below_home)))
     }

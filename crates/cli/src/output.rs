@@ -120,6 +120,13 @@ impl Console {
         }
     }
 
+    /// Asks something on standard error; the answer is typed behind it.
+    pub(crate) fn ask(&self, question: &str) -> Result<(), CliError> {
+        let mut stderr = std::io::stderr().lock();
+        let text = screen::finish(question, self.err.color);
+        stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()).map_err(CliError::Output)
+    }
+
     /// Shows notes of a degraded result; these reach the user even where results are JSON, which holds them too.
     pub(crate) fn notes(&self, notes: &[impl Display]) {
         for note in notes {

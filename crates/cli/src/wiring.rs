@@ -334,6 +334,7 @@ impl App {
             settings: HOOK_PLACES.iter().filter_map(folder).collect(),
             program: self.environment.program.clone(),
             processes: PathBuf::from(PROCESSES),
+            folders: std::env::split_paths(&self.environment.path("PATH").unwrap_or_default()).collect(),
         };
         Host::new(home, machine)
     }

@@ -31,6 +31,7 @@ pub(crate) mod native;
 pub(crate) mod numbered;
 pub(crate) mod overview;
 pub(crate) mod place;
+pub(crate) mod recover;
 pub(crate) mod repair;
 pub(crate) mod scan;
 pub(crate) mod scrub;

@@ -98,8 +98,11 @@ codes! {
         => "run the import again: it reads the file from where the two agree";
     TranscriptNotFound "transcript_not_found" NotFound "no such file or session" => LIST_SESSIONS;
     TranscriptGone "transcript_gone" NotFound "the transcript of this session is gone"
-        => "`stemma native {ctx} --out FILE` writes it again byte for byte, `stemma resume {ctx}` continues it";
+        => "`stemma recover {ctx}` gives it back to its client, `stemma resume {ctx}` continues it";
     SessionNotInDatabase "session_not_in_database" NotFound "the client's database has no such session";
+    NotRecoverable "not_recoverable" Refused "the transcript cannot be recovered"
+        => "`stemma resume REF` places what the store has as a new session";
+    SessionOpen "session_open" Refused "a client has the session open" => "end the client, then run the command again";
     NotRepairable "not_repairable" Refused "the transcript cannot be repaired";
     PlanOutside "plan_outside" Corrupt "a plan names bytes outside of the stored ones"
         => "`stemma verify` says whether the store is sound";
@@ -159,6 +162,10 @@ codes! {
     PlaceTaken "place_taken" Refused "a file is there already";
     SessionTaken "session_taken" Refused "the session continues something else"
         => "use another session, or leave the context out";
+    ClientMissing "client_missing" NotFound "the client is not installed"
+        => "`--print` writes the session and prints the command to run elsewhere; `--in CLIENT` continues in another client";
+    DirectoryGone "directory_gone" NotFound "the session's directory is gone"
+        => "use `--here` for the current directory, or `--cwd DIR` for another one";
     ClientNotStarted "client_not_started" NotFound "the client could not be started"
         => "the session is placed; where the client is installed, run `{command}`";
     CommandNotStarted "command_not_started" NotFound "the command could not be started"

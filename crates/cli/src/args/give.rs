@@ -102,16 +102,24 @@ pub(crate) struct Placement {
     #[arg(long, value_name = "STOP", default_value = "compaction")]
     pub(crate) stop: String,
 
-    /// The directory that the agent will work in; none: the current one
+    /// The directory that the agent will work in [default: the session's own]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
 
-    /// The runtime that goes on with it (`claude-code`, `codex`, `gemini`, `pi`, `opencode`); none: the one it comes from.
-    /// Another one gets a translation, and what was lost is told
-    #[arg(long = "in", value_name = "RUNTIME")]
+    /// Work in the current directory, as `--cwd .`
+    #[arg(long, conflicts_with = "cwd")]
+    pub(crate) here: bool,
+
+    /// Client to continue in: `claude-code`, `codex`, `gemini`, `pi` or `opencode` [default: the original]. Sessions are
+    /// converted; losses are listed
+    #[arg(long = "in", value_name = "CLIENT")]
     pub(crate) runtime: Option<String>,
 
-    /// The client's version; none: the newest that was seen on this machine
+    /// Say what would be written where, with which losses; check it as always and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// The client's version [default: the newest that was seen on this machine]
     #[arg(long, value_name = "VERSION")]
     pub(crate) client_version: Option<String>,
 
@@ -128,9 +136,11 @@ Examples:
   stemma resume --last                the latest of all
   stemma resume ctx-3f9k2m7q          from any commit
   stemma resume ctx-3f9k2m7q --print     print the client's command
+  stemma resume 3f9c1d20 --in codex --dry-run   what another client would get
 
-Writes a new session file for the client and starts the client with it; no existing file is touched. What you do \
-there becomes a child of the commit with the next import.\n\n{REF_HELP}"))]
+Starts the client in the session's own directory. A session that is unchanged since is resumed as it is; from an older \
+commit, in another client or directory, or where a client has the session open, a copy is placed under a new session id. No \
+existing file is touched. What you do there continues the commit.\n\n{REF_HELP}"))]
 pub(crate) struct Resume {
     /// The session or commit; `@` for the newest session here [default: choose from a list]
     #[arg(value_name = "REF", conflicts_with = "last")]
@@ -144,6 +154,10 @@ pub(crate) struct Resume {
     #[arg(long)]
     pub(crate) print: bool,
 
+    /// Place a copy also where the client's own session could be resumed
+    #[arg(long)]
+    pub(crate) copy: bool,
+
     /// Where and how.
     #[command(flatten)]
     pub(crate) placement: Placement,
@@ -155,7 +169,7 @@ pub(crate) struct Resume {
 Examples:
   stemma fork ctx-3f9k2m7q                  a second way on from there
   stemma fork ctx-3f9k2m7q --at 0f8b6c1d    from an entry within it
-  $(stemma fork ctx-3f9k2m7q --print)       fork and start
+  eval \"$(stemma fork ctx-3f9k2m7q --print)\"  fork and start
 
 Places the commit as a new session and prints how to start it. Stores no content; the commit and its session stay \
 as they are.\n\n{REF_HELP}"))]

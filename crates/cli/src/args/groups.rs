@@ -10,7 +10,7 @@ type Groups = &'static [(&'static str, &'static [&'static str])];
 
 /// The first page: what a new user needs.
 const FIRST: Groups = &[
-    ("Start", &["import", "install", "status"]),
+    ("Start", &["setup", "import", "status"]),
     ("Find", &["list", "search", "show", "blame"]),
     ("Continue", &["resume", "fork", "doctor"]),
     ("Remember", &["state", "recall"]),
@@ -18,7 +18,7 @@ const FIRST: Groups = &[
 
 /// The second page: everything.
 const ALL: Groups = &[
-    ("Start", &["import", "install", "uninstall", "status", "config", "completions"]),
+    ("Start", &["setup", "import", "install", "uninstall", "status", "config", "completions"]),
     ("Find", &["list", "log", "search", "show", "tree", "diff", "blame"]),
     ("Continue", &["resume", "fork", "start", "handoff", "export"]),
     ("Remember", &["state", "recall", "decision", "task"]),
@@ -26,7 +26,7 @@ const ALL: Groups = &[
     ("Label", &["update", "tag", "pin", "unpin"]),
     ("Capture", &["watch", "run", "current", "git", "exclude", "pause", "unpause"]),
     ("Keep secrets out", &["scan", "scrub", "secrets", "vault", "forget"]),
-    ("Repair and back up", &["doctor", "repair", "verify", "backup", "restore", "bundle"]),
+    ("Repair and back up", &["doctor", "repair", "recover", "verify", "backup", "restore", "bundle"]),
     ("Maintain the store", &["du", "index", "pack", "gc", "migrate"]),
     ("Build an agent", &["assemble", "context", "strategy", "turn", "checkpoint", "artifact"]),
     ("Ledgers", &["events", "ledger", "replay"]),

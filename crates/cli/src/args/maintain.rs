@@ -49,9 +49,40 @@ pub(crate) struct Doctor {
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// Judge as this version of the client would; none: the one that wrote the transcript
+    /// Judge as this version of the client would [default: the installed one, else the newest known]
     #[arg(long, value_name = "VERSION")]
     pub(crate) client_version: Option<String>,
+}
+
+/// `recover`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma recover                      list the sessions that only the store has
+  stemma recover 3f9c1d20             give a deleted transcript back to its client
+  stemma recover 3f9c1d20 --dry-run   check it, write nothing
+  stemma recover 3f9c1d20 --replace   put it in the place of a damaged one
+
+Writes the transcript with the bytes that the store has to where its client looks, and those of its subagents that are gone. It \
+is checked first as the client would load it. Where a damaged transcript is there, the recovered one goes beside it; with \
+`--replace` it takes its place, and the damaged one is kept. A transcript that is intact is left alone. Secrets that were \
+redacted stay redacted. To replace the whole store by a backup: `stemma restore`.")]
+pub(crate) struct Recover {
+    /// A session, or its transcript [default: list the sessions that only the store has]
+    #[arg(value_name = "SESSION|FILE")]
+    pub(crate) session: Option<String>,
+
+    /// Replace a damaged transcript; it is kept beside the recovered one
+    #[arg(long)]
+    pub(crate) replace: bool,
+
+    /// Put back what capture redacted, as far as the vault of this machine kept it (`stemma vault`)
+    #[arg(long)]
+    pub(crate) with_secrets: bool,
+
+    /// Check everything and say what would be written; write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// `repair`
@@ -76,7 +107,7 @@ pub(crate) struct Repair {
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Mend for this version of the client; none: the one that wrote the transcript
+    /// Repair for this version of the client [default: the installed one, else the newest known]
     #[arg(long, value_name = "VERSION")]
     pub(crate) client_version: Option<String>,
 }
@@ -155,8 +186,8 @@ Examples:
 
 With DIR: copies the backup, verifies the copy, then puts it in the store's place. The old store is renamed to \
 `store.before-restore-<time>`, never deleted. Run no other `stemma` meanwhile. Without DIR: recovers the state of the current \
-project's ledger and reports what it found; the store is not replaced. To get a session's transcript back, see \
-`stemma doctor`.")]
+project's ledger and reports what it found; the store is not replaced. To get a session's transcript back: \
+`stemma recover`.")]
 pub(crate) struct Restore {
     /// The folder of a backup [default: recover the state of a ledger]
     #[arg(value_name = "DIR")]

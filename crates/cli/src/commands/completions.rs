@@ -13,18 +13,22 @@ use crate::wiring::App;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Completions) -> Result<Exit, CliError> {
-    let own = match args.shell {
+    app.console.text(&script(args.shell))?;
+    Ok(Exit::Done)
+}
+
+/// Returns the script for a shell.
+pub(super) fn script(shell: Shell) -> String {
+    let own = match shell {
         Shell::Bash => Some(include_str!("completions/bash.sh")),
         Shell::Zsh => Some(include_str!("completions/zsh.sh")),
         Shell::Fish => Some(include_str!("completions/fish.fish")),
         _ => None,
     };
     if let Some(script) = own {
-        app.console.text(script)?;
-        return Ok(Exit::Done);
+        return script.to_owned();
     }
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "stemma", &mut script);
-    app.console.text(&String::from_utf8_lossy(&script))?;
-    Ok(Exit::Done)
+    clap_complete::generate(shell, &mut Cli::command(), "stemma", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
 }

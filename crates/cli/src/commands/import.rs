@@ -34,6 +34,15 @@ const NEWEST_SHOWN: usize = 5;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
+    imported(app, args, true)
+}
+
+/// Imports as the command does and says only what went wrong: `setup` says the rest.
+pub(super) fn quietly(app: &App, args: &Import) -> Result<Exit, CliError> {
+    imported(app, args, false)
+}
+
+fn imported(app: &App, args: &Import, tells: bool) -> Result<Exit, CliError> {
     let host = app.host()?;
     let paths = paths(app, host, args)?;
     if paths.is_empty() && !app.console.json {
@@ -57,14 +66,14 @@ pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
     let result = host.import(&request, &Control { progress: &progress, cancel: None });
     progress.end();
     let result = result?;
-    if app.console.json {
+    if tells && app.console.json {
         app.console.json(&result)?;
-    } else {
+    } else if !app.console.json && (tells || exit(&result) != Exit::Done) {
         app.console.text(&summary(app, &result))?;
         next_step(app, &request.paths, &result)?;
     }
     host.settle_after_import(&result)?;
-    if let Some(packed) = host.pack_after_import()? {
+    if let Some(packed) = host.pack_after_import()?.filter(|_| tells) {
         app.console.say(&pack::line(&packed));
     }
     Ok(exit(&result))

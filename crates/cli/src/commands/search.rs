@@ -132,7 +132,7 @@ pub(crate) fn show(app: &App, reference: String, entry: Option<String>) -> Resul
 /// Resumes a session or commit that was chosen, as without flags.
 pub(crate) fn resume(app: &App, reference: String) -> Result<Exit, CliError> {
     let placement = plain_placement(None, None);
-    resume::run(app, &Resume { reference: Some(reference), last: false, print: false, placement })
+    resume::run(app, &Resume { reference: Some(reference), last: false, print: false, copy: false, placement })
 }
 
 /// Forks a session or commit that was chosen, as without flags.
@@ -144,6 +144,8 @@ fn plain_placement(at: Option<String>, runtime: Option<String>) -> Placement {
     Placement {
         at,
         stop: "compaction".to_owned(),
+        here: false,
+        dry_run: false,
         cwd: None,
         runtime,
         client_version: None,
@@ -170,7 +172,10 @@ fn act(
                     "The new session continues after the turn with this hit ({ctx}), without what was said later."
                 ));
             }
-            resume::run(app, &Resume { reference: Some(reference), last: false, print, placement })
+            resume::run(
+                app,
+                &Resume { reference: Some(reference), last: false, print, copy: false, placement },
+            )
         }
         Act::Fork => {
             let fork = Fork { reference, print, placement };

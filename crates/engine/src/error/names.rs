@@ -96,6 +96,8 @@ words! {
         RepairLedger = "setting damaged lines aside",
         /// The repair.
         Repair = "the repair",
+        /// Giving a transcript back.
+        Recover = "recovering the transcript",
         /// A compaction.
         CapturedCompaction = "a compaction",
         /// Reading a folder of events.

@@ -22,6 +22,9 @@ const LOOKED_AT_MAX: usize = 100_000;
 const PAGE_SESSIONS_MIN: usize = 32;
 const PAGE_SESSIONS_MAX: usize = 1_000;
 
+/// Sessions that are passed over and listed, at most.
+const SKIPPED_MAX: usize = 100;
+
 /// Sightings of a commit that are looked at for one of this store's.
 const SIGHTINGS_MAX: usize = 10_000;
 
@@ -50,19 +53,35 @@ impl Engine {
     /// # Errors
     /// `NotFound` when none worked there.
     pub fn latest_session(&self, cwd: Option<&str>) -> Result<Session> {
-        self.latest_session_of(cwd, &|_| true)
+        self.latest_session_of(cwd, &mut |_| true)
     }
 
-    /// Returns the latest session as [`Engine::latest_session`] does, of those that a client loads.
+    /// Returns the latest session as [`Engine::latest_session`] does, of those that a client loads, and the newer ones that none
+    /// does.
     ///
     /// # Errors
     /// `NotFound` when none worked there.
-    pub fn latest_loadable_session(&self, cwd: Option<&str>) -> Result<Session> {
-        let is_loadable = |session: &Session| by_format(&session.format).is_some_and(Adapter::is_placeable);
-        self.latest_session_of(cwd, &is_loadable)
+    pub fn latest_loadable_session(&self, cwd: Option<&str>) -> Result<(Session, Vec<Session>)> {
+        let is_loadable = |session: &Session| {
+            session.tip.is_some() && by_format(&session.format).is_some_and(Adapter::is_placeable)
+        };
+        let mut skipped = Vec::new();
+        let latest = self.latest_session_of(cwd, &mut |session| {
+            let is_it = is_loadable(session);
+            // What retention emptied is no session that anyone looks for.
+            if !is_it && session.tip.is_some() && skipped.len() < SKIPPED_MAX {
+                skipped.push(session.clone());
+            }
+            is_it
+        })?;
+        Ok((latest, skipped))
     }
 
-    fn latest_session_of(&self, cwd: Option<&str>, is_meant: &dyn Fn(&Session) -> bool) -> Result<Session> {
+    fn latest_session_of(
+        &self,
+        cwd: Option<&str>,
+        is_meant: &mut dyn FnMut(&Session) -> bool,
+    ) -> Result<Session> {
         let filter =
             SessionFilter { project: cwd.map(str::to_owned), main_only: true, ..SessionFilter::default() };
         let mut latest = None;

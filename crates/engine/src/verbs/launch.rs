@@ -4,6 +4,7 @@
 
 use stemmata_model::CommitId;
 
+use crate::capture::client_names::client_named;
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -113,7 +114,8 @@ impl AgentTemplate {
         resume: Option<&[String]>,
         extra: &[String],
     ) -> std::result::Result<Vec<String>, TemplateError> {
-        let client = CLIENTS.iter().find(|client| client.runtime == self.runtime).ok_or_else(|| {
+        let runtime = client_named(&self.runtime).unwrap_or(&self.runtime);
+        let client = CLIENTS.iter().find(|client| client.runtime == runtime).ok_or_else(|| {
             let known: Vec<String> = CLIENTS.iter().map(|client| format!("`{}`", client.runtime)).collect();
             let known = known.join(", ");
             let reason = if self.runtime.is_empty() {

@@ -19,6 +19,8 @@ pub struct Latest {
     pub session: Session,
     /// Its newest commit, brought up to date.
     pub ctx: String,
+    /// Newer ones that no client can continue.
+    pub skipped: Vec<Session>,
     /// What was not read on the way, in words.
     pub unread: Vec<String>,
 }
@@ -58,13 +60,14 @@ impl Host {
                 unread = self::unread(&engine.catch_up(&self.machine.clients.existing(), dir)?);
             }
             let dir = dir.map(Path::to_string_lossy);
-            let session = if is_loadable {
+            let (session, skipped) = if is_loadable {
                 engine.latest_loadable_session(dir.as_deref())?
             } else {
-                engine.latest_session(dir.as_deref())?
+                (engine.latest_session(dir.as_deref())?, Vec::new())
             };
             let ctx = engine.current(&session)?.to_string();
-            Ok(Latest { session: wire::session::named(&engine, &session)?, ctx, unread })
+            let skipped = skipped.iter().map(wire::session::session).collect();
+            Ok(Latest { session: wire::session::named(&engine, &session)?, ctx, skipped, unread })
         };
         latest().map_err(|fault| fault.0)
     }

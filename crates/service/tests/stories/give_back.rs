@@ -133,6 +133,7 @@ fn forked(service: &dyn Service, tip: &str) {
             runtime: runtime.map(str::to_owned),
             stop: "root".to_owned(),
             at: at.map(str::to_owned),
+            dry_run: false,
         })
     };
     let whole = prepare(None, None).expect("prepared");
