@@ -109,8 +109,7 @@ impl Host {
             let known: Vec<&str> = HOOK_PLACES.iter().map(|place| place.runtime).collect();
             let known = known.join(", ");
             let detail = format!(
-                "`{runtime}` is not a runtime that has hooks for us, so that its agents can be told no brief either; these \
-                 have: {known}"
+                "`{runtime}` has no hooks that Stemmata can use, so its agents get no brief; these clients have hooks: {known}"
             );
             return Err(Problem::new(Code::UnknownClient, detail).into());
         };
