@@ -65,7 +65,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "OPENCODE_DB",
-        about: "The database that opencode was told to use, a path or a name in its data directory: its hook looks there.",
+        about: "The database that opencode uses: a path, or a name in its data directory.",
     },
     Variable {
         name: "STEMMATA_SESSION",

@@ -47,7 +47,7 @@ pub struct Diagnoses {
     pub ok: bool,
     /// The transcripts, as they were named.
     pub transcripts: Vec<Diagnosis>,
-    /// Those that could not be looked at.
+    /// Those that could not be checked.
     pub failures: Vec<Failure>,
 }
 
@@ -110,7 +110,7 @@ pub struct Mended {
     pub version: Option<String>,
     /// Bytes of the repaired transcript.
     pub bytes: u64,
-    /// Whether it is one document, in which changes are told by messages and not by lines.
+    /// Whether it is one document, in which changes are reported by message and not by line.
     pub is_document: bool,
     /// What was changed, in the order of the lines; empty where nothing had to be.
     pub changes: Vec<MendedLine>,
@@ -198,7 +198,7 @@ pub struct Installed {
     /// How the client's agent gets a brief of what a compaction loses; absent after `uninstall`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub brief: Option<String>,
-    /// Whether it gets one (`--inject`).
+    /// Whether its agent gets briefs (`--inject`).
     #[serde(default)]
     pub briefs: bool,
 }

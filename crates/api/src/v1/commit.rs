@@ -166,7 +166,7 @@ pub struct Source {
     pub length: u64,
 }
 
-/// A link between commits that is no parent link.
+/// A link between commits other than a parent link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Link {
@@ -222,7 +222,7 @@ pub struct Entry {
 pub struct CommitPage {
     /// The commits.
     pub commits: Vec<Commit>,
-    /// Where the listing goes on (`--skip`); absent where it is complete.
+    /// Where the listing continues (`--skip`); absent if it is complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_skip: Option<u64>,
 }
@@ -235,7 +235,7 @@ pub struct Children {
     pub of: String,
     /// In the order in which they were stored.
     pub commits: Vec<Commit>,
-    /// Where the listing goes on; absent where it is complete.
+    /// Where the listing continues; absent if it is complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }

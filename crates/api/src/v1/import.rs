@@ -14,9 +14,9 @@ pub struct Import {
     pub sessions: Vec<Imported>,
     /// Files that could not be imported.
     pub failures: Vec<Failure>,
-    /// Files below named folders that are no transcripts.
+    /// Files below named folders that are not transcripts.
     pub skipped: Vec<String>,
-    /// Files below named folders that somebody does not want captured.
+    /// Files below named folders that are excluded from capture.
     pub excluded: Vec<HeldBack>,
     /// Sums.
     pub totals: Totals,
@@ -111,7 +111,7 @@ pub struct Failure {
     pub exit_code: u64,
 }
 
-/// A file that somebody does not want captured.
+/// A file that is excluded from capture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct HeldBack {
@@ -145,9 +145,9 @@ pub struct Totals {
     pub bytes_redacted: u64,
     /// Files that could not be imported.
     pub failures: u64,
-    /// Files that are no transcripts.
+    /// Files that are not transcripts.
     pub skipped: u64,
-    /// Files that somebody does not want captured.
+    /// Files that are excluded from capture.
     pub excluded: u64,
     /// How long it took, in milliseconds.
     pub elapsed_ms: u64,

@@ -98,7 +98,7 @@ pub struct Session {
 pub struct SessionPage {
     /// The sessions.
     pub sessions: Vec<Session>,
-    /// Where the listing goes on; absent where it is complete.
+    /// Where the listing continues; absent if it is complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }

@@ -23,7 +23,7 @@ pub struct Pause {
     /// Only sessions that work at or below this directory; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// When it ends by itself; absent: when somebody ends it.
+    /// When it ends by itself; absent if only `unpause` ends it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
 }

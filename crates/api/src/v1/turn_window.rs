@@ -178,7 +178,7 @@ pub struct WindowCall {
     pub id: String,
     /// The tool.
     pub name: String,
-    /// Its arguments; a text where they are no JSON.
+    /// Its arguments; a text if they are not JSON.
     pub input: RawJson,
 }
 
@@ -224,7 +224,7 @@ pub struct TurnPruned {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TurnCompaction {
-    /// The compaction commit, which the session goes on from.
+    /// The compaction commit, from which the session continues.
     pub ctx: String,
     /// The commit before it: `uncompact` gives its context.
     pub parent: String,
@@ -238,7 +238,7 @@ pub struct TurnCompaction {
     pub reason: String,
 }
 
-/// The smallest context that work can go on with, where it is larger than the window.
+/// The smallest context that work can continue with, if it is larger than the window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TurnOverflow {
@@ -319,7 +319,7 @@ pub struct TurnRecovered {
     pub ledger: String,
     /// The session.
     pub session: String,
-    /// Whether the call is to be tried again, with the window as it is now. Not where the error is no overflow: then nothing was
+    /// Whether the call is to be tried again, with the window as it is now. Not if the error is not an overflow: then nothing was
     /// done.
     pub retry: bool,
     /// Who phrases an overflow so.

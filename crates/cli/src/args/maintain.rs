@@ -37,9 +37,8 @@ Examples:
   stemma doctor 3f9c1d20          the transcript of a session
   stemma doctor --all             every transcript; shows those with problems
 
-Reads a transcript as its client's loader would and says what would reach the model: the failure to fear is a client that \
-starts without a word and has lost half the history. Changes nothing. Exits with 6 where a client would refuse one or lose \
-some of it.")]
+Reads a transcript as its client would and reports what would not reach the model: a client can start without an error \
+and send half the history. Changes nothing. Exits with 6 if a client would refuse a transcript or lose some of it.")]
 pub(crate) struct Doctor {
     /// Transcripts, or sessions
     #[arg(value_name = "FILE|SESSION", required_unless_present = "all")]
@@ -49,7 +48,7 @@ pub(crate) struct Doctor {
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// Judge as this version of the client would [default: the installed one, else the newest known]
+    /// Check for this version of the client [default: the installed one, else the newest known]
     #[arg(long, value_name = "VERSION")]
     pub(crate) client_version: Option<String>,
 }
@@ -93,17 +92,16 @@ Examples:
   stemma repair 3f9c1d20 --out fixed.jsonl   the transcript of a session
   stemma repair rollout.jsonl --client-version 0.169.0 --json
 
-Mends what `stemma doctor` finds: cuts a torn tail, answers calls that have no result with a marked one, mends links and \
-missing fields as the client's loader of that version needs them, and says what it changed, line by line. The transcript \
-itself is never touched, nothing that was said is left out, and where nothing is wrong no copy is made. Refuses (5) where \
-the client would not take the result whole either. To mend the store and not a transcript: `stemma verify --repair`.")]
+Writes a copy in which everything that `stemma doctor` finds is repaired: a torn last line is cut off, calls without a \
+result get a marked one, links and missing fields are corrected for that version of the client. Reports every change with \
+its line. The transcript itself is never changed, no message is left out, and an intact transcript is not copied. Exits \
+with 5 if the client could not load the copy either. To repair the store: `stemma verify --repair`.")]
 pub(crate) struct Repair {
     /// A transcript, or a session
     #[arg(value_name = "FILE|SESSION")]
     pub(crate) file: String,
 
-    /// The file to write (it appears whole or not at all), or `-` for standard output; none: a new one beside the
-    /// transcript
+    /// The file to write (written atomically), or `-` for standard output [default: a new file beside the transcript]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 

@@ -98,7 +98,7 @@ fn say_next(app: &App, made: &Compacted, ids: ShortIds) {
         Some(id) => {
             let id = ids.cut(id);
             app.console.say(&format!(
-                "{hint}: `stemma resume {id}` carries on from the summary, `stemma diff {id}` names what it lost, \
+                "{hint}: `stemma resume {id}` continues from the summary, `stemma diff {id}` names what it lost, \
                  `stemma uncompact {id}` leads back"
             ));
         }

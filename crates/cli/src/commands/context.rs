@@ -35,7 +35,7 @@ fn debug(app: &App, args: &ContextDebug) -> Result<Exit, CliError> {
     let prompt = &args.prompt;
     let of = if prompt.strategy.is_some() || prompt.template.is_some() {
         if args.diff == Some(None) {
-            let reason = "a prompt that is made anew is compared with that of an earlier event: `--diff SEQ`";
+            let reason = "name the earlier event to compare a new prompt with: `--diff SEQ`";
             return Err(CliError::Usage(reason.to_owned()));
         }
         ContextOf::Made(Box::new(assemble::request(app, prompt)?))

@@ -294,9 +294,9 @@ fn forget(app: &App, args: &EventsForget) -> Result<Exit, CliError> {
         for one in &done.ledgers {
             let (count, ledger) = (many(one.events, "event"), tame(&one.ledger));
             if done.dry_run {
-                put!(text, "{count} of {ledger} would say nothing any more; `--yes` does it, for good\n");
+                put!(text, "Would empty {count} of {ledger} permanently; `--yes` does it\n");
             } else {
-                put!(text, "Forgot what {count} of {ledger} said\n");
+                put!(text, "Emptied {count} of {ledger}\n");
             }
         }
         Ok(text)

@@ -54,7 +54,7 @@ pub(crate) fn run(app: &App, args: &Forget) -> Result<Exit, CliError> {
 fn undo(app: &App, text: &str) -> Result<Exit, CliError> {
     let undone = app.service()?.unforget(&UnforgetRequest { reference: text.to_owned() })?;
     app.answer(&undone, || {
-        Ok("It may be imported again: `stemma import` takes in what its transcript still holds.\n".to_owned())
+        Ok("It may be imported again: `stemma import` imports what its transcript still holds.\n".to_owned())
     })
 }
 

@@ -57,7 +57,7 @@ fn told(app: &App, status: &VaultStatus) -> String {
     if status.damaged > 0 {
         put!(
             text,
-            "{}: {} do not open any more\n",
+            "{}: {} can no longer be decrypted\n",
             Style::Warning.paint("Damaged"),
             many(status.damaged, "record")
         );
@@ -76,7 +76,7 @@ fn purge(app: &App, args: &secrets::VaultPurge) -> Result<Exit, CliError> {
         Ok(match done.places {
             0 => "Nothing to remove\n".to_owned(),
             places => format!(
-                "{} what stood at {} in {}\n",
+                "{} the values of {} in {}\n",
                 Style::Good.paint("Removed"),
                 many(places, "place"),
                 many(done.contents, "content")

@@ -255,7 +255,7 @@ impl Engine {
             notes.extend(redacted);
         }
         self.bus.wake(&ledger);
-        let gone = "events have no content any more; `gone` in their metadata says why";
+        let gone = "events no longer have content; `gone` in their metadata says why";
         let broken = "events had data or metadata that is not JSON; they are shown without it";
         for (count, what) in [(file.gone(), gone), (file.broken(), broken)] {
             if count > 0 {

@@ -133,7 +133,7 @@ impl Validator for LineValidator {
         match Record::parse(line) {
             Ok(record) => {
                 if !self.has_records && record.kind != Kind::Header {
-                    let message = "the first record is no session header: the loader refuses the file";
+                    let message = "the first record is not a session header: the client refuses the file";
                     self.findings.add(Severity::Fatal, "missing_header", Some(self.lines), message);
                 }
                 self.has_records = true;

@@ -114,7 +114,7 @@ impl Validator for DocumentValidator {
         }
         match whole(document).map(Session::read) {
             Ok(Ok(session)) => self.session(&session),
-            Ok(Err(_)) => self.found.find(Severity::Fatal, "unreadable", "the document is no session"),
+            Ok(Err(_)) => self.found.find(Severity::Fatal, "unreadable", "the document is not a session"),
             Err(error) => self.found.unreadable(document, &error),
         }
     }

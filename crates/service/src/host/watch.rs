@@ -278,7 +278,7 @@ impl Watching<'_> {
 }
 
 fn later(error: &EngineError) -> String {
-    format!("everything will be looked at again: {error}")
+    format!("everything will be checked again: {error}")
 }
 
 /// Returns what a look found, and nothing where somebody else holds the store for long, or its disk is full.

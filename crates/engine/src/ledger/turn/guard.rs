@@ -247,7 +247,7 @@ impl Engine {
             return;
         }
         if let Err(looped) = acted.progress.may_compact() {
-            let message = format!("the window is not compacted any more: {looped}");
+            let message = format!("the window is no longer compacted: {looped}");
             acted.report.notes.push(Note::new(NoteCode::Degraded, message));
             return;
         }

@@ -231,7 +231,7 @@ impl Links<'_> {
         let line = document.line(checkpoint).to_vec();
         let field = Record::parse(&line).ok().and_then(|record| record.leaf_uuid);
         let (Some(field), Some(id)) = (field, self.view.id(end)) else { return false };
-        let what = "where the session goes on: it named a dead end, and names the last message now";
+        let what = "the end of the session: it named a dead end, and names the last message now";
         document.edit(checkpoint, vec![(field.span(), quote(&id))], ("checkpoint", what));
         true
     }

@@ -121,7 +121,7 @@ impl State {
             let unkept = self.recorder.as_ref().and_then(StreamRecorder::unkept)?;
             let lines = if unkept.lines == 1 { "line" } else { "lines" };
             Some(format!(
-                "secrets cannot be told from the rest of {} {lines}: {}",
+                "secrets cannot be found in {} {lines}: {}",
                 unkept.lines, unkept.reason
             ))
         };

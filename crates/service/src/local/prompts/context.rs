@@ -22,7 +22,7 @@ pub(super) fn report(engine: &Engine, request: &ContextRequest) -> Result<Contex
                 (false, _) => None,
                 (true, Some(place)) => Some(seq(place, "before")?),
                 (true, None) => {
-                    let reason = "a prompt that is made anew is compared with that of an earlier event";
+                    let reason = "name the earlier event to compare a new prompt with";
                     return Err(bad_request("before", reason));
                 }
             };
