@@ -30,6 +30,9 @@ pub(super) fn archived(
     is_pinned: &dyn Fn(&EntryId) -> bool,
     (cutoff, at): (i64, Timestamp),
 ) -> Option<Archived> {
+    if cutoff <= 0 {
+        return None;
+    }
     let pinned = |at: usize| kept.get(at).is_some_and(|entry| is_pinned(&entry.id));
     let plan = plan_archive(kept, &pinned, cutoff);
     let places: HashSet<usize> = plan.entries().collect();

@@ -147,7 +147,11 @@ impl Engine {
                 let made = self.compaction_artifact(adapter, Some(parent.id), (native_id, &drawn.native))?;
                 contents.extend(made.composed);
                 let artifact = made.artifact.0;
-                let after = context_after(adapter, made.bytes, &drawn.native)?;
+                // Only in lines of our own something can stand behind what is kept.
+                let after = match keeping {
+                    Keeping::Slices => context_after(adapter, made.bytes, &drawn.native)?,
+                    Keeping::Recent | Keeping::Restated | Keeping::Nothing => made.bytes,
+                };
                 (artifact, Some(native_id).filter(|native| *native != artifact), after)
             }
             Keeping::Restated | Keeping::Nothing => (native_id, None, drawn.native.clone()),
@@ -218,8 +222,9 @@ impl Engine {
         let keeps = Keeps { covers_from, keeps_from, kept: &kept, last: context };
         let mut native = adapter.encode_compaction(&text, &keeps, at);
         let pins = visibility::pins(window);
-        let archived = archived(&kept, &|id| pins.contains(id), (wanted.tool_call_cutoff, at))
-            .filter(|_| keeping == Keeping::Slices && wanted.range.is_none());
+        let may_archive = keeping == Keeping::Slices && wanted.range.is_none();
+        let cutoff = if may_archive { wanted.tool_call_cutoff } else { 0 };
+        let archived = archived(&kept, &|id| pins.contains(id), (cutoff, at));
         native.extend(archived.iter().flat_map(|archived| archived.lines.iter().copied()));
         Ok(Drawn {
             native,
