@@ -103,7 +103,7 @@ fn first_steps_run_as_written_and_touch_nothing_outside_of_their_own_home() {
     let commands = commands_of(tour).into_iter().filter(|line| !line.starts_with("cargo "));
     // `doctor` reports the damage of the tour's transcript with 6.
     let script: String = commands.map(|line| format!("{line} || [ $? = 6 ] || exit 99\n")).collect();
-    let (own, made, bin) = (stage.home.path("own"), stage.home.path("made"), stage.home.path("bin"));
+    let [own, made, bin] = ["own", "made", "bin"].map(|name| stage.home.path().join(name));
     for folder in [&own, &made, &bin] {
         std::fs::create_dir_all(folder).unwrap();
     }
