@@ -34,7 +34,6 @@ const PHRASES: &[(&str, &str)] = &[
     ("mending", "`repairing`"),
     ("afresh", "`without context` or `again`"),
     ("anew", "`again`"),
-    ("for ever", "`forever`, or say when"),
     ("tells of", "`reports`"),
     ("tell of", "`report`"),
     ("any more", "`no longer`"),

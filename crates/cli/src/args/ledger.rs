@@ -233,7 +233,11 @@ pub(crate) struct EventsForget {
     #[arg(long, conflicts_with_all = ["events", "ledger", "project"])]
     pub(crate) everywhere: bool,
 
-    /// Delete; without this flag the command only shows what it would delete
+    /// Show what would be deleted, change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Do not ask
     #[arg(long, short)]
     pub(crate) yes: bool,
 

@@ -151,4 +151,12 @@ pub(crate) struct VaultPurge {
     /// Everything, with the key
     #[arg(long)]
     pub(crate) all: bool,
+
+    /// Show what would be deleted, change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
 }

@@ -42,7 +42,7 @@ pub(crate) fn run(app: &App, args: &Forget) -> Result<Exit, CliError> {
         what: "forgetting",
         plan: &told(app, &plan)?,
         is_nothing: is_nothing(&plan),
-        question: "Forget this, for good? [y/N] ",
+        question: "Forget this permanently? [y/N] ",
         declined: "Nothing was forgotten.",
     };
     if !confirmed(app, &act)? {

@@ -102,9 +102,12 @@ fn the_vault_is_off_until_it_is_wanted_and_prints_nothing_of_what_it_holds() {
     };
     assert!(!place(&[]).contains(&key()));
     assert!(place(&["--with-secrets"]).contains(&key()));
-    assert_eq!(stage.json(&["vault", "purge"])["places"], 0, "what is stored is kept");
-    assert_eq!(stage.json(&["vault", "purge", "--older-than", "1h"])["places"], 0);
-    assert!(stage.json(&["vault", "purge", "--all"])["places"].as_u64().unwrap() > 0);
+    assert_eq!(stage.json(&["vault", "purge", "--yes"])["places"], 0, "what is stored is kept");
+    assert_eq!(stage.json(&["vault", "purge", "--older-than", "1h", "--yes"])["places"], 0);
+    stage.run(&["vault", "purge", "--all"]).code(2).complains(&["`--dry-run`", "`--yes`"]);
+    let would = stage.json(&["vault", "purge", "--all", "--dry-run"]);
+    assert!(would["places"].as_u64().unwrap() > 0, "{would}");
+    assert!(stage.json(&["vault", "purge", "--all", "--yes"])["places"].as_u64().unwrap() > 0);
     assert!(!place(&["--with-secrets"]).contains(&key()));
     stage.run(&["vault", "purge", "--older-than", "1h", "--all"]).code(2);
 }

@@ -122,15 +122,15 @@ impl PuttingBack {
         if put_back == 0 && left == 0 {
             return None;
         }
-        let told = [
-            (put_back, "replaced places hold again what stood there"),
-            (left, "placeholders stay, whose values the vault does not have"),
-            (ambiguous, "places of the same content held different values, and none goes back"),
-            (damaged, "records of the vault are damaged"),
+        let plural = |count: u64| if count == 1 { "" } else { "s" };
+        let done = [
+            (put_back, format!("put back {put_back} redacted secret{}", plural(put_back))),
+            (left, format!("left {left} placeholder{} whose values the vault does not have", plural(left))),
+            (ambiguous, format!("left {ambiguous} with several values for the same content")),
+            (damaged, format!("found {damaged} damaged record{} in the vault", plural(damaged))),
         ];
-        let told = told.into_iter().filter(|(count, _)| *count > 0);
-        let told: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
-        Some(Note::new(NoteCode::Redacted, told.join("; ")))
+        let done = done.into_iter().filter(|(count, _)| *count > 0).map(|(_, what)| what);
+        Some(Note::new(NoteCode::Redacted, done.collect::<Vec<_>>().join("; ")))
     }
 
     /// Returns what stood in a numbered content of a chain, ascending.
