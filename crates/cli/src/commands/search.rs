@@ -132,7 +132,10 @@ pub(crate) fn show(app: &App, reference: String, entry: Option<String>) -> Resul
 /// Resumes a session or commit that was chosen, as without flags.
 pub(crate) fn resume(app: &App, reference: String) -> Result<Exit, CliError> {
     let placement = plain_placement(None, None);
-    resume::run(app, &Resume { reference: Some(reference), last: false, print: false, copy: false, placement })
+    resume::run(
+        app,
+        &Resume { reference: Some(reference), last: false, print: false, copy: false, placement },
+    )
 }
 
 /// Forks a session or commit that was chosen, as without flags.

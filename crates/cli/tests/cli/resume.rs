@@ -43,7 +43,8 @@ fn an_unchanged_session_is_resumed_as_it_is_in_its_own_directory() {
     let elsewhere = stage.home.path().join("home");
     for dir in [&stage.home.project(), &elsewhere] {
         let said = run_with(&stage, &bin, dir, &["resume", SESSION]).ok();
-        let called = format!("--resume {SESSION} in {}", stage.home.project().canonicalize().unwrap().display());
+        let called =
+            format!("--resume {SESSION} in {}", stage.home.project().canonicalize().unwrap().display());
         assert!(said.text().contains(&called), "{}", said.text());
         assert_eq!(said.stderr.contains("the session's own"), dir == &elsewhere, "{}", said.stderr);
     }
