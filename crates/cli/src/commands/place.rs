@@ -64,7 +64,7 @@ pub(crate) fn place(
         runtime: args.runtime.clone(),
         cwd: None,
         stop: app.stop(&args.stop)?,
-        at,
+        at: target.at,
         client_version: args.client_version.clone(),
         with_secrets: args.with_secrets,
         reuses: manner.reuses,

@@ -97,7 +97,7 @@ words! {
         /// The repair.
         Repair = "the repair",
         /// Giving a transcript back.
-        Recover = "recovering the transcript",
+        RecoverTranscript = "recovering the transcript",
         /// A compaction.
         CapturedCompaction = "a compaction",
         /// Reading a folder of events.

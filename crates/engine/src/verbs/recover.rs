@@ -145,7 +145,7 @@ impl Engine {
     ///
     /// # Errors
     /// Store errors.
-    pub fn subagents_of(&self, session: &Session) -> Result<Vec<Session>> {
+    pub fn recorded_subagents(&self, session: &Session) -> Result<Vec<Session>> {
         let mut found = Vec::new();
         let filter = stemmata_store::SessionFilter::default();
         self.each_session(&filter, &mut |other, _| {
@@ -273,5 +273,5 @@ impl<W: Write> Write for Counting<W> {
 }
 
 fn refused(reason: String) -> EngineError {
-    EngineError::Refused { what: Refusal::Recover, reasons: vec![reason] }
+    EngineError::Refused { what: Refusal::RecoverTranscript, reasons: vec![reason] }
 }
