@@ -1,8 +1,9 @@
 //! `cargo xtask generate`: the pages of `docs/reference` that the built `stemma` writes about itself, and the one about
-//! the wire types.
+//! the wire types; and the output below the commands of README and first steps.
 //! Not a place for prose: a page written by hand is in `HAND_WRITTEN`, every other one must be generated.
 
 mod json;
+mod pages;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -35,16 +36,23 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     for (name, bytes) in &fresh {
         write(&folder.join(name), bytes)?;
     }
+    for (path, text) in pages::build(root)? {
+        write(&root.join(path), text.as_bytes())?;
+    }
     Ok(())
 }
 
 /// Fails when a page differs from what the built `stemma` says now.
 pub(crate) fn verify(root: &Path) -> anyhow::Result<()> {
     let Some(fresh) = build(root)? else { return Ok(()) };
-    let stale = differences(&fresh, &load(&reference(root))?);
+    let mut stale = differences(&fresh, &load(&reference(root))?);
+    for (path, text) in pages::build(root)? {
+        let old = fs::read_to_string(root.join(path)).with_context(|| format!("reading `{path}`"))?;
+        stale.extend((old != text).then(|| format!("{path}: a command prints something else now")));
+    }
     anyhow::ensure!(
         stale.is_empty(),
-        "docs/reference is stale:\n  {}\nhint: `cargo xtask generate` writes it anew",
+        "generated pages are stale:\n  {}\nhint: `cargo xtask generate` writes them again",
         stale.join("\n  ")
     );
     Ok(())

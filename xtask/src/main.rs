@@ -26,7 +26,8 @@ usage: cargo xtask <task> [arguments]
   check [--skip-tests]  everything a change must pass: format, clippy, docs, tidy, generated files, the examples, tests
   test                  the tests: tidy, documentation examples, unit and integration tests
   tidy                  the repository's own rules: crate edges, sizes, names, documents, links
-  generate [--check]    write docs/reference from the built `stemma`, or say what is stale
+  generate [--check]    write docs/reference, and the output in README and first steps, from the built `stemma`, or say
+                        what is stale
   bench [arguments]     build and run the benchmarks in release mode
   simulate-window [turns=N seed=N window=N cutoff=N]
                         run a session of 2,000 turns in a small window, and show what that cost

@@ -15,6 +15,7 @@ mod source;
 mod text;
 mod tree;
 mod wire;
+mod wording;
 
 #[cfg(test)]
 mod tests;
@@ -68,6 +69,7 @@ const RULES: &[Rule] = &[
     sizes::check,
     text::check,
     wire::check,
+    wording::check,
 ];
 
 /// Prints every finding and fails when there is one.
@@ -83,7 +85,7 @@ pub(crate) fn verify(root: &Path) -> anyhow::Result<()> {
     for finding in &findings {
         say(&finding.to_string());
     }
-    anyhow::ensure!(findings.is_empty(), "tidy found {} places to mend", findings.len());
+    anyhow::ensure!(findings.is_empty(), "tidy found {} places to correct", findings.len());
     Ok(())
 }
 

@@ -39,10 +39,12 @@ pub(super) fn run(_bench: &Bench) -> anyhow::Result<Section> {
     for bytes in TRANSCRIPTS_BYTES {
         lines.extend(transcript(bytes)?);
     }
+    lines.extend(brief(TRANSCRIPTS_BYTES[1])?);
     let notes = vec![format!(
         "A transcript of that size is in the store and gains {ROUNDS} turns of about {TURN_BYTES} bytes; after each the \
          store is opened, what is new is captured, durably, and the store is closed. The peer appends the same bytes to \
-         a file and syncs it. Without the sync: the slowest of a hundred calls less the slowest of a hundred syncs."
+         a file and syncs it. Without the sync: the slowest of a hundred calls less the slowest of a hundred syncs. A brief is \
+         made in the background before; each call opens the store, captures what is new, and hands it over."
     )];
     Ok(Section { name: "hook", title: "a hook's call at the end of a turn".to_owned(), notes, lines })
 }
@@ -86,6 +88,33 @@ fn transcript(bytes: u64) -> anyhow::Result<Vec<Line>> {
         Line::ours(1, format!("{size}, slowest of 100"), Figure::time(ours.wall.percentile(99)))
             .beside("append + fdatasync", Figure::time(synced.wall.percentile(99))),
         Line::ours(1, format!("{size}, without the sync"), Figure::time(rest)).target(WALL),
+    ])
+}
+
+/// Measures what a hook takes that hands over a brief, behind a compaction of the client.
+fn brief(bytes: u64) -> anyhow::Result<Vec<Line>> {
+    let folder = scratch::folder()?;
+    let text = input::claude_session(9, bytes)?;
+    let hooked = Hooked::begin(folder.path(), &text, false)?;
+    let cache = folder.path().join("cache");
+    let made = stores::engine(&hooked.store)?.with_briefs(&cache).prepare_brief(&hooked.file)?;
+    anyhow::ensure!(made, "the transcript has nothing to brief about");
+    let call: Contender<'_> = Box::new(|_| {
+        spent(|| {
+            let engine = stores::engine(&hooked.store)?.with_briefs(&cache);
+            engine.nudge(&hooked.file, &CaptureOptions::live(Trigger::Compaction))?;
+            let handed = engine.handed_brief(&hooked.file, true)?;
+            anyhow::ensure!(handed.text.is_some() && !handed.is_missing, "no brief was handed over");
+            Ok(())
+        })
+    });
+    let [spent] = alternate(ROUNDS, [call])?;
+    let size = format!("{} MB, hand-over of a brief", bytes / 1_000_000);
+    Ok(vec![
+        Line::ours(1, format!("{size}, on a CPU, in the middle"), Figure::time(spent.cpu.median())),
+        Line::ours(1, format!("{size}, on a CPU, slowest of 100"), Figure::time(spent.cpu.percentile(99)))
+            .target(CPU),
+        Line::ours(1, format!("{size}, slowest of 100"), Figure::time(spent.wall.percentile(99))),
     ])
 }
 

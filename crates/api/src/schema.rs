@@ -13,7 +13,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::operations::{INNER, OPERATIONS};
+use crate::operations::{INNER, OPERATIONS, READ};
 
 /// Where references lead, as OpenAPI wants them.
 const COMPONENTS: &str = "/components/schemas";
@@ -114,6 +114,17 @@ pub fn responses() -> Vec<DescribedType> {
     described
 }
 
+/// Returns every request that a command reads as JSON, and then the types within them that no answer has.
+pub fn requests() -> Vec<DescribedType> {
+    let schemas = components(READ.iter().copied(), Contract::Deserialize);
+    let of = |row: &TypeOf| {
+        let name = row.name();
+        let schema = schemas.get(&name)?;
+        Some(describe(name, *row, schema))
+    };
+    READ.iter().filter_map(of).collect()
+}
+
 fn printed() -> impl Iterator<Item = TypeOf> {
     let operations = OPERATIONS.iter().filter(|operation| !operation.commands.is_empty());
     operations.map(|operation| operation.response).chain(INNER.iter().copied())
@@ -131,8 +142,22 @@ fn describe(name: String, row: TypeOf, schema: &Value) -> DescribedType {
             about: about(field),
         })
     };
-    let fields = (row.fields)().iter().filter_map(|name| field(name)).collect();
+    let mut fields: Vec<DescribedField> = (row.fields)().iter().filter_map(|name| field(name)).collect();
+    if fields.is_empty() {
+        fields = choices(schema);
+    }
     DescribedType { name, about: about(schema), fields }
+}
+
+/// Returns what one of has to be given, each under a name of its own.
+fn choices(schema: &Value) -> Vec<DescribedField> {
+    let choices = schema.get("oneOf").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let choice = |choice: &Value| {
+        let (name, field) = choice.get("properties")?.as_object()?.iter().next()?;
+        let about = format!("This or one of the others: {}", about(choice));
+        Some(DescribedField { name: name.clone(), json: json_type(field), is_optional: true, about })
+    };
+    choices.iter().filter_map(choice).collect()
 }
 
 /// Returns a doc comment on one line.
@@ -221,6 +246,25 @@ mod tests {
             let is_double = INNER.iter().skip(at + 1).any(|other| other.name() == one.name());
             assert!(!is_answer && !is_double, "{one:?} is listed twice");
         }
+    }
+
+    #[test]
+    fn every_type_of_a_request_that_a_command_reads_is_described() {
+        let schemas = components(READ.iter().copied(), Contract::Deserialize);
+        let requests = super::requests();
+        let known: Vec<&str> = requests.iter().map(|one| one.name.as_str()).collect();
+        let answers = responses();
+        for name in schemas.keys() {
+            let is_answer = answers.iter().any(|one| one.name == *name);
+            assert!(
+                known.contains(&name.as_str()) != is_answer,
+                "`{name}` needs a row in `READ`, and no second one"
+            );
+        }
+        assert!(requests.iter().all(|one| !one.fields.is_empty()), "{requests:?}");
+        let context = requests.iter().find(|one| one.name == "TurnContext").expect("it is read");
+        let names: Vec<&str> = context.fields.iter().map(|field| field.name.as_str()).collect();
+        assert_eq!(names, ["resume", "fork"]);
     }
 
     #[test]

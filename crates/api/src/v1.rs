@@ -10,9 +10,11 @@ mod client;
 mod commit;
 mod compact;
 mod context;
+mod find;
 mod git;
 mod guard;
 mod import;
+mod inventory;
 mod keep;
 mod ledger;
 mod maintain;
@@ -40,11 +42,14 @@ pub use checkpoint::{
     CheckpointContext, CheckpointDrift, CheckpointFileMade, CheckpointFileRequest, CheckpointLoaded,
     CheckpointSaved, CheckpointTask,
 };
-pub use client::{Diagnoses, Diagnosis, Finding, Home, Hooks, Installed, Mended, MendedLine, Pending};
+pub use client::{
+    Diagnoses, Diagnosis, Finding, Home, Hooks, Installed, InstalledAll, Mended, MendedLine, Pending,
+    Recovered, RecoveredFile, Setup, SetupStep,
+};
 pub use commit::{
     Audit, CONTENT_BYTES_MAX, CheckpointRequest, Children, ChildrenRequest, Commit, CommitPage,
-    CommitRequest, CommitType, Entry, FindRequest, Found, HistoryRequest, Link, ResolveRequest, ResolveScope,
-    Resolved, ShortIds, ShortIdsRequest, ShowRequest, Sighting, Source, Summary, TipsRequest, Trigger,
+    CommitRequest, CommitType, Entry, HistoryRequest, Link, ResolveRequest, ResolveScope, Resolved, ShortIds,
+    ShortIdsRequest, ShowRequest, Sighting, Source, Summary, TipsRequest, Trigger,
 };
 pub use compact::{CompactRange, CompactRequest, Compacted, LostCounts, SUMMARY_BYTES_MAX, SummaryWith};
 pub use context::{
@@ -52,9 +57,11 @@ pub use context::{
     HandoffRequest, Loss, Losses, LostEntry, MaterializeRequest, Materialized, Named, Native, Reparented,
     SharedTag, SnapshotRequest, Started, Uncompacted, UpdateRequest,
 };
+pub use find::{FindRequest, Found, FoundPrompt, TaggedCommit, Tags, TagsRequest};
 pub use git::{Blame, BlameRequest, BlamedLine, GitHook, KnownLine};
 pub use guard::{GuardItem, GuardOverflow, GuardReport, GuardRequest};
-pub use import::{Failure, HeldBack, Import, Imported, Totals, Watched};
+pub use import::{Failure, HeldBack, Import, Imported, RedactedKind, Totals, Watched};
+pub use inventory::{ClientHooks, ClientSessions, Inventory};
 pub use keep::{
     CollectRequest, CollectedAmount, Forget, ForgetBranch, ForgetCopy, ForgetRequest, Gc, Kept,
     RetiredSession, UnforgetRequest, Unforgotten,
@@ -88,8 +95,8 @@ pub use search::{
     SearchHit, SearchHits, SearchReason, SearchRequest, SearchSpan,
 };
 pub use secrets::{
-    Scan, ScanFinding, ScanRequest, Scrub, ScrubKind, ScrubRedirect, ScrubRequest, TrustedFile, TrustedRules,
-    UnreadLedger, VaultPurgeRequest, VaultPurged, VaultStatus,
+    ClientFinding, ClientScan, Scan, ScanFinding, ScanRequest, Scrub, ScrubKind, ScrubRedirect, ScrubRequest,
+    TrustedFile, TrustedRules, UnreadFile, UnreadLedger, VaultPurgeRequest, VaultPurged, VaultStatus,
 };
 pub use session::{
     LatestSessionRequest, Session, SessionDetails, SessionPage, SessionRequest, SessionsRequest, Tree,
@@ -100,9 +107,9 @@ pub use settings::{
     UntrustedRules, WindowLimit, WindowLimits,
 };
 pub use state::{
-    CloseThreadRequest, DecideRequest, DecisionKind, FinishTaskRequest, OpenTask, OpenTasks, ReplayRequest,
-    Replayed, ReplayedReducer, ReplayedTranscripts, RestoreStateRequest, RestoredLedger, RestoredReducer,
-    State, StateRequest,
+    CloseThreadRequest, DecideRequest, DecisionKind, Decisions, FinishTaskRequest, KnownDecision, OpenTask,
+    OpenTasks, ReplayRequest, Replayed, ReplayedReducer, ReplayedTranscripts, RestoreStateRequest,
+    RestoredLedger, RestoredReducer, State, StateRequest,
 };
 pub use story::{
     ChainSide, ChangedFile, CompareRequest, Comparison, GitCommitMade, OverviewRequest, OverviewTurn,

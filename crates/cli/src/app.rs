@@ -21,8 +21,15 @@ use crate::wiring::{App, open_for, takes_color};
 
 /// Runs one command and returns how it ended.
 pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &Environment) -> Exit {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let matches = groups::command(false, environment.columns).try_get_matches_from(&arguments);
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    let mut matches = groups::command(false, environment.columns).try_get_matches_from(&arguments);
+    if matches.as_ref().is_err_and(names_no_command)
+        && environment.stdin_is_terminal
+        && environment.stdout_is_terminal
+    {
+        arguments.push(HOME.into());
+        matches = groups::command(false, environment.columns).try_get_matches_from(&arguments);
+    }
     let name = matches.as_ref().ok().and_then(|matches| Some(matches.subcommand_name()?.to_owned()));
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
@@ -33,12 +40,16 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
         Err(_) if matches!(arguments.get(1..), Some([help, all]) if help == "help" && all == "--all") => {
             return everything(environment);
         }
-        Err(error) => return usage(&error, &arguments, environment),
+        Err(error) => {
+            return explained(&arguments).unwrap_or_else(|| usage(&error, &arguments, environment));
+        }
     };
     let app = match App::new(environment.clone(), &cli.global, open_for(&cli.command)) {
         Ok(app) => app,
         // A client must not fail because a configuration is wrong: `status` will say so.
         Err(_) if is_hook(&cli.command) => return commands::hook::pass_over(environment),
+        // A shell asks while somebody types.
+        Err(_) if matches!(cli.command, Command::Complete(_)) => return Exit::Done,
         Err(error) => return failed(&error, cli.global.json, environment.stderr_is_terminal),
     };
     let name = name.unwrap_or_default();
@@ -58,21 +69,30 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
     exit
 }
 
+/// The command that a terminal gets which names none.
+const HOME: &str = "home";
+
+fn names_no_command(error: &clap::Error) -> bool {
+    matches!(error.kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand)
+}
+
 const fn is_hook(command: &Command) -> bool {
     matches!(command, Command::Hook(_))
 }
 
 fn command(app: &App, command: Command) -> Result<Exit, CliError> {
     match command {
+        Command::Home(_) => commands::home::run(app),
+        Command::Complete(args) => Ok(commands::complete::run(app, &args)),
         Command::Import(args) => commands::import::run(app, &args),
         Command::Start(args) => commands::start::run(app, &args),
         Command::Run(args) => commands::run::run(app, &args),
         Command::Watch(args) => commands::watch::run(app, &args),
         Command::Search(args) => commands::search::run(app, &args),
-        Command::List(args) => commands::list::run(app, &args),
+        Command::List(args) => commands::list::run(app, &args, None),
         Command::Log(args) => commands::log::run(app, &args),
         Command::Tree(args) => commands::tree::run(app, &args),
-        Command::Show(args) => commands::show::run(app, &args),
+        Command::Show(args) => commands::choose::show(app, args),
         Command::History(args) => commands::history::run(app, &args),
         Command::Children(args) => commands::children::run(app, &args),
         Command::Tips(args) => commands::tips::run(app, &args),
@@ -82,8 +102,8 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Native(args) => commands::native::run(app, &args),
         Command::Materialize(args) => commands::materialize::run(app, &args),
         Command::Export(args) => commands::export::run(app, &args),
-        Command::Resume(args) => commands::resume::run(app, &args),
-        Command::Fork(args) => commands::fork::run(app, &args),
+        Command::Resume(args) => commands::choose::resume(app, args),
+        Command::Fork(args) => commands::choose::fork(app, args),
         Command::Handoff(args) => commands::handoff::run(app, &args),
         Command::Window(command) => window(app, command),
         Command::Checkpoint(args) => commands::checkpoint::run(app, &args),
@@ -106,13 +126,15 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Recall(args) => commands::recall::run(app, &args),
         Command::Turn(args) => commands::turn::run(app, &args),
         Command::State(args) => commands::state::run(app, &args),
-        Command::Decide(args) => commands::decide::run(app, &args),
+        Command::Decision(args) => commands::decide::run(app, &args),
+        Command::Decide(args) => commands::decide::decide(app, &args),
         Command::Task(args) => commands::decide::task(app, &args),
         Command::Events(args) => commands::events::run(app, args),
         Command::Ledger(args) => commands::ledger::run(app, &args),
         Command::Replay(args) => commands::state::replay(app, &args),
         Command::Verify(args) => commands::verify::run(app, &args),
         Command::Doctor(args) => commands::doctor::run(app, &args),
+        Command::Recover(args) => commands::recover::run(app, &args),
         Command::Repair(args) => commands::repair::run(app, &args),
         Command::Index(args) => commands::index::run(app, &args),
         Command::Du(args) => commands::du::run(app, &args),
@@ -120,6 +142,7 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Backup(args) => commands::backup::run(app, &args),
         Command::Restore(args) => commands::backup::restore(app, &args),
         Command::Migrate(args) => commands::migrate::run(app, &args),
+        Command::Setup(args) => commands::setup::run(app, &args),
         Command::Install(args) => commands::install::run(app, &args),
         Command::Uninstall(args) => commands::install::remove(app, &args),
         Command::Git(args) => commands::git::run(app, &args),
@@ -143,8 +166,14 @@ fn window(app: &App, command: WindowCommand) -> Result<Exit, CliError> {
     }
 }
 
-/// Shows what clap says: help on standard output, errors on standard error, where they repeat what somebody typed or a
-/// script took from elsewhere.
+/// Shows a topic of the help, where one was asked for.
+fn explained(arguments: &[OsString]) -> Option<Exit> {
+    let [help, name] = arguments.get(1..)? else { return None };
+    let text = groups::topic(name.to_str().filter(|_| help == "help")?)?;
+    let _closed = write!(std::io::stdout(), "{text}");
+    Some(Exit::Done)
+}
+
 /// Shows the help with all commands.
 fn everything(environment: &Environment) -> Exit {
     let help = groups::command(true, environment.columns).render_help();
@@ -152,6 +181,8 @@ fn everything(environment: &Environment) -> Exit {
     Exit::Done
 }
 
+/// Shows what clap says: help on standard output, errors on standard error, where they repeat what somebody typed or a
+/// script took from elsewhere.
 fn usage(error: &clap::Error, arguments: &[OsString], environment: &Environment) -> Exit {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {

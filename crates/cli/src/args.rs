@@ -14,6 +14,7 @@ pub(crate) mod keep;
 pub(crate) mod ledger;
 pub(crate) mod live;
 pub(crate) mod maintain;
+pub(crate) mod memory;
 pub(crate) mod prompts;
 pub(crate) mod search;
 pub(crate) mod secrets;
@@ -22,10 +23,24 @@ pub(crate) mod window;
 use clap::{Parser, Subcommand, ValueEnum};
 use stemmata_model::Timestamp;
 
-/// How a commit can be named, for the help of every command that takes one.
-pub(crate) const REF_HELP: &str = "\
-REF names a commit: an id or a unique prefix of one (`ctx-3f9k2m7q`, `3f9k`), a session id or a prefix of it \
-(its newest commit), a tag, or the path of an imported transcript.";
+/// Where the help of a command that takes a commit says how to name one.
+pub(crate) const REF_HELP: &str = "`stemma help refs` explains how to write REF.";
+
+/// `stemma help refs`: how a session or a commit can be named.
+pub(crate) const REFS: &str = "\
+How to name a session or a commit (REF in the help of commands):
+
+  4a36             a session, by the ID that `stemma list` shows: its newest commit
+  ctx-3f9k2m7q     a commit, by its id or a unique beginning: 3f9k
+  @                the newest session of this directory; @- is the one before
+  4a36~2           two turns before it
+  4a36:3           the state before the third prompt; the prompt is given back
+  before-rewrite   a tag (`stemma tag`)
+  'flaky timer'    words of a title
+  ~/…/9c1d….jsonl  the path of an imported transcript
+
+A name that could mean several things is refused, with the candidates listed.
+";
 
 /// Your agent's understanding, versioned: capture it, resume it, fork it, and never lose it.
 #[derive(Debug, Parser)]
@@ -37,7 +52,6 @@ REF names a commit: an id or a unique prefix of one (`ctx-3f9k2m7q`, `3f9k`), a 
     arg_required_else_help = true,
     max_term_width = 100,
     after_help = "\
-REF names a commit: an id or a unique prefix (`ctx-3f9k2m7q`), a session id, a tag, or a transcript's path.
 Data goes to standard output, everything else to standard error. Nothing is ever sent anywhere."
 )]
 pub(crate) struct Cli {
@@ -99,7 +113,7 @@ impl ColorWhen {
 /// One command.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Read transcripts: all sessions of this machine, or what PATHs name
+    /// Import the sessions of this machine's clients, or of PATHs
     Import(capture::Import),
     /// Capture sessions while clients write them
     Watch(live::Watch),
@@ -107,131 +121,145 @@ pub(crate) enum Command {
     Start(live::Start),
     /// Run a command and record what it reads and prints as a session
     Run(live::Run),
-    /// Find what was said, by words, a text or an expression
+    /// Find what was said and done, in any client
     Search(search::Search),
-    /// List sessions in a table, the one with the latest activity first
+    /// List sessions, newest first
+    #[command(visible_alias = "ls")]
     List(browse::List),
-    /// Show sessions, one line each; with a REF, the commits behind it
+    /// List sessions as `list` does; with a REF, the turns behind it
     Log(browse::Log),
-    /// Draw a chain at a glance: runs, branches, compactions, subagents
+    /// Draw a session: turns, forks, compactions, subagents
     Tree(browse::Tree),
     /// Show a turn, or a session at a glance
     Show(browse::Show),
-    /// List the commits from one towards the root
+    /// List the commits before one, newest first
     History(browse::History),
     /// List the commits that continue one
     Children(browse::Children),
     /// List the ends of branches, newest first
     Tips(browse::Tips),
-    /// Say which tool call wrote a line of a file, and why
+    /// Show which agent wrote each line of a file, and why
     Blame(git::Blame),
-    /// Show what a compaction lost, or how two sessions differ
+    /// Compare two points, or show what a compaction lost
     Diff(browse::Diff),
-    /// Find the checkpoint at a point in time
+    /// Find the commit at a point in time
     Resolve(browse::Resolve),
-    /// Write the transcript up to a commit, byte for byte
+    /// Write a session's transcript, byte for byte
     Native(give::Native),
-    /// Write the conversation as an agent should know it at a commit
+    /// Write the conversation that an agent would load at a commit
     Materialize(give::Materialize),
-    /// Write a conversation to read or to hand to other programs: HTML, Markdown, ATIF, ACP, OpenTelemetry
+    /// Export a session as HTML, Markdown, ATIF, ACP or OpenTelemetry
     Export(give::Export),
-    /// Carry on from a commit in a new session of the client
+    /// Continue a session in its client, or in another with --in
     Resume(give::Resume),
-    /// Place a commit as a new session beside the old one
+    /// Start a new session from any point of an old one
     Fork(give::Fork),
-    /// Tell a session as one text within a budget, for another agent to go on from
+    /// Summarize a session as Markdown for another agent
     Handoff(give::Handoff),
     /// About the window of a context.
     #[command(flatten)]
     Window(window::WindowCommand),
-    /// Store content as a commit (for programs and hooks)
+    /// Store a conversation as a commit
     Checkpoint(Box<capture::Checkpoint>),
-    /// Store the whole context of a commit as one commit below it
+    /// Store the whole context of a commit as one new commit
     Snapshot(capture::Snapshot),
-    /// Commit what a session has produced so far and print the commit
+    /// Commit what the current session has produced so far
     Current(capture::Current),
     /// Change the summary, notes and tags of a commit
     Update(annotate::Update),
-    /// Give a commit a name, or take it away
+    /// Add, remove and list tags
     Tag(annotate::Tag),
-    /// Protect a commit and all it needs from collection
+    /// Protect a commit, and what it needs, from deletion by `gc`
     Pin(annotate::Pin),
-    /// End the protection of a commit
+    /// Remove that protection
     Unpin(annotate::Pin),
-    /// Let go of a session, a commit or a project, for good
+    /// Permanently delete a session, a commit or a project
     Forget(keep::Forget),
-    /// Say what today's rules for secrets would find in what is stored
+    /// Find secrets in what is stored, by the current rules
     Scan(secrets::Scan),
-    /// Replace secrets in what is stored, and remove the old bytes for good
+    /// Redact secrets in what is stored, and delete the old bytes
     Scrub(secrets::Scrub),
-    /// Say which projects' rules for secrets count
+    /// Trust or reject a project's own rules for secrets
     Secrets(secrets::Secrets),
-    /// Say what is kept of replaced secrets on this machine, and remove it
+    /// Show and delete the redacted secrets kept on this machine
     Vault(secrets::Vault),
-    /// Let go of what retention says and of what nobody needs, and pack the rest
+    /// Delete expired and unreferenced data, then repack
     Gc(keep::Gc),
-    /// Write chains as one portable file, and take such files in
+    /// Export sessions to one portable file, and import such files
     Bundle(bundle::Bundle),
-    /// Make the prompt of a turn by a strategy (for programs)
+    /// Build a prompt within a token budget
     Assemble(Box<prompts::Assemble>),
-    /// Say how a prompt came to be: what is in it, and why
+    /// Show what is in a prompt, and why
     Context(prompts::Context),
-    /// Recall what of earlier work fits a task, as a pack within a budget
+    /// Collect what earlier sessions know about a task
     Recall(prompts::Recall),
-    /// Begin, store and end turns of a loop of your own (for programs)
+    /// Begin, store and end the turns of your own agent loop
     Turn(prompts::Turn),
-    /// Check a strategy, or show those that come with Stemmata
+    /// Check a strategy file, or show the built-in ones
     Strategy(prompts::Strategy),
-    /// What is known of a project: decisions, open tasks, files, errors
+    /// Show what is known about a project: decisions, tasks, files, errors
     State(ledger::State),
-    /// Record a decision, or a fact, of a project
-    Decide(ledger::Decide),
-    /// Record a task of a project, end one, or show the open ones
-    Task(ledger::Task),
+    /// Record and list the decisions, facts and open threads of a project
+    Decision(memory::Decision),
+    /// Record a decision (older form of `decision add`)
+    #[command(hide = true)]
+    Decide(memory::Decide),
+    /// Record, finish and list the tasks of a project
+    Task(memory::Task),
     /// Append, show and follow the events of a ledger
     Events(ledger::Events),
-    /// List ledgers, and move them as files
+    /// List, export and import ledgers
     Ledger(ledger::Ledger),
-    /// Fold a ledger's events again, and compare with the saved state
+    /// Rebuild a ledger's state from its events
     Replay(ledger::Replay),
-    /// Recompute every hash and look up every reference
+    /// Check everything that is stored, and repair it from copies
     Verify(maintain::Verify),
-    /// Say whether a client would take a transcript whole, and why not
+    /// Check whether a client can load a transcript completely
     Doctor(maintain::Doctor),
-    /// Write a repaired copy of a transcript that a client would not take whole
+    /// Write a repaired copy of a damaged transcript
     Repair(maintain::Repair),
-    /// Say how the search index is, and make it anew
+    /// Give a session's transcript back to its client, from the store
+    Recover(maintain::Recover),
+    /// Show the state of the search index, and rebuild it
     Index(maintain::Index),
-    /// Show how many bytes were captured and how many they take
+    /// Show disk usage
     Du(maintain::Du),
-    /// Move what was captured into packs, where it takes least room
+    /// Compress what was captured
     Pack(maintain::Pack),
-    /// Copy the whole store into a folder, or bring an earlier copy up to date
+    /// Back up the store, or update an earlier backup
     Backup(maintain::Backup),
-    /// Put a backup in the place of the store
+    /// Restore the store from a backup
     Restore(maintain::Restore),
-    /// Bring the store to the version of this program, or back
+    /// Upgrade the store's format, or undo that
     Migrate(maintain::Migrate),
-    /// Have a client's hooks capture its sessions as they go
+    /// Set everything up: import, hooks, completions, git trailer
+    Setup(live::Setup),
+    /// Capture each turn as it ends, by hooks in a client's settings
     Install(live::Install),
-    /// Take our hooks out of a client's settings
-    Uninstall(live::Install),
+    /// Remove Stemmata's hooks from a client's settings
+    Uninstall(live::Uninstall),
     /// Add a `Context-Id` trailer to git commits
     Git(git::Git),
-    /// Capture what a session has gained (called by a client's hooks)
+    /// Capture the news of a session (called by hooks)
     Hook(live::Hook),
-    /// Never capture sessions of a directory
+    /// Choose directories whose sessions are never captured
     Exclude(maintain::Exclude),
-    /// Capture nothing for a while
+    /// Stop capturing for a while
     Pause(maintain::Pause),
-    /// Capture again
+    /// Resume capturing
     Unpause(maintain::Unpause),
-    /// Show where things are, and which transcripts are not yet imported
+    /// Show what is captured, what is not, and where it is stored
     Status(maintain::Status),
-    /// Show and change the configuration
+    /// Show and change settings
     Config(maintain::Config),
-    /// Print a completion script for a shell
+    /// Print a shell's completion script
     Completions(maintain::Completions),
+    /// Show what is here: sessions, hooks, and what to do next
+    #[command(hide = true)]
+    Home(browse::Home),
+    /// Print what completes a command line (called by shells)
+    #[command(hide = true)]
+    Complete(maintain::Complete),
     /// Write the pages of docs/reference
     #[command(hide = true)]
     GenerateReference(maintain::GenerateReference),

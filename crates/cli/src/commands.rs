@@ -10,7 +10,9 @@ pub(crate) mod bundle;
 pub(crate) mod checkpoint;
 pub(crate) mod checkpoint_file;
 pub(crate) mod children;
+pub(crate) mod choose;
 pub(crate) mod compact;
+pub(crate) mod complete;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod confirm;
@@ -31,6 +33,7 @@ pub(crate) mod git;
 pub(crate) mod guard;
 pub(crate) mod handoff;
 pub(crate) mod history;
+pub(crate) mod home;
 pub(crate) mod hook;
 pub(crate) mod import;
 pub(crate) mod index;
@@ -44,7 +47,9 @@ pub(crate) mod migrate;
 pub(crate) mod native;
 pub(crate) mod pack;
 pub(crate) mod place;
+mod preview;
 pub(crate) mod recall;
+pub(crate) mod recover;
 pub(crate) mod repair;
 pub(crate) mod resolve;
 pub(crate) mod restore;
@@ -54,6 +59,7 @@ pub(crate) mod scan;
 pub(crate) mod scrub;
 pub(crate) mod search;
 pub(crate) mod secrets;
+pub(crate) mod setup;
 pub(crate) mod show;
 pub(crate) mod snapshot;
 pub(crate) mod start;
@@ -131,7 +137,9 @@ fn read_input(path: &Path, bytes_max: u64) -> Result<Vec<u8>, CliError> {
     };
     input.take(bytes_max + 1).read_to_end(&mut bytes).map_err(failed)?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > bytes_max {
-        return Err(CliError::Usage(format!("{} has more than {bytes_max} bytes", path.display())));
+        let what =
+            if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() };
+        return Err(CliError::Usage(format!("{what} has more than {bytes_max} bytes")));
     }
     Ok(bytes)
 }

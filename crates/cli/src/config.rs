@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn bad_values_name_their_place_and_unknown_keys_are_kept_apart() {
         for (file, reason) in [
-            ("[capture]\ngranularity = \"turns\"\n", "`turns` is no granularity"),
+            ("[capture]\ngranularity = \"turns\"\n", "`turns` is not a granularity"),
             ("[import]\nthreads = 0\n", "`import.threads` is a number from 1 to 64, not `0`"),
             ("[output]\ncolor = \"red\"\n", "`output.color` is one of auto, always, never, not `red`"),
             ("[identity]\nuser = \"\"\n", "`identity.user` must not be empty"),

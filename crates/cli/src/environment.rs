@@ -65,7 +65,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "OPENCODE_DB",
-        about: "The database that opencode was told to use, a path or a name in its data directory: its hook looks there.",
+        about: "The database that opencode uses: a path, or a name in its data directory.",
     },
     Variable {
         name: "STEMMATA_SESSION",
@@ -98,11 +98,14 @@ pub(crate) const VARIABLES: &[Variable] = &[
                 `ZEROSHOT_CONTEXT_METRICS_LEDGER`.",
     },
     Variable { name: "NO_COLOR", about: "Set to anything: no colour, as `--color never`." },
+    Variable { name: "SHELL", about: "The shell that `setup` writes completions for." },
     Variable { name: "PATH", about: "Where `resume` looks for the client's program." },
     Variable {
         name: "COLUMNS",
-        about: "How wide tables may be where the terminal does not say. Default: 80.",
+        about: "How wide tables may be where the terminal does not say. Default: 80; lists of sessions are not cut for a \
+                program that reads them, unless this says how wide they may be.",
     },
+    Variable { name: "TZ", about: "The time zone of times in lists. Default: the machine's." },
     Variable { name: "HOME", about: "The user's home directory, where the defaults above begin." },
     Variable { name: "USER", about: "The user's name in principals, unless `identity.user` gives another." },
 ];
@@ -123,6 +126,8 @@ pub(crate) struct Environment {
     pub(crate) stderr_is_terminal: bool,
     /// Columns of the terminal.
     pub(crate) columns: usize,
+    /// Columns that lines are cut to: those of a terminal, or those that `COLUMNS` gives. Nothing is cut for a program that reads.
+    pub(crate) cut_columns: Option<usize>,
 }
 
 impl Environment {
@@ -138,10 +143,13 @@ impl Environment {
             stdout_is_terminal: std::io::stdout().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
             columns: COLUMNS_DEFAULT,
+            cut_columns: None,
         };
         let asked = environment.text("COLUMNS").and_then(|text| text.parse().ok());
         let known = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
         environment.columns = known.or(asked).unwrap_or(COLUMNS_DEFAULT);
+        environment.cut_columns =
+            if environment.stdout_is_terminal { Some(environment.columns) } else { asked };
         environment
     }
 
@@ -197,7 +205,7 @@ impl Environment {
     }
 
     /// Returns a base directory of the XDG specification, which ignores relative paths.
-    fn base(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
+    pub(crate) fn base(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
         let own = self.path(variable).filter(|path| path.is_absolute());
         own.or_else(|| self.home().map(|home| home.join(below_home)))
     }
@@ -248,6 +256,11 @@ pub(crate) fn host_name() -> String {
 /// Returns the user whose projects' rules may be trusted.
 pub(crate) fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
+}
+
+/// Returns the time zone of this machine, which `TZ` may change.
+pub(crate) fn time_zone() -> jiff::tz::TimeZone {
+    jiff::tz::TimeZone::system()
 }
 
 /// Returns the system's temporary folder.

@@ -86,7 +86,7 @@ impl Exit {
                 "All went well. Also when the reader of the output went away (`stemma log | head`)."
             }
             Self::Failure => {
-                "It failed, and none of the codes below fits: a file cannot be read, is no transcript, \
+                "It failed, and none of the codes below fits: a file cannot be read, is not a transcript, \
                  or a value makes no sense. The message says which."
             }
             Self::Usage => {
@@ -103,7 +103,7 @@ impl Exit {
             Self::Locked => "Another process holds the store or a database. Nothing was changed; try again.",
             Self::Full => "No space is left where the store is. What was acknowledged before is kept.",
             Self::Incompatible => {
-                "The store or bundle was written by a newer version, or the file is no store. It was not touched."
+                "The store or bundle was written by a newer version, or the file is not a store. It was not touched."
             }
             Self::Partial => {
                 "`import` finished, but some files could not be imported; the others were. Or `scan` or `scrub` could not \

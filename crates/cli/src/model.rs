@@ -36,23 +36,27 @@ pub(crate) fn summarizer(
     };
     let base_url = rules.endpoint.clone().unwrap_or_else(|| own.to_owned());
     let endpoint = Endpoint { api, base_url, model, key, limits };
-    let client =
-        Client::new(endpoint, scrubber, Box::new(Sleeps)).map_err(|error| none(&error.to_string()))?;
+    let client = Client::new(endpoint, scrubber, Box::new(Sleeps)).map_err(|error| {
+        // Wrong, and not only missing: who does without a model says so.
+        Box::new(Problem::new(Code::NoModel, error.to_string()).with("setting", "llm.endpoint"))
+    })?;
     let summarizer = ModelSummarizer::new(client, rules.window_tokens);
     Ok(Box::new(summarizer.with_output_tokens_max(rules.output_tokens_max)))
 }
 
-/// Reads the key. A server that was named by its address may want none.
+/// Reads the key. A server that was named by its address may want none, and gets the provider's own only where it is the provider's:
+/// another one is sent the key of the variable that the configuration names, and none else.
 fn key(
     rules: &ModelRules,
     api: ModelApi,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Option<Key>, String> {
-    let usual = match api {
-        ModelApi::Anthropic => "ANTHROPIC_API_KEY",
-        ModelApi::OpenAi => "OPENAI_API_KEY",
+    let (usual, host) = match api {
+        ModelApi::Anthropic => ("ANTHROPIC_API_KEY", "api.anthropic.com"),
+        ModelApi::OpenAi => ("OPENAI_API_KEY", "api.openai.com"),
     };
-    let name = rules.key_variable.as_deref().unwrap_or(usual);
+    let is_own = rules.endpoint.as_deref().is_none_or(|endpoint| is_at(endpoint, host));
+    let Some(name) = rules.key_variable.as_deref().or(is_own.then_some(usual)) else { return Ok(None) };
     let is_needed = rules.key_variable.is_some() || rules.endpoint.is_none();
     match variable(name).filter(|key| !key.trim().is_empty()) {
         Some(key) => {
@@ -61,6 +65,13 @@ fn key(
         None if is_needed => Err(format!("the API key is missing: the environment has no `{name}`")),
         None => Ok(None),
     }
+}
+
+/// Returns whether an address is one of a host, at whatever port.
+fn is_at(endpoint: &str, host: &str) -> bool {
+    let authority = endpoint.trim().split_once("://").map_or("", |(_, rest)| rest);
+    let authority = authority.split('/').next().unwrap_or_default();
+    authority.split(':').next().is_some_and(|named| named.eq_ignore_ascii_case(host))
 }
 
 #[cfg(test)]
@@ -92,6 +103,18 @@ mod tests {
         assert_eq!(key_of(&rules(), "OPENAI_API_KEY"), Ok(true));
         assert_eq!(key_of(&named, "MINE"), Ok(true));
         assert_eq!(key_of(&own, "NONE"), Ok(false));
+        // Whoever names another server has not said that it may have the provider's key.
+        for (endpoint, has_key) in [
+            ("https://api.openai.com/v1", true),
+            ("https://API.OpenAI.com:443", true),
+            ("https://api.openai.com.example.org/v1", false),
+            ("https://example.org/api.openai.com", false),
+            ("https://api.openai.com@example.org/v1", false),
+            ("http://127.0.0.1:1", false),
+        ] {
+            let rules = ModelRules { endpoint: Some(endpoint.to_owned()), ..rules() };
+            assert_eq!(key_of(&rules, "OPENAI_API_KEY"), Ok(has_key), "{endpoint}");
+        }
         for (rules, name) in [(rules(), "OPENAI_API_KEY"), (named, "MINE")] {
             assert!(key_of(&rules, "NONE").expect_err("no key").contains(name));
         }

@@ -39,7 +39,7 @@ use crate::output::style::Style;
 const WIDTH_MIN: usize = 60;
 
 /// Columns that a table uses at most: longer lines are hard to read.
-const WIDTH_MAX: usize = 140;
+const WIDTH_MAX: usize = 200;
 
 /// One of the two streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +63,8 @@ pub(crate) struct Console {
     pub(crate) err: Stream,
     /// Columns for text.
     pub(crate) width: usize,
+    /// Columns of the lines of lists, where these are cut.
+    pub(crate) cut: Option<usize>,
     /// The command that long output goes through on a terminal.
     pub(crate) pager: Option<String>,
 }
@@ -71,6 +73,11 @@ impl Console {
     /// Returns the columns for text in a terminal of so many.
     pub(crate) fn width_in(columns: usize) -> usize {
         columns.clamp(WIDTH_MIN, WIDTH_MAX)
+    }
+
+    /// Returns the columns that a list has: as many as it wants where nothing is cut.
+    pub(crate) fn list_width(&self) -> usize {
+        self.cut.map_or(usize::MAX, Self::width_in)
     }
 
     /// Prints one JSON object. Characters that a terminal would obey are escaped.
@@ -111,6 +118,13 @@ impl Console {
         if !self.quiet {
             self.to_stderr(text);
         }
+    }
+
+    /// Asks something on standard error; the answer is typed behind it.
+    pub(crate) fn ask(&self, question: &str) -> Result<(), CliError> {
+        let mut stderr = std::io::stderr().lock();
+        let text = screen::finish(question, self.err.color);
+        stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()).map_err(CliError::Output)
     }
 
     /// Shows notes of a degraded result; these reach the user even where results are JSON, which holds them too.

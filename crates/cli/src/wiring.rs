@@ -27,6 +27,7 @@ use crate::logging;
 use crate::model;
 use crate::output::commit::ShortIds;
 use crate::output::style::Style;
+use crate::output::time;
 use crate::output::{Console, Stream};
 
 /// What clients call their session in the environment of what they run, after our own variable.
@@ -68,6 +69,8 @@ pub(crate) struct App {
     host: OnceCell<Host>,
     /// Set once what others left was taken up.
     opened: OnceCell<()>,
+    /// The time zone of this machine; read where a time is shown.
+    zone: OnceCell<jiff::tz::TimeZone>,
 }
 
 /// A clock that stands still, for tests.
@@ -89,7 +92,11 @@ impl From<EngineError> for CliError {
 /// that waits for nothing.
 pub(crate) fn open_for(command: &Command) -> OpenFor {
     match command {
-        Command::Hook(_) | Command::Git(Git { command: GitCommand::Trailer(_) }) => open_for_hook(),
+        // Nobody waits for a store while a shell completes, or for a page that only reads.
+        Command::Complete(_)
+        | Command::Home(_)
+        | Command::Hook(_)
+        | Command::Git(Git { command: GitCommand::Trailer(_) }) => open_for_hook(),
         Command::Run(_) => OpenFor::Recorder,
         _ => OpenFor::Command,
     }
@@ -111,7 +118,7 @@ impl App {
         let console = console(&environment, &config, global);
         for name in &config.unknown {
             let place = config.file().map(|path| path.display().to_string()).unwrap_or_default();
-            console.warn(&format!("{place}: `{name}` is no key that this version knows"));
+            console.warn(&format!("{place}: `{name}` is not a setting of this version"));
         }
         let clock: Arc<dyn Clock> = match global.test_now {
             Some(now) => Arc::new(FixedClock(now)),
@@ -129,12 +136,28 @@ impl App {
             service: OnceCell::new(),
             host: OnceCell::new(),
             opened: OnceCell::new(),
+            zone: OnceCell::new(),
         })
     }
 
     /// Returns the present.
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// Returns a point in time of a response as lists show it.
+    pub(crate) fn moment(&self, at: Option<&str>) -> String {
+        at.map(|at| time::moment(time::of_text(at), self.now(), self.zone())).unwrap_or_default()
+    }
+
+    /// Returns the time zone that times are shown in.
+    pub(crate) fn zone(&self) -> &jiff::tz::TimeZone {
+        self.zone.get_or_init(environment::time_zone)
+    }
+
+    /// Says whether there is a data directory: what only reads does not make one.
+    pub(crate) fn has_store(&self) -> bool {
+        self.environment.data_dir().is_some_and(|folder| folder.is_dir())
     }
 
     /// Says whether a person can be shown a screen that follows what is typed.
@@ -233,7 +256,7 @@ impl App {
         for path in told.and_then(Result::ok).unwrap_or_default() {
             let folder = path.parent().and_then(Path::parent).unwrap_or(&path);
             self.console.warn(&format!(
-                "{} has rules for secrets that do not count: nobody trusts them; `stemma secrets trust {}` does",
+                "{} has rules for secrets that are not trusted and do not apply; `stemma secrets trust {}` trusts them",
                 path.display(),
                 folder.display()
             ));
@@ -260,10 +283,22 @@ impl App {
         }
     }
 
+    /// Returns the clients whose sessions are read.
+    pub(crate) fn clients() -> impl Iterator<Item = &'static str> {
+        RUNTIMES.iter().map(|place| place.runtime)
+    }
+
+    /// Says whether sessions can be placed for a client, so that it continues them.
+    pub(crate) fn is_continued(client: &str) -> bool {
+        RUNTIMES.iter().any(|place| place.runtime == client)
+    }
+
     /// Returns the command that continues a commit of a client: in the client itself where sessions can be placed for it.
     pub(crate) fn resume_command(ctx: &str, client: &str) -> String {
-        let is_placed = RUNTIMES.iter().any(|place| place.runtime == client);
-        let other = RUNTIMES.first().filter(|_| !is_placed).map(|place| format!(" --in {}", place.runtime));
+        let other = RUNTIMES
+            .first()
+            .filter(|_| !Self::is_continued(client))
+            .map(|place| format!(" --in {}", place.runtime));
         format!("stemma resume {ctx}{}", other.unwrap_or_default())
     }
 
@@ -299,6 +334,7 @@ impl App {
             settings: HOOK_PLACES.iter().filter_map(folder).collect(),
             program: self.environment.program.clone(),
             processes: PathBuf::from(PROCESSES),
+            folders: std::env::split_paths(&self.environment.path("PATH").unwrap_or_default()).collect(),
         };
         Host::new(home, machine)
     }
@@ -344,7 +380,8 @@ impl App {
 
     /// Returns what asks for a reference: one that is a path is the user's, relative to where the command was called.
     pub(crate) fn reference(&self, reference: &str) -> v1::FindRequest {
-        v1::FindRequest { text: reference.to_owned(), path: Some(self.path_of(reference)) }
+        let here = self.environment.current_dir.to_string_lossy().into_owned();
+        v1::FindRequest { text: reference.to_owned(), here: Some(here), path: Some(self.path_of(reference)) }
     }
 
     /// Says where scrubbing replaced the commit that was named, and returns the one that is meant.
@@ -424,6 +461,7 @@ fn console(environment: &Environment, config: &Config, global: &Global) -> Conso
         out: stream(environment.stdout_is_terminal),
         err: stream(environment.stderr_is_terminal),
         width: Console::width_in(environment.columns),
+        cut: environment.cut_columns,
         pager: config.get(&config::PAGER).filter(|command| command != "never"),
     }
 }

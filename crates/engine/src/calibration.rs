@@ -47,17 +47,38 @@ pub(crate) struct Calibration {
     models: BTreeMap<String, Ratios>,
 }
 
+/// Digits of a date in a model's name.
+const DATE_DIGITS: usize = 8;
+
+/// Returns a model's name without a provider's prefix and without its date: `claude-opus-4-5` of
+/// `us.anthropic.claude-opus-4-5-20251101`.
+fn plain_name(name: &str) -> String {
+    let name = name.to_ascii_lowercase();
+    let name = name.rsplit(['/', ':']).next().unwrap_or_default();
+    let is_date = |part: &str| part.len() == DATE_DIGITS && part.bytes().all(|byte| byte.is_ascii_digit());
+    let undated =
+        name.rsplit_once(['-', '@']).filter(|(_, date)| is_date(date)).map_or(name, |(plain, _)| plain);
+    let maker = ["anthropic.", "google."].into_iter().find_map(|maker| undated.split_once(maker));
+    maker.map_or(undated, |(_, plain)| plain).to_owned()
+}
+
 impl Calibration {
-    /// Returns what was learned of a model.
+    /// Returns what was learned of a model: under its own name, else under that of the same model with another date or another
+    /// provider's prefix, of which most was learned.
     pub(crate) fn of(&self, name: &str) -> Option<&Ratios> {
-        self.models.get(name)
+        let same = || {
+            let plain = plain_name(name);
+            let alike = self.models.iter().filter(|(known, _)| plain_name(known) == plain);
+            alike.max_by_key(|(_, ratios)| ratios.pairs()).map(|(_, ratios)| ratios)
+        };
+        self.models.get(name).or_else(same)
     }
 
     /// Says whether pairs of a model are wanted: its maker published no encoding, and there are not enough yet. Counting
     /// takes time, and more pairs would hardly move a median.
     pub(crate) fn wants(&self, name: &str) -> bool {
         let is_exact = model(name).is_some_and(stemmata_tokens::ModelRow::is_exact);
-        !is_exact && self.of(name).is_none_or(|ratios| ratios.pairs() < LEARNED_PAIRS_ENOUGH)
+        !is_exact && self.models.get(name).is_none_or(|ratios| ratios.pairs() < LEARNED_PAIRS_ENOUGH)
     }
 
     /// Returns whether a commit was not looked at yet.
@@ -150,7 +171,7 @@ impl CalibrationSlot {
     }
 
     fn note_trouble(&self, path: &Path, trouble: &str) {
-        let message = format!("what was learned of token counts, `{}`, {trouble}", path.display());
+        let message = format!("the learned token counts, `{}`: {trouble}", path.display());
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(Note::new(Degraded, message));
     }
 }
@@ -206,6 +227,23 @@ mod tests {
         assert_eq!((calibration.wants("claude-x"), calibration.wants("gpt-5")), (true, false));
         assert_eq!(permille(&slot, [8; 16], "claude-x"), None, "another store's figures are not ours");
         assert_eq!(slot.trouble(), None);
+    }
+
+    #[test]
+    fn what_was_learned_of_a_dated_model_counts_for_its_usual_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let slot = CalibrationSlot::at(folder.path());
+        slot.learn(STORE, &pairs("claude-opus-4-5-20251101", 12), StoredAt(5));
+        for (name, is_known) in [
+            ("claude-opus-4-5", true),
+            ("claude-opus-4-5@20251101", true),
+            ("us.anthropic.claude-opus-4-5-20250101", true),
+            ("anthropic/Claude-Opus-4-5", true),
+            ("claude-opus-4", false),
+            ("claude-opus-4-6", false),
+        ] {
+            assert_eq!(permille(&slot, STORE, name).is_some(), is_known, "{name}");
+        }
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::home::{Quota, QuotaPlan};
 use crate::search::SearchError;
 use crate::settings::SettingError;
 use crate::vault::VaultError;
+use crate::verbs::find::CANDIDATES_MAX;
 
 /// A candidate for something that was named ambiguously.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +52,7 @@ pub enum EngineError {
         reason: String,
     },
     /// What is not to be captured cannot be read.
-    #[error("{} does not say what is excluded: {reason}", path.display())]
+    #[error("{} is not a list of exclusions: {reason}", path.display())]
     CaptureFile {
         /// The file.
         path: PathBuf,
@@ -76,7 +77,7 @@ pub enum EngineError {
         ctx: CommitId,
     },
     /// The store is as large as its owner lets it become.
-    #[error("the store takes {} bytes, and its owner allows {}: nothing more is taken in", quota.used_bytes, quota.bound_bytes)]
+    #[error("the store takes {} bytes, and its owner allows {}: nothing more is captured", quota.used_bytes, quota.bound_bytes)]
     QuotaReached {
         /// How full it is.
         quota: Quota,
@@ -95,7 +96,7 @@ pub enum EngineError {
         source: std::io::Error,
     },
     /// A file is no transcript of a runtime that is known.
-    #[error("{} is no transcript: {reason}", path.display())]
+    #[error("{} is not a transcript: {reason}", path.display())]
     NotATranscript {
         /// The file.
         path: PathBuf,
@@ -125,7 +126,7 @@ pub enum EngineError {
         bound_bytes: u64,
     },
     /// A document is cut, or is being written.
-    #[error("{} is no whole document, and nothing of it was taken in: {reason}", path.display())]
+    #[error("{} is not a whole document, and nothing of it was imported: {reason}", path.display())]
     Torn {
         /// The file.
         path: PathBuf,
@@ -151,12 +152,20 @@ pub enum EngineError {
         found: u64,
     },
     /// Nothing goes by that name.
-    #[error("no {what} goes by `{text}`")]
+    #[error("no {what} matches `{text}`")]
     NotFound {
         /// What was looked for.
         what: Wanted,
         /// The name that was given.
         text: String,
+    },
+    /// Nothing goes by a reference.
+    #[error("no commit, session or tag matches `{text}`")]
+    NoReference {
+        /// The reference that was given.
+        text: String,
+        /// A few things with a name like it.
+        near: Vec<Candidate>,
     },
     /// Nothing is known of how a model counts.
     #[error("nothing is known of how the model `{model}` counts{}", near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
@@ -175,7 +184,7 @@ pub enum EngineError {
         place: String,
     },
     /// Several things go by that name.
-    #[error("`{text}` could be {} things", candidates.len())]
+    #[error("`{text}` is ambiguous ({} matches)", if candidates.len() < CANDIDATES_MAX { candidates.len().to_string() } else { format!("{CANDIDATES_MAX} or more") })]
     Ambiguous {
         /// The name that was given.
         text: String,
@@ -193,7 +202,7 @@ pub enum EngineError {
         candidates: Vec<Candidate>,
     },
     /// A stop that is not on the way to the root.
-    #[error("{stop} is no ancestor of {ctx}: {looked} commits were looked at, down to the root")]
+    #[error("{stop} is not an ancestor of {ctx}: {looked} commits were searched, down to the root")]
     NoAncestor {
         /// The commit that was materialized.
         ctx: CommitId,
@@ -306,6 +315,7 @@ impl EngineError {
             | Self::ModelUnknown { .. }
             | Self::Name(_) => ErrorKind::BadInput,
             Self::NotFound { .. }
+            | Self::NoReference { .. }
             | Self::NothingThere { .. }
             | Self::NoAncestor { .. }
             | Self::TranscriptGone { .. } => ErrorKind::NotFound,

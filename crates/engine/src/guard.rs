@@ -19,8 +19,9 @@ pub(crate) use live::{drop_old_usage, is_seen};
 
 use crate::error::{EngineError, Refusal, Result};
 
-/// What stands for the system prompt and the tools, which a reported usage counts and no entry holds.
-const OVERHEAD: &str = "overhead";
+/// What stands for the system prompt and the tools, which a reported usage counts and no entry holds: no client and no caller
+/// names an entry so.
+const OVERHEAD: &str = "(stemmata: system prompt and tools)";
 
 /// How a window is to be judged.
 #[derive(Clone, Copy)]

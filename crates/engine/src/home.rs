@@ -5,6 +5,7 @@
 mod calls;
 mod clients;
 mod copies;
+mod holders;
 mod machine;
 mod markers;
 mod policy_file;
@@ -42,6 +43,7 @@ use rules_file::Rules;
 
 pub use calls::{Calls, modified};
 pub use clients::{Clients, Process};
+pub use holders::HeldSession;
 pub use machine::MachineFacts;
 pub use markers::{Marker, Markers};
 pub use quota::{Quota, QuotaPlan};

@@ -23,6 +23,7 @@ mod packing;
 mod ports;
 mod prompts;
 mod recall;
+mod reference;
 mod retention;
 mod scrubbing;
 mod search;
@@ -36,6 +37,7 @@ pub use bundle::{
     BundleImported, BundleLimits, BundleSelection, BundleSource, BundleSummary, HAVE_COMMITS_MAX, parse_have,
     render_have,
 };
+pub use capture::client_names::{UnknownClient, client_named};
 pub use capture::database::{database_of_log, is_database};
 pub use capture::expiry::days_kept;
 pub use capture::git_hook::{
@@ -48,7 +50,7 @@ pub use capture::install::{
     AskedFor, ConfigPlace, HOOK_PLACES, HookEvents, HookKind, HookPlace, HookWish, InstalledHooks,
     SETTINGS_BYTES_MAX, SettingsError, hook_command, installed_hooks, with_hooks, without_hooks,
 };
-pub use capture::kept::{Listen, is_session_there, listen_at};
+pub use capture::kept::{Listen, is_session_kept, is_session_there, listen_at};
 pub use capture::leaf::{ParseProvisionalError, Provisional};
 pub use capture::lines::LINE_BYTES_MAX;
 pub use capture::look::Looked;
@@ -66,9 +68,9 @@ pub use engine::{Engine, FORMER_MACHINES_MAX, Identity};
 pub use error::{Absent, Candidate, EngineError, ErrorKind, FormatUse, Refusal, Result, Wanted};
 pub use guard::{GuardWanted, Guarded, GuardedItem, LiveWindow, is_overhead};
 pub use home::{
-    Calls, Clients, Home, HomeNote, HomeOptions, MachineFacts, Marker, Markers, NotTakenUp, Process, Quota,
-    QuotaPlan, ReducedState, RestoredState, StreamProof, Streams, TakeUpLimits, TrustedRules, create_private,
-    modified,
+    Calls, Clients, HeldSession, Home, HomeNote, HomeOptions, MachineFacts, Marker, Markers, NotTakenUp,
+    Process, Quota, QuotaPlan, ReducedState, RestoredState, StreamProof, Streams, TakeUpLimits, TrustedRules,
+    create_private, modified,
 };
 pub use ledger::{
     BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, CheckpointState, Cluster, ComparedState, Decision,
@@ -131,7 +133,8 @@ pub use verbs::costs::{ChainBytes, ChainCost};
 pub use verbs::diff::{CompactionDiff, LostEntry};
 pub use verbs::doctor::Diagnosis;
 pub use verbs::export::Exported;
-pub use verbs::find::CANDIDATES_MAX;
+pub use verbs::find::titles::is_unused;
+pub use verbs::find::{CANDIDATES_MAX, Meant, MeantPrompt};
 pub use verbs::forget::{Branch, ForgetOptions, ForgetPlan, ForgetReport, ForgetTarget};
 pub use verbs::handoff::{HandedOff, Narrative};
 pub use verbs::history::HistoryRow;
@@ -140,12 +143,16 @@ pub use verbs::materialize::{Materialized, Stop, Tier};
 pub use verbs::mend::Mended;
 pub use verbs::numbered::NumberedPrompt;
 pub use verbs::overview::{Overview, OverviewSubagent};
+pub use verbs::place::own::{NotResumed, OwnSession};
 pub use verbs::place::placing::{PlacedFile, Placing, PlacingWish, ReadyFile};
 pub use verbs::place::record::{PlacementRecord, WrittenFile};
 pub use verbs::place::{PlaceOptions, Placed, PreparedPlacement};
+pub use verbs::recover::{RecoveredCopy, TranscriptState};
+pub use verbs::scan::files::{FileSecret, ScannedFiles};
 pub use verbs::scan::{FoundIn, Holder, ScanPlace, ScanTarget, Scanned, SecretFound, UnreadLedger};
 pub use verbs::scrub::{ScrubPlan, ScrubReport, ScrubTarget};
-pub use verbs::sessions::{SessionCounts, SessionQuery, SessionRow, SessionRows};
+pub use verbs::sessions::{SessionCounts, SessionOnly, SessionQuery, SessionRow, SessionRows, turns_of};
+pub use verbs::short_id::ShortId;
 pub use verbs::show::{SHOWN_MAX, Shown};
 pub use verbs::summarize::NumberedEntries;
 pub use verbs::summary::SummaryText;

@@ -62,7 +62,7 @@ impl OutputFiles {
         SystemFiles.make_directory(&folder)?;
         check_private(&folder, user)?;
         let path = folder.join(format!("{sha256}.txt"));
-        let name = path.to_str().ok_or_else(|| refused("the path of the temporary folder is no UTF-8"))?;
+        let name = path.to_str().ok_or_else(|| refused("the path of the temporary folder is not UTF-8"))?;
         let record = format!("{artifact}\n{name}");
         if record.len() > RECORD_BYTES_MAX {
             return Err(refused("the path of the temporary folder is too long"));

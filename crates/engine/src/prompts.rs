@@ -7,6 +7,7 @@ mod guidance;
 mod images;
 mod kept;
 mod reader;
+mod speakers;
 mod v1;
 
 use stemmata_model::{
@@ -38,8 +39,9 @@ const METRICS_RECEIVER: &str = "system";
 pub struct PromptOf {
     /// The ledger: a project's or a cluster's.
     pub ledger: LedgerId,
-    /// The session whose turns the prompt may have: its own events, and the chain that it goes on from up to its head. Without
-    /// a session and a tip the turns are those of the whole ledger.
+    /// The session whose turns the prompt may have: its own events, and the chain that it goes on from up to its head; of one
+    /// that was only captured its chain. Without a session and a tip the turns are those of the ledger's newest session, and a
+    /// note names it.
     pub session: Option<SessionId>,
     /// A commit whose chain holds the turns, for a session that was captured; it counts in the place of the chain that
     /// `session` goes on from.
@@ -131,7 +133,7 @@ impl Engine {
     /// it.
     ///
     /// # Errors
-    /// `NotFound` for a ledger or an event that is not there; store errors.
+    /// `NotFound` for a ledger, a session or an event that is not there; store errors.
     pub fn assemble(&self, of: &PromptOf, wanted: &PromptWanted<'_>) -> Result<PromptMade> {
         let known = self.log.ledger(&of.ledger)?;
         let known = known
@@ -146,7 +148,8 @@ impl Engine {
                 (event.topic, Some(message))
             }
         };
-        let reader = LedgerReader::new(self, &known, of, wanted.through)?.without(began.clone());
+        let reader = LedgerReader::new(self, &known, of, wanted.through)?;
+        let reader = reader.without(began.clone()).shown_now(wanted.delivers);
         let through = reader.through();
         let strategy = match wanted.max_tokens {
             Some(max_tokens) => &Strategy { max_tokens, ..wanted.strategy.clone() },
@@ -201,6 +204,13 @@ impl Engine {
             through: Some(said),
             previous: wanted.previous.or(previous.as_deref()),
             delivers: true,
+            mode: match wanted.mode {
+                Mode::Continuation { after, is_profile_changed } => Mode::Continuation {
+                    after,
+                    is_profile_changed: is_profile_changed || kept.had_other_profile(wanted.profile),
+                },
+                Mode::Full => Mode::Full,
+            },
             ..wanted.clone()
         };
         let request = request_hash(&wanted);
@@ -209,7 +219,8 @@ impl Engine {
             return Ok(made);
         }
         let mut made = self.assemble(&of, &wanted)?;
-        match self.keep_prompt((&turn.ledger, &turn.session), kept, (said, &made, request)) {
+        match self.keep_prompt((&turn.ledger, &turn.session), kept, (said, &made), (request, wanted.profile))
+        {
             Ok(note) => made.notes.extend(note),
             Err(error) => {
                 let message = format!("the prompt was not kept: {error}; `context debug` cannot show it");

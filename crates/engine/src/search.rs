@@ -114,7 +114,7 @@ pub enum SearchError {
         reason: String,
     },
     /// A filter names a client, a role or a kind that there is not.
-    #[error("there is no {filter} `{given}`{}", near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
+    #[error("unknown {filter} `{given}`{}", near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
     NoSuchName {
         /// The filter's name.
         filter: &'static str,
@@ -194,6 +194,11 @@ pub enum SearchNote {
     /// No session of this store has an id that begins so.
     NoSuchSession {
         /// What was asked for.
+        session: String,
+    },
+    /// A turn that has begun says it; no step of it is stored, so no index has it.
+    OpenTurn {
+        /// The session of the turn.
         session: String,
     },
     /// Filters exclude what the words would find.

@@ -3,6 +3,7 @@
 //! Parses texts only. Files, the environment and flags are the program's to find.
 
 mod keys;
+mod table;
 mod templates;
 
 use stemmata_model::{Granularity, Tokens};
@@ -14,7 +15,8 @@ use stemmata_store::IntegrityMode;
 use crate::capture::leaf::Provisional;
 use crate::retention::RetentionRules;
 
-pub use keys::{SETTINGS, Setting, SettingDefault, SettingShape};
+pub use keys::{Setting, SettingDefault, SettingShape};
+pub use table::SETTINGS;
 pub use templates::{AgentConfig, Configured, ReadFile, TEMPLATE_FIELDS, Templates};
 
 /// Bytes of a mebibyte.
@@ -145,6 +147,10 @@ pub struct WindowRules {
     pub zones: [u32; 3],
     /// What pruning aims at, in per cent.
     pub target: u32,
+    /// When and how a session is compacted, and when results of tools are archived.
+    pub compact: CompactSettings,
+    /// Whether a model writes the summaries of the compactions that turns make, where one is configured.
+    pub asks_model: bool,
 }
 
 impl WindowRules {
@@ -214,7 +220,7 @@ impl Settings {
     pub fn output_limits(&self) -> OutputLimits {
         let of_window = self.window.tokens.map(|tokens| self.window.limits(Tokens(tokens)));
         let config = of_window.and_then(|window| {
-            let (compact, output) = (CompactSettings::default(), self.tools.limits);
+            let (compact, output) = (self.window.compact, self.tools.limits);
             // Limits that contradict each other are refused where the window is judged, and cut nothing here.
             WindowConfig::new(WindowConfigSettings { window, compact, output }).ok()
         });
@@ -356,6 +362,23 @@ fn window(read: &Reader<'_>) -> Result<WindowRules, SettingError> {
         tokens: read.parsed("window.tokens")?,
         zones: read.text("window.zones")?.and_then(|text| keys::zones(&text)).expect("it has a default"),
         target: read.parsed("window.target")?.expect("it has a default"),
+        compact: compact(read)?,
+        asks_model: read.text("window.compact_with")?.is_some_and(|with| with == "llm"),
+    })
+}
+
+fn compact(read: &Reader<'_>) -> Result<CompactSettings, SettingError> {
+    let tokens = |key| Ok(Tokens(read.parsed(key)?.expect("it has a default")));
+    let count = |key| Ok(read.parsed(key)?.expect("it has a default"));
+    Ok(CompactSettings {
+        messages_max: count("window.max_messages")?,
+        tokens_max: tokens("window.max_tokens")?,
+        keep_recent: count("window.keep_recent")?,
+        keep_recent_tokens: tokens("window.keep_recent_tokens")?,
+        reserve_tokens: tokens("window.reserve_tokens")?,
+        tool_call_cutoff: read.parsed("window.tool_call_cutoff")?.expect("it has a default"),
+        tool_summary: read.parsed("window.tool_summary")?.expect("it has a default"),
+        is_automatic: read.is_on("window.auto_compact")?,
     })
 }
 

@@ -65,7 +65,7 @@ pub enum VaultError {
         key: PathBuf,
     },
     /// A file of another kind or version.
-    #[error("the vault does not open: {} is no file of values that this version reads", path.display())]
+    #[error("the vault does not open: {} is not a file of values that this version reads", path.display())]
     NoVault {
         /// The file.
         path: PathBuf,

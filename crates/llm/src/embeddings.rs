@@ -22,7 +22,7 @@ struct Embedding {
 /// Reads the body of a reply to so many texts; `Err` says what is wrong with it.
 pub(crate) fn reply(body: &[u8], count: usize) -> Result<Vec<Vec<f32>>, String> {
     let mut reply: Reply =
-        serde_json::from_slice(body).map_err(|error| format!("these are no embeddings: {error}"))?;
+        serde_json::from_slice(body).map_err(|error| format!("these are not embeddings: {error}"))?;
     // Nothing says that they come in the order of the texts.
     reply.data.sort_by_key(|one| one.index);
     if !reply.data.iter().map(|one| one.index).eq(0..count) {

@@ -121,7 +121,7 @@ impl Endpoint {
         let base = self.base_url.trim().trim_end_matches('/');
         let bad = |reason: String| Err(LlmError::BadEndpoint { reason });
         let Some((scheme, rest)) = base.split_once("://") else {
-            return bad(format!("`{base}` is no address: begin it with https:// or http://"));
+            return bad(format!("`{base}` is not an address: begin it with https:// or http://"));
         };
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         if authority.is_empty() || authority.contains('@') || rest.contains(['?', '#']) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use stemmata_llm::{Api, Client, Endpoint, Limits, ModelSummarizer, Waits};
-use stemmata_prompt::compact::{SummarizeError, Summarizer as _, SummaryAsked};
+use stemmata_prompt::compact::{SummarizeError, Summarizer as _, SummaryAsked, SummaryOf};
 use stemmata_redact::Scrubber;
 use stemmata_testkit::model_server::{Answer, Asked, ModelServer};
 
@@ -34,7 +34,13 @@ fn answer(text: &str, finish: &str) -> Answer {
 }
 
 fn asked(conversation: &str) -> SummaryAsked<'_> {
-    SummaryAsked { block: "the record", conversation, focus: None, chars_max: 1_000 }
+    SummaryAsked {
+        of: SummaryOf::Conversation,
+        block: "the record",
+        conversation,
+        focus: None,
+        chars_max: 1_000,
+    }
 }
 
 /// Says that more than so many bytes are too long, as vLLM does.

@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn look_alikes_and_stray_bits() {
         assert_eq!(decode_range("O1"), decode_range("0l"));
-        assert_eq!(decode_range("u"), None, "`u` is no digit");
+        assert_eq!(decode_range("u"), None, "`u` is not a digit");
         assert_eq!(decode_range(&format!("{}z", "0".repeat(25))), None, "the last character has three bits");
     }
 }

@@ -175,7 +175,7 @@ pub enum Granularity {
 
 /// A text that is no granularity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no granularity: use `turn`, `message` or `every:N` with N from 1 to 1000000")]
+#[error("`{0}` is not a granularity: use `turn`, `message` or `every:N` with N from 1 to 1000000")]
 pub struct ParseGranularityError(pub String);
 
 impl fmt::Display for Granularity {

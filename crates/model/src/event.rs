@@ -49,13 +49,13 @@ impl fmt::Display for EventSeq {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseSeqError {
     /// Not the shortest decimal form of a number.
-    #[error("`{text}` is no sequence number such as `42`: digits only, without zeros before them")]
+    #[error("`{text}` is not a sequence number such as `42`: digits only, without zeros before them")]
     NotCanonical {
         /// The text as given, cut to 64 characters.
         text: String,
     },
     /// A number that no event has.
-    #[error("`{text}` is no sequence number: they go from 1 to 9223372036854775807")]
+    #[error("`{text}` is not a sequence number: they go from 1 to 9223372036854775807")]
     OutOfRange {
         /// The text as given, cut to 64 characters.
         text: String,

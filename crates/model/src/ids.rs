@@ -51,7 +51,7 @@ pub enum ParseIdError {
         kind: IdKind,
     },
     /// The text is too short, too long, or not all digits of the kind's alphabet.
-    #[error("`{text}` is no id: `{}` wants {min} to {max} characters of its alphabet after the tag", kind.tag())]
+    #[error("`{text}` is not an id: `{}` wants {min} to {max} characters of its alphabet after the tag", kind.tag())]
     Digits {
         /// The text as given.
         text: String,
@@ -313,7 +313,7 @@ mod tests {
         let short = "ctx-abc".parse::<CommitPrefix>().expect_err("three characters are too few");
         assert_eq!(
             short.to_string(),
-            "`ctx-abc` is no id: `ctx-` wants 4 to 26 characters of its alphabet after the tag"
+            "`ctx-abc` is not an id: `ctx-` wants 4 to 26 characters of its alphabet after the tag"
         );
         let untagged = "3f9k2m7q".parse::<CommitId>().expect_err("no tag");
         assert_eq!(untagged.to_string(), "`3f9k2m7q` does not start with `ctx-`");

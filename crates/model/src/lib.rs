@@ -14,6 +14,7 @@ mod json;
 mod links;
 mod names;
 mod note;
+mod plural;
 mod quantity;
 mod sighting;
 mod time;
@@ -37,6 +38,7 @@ pub use names::{
     ThreadId, TicketId, Topic,
 };
 pub use note::{Note, NoteCode};
+pub use plural::{noun_of, plural};
 pub use quantity::{Bytes, Chars, Tokens};
 pub use sighting::{Reason, Reasons, Sighting, Source, SummarySource, Trigger};
 pub use time::{ParseTimestampError, Timestamp};

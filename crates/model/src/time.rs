@@ -11,7 +11,7 @@ pub struct Timestamp(i64);
 
 /// A text that is no ISO 8601 timestamp with a zone, or lies outside the years -9999 to 9999.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no timestamp such as `2026-11-21T20:20:08.996Z`")]
+#[error("`{text}` is not a timestamp such as `2026-11-21T20:20:08.996Z`")]
 pub struct ParseTimestampError {
     /// The text as given, cut to 64 characters.
     pub text: String,

@@ -137,13 +137,16 @@ fn checksum_of((path, sum): (&String, &Value)) -> Result<(String, Option<Artifac
     let refused = |reason: String| WorkStateError { field: "file_checksums", reason };
     if !is_path_below(path) {
         let shown: String = path.chars().take(80).collect();
-        return Err(refused(format!("names `{}`, which is no path below the tree", shown.escape_debug())));
+        return Err(refused(format!("names `{}`, which is not a path below the tree", shown.escape_debug())));
     }
     if sum.is_null() {
         return Ok((path.clone(), None));
     }
     let sum = sum.as_str().and_then(|sum| sum.parse().ok());
-    Ok((path.clone(), Some(sum.ok_or_else(|| refused("has a checksum that is no `art-` id".to_owned()))?)))
+    Ok((
+        path.clone(),
+        Some(sum.ok_or_else(|| refused("has a checksum that is not an `art-` id".to_owned()))?),
+    ))
 }
 
 fn task_of(value: &Value) -> Result<WorkTask, WorkStateError> {
@@ -171,7 +174,7 @@ fn text(value: Option<&Value>, path: &'static str) -> Result<Option<String>, Wor
     let text = match value {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::String(text)) => text,
-        Some(_) => return Err(WorkStateError { field: path, reason: "is no text".to_owned() }),
+        Some(_) => return Err(WorkStateError { field: path, reason: "is not text".to_owned() }),
     };
     bounded(path, text.len(), WORK_TEXT_BYTES_MAX)?;
     Ok(Some(text.clone()))
@@ -182,7 +185,7 @@ fn number(value: Option<&Value>, path: &'static str) -> Result<Option<u64>, Work
         None | Some(Value::Null) => Ok(None),
         Some(value) => match value.as_u64() {
             Some(number) => Ok(Some(number)),
-            None => Err(WorkStateError { field: path, reason: "is no whole number".to_owned() }),
+            None => Err(WorkStateError { field: path, reason: "is not a whole number".to_owned() }),
         },
     }
 }

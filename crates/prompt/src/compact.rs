@@ -12,4 +12,4 @@ pub mod summary;
 pub use brief::{BRIEF_LINE_CHARS_MAX, BRIEF_LINES_MAX, BRIEF_UNITS_MAX, Brief};
 pub use check::{Checked, Dropped, Known, WhyDropped, checked};
 pub use completed::{Completed, completed};
-pub use summarizer::{SummarizeError, Summarizer, SummaryAsked};
+pub use summarizer::{SummarizeError, Summarizer, SummaryAsked, SummaryOf};

@@ -15,6 +15,7 @@ pub mod search;
 pub mod select;
 pub mod story;
 pub mod strategy;
+pub mod title;
 pub mod tool_output;
 pub mod vectors;
 pub mod window;

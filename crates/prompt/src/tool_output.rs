@@ -14,17 +14,17 @@ mod spill;
 mod stored;
 mod summary;
 
-pub use archive::{ArchivePlan, ArchivedGroup, plan_archive};
+pub use archive::{ArchivePlan, ArchivedGroup, counted_results, plan_archive};
 pub(crate) use cut::head_tail;
 pub use limits::{Extent, Keep, OutputLimits};
 pub use normalize::{Cut, Normalized, Spill, normalize, text_of, with_text};
 pub use range::{RangeRead, RangeReader, RangeUnit, TextPlace, TextRange};
-pub use spill::{SpillPlace, spill_notice};
+pub use spill::{SpillPlace, noticed_artifact, spill_notice};
 pub use stored::{
     HEAD_BYTES_MAX, OUTPUT_BYTES_MAX, OutputPart, StoredOutput, line_artifact, part_line, part_text,
     text_parts,
 };
 pub use summary::{
-    DIGEST_PREFIX, LLM_INPUT_CHARS_MAX, ToolResultText, archived_results, digest, heuristic_summary,
-    llm_input, llm_summary, summary_message,
+    DIGEST_PREFIX, LLM_INPUT_CHARS_MAX, LLM_OUTPUT_CHARS_MAX, ToolResultText, archived_results, digest,
+    heuristic_summary, llm_input, summary_message,
 };

@@ -21,7 +21,7 @@ pub use context::run_context;
 pub use deviations::{DEVIATIONS, DEVIATIONS_002, DEVIATIONS_003};
 pub use moderator::run_moderator;
 pub use outputs::run_outputs;
-pub use zagent::run_zagent;
+pub use zagent::{SourceTurn, relevant_by_the_source, run_zagent};
 
 use serde_json::Value;
 

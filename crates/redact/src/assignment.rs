@@ -328,7 +328,12 @@ fn sign(text: &[u8], name: Whole, certainty: Certainty) -> Option<usize> {
 
 /// Tells whether anything is assigned by the sign that ends before `at` in a raw text. Errs on the side of yes.
 fn may_be_said(text: &[u8], at: usize, whole: Whole, name: &Name) -> bool {
-    let is_tight = text.get(..at).is_some_and(|before| before.ends_with(b"="));
+    let before = text.get(..at).unwrap_or_default();
+    let is_tight = before.ends_with(b"=");
+    // Everything up to the closing tag is the value, whatever it begins with: an escape in it may make it look like a path.
+    if before.ends_with(b">") && !before.ends_with(b"=>") {
+        return true;
+    }
     let start = at + blanks(text, at, Certainty::Possible);
     let rest = text.get(start..).unwrap_or_default();
     let escapes = rest.iter().take(GAP_BYTES_MAX).take_while(|byte| **byte == b'\\').count();

@@ -7,7 +7,7 @@ use crate::rules::{Engine, Fields, Placeholders, Rule, Rules};
 
 /// Version of what is code and not data: engines, value tests, unescaping, replacement. Part of the hash;
 /// raise it whenever the same rules could give other bytes.
-pub(crate) const ENGINE_VERSION: u64 = 5;
+pub(crate) const ENGINE_VERSION: u64 = 6;
 
 const CONTEXT: &str = "stemmata redaction rule set v1";
 

@@ -62,7 +62,7 @@ impl Fault {
             Self::TooDeep => "too many items stand in each other",
             Self::TooMany => "an array or a map has too many items",
             Self::NotAlone => "something follows the first item",
-            Self::OtherKind => "it is no array",
+            Self::OtherKind => "it is not an array",
         }
     }
 }

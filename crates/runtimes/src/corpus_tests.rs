@@ -15,7 +15,7 @@ pub(crate) fn files(folder: &str, ending: &str) -> Vec<(String, Vec<u8>)> {
 pub(crate) fn files_below(folders: &[&str], is_wanted: impl Fn(&str) -> bool) -> Vec<(String, Vec<u8>)> {
     #[expect(
         clippy::disallowed_methods,
-        reason = "the corpus is no part of the project: tests may run without"
+        reason = "the corpus is not part of the project: tests may run without"
     )]
     let Some(root) = std::env::var_os("STEMMATA_CORPUS").map(std::path::PathBuf::from) else {
         println!("skipped: STEMMATA_CORPUS is not set");

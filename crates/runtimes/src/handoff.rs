@@ -208,9 +208,11 @@ impl Plan {
 
     fn tail(&self, (cut, hidden): (u64, u64), turns: u64) -> String {
         format!(
-            "\n---\nLeft out to fit the budget: {turns} turns and {hidden} texts, calls and results; {cut} are cut. All of it: \
+            "\n---\nLeft out to fit the budget: {} and {hidden} texts, calls and results; {cut} are cut. All of it: \
              `stemma show {} --entries`, `stemma materialize {} --stop root --out -`. Reasoning is not part of this.\n",
-            self.ctx, self.ctx
+            stemmata_model::plural(turns, "turn"),
+            self.ctx,
+            self.ctx
         )
     }
 
@@ -258,7 +260,7 @@ fn head(entries: &[Entry], source: &Source, turns: usize) -> String {
     let mut facts = vec![format!("- session: {} ({})", short(&source.runtime), short(&source.ctx))];
     let times: Vec<Timestamp> = entries.iter().filter_map(|entry| entry.timestamp).collect();
     if let (Some(first), Some(last)) = (times.iter().min(), times.iter().max()) {
-        facts.push(format!("- from {first} to {last}, {turns} turns"));
+        facts.push(format!("- from {first} to {last}, {}", stemmata_model::plural(turns, "turn")));
     }
     let last = |of: fn(&Entry) -> Option<&String>| entries.iter().rev().find_map(of).map(|text| short(text));
     facts.extend(last(|entry| entry.meta.cwd.as_ref()).map(|cwd| format!("- directory: {cwd}")));

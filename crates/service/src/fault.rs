@@ -74,6 +74,10 @@ pub fn problem_of(error: &EngineError) -> Problem {
         }
         EngineError::Io { path, source, .. } => of_io(error, path, source),
         EngineError::NotFound { what, text } => not_found(*what, text, error),
+        EngineError::NoReference { text, near } => {
+            let problem = say(Code::ReferenceNotFound, error).with("name", text);
+            problem.among(near.iter().map(candidate))
+        }
         EngineError::ModelUnknown { model, .. } => say(Code::ModelUnknown, error).with("model", model),
         EngineError::NothingThere { what, place } => nothing_there(*what, place, error),
         EngineError::Ambiguous { candidates, .. } => {
@@ -232,7 +236,9 @@ fn not_found(what: Wanted, text: &str, error: &EngineError) -> Problem {
     let code = match what {
         Wanted::Commit => Code::CommitNotFound,
         Wanted::CommitOfSession => Code::SessionEmpty,
-        Wanted::Reference => Code::ReferenceNotFound,
+        Wanted::EarlierCommit => Code::CommitNotFound,
+        Wanted::Prompt => Code::PromptNotFound,
+        Wanted::Here => Code::ReferenceNotFound,
         Wanted::Session => Code::SessionNotFound,
         Wanted::SessionInDatabase => Code::SessionNotInDatabase,
         Wanted::Forgotten => Code::NothingForgotten,
@@ -269,6 +275,7 @@ const fn refusal(what: Refusal) -> Code {
         Refusal::WriteBundle => Code::FileExists,
         Refusal::GitHook => Code::GitHookNotOurs,
         Refusal::Repair => Code::NotRepairable,
+        Refusal::RecoverTranscript => Code::NotRecoverable,
         Refusal::RepairLedger => Code::LedgerNotInFiles,
         Refusal::CapturedCompaction | Refusal::ReadChain | Refusal::Materialize => Code::PlanOutside,
         Refusal::ReadEvents | Refusal::ReadSession | Refusal::SearchFolder | Refusal::Unpack => {

@@ -12,12 +12,17 @@ mod hook;
 mod hooks;
 mod import;
 mod install;
+mod installed;
+mod inventory;
 mod ledger_files;
 mod ledger_of;
+mod own;
 mod place;
 mod policy;
 mod record;
+mod recover;
 mod rules;
+mod scan;
 mod sessions;
 mod start;
 mod status;
@@ -47,6 +52,7 @@ pub use ledger_of::{LedgerOf, LedgerOfRequest, MakeLedger};
 pub use place::PlaceRequest;
 pub use policy::PolicyChange;
 pub use record::{Record, RecordRequest, Recorded, Suspended, Tape};
+pub use recover::RecoverRequest;
 pub use sessions::Latest;
 pub use start::{AgentFound, StartFrom, StartRequest};
 pub use status::StatusRequest;
@@ -69,6 +75,8 @@ pub struct Machine {
     pub program: Option<PathBuf>,
     /// Where the system lists processes.
     pub processes: PathBuf,
+    /// Folders that programs are looked for in, as `PATH` says.
+    pub folders: Vec<PathBuf>,
 }
 
 impl Machine {
@@ -79,6 +87,7 @@ impl Machine {
             settings: Vec::new(),
             program: None,
             processes: PathBuf::from("/proc"),
+            folders: Vec::new(),
         }
     }
 }

@@ -50,9 +50,13 @@ impl Local {
 
     /// Returns the model that writes summaries of a commit.
     pub(crate) fn model(&self, engine: &Engine, of: CommitId) -> Result<Box<dyn Summarizer>, Fault> {
-        let none = || Problem::new(Code::NoModel, "this program was given no model");
-        let make = self.model.as_ref().ok_or_else(none)?;
-        Ok(make(engine.scrubber_of(of)?)?)
+        Ok(self.make_model(engine.scrubber_of(of)?)?)
+    }
+
+    /// Makes the client of the configured model.
+    fn make_model(&self, scrubber: Scrubber) -> Answer<Box<dyn Summarizer>> {
+        let none = || Box::new(Problem::new(Code::NoModel, "this program was given no model"));
+        self.model.as_ref().ok_or_else(none)?(scrubber)
     }
 
     /// Runs a use case, with exclusions and rules for secrets as they are now: a service lives long. What fails in it becomes a
@@ -114,7 +118,7 @@ pub(crate) fn position(page: &PageRequest, listing: &str) -> Result<u64, Fault> 
     let number = after.strip_prefix(listing).and_then(|rest| rest.strip_prefix('-'));
     number
         .and_then(|number| number.parse().ok())
-        .ok_or_else(|| bad_request("after", format!("`{after}` is no `next` of this listing")))
+        .ok_or_else(|| bad_request("after", format!("`{after}` is not a `next` of this listing")))
 }
 
 /// Says where a listing goes on.

@@ -2,7 +2,7 @@
 
 use stemmata_api::v1::{WindowLimit, WindowLimits};
 use stemmata_api::{Answer, Code, Problem};
-use stemmata_engine::prompt::window::{CompactSettings, WindowConfig, WindowConfigSettings};
+use stemmata_engine::prompt::window::{WindowConfig, WindowConfigSettings};
 use stemmata_engine::{Settings, tokens};
 use stemmata_model::Tokens;
 
@@ -24,7 +24,7 @@ pub fn window_limits(settings: &Settings, tokens: Option<u64>, model: Option<&st
     };
     let config = WindowConfig::new(WindowConfigSettings {
         window: rules.limits(Tokens(limit)),
-        compact: CompactSettings::default(),
+        compact: rules.compact,
         output: settings.tools.limits,
     })
     .map_err(|error| bad(error.to_string()))?;

@@ -93,7 +93,7 @@ fn whatever_is_planned_is_done_only_by_its_name() {
     stale(service.apply_collect(&collect, &made_up, &control));
     let shown = service.plan_collect(&collect).expect("a plan");
     assert!(shown.inbox_bytes > 0);
-    said(&home, Some(tip), "what comes to be packed is no part of the plan");
+    said(&home, Some(tip), "what comes to be packed is not part of the plan");
     let done = service.apply_collect(&collect, &shown.digest.expect("a plan has one"), &control);
     assert!(done.expect("collected").packed_contents > 0);
     let host = Host::new(Arc::clone(&home), Machine::alone());

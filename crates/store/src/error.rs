@@ -48,7 +48,7 @@ pub enum StoreError {
     #[error("there is no ledger `{0}`")]
     LedgerMissing(LedgerId),
     /// A ledger has more events, or fewer, than the caller thought.
-    #[error("ledger `{ledger}` is at {found}, not at {expected}: somebody else has appended to it")]
+    #[error("ledger `{ledger}` is at {found}, not at {expected}: another process has appended to it")]
     SequenceMoved {
         /// The ledger.
         ledger: LedgerId,
@@ -58,7 +58,7 @@ pub enum StoreError {
         found: u64,
     },
     /// What was made of a ledger's events before something of it was forgotten.
-    #[error("something of ledger `{ledger}` was forgotten meanwhile: what was made of it before is not kept")]
+    #[error("something of ledger `{ledger}` was forgotten meanwhile: its derived state is not kept")]
     EpochMoved {
         /// The ledger.
         ledger: LedgerId,
@@ -82,7 +82,7 @@ pub enum StoreError {
         operation: &'static str,
     },
     /// What was forgotten is gone for everybody who reads, and still in a file.
-    #[error("what was forgotten is still in files of the store: {reason}")]
+    #[error("forgotten data is still in files of the store: {reason}")]
     Unclean {
         /// What stood in the way.
         reason: String,
@@ -163,7 +163,7 @@ pub enum StoreError {
         mount: String,
     },
     /// The file is no store.
-    #[error("{path} is no Stemmata store: {reason}")]
+    #[error("{path} is not a Stemmata store: {reason}")]
     NotAStore {
         /// The file.
         path: String,

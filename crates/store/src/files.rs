@@ -386,7 +386,7 @@ fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
 }
 
 fn no_file(wanted: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, format!("something else stands where a {wanted} should"))
+    io::Error::new(io::ErrorKind::InvalidInput, format!("something else is where a {wanted} should be"))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod ledger;
 pub mod maintain;
 mod memory;
 mod merge;
+mod names;
 mod pack;
 mod patience;
 mod project;
@@ -31,15 +32,16 @@ pub use index::{
     SharedPast, Watermark,
 };
 pub use ledger::{
-    Append, Appended, BATCH_EVENTS_MAX, CURSOR_STATES, ClusterFile, Coverage, Durability, EVENT_AT_US_MAX,
-    EVENT_BYTES_MAX, EventLog, EventPage, EventQuery, ExportedCluster, FileLog, FileLogOptions, Finding,
-    IntegrityMode, Ledger, LedgerChange, MARK_BYTES_MAX, MARKS_MAX, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX,
-    Order, Places, QUERY_TOPICS_MAX, Receipt, Repaired, Restored, STATE_BYTES_MAX, SavedState,
-    export_cluster,
+    Append, Appended, BATCH_EVENTS_MAX, CURSOR_STATES, ClusterFile, Coverage, DerivedEvents, Durability,
+    EVENT_AT_US_MAX, EVENT_BYTES_MAX, EventLog, EventPage, EventQuery, ExportedCluster, FileLog,
+    FileLogOptions, Finding, IntegrityMode, Ledger, LedgerChange, MARK_BYTES_MAX, MARKS_MAX,
+    OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Order, Places, QUERY_TOPICS_MAX, Receipt, Repaired, Restored,
+    STATE_BYTES_MAX, SavedState, export_cluster,
 };
 pub use maintain::pack::{PackOptions, Packed};
 pub use memory::MemoryStore;
 pub use merge::{merged_annotations, standing_records};
+pub use names::{END_CHARS_MIN, IdPart, Names};
 pub use patience::{Patience, Wait};
 pub use seam::{
     ANCHORS_MAX, BATCH_WRITES_MAX, BatchOutcome, CURSOR_BYTES_MAX, DEPTH_MAX, DESCRIBED_LINKS_MAX,

@@ -216,7 +216,7 @@ pub type Sink<'a> = dyn FnMut(&[u8]) -> std::io::Result<()> + 'a;
 /// - **Concurrent**: every method may be called from any thread and, for backends with files, any process.
 /// - **Verified**: content is checked against its hash before a byte of it is handed out.
 /// - **Bounded**: listings take a page, walks a limit, parts and batches have the bounds named above.
-pub trait Store: EventLog {
+pub trait Store: EventLog + crate::Names {
     /// Applies writes in order as one transaction.
     ///
     /// # Errors

@@ -494,5 +494,6 @@ impl<S: Store> Store for FaultyStore<S> {
     }
 }
 
+mod names;
 #[cfg(test)]
 mod tests;

@@ -65,7 +65,7 @@ fn what_cannot_be_compared_makes_no_pair() {
     assert_eq!(between(compaction), 0, "the window begins anew");
     let mut image = entry(Role::Tool, "");
     image.parts = vec![Part::Opaque { runtime: "r".into(), kind: "k".into(), json: "{}".into() }];
-    assert_eq!(between(image), 0, "what is no text cannot be counted");
+    assert_eq!(between(image), 0, "what is not text cannot be counted");
     let others = usage_pairs(&[first(), answer("claude-haiku-4-5", "2", 5_700, "done")]);
     assert_eq!(others, [], "another model counts otherwise");
     assert_eq!(usage_pairs(&[first(), answer(MODEL, "2", 4_000, "done")]), [], "the window shrank");

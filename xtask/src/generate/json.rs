@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use stemmata_api::operations::OPERATIONS;
-use stemmata_api::schema::{DescribedType, JsonType, responses};
+use stemmata_api::schema::{DescribedType, JsonType, TypeOf, requests, responses};
 
 /// Returns the page.
 pub(super) fn page() -> String {
@@ -24,7 +24,18 @@ pub(super) fn page() -> String {
                 .expect("a string takes it");
         }
     }
-    for described in &responses() {
+    text.push_str(
+        "\nThese commands read one JSON object from standard input or a file. A field that is not known is refused; one that is marked \
+         *optional* may be left out.\n\n| command | reads |\n| --- | --- |\n",
+    );
+    let read = requests();
+    for operation in OPERATIONS {
+        let Some(name) = operation.request.map(TypeOf::name) else { continue };
+        for command in operation.commands.iter().filter(|_| read.iter().any(|one| one.name == name)) {
+            writeln!(text, "| `stemma {command}` | {} |", link(&name)).expect("a string takes it");
+        }
+    }
+    for described in responses().iter().chain(&read) {
         section(&mut text, described);
     }
     text
@@ -68,6 +79,21 @@ mod tests {
             assert!(page.to_lowercase().contains(&format!("\n## {target}\n")), "{target}");
         }
         assert!(page.ends_with('\n') && !page.ends_with("\n\n"));
+    }
+
+    /// A help text that leads nowhere is worse than none.
+    #[test]
+    fn help_texts_name_sections_that_are_there() {
+        let page = page();
+        let help = include_str!("../../../crates/cli/src/args/prompts.rs");
+        let named: Vec<&str> = help
+            .split(" of docs/reference/json.md")
+            .filter_map(|before| before.strip_suffix('`')?.rsplit('`').next())
+            .collect();
+        assert!(named.len() >= 5, "{named:?}");
+        for name in named {
+            assert!(page.contains(&format!("\n## {name}\n")), "no section {name}");
+        }
     }
 
     #[test]

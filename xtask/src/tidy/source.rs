@@ -42,6 +42,31 @@ impl<'a> Source<'a> {
         self.tests.iter().any(|range| range.contains(&offset))
     }
 
+    /// Returns every literal with the offset of its quote, its line continuations joined.
+    pub(super) fn literals(&self) -> Vec<(usize, String)> {
+        let classes = classify(self.text);
+        let mut literals: Vec<(usize, String)> = Vec::new();
+        let mut end = 0;
+        for (at, character) in self.text.char_indices() {
+            if classes.get(at) != Some(&Class::Literal) {
+                continue;
+            }
+            match literals.last_mut().filter(|_| end == at) {
+                Some((_, text)) => text.push(character),
+                None => literals.push((at, character.to_string())),
+            }
+            end = at + character.len_utf8();
+        }
+        for (_, text) in &mut literals {
+            let mut joined = String::new();
+            for part in text.split("\\\n") {
+                joined.push_str(if joined.is_empty() { part } else { part.trim_start() });
+            }
+            *text = joined;
+        }
+        literals
+    }
+
     /// Returns the line of an offset, counted from 1.
     pub(super) fn line(&self, offset: usize) -> usize {
         let before = self.text.as_bytes().iter().take(offset);

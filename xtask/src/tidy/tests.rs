@@ -326,6 +326,36 @@ fn text_that_only_one_machine_or_one_day_can_use_is_found() {
     assert_eq!(said(text::check, &[("examples/session.jsonl", "{}\r\n")]), Vec::<String>::new());
 }
 
+#[test]
+fn a_phrase_that_readers_stumble_over_is_found_in_pages_texts_and_output() {
+    let snapshot = |line: &str| format!("---\nexpression: stage.told(&args)\n---\nexit 0\n{line}\n");
+    let rows = [
+        (
+            "docs/guide/a.md",
+            "a\nThe file is no store.",
+            "There is no store; it is no longer one.",
+            ":2: `is no`",
+        ),
+        ("docs/guide/a.md", "It goes on.", "[It](goes on)\n```\ngoes on\n```\n`goes on`", ":1: `goes on`"),
+        ("README.md", "1 entries", "1 entry, 21 entries, 0.1 entries", ":1: `1 entries`"),
+        ("crates/cli/tests/a.snap", &snapshot("1 sessions"), &snapshot("1 session"), ":5: `1 sessions`"),
+        (
+            "crates/cli/src/a.rs",
+            "f(\"was\\\n    looked at\")",
+            "f(\"checked\"); // looked at",
+            ":1: `looked at`",
+        ),
+        ("crates/cli/src/a.rs", "f(\"{n} was told\")", "f(\"{told} \", \"told\")", ":1: `told`"),
+    ];
+    for (path, bad, good, expected) in rows {
+        told_apart(wording::check, path, bad, good, &format!("{path}{expected}"));
+    }
+    // A test's own words and a crate that speaks to nobody may say what they like.
+    for path in ["crates/cli/src/a/tests.rs", "crates/store/src/a.rs", "docs/reference/seeds.md"] {
+        assert_eq!(said(wording::check, &[(path, "f(\"it goes on\")")]), Vec::<String>::new(), "{path}");
+    }
+}
+
 /// The documents that a tree must have, as small as they may be.
 fn documents() -> Vec<(&'static str, String)> {
     let names = ["CONTRIBUTING.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md", "SECURITY.md"];

@@ -121,6 +121,6 @@ fn items_that_say_call_and_end_in_one_are_calls() {
     ])];
     let uses = tool_uses(&entries);
     let files: Vec<usize> = uses.iter().map(|used| used.files().len()).collect();
-    assert_eq!(files, [2, 0, 0], "the third is no file, the fourth nobody knows");
+    assert_eq!(files, [2, 0, 0], "the third is not a file, the fourth nobody knows");
     assert!(matches!(uses[2].tasks().next(), Some(TaskAct::Write { tasks }) if !tasks[0].status.is_open()));
 }

@@ -43,7 +43,7 @@ macro_rules! codes {
     (@hint $hint:expr) => { Some($hint) };
 }
 
-const AGAIN: &str = "run the command again: it goes on where the other one stopped";
+const AGAIN: &str = "run the command again: it continues where the other one stopped";
 const LIST: &str = "`stemma list` shows all sessions, `stemma log REF` the commits of one";
 const LIST_SESSIONS: &str = "`stemma list` shows all sessions";
 const LEDGERS: &str = "`stemma ledger list` lists all ledgers";
@@ -56,8 +56,7 @@ const BAD_RULE: &str =
 const NOTHING_STORED: &str = "nothing was stored";
 const FETCH_AGAIN: &str = "fetch or export it again; nothing was stored";
 const PURGE: &str = "`stemma vault purge --all` removes it; what is stored does not need it";
-const FREE_SPACE: &str =
-    "free some space and run the command again: it goes on where it stopped, nothing acknowledged is lost";
+const FREE_SPACE: &str = "free some space and run the command again: it continues where it stopped, and nothing acknowledged is lost";
 const MENDED_OR_MOVED: &str =
     "nothing is captured until it can be read: repair {path}, or move it away to capture everything";
 
@@ -72,7 +71,7 @@ codes! {
     BudgetTooSmall "budget_too_small" Usage "the budget is too small to say anything";
     NotSupported "not_supported" Refused "this store cannot do that";
     Cancelled "cancelled" Cancelled "cancelled";
-    PlanStale "plan_stale" Conflict "the plan no longer holds" => "look at the plan again: the store changed since";
+    PlanStale "plan_stale" Conflict "the plan is out of date" => "run the command again: the store has changed since the plan was made";
     ChangedMeanwhile "changed_meanwhile" Conflict "it changed while the command ran" => "run the command again";
 
     // Files
@@ -86,7 +85,7 @@ codes! {
 
     // Transcripts
     NotATranscript "not_a_transcript" BadInput "not a transcript of a known client"
-        => "docs/reference/runtimes.md lists what is read of each client, and where it is";
+        => "docs/reference/runtimes.md lists which files of each client are read";
     LineTooLong "line_too_long" BadInput "a line is too long"
         => "nothing of this line was stored; everything before it was";
     DocumentTooLong "document_too_long" BadInput "the transcript is too long for its format"
@@ -94,13 +93,16 @@ codes! {
     DocumentTorn "document_torn" BadInput "the transcript ends in the middle"
         => "its client may be writing it: import it again; `stemma doctor FILE` says where it breaks";
     DatabaseBusy "database_busy" Locked "the client's database is locked"
-        => "end the client that holds it if it stays locked";
+        => "if it stays locked, close the client that uses it";
     FileShrank "file_shrank" Conflict "the file became shorter while it was read"
         => "run the import again: it reads the file from where the two agree";
     TranscriptNotFound "transcript_not_found" NotFound "no such file or session" => LIST_SESSIONS;
     TranscriptGone "transcript_gone" NotFound "the transcript of this session is gone"
-        => "`stemma native {ctx} --out FILE` writes it again byte for byte, `stemma resume {ctx}` continues it";
+        => "`stemma recover {ctx}` gives it back to its client, `stemma resume {ctx}` continues it";
     SessionNotInDatabase "session_not_in_database" NotFound "the client's database has no such session";
+    NotRecoverable "not_recoverable" Refused "the transcript cannot be recovered"
+        => "`stemma resume REF` places what the store has as a new session";
+    SessionOpen "session_open" Refused "a client has the session open" => "end the client, then run the command again";
     NotRepairable "not_repairable" Refused "the transcript cannot be repaired";
     PlanOutside "plan_outside" Corrupt "a plan names bytes outside of the stored ones"
         => "`stemma verify` says whether the store is sound";
@@ -108,12 +110,13 @@ codes! {
     // References
     CommitNotFound "commit_not_found" NotFound "no such commit" => LIST;
     ReferenceNotFound "reference_not_found" NotFound "no such commit, session or tag" => LIST;
+    PromptNotFound "prompt_not_found" NotFound "the chain has no such prompt" => "`stemma show SESSION` lists its prompts with their numbers";
     SessionEmpty "session_empty" NotFound "the session has no commit" => "`stemma list --all` shows empty sessions too";
     SessionNotFound "session_not_found" NotFound "no such session" => LIST_SESSIONS;
     QueryEmpty "query_empty" Usage "there is nothing to search for" => "`stemma search WORDS`, or only a filter such as `--kind decision`; with neither, a terminal gets a list to choose from";
     QueryTooLong "query_too_long" Usage "the query is too long";
     RegexBad "regex_bad" Usage "the regular expression cannot be read" => "`--literal` searches for the text as it is, signs such as `(` and `*` included";
-    FilterUnknown "filter_unknown" Usage "a filter names something that there is not" => "`--{filter}` takes one of {known}";
+    FilterUnknown "filter_unknown" Usage "a filter names something unknown" => "`--{filter}` takes one of {known}";
     RangeEmpty "range_empty" Usage "nothing can be between these times" => "give an earlier `--since` or a later `--until`";
     ProjectNotFound "project_not_found" NotFound "no such project" => "give `--project` the last part of one of these directories, or a whole directory";
     ProjectAmbiguous "project_ambiguous" Ambiguous "the name could mean several projects" => "give `--project` one of these directories";
@@ -157,8 +160,12 @@ codes! {
     NotLoadable "not_loadable" Refused "the client would not load the result";
     OutsideTheHome "outside_the_home" Refused "the place is outside of the client's home";
     PlaceTaken "place_taken" Refused "a file is there already";
-    SessionTaken "session_taken" Refused "the session goes on from something else"
-        => "begin another session, or leave the context out";
+    SessionTaken "session_taken" Refused "the session continues something else"
+        => "use another session, or leave the context out";
+    ClientMissing "client_missing" NotFound "the client is not installed"
+        => "`--print` writes the session and prints the command to run elsewhere; `--in CLIENT` continues in another client";
+    DirectoryGone "directory_gone" NotFound "the session's directory is gone"
+        => "use `--here` for the current directory, or `--cwd DIR` for another one";
     ClientNotStarted "client_not_started" NotFound "the client could not be started"
         => "the session is placed; where the client is installed, run `{command}`";
     CommandNotStarted "command_not_started" NotFound "the command could not be started"
@@ -172,16 +179,16 @@ codes! {
 
     // Capture
     Excluded "excluded" Refused "excluded from capture"
-        => "`stemma exclude --list` shows what is excluded, `stemma exclude PATH --remove` takes one back";
+        => "`stemma exclude list` shows what is excluded, `stemma exclude remove PATH` allows it again";
     Paused "paused" Refused "capture is paused" => "`stemma unpause` resumes capture";
     ExclusionsUnreadable "exclusions_unreadable" Refused "the exclusions cannot be read"
         => "nothing is captured until they can be read: repair the file, or move it away to capture everything";
-    NotExcluded "not_excluded" Usage "it is not excluded" => "`stemma exclude --list` shows what is excluded";
+    NotExcluded "not_excluded" Usage "it is not excluded" => "`stemma exclude list` shows what is excluded";
     QuotaReached "quota_reached" Full "the store has reached its quota" => "{plan}";
     SecretRulesBad "secret_rules_bad" Refused "a rule for secrets cannot be used" => BAD_RULE;
     SecretRuleFailed "secret_rule_failed" Refused "a rule for secrets failed" => BAD_RULE;
     NoProjectRules "no_project_rules" NotFound "the folder has no rules for secrets"
-        => "a project's rules stand in `.stemmata/secrets.toml`: write them first, or name the folder of a project that has \
+        => "a project's rules are in `.stemmata/secrets.toml`: write them first, or name the folder of a project that has \
             some; `stemma status` names those that nobody trusts";
     RulesNotTrusted "rules_not_trusted" Refused "the rules cannot be trusted";
     SecretInSyntax "secret_in_syntax" Refused "a secret cannot be replaced without breaking the JSON";
@@ -198,13 +205,13 @@ codes! {
         => "`stemma forget {session}` forgets the transcript; `stemma events query --topic SESSION_STARTED` lists the \
             sessions that the ledger knows";
     PartlyForgotten "partly_forgotten" System "not everything could be forgotten"
-        => "run the command again once what stood in the way is gone";
+        => "remove the obstacle and run the command again";
     NotCleaned "not_cleaned" Locked "the forgotten bytes are still on the disk"
         => "forget it again when nothing else reads the store; the next `stemma` that opens it alone finishes it, too";
 
     // Ledgers
     NoLedgerHere "no_ledger_here" NotFound "this directory has no ledger"
-        => "`stemma decide`, `stemma task` and `stemma events append` make one; `stemma ledger list` lists all";
+        => "`stemma decision add`, `stemma task add` and `stemma events append` create one; `stemma ledger list` lists all";
     LedgerNotFound "ledger_not_found" NotFound "no such ledger" => LEDGERS;
     LedgerIsAProject "ledger_is_a_project" Refused "the ledger is a project's";
     LedgerHasEvents "ledger_has_events" Refused "the ledger has events already";
@@ -218,19 +225,19 @@ codes! {
     SequenceMoved "sequence_moved" Conflict "the ledger has other events than expected"
         => "`stemma events tail` shows its events; `--expect` takes the number of the last one";
     EpochMoved "epoch_moved" Conflict "events were forgotten meanwhile"
-        => "run the command again: it makes it anew without what was forgotten";
-    DecisionNotFound "decision_not_found" NotFound "no such decision" => "`stemma state` lists the decisions";
-    DecisionAmbiguous "decision_ambiguous" Ambiguous "the name could mean several decisions" => "give the number that stands before one, or more of its words";
-    TaskNotFound "task_not_found" NotFound "no such open task" => "`stemma task` lists the open tasks";
-    TaskAmbiguous "task_ambiguous" Ambiguous "the name could mean several tasks" => "give what stands before one, or more of its words";
-    ThreadNotFound "thread_not_found" NotFound "no such open thread" => "`stemma state` lists the open threads";
-    ThreadAmbiguous "thread_ambiguous" Ambiguous "the name could mean several threads" => "give the number that stands before one, or more of its words";
+        => "run the command again: it rebuilds the state without what was forgotten";
+    DecisionNotFound "decision_not_found" NotFound "no such decision" => "`stemma decision list` lists the decisions";
+    DecisionAmbiguous "decision_ambiguous" Ambiguous "the name could mean several decisions" => "give its number, or more of its words";
+    TaskNotFound "task_not_found" NotFound "no such open task" => "`stemma task list` lists the open tasks";
+    TaskAmbiguous "task_ambiguous" Ambiguous "the name could mean several tasks" => "give its name, or more of its words";
+    ThreadNotFound "thread_not_found" NotFound "no such open thread" => "`stemma decision list` lists the open threads";
+    ThreadAmbiguous "thread_ambiguous" Ambiguous "the name could mean several threads" => "give its number, or more of its words";
     StrategyBad "strategy_bad" BadInput "the strategy cannot be used" => "`stemma strategy check FILE` says everything that is wrong with it";
-    StrategyNotFound "strategy_not_found" NotFound "no such strategy" => "`stemma strategy list` lists those that come with Stemmata";
+    StrategyNotFound "strategy_not_found" NotFound "no such strategy" => "`stemma strategy list` lists the built-in ones";
     ContextNotKept "context_not_kept" NotFound "no prompt of the session was kept"
         => "`stemma turn begin` with a prompt keeps it; `stemma context debug --strategy NAME` makes one and explains it";
     ProfileBad "profile_bad" BadInput "the profile cannot be used";
-    ModelUnknown "model_unknown" Usage "nothing is known of how the model counts"
+    ModelUnknown "model_unknown" Usage "unknown model: its token counter is not known"
         => "`--counter` names what counts without a model: estimate, utf16, o200k, cl100k, or one of them with a factor, as \
             `o200k*1.18`; docs/reference/models.md lists the models";
     ContextOverflow "context_overflow" Refused "the context does not fit the window" => "unpin or shorten what is largest, or use a model with a larger window";
@@ -249,7 +256,7 @@ codes! {
     ParentMissing "parent_missing" BadInput "the parent is not in the store";
     CommitForgotten "commit_forgotten" BadInput "the commit was forgotten" => GONE_ON_PURPOSE;
     CheckpointFileBad "checkpoint_file_bad" BadInput "not a checkpoint file that can be read" => NOTHING_STORED;
-    NotText "not_text" Refused "the content is no text" => "`stemma native REF --out FILE` writes the bytes of a commit as they are";
+    NotText "not_text" Refused "the content is not text" => "`stemma native REF --out FILE` writes the bytes of a commit as they are";
     ContentForgotten "content_forgotten" NotFound "the content was forgotten" => GONE_ON_PURPOSE;
     CommitConflict "commit_conflict" BadInput "another commit has this id" => MIGHT_BE_DAMAGED;
     ContentCorrupt "content_corrupt" Corrupt "stored bytes are damaged" => MIGHT_BE_DAMAGED;
@@ -277,7 +284,7 @@ codes! {
     DatabaseFailed "database_failed" System "the database failed" => "`stemma verify` says whether the store is sound";
     NotOnDisk "not_on_disk" Refused "the store is not on a disk";
     PackedAlready "packed_already" Refused "the store is being packed already";
-    StoreRefused "store_refused" Refused "the store's files are not touched so";
+    StoreRefused "store_refused" Refused "the store's files cannot be changed in this way";
     NoCopyThere "no_copy_there" Usage "no copy of a store is there";
 
     // Bundles

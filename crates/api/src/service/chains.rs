@@ -8,7 +8,8 @@ use crate::v1::{
     CommitPage, CommitRequest, CompactRequest, Compacted, CompareRequest, Comparison, Diff, FindRequest,
     Found, HistoryRequest, LatestSessionRequest, Named, OverviewRequest, ResolveRequest, Resolved, Session,
     SessionMeant, SessionPage, SessionRequest, SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest,
-    ShowTurnRequest, ShownTurn, SnapshotRequest, TipsRequest, Tree, TreeRequest, Uncompacted, UpdateRequest,
+    ShowTurnRequest, ShownTurn, SnapshotRequest, Tags, TagsRequest, TipsRequest, Tree, TreeRequest,
+    Uncompacted, UpdateRequest,
 };
 
 /// Sessions and chains.
@@ -82,6 +83,12 @@ pub trait Chains: Send + Sync {
     /// # Errors
     /// `bad_name`.
     fn tips(&self, request: &TipsRequest) -> Answer<CommitPage>;
+
+    /// Lists tags.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn tags(&self, request: &TagsRequest) -> Answer<Tags>;
 
     /// Returns the whole tree that a commit is part of, parents before children, or what a drawing of it shows.
     ///

@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 
 use crate::v1::{
-    AdoptRequest, AppendRequest, Appended, CloseThreadRequest, DecideRequest, Event, Events, EventsForgotten,
-    EventsRequest, FinishTaskRequest, FollowRequest, Followed, ForgetEventsRequest, Ledger, LedgerPage,
-    LedgerRequest, LedgersRequest, OpenTasks, ReplayRequest, Replayed, RestoreStateRequest, RestoredLedger,
-    State, StateRequest,
+    AdoptRequest, AppendRequest, Appended, CloseThreadRequest, DecideRequest, Decisions, Event, Events,
+    EventsForgotten, EventsRequest, FinishTaskRequest, FollowRequest, Followed, ForgetEventsRequest, Ledger,
+    LedgerPage, LedgerRequest, LedgersRequest, OpenTasks, ReplayRequest, Replayed, RestoreStateRequest,
+    RestoredLedger, State, StateRequest,
 };
 use crate::{Answer, Control, PlanDigest};
 
@@ -81,6 +81,12 @@ pub trait Ledgers: Send + Sync {
     /// # Errors
     /// `bad_request`.
     fn state(&self, request: &StateRequest) -> Answer<State>;
+
+    /// Returns the decisions and facts that hold, and the threads that are open.
+    ///
+    /// # Errors
+    /// Only those of every method.
+    fn decisions(&self, request: &LedgerRequest) -> Answer<Decisions>;
 
     /// Returns the tasks that are not done.
     ///

@@ -59,7 +59,7 @@ pub struct ArtifactText {
     pub text: String,
     /// Bytes of the whole before the text.
     pub from_byte: u64,
-    /// Bytes of the whole up to the end of the text. A range of bytes that begins here goes on.
+    /// Bytes of the whole up to the end of the text. A range of bytes that begins here continues it.
     pub to_byte: u64,
     /// Bytes of the whole.
     pub bytes: u64,

@@ -34,7 +34,7 @@ pub struct BundleExported {
     pub notes: Vec<Note>,
 }
 
-/// A bundle that was taken in.
+/// A bundle that was imported.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BundleImported {

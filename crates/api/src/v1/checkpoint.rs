@@ -69,7 +69,7 @@ pub struct CheckpointLoaded {
     pub path: String,
     /// When the checkpoint was made.
     pub timestamp: String,
-    /// The commit to go on from.
+    /// The commit to continue from.
     pub ctx: String,
     /// The commit that the file names.
     pub named_ctx: String,

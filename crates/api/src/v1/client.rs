@@ -15,7 +15,7 @@ pub struct Hooks {
     /// The file that calls us.
     pub path: String,
     /// `current`, `changed` (not as `install` writes them now), `broken` (the program is gone), `none` (they were there
-    /// once) or `unreadable`.
+    /// once), `off` (never) or `unreadable`.
     pub state: String,
     /// The program that they call.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub struct Diagnoses {
     pub ok: bool,
     /// The transcripts, as they were named.
     pub transcripts: Vec<Diagnosis>,
-    /// Those that could not be looked at.
+    /// Those that could not be checked.
     pub failures: Vec<Failure>,
 }
 
@@ -74,6 +74,9 @@ pub struct Diagnosis {
     pub messages_present: u64,
     /// What the loader would stumble over, in the order of the lines.
     pub findings: Vec<Finding>,
+    /// The session whose transcript the store has with more: `recover` gives it back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recoverable: Option<String>,
 }
 
 /// One thing that a loader would stumble over.
@@ -107,7 +110,7 @@ pub struct Mended {
     pub version: Option<String>,
     /// Bytes of the repaired transcript.
     pub bytes: u64,
-    /// Whether it is one document, in which changes are told by messages and not by lines.
+    /// Whether it is one document, in which changes are reported by message and not by line.
     pub is_document: bool,
     /// What was changed, in the order of the lines; empty where nothing had to be.
     pub changes: Vec<MendedLine>,
@@ -117,6 +120,44 @@ pub struct Mended {
     pub messages_present: u64,
     /// What the loader would still stumble over; nothing of it is fatal.
     pub findings: Vec<Finding>,
+}
+
+/// A session's transcripts, given back to its client.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Recovered {
+    /// The session.
+    pub session_id: String,
+    /// Whether this is what would be written: nothing was.
+    pub dry_run: bool,
+    /// Its transcript, then those of its subagents that were gone.
+    pub files: Vec<RecoveredFile>,
+}
+
+/// A transcript that was given back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct RecoveredFile {
+    /// The file.
+    pub path: String,
+    /// `written` (nothing was there), `beside` (a damaged transcript), `replaced` (one) or `intact` (nothing to do).
+    pub what: String,
+    /// The commit that it ends with.
+    pub ctx: String,
+    /// Its format.
+    pub format: String,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Messages that the client will send.
+    pub messages: u64,
+    /// What was wrong with the transcript that was there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub damage: Option<String>,
+    /// Where the damaged transcript is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<String>,
+    /// Secrets in it that stay replaced.
+    pub still_redacted: u64,
 }
 
 /// One thing that a repair changed.
@@ -145,15 +186,51 @@ pub struct Installed {
     pub changed: bool,
     /// Whether it was changed.
     pub written: bool,
+    /// Hooks that were added or taken out; a file of our own counts as one.
+    #[serde(default)]
+    pub hooks: u64,
     /// The copy of the file as it was; absent where there was none, or nothing changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
+    /// Copies and folders of earlier installs that `uninstall` removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<String>,
     /// How the client's agent gets a brief of what a compaction loses; absent after `uninstall`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub brief: Option<String>,
-    /// Whether it is told that (`--inject`).
+    /// Whether its agent gets briefs (`--inject`).
     #[serde(default)]
     pub briefs: bool,
+}
+
+/// What `install --all` and `uninstall --all` did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct InstalledAll {
+    /// One for each client.
+    pub clients: Vec<Installed>,
+}
+
+/// What `setup` did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Setup {
+    /// Whether nothing was done.
+    pub dry_run: bool,
+    /// The steps, in their order.
+    pub steps: Vec<SetupStep>,
+}
+
+/// One step of `setup`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct SetupStep {
+    /// `clients`, `import`, `hooks`, `completions` or `git`.
+    pub step: String,
+    /// `done`, `due` (in a dry run), `declined`, `nothing` (done already, or not possible here) or `failed`.
+    pub state: String,
+    /// What it is about, in words.
+    pub what: String,
 }
 
 /// A client's home.
@@ -168,6 +245,12 @@ pub struct Home {
     pub transcripts: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Days after which the client deletes a transcript that nobody writes to; absent where it keeps them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deletes_after_days: Option<u64>,
+    /// Transcripts that it deletes within a week.
+    #[serde(default)]
+    pub deletes_soon: u64,
 }
 
 /// A transcript that an import would read.

@@ -95,6 +95,9 @@ pub struct Commit {
     /// In a folded tree: the commits between the node before and this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<TreeRun>,
+    /// With `log REF`, where a prompt of a person is in it: the number of the first one, as in `SESSION:N`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<u64>,
     /// In a folded tree: the subagents that it started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subagents: Option<Vec<TreeSubagent>>,
@@ -163,7 +166,7 @@ pub struct Source {
     pub length: u64,
 }
 
-/// A link between commits that is no parent link.
+/// A link between commits other than a parent link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Link {
@@ -219,7 +222,7 @@ pub struct Entry {
 pub struct CommitPage {
     /// The commits.
     pub commits: Vec<Commit>,
-    /// Where the listing goes on (`--skip`); absent where it is complete.
+    /// Where the listing continues (`--skip`); absent if it is complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_skip: Option<u64>,
 }
@@ -232,7 +235,7 @@ pub struct Children {
     pub of: String,
     /// In the order in which they were stored.
     pub commits: Vec<Commit>,
-    /// Where the listing goes on; absent where it is complete.
+    /// Where the listing continues; absent if it is complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -245,32 +248,6 @@ pub struct Resolved {
     pub at: String,
     /// One, or several on different branches that share that time.
     pub commits: Vec<Commit>,
-}
-
-/// Asks which commit a name means.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct FindRequest {
-    /// What was typed: a whole id, a unique prefix, a session, a tag or a path.
-    pub text: String,
-    /// The same as an absolute path of the asking machine; absent where it cannot be one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-}
-
-/// Which commit a name means.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct Found {
-    /// The commit.
-    pub ctx: String,
-    /// The session that was named, where one was.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<String>,
-    /// The id that was named, where scrubbing gave that commit the id in `ctx`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub redirected_from: Option<String>,
 }
 
 /// Asks about one commit.
@@ -318,6 +295,9 @@ pub struct ShowRequest {
 pub struct HistoryRequest {
     /// The commit to start from.
     pub ctx: String,
+    /// Whether prompts are numbered; it reads the whole chain.
+    #[serde(default)]
+    pub numbered: bool,
     /// How many to leave out first.
     #[serde(default)]
     pub skip: u64,

@@ -32,13 +32,13 @@ pub struct CompactRequest {
     /// at least as far as these are a quarter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio_permille: Option<u32>,
-    /// Tokens at the end that stay as they are, where the format can keep them; absent: 20,000.
+    /// Tokens at the end that stay as they are, where the format can keep them; absent: what `window.keep_recent_tokens` says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_tokens: Option<u64>,
     /// Compacts once more what the nearest compaction at or above the commit stands for, on a branch beside it.
     #[serde(default)]
     pub again: bool,
-    /// Stores nothing: the answer says what would come of it. A model is asked all the same.
+    /// Stores no compaction: the answer says what would come of it. A model is asked all the same.
     #[serde(default)]
     pub dry_run: bool,
 }
@@ -103,7 +103,7 @@ pub struct Compacted {
     pub bytes: u64,
     /// Who wrote the summary: `given`, `off`, `heuristic`, or `model`.
     pub with: String,
-    /// The session that goes on from the compaction; absent where it is a branch.
+    /// The session that continues from the compaction; absent if it is a branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved: Option<String>,
     /// Entries of the context that stay as they are.
@@ -120,10 +120,10 @@ pub struct Compacted {
 pub struct LostCounts {
     /// Messages and tool results.
     pub entries: u64,
-    /// Files that tools worked on and that are not named any more.
+    /// Files that tools worked on and that are no longer named.
     pub files: u64,
-    /// Commands that are not named any more.
+    /// Commands that are no longer named.
     pub commands: u64,
-    /// Decisions and constraints that are not said any more.
+    /// Decisions and constraints that are no longer stated.
     pub decisions: u64,
 }

@@ -95,7 +95,7 @@ pub struct Exported {
     pub format: String,
     /// Bytes written.
     pub bytes: u64,
-    /// Entries of the conversation, those that are not told included.
+    /// Entries of the conversation, including those that are not shown.
     pub entry_count: u64,
     /// What degraded the result.
     pub notes: Vec<Note>,
@@ -151,7 +151,7 @@ pub struct Reparented {
     pub parent: Option<String>,
 }
 
-/// A context that was told within a budget.
+/// A session summarized as text within a budget.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Handoff {
@@ -165,11 +165,11 @@ pub struct Handoff {
     pub budget_tokens: u64,
     /// Estimated tokens of the text.
     pub token_count: u64,
-    /// Turns of which something is told.
+    /// Turns that the text shows in part or whole.
     pub turns_told: u64,
     /// Turns of the context.
     pub turns: u64,
-    /// Texts, calls and results that are told whole.
+    /// Texts, calls and results that are shown whole.
     pub whole: u64,
     /// Those that are cut.
     pub cut: u64,

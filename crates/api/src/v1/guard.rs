@@ -113,7 +113,7 @@ pub struct GuardItem {
     pub group: Option<u64>,
 }
 
-/// The smallest context that work can go on with, where it is larger than the window.
+/// The smallest context that work can continue with, if it is larger than the window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct GuardOverflow {

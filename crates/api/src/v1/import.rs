@@ -14,9 +14,9 @@ pub struct Import {
     pub sessions: Vec<Imported>,
     /// Files that could not be imported.
     pub failures: Vec<Failure>,
-    /// Files below named folders that are no transcripts.
+    /// Files below named folders that are not transcripts.
     pub skipped: Vec<String>,
-    /// Files below named folders that somebody does not want captured.
+    /// Files below named folders that are excluded from capture.
     pub excluded: Vec<HeldBack>,
     /// Sums.
     pub totals: Totals,
@@ -45,6 +45,16 @@ pub struct Watched {
     pub notes: Vec<Note>,
 }
 
+/// How many secrets of one kind were redacted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct RedactedKind {
+    /// The rule's kind, as in `github-token`.
+    pub kind: String,
+    /// How many.
+    pub count: u64,
+}
+
 /// A session that was imported.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -66,6 +76,8 @@ pub struct Imported {
     pub bytes_in: u64,
     /// Bytes of it that were secrets and were replaced; 0 means that `native` of the tip equals the file.
     pub bytes_redacted: u64,
+    /// Secrets that were redacted in what this import read, by kind.
+    pub redacted: Vec<RedactedKind>,
     /// What degraded the result.
     pub notes: Vec<Note>,
     /// Commits that are new with this import.
@@ -99,7 +111,7 @@ pub struct Failure {
     pub exit_code: u64,
 }
 
-/// A file that somebody does not want captured.
+/// A file that is excluded from capture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct HeldBack {
@@ -133,9 +145,9 @@ pub struct Totals {
     pub bytes_redacted: u64,
     /// Files that could not be imported.
     pub failures: u64,
-    /// Files that are no transcripts.
+    /// Files that are not transcripts.
     pub skipped: u64,
-    /// Files that somebody does not want captured.
+    /// Files that are excluded from capture.
     pub excluded: u64,
     /// How long it took, in milliseconds.
     pub elapsed_ms: u64,

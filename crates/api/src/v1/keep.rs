@@ -22,23 +22,23 @@ pub struct Forget {
     pub meant: Option<Found>,
     /// Commits that are gone.
     pub removed: Vec<String>,
-    /// Commits that are holes now: their contents are gone, what follows them stays.
+    /// Commits that become empty placeholders: their contents are deleted, what follows them stays.
     pub cut: Vec<String>,
-    /// Commits that are holes because they hold the same content as one that was to be cut.
+    /// Commits that become empty placeholders because they hold the same content as one of `cut`.
     pub cut_too: Vec<String>,
-    /// Commits that came here as holes, without their contents, and that nothing may fill from now on.
+    /// Commits that came here as empty placeholders, and that nothing may fill from now on.
     pub sealed: Vec<String>,
     /// Commits that stay, and why.
     pub kept: Vec<Kept>,
-    /// What goes on from commits that stay or are holes.
+    /// What continues from commits that stay or become placeholders.
     pub branches: Vec<ForgetBranch>,
     /// Copies that hold the same entries.
     pub copies: Vec<ForgetCopy>,
     /// Commits of copies and branches that are pinned or tagged, and so were not cut.
     pub spared: Vec<String>,
-    /// Ledgers of the project, of which no event says anything any more.
+    /// Ledgers of the project, all of whose events are emptied.
     pub ledgers: Vec<String>,
-    /// Events that say nothing any more: of the sessions, of the ledgers, and those whose line was in what went.
+    /// Events that are emptied: of the sessions, of the ledgers, and those whose line was in deleted content.
     pub events: u64,
     /// Contents whose bytes are gone.
     pub contents: u64,
@@ -62,11 +62,11 @@ pub struct Kept {
     pub because: String,
 }
 
-/// Something that goes on from a commit.
+/// Something that continues from a commit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ForgetBranch {
-    /// The commit that it goes on from.
+    /// The commit that it continues from.
     pub from: String,
     /// Its first commit; absent where a session ends there.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,9 +111,9 @@ pub struct Gc {
     pub dry_run: bool,
     /// Days that something stays condemned.
     pub grace_days: u64,
-    /// Sessions that retention lets go.
+    /// Sessions that retention has expired.
     pub retired: Vec<RetiredSession>,
-    /// Early looks at open turns that retention lets go.
+    /// Provisional commits that retention has expired.
     pub provisional: u64,
     /// What this run condemned.
     pub condemned: CollectedAmount,
@@ -123,7 +123,7 @@ pub struct Gc {
     pub deleted: CollectedAmount,
     /// How much was condemned and is needed again.
     pub revived: u64,
-    /// Commits that retention let go and that stay, and why.
+    /// Expired commits that stay, and why.
     pub kept: Vec<Kept>,
     /// Contents that were packed.
     pub packed_contents: u64,
@@ -141,7 +141,7 @@ pub struct Gc {
     pub digest: Option<PlanDigest>,
 }
 
-/// A session that retention lets go.
+/// A session that retention has expired.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RetiredSession {

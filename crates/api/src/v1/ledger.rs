@@ -60,7 +60,7 @@ pub struct Events {
     pub events: Vec<Event>,
     /// The ledger's last number when they were read.
     pub last: String,
-    /// Where there may be more: `after` this number goes on; where the newest come first, `through` this number.
+    /// If there may be more: continue with `after` this number; if the newest come first, with `through` it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -114,7 +114,7 @@ pub struct Ledger {
 pub struct LedgerPage {
     /// The ledgers, in the order of their ids.
     pub ledgers: Vec<Ledger>,
-    /// Where there may be more: `after` this one goes on.
+    /// If there may be more: continue with `after` this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -142,7 +142,7 @@ pub struct EventsForgotten {
     /// The session whose events are forgotten. Absent where single events were named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// How many events say nothing any more.
+    /// How many events were emptied.
     pub events: u64,
     /// Where they are.
     pub ledgers: Vec<LedgerForgotten>,
@@ -153,7 +153,7 @@ pub struct EventsForgotten {
     pub digest: Option<PlanDigest>,
 }
 
-/// Events of a ledger that say nothing any more.
+/// Events of a ledger that were emptied.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct LedgerForgotten {

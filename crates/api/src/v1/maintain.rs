@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::PlanDigest;
 
-/// What `verify` looked at and found.
+/// What `verify` checked and found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Verify {
@@ -28,13 +28,13 @@ pub struct Verify {
     pub kept_rows: u64,
     /// Everything that is wrong, after a repair what still is.
     pub damages: Vec<Damage>,
-    /// How many more there are: so many are not listed.
+    /// How many more there are that are not listed.
     pub damages_unlisted: u64,
-    /// What `--repair` mended.
+    /// What `--repair` repaired.
     pub repaired: Vec<Repaired>,
 }
 
-/// One thing that was mended.
+/// One thing that was repaired.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Repaired {
@@ -80,7 +80,7 @@ pub struct Du {
     pub sessions: u64,
     /// Distinct contents.
     pub contents: u64,
-    /// Bytes of the search index, which is no part of the store and can be made again; absent where there is none.
+    /// Bytes of the search index, which is not part of the store and can be rebuilt; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index_bytes: Option<u64>,
 }

@@ -35,6 +35,15 @@ pub struct Placed {
     /// What a translation changed and dropped; absent where nothing was translated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub losses: Option<Losses>,
+    /// Whether it is the client's own session, which is resumed as it is: nothing was written.
+    #[serde(default)]
+    pub own_session: bool,
+    /// Why a copy was placed, where the client's own session could have been resumed; absent for a fork.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copied_because: Option<String>,
+    /// Whether this is what would be written: nothing was.
+    #[serde(default)]
+    pub dry_run: bool,
     /// What degraded the result.
     pub notes: Vec<Note>,
 }
@@ -54,6 +63,9 @@ pub struct PreparePlacementRequest {
     /// Ends it at this entry: an assistant's is kept, a user's is left out and its text returned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
+    /// Stores nothing, neither a translation nor the commit that ends at the entry: `continues` is the commit to translate.
+    #[serde(default)]
+    pub dry_run: bool,
 }
 
 /// A context that a client is about to load: `materialize` of `continues` and `stop` writes it.

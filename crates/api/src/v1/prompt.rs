@@ -439,7 +439,7 @@ pub struct ContextChange {
     /// What became of it in the earlier prompt; absent where it was no candidate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// What became of it in the later one; absent where it is no candidate.
+    /// What became of it in the later one; absent if it is not a candidate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// Tokens in the earlier prompt.

@@ -152,7 +152,7 @@ pub struct SearchHit {
     /// The ledger of an event, for `events query --ledger`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ledger: Option<String>,
-    /// The session that it stands in.
+    /// The session that it is in.
     pub session_id: String,
     /// Its id, for `show REF --entry`; `event:N` for event N of a ledger.
     pub entry: String,
@@ -199,7 +199,7 @@ pub struct SearchHit {
     /// The branch that it worked on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The machine that recorded it, where it came in somebody else's bundle.
+    /// The machine that recorded it, if it came in another user's bundle.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub foreign_machine: Option<String>,
 }
@@ -256,10 +256,10 @@ pub struct EntryPage {
     pub entries: Vec<EntryText>,
     /// How many entries the chain has.
     pub total: u64,
-    /// The entry before the first, to go on from: `@N`.
+    /// The entry before the first, to continue from: `@N`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// The entry after the last, to go on from: `@N`.
+    /// The entry after the last, to continue from: `@N`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// What the page lacks, and why.
@@ -318,7 +318,7 @@ pub struct IndexStatus {
     pub notes: Vec<Note>,
 }
 
-/// What building the index anew gave.
+/// The result of rebuilding the index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct IndexBuilt {

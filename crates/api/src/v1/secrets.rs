@@ -14,18 +14,18 @@ pub struct Scan {
     /// The commit that was named, where a commit was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meant: Option<Found>,
-    /// Commits that were looked at.
+    /// Commits that were checked.
     pub commits: u64,
-    /// Events that say something and were looked at.
+    /// Events with content that were checked.
     pub events: u64,
     /// Bytes of their content.
     pub bytes: u64,
     /// Commits among them whose content was forgotten.
     pub holes: u64,
-    /// Where to go on with `--after`, where the limit ended it.
+    /// Where to continue with `--after`, if the limit ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// Whether all that was meant was looked at: no limit ended it, and no ledger is in `unread`.
+    /// Whether everything was checked: no limit ended it, and no ledger is in `unread`.
     pub complete: bool,
     /// Ledgers that could not be read to their end.
     pub unread: Vec<UnreadLedger>,
@@ -39,6 +39,48 @@ pub struct Scan {
 pub struct UnreadLedger {
     /// The ledger.
     pub ledger: String,
+    /// What keeps it from being read.
+    pub reason: String,
+}
+
+/// Secrets in the clients' own transcripts. Holds no byte of a secret.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ClientScan {
+    /// Transcripts that were read.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Whether all transcripts were read: the limit did not end the scan, and `unread` is empty.
+    pub complete: bool,
+    /// Transcripts and folders that could not be read.
+    pub unread: Vec<UnreadFile>,
+    /// What was found, in the order of paths and lines.
+    pub findings: Vec<ClientFinding>,
+}
+
+/// A secret in a client's own transcript.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ClientFinding {
+    /// The client, as in `claude-code`.
+    pub client: String,
+    /// The transcript.
+    pub path: String,
+    /// The line, 1 = first.
+    pub line: u64,
+    /// The rule's kind, as in `github-token`.
+    pub kind: String,
+    /// Equal for equal secrets, in files and in this store.
+    pub fingerprint: String,
+}
+
+/// A file or folder that could not be read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct UnreadFile {
+    /// Its path.
+    pub path: String,
     /// What keeps it from being read.
     pub reason: String,
 }
@@ -89,17 +131,17 @@ pub struct Scrub {
     /// The commit that was named, where a commit was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meant: Option<Found>,
-    /// Commits that were looked at.
+    /// Commits that were checked.
     pub looked_at: u64,
     /// Findings by their kind.
     pub kinds: Vec<ScrubKind>,
     /// Commits with findings.
     pub dirty: u64,
-    /// Events that were looked at.
+    /// Events that were checked.
     pub events_looked_at: u64,
     /// Events with findings.
     pub events: u64,
-    /// Events that say nothing any more: those, and what was published after them.
+    /// Events that were emptied: those, and what was published after them.
     pub events_forgotten: u64,
     /// Ledgers that lose saved states, because these or their events have findings.
     pub ledgers: Vec<String>,
@@ -181,7 +223,7 @@ pub struct VaultStatus {
     pub places: u64,
     /// Different values.
     pub values: u64,
-    /// Records that do not open any more.
+    /// Records that can no longer be decrypted.
     pub damaged: u64,
     /// Bytes of its file.
     pub bytes: u64,

@@ -20,6 +20,18 @@ pub struct Session {
     /// For a subagent: the session that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
+    /// The client that wrote it.
+    pub client: String,
+    /// The shortest reference that means it: the first or the last characters of its id; the id of its newest commit where
+    /// another copy of the session is the better one. In listings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub short_id: Option<String>,
+    /// Its turns; absent where its commits are no turns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u64>,
+    /// With `folded`: copies of it that nobody used, which have no rows of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forks: Option<u64>,
     /// How its transcript is encoded.
     pub format: String,
     /// What kind of agent it was.
@@ -33,7 +45,7 @@ pub struct Session {
     /// For a placed one: the commit that it was placed from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placed_from: Option<String>,
-    /// Its first prompt, or the name that the client gave it.
+    /// Its first prompt, or the name that the client gave it, on one line without what clients and Markdown put around it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The working directory.
@@ -86,7 +98,7 @@ pub struct Session {
 pub struct SessionPage {
     /// The sessions.
     pub sessions: Vec<Session>,
-    /// Where the listing goes on; absent where it is complete.
+    /// Where the listing continues; absent if it is complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -140,6 +152,24 @@ pub struct SessionsRequest {
     /// Only those whose id begins so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_prefix: Option<String>,
+    /// Only those of this client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// Only those that were active at this time or later, RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Only those that were active last at this time or earlier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// Only those on this git branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// Only those with these words in their titles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Whether copies that nobody used are counted in the rows of their originals, in place of rows of their own.
+    #[serde(default)]
+    pub folded: bool,
     /// Whether subagents' sessions are listed too.
     #[serde(default)]
     pub with_subagents: bool,
@@ -179,6 +209,26 @@ pub struct TreeRequest {
     /// Whether what happened in each commit is wanted, too: its turns, and the subagents that it started.
     #[serde(default)]
     pub turns: bool,
+}
+
+impl SessionsRequest {
+    /// Returns the request for all sessions that are no subagents and hold something, without details.
+    pub const fn all() -> Self {
+        Self {
+            project: None,
+            session_prefix: None,
+            client: None,
+            since: None,
+            until: None,
+            branch: None,
+            title: None,
+            folded: false,
+            with_subagents: false,
+            with_emptied: false,
+            details: None,
+            page: PageRequest::first(),
+        }
+    }
 }
 
 /// Asks for one session.

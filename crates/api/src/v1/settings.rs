@@ -23,7 +23,7 @@ pub struct Pause {
     /// Only sessions that work at or below this directory; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// When it ends by itself; absent: when somebody ends it.
+    /// When it ends by itself; absent if only `unpause` ends it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
 }
@@ -54,6 +54,12 @@ pub struct Status {
     pub condemned_commits: u64,
     /// Contents that are condemned.
     pub condemned_contents: u64,
+    /// Sessions of this machine whose transcripts are gone: only this store has them.
+    #[serde(default)]
+    pub only_here_sessions: u64,
+    /// Bytes of their chains.
+    #[serde(default)]
+    pub only_here_bytes: u64,
     /// Clients' homes that were found.
     pub homes: Vec<Home>,
     /// Transcripts that are new or changed since they were last read.

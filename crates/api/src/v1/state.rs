@@ -39,7 +39,7 @@ pub struct State {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct OpenTask {
-    /// What `stemma task --done` takes: the number of its event, or letters made of its words.
+    /// What `stemma task done` takes: the number of its event, or letters made of its words.
     pub name: String,
     /// The id that its list gave it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,6 +58,33 @@ pub struct OpenTask {
 pub struct OpenTasks {
     /// The tasks.
     pub tasks: Vec<OpenTask>,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
+/// A decision or fact that holds, or a thread that is open.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct KnownDecision {
+    /// What `stemma decision` takes: the number of its event, or the entry that says it.
+    pub name: String,
+    /// What it is; never a task.
+    pub kind: DecisionKind,
+    /// What was decided, what holds, or what is open.
+    pub text: String,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The session that it comes from.
+    pub session_id: String,
+}
+
+/// The decisions and facts of a project that hold, and its open threads, each kind oldest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Decisions {
+    /// The decisions.
+    pub decisions: Vec<KnownDecision>,
     /// What the user should know.
     pub notes: Vec<Note>,
 }

@@ -167,8 +167,11 @@ pub struct StartedSubagent {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OverviewRequest {
-    /// The session: its id, a unique beginning of it, or its transcript's path.
+    /// The session: its id, a unique beginning or end of it, its transcript's path, `@`, or words of its title.
     pub reference: String,
+    /// The directory of the asking person, for `@`; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub here: Option<String>,
 }
 
 /// A session at a glance, or nothing where the name is a commit's or a tag's.

@@ -36,19 +36,32 @@ pub struct TurnWindow {
     /// What is about to be done, as `major_refactor`: before some operations a checkpoint is made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_operation: Option<String>,
-    /// Whether the session is compacted by itself when a turn ends; absent: yes. Recovery compacts anyway.
+    /// Whether the session is compacted by itself when a turn ends. Recovery compacts anyway. This and the eight that follow:
+    /// absent, what `window.*` of the configuration says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_compact: Option<bool>,
-    /// Tokens of the window that are left for the answer; absent: 16,384.
+    /// Who writes the summaries of compactions: `llm` (the configured model, and rules where there is none) or `heuristic`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reserve_tokens: Option<u64>,
-    /// Tokens that a compaction keeps of the end; absent: 20,000, and at most half of the limit.
+    pub compact_with: Option<String>,
+    /// Messages at which compaction is due where no limit of tokens is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_messages: Option<u64>,
+    /// Tokens at which compaction is due where the window is not larger than the reserve; 0: `max_messages` decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// Messages that a compaction keeps of the end, where `keep_recent_tokens` is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_recent: Option<u64>,
+    /// Tokens that a compaction keeps of the end, at most half of the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_recent_tokens: Option<u64>,
-    /// Results of tools that stay visible; absent: 10. 0 archives none.
+    /// Tokens of the window that are left for the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_results_max: Option<u64>,
-    /// How archived results are summarized: `heuristic`, or `off`, which archives none.
+    pub reserve_tokens: Option<u64>,
+    /// Results of tools that stay visible. 0 archives none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call_cutoff: Option<u64>,
+    /// How archived results are summarized: `llm`, `heuristic`, or `off`, which archives none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_summary: Option<String>,
     /// Whether the answer holds the entries that the model is to be given.
@@ -67,9 +80,13 @@ impl TurnWindow {
             tasks_completed: None,
             next_operation: None,
             auto_compact: None,
-            reserve_tokens: None,
+            compact_with: None,
+            max_messages: None,
+            max_tokens: None,
+            keep_recent: None,
             keep_recent_tokens: None,
-            tool_results_max: None,
+            reserve_tokens: None,
+            tool_call_cutoff: None,
             tool_summary: None,
             entries: false,
         }
@@ -161,7 +178,7 @@ pub struct WindowCall {
     pub id: String,
     /// The tool.
     pub name: String,
-    /// Its arguments; a text where they are no JSON.
+    /// Its arguments; a text if they are not JSON.
     pub input: RawJson,
 }
 
@@ -207,7 +224,7 @@ pub struct TurnPruned {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TurnCompaction {
-    /// The compaction commit, which the session goes on from.
+    /// The compaction commit, from which the session continues.
     pub ctx: String,
     /// The commit before it: `uncompact` gives its context.
     pub parent: String,
@@ -215,11 +232,13 @@ pub struct TurnCompaction {
     pub tokens_before: u64,
     /// Estimated tokens of the context after.
     pub tokens_after: u64,
+    /// Who wrote the summary: `heuristic` or `model`.
+    pub with: String,
     /// Why it was due.
     pub reason: String,
 }
 
-/// The smallest context that work can go on with, where it is larger than the window.
+/// The smallest context that work can continue with, if it is larger than the window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TurnOverflow {
@@ -300,7 +319,7 @@ pub struct TurnRecovered {
     pub ledger: String,
     /// The session.
     pub session: String,
-    /// Whether the call is to be tried again, with the window as it is now. Not where the error is no overflow: then nothing was
+    /// Whether the call is to be tried again, with the window as it is now. Not if the error is not an overflow: then nothing was
     /// done.
     pub retry: bool,
     /// Who phrases an overflow so.

@@ -2,7 +2,7 @@
 //!
 //! Only shapes, as everything below `args`.
 
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, Subcommand};
 use stemmata_model::{ThreadId, TicketId};
 
 use super::REF_HELP;
@@ -49,25 +49,82 @@ pub(crate) struct Update {
 
 /// `tag`
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = format!("\
 Examples:
-  stemma tag ctx-3f9k2m7q before-rewrite
+  stemma tag add ctx-3f9k2m7q before-rewrite
   stemma resume before-rewrite
-  stemma tag ctx-3f9k2m7q before-rewrite --remove
+  stemma tag remove ctx-3f9k2m7q before-rewrite
 
 {REF_HELP}"))]
 pub(crate) struct Tag {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Option<TagCommand>,
+
+    /// As `tag add`
+    #[arg(value_name = "REF", hide = true, required = true)]
+    pub(crate) reference: Option<String>,
+
+    /// As `tag add`
+    #[arg(value_name = "NAME", hide = true, required = true)]
+    pub(crate) name: Option<String>,
+
+    /// As `tag remove`
+    #[arg(long, hide = true)]
+    pub(crate) remove: bool,
+}
+
+/// What to do with tags.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TagCommand {
+    /// Give a commit a name
+    Add(TagAdd),
+    /// Remove a name from a commit
+    #[command(visible_alias = "rm")]
+    Remove(TagRemove),
+}
+
+/// `tag add`
+#[derive(Debug, Args)]
+pub(crate) struct TagAdd {
     /// The commit
     #[arg(value_name = "REF")]
     pub(crate) reference: String,
 
-    /// The name
+    /// The tag: a name without spaces, `@`, `~` and `:`, that does not look like an id
+    #[arg(value_name = "NAME", value_parser = parse_tag)]
+    pub(crate) name: String,
+}
+
+/// `tag remove`
+#[derive(Debug, Args)]
+pub(crate) struct TagRemove {
+    /// The commit
+    #[arg(value_name = "REF")]
+    pub(crate) reference: String,
+
+    /// The tag
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
+}
 
-    /// Take the name away
-    #[arg(long)]
-    pub(crate) remove: bool,
+/// Hexadecimal digits of a name that could be the beginning of an id.
+const ID_PREFIX_MIN: usize = 4;
+
+/// Refuses a name that no reference could mean: references are ids, their beginnings, and `@`, `~`, `:` behind them.
+fn parse_tag(text: &str) -> Result<String, String> {
+    let is_id = text.len() >= ID_PREFIX_MIN && text.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    let reason = if text.is_empty() {
+        "a tag cannot be empty"
+    } else if text.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '@' | '~' | ':')) {
+        "a tag cannot contain spaces, `@`, `~` or `:`"
+    } else if is_id || text.starts_with("ctx-") || text == "none" {
+        "this looks like an id"
+    } else {
+        return Ok(text.to_owned());
+    };
+    Err(reason.to_owned())
 }
 
 /// `pin` and `unpin`

@@ -19,7 +19,7 @@ pub(crate) struct Artifact {
 /// The commands about artifacts.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ArtifactCommand {
-    /// Print a range of an artifact: the whole output of a tool, or any other stored text
+    /// Print a stored tool output, or a range of it
     Read(ArtifactRead),
 }
 
@@ -31,9 +31,9 @@ Examples:
   stemma artifact read art-9f2c… --lines 900..
   stemma artifact read art-9f2c… --bytes 0..65536 --json
 
-An output of a tool that is too large for the window is stored whole, and the notice in its place names the artifact. Lines count \
-from 1 and the last one is included; bytes and characters count from 0 and the last one is not. One answer has 1 MiB at most, and \
-says where it goes on.")]
+A tool output that is too large for the window is stored whole; the notice in its place names the artifact. Lines count from 1 \
+and include the last one; bytes and characters count from 0 and exclude it. At most 1 MiB is printed, with the place to \
+continue at.")]
 pub(crate) struct ArtifactRead {
     /// The artifact, as notices and `stemma show REF --json` name it
     #[arg(value_name = "ID")]

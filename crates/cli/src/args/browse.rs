@@ -12,15 +12,22 @@ use super::REF_HELP;
 /// Entries before and after one that is shown.
 pub(crate) const AROUND_DEFAULT: u64 = 3;
 
+/// `home`
+#[derive(Debug, Args)]
+pub(crate) struct Home {}
+
 /// `list`
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stemma list                  the newest sessions
-  stemma list --here           those of this directory
-  stemma list --all -n 0       all of them, subagents too
+  stemma list                             the newest sessions
+  stemma list --here --since 2d           those of this directory, active within two days
+  stemma list --client codex --title timer
+  stemma list --all -n 0                  all of them, subagents and unused copies too
 
-A session that retention has emptied is only listed with `--all`.")]
+`+2 forks` counts copies of a session in which nobody went on; `--all` lists them, and sessions that retention has emptied. \
+A narrow terminal leaves out BRANCH, TURNS, PROJECT and CLIENT, in this order; where a program reads, nothing is cut. Marks: \
+⚙ a subagent, ⑂ a copy that a client made, ⇄ another machine's.")]
 pub(crate) struct List {
     /// Only sessions of this project: its name as the list shows it, its ledger's id, or a directory with all below it
     #[arg(long, value_name = "NAME|DIR", conflicts_with = "here")]
@@ -30,11 +37,31 @@ pub(crate) struct List {
     #[arg(long)]
     pub(crate) here: bool,
 
-    /// Subagents' sessions too, and those that hold nothing any more
+    /// Only sessions of this client, such as `claude-code` or `codex`
+    #[arg(long, value_name = "CLIENT")]
+    pub(crate) client: Option<String>,
+
+    /// Only sessions that were active since: `2d` ago, or on or after 2026-02-01
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+
+    /// Only sessions that were active last until then
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+
+    /// Only sessions on this git branch
+    #[arg(long, value_name = "BRANCH")]
+    pub(crate) branch: Option<String>,
+
+    /// Only sessions with these words in their titles
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) title: Option<String>,
+
+    /// List subagents, unused copies and sessions that hold nothing any more too
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// How many at most; 0 for all (default: 30, with `--json` all)
+    /// How many at most; 0 for all [default: 30; all with `--json`]
     #[arg(short = 'n', long = "limit", value_name = "N")]
     pub(crate) limit: Option<usize>,
 }
@@ -43,19 +70,19 @@ pub(crate) struct List {
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Examples:
-  stemma log                   sessions, newest first, by their first prompt
-  stemma log ctx-3f9k2m7q      the commits behind one, newest first
-  stemma log 62687def -n 5     the newest five of a session
+  stemma log                   sessions, as `stemma list` shows them
+  stemma log 4a36              the turns of a session, newest first
+  stemma log @ -n 5            the newest five of the newest session here
 
-Marks: `placed` by `resume` or `fork`, ⎇ the git branch, ◆ compactions, ⚙ subagents; before a commit ○ where its turn is still open.\n\n{REF_HELP}"))]
+Numbers are those of prompts: `4a36:3` means the state before the third one. Marks of turns: ○ open, ◆ a compaction, ■ a snapshot, ✕ forgotten.\n\n{REF_HELP}"))]
 pub(crate) struct Log {
-    /// The commit to start from; none: all sessions
-    #[arg(value_name = "REF")]
+    /// The session or commit to start from [default: all sessions]
+    #[arg(value_name = "REF", conflicts_with_all = ["project", "here", "client", "since", "until", "branch", "title", "all"])]
     pub(crate) reference: Option<String>,
 
-    /// How many at most; 0 for all (default: 30, with `--json` all)
-    #[arg(short = 'n', long = "limit", value_name = "N")]
-    pub(crate) limit: Option<usize>,
+    /// Which sessions.
+    #[command(flatten)]
+    pub(crate) list: List,
 }
 
 /// `tree`
@@ -95,8 +122,8 @@ The id of a session shows the session; a commit, a tag or `SESSION~0` shows the 
 
 {REF_HELP}"))]
 pub(crate) struct Show {
-    /// A session, a commit, or SESSION:N for the turn of a session's N-th prompt
-    #[arg(value_name = "REF")]
+    /// A session, a commit, or SESSION:N for the turn of its N-th prompt [default: choose from a list]
+    #[arg(value_name = "REF", default_value = "", hide_default_value = true)]
     pub(crate) reference: String,
 
     /// Show everything: thoughts, arguments and results of a turn, or the whole lists of a session
@@ -215,7 +242,7 @@ pub(crate) struct Diff {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stemma resolve --session 62687def-4483-4411-af9e-0c4befd8968f --at 2026-11-21T20:20:08Z
+  stemma resolve --session 62687def --at 2026-11-21T20:20:08Z
   stemma resolve --project . --at 2h           two hours ago
   stemma resolve --principal ann@mac/claude-code --at now
 

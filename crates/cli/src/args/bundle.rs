@@ -16,11 +16,11 @@ Examples:
   stemma bundle export ctx-3f9k2m7q --out fix.stemma-bundle
   stemma bundle show fix.stemma-bundle
   stemma bundle import fix.stemma-bundle
-  stemma bundle have --all > have.txt                           on the machine that receives
-  stemma bundle export --all --have have.txt --out new.bundle   only what it does not have
+  stemma bundle have --all > have.txt      on the receiving machine
+  stemma bundle export --all --have have.txt --out new.bundle   only what is new
 
-A bundle is one file with chains: commits, content, and what was said of them. Reading one runs nothing and
-writes nothing but the store.\n\n{REF_HELP}"))]
+A bundle is one portable file with sessions: their commits, content, tags and notes. Importing one runs nothing and writes \
+only to the store.\n\n{REF_HELP}"))]
 pub(crate) struct Bundle {
     /// What to do.
     #[command(subcommand)]
@@ -30,13 +30,13 @@ pub(crate) struct Bundle {
 /// What to do with a bundle.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BundleCommand {
-    /// Write chains as one file
+    /// Write sessions to one file
     Export(Export),
-    /// Take the chains of a file into the store; everything is checked first
+    /// Import the sessions of a bundle; everything is checked first
     Import(Import),
-    /// Check a file and show what is in it
+    /// Check a bundle and list its contents
     Show(Show),
-    /// Tell what this store has, for `export --have` on another machine
+    /// List what this store has, for `export --have` on another machine
     Have(Have),
 }
 
@@ -44,7 +44,7 @@ pub(crate) enum BundleCommand {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub(crate) struct Chains {
-    /// The commits up to which chains go, with the subagents that they started
+    /// Sessions, or commits with everything before them; their subagents are included
     #[arg(value_name = "REF")]
     pub(crate) references: Vec<String>,
 
@@ -63,15 +63,15 @@ pub(crate) struct Export {
     #[command(flatten)]
     pub(crate) chains: Chains,
 
-    /// A list of commits that the receiver has (`stemma bundle have`), which are left out with all before them
+    /// Leave out what the receiver has: a list made there by `stemma bundle have`
     #[arg(long, value_name = "FILE")]
     pub(crate) have: Option<PathBuf>,
 
-    /// The file to write (it appears whole or not at all), or `-` for standard output
+    /// The file to write (written atomically), or `-` for standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,
 
-    /// Replace a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -79,11 +79,11 @@ pub(crate) struct Export {
 /// Bounds of what is read.
 #[derive(Debug, Args)]
 pub(crate) struct Bounds {
-    /// Commits that a bundle may hold
+    /// Refuse a bundle with more commits than this
     #[arg(long, value_name = "N", default_value_t = BUNDLE_COMMITS_MAX)]
     pub(crate) max_commits: u64,
 
-    /// Bytes that its contents may have, uncompressed; else as many as its own length makes likely
+    /// Refuse a bundle with more bytes than this, uncompressed [default: by the length of the file]
     #[arg(long, value_name = "N")]
     pub(crate) max_bytes: Option<u64>,
 }
@@ -95,7 +95,7 @@ pub(crate) struct Import {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Check everything and store nothing
+    /// Check everything, store nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 

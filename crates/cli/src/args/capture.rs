@@ -17,7 +17,7 @@ Examples:
   stemma import                         every session of this machine
   stemma import ~/backup/projects       every transcript below a folder
   stemma import session.jsonl --json    one file, the result as JSON
-  stemma import --or examples           the sessions of this machine, else the examples
+  stemma import --or examples     this machine's sessions, else the examples
 
 Reads only what is new since the last time, so it can run as often as you like; interrupt it at any point. \
 Secrets (API keys, tokens, private keys) are replaced before anything is stored. Nothing is changed where it reads.")]
@@ -52,9 +52,9 @@ pub(crate) struct Import {
 #[command(after_help = "\
 Examples:
   stemma checkpoint --format claude-code-v1 --session s1 --content delta.jsonl
-  tail -n 4 log.jsonl | stemma checkpoint --format claude-code-v1 --session s1 --parent ctx-3f9k2m7q
-  stemma checkpoint --format my-agent-v1 --session s1 --artifact art-9f2c… --ticket T-12 --summary \"found the race\"
-  stemma checkpoint --out checkpoints              the latest session of this directory, as a file
+  tail -n 4 log.jsonl | stemma checkpoint --format claude-code-v1 --session s1
+  stemma checkpoint --format my-agent-v1 --session s1 --artifact art-9f2c…
+  stemma checkpoint --out checkpoints     the latest session here, as a file
   stemma checkpoint ctx-3f9k2m7q --out checkpoints --window 200000
   stemma checkpoint --load checkpoints/checkpoint_2026-11-23T201500Z.json
 

@@ -33,8 +33,8 @@ pub(crate) struct Native {
 #[command(after_help = format!("\
 Examples:
   stemma materialize ctx-3f9k2m7q --out context.jsonl
-  stemma materialize ctx-3f9k2m7q --stop root --out -      everything, compactions skipped
-  stemma materialize none --out -                          a fresh start: nothing
+  stemma materialize ctx-3f9k2m7q --stop root --out -    skip compactions
+  stemma materialize none --out -    a fresh start: nothing
 
 {REF_HELP}"))]
 pub(crate) struct Materialize {
@@ -59,9 +59,9 @@ pub(crate) struct Materialize {
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Examples:
-  stemma export ctx-3f9k2m7q -o talk.html           one page to read and to pass on
+  stemma export ctx-3f9k2m7q -o talk.html       one page to read and share
   stemma export ctx-3f9k2m7q -o talk.md             the same as Markdown
-  stemma export ctx-3f9k2m7q --format atif          for programs, on standard output
+  stemma export ctx-3f9k2m7q --format atif      for programs
 
 The whole conversation as it was said, from its beginning and without the summaries of compactions; \
 `--stop compaction` gives what the agent still knows. Secrets were replaced when it was captured; what else should not \
@@ -102,16 +102,24 @@ pub(crate) struct Placement {
     #[arg(long, value_name = "STOP", default_value = "compaction")]
     pub(crate) stop: String,
 
-    /// The directory that the agent will work in; none: the current one
+    /// The directory that the agent will work in [default: the session's own]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
 
-    /// The runtime that goes on with it (`claude-code`, `codex`, `gemini`, `pi`, `opencode`); none: the one it comes from.
-    /// Another one gets a translation, and what was lost is told
-    #[arg(long = "in", value_name = "RUNTIME")]
+    /// Work in the current directory, as `--cwd .`
+    #[arg(long, conflicts_with = "cwd")]
+    pub(crate) here: bool,
+
+    /// Client to continue in: `claude-code`, `codex`, `gemini`, `pi` or `opencode` [default: the original]. Sessions are
+    /// converted; losses are listed
+    #[arg(long = "in", value_name = "CLIENT")]
     pub(crate) runtime: Option<String>,
 
-    /// The client's version; none: the newest that was seen on this machine
+    /// Say what would be written where, with which losses; check it as always and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// The client's version [default: the newest that was seen on this machine]
     #[arg(long, value_name = "VERSION")]
     pub(crate) client_version: Option<String>,
 
@@ -127,12 +135,14 @@ Examples:
   stemma resume                       the latest session of this directory
   stemma resume --last                the latest of all
   stemma resume ctx-3f9k2m7q          from any commit
-  stemma resume ctx-3f9k2m7q --print  place it, and print the client's command instead of running it
+  stemma resume ctx-3f9k2m7q --print     print the client's command
+  stemma resume 3f9c1d20 --in codex --dry-run   what another client would get
 
-Writes a new session file for the client and starts the client with it; no existing file is touched. What you do \
-there becomes a child of the commit with the next import.\n\n{REF_HELP}"))]
+Starts the client in the session's own directory. A session that is unchanged since is resumed as it is; from an older \
+commit, in another client or directory, or where a client has the session open, a copy is placed under a new session id. No \
+existing file is touched. What you do there continues the commit.\n\n{REF_HELP}"))]
 pub(crate) struct Resume {
-    /// The commit; none: the latest session of the current directory
+    /// The session or commit; `@` for the newest session here [default: choose from a list]
     #[arg(value_name = "REF", conflicts_with = "last")]
     pub(crate) reference: Option<String>,
 
@@ -144,6 +154,10 @@ pub(crate) struct Resume {
     #[arg(long)]
     pub(crate) print: bool,
 
+    /// Place a copy also where the client's own session could be resumed
+    #[arg(long)]
+    pub(crate) copy: bool,
+
     /// Where and how.
     #[command(flatten)]
     pub(crate) placement: Placement,
@@ -154,14 +168,14 @@ pub(crate) struct Resume {
 #[command(after_help = format!("\
 Examples:
   stemma fork ctx-3f9k2m7q                  a second way on from there
-  stemma fork ctx-3f9k2m7q --at 0f8b6c1d    from an entry within it (`stemma show REF --entries`)
-  $(stemma fork ctx-3f9k2m7q --print)       fork and start
+  stemma fork ctx-3f9k2m7q --at 0f8b6c1d    from an entry within it
+  eval \"$(stemma fork ctx-3f9k2m7q --print)\"  fork and start
 
 Places the commit as a new session and prints how to start it. Stores no content; the commit and its session stay \
 as they are.\n\n{REF_HELP}"))]
 pub(crate) struct Fork {
-    /// The commit
-    #[arg(value_name = "REF")]
+    /// The session or commit [default: choose from a list]
+    #[arg(value_name = "REF", default_value = "", hide_default_value = true)]
     pub(crate) reference: String,
 
     /// Print only the client's command
@@ -177,8 +191,8 @@ pub(crate) struct Fork {
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Examples:
-  stemma handoff                                 the latest session of this directory
-  stemma handoff 3f9c1d20 --budget 4000          a session, in about 4,000 tokens
+  stemma handoff                            the latest session here
+  stemma handoff 3f9c1d20 --budget 4000     in about 4,000 tokens
   stemma handoff ctx-3f9k2m7q --out handoff.md
   stemma handoff --last | codex exec -           start another agent with it
 
@@ -211,12 +225,12 @@ pub(crate) struct Handoff {
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Examples:
-  stemma compact ctx-3f9k2m7q                            without a model; recent entries stay as they are
+  stemma compact ctx-3f9k2m7q               without a model
   stemma compact ctx-3f9k2m7q --with llm --focus 'the parser'
   stemma compact ctx-3f9k2m7q --range @12..@40 --dry-run  what would come of it
   stemma compact ctx-3f9k2m7q --summary-file summary.md
   my-summarizer < context.jsonl | stemma compact ctx-3f9k2m7q --summary-file -
-  stemma compact ctx-3f9k2m7q --with heuristic --print   a summary without a model; nothing is stored
+  stemma compact ctx-3f9k2m7q --print       print the summary, store nothing
 
 Stores a compaction: a commit whose context begins with the summary. A session that this program keeps goes on from it; for a \
 client's session it is a branch, which `stemma resume` opens. An empty summary, or one that is not smaller than what it \
@@ -247,7 +261,7 @@ pub(crate) struct Compact {
     #[arg(long, value_name = "FROM..TO", value_parser = range)]
     pub(crate) range: Option<EntryRange>,
 
-    /// Tokens at the end that stay as they are, where the format can keep them [default: 20000]
+    /// Tokens at the end that stay as they are, where the format can keep them [default: `window.keep_recent_tokens`, 20000]
     #[arg(long, value_name = "TOKENS", conflicts_with = "range")]
     pub(crate) keep: Option<u64>,
 
@@ -255,7 +269,7 @@ pub(crate) struct Compact {
     #[arg(long)]
     pub(crate) again: bool,
 
-    /// Say what would come of it and store nothing; a model is asked all the same
+    /// Say what would come of it and store no compaction; a model is asked all the same
     #[arg(long)]
     pub(crate) dry_run: bool,
 
@@ -330,7 +344,7 @@ fn permille(text: &str) -> Result<u32, String> {
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Examples:
-  stemma uncompact ctx-3f9k2m7q                    the commit just before the compaction
+  stemma uncompact ctx-3f9k2m7q            the commit before the compaction
   stemma uncompact ctx-3f9k2m7q --out before.jsonl and its context
 
 {REF_HELP}"))]

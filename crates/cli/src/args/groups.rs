@@ -1,68 +1,54 @@
-//! The first page of `stemma --help`: commands by what people want to do. What programs and scripts need stands on a second page.
+//! The pages of help: twelve commands on the first one, all of them in groups on the second, and topics.
 
 use clap::{Command, CommandFactory};
 
-use super::Cli;
+use super::{Cli, REFS};
 use crate::output::put;
 
-/// Commands by what they are for, in the order of the page.
-const GROUPS: &[(&str, &[&str])] = &[
-    ("First steps", &["import", "install", "status"]),
-    ("Browse and find", &["search", "recall", "list", "log", "tree", "show", "diff", "blame"]),
-    ("Go on", &["resume", "fork", "start", "handoff", "export", "bundle"]),
-    ("Shape", &["compact", "uncompact", "update", "tag", "pin", "unpin", "guard", "context", "strategy"]),
-    ("Project memory", &["state", "decide", "task"]),
-    ("Keep safe", &["scan", "scrub", "secrets", "vault", "forget", "exclude", "pause", "unpause"]),
-    ("Capture", &["watch", "run", "current", "git", "uninstall"]),
-    (
-        "Maintain",
-        &[
-            "doctor",
-            "repair",
-            "verify",
-            "du",
-            "index",
-            "pack",
-            "gc",
-            "backup",
-            "restore",
-            "config",
-            "completions",
-        ],
-    ),
+/// Commands by what they are for.
+type Groups = &'static [(&'static str, &'static [&'static str])];
+
+/// The first page: what a new user needs.
+const FIRST: Groups = &[
+    ("Start", &["setup", "import", "status"]),
+    ("Find", &["list", "search", "show", "blame"]),
+    ("Continue", &["resume", "fork", "doctor"]),
+    ("Remember", &["state", "recall"]),
 ];
 
-/// What programs, scripts and hooks call.
-const PLUMBING: (&str, &[&str]) = (
-    "For programs and scripts",
-    &[
-        "artifact",
-        "assemble",
-        "checkpoint",
-        "snapshot",
-        "native",
-        "materialize",
-        "history",
-        "children",
-        "tips",
-        "resolve",
-        "events",
-        "ledger",
-        "replay",
-        "migrate",
-        "turn",
-        "hook",
-    ],
-);
+/// The second page: everything.
+const ALL: Groups = &[
+    ("Start", &["setup", "import", "install", "uninstall", "status", "config", "completions"]),
+    ("Find", &["list", "log", "search", "show", "tree", "diff", "blame"]),
+    ("Continue", &["resume", "fork", "start", "handoff", "export"]),
+    ("Remember", &["state", "recall", "decision", "task"]),
+    ("Compact", &["guard", "compact", "uncompact"]),
+    ("Label", &["update", "tag", "pin", "unpin"]),
+    ("Capture", &["watch", "run", "current", "git", "exclude", "pause", "unpause"]),
+    ("Keep secrets out", &["scan", "scrub", "secrets", "vault", "forget"]),
+    ("Repair and back up", &["doctor", "repair", "recover", "verify", "backup", "restore", "bundle"]),
+    ("Maintain the store", &["du", "index", "pack", "gc", "migrate"]),
+    ("Build an agent", &["assemble", "context", "strategy", "turn", "checkpoint", "artifact"]),
+    ("Ledgers", &["events", "ledger", "replay"]),
+    ("For scripts", &["native", "materialize", "snapshot", "history", "children", "tips", "resolve", "hook"]),
+];
+
+/// What `stemma help TOPIC` explains beside the commands.
+const TOPICS: &[(&str, &str)] = &[("refs", REFS)];
 
 /// Columns of the names.
 const NAME_WIDTH: usize = 13;
 
-/// Returns the command line with its commands in groups; with `all`, with those for programs too.
+/// Returns the text of a help topic.
+pub(crate) fn topic(name: &str) -> Option<&'static str> {
+    TOPICS.iter().find(|(topic, _)| *topic == name).map(|(_, text)| *text)
+}
+
+/// Returns the command line with the commands of the first page; with `all`, with all of them.
 pub(crate) fn command(all: bool, width: usize) -> Command {
     let command = Cli::command();
     let mut text = String::new();
-    for (title, names) in GROUPS.iter().chain(all.then_some(&PLUMBING)) {
+    for (title, names) in if all { ALL } else { FIRST } {
         put!(text, "{title}:\n");
         for name in *names {
             let about = command.find_subcommand(name).and_then(Command::get_about);
@@ -71,8 +57,12 @@ pub(crate) fn command(all: bool, width: usize) -> Command {
         }
         text.push('\n');
     }
-    if !all {
-        text.push_str("`stemma help --all` lists the commands for programs and scripts too.\n\n");
+    if all {
+        text.push_str("`stemma help refs` explains how to name a session or a commit.\n\n");
+    } else {
+        text.push_str(
+            "`stemma help --all` lists all commands, `stemma help refs` how to name a session.\n\n",
+        );
     }
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{text}Options:\n{{options}}{{after-help}}"
@@ -104,26 +94,55 @@ mod tests {
 
     use super::*;
 
+    fn names(groups: Groups) -> Vec<&'static str> {
+        groups.iter().flat_map(|(_, names)| names.iter().copied()).collect()
+    }
+
     #[test]
     fn every_command_is_in_one_group() {
         let command = Cli::command();
         let shown = command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(Command::get_name);
-        let groups = GROUPS.iter().chain([&PLUMBING]).flat_map(|(_, names)| names.iter().copied());
-        let listed: Vec<&str> = groups.collect();
+        let listed = names(ALL);
         assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), shown.collect::<BTreeSet<_>>());
         assert_eq!(listed.len(), listed.iter().collect::<BTreeSet<_>>().len(), "one is listed twice");
+        let first = names(FIRST);
+        assert_eq!(first.len(), 12, "{first:?}");
+        assert!(first.iter().all(|name| listed.contains(name)), "{first:?}");
     }
 
     #[test]
-    fn the_first_page_fits_and_says_where_the_second_is() {
-        for width in [60, 80, 100] {
-            let text = command(false, width).render_help().to_string();
+    fn both_pages_fit_and_the_first_says_where_the_second_is() {
+        for (all, width) in [(false, 60), (false, 80), (true, 80), (true, 100)] {
+            let text = command(all, width).render_help().to_string();
             let groups = text.split("\nOptions:").next().unwrap_or_default();
             let mut rows = groups.lines().filter(|line| line.starts_with("  "));
             assert!(rows.all(|line| line.chars().count() <= width), "{width}\n{text}");
-            assert!(groups.contains("First steps:\n  import") && groups.contains("help --all"));
-            assert!(!groups.contains("\n  checkpoint "), "{groups}");
+            assert!(groups.contains("Start:\n  import"), "{text}");
+            assert_eq!(groups.contains("\n  checkpoint "), all, "{groups}");
         }
-        assert!(command(true, 80).render_help().to_string().contains("\n  checkpoint "));
+        assert!(command(false, 80).render_help().to_string().contains("`stemma help --all`"));
+    }
+
+    /// Clap breaks a long line where the terminal ends and an explicit line where it stands, so a paragraph that is both looks torn.
+    #[test]
+    fn no_line_of_help_is_longer_than_a_terminal() {
+        let mut command = Cli::command();
+        command.build();
+        let mut left: Vec<&Command> = vec![&command];
+        let mut long = Vec::new();
+        while let Some(one) = left.pop() {
+            left.extend(one.get_subcommands());
+            let after = one.get_after_help().map(ToString::to_string).unwrap_or_default();
+            // A paragraph is one line that clap wraps, or lines that all fit.
+            for paragraph in after.split("\n\n").filter(|text| text.contains('\n')) {
+                for line in paragraph.lines() {
+                    if line.chars().count() > 80 {
+                        long.push(format!("{}: {line}", one.get_name()));
+                    }
+                }
+            }
+        }
+        assert!(long.is_empty(), "{}", long.join("\n"));
+        assert!(REFS.lines().all(|line| line.chars().count() <= 80));
     }
 }

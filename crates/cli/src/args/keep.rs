@@ -10,39 +10,38 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stemma forget 3f2a91c0 --dry-run           what would go, and what still needs it
-  stemma forget 3f2a91c0                     a session, its subagents included
-  stemma forget ctx-8dk2m                    one commit
+  stemma forget 3f2a91c0 --dry-run   what would be deleted, what still needs it
+  stemma forget 3f2a91c0             a session, its subagents included
+  stemma forget ctx-8dk2m            one commit
   stemma forget --project ~/work/secret --everywhere --yes
-  stemma forget --undo 3f2a91c0-…            let it be imported again
+  stemma forget --undo 3f2a91c0-…    allow it to be imported again
 
-What branches, copies, pins or tickets need stays, and is listed; `--everywhere` cuts it out of branches and copies
-too. What is forgotten is gone from every file of the store, at once and for good: there is no way back but the
-transcript itself.")]
+What forks, copies, pins, tags or tickets need is kept and listed; `--everywhere` deletes it from forks and copies too. \
+Forgotten data is removed from every file of the store at once. Only the client's own transcript can bring it back.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Forget {
     /// A session, or a commit
     #[arg(value_name = "REF", required_unless_present_any = ["project", "undo"], conflicts_with_all = ["project", "undo"])]
     pub(crate) reference: Option<String>,
 
-    /// All sessions that worked in DIR or below it, and all that the ledgers of projects there say
+    /// All sessions that worked in DIR or below, and the events of projects there
     #[arg(long, value_name = "DIR", conflicts_with = "undo")]
     pub(crate) project: Option<PathBuf>,
 
-    /// Let what was forgotten be imported again: a commit's id or the beginning of it, a session's whole id, or the path of its
-    /// transcript
+    /// Allow a forgotten session to be imported again: the whole session id, the beginning of a commit's id, or the path
+    /// of the transcript
     #[arg(long, value_name = "REF")]
     pub(crate) undo: Option<String>,
 
-    /// Cut it out of branches and copies too
+    /// Delete it from forks and copies too
     #[arg(long, conflicts_with = "undo")]
     pub(crate) everywhere: bool,
 
-    /// Forget even what is pinned or tagged, and what tickets refer to
+    /// Also forget what is pinned, tagged or referenced by a ticket
     #[arg(long, conflicts_with = "undo")]
     pub(crate) even_pinned: bool,
 
-    /// Show what would happen, and change nothing
+    /// Show what would be deleted, change nothing
     #[arg(long, conflicts_with = "undo")]
     pub(crate) dry_run: bool,
 
@@ -57,16 +56,16 @@ pub(crate) struct Forget {
 Examples:
   stemma gc --dry-run
   stemma gc
-  stemma gc --grace-days 0                   delete what an earlier run condemned
+  stemma gc --grace-days 0      delete what an earlier run marked
 
-What `retention.…` lets go, and what a crash left behind, is condemned by one run and deleted by a later one, after the
-grace (`gc.grace_days`, 14 days). What is used in between is revived. Nothing is let go unless you configure it.")]
+Expired data (`retention.…`, off by default) and leftovers of crashes are marked first and deleted by a later run, after \
+`gc.grace_days` (14). Using marked data unmarks it. Then the store is repacked.")]
 pub(crate) struct Gc {
-    /// Show what would happen, and change nothing
+    /// Show what would be done, change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Days that something stays condemned before it is deleted
+    /// Days between marking and deleting
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=3650))]
     pub(crate) grace_days: Option<u32>,
 }

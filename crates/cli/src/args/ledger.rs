@@ -11,7 +11,7 @@ use stemmata_model::{EventSeq, Json, LedgerId, Party, SessionId, Topic};
 /// Which ledger.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Which {
-    /// The ledger (default: that of the project of the current directory)
+    /// The ledger [default: of the current directory's project]
     #[arg(long, value_name = "ID", help_heading = "Which ledger")]
     pub(crate) ledger: Option<LedgerId>,
 
@@ -25,17 +25,17 @@ pub(crate) struct Which {
 #[command(after_help = "\
 Examples:
   stemma events append status_event \"tests are green\"
-  stemma events append PLAN_READY --from planner --data '{\"summary\":\"three steps\"}'
-  stemma events append --lines < new.ndjson        all of them, or none
+  stemma events append PLAN_READY --from planner --data '{\"summary\":\"one\"}'
+  stemma events append --lines < new.ndjson    all of them, or none
   stemma events query --topic decision_event --since 3d
   stemma events query --topic PLAN_READY --latest 1 --json
   stemma events tail -n 50
-  stemma events follow --cursor my-bot             goes on where it stopped last time
-  stemma events forget bot-7 --yes                 places and hashes stay, words go
+  stemma events follow --cursor my-bot         continues where it stopped
+  stemma events forget bot-7 --yes             delete texts, keep numbers
   stemma events forget --event 12 --yes
 
-A ledger is an append-only log of events, one for each project and for each cluster of agents. An event is named by its
-number. Secrets are replaced before anything is stored.")]
+A ledger is an append-only log of events. Each project and each cluster of agents has one. An event is named by its number. \
+Secrets are redacted before anything is stored.")]
 pub(crate) struct Events {
     /// What to do.
     #[command(subcommand)]
@@ -45,7 +45,7 @@ pub(crate) struct Events {
 /// What to do with events.
 #[derive(Debug, Subcommand)]
 pub(crate) enum EventsCommand {
-    /// Append an event, or with `--lines` those of standard input
+    /// Append an event, or with `--lines` the events of standard input
     Append(Box<Append>),
     /// Show events that match, oldest first
     Query(Query),
@@ -53,7 +53,7 @@ pub(crate) enum EventsCommand {
     Tail(Tail),
     /// Show events as they come
     Follow(Follow),
-    /// Forget what events say, for good: of a session, or some
+    /// Permanently delete the text of events
     Forget(EventsForget),
 }
 
@@ -109,12 +109,12 @@ pub(crate) struct Append {
     #[arg(long, value_name = "ID", default_value = "stemma")]
     pub(crate) session: SessionId,
 
-    /// Read events from standard input, a JSON object a line: `topic`, and any of `text`, `data`, `metadata`, `sender`,
+    /// Read events from standard input, one JSON object a line: `topic`, and any of `text`, `data`, `metadata`, `sender`,
     /// `receiver`, `session_id`
     #[arg(long, conflicts_with_all = ["topic", "text", "data", "metadata"])]
     pub(crate) lines: bool,
 
-    /// Append only if this is the ledger's last number (0: none yet)
+    /// Append only if this is the last number of the ledger (0: it has none)
     #[arg(long, value_name = "N")]
     pub(crate) expect: Option<u64>,
 
@@ -171,15 +171,15 @@ pub(crate) struct Query {
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
 
-    /// Only those that may enter a prompt
+    /// Only those that a prompt may use
     #[arg(long)]
     pub(crate) replayable: bool,
 
-    /// The newest so many, still oldest first
+    /// The newest K, oldest first
     #[arg(long, value_name = "K", conflicts_with = "limit")]
     pub(crate) latest: Option<usize>,
 
-    /// How many at most (default: 30, with `--json` 10000 or as many as have 8 MiB)
+    /// How many at most; 0 for all [default: 30, with `--json` 10000 or 8 MiB]
     #[arg(short = 'n', long = "limit", value_name = "N")]
     pub(crate) limit: Option<usize>,
 }
@@ -201,7 +201,7 @@ pub(crate) struct Follow {
     #[command(flatten)]
     pub(crate) wanted: Wanted,
 
-    /// Begin after this number, not with what comes next
+    /// Begin after this number [default: with the next event]
     #[arg(long, value_name = "N", conflicts_with_all = ["beginning", "cursor"])]
     pub(crate) after: Option<EventSeq>,
 
@@ -209,11 +209,11 @@ pub(crate) struct Follow {
     #[arg(long, conflicts_with = "cursor")]
     pub(crate) beginning: bool,
 
-    /// Begin where the last `follow` with this name stopped, or with the first event
+    /// Begin where the last `follow` with this name stopped, else with the first event
     #[arg(long, value_name = "NAME")]
     pub(crate) cursor: Option<String>,
 
-    /// Stop after so many events
+    /// Stop after N events
     #[arg(long, value_name = "N")]
     pub(crate) count: Option<u64>,
 }
@@ -221,7 +221,7 @@ pub(crate) struct Follow {
 /// `events forget`
 #[derive(Debug, Args)]
 pub(crate) struct EventsForget {
-    /// The session, as `events query --json` shows it; what is said with `decide` and `task` is of `stemma`
+    /// The session, as `events query --json` shows it; decisions and tasks from the command line are of `stemma`
     #[arg(value_name = "SESSION", required_unless_present = "events", conflicts_with = "events")]
     pub(crate) session: Option<SessionId>,
 
@@ -229,11 +229,15 @@ pub(crate) struct EventsForget {
     #[arg(long = "event", value_name = "N")]
     pub(crate) events: Vec<EventSeq>,
 
-    /// In all ledgers, not just in this one
+    /// In all ledgers
     #[arg(long, conflicts_with_all = ["events", "ledger", "project"])]
     pub(crate) everywhere: bool,
 
-    /// Do it; without this it is only said how much would go
+    /// Show what would be deleted, change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Do not ask
     #[arg(long, short)]
     pub(crate) yes: bool,
 
@@ -246,8 +250,8 @@ pub(crate) struct EventsForget {
 #[command(after_help = "\
 Examples:
   stemma ledger list
-  stemma ledger adopt /Users/ann/shop      sessions from there are of this project too
-  stemma ledger export --ledger my-cluster --out my-cluster.db    one SQLite file, as zeroshot reads it
+  stemma ledger adopt /Users/ann/shop    its sessions belong to this project too
+  stemma ledger export --ledger my-cluster --out my-cluster.db
   stemma ledger import my-cluster.db")]
 pub(crate) struct Ledger {
     /// What to do.
@@ -260,18 +264,18 @@ pub(crate) struct Ledger {
 pub(crate) enum LedgerCommand {
     /// List all ledgers
     List,
-    /// Count the sessions of another folder, or of another machine's, as this project's
+    /// Treat the sessions of another folder, also of another machine, as this project's
     Adopt(LedgerAdopt),
-    /// Write a ledger as one SQLite file
+    /// Write a ledger as one SQLite file that zeroshot can read
     Export(LedgerExport),
-    /// Take such a file in as a ledger
+    /// Import such a file as a ledger
     Import(LedgerImport),
 }
 
 /// `ledger adopt`
 #[derive(Debug, Args)]
 pub(crate) struct LedgerAdopt {
-    /// The folder, as the sessions name it; it need not be there
+    /// The folder, as the sessions name it; it need not exist
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: String,
 
@@ -282,11 +286,11 @@ pub(crate) struct LedgerAdopt {
 /// `ledger export`
 #[derive(Debug, Args)]
 pub(crate) struct LedgerExport {
-    /// The file to write (it appears whole or not at all)
+    /// The file to write (written atomically)
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,
 
-    /// Replace a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,
 
@@ -301,7 +305,7 @@ pub(crate) struct LedgerImport {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// The ledger to read it into, which has no events yet (default: the name that the file has for it)
+    /// The new ledger's name [default: as in the file]
     #[arg(long, value_name = "ID")]
     pub(crate) into: Option<LedgerId>,
 }
@@ -310,13 +314,13 @@ pub(crate) struct LedgerImport {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stemma state                 what is known of this project: decisions, open tasks, files, errors
-  stemma state --at 120        as it was at event 120
+  stemma state              decisions, open tasks, files and errors
+  stemma state --at 120     as it was at event 120
   stemma state --json
 
-Made of the events of the project's ledger and of every captured session of the project, whatever tool it was in.")]
+Built from the project's events and from all captured sessions of the project, whatever client they ran in.")]
 pub(crate) struct State {
-    /// As it was when the ledger had this event (0: before the first); without sessions that are only transcripts
+    /// As it was at this event of the ledger (0: before the first); imported sessions are left out
     #[arg(long, value_name = "SEQ")]
     pub(crate) at: Option<u64>,
 
@@ -328,92 +332,15 @@ pub(crate) struct State {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stemma replay --check        fold all events again and compare with the saved state
-  stemma replay                fold all again, and save that")]
+  stemma replay --check     rebuild the state, compare it with the saved one
+  stemma replay             rebuild the state and save it")]
 pub(crate) struct Replay {
-    /// Change nothing; exit with 6 where the saved state and the replay differ
+    /// Change nothing; exit with 6 if the saved state differs
     #[arg(long)]
     pub(crate) check: bool,
 
     #[command(flatten)]
     pub(crate) which: Which,
-}
-
-/// `decide`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  stemma decide \"Retries stop after five attempts\" --reason \"the queue has its own\"
-  stemma decide \"Use tabs\" --supersedes 12
-  stemma decide \"Use tabs\" --supersedes \"use spaces\"
-  stemma decide \"Does the queue keep its order?\" --thread
-  stemma decide --close \"keep its order\"               it is answered")]
-pub(crate) struct Decide {
-    /// What was decided; with `--thread`, what is open
-    #[arg(value_name = "TEXT", value_parser = parse_said, required_unless_present = "close")]
-    pub(crate) text: Option<String>,
-
-    /// Why
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) reason: Option<String>,
-
-    /// The decision that it replaces: the number that `stemma state` shows, or words that no other one has
-    #[arg(long, value_name = "WHICH", value_parser = parse_said)]
-    pub(crate) supersedes: Option<String>,
-
-    /// Something that holds rather than something that was chosen
-    #[arg(long)]
-    pub(crate) fact: bool,
-
-    /// Something that is open: a question, or work that was put off
-    #[arg(long, conflicts_with_all = ["fact", "supersedes"])]
-    pub(crate) thread: bool,
-
-    /// Close an open thread: the number that `stemma state` shows, or words that no other one has
-    #[arg(long, value_name = "WHICH", value_parser = parse_said, conflicts_with_all = ["text", "fact", "supersedes", "thread", "reason"])]
-    pub(crate) close: Option<String>,
-
-    #[command(flatten)]
-    pub(crate) which: Which,
-}
-
-/// `task`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  stemma task \"Mend the flaky test\"
-  stemma task                              the open ones
-  stemma task --done 14                    the task of event 14
-  stemma task --done \"flaky test\"          the open task with these words")]
-pub(crate) struct Task {
-    /// What is to be done; none: show the open tasks
-    #[arg(value_name = "TEXT", conflicts_with = "done", value_parser = parse_said)]
-    pub(crate) text: Option<String>,
-
-    /// Mark an open task as done: by what `stemma task` shows behind it, or by words of it
-    #[arg(long, value_name = "WHICH", value_parser = parse_said)]
-    pub(crate) done: Option<String>,
-
-    #[command(flatten)]
-    pub(crate) which: Which,
-}
-
-/// Words that are meant for a command, not to be remembered.
-const RESERVED: [&str; 12] =
-    ["list", "ls", "show", "done", "add", "new", "rm", "remove", "delete", "close", "status", "help"];
-
-/// Refuses what says nothing, and what was meant as a command.
-fn parse_said(text: &str) -> Result<String, String> {
-    let text = text.trim();
-    if text.is_empty() {
-        return Err("it says nothing".to_owned());
-    }
-    if RESERVED.iter().any(|word| text.eq_ignore_ascii_case(word)) {
-        return Err(
-            "this is no text but looks like a command: `--help` shows how to list, end and record".to_owned()
-        );
-    }
-    Ok(text.to_owned())
 }
 
 fn parse_json(text: &str) -> Result<Json, String> {

@@ -15,7 +15,7 @@ use super::REF_HELP;
 Examples:
   stemma watch                      all clients of this machine
   stemma watch ~/backup/projects    what is below a folder
-  stemma watch --poll 10            look every ten seconds: for network file systems, which tell nothing
+  stemma watch --poll 10       every ten seconds, for network file systems
   stemma watch --json               one JSON object a line
 
 First imports what was written before, then captures every session within a second or two of each change, until it is \
@@ -68,9 +68,9 @@ pub(crate) struct Run {
 Examples:
   stemma start reviewer                            afresh
   stemma start reviewer --context ctx-3f9k2m7q     knowing what was known there
-  stemma start reviewer --context T-12 --print     the command, instead of running it
+  stemma start reviewer --context T-12 --print
   stemma start author -- -p 'go on'                with arguments for the client
-  stemma start author --ticket T-12                hooks record the ticket with what they capture
+  stemma start author --ticket T-12      record the ticket with the session
 
 A template is a section of the configuration file: `[templates.reviewer]` with `client`, and where wanted `model`, \
 `profile`, `strategy`, `command`, `system_prompt` and `tools` (docs/reference/configuration.md). A loop of your own reads \
@@ -109,33 +109,94 @@ pub(crate) struct Start {
     #[arg(long)]
     pub(crate) print: bool,
 
+    /// Say what would be written and started; check it as always and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
     /// Arguments for the client, after `--`
     #[arg(value_name = "ARG", last = true)]
     pub(crate) extra: Vec<String>,
 }
 
-/// `install` and `uninstall`
+/// `setup`
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  stemma setup               asks before each step
+  stemma setup --yes         does all of it
+  stemma setup --dry-run     says what it would do
+
+Finds the clients of this machine, imports their sessions, adds hooks, so that each turn is captured as it ends, writes a \
+completion file for your shell, and lets git commits of this repository name their session. What is done already is left alone. \
+`stemma uninstall --all` takes the hooks out again, `stemma git uninstall` the trailer.")]
+pub(crate) struct Setup {
+    /// Do everything without asking
+    #[arg(long, short = 'y', conflicts_with = "dry_run")]
+    pub(crate) yes: bool,
+
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// `install`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma install --all                    every client on this machine
   stemma install claude-code --dry-run    show what would change
-  stemma install claude-code
-  stemma install codex --inject           tell the agent what was lost where it resumes or compacts
+  stemma install claude-code --diff       and show the lines
+  stemma install codex --inject      give the agent a brief after compactions
   stemma install pi                       an extension file of its own
 
 Adds one hook for each event that matters (a turn ends, a compaction comes, a session ends; more with \
 `capture.provisional`) to the client's own settings, and nothing else; your hooks stay, and a copy of the file is kept \
 beside it. The hook captures what is new in milliseconds and never fails the client, even when `stemma` is gone.")]
 pub(crate) struct Install {
-    /// The runtime: `claude-code`, `codex`, `gemini`, `opencode` or `pi`
-    #[arg(value_name = "RUNTIME")]
-    pub(crate) runtime: String,
+    /// The client: `claude-code`, `codex`, `gemini`, `opencode` or `pi`
+    #[arg(value_name = "CLIENT", required_unless_present = "all", conflicts_with = "all")]
+    pub(crate) runtime: Option<String>,
 
-    /// Let the hooks tell the agent, where its session is resumed or was compacted, what of it was lost
+    /// Every client on this machine
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Let the hooks hand the agent a brief of what was lost, where its session is resumed or was compacted
     #[arg(long)]
     pub(crate) inject: bool,
 
-    /// Show what would change, and change nothing
+    /// Show the lines that change
+    #[arg(long)]
+    pub(crate) diff: bool,
+
+    /// Say what would change, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// `uninstall`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma uninstall claude-code
+  stemma uninstall --all --dry-run
+
+Takes our hooks out of the client's settings, which are then what they were before, byte for byte. Copies, folders and files that \
+`install` made go too. What was captured stays.")]
+pub(crate) struct Uninstall {
+    /// The client
+    #[arg(value_name = "CLIENT", required_unless_present = "all", conflicts_with = "all")]
+    pub(crate) runtime: Option<String>,
+
+    /// Every client that has hooks of ours
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Show the lines that change
+    #[arg(long)]
+    pub(crate) diff: bool,
+
+    /// Say what would change, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -159,7 +220,7 @@ pub(crate) struct Hook {
     #[arg(value_name = "EVENT")]
     pub(crate) event: Option<String>,
 
-    /// Print what of a resumed or compacted session was lost, for the client to tell its agent
+    /// Print the brief of a resumed or compacted session, for the client to hand to its agent
     #[arg(long)]
     pub(crate) inject: bool,
 

@@ -16,15 +16,15 @@ Examples:
   stemma verify --repair
   stemma verify --repair --from /mnt/disk/stemmata
 
-Reads everything that is stored. Reports every damage it finds, and exits with 6 where there is one. A repair takes \
-sound copies from backups, other stores and bundles, reads transcripts again that are still there, and recomputes what follows \
-from commits; whatever it takes has the right hash.")]
+Reads everything that is stored, recomputes every hash and follows every reference. Reports all damage, and exits with 6 if \
+there is any. `--repair` takes intact copies from backups, other stores, bundles and transcripts that still exist; each copy \
+must have the right hash.")]
 pub(crate) struct Verify {
-    /// Mend what can be mended
+    /// Repair what can be repaired
     #[arg(long)]
     pub(crate) repair: bool,
 
-    /// A backup, the folder of another store, or a bundle, to look for sound copies in
+    /// A backup, another store's folder or a bundle to take intact copies from
     #[arg(long, value_name = "PATH", requires = "repair")]
     pub(crate) from: Vec<PathBuf>,
 }
@@ -33,13 +33,12 @@ pub(crate) struct Verify {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stemma doctor ~/.claude/projects/-srv-app/3f9c1d20-5a5b-4c8e-9d1a-0b7e6f4a2c11.jsonl
+  stemma doctor ~/.claude/projects/-srv-app/3f9c1d20-5a5b.jsonl
   stemma doctor 3f9c1d20          the transcript of a session
-  stemma doctor --all             every transcript of this machine; shows those with trouble
+  stemma doctor --all             every transcript; shows those with problems
 
-Reads a transcript as its client's loader would and says what would reach the model: the failure to fear is a client that \
-starts without a word and has lost half the history. Changes nothing. Exits with 6 where a client would refuse one or lose \
-some of it.")]
+Reads a transcript as its client would and reports what would not reach the model: a client can start without an error \
+and send half the history. Changes nothing. Exits with 6 if a client would refuse a transcript or lose some of it.")]
 pub(crate) struct Doctor {
     /// Transcripts, or sessions
     #[arg(value_name = "FILE|SESSION", required_unless_present = "all")]
@@ -49,34 +48,64 @@ pub(crate) struct Doctor {
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// Judge as this version of the client would; none: the one that wrote the transcript
+    /// Check for this version of the client [default: the installed one, else the newest known]
     #[arg(long, value_name = "VERSION")]
     pub(crate) client_version: Option<String>,
+}
+
+/// `recover`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma recover                      list the sessions that only the store has
+  stemma recover 3f9c1d20             give a deleted transcript back to its client
+  stemma recover 3f9c1d20 --dry-run   check it, write nothing
+  stemma recover 3f9c1d20 --replace   put it in the place of a damaged one
+
+Writes the transcript with the bytes that the store has to where its client looks, and those of its subagents that are gone. It \
+is checked first as the client would load it. Where a damaged transcript is there, the recovered one goes beside it; with \
+`--replace` it takes its place, and the damaged one is kept. A transcript that is intact is left alone. Secrets that were \
+redacted stay redacted. To replace the whole store by a backup: `stemma restore`.")]
+pub(crate) struct Recover {
+    /// A session, or its transcript [default: list the sessions that only the store has]
+    #[arg(value_name = "SESSION|FILE")]
+    pub(crate) session: Option<String>,
+
+    /// Replace a damaged transcript; it is kept beside the recovered one
+    #[arg(long)]
+    pub(crate) replace: bool,
+
+    /// Put back what capture redacted, as far as the vault of this machine kept it (`stemma vault`)
+    #[arg(long)]
+    pub(crate) with_secrets: bool,
+
+    /// Check everything and say what would be written; write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// `repair`
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stemma repair 3f9c1d20-5a5b-4c8e-9d1a-0b7e6f4a2c11.jsonl      a copy beside it: ….repaired.jsonl
-  stemma repair 3f9c1d20 --out mended.jsonl                     the transcript of a session
+  stemma repair 3f9c1d20.jsonl             a copy: 3f9c1d20.repaired.jsonl
+  stemma repair 3f9c1d20 --out fixed.jsonl   the transcript of a session
   stemma repair rollout.jsonl --client-version 0.169.0 --json
 
-Mends what `stemma doctor` finds: cuts a torn tail, answers calls that have no result with a marked one, mends links and \
-missing fields as the client's loader of that version needs them, and says what it changed, line by line. The transcript \
-itself is never touched, nothing that was said is left out, and where nothing is wrong no copy is made. Refuses (5) where \
-the client would not take the result whole either. To mend the store and not a transcript: `stemma verify --repair`.")]
+Writes a copy in which everything that `stemma doctor` finds is repaired: a torn last line is cut off, calls without a \
+result get a marked one, links and missing fields are corrected for that version of the client. Reports every change with \
+its line. The transcript itself is never changed, no message is left out, and an intact transcript is not copied. Exits \
+with 5 if the client could not load the copy either. To repair the store: `stemma verify --repair`.")]
 pub(crate) struct Repair {
     /// A transcript, or a session
     #[arg(value_name = "FILE|SESSION")]
     pub(crate) file: String,
 
-    /// The file to write (it appears whole or not at all), or `-` for standard output; none: a new one beside the
-    /// transcript
+    /// The file to write (written atomically), or `-` for standard output [default: a new file beside the transcript]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Mend for this version of the client; none: the one that wrote the transcript
+    /// Repair for this version of the client [default: the installed one, else the newest known]
     #[arg(long, value_name = "VERSION")]
     pub(crate) client_version: Option<String>,
 }
@@ -85,13 +114,12 @@ pub(crate) struct Repair {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stemma index                 how the search index is
-  stemma index rebuild         make it anew, whatever there is
+  stemma index             the state of the search index
+  stemma index rebuild     rebuild it
 
-The index is made of what is stored, beside it, and brought up to date by `stemma search` and `stemma import`. It may be \
-deleted at any time.")]
+`stemma search` and `stemma import` keep the index up to date. It can be deleted at any time: it is rebuilt from the store.")]
 pub(crate) struct Index {
-    /// What to do; none: `status`
+    /// What to do [default: status]
     #[command(subcommand)]
     pub(crate) command: Option<IndexCommand>,
 }
@@ -99,9 +127,9 @@ pub(crate) struct Index {
 /// What to do with the index.
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub(crate) enum IndexCommand {
-    /// Say how it is
+    /// Show its state
     Status,
-    /// Make it anew; searches go on with the old one meanwhile
+    /// Rebuild it; searches use the old one meanwhile
     Rebuild,
 }
 
@@ -111,13 +139,13 @@ pub(crate) enum IndexCommand {
 Examples:
   stemma du
   stemma du --json
-  stemma du --chains               the sessions that take most
-  stemma du --chains --project .   those of this directory
+  stemma du --chains               the largest sessions
+  stemma du --chains --project .   the largest of this directory
 
-Bytes in packs are shares of the blocks that hold them, by length. A commit that several sessions have counts for the \
-one that began first. Marks: ⑂ a copy that a client made, and of what; ⚙ subagents.")]
+A commit that several sessions share counts for the one that began first. A packed commit counts as its share of the \
+compressed block. Marks: ⑂ a copy that a client made, ⚙ a subagent.")]
 pub(crate) struct Du {
-    /// What each session's chain takes, the largest first
+    /// Show the size of each session, largest first
     #[arg(long)]
     pub(crate) chains: bool,
 
@@ -125,7 +153,7 @@ pub(crate) struct Du {
     #[arg(long, value_name = "DIR", requires = "chains")]
     pub(crate) project: Option<PathBuf>,
 
-    /// How many at most; 0 for all (default: 30, with `--json` all)
+    /// How many at most; 0 for all [default: 30, with `--json` all]
     #[arg(short = 'n', long = "limit", value_name = "N", requires = "chains")]
     pub(crate) limit: Option<usize>,
 }
@@ -135,12 +163,12 @@ pub(crate) struct Du {
 #[command(after_help = "\
 Examples:
   stemma backup /mnt/disk/stemmata
-  stemma backup /mnt/disk/stemmata     once more: only what is new is copied
+  stemma backup /mnt/disk/stemmata     again: copies only what is new
 
-Other commands and hooks go on meanwhile. The folder is a store itself; the configuration and this machine's id are \
-not in it. On the same disk packs are shared, not copied: keep a backup on another disk.")]
+Other commands and hooks can run meanwhile. The backup is a store of its own, without the configuration and this machine's \
+id. On the same disk, files are hard-linked instead of copied: keep a backup on another disk.")]
 pub(crate) struct Backup {
-    /// A new folder, or one with an earlier backup of this store
+    /// A new folder, or an earlier backup of this store
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
 }
@@ -149,24 +177,25 @@ pub(crate) struct Backup {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stemma restore                                           this project's state: what it was made from, what was wrong
-  stemma restore --repair                                  and set damaged lines of a ledger in files aside
-  stemma restore /mnt/disk/stemmata                        a backup in the place of the store
-  stemma restore /mnt/disk/stemmata --into ~/elsewhere     then `STEMMATA_HOME=~/elsewhere stemma log`
+  stemma restore /mnt/disk/stemmata          replace the store by a backup
+  stemma restore /mnt/disk/stemmata --into ~/elsewhere
+  stemma restore                             recover this project's ledger
+  stemma restore --repair                    and set damaged lines aside
 
-Without DIR nothing is replaced: the ledger is read from its saved state on, and what was recovered is said. With DIR it \
-copies the backup, verifies the copy, and only then puts it in the store's place. The store that was there is renamed \
-to `store.before-restore-<time>`, never deleted. Let no other `stemma` work meanwhile.")]
+With DIR: copies the backup, verifies the copy, then puts it in the store's place. The old store is renamed to \
+`store.before-restore-<time>`, never deleted. Run no other `stemma` meanwhile. Without DIR: recovers the state of the current \
+project's ledger and reports what it found; the store is not replaced. To get a session's transcript back: \
+`stemma recover`.")]
 pub(crate) struct Restore {
-    /// The folder of a backup; none: restore the state of a ledger
+    /// The folder of a backup [default: recover the state of a ledger]
     #[arg(value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
 
-    /// The data directory to restore a backup into, instead of `STEMMATA_HOME`
+    /// Restore the backup into this data directory instead
     #[arg(long, value_name = "HOME", requires = "folder")]
     pub(crate) into: Option<PathBuf>,
 
-    /// Set damaged lines of the ledger aside, so that it can be read and written again
+    /// Set damaged lines of the ledger aside
     #[arg(long, conflicts_with = "folder")]
     pub(crate) repair: bool,
 
@@ -179,13 +208,12 @@ pub(crate) struct Restore {
 #[command(after_help = "\
 Examples:
   stemma pack
-  stemma pack --level 19          smaller and much slower
+  stemma pack --level 19     smaller, and much slower
 
-New content is stored so that writing it is fast. Packing compresses it again, neighbours of one conversation
-together and copies against their originals. Everything can be read and written meanwhile. `stemma gc` packs too, and
-`stemma import` after a large import (`pack.after_import_mib`).")]
+New content is stored so that writing is fast. Packing compresses it again: neighbours of one conversation together, copies \
+against their originals. The store stays usable meanwhile. `stemma gc` and large imports pack, too.")]
 pub(crate) struct Pack {
-    /// How hard to compress, from 1 (fast) to 19 (small); without it what was measured to be a good middle
+    /// How hard to compress, from 1 (fast) to 19 (small) [default: a measured compromise]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=19))]
     pub(crate) level: Option<u8>,
 }
@@ -198,61 +226,99 @@ Examples:
   stemma migrate
   stemma migrate --rollback
 
-Steps that only add something are done by every command that opens the store. Those that rewrite it are done here \
-alone: with a backup beside the store first (`store.v<version>`), and with everything verified before it counts.")]
+Any command makes changes that only add something. Changes that rewrite the store are made only here: after a backup beside \
+the store (`store.v<version>`), and only if the result verifies.")]
 pub(crate) struct Migrate {
-    /// Show what would be done, and do nothing
+    /// Show what would be done, change nothing
     #[arg(long, conflicts_with = "rollback")]
     pub(crate) dry_run: bool,
 
-    /// Go back to the version before this one
+    /// Go back to the version before
     #[arg(long)]
     pub(crate) rollback: bool,
 
-    /// With `--rollback`: leave commits behind that only the newer store has; it is kept beside
+    /// With `--rollback`: go back even if only the newer store, which is kept, has some commits
     #[arg(long, requires = "rollback")]
     pub(crate) leave_commits: bool,
 }
 
 /// `exclude`
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
 Examples:
-  stemma exclude ~/clients/secret            this directory and all below it
-  stemma exclude '**/*.private'              `*` within a name, `**` across names, `?` one character
-  stemma exclude ~/clients/secret --remove
-  stemma exclude --list
+  stemma exclude add ~/clients/secret        this directory and all below it
+  stemma exclude add '**/*.private'          `*` in a name, `**` across, `?` one
+  stemma exclude remove ~/clients/secret
+  stemma exclude list
 
-A session whose transcript or working directory is there or below is never captured, neither by `import` nor by hooks. \
-What was captured before stays.")]
+A session whose transcript or working directory is excluded is never captured, neither by `import` nor by hooks. What was \
+captured before stays.")]
 pub(crate) struct Exclude {
-    /// A directory, a transcript, or a pattern of paths
-    #[arg(value_name = "PATH", required_unless_present = "list")]
+    /// What to do [default: list]
+    #[command(subcommand)]
+    pub(crate) command: Option<ExcludeCommand>,
+
+    /// As `exclude add`
+    #[arg(value_name = "PATH", hide = true, value_parser = parse_path)]
     pub(crate) path: Option<String>,
 
-    /// Take an exclusion back
-    #[arg(long, conflicts_with = "list")]
+    /// With PATH: as `exclude remove`
+    #[arg(long, hide = true, requires = "path")]
     pub(crate) remove: bool,
 
-    /// Show what is excluded
-    #[arg(long, conflicts_with = "path")]
+    /// As `exclude list`
+    #[arg(long, hide = true, conflicts_with = "path")]
     pub(crate) list: bool,
+}
+
+/// What to do with exclusions.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ExcludeCommand {
+    /// Never capture sessions of a directory, of a transcript or of matching paths
+    Add(ExcludePath),
+    /// Capture them again
+    #[command(visible_alias = "rm")]
+    Remove(ExcludePath),
+    /// List what is excluded and paused
+    #[command(visible_alias = "ls")]
+    List,
+}
+
+/// `exclude add` and `exclude remove`
+#[derive(Debug, Args)]
+pub(crate) struct ExcludePath {
+    /// A directory, a transcript, or a pattern of paths
+    #[arg(value_name = "PATH")]
+    pub(crate) path: String,
+}
+
+/// Refuses a bare word where a verb was expected: `lsit` is a slip, not a directory to exclude.
+fn parse_path(text: &str) -> Result<String, String> {
+    if text.contains(['/', '\\', '.', '*', '~']) {
+        return Ok(text.to_owned());
+    }
+    Err("this is not a verb; to exclude a directory of this name, use `exclude add`".to_owned())
 }
 
 /// `pause`
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stemma pause --for 2h
-  stemma pause --project ~/clients/secret
+  stemma pause 2h
+  stemma pause 3d --project ~/clients/secret
   stemma unpause
 
-Nothing is captured until then. What clients write meanwhile is in their transcripts, and the next `import` after the \
-pause reads it; `stemma exclude` is for what shall never be read.")]
+Nothing is captured until then. What clients write meanwhile stays in their transcripts, and the next `import` after the \
+pause reads it; `stemma exclude add` is for what must never be read.")]
 pub(crate) struct Pause {
-    /// How long (`30m`, `2h`, `3d`); without it, until `stemma unpause`
-    #[arg(long = "for", value_name = "TIME")]
+    /// How long (`30m`, `2h`, `3d`) [default: until `stemma unpause`]
+    #[arg(value_name = "TIME")]
     pub(crate) duration: Option<String>,
+
+    /// As TIME
+    #[arg(long = "for", value_name = "TIME", hide = true, conflicts_with = "duration")]
+    pub(crate) length: Option<String>,
 
     /// Only sessions that work at or below this directory
     #[arg(long, value_name = "DIR")]
@@ -266,7 +332,7 @@ Examples:
   stemma unpause
   stemma unpause --project ~/clients/secret")]
 pub(crate) struct Unpause {
-    /// Only the pause of this directory; without it, all pauses
+    /// Only the pause of this directory [default: all pauses]
     #[arg(long, value_name = "DIR")]
     pub(crate) project: Option<PathBuf>,
 }
@@ -282,15 +348,15 @@ pub(crate) struct Status {}
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stemma config                                    every key, its value, where it comes from
-  stemma config explain import.threads             one key in full
-  stemma config explain window --window 200000      the limits of a context window, in the order in which they act
+  stemma config                           all settings, and where they come from
+  stemma config explain import.threads    one setting in full
+  stemma config explain window --window 200000
   stemma config set capture.granularity message
   stemma config path
 
-Layers, later ones win: default, file, environment (`STEMMATA_…`), flag.")]
+A flag wins over the environment (`STEMMATA_…`), the environment over the file, the file over the default.")]
 pub(crate) struct Config {
-    /// What to do; none: show everything.
+    /// What to do [default: show all settings]
     #[command(subcommand)]
     pub(crate) command: Option<ConfigCommand>,
 }
@@ -298,13 +364,13 @@ pub(crate) struct Config {
 /// What to do with the configuration.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Show one key: what it does, its value, and every value that this one overrules
+    /// Explain a setting: what it does, its value, and what it overrides
     Explain {
-        /// The key, such as `import.threads`; `window`: all limits of a context window, in the order in which they act
+        /// The setting, such as `import.threads`; `window`: all limits of a context window, in the order in which they act
         #[arg(value_name = "KEY")]
         key: String,
 
-        /// With `window`: tokens that the model takes
+        /// With `window`: the size of the model's window
         #[arg(long, value_name = "TOKENS")]
         window: Option<u64>,
 
@@ -312,11 +378,11 @@ pub(crate) enum ConfigCommand {
         #[arg(long, value_name = "MODEL", conflicts_with = "window")]
         model: Option<String>,
     },
-    /// Print where the file is, whether it exists or not
+    /// Print the path of the configuration file
     Path,
-    /// Set a key in the file; other lines and comments stay
+    /// Change a setting in the file; other lines and comments stay
     Set {
-        /// The key, such as `import.threads`
+        /// The setting, such as `import.threads`
         #[arg(value_name = "KEY")]
         key: String,
         /// The value
@@ -336,6 +402,14 @@ pub(crate) struct Completions {
     /// The shell
     #[arg(value_name = "SHELL")]
     pub(crate) shell: clap_complete::Shell,
+}
+
+/// `complete`
+#[derive(Debug, Args)]
+pub(crate) struct Complete {
+    /// The words of the command line after the program's name, the last one half typed
+    #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) words: Vec<String>,
 }
 
 /// `generate-reference`

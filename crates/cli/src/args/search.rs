@@ -8,26 +8,25 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stemma search why did we drop retries         any of the words, the best first
-  stemma search '\"drop the retries\"' --here     a phrase, in sessions of this directory
+  stemma search why did we drop retries       any of the words, best first
+  stemma search '\"drop the retries\"' --here   a phrase, in this directory
   stemma search retries --kind prompt --since 2w
-  stemma search --literal 'foo::bar()'          exactly this text, the newest first
+  stemma search --literal 'foo::bar()'        exactly this text, newest first
   stemma search --regex 'E0\\d{3}' --client codex
-  stemma search retries --project shop          the project's name as hits show it
-  stemma search --kind decision --since 2d      no words: the newest that pass the filters
-  stemma search drop retries --resume           go on from the best hit
-  stemma search                                 type and see, on a terminal
+  stemma search retries --project shop
+  stemma search --kind decision --since 2d    no words: the newest decisions
+  stemma search drop retries --resume         continue from the best hit
+  stemma search                               search as you type
 
-Words are found in all their forms, names also by their parts; what stands around an entry counts too. \
-KIND is `prompt`, `answer`, `call`, `edit`, `error`, `decision`, `thinking`, `event`, or one that `stemma show REF \
---entries` says.")]
+Words match in all their forms, identifiers also by their parts; the text around an entry counts, too. KIND is `prompt`, \
+`answer`, `call`, `edit`, `error`, `decision`, `thinking`, `event`, or one that `stemma show REF --entries` lists.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Search {
-    /// What to look for
+    /// What to search for
     #[arg(value_name = "WORDS")]
     pub(crate) words: Vec<String>,
 
-    /// Only sessions of this client: `claude-code`, `codex`, `gemini`, `pi`, `opencode` and others; `ledger` for events
+    /// Only this client: `claude-code`, `codex`, `gemini`, `pi`, `opencode` or another; `ledger`: events
     #[arg(long)]
     pub(crate) client: Option<String>,
 
@@ -48,7 +47,7 @@ pub(crate) struct Search {
     #[arg(long)]
     pub(crate) branch: Option<String>,
 
-    /// Only entries that name this file; its last parts are enough, and a slip in its name still finds it
+    /// Only entries that name this file; the end of its path is enough, and a typo is forgiven
     #[arg(long)]
     pub(crate) file: Option<String>,
 
@@ -60,39 +59,39 @@ pub(crate) struct Search {
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
 
-    /// Only entries until then, a day with its last moment
+    /// Only entries until then; a day is included
     #[arg(long, value_name = "WHEN")]
     pub(crate) until: Option<String>,
 
-    /// Only this session: its id, or the beginning of it
+    /// Only this session: its id or the beginning of it
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 
-    /// Leave out what tools answered
+    /// Leave out the output of tools
     #[arg(long)]
     pub(crate) no_tool_output: bool,
 
-    /// Look for exactly this text, the newest first; capitals count if there are any
+    /// Search for exactly this text, newest first; case matters if the text has capitals
     #[arg(long, conflicts_with = "regex")]
     pub(crate) literal: bool,
 
-    /// Look for a regular expression, the newest first
+    /// Search for a regular expression, newest first
     #[arg(long)]
     pub(crate) regex: bool,
 
-    /// How many at most; 0 for all, but never more than 1000 (default: 20)
+    /// How many at most; 0 for all, up to 1000 [default: 20]
     #[arg(short = 'n', long = "limit", value_name = "N")]
     pub(crate) limit: Option<u64>,
 
-    /// Choose from a list that follows what you type, as without words on a terminal
+    /// Choose from a list that is filtered as you type
     #[arg(short = 'i', long)]
     pub(crate) pick: bool,
 
-    /// Carry on after the turn with the best hit, in a new session of its client, as `stemma resume REF`
+    /// Continue after the turn of the best hit, as `stemma resume REF`
     #[arg(long, conflicts_with = "fork")]
     pub(crate) resume: bool,
 
-    /// Place the conversation up to the entry of the best hit as a new session, as `stemma fork REF --at ENTRY`
+    /// Start a new session from the best hit, as `stemma fork REF --at ENTRY`
     #[arg(long)]
     pub(crate) fork: bool,
 
@@ -100,7 +99,7 @@ pub(crate) struct Search {
     #[arg(long = "in", value_name = "CLIENT")]
     pub(crate) runtime: Option<String>,
 
-    /// With `--resume`, `--fork` or the list: place the session and print the client's command instead of running it
+    /// With `--resume`, `--fork` or the list: print the client's command instead of running it
     #[arg(long)]
     pub(crate) print: bool,
 }

@@ -8,28 +8,33 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stemma scan                                everything that is stored
-  stemma scan 3f2a91c0                       a session and its events, its subagents included
-  stemma scan ctx-8dk2m                      a commit and all that it continues
-  stemma scan --limit 100                    stop after the commit or event with the hundredth finding
-  stemma scan --after ctx-…                  go on after a commit
+  stemma scan                  everything that is stored
+  stemma scan 3f2a91c0         a session with its events and subagents
+  stemma scan ctx-8dk2m        a commit and everything before it
+  stemma scan --clients        the clients' own transcripts, with file and line
+  stemma scan --limit 100      stop at the hundredth finding
+  stemma scan --after ctx-…    continue after a commit
 
-Reports what today's rules would find, never the value: kind, commit and line or ledger and event, and a fingerprint that is
-equal for equal secrets in this store and says nothing to anybody else. Exit code 11 where something was found, 0 where nothing was.")]
+A secret that was redacted in the store is still in the client's own file: rotate it. Reports kind and place of each secret, never \
+its value, and a fingerprint: equal secrets have equal ones. Exits with 11 if anything was found.")]
 pub(crate) struct Scan {
-    /// A session or a commit; without one, everything
+    /// A session or a commit [default: everything]
     #[arg(value_name = "REF", conflicts_with = "all")]
     pub(crate) reference: Option<String>,
 
-    /// Everything that is stored (as without a REF)
+    /// Everything that is stored
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// Stop after the commit or event with the finding of this number; the output says how to go on
+    /// Read the clients' own transcripts instead of the store
+    #[arg(long, conflicts_with_all = ["reference", "all", "after"])]
+    pub(crate) clients: bool,
+
+    /// Stop after this many findings; the output says how to continue
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) limit: u64,
 
-    /// Go on after this place: a commit, in the order of ids, or an event of a ledger (`LEDGER#120`)
+    /// Continue after a commit, in the order of ids, or after an event (`LEDGER#120`)
     #[arg(long, value_name = "PLACE", conflicts_with = "reference")]
     pub(crate) after: Option<String>,
 }
@@ -38,18 +43,17 @@ pub(crate) struct Scan {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stemma scrub 3f2a91c0 --dry-run            what would change, and why
-  stemma scrub 3f2a91c0                      a session, with its branches, copies and subagents
-  stemma scrub ctx-8dk2m --yes               the whole tree that a commit stands in
-  stemma scrub --all --yes                   everything that is stored
+  stemma scrub 3f2a91c0 --dry-run   what would change, and why
+  stemma scrub 3f2a91c0             a session with forks, copies, subagents
+  stemma scrub ctx-8dk2m --yes      the whole tree of a commit
+  stemma scrub --all --yes          everything that is stored
 
-Replaces what today's rules find in what is stored, as an import under these rules would have. Commits that change get new
-ids, and the old ones lead to them; capture goes on where it stopped. Events that hold something say nothing any more: their
-places and hashes stay. A session or a commit takes the events of the sessions that went through its tree along, `--all` those of
-all ledgers. The old bytes are gone from every file of the store,
-for good. Clients' own transcripts, bundles, backups and sessions that were placed stay as they are.")]
+Redacts what the current rules find, as an import under these rules would have. Changed commits get new ids; the old ids lead \
+to them. Events with a secret are emptied; their numbers and hashes stay. A session or a commit includes the events of its \
+sessions, `--all` the events of all ledgers. The old bytes are deleted from every file of the store. The clients' own \
+transcripts, bundles, backups and placed sessions are not changed.")]
 pub(crate) struct Scrub {
-    /// A session or a commit: the whole tree that it stands in, and all copies of it
+    /// A session or a commit: its whole tree, and all copies of it
     #[arg(value_name = "REF", required_unless_present = "all", conflicts_with = "all")]
     pub(crate) reference: Option<String>,
 
@@ -57,7 +61,7 @@ pub(crate) struct Scrub {
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// Show what would change, and change nothing
+    /// Show what would change, change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 
@@ -70,13 +74,12 @@ pub(crate) struct Scrub {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stemma secrets trust .                     the rules of the project here count from now on
+  stemma secrets trust .      use this project's own rules
   stemma secrets list
   stemma secrets distrust .
 
-A project's `.stemmata/secrets.toml` comes with whatever is cloned, and may be anybody's. Its rules count once you trust them, \
-and as long as the file stays as it is: after a change it needs trust again. The rules in the data directory are your own and \
-need none.")]
+A project's `.stemmata/secrets.toml` is cloned with the project, so anyone may have written it. Its rules apply once you trust \
+them, and until the file changes. Your own rules in the data directory always apply.")]
 pub(crate) struct Secrets {
     /// What to do.
     #[command(subcommand)]
@@ -86,11 +89,11 @@ pub(crate) struct Secrets {
 /// The commands around trust in rules.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SecretsCommand {
-    /// Have a project's rules count, as they are now
+    /// Trust a project's rules, as they are now
     Trust(SecretsTrust),
-    /// Have a project's rules count no more
+    /// Stop trusting a project's rules
     Distrust(SecretsTrust),
-    /// Show the rules that are trusted
+    /// List the trusted rules
     List(SecretsList),
 }
 
@@ -110,15 +113,15 @@ pub(crate) struct SecretsList {}
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stemma config set secrets.vault 1          keep what is replaced, from now on
-  stemma vault status                        how much is kept, and since when
-  stemma resume --with-secrets               put it back in what is placed
+  stemma config set secrets.vault 1     keep redacted values from now on
+  stemma vault status
+  stemma resume --with-secrets          put them back into the resumed session
   stemma vault purge --older-than 30d
-  stemma vault purge --all                   everything, the key included
+  stemma vault purge --all              everything, with the key
 
-The vault is off unless you turn it on. It is on this machine alone: no bundle, backup or export holds anything of it. \
-Its files are encrypted, and the key stands beside them: it protects a copy of the store, not from who reads your files. No \
-command prints a value.")]
+The vault is off by default. It never leaves this machine: no bundle, backup or export contains it. Its files are encrypted, \
+but the key is in the same folder: it protects copies of the store, not against someone who can read your files. No command \
+prints a value.")]
 pub(crate) struct Vault {
     /// What to do.
     #[command(subcommand)]
@@ -128,9 +131,9 @@ pub(crate) struct Vault {
 /// The commands around the vault.
 #[derive(Debug, Subcommand)]
 pub(crate) enum VaultCommand {
-    /// Say how much is kept, since when, and whether capture adds to it
+    /// Show how much is kept, and whether capture adds to it
     Status(VaultStatus),
-    /// Remove values for good; without a flag those of what is not stored any more
+    /// Permanently delete values [default: those of deleted sessions]
     Purge(VaultPurge),
 }
 
@@ -141,11 +144,19 @@ pub(crate) struct VaultStatus {}
 /// `vault purge`
 #[derive(Debug, Args)]
 pub(crate) struct VaultPurge {
-    /// What was kept before then: how long ago (`12h`, `30d`, `4w`), or a point in time
+    /// Values from before then: `12h`, `30d` or `4w` ago, or a date
     #[arg(long, value_name = "TIME", conflicts_with = "all")]
     pub(crate) older_than: Option<String>,
 
-    /// Everything, the key included
+    /// Everything, with the key
     #[arg(long)]
     pub(crate) all: bool,
+
+    /// Show what would be deleted, change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
 }

@@ -31,8 +31,7 @@ fn read(app: &App, args: &ArtifactRead) -> Result<Exit, CliError> {
     let read = app.service()?.read_artifact(&request)?;
     if read.is_cut && !app.console.json {
         let (to, bytes) = (read.to_byte, grouped(read.bytes));
-        app.console
-            .warn(&format!("this is a part; it goes on with `--bytes {to}..`, of {bytes} bytes in all"));
+        app.console.warn(&format!("this is a part of {bytes} bytes; continue with `--bytes {to}..`"));
     }
     app.answer(&read, || Ok(read.text.clone()))
 }

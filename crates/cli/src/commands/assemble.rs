@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use stemmata_api::v1::{AssembleRequest, Assembled, PROMPT_FILE_BYTES_MAX, PromptTrigger, StrategySource};
+use stemmata_api::{Code, Problem};
 use stemmata_service::MakeLedger;
 
 use crate::args::prompts::{Assemble, PromptArgs};
@@ -24,7 +25,7 @@ const METRICS_LEDGER: [&str; 2] = ["STEMMATA_CONTEXT_METRICS_LEDGER", "ZEROSHOT_
 pub(crate) fn run(app: &App, args: &Assemble) -> Result<Exit, CliError> {
     let (says, records_metrics) = metrics(app);
     let request = AssembleRequest { records_metrics, ..request(app, &args.prompt)? };
-    let made = app.service()?.assemble(&request)?;
+    let made = app.service()?.assemble(&request).map_err(|problem| in_its_file(&args.prompt, problem))?;
     app.console.notes(&made.notes);
     if says {
         say_metrics(app, &made);
@@ -37,6 +38,15 @@ pub(crate) fn run(app: &App, args: &Assemble) -> Result<Exit, CliError> {
     let standard_output = Target::of(Path::new("-"));
     standard_output.write(|out| out.write_all(made.prompt.as_bytes()).map_err(CliError::Output))?;
     Ok(Exit::Done)
+}
+
+/// Names the file of a strategy or a profile that is wrong: the service gets its text alone.
+pub(crate) fn in_its_file(args: &PromptArgs, problem: Box<Problem>) -> Box<Problem> {
+    let files = [(Code::StrategyBad, &args.strategy), (Code::ProfileBad, &args.profile)];
+    let file = files.into_iter().find(|(code, _)| problem.is(*code)).and_then(|(_, file)| file.as_deref());
+    let Some(file) = file else { return problem };
+    let file = if file == "-" { "standard input" } else { file };
+    Box::new(Problem { detail: format!("{file}: {}", problem.detail), ..*problem })
 }
 
 /// Says whether what prompts cost goes to standard error, and whether it goes into the ledger.
@@ -78,6 +88,9 @@ pub(crate) fn request(app: &App, args: &PromptArgs) -> Result<AssembleRequest, C
         Some(name) => Some(app.host()?.profile(templates, name).map_err(|problem| in_file(app, problem))?),
         None => own_profile,
     };
+    if args.say.as_ref().is_some_and(|said| said.trim().is_empty()) {
+        return Err(CliError::Usage("`--say` is empty: say what the user says, or leave it out".to_owned()));
+    }
     let event = args.trigger.map(|seq| PromptTrigger::Event(seq.to_string()));
     Ok(AssembleRequest {
         ledger: ledger(app, &args.which, MakeLedger::Repository)?,

@@ -24,7 +24,7 @@ pub(crate) fn run(app: &App, args: &Backup) -> Result<Exit, CliError> {
         let hint = if sound {
             format!("`stemma restore {}` puts it back", app.environment.shown(&to))
         } else {
-            "`stemma verify --repair` mends what can be mended; then back up once more".to_owned()
+            "`stemma verify --repair` repairs what it can; then back up again".to_owned()
         };
         app.console.say(&format!("{}: {hint}", Style::Hint.paint("hint")));
     }

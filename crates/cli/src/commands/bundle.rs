@@ -106,7 +106,7 @@ fn open(app: &App, path: &Path) -> Result<FileBytes, CliError> {
             return Ok(FileBytes(file));
         }
         if metadata.is_dir() {
-            return Err(CliError::Usage(format!("{} is a directory, no bundle", path.display())));
+            return Err(CliError::Usage(format!("{} is a directory, not a bundle", path.display())));
         }
         Box::new(file)
     };
@@ -133,7 +133,7 @@ fn import(app: &App, args: &Import) -> Result<Exit, CliError> {
 fn told_import(app: &App, done: &BundleImported) -> Result<String, CliError> {
     let mut text = format!(
         "{}: {} new, {} known",
-        if done.dry_run { "Sound, nothing stored" } else { "Taken in" },
+        if done.dry_run { "Sound, nothing stored" } else { "Imported" },
         many(done.new_commits, "commit"),
         size::count(done.known_commits)
     );
@@ -144,14 +144,14 @@ fn told_import(app: &App, done: &BundleImported) -> Result<String, CliError> {
     if !done.dry_run {
         put!(
             text,
-            "{} of content were not here and take {}\n",
+            "{} of new content, {} stored\n",
             size::bytes(done.new_bytes),
             size::bytes(done.stored_bytes)
         );
     }
     if !done.tips.is_empty() {
         let ids = app.short_ids(done.tips.iter().take(LISTED_MAX).map(String::as_str))?;
-        put!(text, "It was made for {}\n", listed(&done.tips, |id| ids.cut(id)));
+        put!(text, "Its newest commits: {}\n", listed(&done.tips, |id| ids.cut(id)));
     }
     Ok(text)
 }

@@ -87,7 +87,7 @@ fn told(made: &Compacted, ids: ShortIds) -> String {
         put!(text, "no longer named: {}\n", named.join(", "));
     }
     if let Some(session) = &made.moved {
-        put!(text, "session {} goes on from it\n", crate::output::style::tame(session));
+        put!(text, "session {} continues from it\n", crate::output::style::tame(session));
     }
     text
 }
@@ -98,7 +98,7 @@ fn say_next(app: &App, made: &Compacted, ids: ShortIds) {
         Some(id) => {
             let id = ids.cut(id);
             app.console.say(&format!(
-                "{hint}: `stemma resume {id}` carries on from the summary, `stemma diff {id}` names what it lost, \
+                "{hint}: `stemma resume {id}` continues from the summary, `stemma diff {id}` names what it lost, \
                  `stemma uncompact {id}` leads back"
             ));
         }

@@ -56,7 +56,7 @@ pub(crate) fn confirmed(app: &App, act: &Final<'_>) -> Result<bool, CliError> {
     if app.console.json || !app.environment.stdout_is_terminal {
         let what = act.what;
         return Err(CliError::Usage(format!(
-            "{what} cannot be taken back: look at it with `--dry-run`, then say `--yes`"
+            "{what} cannot be undone: check it with `--dry-run`, then confirm with `--yes`"
         )));
     }
     app.console.text(act.plan)?;
@@ -74,7 +74,7 @@ pub(crate) fn confirmed(app: &App, act: &Final<'_>) -> Result<bool, CliError> {
 pub(crate) fn warn_unfinished(app: &App, unfinished: Option<&str>) {
     if let Some(reason) = unfinished {
         app.console.warn(&format!(
-            "some of it may still stand in the store's files: {reason}; the next `stemma` command goes on"
+            "some of it may still be in the store's files: {reason}; the next `stemma` command continues"
         ));
     }
 }

@@ -22,6 +22,9 @@ use crate::wiring::App;
 /// Items of a candidate that are named; the rest is counted.
 const ITEMS_MAX: usize = 6;
 
+/// Characters of each part of an item's name.
+const NAME_CHARS_MAX: usize = 12;
+
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Context) -> Result<Exit, CliError> {
     let ContextCommand::Debug(args) = &args.command;
@@ -31,6 +34,10 @@ pub(crate) fn run(app: &App, args: &Context) -> Result<Exit, CliError> {
 fn debug(app: &App, args: &ContextDebug) -> Result<Exit, CliError> {
     let prompt = &args.prompt;
     let of = if prompt.strategy.is_some() || prompt.template.is_some() {
+        if args.diff == Some(None) {
+            let reason = "name the earlier event to compare a new prompt with: `--diff SEQ`";
+            return Err(CliError::Usage(reason.to_owned()));
+        }
         ContextOf::Made(Box::new(assemble::request(app, prompt)?))
     } else {
         kept_takes_no_flags(args)?;
@@ -42,9 +49,13 @@ fn debug(app: &App, args: &ContextDebug) -> Result<Exit, CliError> {
     };
     let before = args.diff.flatten().map(|seq| seq.to_string());
     let request = ContextRequest { of, compares: args.diff.is_some(), before };
-    let report = app.service()?.context(&request)?;
+    let report =
+        app.service()?.context(&request).map_err(|problem| assemble::in_its_file(prompt, problem))?;
     app.answer(&report, || {
-        app.console.notes(&report.notes);
+        // Hints below the table say the same of these, and what to do.
+        let is_hint = |note: &&v1::Note| matches!(note.code.as_str(), "over_budget" | "truncated");
+        let notes: Vec<&v1::Note> = report.notes.iter().filter(|note| !is_hint(note)).collect();
+        app.console.notes(&notes);
         Ok(told(&report, app.console.width, app.environment.columns))
     })
 }
@@ -84,6 +95,9 @@ fn told(report: &ContextReport, width: usize, columns: usize) -> String {
         }
     };
     text.push_str(&table.render(width));
+    if report.before.is_none() {
+        text.push_str(&hits(trace, width));
+    }
     text.push('\n');
     text.push_str(&bar::render(trace, columns));
     text.push_str(&window(report));
@@ -123,11 +137,12 @@ fn window(report: &ContextReport) -> String {
         }
         for client in &window.clients {
             let at = match (client.compacts_at, client.tokens) {
-                (Some(at), _) => format!("compacts at {}", grouped(at)),
+                (Some(at), Some(tokens)) => format!("{}, compacts at {}", grouped(tokens), grouped(at)),
+                (Some(at), None) => format!("compacts at {}", grouped(at)),
                 (None, Some(_)) => "compacts by itself only where that is set".to_owned(),
                 (None, None) => "compacts by the window, which is not known".to_owned(),
             };
-            put!(text, "       {} {at}\n", client.client);
+            put!(text, "       {}: {at}\n", client.client);
         }
     }
     if let Some(images) = &report.images {
@@ -144,18 +159,18 @@ fn window(report: &ContextReport) -> String {
 fn candidates(trace: &PromptTrace) -> Table {
     let mut table = Table::new(&[
         ("", Column::Left),
-        ("ITEM", Column::Flexible),
+        ("ITEM", Column::Left),
         ("PRIORITY", Column::Left),
         ("DECISION", Column::Left),
         ("TOKENS", Column::Right),
         ("OF", Column::Right),
         ("WHY", Column::Left),
-        ("MADE OF", Column::Left),
+        ("MADE OF", Column::Flexible),
     ]);
     for (one, letter) in trace.candidates.iter().zip(bar::letters(trace)) {
         table.row(vec![
             cell(bar::style(one.position), letter.map(String::from).unwrap_or_default()),
-            cell(Style::Plain, tame(&one.id)),
+            cell(Style::Plain, item_name(&one.id)),
             cell(Style::Faint, one.priority.clone()),
             cell(decision_style(&one.decision), one.decision.clone()),
             cell(Style::Plain, grouped(one.tokens)),
@@ -178,13 +193,60 @@ fn decision_style(decision: &str) -> Style {
 /// Names the events and hits of a candidate: those that are in the prompt; the others in brackets.
 fn made_of(one: &PromptCandidate) -> String {
     let name = |item: &v1::PromptItem| {
-        if item.included { tame(&item.id) } else { format!("({})", tame(&item.id)) }
+        if item.included { short_name(&item.id) } else { format!("({})", short_name(&item.id)) }
     };
-    let mut names: Vec<String> = one.items.iter().take(ITEMS_MAX).map(name).collect();
+    // Of many items the first are named: those that the prompt has.
+    let (included, others): (Vec<_>, Vec<_>) = one.items.iter().partition(|item| item.included);
+    let mut names: Vec<String> = included.into_iter().chain(others).take(ITEMS_MAX).map(name).collect();
     let more = one.items.len().saturating_sub(ITEMS_MAX);
     names.extend((more > 0).then(|| format!("+{more}")));
     names.extend(one.is_cut.then(|| "cut".to_owned()));
     names.join(" ")
+}
+
+/// Returns the name of a candidate. Sources are told apart by topic and number, so that the word before them says nothing.
+fn item_name(id: &str) -> String {
+    tame(id.strip_prefix("source:").unwrap_or(id))
+}
+
+/// Returns what names an item, each part of it cut where it is long; `--json` has all of it.
+fn short_name(id: &str) -> String {
+    let short = |part: &str| {
+        let part = part.strip_prefix("entry:").unwrap_or(part);
+        if part.chars().count() <= NAME_CHARS_MAX {
+            return tame(part);
+        }
+        let cut: String = part.chars().take(NAME_CHARS_MAX - 1).collect();
+        format!("{}…", tame(&cut))
+    };
+    id.split_whitespace().map(short).collect::<Vec<_>>().join(" ")
+}
+
+/// Shows what the sources of hits found: how well each fits, and why.
+fn hits(trace: &PromptTrace, width: usize) -> String {
+    let mut text = String::new();
+    for one in &trace.candidates {
+        let mut table = Table::new(&[
+            ("SCORE", Column::Right),
+            ("HIT", Column::Left),
+            ("IN", Column::Left),
+            ("WHY", Column::Flexible),
+        ]);
+        let mut found = 0;
+        for (item, score) in one.items.iter().filter_map(|item| Some((item, item.score_permille?))) {
+            found += 1;
+            table.row(vec![
+                cell(Style::Plain, format!("{}.{:03}", score / 1_000, score % 1_000)),
+                cell(Style::Plain, short_name(&item.id)),
+                cell(Style::Faint, if item.included { "yes" } else { "no" }),
+                cell(Style::Faint, tame(&item.reasons.join(", "))),
+            ]);
+        }
+        if found > 0 {
+            put!(text, "\n{} of {}\n\n{}", many(found, "hit"), item_name(&one.id), table.render(width));
+        }
+    }
+    text
 }
 
 fn changes(changes: &[v1::ContextChange]) -> Table {
@@ -201,7 +263,7 @@ fn changes(changes: &[v1::ContextChange]) -> Table {
         let (style, word) =
             if one.is_same_text { (Style::Faint, "same") } else { (Style::Warning, "changed") };
         table.row(vec![
-            cell(Style::Plain, tame(&one.id)),
+            cell(Style::Plain, item_name(&one.id)),
             cell(Style::Plain, decision(&one.before)),
             cell(Style::Plain, grouped(one.tokens_before)),
             cell(Style::Plain, decision(&one.after)),
@@ -226,7 +288,7 @@ fn hints(trace: &PromptTrace) -> Vec<String> {
     let skipped = skipped.count() as u64;
     if skipped > 0 {
         hints.push(format!(
-            "{} did not fit: raise `maxTokens` or `cap`, or give it a `compactAmount`",
+            "{} did not fit: raise `maxTokens` or `cap`, or lower its amounts",
             many(skipped, "source")
         ));
     }

@@ -41,8 +41,7 @@ pub(super) fn file(app: &App, given: &str) -> NamedFile {
 fn told_all(app: &App, found: &Diagnoses, only_troubled: bool) -> String {
     let mut rows: Vec<String> = Vec::new();
     for diagnosis in &found.transcripts {
-        let is_whole = diagnosis.messages_sent >= diagnosis.messages_present;
-        if only_troubled && is_whole && !has_trouble(diagnosis) {
+        if only_troubled && diagnosis.ok && !has_trouble(diagnosis) {
             continue;
         }
         let version = diagnosis.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
@@ -50,7 +49,7 @@ fn told_all(app: &App, found: &Diagnoses, only_troubled: bool) -> String {
         rows.push(app.environment.shown(Path::new(&diagnosis.path)));
         rows.push(format!("  {}{version}, {lines}, {bytes}", diagnosis.format));
         rows.push(format!("  {}", verdict(diagnosis)));
-        rows.extend(diagnosis.findings.iter().map(|finding| format!("  {}", told(finding))));
+        rows.extend(folded(&diagnosis.findings));
     }
     rows.push(String::new());
     rows.join("\n")
@@ -58,22 +57,52 @@ fn told_all(app: &App, found: &Diagnoses, only_troubled: bool) -> String {
 
 /// Says whether there is more to tell than how things are.
 fn has_trouble(diagnosis: &Diagnosis) -> bool {
-    diagnosis.findings.iter().any(|found| found.severity != "info")
+    diagnosis.findings.iter().any(|found| found.severity != "info") && !is_subagent(diagnosis)
+}
+
+/// Says whether it is a subagent's, of which nothing is lost to anyone.
+fn is_subagent(diagnosis: &Diagnosis) -> bool {
+    diagnosis.ok && diagnosis.messages_sent < diagnosis.messages_present
 }
 
 fn say_verdict(app: &App, diagnoses: &[Diagnosis]) {
-    let refused = diagnoses.iter().filter(|diagnosis| !diagnosis.ok).count();
-    let files = u64::try_from(diagnoses.len()).unwrap_or(u64::MAX);
-    app.console.say(&match refused {
-        0 => format!("{} looked at; a client takes all of them", many(files, "transcript")),
-        refused => format!(
-            "{} looked at, {refused} of which would be refused or lose history",
-            many(files, "transcript")
-        ),
+    let lossy = diagnoses.iter().filter(|diagnosis| !diagnosis.ok).count();
+    let files = many(u64::try_from(diagnoses.len()).unwrap_or(u64::MAX), "transcript");
+    app.console.say(&match lossy {
+        0 => format!("{files} checked: OK"),
+        lossy => format!("{files} checked: {lossy} would be refused or lose history"),
     });
-    if diagnoses.iter().any(has_trouble) {
-        app.console.say("hint: `stemma repair FILE` writes a repaired copy and says what it changed");
+    let hint = Style::Hint.paint("hint");
+    if let Some(session) = diagnoses.iter().find_map(|diagnosis| diagnosis.recoverable.as_ref()) {
+        app.console
+            .say(&format!("{hint}: the store has it intact: `stemma recover {session}` gives it back"));
+    } else if lossy > 0 {
+        app.console
+            .say(&format!("{hint}: `stemma repair FILE` writes a repaired copy and lists what it changed"));
     }
+}
+
+/// Returns a line for each kind of finding: of several that say the same, the first one with how many there are.
+fn folded(findings: &[Finding]) -> Vec<String> {
+    let mut kinds: Vec<(String, &Finding, usize)> = Vec::new();
+    for finding in findings {
+        let kind = format!("{} {} {}", finding.severity, finding.check, shape(&finding.message));
+        match kinds.iter_mut().find(|(known, ..)| *known == kind) {
+            Some((.., count)) => *count += 1,
+            None => kinds.push((kind, finding, 1)),
+        }
+    }
+    let shown = |(_, finding, count): (String, &Finding, usize)| match count {
+        1 => format!("  {}", told(finding)),
+        several => format!("  {} (×{several})", told(finding)),
+    };
+    kinds.into_iter().map(shown).collect()
+}
+
+/// Returns a message without what differs from case to case: what is quoted, and numbers.
+fn shape(message: &str) -> String {
+    let unquoted = message.split('`').step_by(2).collect::<Vec<_>>().join("`");
+    unquoted.chars().filter(|letter| !letter.is_ascii_digit()).collect()
 }
 
 /// Says what the client would do, in one sentence.
@@ -81,7 +110,9 @@ fn verdict(diagnosis: &Diagnosis) -> String {
     let (sent, present) = (diagnosis.messages_sent, diagnosis.messages_present);
     match (diagnosis.ok, sent >= present) {
         (true, true) => sends_all(present),
-        (true, false) => format!("the client would send {sent} of {}", many(present, "message")),
+        (true, false) => {
+            format!("{sent} of {}; no client resumes a subagent's transcript", many(present, "message"))
+        }
         (false, _) if present == 0 => "the client would refuse it: there is no message in it".to_owned(),
         (false, _) if sent == 0 => {
             format!("the client would refuse it, or send none of its {}", many(present, "message"))

@@ -25,16 +25,15 @@ fn told(usage: &v1::Du, width: usize) -> String {
         Table::new(&[("", Column::Left), ("", Column::Right), ("", Column::Right), ("", Column::Flexible)]);
     let rest = usage.physical_bytes.saturating_sub(usage.content_bytes);
     let rows = [
-        ("captured", usage.logical_bytes, "what was read, each commit once"),
-        ("distinct", usage.distinct_bytes, "without what is there more than once"),
+        ("captured", usage.logical_bytes, "bytes read, each commit counted once"),
+        ("distinct", usage.distinct_bytes, "without duplicates"),
         ("compressed", usage.content_bytes, "what that takes"),
         ("  in packs", usage.packed_bytes, "where it takes least room"),
         ("  to be packed", usage.inbox_bytes, "`stemma pack` makes it smaller"),
         ("metadata", rest, "commits, indexes and free pages"),
         ("on disk", usage.physical_bytes, "all files of the store"),
     ];
-    let index =
-        usage.index_bytes.map(|bytes| ("search index", bytes, "beside the store; made again at any time"));
+    let index = usage.index_bytes.map(|bytes| ("search index", bytes, "beside the store; can be rebuilt"));
     for (name, bytes, about) in rows.into_iter().chain(index) {
         table.row(vec![
             cell(Style::Plain, name),

@@ -15,6 +15,7 @@ use stemmata_model::Json;
 use stemmata_service::{LedgerOfRequest, MakeLedger};
 
 use crate::args::ledger::{Append, Events, EventsCommand, EventsForget, Follow, Query, Tail, Wanted, Which};
+use crate::commands::confirm::{Final, confirmed, shown};
 use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
@@ -198,7 +199,7 @@ fn show(app: &App, request: EventsRequest, may_be_cut: bool) -> Result<Exit, Cli
         app.console.say(&format!("No event matches; {} has {}", page.ledger, many(last, "event")));
     } else if let Some(next) = page.next.filter(|_| may_be_cut) {
         app.console.say(&format!(
-            "{}: there may be more: `--after {next}` goes on, `-n` shows more at once",
+            "{}: there may be more: `--after {next}` continues, `-n` shows more at once",
             Style::Hint.paint("hint")
         ));
     }
@@ -278,29 +279,42 @@ fn forget(app: &App, args: &EventsForget) -> Result<Exit, CliError> {
         events: args.events.iter().map(ToString::to_string).collect(),
     };
     let service = app.service()?;
-    let plan = service.plan_forget_events(&request);
-    let done = match plan {
-        Ok(EventsForgotten { digest: Some(digest), .. }) if args.yes => {
-            service.apply_forget_events(&request, &digest)?
-        }
-        // What an earlier try left in files goes all the same.
-        Err(nothing) if args.yes && nothing.is(Code::NoEventWithText) => {
+    let done = match service.plan_forget_events(&request) {
+        // What an earlier try left in files is deleted all the same.
+        Err(nothing) if args.yes && !args.dry_run && nothing.is(Code::NoEventWithText) => {
             service.apply_forget_events(&request, &PlanDigest::new(""))?
         }
-        plan => plan?,
-    };
-    app.answer(&done, || {
-        let mut text = String::new();
-        for one in &done.ledgers {
-            let (count, ledger) = (many(one.events, "event"), tame(&one.ledger));
-            if done.dry_run {
-                put!(text, "{count} of {ledger} would say nothing any more; `--yes` does it, for good\n");
+        plan => {
+            let plan = plan?;
+            if !args.dry_run && !args.yes {
+                let act = Final {
+                    what: "forgetting events",
+                    plan: &forgotten(&plan),
+                    is_nothing: plan.ledgers.is_empty(),
+                    question: "Empty these permanently? [y/N] ",
+                    declined: "Nothing was forgotten.",
+                };
+                if !confirmed(app, &act)? {
+                    return Ok(Exit::Done);
+                }
+            }
+            if args.dry_run {
+                plan
             } else {
-                put!(text, "Forgot what {count} of {ledger} said\n");
+                service.apply_forget_events(&request, &shown(plan.digest.as_ref()))?
             }
         }
-        Ok(text)
-    })
+    };
+    app.answer(&done, || Ok(forgotten(&done)))
+}
+
+fn forgotten(done: &EventsForgotten) -> String {
+    let mut text = String::new();
+    let verb = if done.dry_run { "Would empty" } else { "Emptied" };
+    for one in &done.ledgers {
+        put!(text, "{verb} {} of {}\n", many(one.events, "event"), tame(&one.ledger));
+    }
+    text
 }
 
 /// Returns the number of an event as text, for messages.

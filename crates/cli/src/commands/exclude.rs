@@ -6,7 +6,7 @@ use stemmata_api::v1;
 use stemmata_model::Timestamp;
 use stemmata_service::PolicyChange;
 
-use crate::args::maintain::{Exclude, Pause, Unpause};
+use crate::args::maintain::{Exclude, ExcludeCommand, Pause, Unpause};
 use crate::errors::{CliError, Exit};
 use crate::output::style::Style;
 use crate::output::{put, time};
@@ -14,14 +14,21 @@ use crate::wiring::App;
 
 /// Runs `exclude`.
 pub(crate) fn run(app: &App, args: &Exclude) -> Result<Exit, CliError> {
-    let rule = |given: &String| if given.starts_with("**") { given.clone() } else { app.path_of(given) };
-    let change = if args.remove { PolicyChange::Include } else { PolicyChange::Exclude };
-    change_policy(app, args.path.as_ref().map(|given| change(rule(given))))
+    let rule = |given: &str| if given.starts_with("**") { given.to_owned() } else { app.path_of(given) };
+    let change = match (&args.command, &args.path) {
+        (Some(ExcludeCommand::Add(add)), _) => Some(PolicyChange::Exclude(rule(&add.path))),
+        (Some(ExcludeCommand::Remove(gone)), _) => Some(PolicyChange::Include(rule(&gone.path))),
+        (Some(ExcludeCommand::List), _) | (None, None) => None,
+        (None, Some(path)) if args.remove => Some(PolicyChange::Include(rule(path))),
+        (None, Some(path)) => Some(PolicyChange::Exclude(rule(path))),
+    };
+    change_policy(app, change)
 }
 
 /// Runs `pause`.
 pub(crate) fn pause(app: &App, args: &Pause) -> Result<Exit, CliError> {
-    let until = args.duration.as_deref().map(|text| end_of(app, text)).transpose()?;
+    let until =
+        args.duration.as_deref().or(args.length.as_deref()).map(|text| end_of(app, text)).transpose()?;
     let project = args.project.as_ref().map(|path| app.environment.absolute(path));
     change_policy(app, Some(PolicyChange::Pause(project, until)))
 }
@@ -34,7 +41,7 @@ pub(crate) fn unpause(app: &App, args: &Unpause) -> Result<Exit, CliError> {
 
 /// Returns when a time from now is over.
 fn end_of(app: &App, text: &str) -> Result<Timestamp, CliError> {
-    let bad = || CliError::Usage(format!("`{text}` is no length of time: use `30m`, `2h`, `3d`"));
+    let bad = || CliError::Usage(format!("`{text}` is not a length of time; use `30m`, `2h` or `3d`"));
     if !text.starts_with(|first: char| first.is_ascii_digit()) || text.contains(['-', ':']) {
         return Err(bad());
     }

@@ -42,7 +42,7 @@ pub(crate) fn run(app: &App, args: &Forget) -> Result<Exit, CliError> {
         what: "forgetting",
         plan: &told(app, &plan)?,
         is_nothing: is_nothing(&plan),
-        question: "Forget this, for good? [y/N] ",
+        question: "Forget this permanently? [y/N] ",
         declined: "Nothing was forgotten.",
     };
     if !confirmed(app, &act)? {
@@ -54,7 +54,7 @@ pub(crate) fn run(app: &App, args: &Forget) -> Result<Exit, CliError> {
 fn undo(app: &App, text: &str) -> Result<Exit, CliError> {
     let undone = app.service()?.unforget(&UnforgetRequest { reference: text.to_owned() })?;
     app.answer(&undone, || {
-        Ok("It may be imported again: `stemma import` takes in what its transcript still holds.\n".to_owned())
+        Ok("It may be imported again: `stemma import` imports what its transcript still holds.\n".to_owned())
     })
 }
 
@@ -105,7 +105,7 @@ fn told(app: &App, done: &v1::Forget) -> Result<String, CliError> {
         }
         text.push('\n');
         for ledger in done.ledgers.iter().take(LINES_MAX) {
-            put!(text, "{}: all of its events, and what was made of them\n", tame(ledger));
+            put!(text, "{}: all of its events, and everything derived from them\n", tame(ledger));
         }
         if done.ledgers.len() > LINES_MAX {
             put!(text, "… and of {} more ledgers\n", done.ledgers.len() - LINES_MAX);
@@ -114,14 +114,14 @@ fn told(app: &App, done: &v1::Forget) -> Result<String, CliError> {
             let sealed = many(count(done.sealed.len()), "commit");
             put!(
                 text,
-                "{sealed} came here as a hole; nothing {} it now\n",
+                "{sealed} came here without content; nothing {} it now\n",
                 if dry_run { "would fill" } else { "fills" }
             );
         }
     }
     let keeps = |reason: &str| done.kept.iter().filter(|kept| kept.because == reason).count();
     for (reason, words) in [
-        ("child", "needed by what goes on from them"),
+        ("child", "needed by what continues from them"),
         ("session", "part of other sessions"),
         ("ticket", "referred to by a ticket or a thread"),
         ("pin", "pinned"),
@@ -179,10 +179,10 @@ fn whose(session: Option<&str>, title: Option<&str>) -> String {
 
 fn holes(count: u64, dry_run: bool) -> String {
     match (dry_run, count) {
-        (true, 1) => "1 would be a hole in its chain".to_owned(),
-        (true, _) => format!("{count} would be holes in their chains"),
-        (false, 1) => "1 is a hole in its chain now".to_owned(),
-        (false, _) => format!("{count} are holes in their chains now"),
+        (true, 1) => "1 would become an empty placeholder".to_owned(),
+        (true, _) => format!("{count} would become empty placeholders"),
+        (false, 1) => "1 is an empty placeholder now".to_owned(),
+        (false, _) => format!("{count} are empty placeholders now"),
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::args::give::Fork;
 use crate::commands::launch::Launch;
-use crate::commands::place;
+use crate::commands::place::{self, Manner, Target};
 use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
 use crate::output::style::Style;
@@ -12,13 +12,21 @@ use crate::wiring::App;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Fork) -> Result<Exit, CliError> {
-    let placed = place::place(app, app.ctx(&args.reference)?, &args.placement)?;
+    let found = app.service()?.find(&app.reference(&args.reference))?;
+    let target = Target::of(app, found, args.placement.at.as_deref());
+    let manner = Manner { reuses: false, starts: false };
+    let Some(placed) = place::place(app, target, manner, &args.placement)? else { return Ok(Exit::Done) };
     if app.console.json {
         app.console.json(&placed)?;
         return Ok(Exit::Done);
     }
     app.console.notes(&placed.notes);
     let command = Launch::of(&placed).shown(app);
+    if placed.dry_run {
+        place::say_prompt(app, &placed);
+        place::say_plan(app, &placed, &command)?;
+        return Ok(Exit::Done);
+    }
     if args.print {
         place::say_prompt(app, &placed);
         app.console.text(&format!("{command}\n"))?;

@@ -28,7 +28,7 @@ pub(crate) fn run(app: &App, args: &Handoff) -> Result<Exit, CliError> {
     app.console.notes(&made.notes);
     let place = path.as_ref().map(|path| format!(", in {path}")).unwrap_or_default();
     let tokens = size::count(made.token_count);
-    let told = format!("about {tokens} tokens: {} of {} turns{place}", made.turns_told, made.turns);
+    let told = format!("~{tokens} tokens: {} of {}{place}", made.turns_told, size::many(made.turns, "turn"));
     if !app.console.json && made.tier == "raw" {
         return Ok(Exit::Done);
     }

@@ -15,7 +15,7 @@ use crate::wiring::App;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &History) -> Result<Exit, CliError> {
-    let page = page(app, &args.reference, args.skip, args.limit)?;
+    let page = page(app, &args.reference, args.skip, args.limit, false)?;
     let exit = app.answer(&page, || {
         let ids = app.short_ids(page.commits.iter().map(|commit| commit.id.as_str()))?;
         Ok(page.commits.iter().map(|commit| lines(app, ids, commit)).collect())
@@ -30,11 +30,13 @@ pub(crate) fn page(
     reference: &str,
     skip: usize,
     limit: Option<usize>,
+    numbered: bool,
 ) -> Result<CommitPage, CliError> {
     let ctx = app.ctx(reference)?;
     let service = app.service()?;
     let (commits, next_skip) = gather(rows(limit, app.console.json), Some(skip as u64), |limit, skip| {
-        let request = HistoryRequest { ctx: ctx.clone(), skip: skip.unwrap_or(0), limit: Some(limit) };
+        let request =
+            HistoryRequest { ctx: ctx.clone(), numbered, skip: skip.unwrap_or(0), limit: Some(limit) };
         let page = service.history(&request)?;
         Ok((page.commits, page.next_skip))
     })?;

@@ -6,27 +6,43 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use stemmata_api::v1::{self, Import as Imported};
+use stemmata_api::v1::{self, Import as Imported, SessionsRequest};
 use stemmata_api::{Code, Control, Progress, Step, Unit};
 use stemmata_model::Timestamp;
 use stemmata_service::{Host, ImportRequest};
 
 use crate::args::capture::Import;
-use crate::commands::{log, pack, status};
+use crate::commands::{home, list, pack, status};
 use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
 use crate::output::style::Style;
-use crate::output::time;
+use crate::output::table::fit;
+use crate::output::{session, time};
 use crate::wiring::App;
 
 /// Failures and notes that a summary lists one by one; `--json` has all.
 const LISTED_MAX: usize = 10;
+
+/// Kinds of secrets that people see.
+const KINDS_MAX: usize = 5;
+
+/// Columns of the title of a session with secrets.
+const TITLE_COLUMNS: usize = 40;
 
 /// Sessions that are shown after an import: enough to recognize one's own.
 const NEWEST_SHOWN: usize = 5;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
+    imported(app, args, true)
+}
+
+/// Imports as the command does and says only what went wrong: `setup` says the rest.
+pub(super) fn quietly(app: &App, args: &Import) -> Result<Exit, CliError> {
+    imported(app, args, false)
+}
+
+fn imported(app: &App, args: &Import, tells: bool) -> Result<Exit, CliError> {
     let host = app.host()?;
     let paths = paths(app, host, args)?;
     if paths.is_empty() && !app.console.json {
@@ -50,14 +66,14 @@ pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
     let result = host.import(&request, &Control { progress: &progress, cancel: None });
     progress.end();
     let result = result?;
-    if app.console.json {
+    if tells && app.console.json {
         app.console.json(&result)?;
-    } else {
+    } else if !app.console.json && (tells || exit(&result) != Exit::Done) {
         app.console.text(&summary(app, &result))?;
         next_step(app, &request.paths, &result)?;
     }
     host.settle_after_import(&result)?;
-    if let Some(packed) = host.pack_after_import()? {
+    if let Some(packed) = host.pack_after_import()?.filter(|_| tells) {
         app.console.say(&pack::line(&packed));
     }
     Ok(exit(&result))
@@ -179,16 +195,9 @@ fn summary(app: &App, result: &Imported) -> String {
             if totals.copies == 1 { "1 copy".to_owned() } else { format!("{} copies", totals.copies) };
         lines.push(format!("  {copies} of sessions that are here, linked to their originals"));
     }
-    if totals.bytes_redacted > 0 {
-        let held = result.sessions.iter().filter(|session| session.bytes_redacted > 0).count();
-        lines.push(format!(
-            "  secrets replaced in {}: {}",
-            size::plural(held, "session"),
-            size::bytes(totals.bytes_redacted)
-        ));
-    }
+    lines.extend(redacted(app, result));
     if totals.skipped > 0 {
-        let what = if totals.skipped == 1 { "is no transcript" } else { "are no transcripts" };
+        let what = if totals.skipped == 1 { "is not a transcript" } else { "are not transcripts" };
         lines.push(format!("  {} skipped that {what}:", many(totals.skipped, "file")));
         let paths = result.skipped.iter().take(LISTED_MAX);
         lines.extend(paths.map(|path| format!("    {}", app.environment.shown(Path::new(path)))));
@@ -200,6 +209,42 @@ fn summary(app: &App, result: &Imported) -> String {
     let mut text = lines.join("\n");
     text.push('\n');
     if lines.is_empty() { String::new() } else { text }
+}
+
+/// Says which kinds of secrets were redacted, and that they are still where the client wrote them.
+fn redacted(app: &App, result: &Imported) -> Vec<String> {
+    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+    for one in result.sessions.iter().flat_map(|session| &session.redacted) {
+        *kinds.entry(&one.kind).or_default() += one.count;
+    }
+    if kinds.is_empty() {
+        return Vec::new();
+    }
+    let sessions = result.sessions.iter().filter(|session| !session.redacted.is_empty());
+    let first =
+        sessions.clone().next().map(|session| session.title.as_deref().unwrap_or(&session.session_id));
+    let first = first.map(|title| fit(&session::title_of(title), TITLE_COLUMNS)).unwrap_or_default();
+    let others = sessions.count().saturating_sub(1);
+    let place = if others == 0 {
+        format!("«{first}»")
+    } else {
+        format!("«{first}» and {}", size::plural(others, "other session"))
+    };
+    let names: Vec<&str> = kinds.keys().copied().take(KINDS_MAX).collect();
+    let more = if kinds.len() > names.len() { ", …" } else { "" };
+    let mut lines = vec![format!(
+        "  {} {} in {place} ({}{more})",
+        Style::Warning.paint("Redacted"),
+        many(kinds.values().sum(), "secret"),
+        names.join(", ")
+    )];
+    if !app.console.quiet {
+        lines.push(
+            "    They are still in the clients' own files: rotate them; `stemma scan --clients` lists them"
+                .to_owned(),
+        );
+    }
+    lines
 }
 
 /// Says how many transcripts were left out because somebody wants it so, by reason.
@@ -284,17 +329,18 @@ fn more(count: usize) -> Option<String> {
     Some(format!("    … and {rest} more (`--json` lists all)"))
 }
 
-/// Shows the newest sessions of the store, and says what to do with them.
+/// Says what one has now, shows the newest sessions, and says what to do with them.
 fn next_step(app: &App, paths: &[PathBuf], result: &Imported) -> Result<(), CliError> {
     if result.totals.sessions > 0 {
-        let (lines, newest) = log::newest_lines(app, NEWEST_SHOWN)?;
-        app.console.text(&format!("\n{}\n{lines}", Style::Strong.paint("Newest")))?;
-        if let Some(newest) = newest {
-            app.console.say(&format!(
-                "{}: `stemma resume {newest}` carries on with the first, `stemma log` shows all",
-                Style::Hint.paint("hint")
-            ));
-        }
+        let request = SessionsRequest { folded: true, ..SessionsRequest::all() };
+        let newest = list::sessions(app, &request, NEWEST_SHOWN)?.sessions;
+        let held = home::after_import(app)?;
+        app.console.text(&format!(
+            "\n{held}\n{}\n{}",
+            Style::Strong.paint("Newest"),
+            list::table(app, &newest)
+        ))?;
+        say_next(app, &newest);
     } else if result.totals.excluded > 0 && result.totals.failures == 0 {
         app.console.say("Nothing else was found there.");
     } else if result.totals.sessions == 0 && result.totals.failures == 0 {
@@ -302,6 +348,20 @@ fn next_step(app: &App, paths: &[PathBuf], result: &Imported) -> Result<(), CliE
         app.console.say(&status::examples_hint());
     }
     Ok(())
+}
+
+/// Says how to go on with the newest session that a client can continue.
+fn say_next(app: &App, newest: &[v1::Session]) {
+    let hint = Style::Hint.paint("hint");
+    let placeable = newest.iter().find(|session| App::is_continued(&session.client));
+    if let Some(session) = placeable {
+        let id = session::short(session);
+        app.console.say(&format!("{hint}: `stemma resume {id}` continues it, `stemma show {id}` reads it"));
+    } else if let Some(session) = newest.first() {
+        let id = session::short(session);
+        let resume = App::resume_command(&id, &session.client);
+        app.console.say(&format!("{hint}: `stemma show {id}` reads it, `{resume}` continues it elsewhere"));
+    }
 }
 
 /// A full disk or a locked store stops everything, so it names the result; else some failed and others did not.

@@ -34,8 +34,8 @@ fn told(status: &IndexStatus) -> String {
         "whole" => "has all that is stored".to_owned(),
         "behind" => format!("lacks {behind}; the next search takes them in"),
         "missing" => format!("is not there; the next search makes it of {behind}"),
-        "damaged" => "is damaged; the next search sets it aside and makes it anew".to_owned(),
-        "older" => "was made by another version; the next search makes it anew".to_owned(),
+        "damaged" => "is damaged; the next search sets it aside and rebuilds it".to_owned(),
+        "older" => "was made by another version; the next search rebuilds it".to_owned(),
         _ => "was made by a newer version of this program, which this one leaves alone".to_owned(),
     };
     let skipped = match status.skipped_commits {

@@ -2,62 +2,140 @@
 
 use std::path::Path;
 
-use stemmata_api::v1;
-use stemmata_service::InstallRequest;
+use stemmata_api::v1::{Installed, InstalledAll};
+use stemmata_service::{InstallChange, InstallRequest};
 
-use crate::args::live::Install;
+use crate::args::live::{Install, Uninstall};
 use crate::config::{INJECT, is_on};
 use crate::errors::{CliError, Exit};
+use crate::output::put;
+use crate::output::size::many;
 use crate::wiring::App;
+
+/// What to change, and how it is shown.
+#[derive(Clone, Copy)]
+pub(crate) struct Manner {
+    /// Whether our hooks are taken out.
+    pub(crate) removes: bool,
+    /// Whether hooks may tell the agent what was lost.
+    pub(crate) inject: bool,
+    /// Whether the lines are shown.
+    pub(crate) diff: bool,
+    /// Whether nothing is changed.
+    pub(crate) dry_run: bool,
+}
 
 /// Runs `install`.
 pub(crate) fn run(app: &App, args: &Install) -> Result<Exit, CliError> {
-    change(app, args, false)
+    let manner = Manner { removes: false, inject: args.inject, diff: args.diff, dry_run: args.dry_run };
+    match &args.runtime {
+        Some(client) => one(app, client, manner),
+        None => all(app, &app.host()?.hook_clients(), manner),
+    }
 }
 
 /// Runs `uninstall`.
-pub(crate) fn remove(app: &App, args: &Install) -> Result<Exit, CliError> {
-    change(app, args, true)
+pub(crate) fn remove(app: &App, args: &Uninstall) -> Result<Exit, CliError> {
+    let manner = Manner { removes: true, inject: false, diff: args.diff, dry_run: args.dry_run };
+    match &args.runtime {
+        Some(client) => one(app, client, manner),
+        None => all(app, &app.host()?.hooked_clients(), manner),
+    }
 }
 
-fn change(app: &App, args: &Install, removes: bool) -> Result<Exit, CliError> {
-    let request = InstallRequest {
-        runtime: args.runtime.clone(),
-        program: app.environment.lasting_program(),
-        // What is configured for all clients is for this one too: some hear of a compaction only where they are asked to.
-        inject: args.inject || app.config.get(&INJECT).is_some_and(|text| is_on(&text)),
-        removes,
-        dry_run: args.dry_run,
-    };
-    let done = app.host()?.install(&request)?;
-    let shown = app.environment.shown(Path::new(&done.installed.path));
-    if app.console.json || !done.installed.changed {
-        let exit = app.said(&done.installed, &format!("{shown}: nothing to change"))?;
-        if !app.console.json {
-            say_brief(app, &done.installed);
-        }
-        return Ok(exit);
-    }
-    let (before, after) = (done.before.as_deref(), done.after.as_deref());
-    app.console.text(&diff(&shown, before.unwrap_or_default(), after.unwrap_or_default()))?;
-    if args.dry_run {
-        app.console.say("Nothing was written (`--dry-run`)");
-        say_brief(app, &done.installed);
+fn one(app: &App, client: &str, manner: Manner) -> Result<Exit, CliError> {
+    let done = change(app, client, manner)?;
+    if app.console.json {
+        app.console.json(&done.installed)?;
         return Ok(Exit::Done);
     }
-    let copy = done.installed.kept.as_deref().map(|kept| app.environment.shown(Path::new(kept)));
-    let copy = copy.map(|kept| format!("; the old one is {kept}")).unwrap_or_default();
-    let what = if after.is_some() { "written" } else { "removed" };
-    app.console.say(&format!("{shown} {what}{copy}"));
-    if let Some(trust) = done.trust {
-        app.console.say(trust);
-    }
+    app.console.text(&told(app, &done, manner))?;
+    say_dry_run(app, manner);
     say_brief(app, &done.installed);
     Ok(Exit::Done)
 }
 
+/// Changes the settings of several clients. One that cannot be changed keeps no other from it.
+fn all(app: &App, clients: &[&str], manner: Manner) -> Result<Exit, CliError> {
+    let mut done = Vec::new();
+    let mut failed = None;
+    for client in clients {
+        match change(app, client, manner) {
+            Ok(change) => done.push(change),
+            Err(error) => {
+                app.console.warn(&error.problem().detail);
+                failed.get_or_insert(error);
+            }
+        }
+    }
+    if app.console.json {
+        let clients = done.into_iter().map(|done| done.installed).collect();
+        app.console.json(&InstalledAll { clients })?;
+    } else {
+        let text: String = done.iter().map(|done| told(app, done, manner)).collect();
+        let nothing = if manner.removes { "No client has hooks of ours\n" } else { "No client was found\n" };
+        app.console.text(if clients.is_empty() { nothing } else { &text })?;
+        say_dry_run(app, manner);
+    }
+    failed.map_or(Ok(Exit::Done), Err)
+}
+
+/// Changes the settings of one client.
+pub(super) fn change(app: &App, client: &str, manner: Manner) -> Result<InstallChange, CliError> {
+    let request = InstallRequest {
+        runtime: client.to_owned(),
+        program: app.environment.lasting_program(),
+        // What is configured for all clients is for this one too: some hear of a compaction only where they are asked to.
+        inject: manner.inject || app.config.get(&INJECT).is_some_and(|text| is_on(&text)),
+        removes: manner.removes,
+        dry_run: manner.dry_run,
+    };
+    Ok(app.host()?.install(&request)?)
+}
+
+/// Describes in one line what changed, with the lines where they are wanted.
+pub(super) fn told(app: &App, done: &InstallChange, manner: Manner) -> String {
+    let Installed { path, changed, hooks, kept, .. } = &done.installed;
+    let shown = app.environment.shown(Path::new(path));
+    if !changed {
+        return format!("{shown}: nothing to change\n");
+    }
+    let (before, after) = (done.before.as_deref(), done.after.as_deref());
+    let verb = match (before, after, manner.dry_run) {
+        (None, _, false) => "Created",
+        (None, _, true) => "Would create",
+        (_, None, false) => "Removed",
+        (_, None, true) => "Would remove",
+        (_, _, false) => "Updated",
+        (_, _, true) => "Would update",
+    };
+    let what = match (hooks, manner.removes) {
+        (0, _) => "hooks brought up to date".to_owned(),
+        (_, false) => format!("{} added", many(*hooks, "hook")),
+        (_, true) => format!("{} removed", many(*hooks, "hook")),
+    };
+    let copy = kept.as_deref().map(|kept| format!("; backup: {}", app.environment.shown(Path::new(kept))));
+    let mut text = format!("{verb} {shown} ({what}{})\n", copy.unwrap_or_default());
+    for removed in &done.installed.removed {
+        put!(text, "Removed {}\n", app.environment.shown(Path::new(removed)));
+    }
+    if manner.diff {
+        text.push_str(&diff(&shown, before.unwrap_or_default(), after.unwrap_or_default()));
+    }
+    if let Some(trust) = done.trust {
+        put!(text, "{trust}\n");
+    }
+    text
+}
+
+fn say_dry_run(app: &App, manner: Manner) {
+    if manner.dry_run {
+        app.console.say("Nothing was written (`--dry-run`)");
+    }
+}
+
 /// Says how the client's agent gets a brief, and how that is turned on.
-fn say_brief(app: &App, installed: &v1::Installed) {
+fn say_brief(app: &App, installed: &Installed) {
     let Some(brief) = &installed.brief else { return };
     let runtime = &installed.runtime;
     app.console.say(&if installed.briefs {

@@ -55,7 +55,7 @@ fn export(app: &App, args: &LedgerExport) -> Result<Exit, CliError> {
         let mut text = format!("Wrote {events} of {id} to {}\n", app.environment.shown(&out));
         if done.gone > 0 {
             let gone = many(done.gone, "event");
-            put!(text, "{gone} without what they said: it was let go of or forgotten\n");
+            put!(text, "{gone} without content: expired or forgotten\n");
         }
         Ok(text)
     })
@@ -86,7 +86,8 @@ fn list(app: &App) -> Result<Exit, CliError> {
     }
     app.answer(&all, || {
         if all.ledgers.is_empty() {
-            app.console.say("There is no ledger yet; `stemma decide` and `stemma events append` make one");
+            app.console
+                .say("There is no ledger yet; `stemma decision add` and `stemma events append` create one");
         }
         Ok(table(app, &all.ledgers))
     })

@@ -1,37 +1,56 @@
-//! `list`: sessions in a table.
+//! `list`, and `log` without a REF: sessions, one line each.
 
 use stemmata_api::PageRequest;
-use stemmata_api::v1::{Session, SessionPage, SessionsRequest};
+use stemmata_api::v1::{Session, SessionDetails, SessionPage, SessionsRequest};
 
 use crate::args::browse::List;
 use crate::commands::{gather, project, rows};
 use crate::errors::{CliError, Exit};
 use crate::output::session;
-use crate::output::size;
+use crate::output::size::plural;
 use crate::output::style::{Style, tame};
-use crate::output::table::{Column, Table, cell, fit};
+use crate::output::table::{Cell, Column, Table, cell, fit};
 use crate::output::time;
 use crate::wiring::App;
 
-/// Columns of a project's name: enough to tell projects apart, and the title needs the rest.
-const PROJECT_COLUMNS: usize = 14;
+/// Columns of a project's name and of a branch: enough to tell them apart, and the title needs the rest.
+const NAME_COLUMNS: usize = 16;
 
 /// Columns of another machine's name before a title.
 const FOREIGN_COLUMNS: usize = 16;
 
-/// Runs the command.
-pub(crate) fn run(app: &App, args: &List) -> Result<Exit, CliError> {
+/// Columns that a title keeps where others are left out for it.
+const TITLE_COLUMNS_MIN: usize = 24;
+
+/// What a narrow terminal leaves out, in this order.
+const LEFT_OUT: &[&str] = &["BRANCH", "TURNS", "PROJECT", "CLIENT"];
+
+/// Runs the command. `details` are what JSON holds of each session beside what the list shows.
+pub(crate) fn run(app: &App, args: &List, details: Option<SessionDetails>) -> Result<Exit, CliError> {
     let here = args.here.then(|| app.environment.current_dir.to_string_lossy().into_owned());
+    let since = args.since.as_deref().map(|text| time::parse(text, app.now())).transpose()?;
+    let until = args.until.as_deref().map(|text| time::parse_end(text, app.now())).transpose()?;
     let request = SessionsRequest {
         project: args.project.as_deref().map(|text| project(app, text)).or(here),
-        session_prefix: None,
+        client: args.client.clone(),
+        since: since.map(|at| at.to_string()),
+        until: until.map(|at| at.to_string()),
+        branch: args.branch.clone(),
+        title: args.title.clone(),
+        folded: !args.all,
         with_subagents: args.all,
         with_emptied: args.all,
-        details: None,
-        page: PageRequest::first(),
+        details: details.filter(|_| app.console.json),
+        ..SessionsRequest::all()
     };
     let page = sessions(app, &request, rows(args.limit, app.console.json))?;
-    shown(app, &page, request.project.as_deref(), || Ok(table(app, &page.sessions)))
+    if page.sessions.is_empty() && !app.console.json {
+        nothing(app, &request);
+        return Ok(Exit::Done);
+    }
+    let exit = app.answer(&page, || Ok(table(app, &page.sessions)))?;
+    say_rest(app, page.next.is_some());
+    Ok(exit)
 }
 
 /// Reads sessions, at most so many.
@@ -43,22 +62,6 @@ pub(crate) fn sessions(app: &App, request: &SessionsRequest, wanted: usize) -> R
         Ok((page.sessions, page.next))
     })?;
     Ok(SessionPage { sessions, next })
-}
-
-/// Shows a page of sessions.
-pub(crate) fn shown(
-    app: &App,
-    page: &SessionPage,
-    project: Option<&str>,
-    told: impl FnOnce() -> Result<String, CliError>,
-) -> Result<Exit, CliError> {
-    if page.sessions.is_empty() && !app.console.json {
-        nothing(app, project);
-        return Ok(Exit::Done);
-    }
-    let exit = app.answer(page, told)?;
-    say_rest(app, page.next.is_some());
-    Ok(exit)
 }
 
 /// Says to a person that a listing goes on, where it does.
@@ -74,47 +77,71 @@ pub(crate) fn say_cut(app: &App) {
 }
 
 /// Says that there is nothing to list, and what to do about it.
-pub(crate) fn nothing(app: &App, project: Option<&str>) {
+pub(crate) fn nothing(app: &App, request: &SessionsRequest) {
     let hint = Style::Hint.paint("hint");
-    if let Some(project) = project {
-        app.console.say(&format!("No sessions that worked in {project}."));
-        app.console.say(&format!("{hint}: `stemma list` shows those of every directory"));
-    } else {
-        app.console.say("No sessions yet.");
-        app.console.say(&format!("{hint}: `stemma import` reads the sessions of this machine"));
+    let is_filtered = [&request.client, &request.since, &request.until, &request.branch, &request.title]
+        .iter()
+        .any(|filter| filter.is_some());
+    match &request.project {
+        _ if is_filtered => {
+            app.console.say("No sessions match.");
+            app.console
+                .say(&format!("{hint}: `stemma list` shows all, `stemma search WORDS` finds what was said"));
+        }
+        Some(project) => {
+            app.console.say(&format!("No sessions that worked in {project}."));
+            app.console.say(&format!("{hint}: `stemma list` shows those of every directory"));
+        }
+        None => {
+            app.console.say("No sessions yet.");
+            app.console.say(&format!("{hint}: `stemma import` reads the sessions of this machine"));
+        }
     }
 }
 
-fn table(app: &App, sessions: &[Session]) -> String {
+/// Returns sessions as a table.
+pub(crate) fn table(app: &App, sessions: &[Session]) -> String {
     let mut table = Table::new(&[
-        ("SESSION", Column::Left),
-        ("ACTIVE", Column::Left),
-        ("COMMITS", Column::Right),
-        ("SIZE", Column::Right),
+        ("ID", Column::Left),
+        ("CLIENT", Column::Left),
+        ("LAST", Column::Left),
         ("PROJECT", Column::Left),
+        ("BRANCH", Column::Left),
+        ("TURNS", Column::Right),
         ("TITLE", Column::Flexible),
+        ("", Column::Left),
     ]);
+    let width = app.console.list_width();
+    // Nothing is cut where a program reads.
+    let name_columns = if app.console.cut.is_some() { NAME_COLUMNS } else { usize::MAX };
     for session in sessions {
-        let mark = match (&session.parent_session, &session.copy_of) {
-            (Some(_), _) => "⚙ ",
-            (None, Some(_)) => "⑂ ",
-            (None, None) => "",
-        };
-        let foreign = session.foreign_machine.as_deref().map(|label| fit(&tame(label), FOREIGN_COLUMNS));
-        let foreign = foreign.map(|label| format!("⇄ {label}: ")).unwrap_or_default();
-        table.row(vec![
-            cell(Style::Id, session::short(session)),
-            cell(Style::Faint, active(app, session)),
-            cell(Style::Plain, session.commits.to_string()),
-            cell(Style::Plain, size::bytes(session.bytes)),
-            cell(Style::Branch, fit(&session::project(session), PROJECT_COLUMNS)),
-            cell(Style::Plain, format!("{mark}{foreign}{}", session::title(session))),
-        ]);
+        table.row(row(app, session, name_columns));
     }
-    table.render(app.console.width)
+    table.narrowed(LEFT_OUT, TITLE_COLUMNS_MIN, width).render(width)
 }
 
-/// Says when a session was active last.
-pub(crate) fn active(app: &App, session: &Session) -> String {
-    session.last_at.as_deref().map(|at| time::ago(time::of_text(at), app.now())).unwrap_or_default()
+fn row(app: &App, session: &Session, name_columns: usize) -> Vec<Cell> {
+    let mark = match (&session.parent_session, &session.copy_of) {
+        (Some(_), _) => "⚙ ",
+        (None, Some(_)) => "⑂ ",
+        (None, None) => "",
+    };
+    let foreign = session.foreign_machine.as_deref().map(|label| fit(&tame(label), FOREIGN_COLUMNS));
+    let foreign = foreign.map(|label| format!("⇄ {label}: ")).unwrap_or_default();
+    // A detached head is no branch that says anything.
+    let branch = session.git_branch.as_deref().filter(|branch| *branch != "HEAD").unwrap_or_default();
+    let turns = session.turns.map(|turns| turns.to_string());
+    let forks = session
+        .forks
+        .map(|forks| format!("+{}", plural(usize::try_from(forks).unwrap_or(usize::MAX), "fork")));
+    vec![
+        cell(Style::Id, session::short(session)),
+        cell(Style::Faint, tame(&session.client)),
+        cell(Style::Faint, app.moment(session.last_at.as_deref())),
+        cell(Style::Branch, fit(&session::project(session), name_columns)),
+        cell(Style::Faint, fit(&tame(branch), name_columns)),
+        cell(Style::Plain, turns.unwrap_or_else(|| "–".to_owned())),
+        cell(Style::Plain, format!("{mark}{foreign}{}", session::title(session))),
+        cell(Style::Faint, forks.unwrap_or_default()),
+    ]
 }

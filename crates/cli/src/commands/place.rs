@@ -1,35 +1,133 @@
 //! What `resume`, `fork` and `start` share: placing a commit where the client looks, and telling how to go on.
 
 use std::collections::BTreeMap;
+use std::io::BufRead as _;
 use std::path::{Path, PathBuf};
 
 use stemmata_api::Control;
-use stemmata_api::v1::{Losses, Placed};
+use stemmata_api::v1::{Found, Losses, Placed, Session};
 use stemmata_service::PlaceRequest;
 
 use crate::args::give::Placement;
 use crate::errors::CliError;
-use crate::output::size::many;
+use crate::output::session;
+use crate::output::size::{self, many};
+use crate::output::table::fit;
 use crate::wiring::App;
 
 /// Reasons of losses that are told to a person; `--json` has them all.
 const LOSS_REASONS_MAX: usize = 8;
 
-/// Places a commit as a new session.
-pub(crate) fn place(app: &App, ctx: String, args: &Placement) -> Result<Placed, CliError> {
+/// What is placed: a commit, and the session that was named or chosen.
+pub(crate) struct Target {
+    /// The commit.
+    pub(crate) ctx: String,
+    /// The entry that it ends with, or before it where a person said it.
+    pub(crate) at: Option<String>,
+    /// The session.
+    pub(crate) session: Option<String>,
+}
+
+impl Target {
+    /// Returns what a reference means: where it names a prompt (`4a36:3`), everything before that.
+    pub(crate) fn of(app: &App, found: Found, at: Option<&str>) -> Self {
+        match found.prompt {
+            Some(prompt) if at.is_none() => Self { ctx: prompt.of, at: Some(prompt.entry), session: None },
+            _ => {
+                let session = found.session_id.clone();
+                Self { ctx: app.told(found), at: at.map(str::to_owned), session }
+            }
+        }
+    }
+}
+
+/// How `resume` and `fork` differ.
+#[derive(Clone, Copy)]
+pub(crate) struct Manner {
+    /// Whether the client's own session may be resumed in place of a copy.
+    pub(crate) reuses: bool,
+    /// Whether the client is started here.
+    pub(crate) starts: bool,
+}
+
+/// Places a commit as a new session, or finds the client's own; none where the user was asked and declined.
+pub(crate) fn place(
+    app: &App,
+    target: Target,
+    manner: Manner,
+    args: &Placement,
+) -> Result<Option<Placed>, CliError> {
     let service = app.service()?;
-    let request = PlaceRequest {
-        ctx,
+    let mut request = PlaceRequest {
+        ctx: target.ctx,
+        session: target.session,
         runtime: args.runtime.clone(),
-        cwd: cwd(app, args.cwd.as_deref()),
+        cwd: None,
         stop: app.stop(&args.stop)?,
-        at: args.at.clone(),
+        at: target.at,
         client_version: args.client_version.clone(),
         with_secrets: args.with_secrets,
+        reuses: manner.reuses,
+        starts: manner.starts && !args.dry_run,
+        dry_run: args.dry_run,
+    };
+    let named = args.here.then_some(Path::new("")).or(args.cwd.as_deref());
+    request.cwd = match named {
+        Some(_) => Some(cwd(app, named)),
+        None => match directory(app, &app.host()?.own_directory(service, &request)?, request.starts)? {
+            Some(cwd) => Some(cwd),
+            None => return Ok(None),
+        },
     };
     let placed = app.host()?.place(service, &request, &Control::none())?;
     say_losses(app, placed.losses.as_ref());
-    Ok(placed)
+    Ok(Some(placed))
+}
+
+/// Chooses the directory to work in: the session's own, which a person is asked about where it is another one than the current.
+fn directory(app: &App, own: &Option<PathBuf>, asks: bool) -> Result<Option<PathBuf>, CliError> {
+    let here = &app.environment.current_dir;
+    let Some(own) = own else {
+        app.console.say("The session does not say which directory it worked in; using the current one");
+        return Ok(Some(here.clone()));
+    };
+    let real = |dir: &Path| dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+    // One that is gone is refused by the host, which names the next step.
+    if real(own) == real(here) || !own.is_dir() {
+        return Ok(Some(own.clone()));
+    }
+    let shown = app.environment.shown(own);
+    let environment = &app.environment;
+    if !asks || app.console.json || !environment.stdin_is_terminal || !environment.stderr_is_terminal {
+        app.console.say(&format!("Directory: {shown} (the session's own; `--here` for the current one)"));
+        return Ok(Some(own.clone()));
+    }
+    app.console.ask(&format!("Resume in {shown} (its directory)? [Y/n/here] "))?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).map_err(CliError::Output)?;
+    Ok(match answer.trim().to_lowercase().as_str() {
+        "" | "y" | "yes" => Some(own.clone()),
+        "here" | "h" => Some(here.clone()),
+        _ => {
+            app.console.say("Nothing was started");
+            None
+        }
+    })
+}
+
+/// Says what a dry run found.
+pub(crate) fn say_plan(app: &App, placed: &Placed, command: &str) -> Result<(), CliError> {
+    let path = app.environment.shown(Path::new(&placed.path));
+    let what = if placed.own_session {
+        format!("Would resume the client's own session {path}")
+    } else {
+        format!("Would write {path}")
+    };
+    let sizes = format!("{}, {}", many(placed.messages, "message"), size::bytes(placed.bytes));
+    let why = placed.copied_because.as_ref().map(|why| format!(" (a copy: {why})")).unwrap_or_default();
+    app.console.text(&format!("{what}{why}: {sizes}\n  {command}\n"))?;
+    app.console.say("Nothing was written (`--dry-run`)");
+    Ok(())
 }
 
 /// Returns the directory to work in: the one that was named, else the current one.
@@ -39,9 +137,13 @@ pub(crate) fn cwd(app: &App, named: Option<&Path>) -> PathBuf {
 
 /// Finds the commit that the user means. A session means its newest one, brought up to date first.
 pub(crate) fn newest(app: &App, reference: &str) -> Result<String, CliError> {
+    Ok(app.told(found_newest(app, reference)?))
+}
+
+/// Finds what the user means as [`newest`] does, with the prompt that was named where one was.
+pub(crate) fn found_newest(app: &App, reference: &str) -> Result<Found, CliError> {
     let service = app.service()?;
-    let request = app.reference(reference);
-    Ok(app.told(app.host()?.newest(service, &request)?))
+    Ok(app.host()?.newest(service, &app.reference(reference))?)
 }
 
 /// Finds the latest session of the current directory, or of all, brought up to date; with `is_loadable` one that its client can
@@ -54,7 +156,19 @@ pub(crate) fn latest(
     let here = (!of_all).then_some(app.environment.current_dir.as_path());
     let latest = app.opened_host()?.latest(here, is_loadable)?;
     latest.unread.iter().for_each(|unread| app.console.warn(unread));
+    say_skipped(app, &latest.skipped);
     Ok(latest)
+}
+
+/// Says which newer sessions no client can continue.
+fn say_skipped(app: &App, skipped: &[Session]) {
+    let Some(first) = skipped.first().filter(|_| !app.console.json) else { return };
+    let title = fit(&session::title_of(first.title.as_deref().unwrap_or_default()), 40);
+    let more = match skipped.len() {
+        1 => String::new(),
+        several => format!(" and {} more", several - 1),
+    };
+    app.console.say(&format!("Skipped «{title}» ({}){more}: no client can resume it", first.format));
 }
 
 /// Says what a translation kept, and what it did not.

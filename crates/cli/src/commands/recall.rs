@@ -76,6 +76,9 @@ fn text(args: &Recall) -> Result<String, CliError> {
             let bytes = read_input(Path::new("-"), QUERY_BYTES_MAX)?;
             Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
         }
+        words if words.concat().trim().is_empty() => {
+            Err(CliError::Usage("name the task in words, or `-` to read it from standard input".to_owned()))
+        }
         words => Ok(words.join(" ")),
     }
 }

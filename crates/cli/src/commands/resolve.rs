@@ -17,7 +17,7 @@ pub(crate) fn run(app: &App, args: &Resolve) -> Result<Exit, CliError> {
     if found.commits.len() > 1 && !app.console.json {
         let hint = Style::Hint.paint("hint");
         app.console.say(&format!(
-            "{hint}: these share that time on different branches; `stemma show REF` tells them apart"
+            "{hint}: several branches have a commit at that time; `stemma show REF` shows each"
         ));
     }
     Ok(exit)

@@ -1,10 +1,10 @@
 //! `resume`: places a commit and starts the client with it in this terminal.
 
-use stemmata_api::v1::Session;
+use stemmata_api::v1::{Placed, Session};
 
 use crate::args::give::Resume;
 use crate::commands::launch::Launch;
-use crate::commands::place;
+use crate::commands::place::{self, Manner, Target};
 use crate::errors::{CliError, Exit};
 use crate::output::size::many;
 use crate::output::table::fit;
@@ -13,8 +13,9 @@ use crate::wiring::App;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Resume) -> Result<Exit, CliError> {
-    let ctx = target(app, args)?;
-    let placed = place::place(app, ctx, &args.placement)?;
+    let target = target(app, args)?;
+    let manner = Manner { reuses: !args.copy, starts: !args.print && !app.console.json };
+    let Some(placed) = place::place(app, target, manner, &args.placement)? else { return Ok(Exit::Done) };
     if app.console.json {
         app.console.json(&placed)?;
         return Ok(Exit::Done);
@@ -23,25 +24,40 @@ pub(crate) fn run(app: &App, args: &Resume) -> Result<Exit, CliError> {
     place::say_prompt(app, &placed);
     let launch = Launch::of(&placed);
     let command = launch.shown(app);
+    if placed.dry_run {
+        place::say_plan(app, &placed, &command)?;
+        return Ok(Exit::Done);
+    }
     if args.print {
         app.console.text(&format!("{command}\n"))?;
         return Ok(Exit::Done);
     }
-    app.console.say(&format!("Placed {}; starting `{command}`", many(placed.messages, "message")));
+    app.console.say(&format!("{}; starting `{command}`", begun(&placed)));
     launch.start(app)
 }
 
+/// Says what the client continues with, and why with a copy.
+fn begun(placed: &Placed) -> String {
+    let messages = many(placed.messages, "message");
+    if placed.own_session {
+        return format!("Resuming its own session, {messages}");
+    }
+    let why = placed.copied_because.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+    format!("Placed a copy of {messages}{why}")
+}
+
 /// Finds what to resume. A session that goes on since the last import is brought up to date first.
-fn target(app: &App, args: &Resume) -> Result<String, CliError> {
+fn target(app: &App, args: &Resume) -> Result<Target, CliError> {
+    let at = args.placement.at.as_deref();
     if let Some(reference) = &args.reference {
-        return place::newest(app, reference);
+        return Ok(Target::of(app, place::found_newest(app, reference)?, at));
     }
     let latest = place::latest(app, args.last, args.placement.runtime.is_none())?;
     // A failure is one object on standard error then.
     if !app.console.json {
         say_which(app, &latest.session);
     }
-    Ok(latest.ctx)
+    Ok(Target { ctx: latest.ctx, at: at.map(str::to_owned), session: Some(latest.session.session_id) })
 }
 
 fn say_which(app: &App, latest: &Session) {
@@ -49,7 +65,7 @@ fn say_which(app: &App, latest: &Session) {
     app.console.say(&format!(
         "Resuming «{}» ({}, {}, {})",
         fit(&session::title_of(latest.title.as_deref().unwrap_or_default()), 60),
-        session::short_id(&latest.session_id),
+        session::short(latest),
         when.unwrap_or_default(),
         session::project_of(latest.cwd.as_deref())
     ));

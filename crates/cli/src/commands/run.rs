@@ -191,13 +191,13 @@ impl<'a> Running<'a> {
     fn leave(&mut self, output: OwnedFd) -> Result<(), CliError> {
         let left = self.record.suspend();
         if let Err(error) = handover::start(self.app, self.record.session(), &left, &output) {
-            tracing::warn!(%error, "no other process goes on");
+            tracing::warn!(%error, "no other process is left");
             self.record.resume(left);
             return self.go_on(output);
         }
         if self.app.environment.stderr_is_terminal && left.path.is_some() {
             let session = self.record.session();
-            let told = format!("Session {session} goes on with what the command left in the background");
+            let told = format!("Session {session} continues with what the command left in the background");
             self.app.console.say(&told);
         }
         Ok(())

@@ -1,4 +1,6 @@
-//! `scan`: says what today's rules would find in what is stored, and never what it is.
+//! `scan`: finds secrets by the current rules, and never prints one.
+
+mod clients;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +20,9 @@ const LINES_MAX: usize = 40;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Scan) -> Result<Exit, CliError> {
+    if args.clients {
+        return clients::run(app, args.limit);
+    }
     let request = ScanRequest {
         reference: args.reference.clone(),
         path: args.reference.as_ref().map(|reference| app.path_of(reference)),
@@ -54,7 +59,7 @@ fn told(app: &App, scanned: &Scanned) -> Result<String, CliError> {
         put!(text, "{hint}: `stemma scrub {all} --dry-run` shows what replacing them would change\n");
     }
     if let Some(next) = &scanned.next {
-        put!(text, "{}: `stemma scan --after {}` goes on\n", Style::Hint.paint("hint"), quoted(next));
+        put!(text, "{}: `stemma scan --after {}` continues\n", Style::Hint.paint("hint"), quoted(next));
     }
     Ok(text)
 }

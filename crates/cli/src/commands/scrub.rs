@@ -37,11 +37,11 @@ pub(crate) fn run(app: &App, args: &Scrub) -> Result<Exit, CliError> {
         what: "scrubbing",
         plan: &told(&plan),
         is_nothing: is_nothing(&plan),
-        question: "Replace these, for good? [y/N] ",
+        question: "Redact these permanently? [y/N] ",
         declined: "Nothing was changed.",
     };
     if !confirmed(app, &act)? {
-        unread::warn(app, "looked at", &plan.unread);
+        unread::warn(app, "checked", &plan.unread);
         return Ok(exit(&plan));
     }
     show(app, &apply(&shown(plan.digest.as_ref()))?)
@@ -60,8 +60,8 @@ fn show(app: &App, done: &Scrubbed) -> Result<Exit, CliError> {
     if !done.dry_run && !is_nothing(done) {
         let hint = Style::Hint.paint("hint");
         app.console.say(&format!(
-            "{hint}: what leaked is to be changed where it came from; clients' transcripts, bundles and backups \
-             still hold it; `stemma scan` says whether it stands in other sessions"
+            "{hint}: rotate these secrets: clients' transcripts, bundles and backups still hold them; `stemma scan` \
+             finds them in other sessions"
         ));
     }
     Ok(exit(done))
@@ -84,14 +84,14 @@ fn told(done: &Scrubbed) -> String {
         } else {
             Style::Warning.paint("Incomplete")
         };
-        put!(text, "{verdict}: nothing to replace in {looked}\n");
+        put!(text, "{verdict}: nothing to redact in {looked}\n");
         return text;
     }
     for one in &done.kinds {
         put!(text, "{}: {}\n", one.kind, one.findings);
     }
     if done.rewritten > 0 || done.dirty > 0 {
-        let verb = if done.dry_run { "Would replace them" } else { "Replaced them" };
+        let verb = if done.dry_run { "Would redact them" } else { "Redacted them" };
         put!(
             text,
             "{}: {} with findings, {} with new ids\n",
@@ -123,7 +123,7 @@ fn told_of_ledgers(done: &Scrubbed) -> String {
         if done.dry_run { ("Would forget", done.events) } else { ("Forgot", done.events_forgotten) };
     put!(text, "{}: {}", Style::Warning.paint(verb), many(events, "event"));
     if !done.ledgers.is_empty() {
-        put!(text, "; what was made of the events of {}", many(count(done.ledgers.len()), "ledger"));
+        put!(text, "; what was derived from the events of {}", many(count(done.ledgers.len()), "ledger"));
     }
     text.push('\n');
     text

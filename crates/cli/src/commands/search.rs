@@ -113,6 +113,49 @@ fn go_on(app: &App, args: &Search, found: SearchHits) -> Result<Exit, CliError> 
     act(app, args, if args.fork { Act::Fork } else { Act::Resume }, (ctx, Some(entry)))
 }
 
+/// Shows a session or commit that was chosen, around an entry where one is given.
+pub(crate) fn show(app: &App, reference: String, entry: Option<String>) -> Result<Exit, CliError> {
+    let around = AROUND_DEFAULT;
+    let args = Show {
+        reference,
+        entry,
+        around,
+        full: false,
+        prompts: false,
+        meta: false,
+        entries: false,
+        max_tokens: None,
+    };
+    show::run(app, &args)
+}
+
+/// Resumes a session or commit that was chosen, as without flags.
+pub(crate) fn resume(app: &App, reference: String) -> Result<Exit, CliError> {
+    let placement = plain_placement(None, None);
+    resume::run(
+        app,
+        &Resume { reference: Some(reference), last: false, print: false, copy: false, placement },
+    )
+}
+
+/// Forks a session or commit that was chosen, as without flags.
+pub(crate) fn fork(app: &App, reference: String) -> Result<Exit, CliError> {
+    fork::run(app, &Fork { reference, print: false, placement: plain_placement(None, None) })
+}
+
+fn plain_placement(at: Option<String>, runtime: Option<String>) -> Placement {
+    Placement {
+        at,
+        stop: "compaction".to_owned(),
+        here: false,
+        dry_run: false,
+        cwd: None,
+        runtime,
+        client_version: None,
+        with_secrets: false,
+    }
+}
+
 /// Runs the chosen command on the hit: `show`, `resume` or `fork`. A fork ends at the entry. `resume` keeps the whole turn, because a
 /// person who finds their prompt also wants the answer to it.
 fn act(
@@ -122,27 +165,20 @@ fn act(
     (reference, entry): (String, Option<String>),
 ) -> Result<Exit, CliError> {
     let print = args.print;
-    let placement = Placement {
-        at: entry.clone().filter(|_| act == Act::Fork),
-        stop: "compaction".to_owned(),
-        cwd: None,
-        runtime: args.runtime.clone(),
-        client_version: None,
-        with_secrets: false,
-    };
+    let placement = plain_placement(entry.clone().filter(|_| act == Act::Fork), args.runtime.clone());
     match act {
-        Act::Show => {
-            let around = AROUND_DEFAULT;
-            show::run(app, &Show { reference, entries: false, entry, around, max_tokens: None })
-        }
+        Act::Show => show(app, reference, entry),
         Act::Resume => {
             if entry.is_some() && !app.console.json {
                 let ctx = app.short_ids([reference.as_str()])?.cut(&reference);
                 app.console.say(&format!(
-                    "The new session goes on after the turn with this hit ({ctx}), without what was said later."
+                    "The new session continues after the turn with this hit ({ctx}), without what was said later."
                 ));
             }
-            resume::run(app, &Resume { reference: Some(reference), last: false, print, placement })
+            resume::run(
+                app,
+                &Resume { reference: Some(reference), last: false, print, copy: false, placement },
+            )
         }
         Act::Fork => {
             let fork = Fork { reference, print, placement };

@@ -21,7 +21,7 @@ fn trust(app: &App, args: &secrets::SecretsTrust) -> Result<Exit, CliError> {
 
 fn distrust(app: &App, args: &secrets::SecretsTrust) -> Result<Exit, CliError> {
     app.host()?.distrust_rules(&app.environment.absolute(&args.folder))?;
-    changed(app, "These rules count no more; what was captured with them stays as it is")
+    changed(app, "These rules no longer apply; what was captured with them is not changed")
 }
 
 fn changed(app: &App, told: &str) -> Result<Exit, CliError> {

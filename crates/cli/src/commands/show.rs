@@ -87,7 +87,8 @@ fn meant(app: &App, reference: &str) -> Result<Meant, CliError> {
 
 fn overview(app: &App, reference: &str) -> Result<Option<SessionOverview>, CliError> {
     let ask = |reference: String| -> Result<Option<SessionOverview>, CliError> {
-        Ok(app.service()?.overview(&OverviewRequest { reference })?.overview)
+        let here = Some(app.environment.current_dir.to_string_lossy().into_owned());
+        Ok(app.service()?.overview(&OverviewRequest { reference, here })?.overview)
     };
     // A path is the caller's; a tag may look like one.
     if reference.contains('/')

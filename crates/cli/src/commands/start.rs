@@ -9,7 +9,7 @@ use stemmata_service::{StartFrom, StartRequest};
 
 use crate::args::live::Start;
 use crate::commands::launch::Launch;
-use crate::commands::place;
+use crate::commands::place::{self, Target};
 use crate::commands::run::SESSION_VARIABLE;
 use crate::errors::{CliError, Exit};
 use crate::wiring::{App, THREAD_VARIABLE, TICKET_VARIABLE};
@@ -23,8 +23,9 @@ pub(crate) fn run(app: &App, args: &Start) -> Result<Exit, CliError> {
     let from = match context {
         None => None,
         Some(reference) => {
-            let ctx = place::newest(app, reference)?;
-            Some(StartFrom { service: app.service()?, ctx, at: args.at.clone() })
+            let found = place::found_newest(app, reference)?;
+            let Target { ctx, at, .. } = Target::of(app, found, args.at.as_deref());
+            Some(StartFrom { service: app.service()?, ctx, at })
         }
     };
     let request = StartRequest {
@@ -33,6 +34,8 @@ pub(crate) fn run(app: &App, args: &Start) -> Result<Exit, CliError> {
         from,
         cwd: place::cwd(app, args.cwd.as_deref()),
         extra: args.extra.clone(),
+        starts: !(args.print || args.dry_run || app.console.json),
+        dry_run: args.dry_run,
     };
     let started = app.host()?.start(&request, &Control::none()).map_err(|problem| in_file(app, problem))?;
     let placed = started.placed.as_ref();
@@ -55,12 +58,19 @@ pub(crate) fn run(app: &App, args: &Start) -> Result<Exit, CliError> {
         app.console.notes(&placed.notes);
         place::say_prompt(app, placed);
     }
+    if args.dry_run {
+        match placed {
+            Some(placed) => place::say_plan(app, placed, &launch.shown(app))?,
+            None => app.console.text(&format!("Would start `{}`\n", launch.shown(app)))?,
+        }
+        return Ok(Exit::Done);
+    }
     if args.print {
         app.console.text(&format!("{}\n", launch.shown(app)))?;
         return Ok(Exit::Done);
     }
     let begun = match started.mode.as_str() {
-        "fresh" => "Starting afresh",
+        "fresh" => "Starting without a context",
         "resume" => "Resuming",
         _ => "Forking",
     };

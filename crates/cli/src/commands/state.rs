@@ -1,12 +1,12 @@
-//! `state`, `task` without a text, and `replay`: what is known of a project, and how it came to be known.
+//! `state` and `replay`: what is known of a project, and how it came to be known.
 //!
 //! What is remembered, and from what, is the engine's.
 
 use stemmata_api::Control;
-use stemmata_api::v1::{self, LedgerRequest, ReplayRequest, StateRequest};
+use stemmata_api::v1::{self, ReplayRequest, StateRequest};
 use stemmata_service::MakeLedger;
 
-use crate::args::ledger::{Replay, State, Which};
+use crate::args::ledger::{Replay, State};
 use crate::commands::events::ledger;
 use crate::errors::{CliError, Exit};
 use crate::output::put;
@@ -67,31 +67,6 @@ fn tamed(text: &str) -> String {
     text.lines().map(tame).collect::<Vec<_>>().join("\n")
 }
 
-/// Shows the open tasks of a project.
-pub(crate) fn open_tasks(app: &App, which: &Which) -> Result<Exit, CliError> {
-    let request = LedgerRequest { ledger: ledger(app, which, MakeLedger::Repository)? };
-    let open = app.service()?.tasks(&request)?;
-    let done = app.answer(&open, || {
-        app.console.notes(&open.notes);
-        let mut text = String::new();
-        for task in &open.tasks {
-            put!(text, "- {}  {}\n", tame(&task.text), Style::Faint.paint(&tame(&task.name)));
-        }
-        Ok(text)
-    })?;
-    if !app.console.json {
-        let hint = Style::Hint.paint("hint");
-        app.console.say(&if open.tasks.is_empty() {
-            "No task is open".to_owned()
-        } else {
-            format!(
-                "{hint}: `stemma task --done` with what stands behind a task, or with words of it, ends it"
-            )
-        });
-    }
-    Ok(done)
-}
-
 /// Runs `replay`.
 pub(crate) fn replay(app: &App, args: &Replay) -> Result<Exit, CliError> {
     let ledger = ledger(app, &args.which, MakeLedger::Never)?;
@@ -134,6 +109,6 @@ fn verdict(same: bool, check: bool) -> String {
     match (same, check) {
         (true, _) => Style::Good.paint("the same"),
         (false, true) => Style::Error.paint("differs"),
-        (false, false) => Style::Warning.paint("differed, and is saved anew"),
+        (false, false) => Style::Warning.paint("differed; saved again"),
     }
 }

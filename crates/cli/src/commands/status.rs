@@ -77,17 +77,19 @@ fn told(app: &App, status: &v1::Status) -> String {
             row("condemned", format!("{commits}, {contents}; `stemma gc` deletes them after the grace"));
         }
     }
-    for home in &status.homes {
-        let found = format!(
-            "{}: {} ({})",
-            shown(&home.path),
-            many(home.transcripts, "transcript"),
-            size::bytes(home.bytes)
+    if status.only_here_sessions > 0 {
+        let what = format!(
+            "{} ({}) whose transcripts are gone: `stemma recover` lists them",
+            many(status.only_here_sessions, "session"),
+            size::bytes(status.only_here_bytes)
         );
-        row(&home.runtime, found);
+        row("only here", what);
+    }
+    for home in &status.homes {
+        row(&home.runtime, home_line(&shown(&home.path), home));
     }
     if status.held_back > 0 {
-        row("excluded", format!("{} (`stemma exclude --list`)", many(status.held_back, "transcript")));
+        row("excluded", format!("{} (`stemma exclude list`)", many(status.held_back, "transcript")));
     }
     if let Some(paused) = &status.paused {
         row("paused", paused.clone());
@@ -116,6 +118,17 @@ fn told(app: &App, status: &v1::Status) -> String {
     text.push_str(&hooks::warnings(app, &status.hooks));
     text.push_str(&waiting_lines(app, status));
     text
+}
+
+/// Describes a client's home: what is there, and when the client deletes it.
+fn home_line(shown: &str, home: &v1::Home) -> String {
+    let found = format!("{shown}: {} ({})", many(home.transcripts, "transcript"), size::bytes(home.bytes));
+    let Some(days) = home.deletes_after_days else { return found };
+    let soon = match home.deletes_soon {
+        0 => String::new(),
+        soon => format!(", {soon} within {DUE_DAYS} days"),
+    };
+    format!("{found}; deletes them after {}{soon}", many(days, "day"))
 }
 
 fn waiting_lines(app: &App, status: &v1::Status) -> String {

@@ -2,7 +2,7 @@
 
 use stemmata_api::v1::UpdateRequest;
 
-use crate::args::annotate::{Pin, Tag, Update};
+use crate::args::annotate::{Pin, Tag, TagCommand, Update};
 use crate::errors::{CliError, Exit};
 use crate::output::style::{Style, tame};
 use crate::wiring::App;
@@ -23,14 +23,22 @@ pub(crate) fn run(app: &App, args: Update) -> Result<Exit, CliError> {
 
 /// Runs `tag`.
 pub(crate) fn tag(app: &App, args: &Tag) -> Result<Exit, CliError> {
-    let wish = nothing(app, &args.reference)?;
-    let names = vec![args.name.clone()];
-    let wish = if args.remove {
-        UpdateRequest { remove_tags: names, ..wish }
-    } else {
-        UpdateRequest { add_tags: names, ..wish }
+    let (reference, name, remove) = match (&args.command, &args.reference, &args.name) {
+        (Some(TagCommand::Add(add)), ..) => (&add.reference, &add.name, false),
+        (Some(TagCommand::Remove(gone)), ..) => (&gone.reference, &gone.name, true),
+        (None, Some(reference), Some(name)) => (reference, name, args.remove),
+        (None, ..) => {
+            return Err(CliError::Usage("name a commit and a tag: `stemma tag add REF NAME`".to_owned()));
+        }
     };
-    apply(app, &wish)
+    let names = vec![name.clone()];
+    let unchanged = nothing(app, reference)?;
+    let request = if remove {
+        UpdateRequest { remove_tags: names, ..unchanged }
+    } else {
+        UpdateRequest { add_tags: names, ..unchanged }
+    };
+    apply(app, &request)
 }
 
 /// Runs `pin` and `unpin`.

@@ -1,9 +1,9 @@
 //! `vault`: how much is kept of what was replaced, and its end. Never a value.
 
-use stemmata_api::v1::{VaultPurgeRequest, VaultStatus};
+use stemmata_api::v1::{VaultPurgeRequest, VaultPurged, VaultStatus};
 
 use crate::args::secrets;
-use crate::commands::confirm::unasked;
+use crate::commands::confirm::{Final, confirmed, shown, unasked};
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::size::{self, many};
@@ -57,7 +57,7 @@ fn told(app: &App, status: &VaultStatus) -> String {
     if status.damaged > 0 {
         put!(
             text,
-            "{}: {} do not open any more\n",
+            "{}: {} can no longer be decrypted\n",
             Style::Warning.paint("Damaged"),
             many(status.damaged, "record")
         );
@@ -71,16 +71,35 @@ fn purge(app: &App, args: &secrets::VaultPurge) -> Result<Exit, CliError> {
     let request = VaultPurgeRequest { before: before.map(|time| time.to_string()), all: args.all };
     let host = app.opened_host()?;
     let plan = || host.plan_vault_purge(&request);
-    let done = unasked(plan, |plan| plan.digest.as_ref(), |digest| host.apply_vault_purge(&request, digest))?;
-    app.answer(&done, || {
-        Ok(match done.places {
-            0 => "Nothing to remove\n".to_owned(),
-            places => format!(
-                "{} what stood at {} in {}\n",
-                Style::Good.paint("Removed"),
-                many(places, "place"),
-                many(done.contents, "content")
-            ),
-        })
-    })
+    if args.yes && !args.dry_run {
+        let apply = |digest: &_| host.apply_vault_purge(&request, digest);
+        let done = unasked(plan, |plan| plan.digest.as_ref(), apply)?;
+        return app.answer(&done, || Ok(purged(&done, "Deleted")));
+    }
+    let plan = plan()?;
+    if args.dry_run {
+        return app.answer(&plan, || Ok(purged(&plan, "Would delete")));
+    }
+    let act = Final {
+        what: "purging the vault",
+        plan: &purged(&plan, "Would delete"),
+        is_nothing: plan.places == 0,
+        question: "Delete these values permanently? [y/N] ",
+        declined: "Nothing was deleted.",
+    };
+    if !confirmed(app, &act)? {
+        return Ok(Exit::Done);
+    }
+    let done = host.apply_vault_purge(&request, &shown(plan.digest.as_ref()))?;
+    app.answer(&done, || Ok(purged(&done, "Deleted")))
+}
+
+fn purged(done: &VaultPurged, verb: &str) -> String {
+    match done.places {
+        0 => "Nothing to delete\n".to_owned(),
+        places => {
+            let (places, contents) = (many(places, "value"), many(done.contents, "content"));
+            format!("{} {places} in {contents}\n", Style::Good.paint(verb))
+        }
+    }
 }

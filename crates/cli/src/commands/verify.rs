@@ -31,8 +31,8 @@ fn show(app: &App, result: &v1::Verify) -> Result<Exit, CliError> {
     if !app.console.json && !result.ok {
         let hint = Style::Hint.paint("hint");
         app.console.say(&format!(
-                "{hint}: `stemma verify --repair --from BACKUP` mends from a backup, another store or a bundle; importing the same transcripts into a new `STEMMATA_HOME` gives the same commits; \
-                 keep this store until that is done"
+                "{hint}: `stemma verify --repair --from BACKUP` repairs from a backup, another store or a bundle; importing the same transcripts into a new \
+                 `STEMMATA_HOME` gives the same commits; keep this store until then"
             ));
     }
     Ok(if result.ok { Exit::Done } else { Exit::Corrupt })
@@ -47,26 +47,28 @@ fn told(result: &v1::Verify) -> String {
     );
     let left = match result.leftover_files {
         0 => String::new(),
-        left => format!("  {} that nothing refers to; the next packing removes them\n", many(left, "file")),
+        left => {
+            format!("  {} that nothing references; the next `stemma pack` removes them\n", many(left, "file"))
+        }
     };
     let left = match result.unfinished_log_at {
         None => left,
         Some(at) => format!(
-            "{left}  the log ends in a transaction that is not whole, at byte {at}: a crash leaves it so before \
-             anything of it is promised\n"
+            "{left}  the WAL ends in an incomplete transaction at byte {at}: a crash left it; nothing acknowledged is \
+             lost\n"
         ),
     };
     let left = match result.kept_rows {
         0 => left,
         rows => format!(
-            "{left}  {} of metadata that nothing gave back, kept as they are; `--from` a store that has them may\n",
+            "{left}  {} of metadata kept as is; a store given with `--from` may have intact copies\n",
             many(rows, "damaged row")
         ),
     };
     let mended: String = result
         .repaired
         .iter()
-        .map(|own| format!("  {}  mended: {}\n", Style::Id.paint(&own.object), own.from))
+        .map(|own| format!("  {}  repaired: {}\n", Style::Id.paint(&own.object), own.from))
         .collect();
     if result.ok {
         return mended + &format!("{}: {looked}\n{left}", Style::Good.paint("All is well"));

@@ -125,7 +125,7 @@ impl Watcher<'_> {
         let how = self.polls_s.map(|every| format!(" every {every} s")).unwrap_or_default();
         if let (None, Some(trouble)) = (self.polls_s, self.ears.trouble()) {
             self.app.console.warn(&format!(
-                "changes cannot be heard of, so everything is looked at every {} s: {trouble}",
+                "file-system events are not available, so everything is checked every {} s: {trouble}",
                 WATCH_POLL_MS / 1_000
             ));
         }

@@ -30,12 +30,12 @@ pub(crate) const PAGER: Setting = Setting {
     shape: SettingShape::Text,
 };
 
-/// Whether hooks tell an agent what was lost.
+/// Whether hooks hand an agent the brief.
 pub(crate) const INJECT: Setting = Setting {
     key: "hooks.inject",
     variable: "STEMMATA_HOOKS_INJECT",
     flag: None,
-    about: "Whether hooks may tell an agent, where its session is resumed or was compacted, what of it was lost: `1` \
+    about: "Whether hooks hand an agent the brief of what was lost, where its session is resumed or was compacted: `1` \
              for all clients whose hooks are installed; `stemma install --inject` for one.",
     default: SettingDefault::Value("0"),
     shape: SettingShape::Choice(&["0", "1", "false", "true"]),
@@ -54,6 +54,6 @@ pub(crate) fn named(text: &str) -> Result<&'static Setting, CliError> {
     let found = all.iter().copied().find(|setting| setting.key == text);
     found.ok_or_else(|| {
         let names: Vec<&str> = all.iter().map(|setting| setting.key).collect();
-        CliError::Usage(format!("there is no key `{text}`; there are {}", names.join(", ")))
+        CliError::Usage(format!("unknown setting `{text}`; the settings are {}", names.join(", ")))
     })
 }

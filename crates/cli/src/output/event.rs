@@ -53,7 +53,7 @@ fn said(event: &Event) -> String {
         "line" => entry(&data().unwrap_or_default()),
         _ if event.topic == topics::EVENT_LOST => "(lost)".to_owned(),
         gone => {
-            let why = if gone == "forgotten" { "forgotten" } else { "let go by the log's bound" };
+            let why = if gone == "forgotten" { "forgotten" } else { "expired by the ledger's limit" };
             format!("({}, {why})", size::bytes(event.bytes.unwrap_or(0)))
         }
     }

@@ -11,32 +11,15 @@ pub(crate) fn title(session: &Session) -> String {
     title_of(session.title.as_deref().unwrap_or_default())
 }
 
-/// Returns a title on one line, of a link in Markdown only what it is called: an address said twice leaves no room for the rest.
+/// Returns a title of a response on one line.
 pub(crate) fn title_of(text: &str) -> String {
-    let line = tame(&without_addresses(text)).split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = tame(text);
     if line.is_empty() { "(no prompt)".to_owned() } else { line }
 }
 
-/// Returns a text with `name` for every `[name](address)`.
-fn without_addresses(text: &str) -> String {
-    let mut shown = String::new();
-    let mut rest = text;
-    while let Some((before, (name, after))) = rest.split_once('[').and_then(|(before, link)| {
-        let (name, after) = link.split_once("](")?;
-        let (address, after) = after.split_once(')')?;
-        let is_link =
-            !name.is_empty() && !name.contains(['[', ']', '\n']) && !address.contains(char::is_whitespace);
-        is_link.then_some((before, (name, after)))
-    }) {
-        shown.extend([before, name]);
-        rest = after;
-    }
-    shown + rest
-}
-
-/// Returns the first characters of a session's id, enough for a person to tell sessions apart.
+/// Returns the shortest reference that means a session, as the service gives it.
 pub(crate) fn short(session: &Session) -> String {
-    short_id(&session.session_id)
+    session.short_id.as_deref().map_or_else(|| short_id(&session.session_id), tame)
 }
 
 /// Returns the first characters of a session's id.
@@ -60,22 +43,4 @@ pub(crate) fn project_of(cwd: Option<&str>) -> String {
     let cwd = cwd.unwrap_or_default();
     let name = cwd.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or("–");
     tame(name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_title_has_the_names_of_links_alone() {
-        for (text, title) in [
-            ("look at [https://a.b/1](https://a.b/1) now", "look at https://a.b/1 now"),
-            ("[one](x) and [two](y)\nthree", "one and two three"),
-            ("a [b] (c)", "a [b] (c)"),
-            ("[a](b c) [x", "[a](b c) [x"),
-            (" \n", "(no prompt)"),
-        ] {
-            assert_eq!(title_of(text), title, "{text}");
-        }
-    }
 }

@@ -18,12 +18,7 @@ pub(crate) fn plural(count: usize, word: &str) -> String {
 
 /// As `plural`, with the digits in groups of three.
 pub(crate) fn many(count: u64, word: &str) -> String {
-    let ending = if count == 1 { "" } else { "s" };
-    let word = match word.strip_suffix('y') {
-        Some(stem) if count != 1 && !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{stem}ie"),
-        _ => word.to_owned(),
-    };
-    format!("{} {word}{ending}", grouped(count))
+    format!("{} {}", grouped(count), stemmata_model::noun_of(count, word))
 }
 
 /// Returns the digits of a number in groups of three.

@@ -73,6 +73,27 @@ impl Table {
         self.rows.push(cells);
     }
 
+    /// Leaves out columns by their headings, the first named first, until the one that gives way keeps so many columns.
+    pub(crate) fn narrowed(mut self, order: &[&str], flexible_min: usize, width: usize) -> Self {
+        for head in order {
+            let flexible = self.columns.iter().position(|column| *column == Column::Flexible);
+            let widths = self.own_widths();
+            let own = flexible.and_then(|position| widths.get(position)).copied().unwrap_or(0);
+            let whole = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+            if whole - own + own.min(flexible_min) <= width {
+                break;
+            }
+            if let Some(position) = self.heads.iter().position(|own| own == head) {
+                self.heads.remove(position);
+                self.columns.remove(position);
+                for row in self.rows.iter_mut().filter(|row| position < row.len()) {
+                    row.remove(position);
+                }
+            }
+        }
+        self
+    }
+
     /// Returns the lines, each ended, none longer than `width` where that is possible.
     pub(crate) fn render(mut self, width: usize) -> String {
         if self.heads.iter().any(|head| !head.is_empty()) {
@@ -108,16 +129,18 @@ impl Table {
         text
     }
 
-    fn widths(&self, width: usize) -> Vec<usize> {
+    /// Returns how wide each column is with its heading.
+    fn own_widths(&self) -> Vec<usize> {
         let of_column = |position: usize| {
-            self.rows
-                .iter()
-                .filter_map(|row| row.get(position))
-                .map(|cell| cell.text.width())
-                .max()
-                .unwrap_or(0)
+            let cells = self.rows.iter().filter_map(|row| row.get(position)).map(|cell| cell.text.width());
+            let head = self.heads.get(position).map_or(0, |head| head.width());
+            cells.max().unwrap_or(0).max(head)
         };
-        let mut widths: Vec<usize> = (0..self.columns.len()).map(of_column).collect();
+        (0..self.columns.len()).map(of_column).collect()
+    }
+
+    fn widths(&self, width: usize) -> Vec<usize> {
+        let mut widths = self.own_widths();
         let whole = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
         let over = whole.saturating_sub(width);
         let flexible = self.columns.iter().position(|column| *column == Column::Flexible);

@@ -34,6 +34,29 @@ fn date(point: Timestamp, now: Timestamp) -> String {
     if of("%Y", point) == of("%Y", now) { of("%-d %b", point) } else { of("%b %Y", point) }
 }
 
+/// Returns a point in time as a person reads it in a list: the time of day, with the day before it where that is another one, and
+/// the day alone where it was another year.
+pub(crate) fn moment(point: Timestamp, now: Timestamp, zone: &jiff::tz::TimeZone) -> String {
+    let local = |point: Timestamp| {
+        jiff::Timestamp::from_microsecond(point.as_micros()).ok().map(|point| point.to_zoned(zone.clone()))
+    };
+    let (Some(point), Some(now)) = (local(point), local(now)) else { return "?".to_owned() };
+    let form = if point.date() == now.date() {
+        "%H:%M"
+    } else if point.year() == now.year() {
+        "%-d %b %H:%M"
+    } else {
+        "%-d %b %Y"
+    };
+    point.strftime(form).to_string()
+}
+
+/// Returns the day of a point in time, in UTC: `9 Mar 2026`.
+pub(crate) fn day(point: Timestamp) -> String {
+    jiff::Timestamp::from_microsecond(point.as_micros())
+        .map_or_else(|_| "?".to_owned(), |point| point.strftime("%-d %b %Y").to_string())
+}
+
 /// Returns a point in time to the second, in UTC: `2026-11-21 20:20:08Z`.
 pub(crate) fn exact(point: Timestamp) -> String {
     jiff::Timestamp::from_microsecond(point.as_micros())

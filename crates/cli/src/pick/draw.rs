@@ -121,7 +121,7 @@ fn status(pick: &Pick) -> Vec<Piece> {
     let mut pieces = Vec::new();
     if let Preparation::Going(done, total) = pick.preparation {
         let of = total.map(|total| format!(" of {}", grouped(total))).unwrap_or_default();
-        pieces.push((Style::Note, format!("taking in what is new: {}{of} commits · ", grouped(done))));
+        pieces.push((Style::Note, format!("indexing new commits: {}{of} commits · ", grouped(done))));
     }
     pieces.push(match &pick.message {
         Some(message) => (Style::Note, message.clone()),

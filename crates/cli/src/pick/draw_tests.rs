@@ -77,7 +77,7 @@ fn frames() {
     let mut wide = pick("(");
     wide.update(Event::Key(Key::Widen));
     for number in 0..9 {
-        let problem = Problem::new(Code::RegexBad, "`(` is no regular expression");
+        let problem = Problem::new(Code::RegexBad, "`(` is not a regular expression");
         wide.update(Event::Listed(number, Err(Box::new(problem))));
     }
     all.push(drawn(&wide, 60, 5).to_string());

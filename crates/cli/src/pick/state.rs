@@ -277,7 +277,7 @@ impl Pick {
         }
         let Some(row) = self.row() else { return Vec::new() };
         if row.target.reference.is_none() {
-            self.message = Some(format!("{} has no session to show or to go on from", row.target.id));
+            self.message = Some(format!("{} has no session to show or to continue", row.target.id));
             return Vec::new();
         }
         vec![Effect::End(Ended::Chosen(act, row.target.clone()))]

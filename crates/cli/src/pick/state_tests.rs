@@ -27,7 +27,7 @@ fn listing(rows: usize) -> Listing {
 }
 
 fn broken() -> Box<Problem> {
-    Box::new(Problem::new(Code::RegexBad, "it is no regular expression"))
+    Box::new(Problem::new(Code::RegexBad, "it is not a regular expression"))
 }
 
 /// An event in the making: the numbers of answers are those that were asked for last, or older ones.
@@ -180,5 +180,5 @@ fn an_event_of_a_ledger_has_no_session_and_says_so() {
     // A list that cannot be made says why, and the next one is as ever.
     pressed(&mut pick, &[Key::Char('(')]);
     pick.update(Event::Listed(pick.lists.0, Err(broken())));
-    assert_eq!((pick.message.as_deref(), pick.row()), (Some("it is no regular expression"), None));
+    assert_eq!((pick.message.as_deref(), pick.row()), (Some("it is not a regular expression"), None));
 }

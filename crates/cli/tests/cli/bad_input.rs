@@ -395,7 +395,7 @@ fn a_file_in_the_store_s_place_that_is_none() {
     stage
         .home
         .write("data/stemmata/store/stemmata.db", b"Dear diary, I am no database at all, only some text.\n");
-    stage.run(&["log"]).code(9).complains(&["is no Stemmata store", "stemmata.db", "hint:"]);
+    stage.run(&["log"]).code(9).complains(&["is not a Stemmata store", "stemmata.db", "hint:"]);
 }
 
 #[test]

@@ -364,7 +364,7 @@ fn nothing_of_ours_stops_a_commit() {
     let installed = std::fs::read_to_string(&hook).unwrap();
     // No session, then a store that cannot be used, then no program at all.
     git(&stage, &["commit", "-q", "--allow-empty", "-m", "one"]);
-    stage.home.write("data/stemmata/store/stemmata.db", b"this is no database");
+    stage.home.write("data/stemmata/store/stemmata.db", b"this is not a database");
     git(&stage, &["commit", "-q", "--allow-empty", "-m", "two"]);
     std::fs::write(&hook, installed.replace(env!("CARGO_BIN_EXE_stemma"), "/nowhere/stemma")).unwrap();
     git(&stage, &["commit", "-q", "--allow-empty", "-m", "three"]);

@@ -77,8 +77,11 @@ fn a_tree_shows_branches_runs_and_the_commit_that_was_asked_for() {
 #[test]
 fn names_lead_to_commits_by_prefix_session_tag_and_path() {
     let (stage, tip) = stage();
+    for bad in ["a b", "a@b", "a~1", "a:2", "", "ctx-1", "5e55104e", "none"] {
+        stage.run(&["tag", "add", &tip, bad]).code(2).complains(&["NAME"]);
+    }
     for tag in ["done", "v1.2", "review/7"] {
-        stage.run(&["tag", &tip, tag]).ok();
+        stage.run(&["tag", "add", &tip, tag]).ok();
     }
     let path = stage.home.claude_config().join(format!("projects/-home-ann-shop/{SESSION}.jsonl"));
     for reference in
@@ -165,7 +168,7 @@ fn a_tag_on_two_commits_is_told() {
     stage.run(&["tag", &tip, "here"]).ok();
     stage.run(&["tag", parent, "here"]).ok().complains(&["warning:", "`here` names 2 commits"]);
     stage.run(&["show", "here"]).code(4).complains(&[&tip, parent, "hint:"]);
-    stage.run(&["tag", parent, "here", "--remove"]).ok();
+    stage.run(&["tag", "remove", parent, "here"]).ok();
     assert_eq!(stage.json(&["show", "here"])["id"], tip.as_str());
 }
 

@@ -88,7 +88,7 @@ fn what_is_wrong_with_a_bundle_is_said() {
     let said = to.run(&["bundle", "import", newer.to_str().unwrap()]);
     said.code(9).complains(&["written by a newer version: it has format 9", "hint: update `stemma`"]);
     let other = to.home.write("other", b"{\"type\":\"user\"}\n and more of it\n");
-    to.run(&["bundle", "import", other.to_str().unwrap()]).code(1).complains(&["this is no bundle"]);
+    to.run(&["bundle", "import", other.to_str().unwrap()]).code(1).complains(&["this is not a bundle"]);
     let said = to.run(&["bundle", "import", &bundle, "--max-commits", "1"]);
     said.code(1).complains(&["commits in the bundle", "--max-commits"]);
     to.run(&["bundle", "import", "/no/such/file"]).code(3);

@@ -76,9 +76,9 @@ fn a_checkpoint_is_saved_and_loaded() {
 fn a_file_that_is_no_checkpoint_stores_nothing() {
     let stage = Stage::new();
     for (text, reason) in [
-        (String::new(), "no checkpoint file"),
+        (String::new(), "not a checkpoint file"),
         ("{}".to_owned(), "no `stemmata_checkpoint`"),
-        ("[".repeat(10 << 20), "no checkpoint file"),
+        ("[".repeat(10 << 20), "not a checkpoint file"),
         ("{\"stemmata_checkpoint\":9}".to_owned(), "version 9"),
         ("{\"stemmata_checkpoint\":1,\"conversation\":[],\"digest\":\"\"}".to_owned(), "damaged"),
     ] {
@@ -89,11 +89,11 @@ fn a_file_that_is_no_checkpoint_stores_nothing() {
             .complains(&[reason, "nothing was stored"]);
     }
     stage.run(&["checkpoint", "--load", "absent.json"]).code(3);
-    stage.run(&["checkpoint", "--load", "."]).code(1).complains(&["is no file"]);
+    stage.run(&["checkpoint", "--load", "."]).code(1).complains(&["is not a file"]);
     stage.run(&["checkpoint", "--load", "a", "--out", "b"]).code(2);
     stage.run(&["checkpoint", "--session", "s"]).code(2).complains(&["--format"]);
     assert_eq!(stage.json(&["tips"])["commits"], serde_json::json!([]));
     write(&stage, "a-file", "in the way");
     let tip = worked(&stage);
-    stage.run(&["checkpoint", &tip, "--out", "a-file"]).code(2).complains(&["is no folder"]);
+    stage.run(&["checkpoint", &tip, "--out", "a-file"]).code(2).complains(&["is not a folder"]);
 }

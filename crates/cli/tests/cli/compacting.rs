@@ -177,6 +177,7 @@ fn a_model_that_is_not_configured_is_named_and_no_key_is_ever_shown() {
         .env("STEMMATA_LLM_PROVIDER", "openai")
         .env("STEMMATA_LLM_MODEL", "m")
         .env("STEMMATA_LLM_ENDPOINT", "http://example.org/v1")
+        .env("STEMMATA_LLM_KEY_ENV", "OPENAI_API_KEY")
         .env("OPENAI_API_KEY", "sk-very-secret-2");
     let refused = run(command).code(2).complains(&["unencrypted"]);
     assert!(!refused.stderr.contains("very-secret"));

@@ -73,11 +73,7 @@ fn a_transcript_that_only_the_store_still_has_is_told_with_the_way_back() {
     for command in ["doctor", "repair"] {
         for given in [id, tip, path.to_str().unwrap()] {
             let said = stage.run(&[command, given]).code(3);
-            said.complains(&[
-                "gone.jsonl is gone",
-                "the store has all",
-                &format!("`stemma native {tip} --out FILE`"),
-            ]);
+            said.complains(&["gone.jsonl is gone", "the store has all", &format!("`stemma recover {tip}`")]);
         }
     }
     assert_eq!(stage.native(tip), text.as_bytes());

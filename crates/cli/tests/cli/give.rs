@@ -58,7 +58,7 @@ fn a_context_stops_where_it_is_told() {
     stage
         .run(&["materialize", root_id, "--stop", &tip, "--out", "-"])
         .code(3)
-        .complains(&["no ancestor", "hint:"]);
+        .complains(&["not an ancestor", "hint:"]);
     stage.run(&["materialize", &tip, "--format", "abacus-v1", "--out", "-"]).code(1).complains(&[
         "abacus-v1",
         "claude-code-v1",

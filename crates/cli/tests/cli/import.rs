@@ -105,7 +105,7 @@ fn a_secret_never_lands_in_the_store_or_the_log_and_is_counted() {
     let session = stage.import(&path);
     assert!(session["bytes_redacted"].as_u64().unwrap() > 0, "{session}");
     let told = stage.told(&["import", path.to_str().unwrap(), "--full"]);
-    assert!(told.contains("secrets replaced in 1 session"), "{told}");
+    assert!(told.contains("Redacted 1 secret in «"), "{told}");
     let native = stage.native(session["tip"].as_str().unwrap());
     assert!(!String::from_utf8(native).unwrap().contains(&secret));
     for folder in ["store", "logs"] {

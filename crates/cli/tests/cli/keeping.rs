@@ -41,7 +41,10 @@ fn a_backup_is_restored_and_the_present_store_is_moved_aside() {
     // What is no backup, and what would do harm.
     let store = stage.home.stemmata_home().join("store");
     stage.run(&["backup", store.to_str().unwrap()]).code(5).complains(&["the store itself"]);
-    stage.run(&["restore", stage.home.project().to_str().unwrap()]).code(9).complains(&["no Stemmata store"]);
+    stage
+        .run(&["restore", stage.home.project().to_str().unwrap()])
+        .code(9)
+        .complains(&["not a Stemmata store"]);
     let full = stage.home.write("full/letter.txt", b"Dear diary");
     stage.run(&["backup", full.parent().unwrap().to_str().unwrap()]).code(5).complains(&["no backup"]);
 }
@@ -113,7 +116,7 @@ fn a_pause_holds_until_it_is_over() {
     stage.run(&["pause", "--project", "/home/ann/shop"]).ok();
     assert_eq!(stage.json(&["import", folder])["totals"]["excluded"], 1);
     stage.run(&["unpause"]).ok();
-    insta::assert_snapshot!("pause", stage.told(&["pause", "--for", "2h"]));
+    insta::assert_snapshot!("pause", stage.told(&["pause", "2h"]));
     insta::assert_snapshot!("pause_import", stage.told(&["import", folder]));
     assert!(stage.told(&["status"]).contains("capture is paused until 2026-03-09T14:00:00"));
     // Two hours later it is over by itself.
@@ -122,7 +125,7 @@ fn a_pause_holds_until_it_is_over() {
     command.args(["import", folder, "--json", "--test-now", "2026-03-09T14:00:00Z"]);
     let output: serde_json::Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
     assert_eq!(output["totals"]["sessions"], 1);
-    stage.run(&["pause", "--for", "soon"]).code(2).complains(&["no length of time"]);
+    stage.run(&["pause", "--for", "soon"]).code(2).complains(&["not a length of time"]);
     stage.run(&["unpause"]).ok();
     assert_eq!(stage.json(&["import", folder])["totals"]["excluded"], 0);
 }
@@ -268,8 +271,11 @@ fn a_damaged_store_is_mended_from_a_backup_and_from_the_transcripts() {
     // What was learned of tokens stays.
     let left: Vec<_> = left.filter(|name| name != "calibration-v1.json").collect();
     assert!(left.is_empty(), "nothing is left of what was laid out aside: {left:?}");
-    fs::write(&bundle, b"no bundle").unwrap();
-    stage.run(&["verify", "--repair", "--from", bundle.to_str().unwrap()]).code(1).complains(&["no bundle"]);
+    fs::write(&bundle, b"not a bundle").unwrap();
+    stage
+        .run(&["verify", "--repair", "--from", bundle.to_str().unwrap()])
+        .code(1)
+        .complains(&["not a bundle"]);
     // With neither, what is lost stays named.
     damage();
     let left = stage.run(&["verify", "--repair", "--json"]).code(6).json();

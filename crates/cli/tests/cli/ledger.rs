@@ -21,12 +21,15 @@ fn overwrite(path: &std::path::Path, text: &str) {
 fn what_is_decided_is_in_the_state() {
     let stage = Stage::new();
     for args in [
-        vec!["decide", "Retries stop after five attempts", "--reason", "the queue has its own"],
-        vec!["decide", "The queue is called `jobs`", "--fact"],
-        vec!["task", "Mend the flaky test"],
-        vec!["task", "Write the guide"],
-        vec!["task"],
-        vec!["task", "--done", "4"],
+        vec!["decision", "add", "Retries stop after five attempts", "--reason", "the queue has its own"],
+        vec!["decision", "add", "The queue is called `jobs`", "--fact"],
+        vec!["decision", "add", "Does the queue keep its order?", "--thread"],
+        vec!["decision", "list"],
+        vec!["decision", "close", "keep its order"],
+        vec!["task", "add", "Repair the flaky test"],
+        vec!["task", "add", "Write the guide"],
+        vec!["task", "list"],
+        vec!["task", "done", "6"],
         vec![
             "events",
             "append",
@@ -43,10 +46,10 @@ fn what_is_decided_is_in_the_state() {
         vec!["replay", "--check"],
         vec!["restore"],
         vec!["ledger", "list"],
-        vec!["task", "--done", "2"],
+        vec!["task", "done", "2"],
         vec!["events", "query", "--topic", "PLAN_READY", "--from", "nobody"],
     ] {
-        let name = args.join("_").replace([' ', '-', '`', '{', '}', '"', ':'], "");
+        let name = args.join("_").replace([' ', '-', '`', '{', '}', '"', ':', '?'], "");
         let name: String = name.chars().take(40).collect();
         insta::assert_snapshot!(format!("ledger_{name}"), stage.told(&args));
     }
@@ -90,7 +93,7 @@ fn numbers_and_keys_of_lines_stay_as_they_were_written() {
 #[test]
 fn what_ends_or_replaces_nothing_is_refused() {
     let stage = Stage::new();
-    stage.run(&["task", "Mend the flaky test"]).ok();
+    stage.run(&["task", "Repair the flaky test"]).ok();
     stage.run(&["task", "Mend the slow test"]).ok();
     stage.run(&["decide", "Use spaces"]).ok();
     for (code, args) in [
@@ -110,7 +113,7 @@ fn what_ends_or_replaces_nothing_is_refused() {
     stage.run(&["task", "--done", "flaky"]).ok();
     let told = stage.run(&["state"]).ok().text();
     assert!(told.contains("[event 4] [superseded]"), "{told}");
-    assert!(told.contains("[x] Mend the flaky test") && told.contains("[ ] Mend the slow test"), "{told}");
+    assert!(told.contains("[x] Repair the flaky test") && told.contains("[ ] Mend the slow test"), "{told}");
 }
 
 #[test]
@@ -129,10 +132,10 @@ fn words_of_several_decisions_replace_none_and_name_them() {
     stage.run(&["decide", "Use spaces in Make", "--supersedes", "use tabs"]).ok();
     let told = stage.run(&["state"]).ok().text();
     assert_eq!(told.matches("[superseded]").count(), 2, "{told}");
-    stage.run(&["task", "Mend the flaky test"]).ok();
+    stage.run(&["task", "Repair the flaky test"]).ok();
     stage.run(&["task", "Mend the slow test"]).ok();
     let refused = stage.run(&["task", "--done", "mend"]).code(4);
-    for part in ["`mend` could be 2 open tasks", "7  Mend the flaky test", "8  Mend the slow test"] {
+    for part in ["`mend` could be 2 open tasks", "7  Repair the flaky test", "8  Mend the slow test"] {
         assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
     }
 }
@@ -141,11 +144,11 @@ fn words_of_several_decisions_replace_none_and_name_them() {
 fn a_task_is_meant_by_all_its_words_before_some_and_whatever_the_space() {
     let stage = Stage::new();
     for text in ["glaze", "glaze the cup", "fire  the\tkiln"] {
-        stage.run(&["task", text]).ok();
+        stage.run(&["task", "add", text]).ok();
     }
-    stage.run(&["task", "--done", "glaze"]).ok();
-    stage.run(&["task", "--done", " FIRE the   kiln"]).ok();
-    let open = stage.json(&["task"]);
+    stage.run(&["task", "done", "glaze"]).ok();
+    stage.run(&["task", "done", " FIRE the   kiln"]).ok();
+    let open = stage.json(&["task", "list"]);
     let open: Vec<&str> =
         open["tasks"].as_array().expect("tasks").iter().filter_map(|one| one["text"].as_str()).collect();
     assert_eq!(open, ["glaze the cup"]);
@@ -334,7 +337,11 @@ fn what_was_said_can_be_forgotten_wherever_ledgers_are() {
         stage.run(&["config", "set", "ledger.engine", engine]).ok();
         stage.run(&["decide", "The password is grapefruit"]).ok();
         stage.run(&["state"]).ok();
-        assert_eq!(stage.json(&["events", "forget", "stemma"])["events"], 2, "{engine}: the opening too");
+        assert_eq!(
+            stage.json(&["events", "forget", "stemma", "--dry-run"])["events"],
+            2,
+            "{engine}: the opening too"
+        );
         assert!(stage.run(&["state"]).ok().text().contains("grapefruit"), "{engine}: nothing was done yet");
         stage.run(&["events", "forget", "stemma", "--yes"]).ok();
         assert!(!stage.run(&["state"]).ok().text().contains("grapefruit"), "{engine}");
@@ -362,7 +369,7 @@ fn forgetting_leaves_what_other_ledgers_and_events_say() {
     stage.run(&["events", "forget", "--event", "2", "--ledger", "one", "--yes"]).ok();
     assert_eq!((texts("one"), texts("two")), (vec!["-".into(), "plum".into()], vec!["quince".into()]));
     stage.run(&["events", "forget", "--event", "2", "--ledger", "one", "--yes"]).code(3);
-    let would = stage.json(&["events", "forget", "stemma", "--ledger", "one"]);
+    let would = stage.json(&["events", "forget", "stemma", "--ledger", "one", "--dry-run"]);
     assert_eq!(would["ledgers"], serde_json::json!([{ "ledger": "one", "events": 2 }]));
     stage.run(&["events", "forget", "stemma", "--ledger", "one", "--yes"]).ok();
     assert_eq!((texts("one"), texts("two")), (vec!["-".into(), "-".into()], vec!["quince".to_owned()]));

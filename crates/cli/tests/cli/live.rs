@@ -74,7 +74,7 @@ fn a_hook_never_fails_its_client_and_says_what_was_wrong() {
         assert_eq!((said.stdout.as_slice(), said.stderr.as_str()), (&b""[..], ""), "{args:?}");
     }
     let trouble = stage.json(&["status"])["hook_trouble"].as_str().unwrap().to_owned();
-    assert!(trouble.contains("no JSON"), "{trouble}");
+    assert!(trouble.contains("not a JSON object"), "{trouble}");
     // Called as another version of this program wants it.
     let bare =
         std::process::Command::new(env!("CARGO_BIN_EXE_stemma")).args(["hook", "--later"]).output().unwrap();
@@ -305,8 +305,8 @@ fn settings_that_cannot_be_read_are_refused_with_their_line_and_stay() {
             ("{\n  \"a\": 1,\n  /* mine */ \"b\": 2\n}\n", "line 3"),
             ("{\n  \"a\": 1,\n}\n", "line 3"),
             ("{\n  \"a\": \n", "line 3"),
-            ("[]", "no object"),
-            ("{\"hooks\": 1}", "`hooks` is no object"),
+            ("[]", "not an object"),
+            ("{\"hooks\": 1}", "`hooks` is not an object"),
         ] {
             let settings = stage.home.write(file, text.as_bytes());
             for verb in ["install", "uninstall"] {
@@ -787,7 +787,7 @@ fn trouble_has_a_time_and_is_over_when_the_same_goes_well() {
     stage.feed(&["hook", "claude-code"], b"garbage").ok();
     let status = stage.json(&["status"]);
     assert_eq!(status["hook_trouble_at"], json!(stemmata_testkit::home::NOW));
-    assert!(status["hooks"][0]["trouble"].as_str().unwrap().contains("no JSON"), "{status}");
+    assert!(status["hooks"][0]["trouble"].as_str().unwrap().contains("not a JSON object"), "{status}");
     let told = stage.run(&["status"]).ok().text();
     assert!(told.contains("hook trouble") && told.contains("just now: "), "{told}");
     // Another client's success says nothing of this one's.

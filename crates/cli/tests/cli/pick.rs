@@ -106,11 +106,11 @@ fn an_id_is_copied_and_printed() {
     let mut terminal = started(&stage, &["search"]);
     terminal.until_says("1 session");
     terminal.press("\u{19}");
-    terminal.until_says("copied ctx-");
+    terminal.until_says("copied 5e55");
     terminal.press("\u{1b}");
     let (_, screen) = terminal.end();
     let id = screen.printed.trim().to_owned();
-    assert!(id.starts_with("ctx-") && screen.copied.len() == 1, "{screen:#?}");
+    assert!(id.starts_with("5e55") && screen.copied.len() == 1, "{screen:#?}");
     stage.run(&["show", &id]).ok();
 }
 
@@ -147,7 +147,7 @@ fn foreign_text_and_small_screens_do_no_harm() {
 }
 
 #[test]
-fn sessions_of_one_id_are_each_read_and_resumed() {
+fn of_sessions_of_one_id_the_best_is_read_and_resumed() {
     let stage = Stage::new();
     let here = stage.home.project();
     for (name, said) in [("a", "Bake a pot"), ("b", "Fire a kiln")] {
@@ -155,9 +155,9 @@ fn sessions_of_one_id_are_each_read_and_resumed() {
         story.user(said).assistant("Yes.");
         stage.import(&stage.home.write(&format!("{name}/{name}.jsonl"), story.text().as_bytes()));
     }
-    stage.run(&["show", story::SESSION]).code(4);
+    stage.run(&["show", story::SESSION]).ok();
     let mut terminal = started(&stage, &["search", "--print"]);
-    terminal.until(|screen| screen.says("2 sessions") && screen.says("@2 assistant"));
+    terminal.until(|screen| screen.says("1 session") && screen.says("@2 assistant"));
     terminal.press("\u{12}");
     let (status, screen) = terminal.end();
     assert_eq!(status.code(), Some(0), "{screen:#?}");

@@ -30,7 +30,7 @@ fn a_copy_beside_the_transcript_says_line_by_line_what_was_mended() {
     let copied = copy.to_str().unwrap();
     let found = stage.run(&["doctor", copied, "--json"]).ok().json();
     assert_eq!(found["transcripts"][0]["messages_sent"], found["transcripts"][0]["messages_present"]);
-    stage.run(&["repair", name]).code(5).complains(&["a.repaired.jsonl is there already", "--out"]);
+    stage.run(&["repair", name]).code(5).complains(&["a.repaired.jsonl exists already", "--out"]);
     // What was repaired has nothing to repair, and no copy of it is made.
     insta::assert_snapshot!("nothing_to_repair", stage.told(&["repair", copied]));
     assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 2);

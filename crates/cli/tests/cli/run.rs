@@ -254,7 +254,7 @@ fn what_could_not_be_recorded_is_told_by_status() {
         assert_eq!((sessions(&stage).len(), streams(&stage).len()), (0, 0));
         stage.run(&["run", "--", "cat", file.to_str().unwrap()]).ok();
         let after = stage.json(&["status"])["hook_trouble"].clone();
-        assert_eq!(after, serde_json::Value::Null, "what went well again is no trouble");
+        assert_eq!(after, serde_json::Value::Null, "what went well again is not a trouble");
     }
 }
 
@@ -353,7 +353,7 @@ fn a_record_that_cannot_be_captured_is_kept_and_named() {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("odd.jsonl"), "the only copy\n").unwrap();
     std::fs::write(folder.join("empty.jsonl"), "").unwrap();
-    stage.run(&["list"]).ok().complains(&["no transcript", "aside"]);
+    stage.run(&["list"]).ok().complains(&["not a transcript", "aside"]);
     let kept = folder.join("aside/odd.jsonl");
     assert_eq!(std::fs::read_to_string(&kept).unwrap(), "the only copy\n");
     assert!(!folder.join("empty.jsonl").exists());

@@ -102,9 +102,12 @@ fn the_vault_is_off_until_it_is_wanted_and_prints_nothing_of_what_it_holds() {
     };
     assert!(!place(&[]).contains(&key()));
     assert!(place(&["--with-secrets"]).contains(&key()));
-    assert_eq!(stage.json(&["vault", "purge"])["places"], 0, "what is stored is kept");
-    assert_eq!(stage.json(&["vault", "purge", "--older-than", "1h"])["places"], 0);
-    assert!(stage.json(&["vault", "purge", "--all"])["places"].as_u64().unwrap() > 0);
+    assert_eq!(stage.json(&["vault", "purge", "--yes"])["places"], 0, "what is stored is kept");
+    assert_eq!(stage.json(&["vault", "purge", "--older-than", "1h", "--yes"])["places"], 0);
+    stage.run(&["vault", "purge", "--all"]).code(2).complains(&["`--dry-run`", "`--yes`"]);
+    let would = stage.json(&["vault", "purge", "--all", "--dry-run"]);
+    assert!(would["places"].as_u64().unwrap() > 0, "{would}");
+    assert!(stage.json(&["vault", "purge", "--all", "--yes"])["places"].as_u64().unwrap() > 0);
     assert!(!place(&["--with-secrets"]).contains(&key()));
     stage.run(&["vault", "purge", "--older-than", "1h", "--all"]).code(2);
 }
@@ -143,4 +146,34 @@ fn what_an_event_holds_is_found_and_forgotten() {
         events["events"].as_array().unwrap().iter().map(|event| event["payload"].as_str().unwrap()).collect();
     assert_eq!(payloads, ["plain", "forgotten", "plain"]);
     stage.run(&["scan"]).ok();
+}
+
+/// What is redacted in the store is still in the client's own file, so somebody has to rotate it.
+#[test]
+fn the_clients_own_files_are_scanned_and_never_quoted() {
+    let stage = Stage::new();
+    stage.run(&["scan", "--clients"]).ok().complains(&[]);
+    rules(&stage, RULES);
+    let mut story = Story::new(SESSION, "/home/ann/shop");
+    story.user("Look at the tickets.").assistant(&format!("There is {SECRET} alone."));
+    story.user("And now?").assistant(&format!("{SECRET} again."));
+    let folder = stage.home.claude_config().join("projects").join("-home-ann-shop");
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(format!("{SESSION}.jsonl"));
+    std::fs::write(&path, story.text()).unwrap();
+    let before = std::fs::read(&path).unwrap();
+
+    let said = stage.run(&["scan", "--clients"]).code(11).complains(&["rotate"]);
+    let text = said.text();
+    assert!(text.contains("line 2  ticket") && text.contains("1 secret at 2 places in 1 file"), "{text}");
+    assert!(!text.contains(SECRET) && !said.stderr.contains(SECRET), "{text}");
+    let found = stage.run(&["scan", "--clients", "--json"]).code(11).json();
+    let lines: Vec<u64> =
+        found["findings"].as_array().unwrap().iter().filter_map(|one| one["line"].as_u64()).collect();
+    assert_eq!(lines, [2, 4], "{found}");
+    assert_eq!(found["findings"][0]["path"], path.to_str().unwrap());
+    assert_eq!((&found["findings"][0]["client"], &found["complete"]), (&"claude-code".into(), &true.into()));
+    let first = stage.run(&["scan", "--clients", "--limit", "1", "--json"]).code(11).json();
+    assert_eq!((first["findings"].as_array().unwrap().len(), &first["complete"]), (1, &false.into()));
+    assert_eq!(std::fs::read(&path).unwrap(), before);
 }

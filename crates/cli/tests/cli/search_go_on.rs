@@ -66,7 +66,7 @@ fn going_on_begins_at_the_hit() {
     assert_eq!(forked["prompt"], "Good, and wait between the tries");
     let resumed =
         stage.run(&["search", "wait between the tries", "--kind", "prompt", "--resume", "--print"]).ok();
-    resumed.complains(&["goes on after the turn with this hit"]);
+    resumed.complains(&["continues after the turn with this hit"]);
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn configuration_is_shown_explained_and_changed() {
     insta::assert_snapshot!("config_explain", stage.told(&["config", "explain", "output.color"]));
     for (args, reason) in [
         (["config", "set", "import.threads", "none"], "a number from 1 to 64"),
-        (["config", "set", "import.thread", "1"], "there is no key"),
+        (["config", "set", "import.thread", "1"], "unknown setting"),
     ] {
         stage.run(&args).code(2).complains(&[reason]);
     }
@@ -27,7 +27,11 @@ fn configuration_is_shown_explained_and_changed() {
 fn a_configuration_that_cannot_be_read_stops_and_an_unknown_key_only_warns() {
     let stage = Stage::new();
     let path = stage.home.write("home/.config/stemmata/config.toml", b"[output]\ncolour = \"never\"\n");
-    stage.run(&["status"]).ok().complains(&["warning:", "`output.colour` is no key", path.to_str().unwrap()]);
+    stage.run(&["status"]).ok().complains(&[
+        "warning:",
+        "`output.colour` is not a setting",
+        path.to_str().unwrap(),
+    ]);
     stage.home.write("home/.config/stemmata/config.toml", b"[output\n");
     stage.run(&["status"]).code(1).complains(&["error:", path.to_str().unwrap(), "hint:"]);
 }
@@ -44,7 +48,7 @@ fn completions_exist_for_every_shell() {
 #[test]
 fn help_and_version_are_no_errors_and_a_wrong_command_is_one() {
     let stage = Stage::new();
-    assert!(stage.run(&["--help"]).ok().text().contains("First steps:"));
+    assert!(stage.run(&["--help"]).ok().text().contains("Start:\n  import"));
     assert!(stage.run(&["fork", "--help"]).ok().text().contains("Examples:"));
     assert!(stage.run(&["--version"]).ok().text().starts_with("stemma "));
     stage.run(&["frok"]).code(2).complains(&["frok", "fork"]);
@@ -75,19 +79,48 @@ fn the_log_says_what_ran_and_nothing_of_what_was_said() {
     assert!(!log.contains("a word of mine") && !log.contains("ctx-zzzz"), "{log}");
 }
 
-#[test]
-fn the_guide_writes_nowhere_but_where_it_says() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let guide = std::fs::read_to_string(root.join("docs/guide/first-steps.md")).unwrap();
-    for variable in ["STEMMATA_HOME", "CLAUDE_CONFIG_DIR"] {
-        assert!(guide.contains(&format!("export {variable}=$(mktemp -d)")), "{variable}");
+/// Returns the commands of a page's `console` and `sh` blocks, in order.
+fn commands_of(page: &str) -> Vec<&str> {
+    let (mut language, mut commands) = (None, Vec::new());
+    for line in page.lines() {
+        match (line.strip_prefix("```"), language) {
+            (Some(name), None) => language = Some(name),
+            (Some(_), Some(_)) => language = None,
+            (None, Some("console")) => commands.extend(line.strip_prefix("$ ")),
+            (None, Some("sh")) => commands.push(line),
+            (None, _) => {}
+        }
     }
-    // Nothing in it starts a client, and no other client is written for.
-    let shown = guide.split("```").skip(1).step_by(2).flat_map(str::lines);
-    let places = shown.filter(|line| line.trim_start_matches("$ ").starts_with("stemma resume"));
-    let starting: Vec<&str> = places.filter(|line| !line.contains("--print")).collect();
-    assert_eq!(starting, Vec::<&str>::new());
-    assert!(!guide.contains("--in "));
+    commands
+}
+
+#[test]
+fn first_steps_run_as_written_and_touch_nothing_outside_of_their_own_home() {
+    let stage = Stage::new();
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let page = std::fs::read_to_string(root.join("docs/guide/first-steps.md")).unwrap();
+    let (tour, _) = page.split_once("## In scripts").unwrap();
+    let commands = commands_of(tour).into_iter().filter(|line| !line.starts_with("cargo "));
+    // `doctor` reports the damage of the tour's transcript with 6.
+    let script: String = commands.map(|line| format!("{line} || [ $? = 6 ] || exit 99\n")).collect();
+    let [own, made, bin] = ["own", "made", "bin"].map(|name| stage.home.path().join(name));
+    for folder in [&own, &made, &bin] {
+        std::fs::create_dir_all(folder).unwrap();
+    }
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_stemma"), bin.join("stemma")).unwrap();
+    let variables =
+        ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "STEMMATA_HOME", "XDG_DATA_HOME", "PI_CODING_AGENT_DIR"];
+    let path = format!("PATH='{}':\"$PATH\"\nset -x\n", bin.display());
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &(path + &script)]).current_dir(&root).env("TMPDIR", &made).env("HOME", &own);
+    shell.envs(variables.map(|name| (name, own.join(name)))).stdin(std::process::Stdio::null());
+    let output = shell.output().unwrap();
+    let printed =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{printed}");
+    assert!(!printed.contains("horse-7\n    "), "{printed}");
+    let touched: Vec<_> = std::fs::read_dir(&own).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(touched, Vec::<std::path::PathBuf>::new());
 }
 
 #[test]

@@ -70,6 +70,7 @@ impl Stage {
             .env("STEMMATA_USER", "ann")
             .env("STEMMATA_MACHINE_LABEL", "box")
             .env("COLUMNS", "80")
+            .env("TZ", "UTC")
             .current_dir(self.home.project())
             .arg("--test-now")
             .arg(NOW)

@@ -75,8 +75,8 @@ fn what_is_printed_is_what_is_run() {
 fn a_wrong_template_stops_start_alone_and_is_told_by_name() {
     let (stage, _) = stage();
     for (template, reasons) in [
-        ("broken", ["config.toml", "`templates.broken.modle` is no field"]),
-        ("moved", ["template `moved`", "`tools` is set, and codex cannot"]),
+        ("broken", ["config.toml", "`templates.broken.modle` is not a field"]),
+        ("moved", ["template `moved`", "`tools` is set, but codex has no"]),
         ("ghost", ["no template `ghost`", "broken, moved, reviewer"]),
     ] {
         stage.run(&["start", "-t", template, "--print"]).code(1).complains(&reasons);

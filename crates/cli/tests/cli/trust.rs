@@ -66,7 +66,7 @@ fn trust_is_for_the_folder_that_is_meant() {
 fn where_a_project_has_no_rules_the_hint_says_where_they_would_be() {
     let stage = Stage::new();
     let said = stage.run(&["secrets", "trust", "."]);
-    let said = said.complains(&["hint: a project's rules stand in `.stemmata/secrets.toml`"]);
+    let said = said.complains(&["hint: a project's rules are in `.stemmata/secrets.toml`"]);
     assert!(!said.stderr.contains("stemma log"), "{}", said.stderr);
 }
 
@@ -96,8 +96,16 @@ fn a_projects_rules_that_cannot_be_read_stop_no_capture() {
 #[test]
 fn words_meant_as_commands_are_not_remembered() {
     let stage = Stage::new();
-    for words in [["task", "list"], ["task", "LS"], ["decide", "show"]] {
-        stage.run(&words).code(2).complains(&["looks like a command"]);
+    for words in [
+        vec!["task", "add", "LS"],
+        vec!["decision", "add", "show"],
+        vec!["decide", "show"],
+        vec!["task", "done"],
+    ] {
+        stage.run(&words).code(2);
     }
+    stage.run(&["task", "lsit"]).code(2).complains(&["not a verb", "add"]);
+    stage.run(&["exclude", "lsit"]).code(2).complains(&["not a verb", "exclude add"]);
     stage.run(&["task", "list the open files"]).ok();
+    assert!(stage.run(&["task", "list"]).ok().text().contains("list the open files"));
 }

@@ -137,7 +137,7 @@ fn config_explain_window_names_the_order() {
 /// Feeds a request of a turn of session `s1`, and returns the answer.
 fn turn(stage: &Stage, command: &str, rest: &str) -> Value {
     let of = r#""turn":{"ledger":"c1","session":"s1","agent":"worker","template":"fixer"}"#;
-    let window = r#""window":{"tokens":1000,"auto_compact":false,"tool_results_max":2,"entries":true}"#;
+    let window = r#""window":{"tokens":1000,"auto_compact":false,"tool_call_cutoff":2,"entries":true}"#;
     stage.feed(&["turn", command], format!("{{{of},{window},{rest}}}").as_bytes()).ok().json()
 }
 

@@ -135,8 +135,8 @@ impl Engine {
         }
         if result.skipped_commits > 0 {
             let message = format!(
-                "{} commits were left out: they were forgotten here, or continue such a one",
-                result.skipped_commits
+                "{} left out: forgotten here, or after a forgotten one",
+                stemmata_model::plural(result.skipped_commits, "commit")
             );
             result.notes.push(Note::new(NoteCode::Forgotten, message));
         }

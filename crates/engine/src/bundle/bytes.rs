@@ -154,7 +154,7 @@ impl<'a> Take<'a> {
 
     fn text_of(&mut self, what: &str, length: u64) -> Result<&'a str, Malformed> {
         let length = usize::try_from(length).map_err(|_| Malformed::new("its body ends too early"))?;
-        std::str::from_utf8(self.bytes(length)?).map_err(|_| Malformed(format!("{what} is no text")))
+        std::str::from_utf8(self.bytes(length)?).map_err(|_| Malformed(format!("{what} is not text")))
     }
 
     pub(crate) fn commit(&mut self) -> Result<CommitId, Malformed> {

@@ -11,7 +11,7 @@ const NAMED_MAX: usize = 5;
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
     /// The bytes are no bundle at all.
-    #[error("this is no bundle: {reason}")]
+    #[error("this is not a bundle: {reason}")]
     NotABundle {
         /// What was found instead.
         reason: &'static str,

@@ -35,7 +35,7 @@ fn bounded(ids: usize) -> std::result::Result<(), BundleError> {
         return Ok(());
     }
     let [value, bound] = [ids, HAVE_COMMITS_MAX].map(|count| u64::try_from(count).unwrap_or(u64::MAX));
-    Err(BundleError::Bound { what: "commits to tell of", value, bound, flag: None })
+    Err(BundleError::Bound { what: "commits to list", value, bound, flag: None })
 }
 
 /// Writes a list as text.

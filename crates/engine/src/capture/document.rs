@@ -132,11 +132,12 @@ impl Ingest<'_> {
         let cut = self.splitter.line(bytes, &mut notes);
         let Some(facts) = cut.after else {
             let reason = notes.into_iter().next().map(|note| note.message);
-            return Ok(Some(reason.unwrap_or_else(|| "nothing stands in it".to_owned())));
+            return Ok(Some(reason.unwrap_or_else(|| "it is empty".to_owned())));
         };
         for note in notes {
             self.note(note);
         }
+        self.count(&scrubbed.findings);
         let replaced = scrubbed.findings.iter().map(|finding| length(finding.len)).sum();
         let before = match self.start.parent {
             Some((parent, _)) => self.engine.store.commit(parent)?,

@@ -50,6 +50,8 @@ pub struct RuntimePlace {
     pub runtime: &'static str,
     /// The runtime's name as its makers write it.
     pub shown: &'static str,
+    /// The program that it is started by.
+    pub program: &'static str,
     /// The variable that moves its configuration directory.
     pub variable: &'static str,
     /// Its configuration directory below the user's home.
@@ -63,6 +65,7 @@ pub const RUNTIMES: &[RuntimePlace] = &[
     RuntimePlace {
         runtime: "claude-code",
         shown: "Claude Code",
+        program: "claude",
         variable: "CLAUDE_CONFIG_DIR",
         below_home: ".claude",
         transcripts: &["projects"],
@@ -70,6 +73,7 @@ pub const RUNTIMES: &[RuntimePlace] = &[
     RuntimePlace {
         runtime: "codex",
         shown: "Codex",
+        program: "codex",
         variable: "CODEX_HOME",
         below_home: ".codex",
         transcripts: &["sessions", "archived_sessions"],
@@ -77,6 +81,7 @@ pub const RUNTIMES: &[RuntimePlace] = &[
     RuntimePlace {
         runtime: "gemini",
         shown: "Gemini CLI",
+        program: "gemini",
         variable: "GEMINI_CLI_HOME",
         below_home: ".gemini",
         transcripts: &["tmp"],
@@ -84,6 +89,7 @@ pub const RUNTIMES: &[RuntimePlace] = &[
     RuntimePlace {
         runtime: "pi",
         shown: "pi",
+        program: "pi",
         variable: "PI_CODING_AGENT_DIR",
         below_home: ".pi/agent",
         transcripts: &["sessions"],
@@ -91,6 +97,7 @@ pub const RUNTIMES: &[RuntimePlace] = &[
     RuntimePlace {
         runtime: "opencode",
         shown: "opencode",
+        program: "opencode",
         variable: "XDG_DATA_HOME",
         below_home: ".local/share/opencode",
         transcripts: &[database::FILE, folders::FOLDER],

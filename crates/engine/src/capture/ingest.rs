@@ -104,6 +104,7 @@ pub(crate) struct Ingest<'e> {
     root: Option<CommitId>,
     notes: Vec<Note>,
     note_counts: std::collections::HashMap<NoteCode, usize>,
+    redacted_kinds: std::collections::BTreeMap<String, u64>,
     outcome: BatchOutcome,
     pub(super) news: News,
 }
@@ -136,6 +137,7 @@ impl<'e> Ingest<'e> {
             root: None,
             notes: Vec::new(),
             note_counts: std::collections::HashMap::new(),
+            redacted_kinds: std::collections::BTreeMap::new(),
             outcome: BatchOutcome::default(),
             news: News::default(),
         }
@@ -204,6 +206,7 @@ impl<'e> Ingest<'e> {
         }
         let replaced = scrubbed.findings.iter().map(|finding| length(finding.len)).sum();
         self.news.line(self.adapter, self.start.totals.commits, line);
+        self.count(&scrubbed.findings);
         self.take_in(raw, &scrubbed.findings);
         self.add(&scrubbed.bytes, raw.len(), replaced)?;
         self.segment.lines += 1;
@@ -224,16 +227,9 @@ impl<'e> Ingest<'e> {
             "the last line has no newline; its bytes are kept",
         ));
         let replaced = scrubbed.findings.iter().map(|finding| length(finding.len)).sum();
+        self.count(&scrubbed.findings);
         self.take_in(raw, &scrubbed.findings);
         self.add(&scrubbed.bytes, raw.len(), replaced)
-    }
-
-    /// Remembers what was replaced in the bytes that come next, where a vault keeps it.
-    pub(super) fn take_in(&mut self, raw: &[u8], findings: &[stemmata_redact::Finding]) {
-        let keeps = self.engine.vault.as_ref().is_some_and(|vault| vault.keeps());
-        if keeps && !findings.is_empty() {
-            self.segment.replaced.take_in(self.segment.bytes(), raw, findings);
-        }
     }
 
     /// Has the next commit stand for all before it: what a chain holds is counted from there.

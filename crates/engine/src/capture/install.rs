@@ -186,7 +186,7 @@ pub enum SettingsError {
         reason: String,
     },
     /// A value has another shape than the client's own.
-    #[error("`{what}` is no {wanted}")]
+    #[error("`{what}` is not {wanted}")]
     Shape {
         /// Where it stands.
         what: String,

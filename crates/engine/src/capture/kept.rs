@@ -73,6 +73,13 @@ pub fn is_session_there(path: &Path) -> bool {
     path.is_file() || Kept::of(path).is_some_and(|kept| kept.outline().is_ok_and(|outline| outline.is_some()))
 }
 
+/// Returns whether a session is kept in a database or in folders of records, whether these are there or not.
+pub fn is_session_kept(path: &Path) -> bool {
+    let is_in_database =
+        path.parent().is_some_and(|parent| parent.extension().is_some_and(|end| end == "db"));
+    is_in_database || Kept::of(path).is_some()
+}
+
 /// What to listen to, to hear of changes of something that is watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listen {

@@ -61,7 +61,7 @@ impl std::fmt::Display for HeldBack {
         match self {
             Self::Excluded(rule) => write!(formatter, "it is excluded by `{rule}`"),
             Self::Paused(pause) => pause.fmt(formatter),
-            Self::Unknown(reason) => write!(formatter, "what is excluded cannot be read: {reason}"),
+            Self::Unknown(reason) => write!(formatter, "the exclusions cannot be read: {reason}"),
         }
     }
 }

@@ -297,7 +297,7 @@ impl Engine {
 
     /// Returns what replaces secrets in a transcript: by the directory that its records name, else by what is `known` of the
     /// session, else by what is `given`. Of a compressed one that is known the bytes are not unpacked.
-    fn scrubber_for(
+    pub(crate) fn scrubber_for(
         &self,
         path: &Path,
         known: impl Fn() -> Result<Option<String>>,
@@ -380,7 +380,7 @@ pub(crate) fn check_regular(path: &Path, metadata: &std::fs::Metadata) -> Result
     if metadata.is_file() {
         return Ok(());
     }
-    let reason = if metadata.is_dir() { "it is a folder" } else { "it is no regular file" };
+    let reason = if metadata.is_dir() { "it is a folder" } else { "it is not a regular file" };
     Err(EngineError::NotATranscript { path: path.to_owned(), reason: reason.to_owned() })
 }
 

@@ -437,10 +437,10 @@ mod tests {
         for (printed, kept) in [(format!("{INIT}\n{{}}\n"), 0), ("a\nb\n".to_owned(), 2)] {
             let mut recorder = StreamRecorder::new(None, None);
             assert_eq!(recorder.unkept(), None);
-            recorder.scrubber = Err("`x` is no rule".to_owned());
+            recorder.scrubber = Err("`x` is not a rule".to_owned());
             let lines = recorder.take(StreamSide::Output, printed.as_bytes(), at(0));
             assert_eq!(lines.iter().filter(|byte| **byte == b'\n').count(), kept);
-            let unkept = UnkeptLines { lines: 2, reason: "`x` is no rule".to_owned() };
+            let unkept = UnkeptLines { lines: 2, reason: "`x` is not a rule".to_owned() };
             assert_eq!(recorder.unkept(), Some(&unkept));
         }
     }

@@ -87,6 +87,8 @@ pub struct Captured {
     pub bytes_held: u64,
     /// Bytes of it that were replaced.
     pub bytes_redacted: u64,
+    /// Secrets that were redacted in what this capture read, by kind; 0 of any kind where nothing was read.
+    pub redacted: Vec<(String, u64)>,
     /// Bytes that the store took for what is new.
     pub bytes_stored: u64,
     /// Commits that are new.
@@ -149,6 +151,7 @@ impl Engine {
             bytes_in,
             bytes_held: 0,
             bytes_redacted: 0,
+            redacted: Vec::new(),
             bytes_stored: 0,
             new_commits: 0,
             copies: Vec::new(),
@@ -269,6 +272,7 @@ impl Engine {
             bytes_in: run.prepared.stamp.length,
             bytes_held: if leaf.is_some() { run.ingest.seen_bytes() } else { run.ingest.closed().raw_bytes },
             bytes_redacted: run.ingest.redacted_bytes(),
+            redacted: run.ingest.redacted_kinds(),
             bytes_stored: outcome.stored_bytes,
             new_commits: outcome.new_commits,
             copies,
@@ -468,6 +472,7 @@ fn unchanged(session: &Session, cursor: &Cursor, stamp: FileStamp) -> Captured {
         bytes_in: stamp.length,
         bytes_held: cursor.seen_bytes,
         bytes_redacted: cursor.seen_redacted_bytes,
+        redacted: Vec::new(),
         bytes_stored: 0,
         new_commits: 0,
         copies: Vec::new(),

@@ -26,8 +26,12 @@ words! {
         Commit = "commit",
         /// The commit of a session that has one.
         CommitOfSession = "commit of session",
-        /// What a reference may name.
-        Reference = "commit, session or tag",
+        /// A commit so far back along a chain.
+        EarlierCommit = "earlier commit",
+        /// A prompt of a chain, by its number.
+        Prompt = "prompt",
+        /// A session of the current directory, where no directory is known.
+        Here = "session of a directory",
         /// A session.
         Session = "session",
         /// A session in the database of its client.
@@ -92,6 +96,8 @@ words! {
         RepairLedger = "setting damaged lines aside",
         /// The repair.
         Repair = "the repair",
+        /// Giving a transcript back.
+        RecoverTranscript = "recovering the transcript",
         /// A compaction.
         CapturedCompaction = "a compaction",
         /// Reading a folder of events.

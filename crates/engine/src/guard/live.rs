@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use stemmata_model::{Closure, CommitId, CommitType, Entry, EntryId, EntryKind, Note, NoteCode, Timestamp};
+use stemmata_model::{
+    Closure, CommitId, CommitType, Entry, EntryId, EntryKind, LedgerId, Note, NoteCode, SessionId, Timestamp,
+};
 use stemmata_runtimes::captured::visibility;
 use stemmata_runtimes::codex;
 use stemmata_runtimes::translate::runtime_of;
@@ -53,9 +55,9 @@ impl Engine {
             let reason = format!("the context has {} entries; {ENTRIES_MAX} can be judged", entries.len());
             return Err(EngineError::Refused { what: Refusal::GuardWindow, reasons: vec![reason] });
         }
-        let known = self.entry_numbers(ctx)?;
         let pins = visibility::pins(&entries);
         let mut entries: Vec<Entry> = entries.into_iter().filter(is_seen).collect();
+        let known = self.numbers_of(ctx, &entries)?;
         let mut notes = Vec::new();
         if drop_old_usage(&mut entries, hidden_entries > 0) {
             let message =
@@ -65,15 +67,33 @@ impl Engine {
         let model = entries.iter().rev().find_map(|entry| entry.meta.model.clone());
         let ordinals = entries.iter().map(|entry| known.get(&entry.id).copied()).collect();
         let runtime = runtime_of(&commit.core.format).to_owned();
-        let window_tokens = if runtime == codex::RUNTIME { self.reported_window(ctx)? } else { None };
+        let window_tokens = self.reported_window(ctx)?;
         Ok(LiveWindow { ctx, entries, ordinals, pins, hidden_entries, model, runtime, window_tokens, notes })
     }
 
-    /// Returns the window that a rollout reported last.
-    fn reported_window(&self, ctx: CommitId) -> Result<Option<u64>> {
+    /// Returns the window that a client reported: of what a session goes on from, or of a session that was only captured.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn reported_session_window(&self, ledger: &LedgerId, session: &SessionId) -> Result<Option<u64>> {
+        let ctx = match self.opening_of(ledger, session, None)? {
+            Some(opening) => opening.ctx,
+            None => self.captured_tip(session)?,
+        };
+        ctx.map_or(Ok(None), |ctx| self.reported_window(ctx))
+    }
+
+    /// Returns the window that a rollout reported last; no other format has one.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn reported_window(&self, ctx: CommitId) -> Result<Option<u64>> {
         let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
         for _ in 0..WINDOW_COMMITS_MAX {
             let Some(commit) = walk.next()? else { break };
+            if runtime_of(&commit.core.format) != codex::RUNTIME {
+                break;
+            }
             // What was forgotten says nothing, and a summary of ours no window.
             if commit.closure == Closure::Forgotten || commit.core.commit_type != CommitType::Delta {
                 continue;

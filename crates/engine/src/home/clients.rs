@@ -101,6 +101,18 @@ impl Clients {
         write_file(&path, text.as_bytes()).map_err(EngineError::io("write", &path))
     }
 
+    /// Returns whether hooks of a process said that it works in a session, and not that this is over.
+    pub(super) fn works_in(&self, pid: u32, session: &Path) -> bool {
+        let is_it = |path: &PathBuf| path == session || path.canonicalize().is_ok_and(|path| path == session);
+        let known = known(&self.file(pid)).filter(|known| known.sessions.iter().any(is_it));
+        known.is_some_and(|known| self.process(pid).is_some_and(|process| process.started == known.started))
+    }
+
+    /// Returns where the system lists processes.
+    pub(super) fn processes(&self) -> &Path {
+        &self.processes
+    }
+
     /// Holds the records for a change. Where another process keeps them for longer than a hook waits, the change is made all
     /// the same: that session is worth more than the one which may be lost.
     fn locked(&self) -> Option<Box<dyn FileLock>> {
@@ -138,7 +150,7 @@ impl Clients {
     }
 }
 
-fn process(processes: &Path, pid: u32) -> Option<Process> {
+pub(super) fn process(processes: &Path, pid: u32) -> Option<Process> {
     let text = read(&processes.join(pid.to_string()).join("stat"))?;
     // The name is in parentheses and may hold any character, these and blanks among them.
     let (name, rest) = (text.split_once('(')?.1, text.rsplit_once(')')?.1);

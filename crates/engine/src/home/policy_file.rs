@@ -98,7 +98,7 @@ pub(super) fn save(home: &Path, policy: &CapturePolicy) -> Result<()> {
         pauses: policy.pauses.iter().map(pause).collect(),
     };
     let text = serde_json::to_string_pretty(&file).map_err(|error| EngineError::Policy {
-        reason: format!("a path that is no text cannot be kept: {error}"),
+        reason: format!("a path that is not text cannot be kept: {error}"),
     })?;
     write_file(&path, format!("{text}\n").as_bytes()).map_err(EngineError::io("write", path))
 }

@@ -78,7 +78,8 @@ impl Home {
     fn restore_files(&self, ledger: &LedgerId, repair: bool, restored: &mut RestoredState) -> Result<bool> {
         let Some(files) = self.ledger_files()? else {
             if repair {
-                let reason = "this ledger is in the store; `stemma verify --repair` mends a store".to_owned();
+                let reason =
+                    "this ledger is in the store; `stemma verify --repair` repairs a store".to_owned();
                 return Err(EngineError::Refused { what: Refusal::RepairLedger, reasons: vec![reason] });
             }
             restored.notes.extend(self.version_one().iter().map(note));

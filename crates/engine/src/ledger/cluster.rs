@@ -255,8 +255,8 @@ impl Engine {
             notes.extend(redacted);
         }
         self.bus.wake(&ledger);
-        let gone = "events have no payload any more: what is left of them is in `gone` of their metadata";
-        let broken = "events had data or metadata that is no JSON, and come without it";
+        let gone = "events no longer have content; `gone` in their metadata says why";
+        let broken = "events had data or metadata that is not JSON; they are shown without it";
         for (count, what) in [(file.gone(), gone), (file.broken(), broken)] {
             if count > 0 {
                 notes.push(Note::new(NoteCode::Degraded, format!("{count} {what}")));

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
-use stemmata_model::{Event, EventSeq, LedgerId, Payload, SessionId, topics};
+use stemmata_model::{Event, EventSeq, LedgerId, Payload, SessionId};
 use stemmata_store::maintain::forget::MEMORY_STATES;
-use stemmata_store::{EventQuery, Ledger, Places, Session, StoreError};
+use stemmata_store::{DerivedEvents, EventQuery, Ledger, Places, Session, StoreError};
 
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result, Wanted};
@@ -216,7 +216,7 @@ impl Engine {
         }
         reasons.dedup();
         reasons.push(
-            "in the store it is forgotten; when that is mended, `stemma events forget SESSION --everywhere` ends it"
+            "in the store it is forgotten; after a repair, `stemma events forget SESSION --everywhere` finishes it"
                 .to_owned(),
         );
         Err(EngineError::Refused { what: Refusal::ForgetEverywhere, reasons })
@@ -257,16 +257,18 @@ impl Engine {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Counts the events of a ledger that would say nothing any more: those that are meant, and snapshots after the first
-    /// of them.
+    /// Counts the events of a ledger that would say nothing any more: those that are meant, and those that were made of
+    /// them.
     fn going_in(&self, ledger: &LedgerId, is_meant: &dyn Fn(&Event) -> bool) -> Result<u64> {
-        let mut count = 0;
+        let (mut count, mut derived) = (0, DerivedEvents::default());
         let mut query = Some(EventQuery::after(None, PAGE_EVENTS));
         while let Some(asked) = query {
             let page = self.log.page(ledger, &asked)?;
             for event in page.events.iter().filter(|event| !is_forgotten(&event.payload)) {
-                let derived = count > 0 && event.topic.as_str() == topics::STATE_SNAPSHOT;
-                count += u64::from(derived || is_meant(event));
+                if is_meant(event) || derived.hold(&event.topic, &event.session) {
+                    derived.goes(&event.session);
+                    count += 1;
+                }
             }
             query = asked.following(&page);
         }

@@ -184,7 +184,7 @@ impl Engine {
         let saves = || if is_new { self.keep_folded(ledger, read.epoch, read.states) } else { Ok(true) };
         if let Err(error) = marked.and_then(|()| saves()) {
             let message =
-                format!("what was read of sessions was not saved, and is read again next time: {error}");
+                format!("the memory of sessions was not saved, and is computed again next time: {error}");
             notes.push(Note::new(NoteCode::Degraded, message));
         }
     }

@@ -57,7 +57,7 @@ impl Engine {
         }
         Err(EngineError::Refused {
             what: Refusal::FindProject,
-            reasons: vec![format!("other processes changed what is known of it {RACES_MAX} times meanwhile")],
+            reasons: vec![format!("other processes changed it {RACES_MAX} times meanwhile")],
         })
     }
 
@@ -324,7 +324,7 @@ fn not_adoptable(folder: &str) -> Option<String> {
     let is_drive = |rest: &str| rest.get(1..3).is_some_and(|rest| rest == ":\\" || rest == ":/");
     let parts: Vec<&str> = folder.split(['/', '\\']).filter(|part| !part.is_empty()).collect();
     if !(folder.starts_with('/') || folder.starts_with("\\\\") || is_drive(folder)) {
-        return Some(format!("`{folder}` is no whole path; sessions name their folders by such"));
+        return Some(format!("`{folder}` is not a whole path; sessions name their folders by such"));
     }
     if parts.iter().any(|part| matches!(*part, "." | "..")) {
         return Some(format!("`{folder}` has `.` or `..` in it, which no session's folder has"));

@@ -89,6 +89,14 @@ impl Engine {
         self.scrubber_at(ledger.and_then(|ledger| ledger.root.as_deref()).map(Path::new))
     }
 
+    /// Returns the scrubber of a ledger, which may not be there yet.
+    ///
+    /// # Errors
+    /// Store errors, and rules for secrets that cannot be read.
+    pub fn scrubber_of_ledger(&self, ledger: &LedgerId) -> Result<Scrubber> {
+        self.scrubber_in(self.log.ledger(ledger)?.as_ref())
+    }
+
     /// Replaces the secrets of events that go into a ledger, and says so.
     pub(super) fn scrubbed_events(
         &self,
@@ -100,7 +108,7 @@ impl Engine {
         let events: Result<Vec<NewEvent>> =
             events.into_iter().map(|event| scrub_event(&scrubber, event, &mut found)).collect();
         let note = (found > 0).then(|| {
-            let message = format!("secrets were replaced in what was published: {found}");
+            let message = format!("secrets were redacted in what was published: {found}");
             Note::new(NoteCode::Redacted, message)
         });
         Ok((events?, note.into_iter().collect()))

@@ -54,7 +54,17 @@ impl Engine {
     /// # Errors
     /// Store errors.
     pub fn state_of(&self, ledger: &LedgerId, at: Option<u64>) -> Result<LedgerState> {
-        let (remembered, _) = self.remember_of(ledger, Remembering { at, ..Remembering::NOW })?;
+        self.state_within(ledger, Remembering { at, ..Remembering::NOW })
+    }
+
+    /// Returns what [`Engine::state_of`] does without what came in bundles: a prompt takes nobody's word for what was decided.
+    pub(crate) fn own_state_of(&self, ledger: &LedgerId, at: Option<u64>) -> Result<LedgerState> {
+        self.state_within(ledger, Remembering { at, wants_foreign: false })
+    }
+
+    fn state_within(&self, ledger: &LedgerId, asked: Remembering) -> Result<LedgerState> {
+        let at = asked.at;
+        let (remembered, _) = self.remember_of(ledger, asked)?;
         let snapshot = self.fold::<StateSnapshotter>(ledger, at)?;
         self.save_folded(ledger, &snapshot, false)?;
         let text = snapshot.reducer.text();
@@ -81,12 +91,12 @@ impl Engine {
     /// Store errors.
     pub fn compare_states(&self, ledger: &LedgerId, mends: bool) -> Result<Vec<ComparedState>> {
         Ok(vec![
-            self.compare::<MemoryReducer>(ledger, mends)?,
-            self.compare::<StateSnapshotter>(ledger, mends)?,
+            self.compare_state::<MemoryReducer>(ledger, mends)?,
+            self.compare_state::<StateSnapshotter>(ledger, mends)?,
         ])
     }
 
-    fn compare<R: Reducer>(&self, ledger: &LedgerId, mends: bool) -> Result<ComparedState> {
+    fn compare_state<R: Reducer>(&self, ledger: &LedgerId, mends: bool) -> Result<ComparedState> {
         let saved: Folded<R> = self.fold(ledger, None)?;
         let whole: Folded<R> = self.replay(ledger)?;
         // Events may have come between the two.

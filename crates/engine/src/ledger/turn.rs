@@ -153,7 +153,7 @@ impl Engine {
         (boundary, guard): (Boundary, Option<&TurnGuard<'_>>),
     ) -> Result<Taken> {
         let known = self.log.ledger(&turn.ledger)?;
-        let (made, mut notes) = self.within_output_limits(turn, known.as_ref(), made)?;
+        let (made, outputs, mut notes) = self.within_output_limits(turn, known.as_ref(), made)?;
         let mut events = self.events_of(turn, &made.entries)?;
         events.extend(made.events);
         if made.ends {
@@ -161,10 +161,11 @@ impl Engine {
             let topic = topics::topic(topics::SESSION_ENDED);
             events.push(NewEvent::new(turn.session.clone(), topic, turn.agent.clone(), payload));
         }
-        let links = turn.links();
-        let events = events.into_iter().map(|event| event.with_links(&links)).collect();
-        let (events, redacted) = self.scrubbed_events(known.as_ref(), events)?;
+        let links = &turn.links();
+        let with_links = |events: Vec<NewEvent>| events.into_iter().map(move |event| event.with_links(links));
+        let (said, redacted) = self.scrubbed_events(known.as_ref(), with_links(events).collect())?;
         notes.extend(redacted);
+        let events: Vec<NewEvent> = with_links(outputs).chain(said).collect();
         let guarding = guard.map(Guarding::new);
         let stored = match self.said_already(turn, &events)? {
             Some(said) => self.commit_said(turn, said, (boundary, guarding.as_ref()))?,

@@ -6,6 +6,7 @@
 use stemmata_model::{EventSeq, Json, LedgerId, Note, NoteCode, SessionId};
 use stemmata_prompt::assemble::metrics;
 use stemmata_prompt::assemble::v1::Trace;
+use stemmata_prompt::profile::Profile;
 use stemmata_store::{Ledger, SavedState, StoreError};
 
 use super::v1::{self, KEPT_VERSION};
@@ -60,6 +61,12 @@ impl KeptBefore {
         self.turns.last()?.text.as_deref()
     }
 
+    /// Returns whether the turn before it had a profile that says something else.
+    pub(super) fn had_other_profile(&self, profile: &Profile) -> bool {
+        let before = self.turns.last().and_then(|turn| turn.profile.as_deref());
+        before.is_some_and(|before| before != profile_hash(profile))
+    }
+
     /// Returns the prompt that an earlier try was given for the same request.
     pub(super) fn made(&mut self, request: &str) -> Option<PromptMade> {
         let v1::Turn { said, text, trace, .. } =
@@ -92,6 +99,11 @@ pub(super) fn request_hash(wanted: &PromptWanted<'_>) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
+/// Returns the hash of what a profile says.
+fn profile_hash(profile: &Profile) -> String {
+    blake3::hash(format!("{profile:?}").as_bytes()).to_hex().to_string()
+}
+
 impl Engine {
     /// Returns the kept prompts of a session, the newest last, at most [`KEPT_TURNS_MAX`]. There are none if no turn asked
     /// for a prompt, if [`KEPT_SESSIONS_MAX`] other sessions kept one since, or after something of the ledger was forgotten.
@@ -121,7 +133,7 @@ impl Engine {
     /// Store errors; `Unclean` where a file is in the way.
     pub(crate) fn drop_derived(&self) -> Result<()> {
         let learned = self.calibration.forget().map_err(|error| {
-            let reason = format!("what was learned of token counts cannot be removed: {error}");
+            let reason = format!("the learned token counts cannot be removed: {error}");
             StoreError::Unclean { reason }
         });
         self.drop_kept_prompts()?;
@@ -174,7 +186,8 @@ impl Engine {
         &self,
         (ledger, session): (&LedgerId, &SessionId),
         kept: KeptBefore,
-        (said, made, request): (EventSeq, &PromptMade, String),
+        (said, made): (EventSeq, &PromptMade),
+        (request, profile): (String, &Profile),
     ) -> Result<Option<Note>> {
         let KeptBefore { mut turns, ledger: known, .. } = kept;
         let scrubber = self.scrubber_in(known.as_ref())?;
@@ -187,7 +200,8 @@ impl Engine {
         })?;
         // What is not kept as the caller got it, and what a note would belong to, is made again for a try that is repeated.
         let request = (found == 0 && made.notes.is_empty()).then_some(request);
-        turns.push(v1::Turn { said: said.get(), text: Some(text), trace, request });
+        let profile = Some(profile_hash(profile));
+        turns.push(v1::Turn { said: said.get(), text: Some(text), trace, request, profile });
         let surplus = turns.len().saturating_sub(KEPT_TURNS_MAX);
         turns.drain(..surplus);
         let mut kept = v1::Prompts { turns };

@@ -3,10 +3,11 @@
 //! Every read costs what its limit says, whatever the length of the ledger.
 
 use std::cell::{OnceCell, RefCell};
+use std::collections::HashSet;
 
 use stemmata_model::{
-    CommitId, Entry, Event, EventSeq, FormatId, Links, Note, Part, Party, Payload, Role, SessionId,
-    Timestamp, Topic, topics,
+    CommitId, Entry, EntryId, Event, EventSeq, FormatId, Links, Note, NoteCode, Part, Party, Payload, Role,
+    SessionId, Timestamp, Topic, topics,
 };
 use stemmata_prompt::reduce::memory::ProjectMemory;
 use stemmata_prompt::reduce::memory::v1::{Evidence, TurnSaid};
@@ -24,7 +25,7 @@ use crate::ledger::{ChainEntries, Line, Opening, Reach};
 use crate::recall::RetrieveOf;
 
 /// The topics of what was said in a session.
-const TURN_TOPICS: [&str; 3] = [topics::USER_TURN, topics::ASSISTANT_TURN, topics::TOOL_EVENT];
+pub(super) const TURN_TOPICS: [&str; 3] = [topics::USER_TURN, topics::ASSISTANT_TURN, topics::TOOL_EVENT];
 
 /// Characters of a state by which two are compared: more than a memory's bounds let it have.
 const COMPARED_CHARS_MAX: usize = 4_000_000;
@@ -44,6 +45,10 @@ pub(super) struct LedgerReader<'e> {
     opening: Option<Opening>,
     /// The session's thread and ticket.
     links: Links,
+    /// The last visibility line that counts: the guard may have hidden entries behind the event that began the turn.
+    shown_through: Option<EventSeq>,
+    /// Entries of the session that its model does not see any more, read once.
+    hidden: OnceCell<HashSet<EntryId>>,
     /// The event that began the turn, and its session.
     trigger: Option<(EventSeq, SessionId)>,
     /// The place that was asked for; none for what is known now.
@@ -53,6 +58,8 @@ pub(super) struct LedgerReader<'e> {
     is_known: OnceCell<bool>,
     /// The commit whose chain holds what was said before the session's own events.
     head: Option<CommitId>,
+    /// Whose turns a prompt of no session has, found once.
+    newest: OnceCell<Option<(SessionId, Option<CommitId>)>>,
     /// The messages of that chain, oldest first, read once; and whether older ones were left out.
     chain: OnceCell<Vec<ChainMessage>>,
     is_chain_cut: OnceCell<bool>,
@@ -92,19 +99,28 @@ impl<'e> LedgerReader<'e> {
             None => None,
         };
         let links = opening.as_ref().map(|opening| opening.links.clone()).unwrap_or_default();
+        let captured = match &of.session {
+            Some(session) if of.tip.is_none() && opening.is_none() => {
+                engine.captured_only(ledger, session)?
+            }
+            Some(_) | None => None,
+        };
         let opening = opening.filter(|opening| opening.head.is_some());
-        let head = of.tip.or(opening.as_ref().and_then(|opening| opening.head));
+        let head = of.tip.or(opening.as_ref().and_then(|opening| opening.head)).or(captured);
         Ok(Self {
             engine,
             ledger,
             session: of.session.as_ref(),
             opening,
             links,
+            shown_through: through,
+            hidden: OnceCell::new(),
             trigger: None,
             place,
             known: OnceCell::new(),
             is_known: OnceCell::new(),
             head,
+            newest: OnceCell::new(),
             chain: OnceCell::new(),
             is_chain_cut: OnceCell::new(),
             notes: RefCell::new(Vec::new()),
@@ -114,6 +130,12 @@ impl<'e> LedgerReader<'e> {
     /// Leaves the event that began the turn out of what is known and found: the prompt has it anyway.
     pub(super) fn without(self, trigger: Option<(EventSeq, SessionId)>) -> Self {
         Self { trigger, ..self }
+    }
+
+    /// Has entries left out that were hidden up to the ledger's last event, whatever place is asked for.
+    pub(super) fn shown_now(self, is_now: bool) -> Self {
+        let last = EventSeq::new(self.ledger.last);
+        Self { shown_through: if is_now { last } else { self.shown_through }, ..self }
     }
 
     /// Returns the last event that may be read.
@@ -139,7 +161,7 @@ impl<'e> LedgerReader<'e> {
             return Ok(KnownState { memory: self.untold(known.memory), published: None });
         }
         // What is folded of the present is saved; an earlier place is folded again.
-        let known = self.engine.state_of(&self.ledger.id, at.map(EventSeq::get))?;
+        let known = self.engine.own_state_of(&self.ledger.id, at.map(EventSeq::get))?;
         self.note(known.remembered.notes);
         let published = known.published.filter(|_| self.ledger.root.is_none());
         let memory = self.untold(known.remembered.memory);
@@ -186,12 +208,36 @@ impl<'e> LedgerReader<'e> {
         }
     }
 
-    /// Reads events of topics: the session's where what was said is asked for.
-    fn events(&self, query: &MessageQuery, topics: Vec<Topic>, is_said: bool) -> Result<MessagePage> {
+    /// Returns whose turns the prompt may have: the session's, or the newest one's where none is named. Turns of several sessions
+    /// would read as one conversation.
+    fn speaks(&self, of: &MessagesOf) -> Result<(Option<&SessionId>, Option<CommitId>)> {
+        if self.session.is_some() || self.head.is_some() || !matches!(of, MessagesOf::Turns) {
+            return Ok((self.session, self.head));
+        }
+        if self.newest.get().is_none() {
+            let found = self.engine.newest_speaker(self.ledger, self.through())?;
+            if let Some((session, _)) = &found {
+                let message =
+                    format!("no session is named: recent turns are those of the newest one, `{session}`");
+                self.note(vec![Note::new(NoteCode::Degraded, message)]);
+            }
+            self.newest.get_or_init(|| found);
+        }
+        let newest = self.newest.get().and_then(Option::as_ref);
+        Ok(newest.map_or((None, None), |(session, head)| (Some(session), *head)))
+    }
+
+    /// Reads events of topics, of one session where that is given.
+    fn events(
+        &self,
+        query: &MessageQuery,
+        topics: Vec<Topic>,
+        session: Option<&SessionId>,
+    ) -> Result<MessagePage> {
         let mut asked = Some(EventQuery {
             topics,
             sender: query.sender.clone(),
-            session: self.session.filter(|_| is_said).cloned(),
+            session: session.cloned(),
             since: query.since,
             after: query.after,
             through: query.through,
@@ -204,11 +250,16 @@ impl<'e> LedgerReader<'e> {
             bytes_max: query.bytes_max,
             ..EventQuery::default()
         });
+        let hidden = session.map(|session| self.hidden(session)).transpose()?;
         let (mut messages, mut bytes) = (Vec::new(), 0_usize);
         for _ in 0..EVENT_PAGES_MAX {
             let Some(page_asked) = asked else { return Ok(MessagePage { messages, is_stopped: false }) };
             let page = self.engine.log.page(&self.ledger.id, &page_asked)?;
             for event in &page.events {
+                let is_hidden = |entry: Entry| hidden.is_some_and(|hidden| hidden.contains(&entry.id));
+                if hidden.is_some_and(|hidden| !hidden.is_empty()) && entry_of(event).is_some_and(is_hidden) {
+                    continue;
+                }
                 let Some(message) = message_of(event) else { continue };
                 bytes = bytes.saturating_add(bytes_of(&message));
                 messages.push(message);
@@ -227,12 +278,23 @@ impl<'e> LedgerReader<'e> {
         Ok(MessagePage { messages, is_stopped: asked.is_some() })
     }
 
+    /// Returns the entries of the session that were pruned or archived and not shown again.
+    fn hidden(&self, session: &SessionId) -> Result<&HashSet<EntryId>> {
+        if let Some(known) = self.hidden.get() {
+            return Ok(known);
+        }
+        let lines = (self.shown_through, PAGE_ROWS_MAX);
+        let hidden = self.engine.hidden_in(&self.ledger.id, session, lines)?;
+        let hidden = hidden.into_iter().filter(|(_, is_hidden)| *is_hidden).map(|(id, _)| id).collect();
+        Ok(self.hidden.get_or_init(|| hidden))
+    }
+
     /// Returns what was said in the chain below the session's own events.
-    fn chain(&self) -> Result<&[ChainMessage]> {
+    fn chain(&self, head: Option<CommitId>) -> Result<&[ChainMessage]> {
         if let Some(known) = self.chain.get() {
             return Ok(known);
         }
-        let read = match self.head {
+        let read = match head {
             Some(head) => self.engine.chain_entries(head, Reach::Window)?,
             None => ChainEntries::default(),
         };
@@ -243,11 +305,12 @@ impl<'e> LedgerReader<'e> {
 
     /// Reads the line: what was said in the chain, and then in the session's own events.
     fn line(&self, query: &MessageQuery, topics: Vec<Topic>) -> Result<MessagePage> {
+        let (session, head) = self.speaks(&query.of)?;
         // What a continuation goes on from was said before all of it.
-        if query.after.is_some() || self.head.is_none() {
-            let has_own = self.session.is_some() || self.head.is_none();
+        if query.after.is_some() || head.is_none() {
+            let has_own = session.is_some() || head.is_none();
             let none = MessagePage { messages: Vec::new(), is_stopped: false };
-            return if has_own { self.events(query, topics, true) } else { Ok(none) };
+            return if has_own { self.events(query, topics, session) } else { Ok(none) };
         }
         let is_wanted = |said: &&ChainMessage| {
             topics.iter().any(|topic| topic.as_str() == said.topic)
@@ -255,9 +318,9 @@ impl<'e> LedgerReader<'e> {
                 && query.since.is_none_or(|since| said.message.at >= since)
         };
         let chain =
-            || Ok::<Vec<&ChainMessage>, EngineError>(self.chain()?.iter().filter(is_wanted).collect());
-        let own = || match self.session {
-            Some(_) => self.events(query, topics.clone(), true),
+            || Ok::<Vec<&ChainMessage>, EngineError>(self.chain(head)?.iter().filter(is_wanted).collect());
+        let own = || match session {
+            Some(_) => self.events(query, topics.clone(), session),
             None => Ok(MessagePage { messages: Vec::new(), is_stopped: false }),
         };
         let mut page = match query.order {
@@ -312,7 +375,7 @@ impl ContextReader for LedgerReader<'_> {
             MessagesOf::Turns => TURN_TOPICS.iter().copied().map(topics::topic).collect(),
         };
         let is_said = topics.iter().any(|topic| TURN_TOPICS.contains(&topic.as_str()));
-        if is_said { self.line(query, topics) } else { self.events(query, topics, false) }
+        if is_said { self.line(query, topics) } else { self.events(query, topics, None) }
     }
 
     fn state(&self, query: &StateQuery<'_>) -> Result<Option<String>> {
@@ -322,11 +385,21 @@ impl ContextReader for LedgerReader<'_> {
             return Ok(None);
         }
         let known = self.known()?;
-        let text = if known.published.is_some() || query.told.is_empty() {
+        let newest = || self.newest.get()?.as_ref().map(|(session, _)| session);
+        let session = self.session.or_else(newest);
+        let none = HashSet::new();
+        let hidden = session.map_or(Ok(&none), |session| self.hidden(session))?;
+        let text = if known.published.is_some() || (query.told.is_empty() && hidden.is_empty()) {
             known.text(query.chars_max)
         } else {
             let mut memory = known.memory.clone();
-            memory.window.retain(|turn| !query.told.iter().any(|told| is_turn(turn, told)));
+            let is_hidden = |turn: &TurnSaid| {
+                session.is_some_and(|session| session.as_str() == turn.proof.session)
+                    && EntryId::new(turn.proof.source.as_str()).is_ok_and(|id| hidden.contains(&id))
+            };
+            memory
+                .window
+                .retain(|turn| !is_hidden(turn) && !query.told.iter().any(|told| is_turn(turn, told)));
             memory.text(query.chars_max)
         };
         Ok((!text.is_empty()).then_some(text))

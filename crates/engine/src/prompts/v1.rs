@@ -25,6 +25,9 @@ pub(super) struct Turn {
     /// The hash of what was asked for, where the prompt is kept as the caller got it: a try that is repeated gets it again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) request: Option<String>,
+    /// The hash of what the profile says, to know where the next turn's says something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) profile: Option<String>,
 }
 
 /// The sessions that have kept prompts or the state of a line.

@@ -6,16 +6,20 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use stemmata_model::{CommitId, EventSeq, SessionId};
+use stemmata_model::{Commit, CommitId, EventSeq, SessionId};
 use stemmata_store::{SessionKey, StoreError};
 
+use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{FormatUse, Result};
 use crate::ledger::Line;
 
 /// Commits of a chain that are followed at most. A branch that left deeper passes for something else.
 const BRANCH_COMMITS_MAX: usize = 100_000;
+
+/// Forks of forks that are followed at most.
+const ORIGINS_MAX: usize = 16;
 
 /// What a session that goes on from a context is a branch of.
 pub(super) struct Branch<'e> {
@@ -23,12 +27,15 @@ pub(super) struct Branch<'e> {
     line: Line<'e>,
     /// The commits of its chain.
     chain: HashSet<CommitId>,
-    /// The commit that the chain begins with; `None` for one that is gone.
-    root: Option<CommitId>,
+    /// The commit that the oldest chain begins with which this one goes back to; `None` for one that is gone. A fork within the
+    /// first commit of a session begins a chain of its own: only the session's opening says what it goes on from.
+    tree: Option<CommitId>,
+    /// The commit that the session was forked within, and its entries up to there.
+    cut: Option<(CommitId, HashSet<String>)>,
     /// Up to where the chain has what sessions said in the ledger.
     sessions: BTreeMap<SessionId, EventSeq>,
-    /// The first commits of chains that were followed, by each commit of them.
-    roots: RefCell<HashMap<CommitId, Option<CommitId>>>,
+    /// The trees of commits that were followed.
+    trees: RefCell<HashMap<CommitId, Option<CommitId>>>,
 }
 
 impl Engine {
@@ -39,12 +46,37 @@ impl Engine {
             Some(head) => self.sessions_on_chain(&line.ledger.id, head)?,
             None => BTreeMap::new(),
         };
-        let (mut chain, mut root) = (HashSet::new(), None);
-        self.follow(tip.or(line.opening.head), &mut |commit| {
-            root = Some(commit);
-            chain.insert(commit)
+        let (chain, cut, trees) = (HashSet::new(), self.cut_within(&line)?, RefCell::default());
+        let mut branch = Branch { engine: self, line, chain, tree: None, cut, sessions, trees };
+        let context = line.opening.ctx.map(|ctx| self.newest_of(ctx)).transpose()?;
+        if let Some(from) = context.or(tip).or(line.opening.head) {
+            branch.tree = branch.tree_of(from, 0)?;
+        }
+        self.follow(tip.or(line.opening.head), &mut |commit| branch.chain.insert(commit.id))?;
+        Ok(branch)
+    }
+
+    /// Returns the commit that a session was forked within, and the entries of it that the session goes on from.
+    fn cut_within(&self, line: &Line<'_>) -> Result<Option<(CommitId, HashSet<String>)>> {
+        let opening = line.opening;
+        let (Some(ctx), Some(head), Some(_)) = (opening.ctx, opening.head, &opening.at) else {
+            return Ok(None);
+        };
+        let Some(head) = self.store.commit(head)? else { return Ok(None) };
+        let mut cut = None;
+        self.follow(Some(self.newest_of(ctx)?), &mut |commit| {
+            if commit.id == head.id {
+                return false;
+            }
+            if commit.core.parent == head.core.parent {
+                cut = Some(commit.id);
+            }
+            cut.is_none()
         })?;
-        Ok(Branch { engine: self, line, chain, root, sessions, roots: RefCell::default() })
+        let Some(cut) = cut else { return Ok(None) };
+        let bytes = read_whole(self, head.core.native_artifact())?;
+        let entries = Self::adapter(&head.core.format, FormatUse::Read)?.decode(&bytes).entries;
+        Ok(Some((cut, entries.iter().map(|entry| entry.id.to_string()).collect())))
     }
 
     /// Returns the newest commit of a session of turns.
@@ -58,11 +90,11 @@ impl Engine {
     }
 
     /// Hands out the commits of a chain from the newest on, while that is wanted.
-    fn follow(&self, from: Option<CommitId>, act: &mut dyn FnMut(CommitId) -> bool) -> Result<()> {
+    fn follow(&self, from: Option<CommitId>, act: &mut dyn FnMut(&Commit) -> bool) -> Result<()> {
         let mut walk = Walk::new(self.store.as_ref(), from);
         for _ in 0..BRANCH_COMMITS_MAX {
             match walk.next() {
-                Ok(Some(commit)) if act(commit.id) => {}
+                Ok(Some(commit)) if act(&commit) => {}
                 Ok(_) | Err(StoreError::CommitMissing(_) | StoreError::Forgotten(_)) => break,
                 Err(error) => return Err(error.into()),
             }
@@ -72,12 +104,23 @@ impl Engine {
 }
 
 impl Branch<'_> {
-    /// Returns whether a commit is on another branch: on a chain that begins as this one does, and not on this one.
-    pub(super) fn is_other(&self, commit: CommitId) -> Result<bool> {
-        if self.root.is_none() || self.chain.contains(&commit) {
+    /// Returns whether what a commit says, or an entry of it, is on another branch: on a chain that begins as this one does, and
+    /// not on this one.
+    pub(super) fn is_other(&self, commit: CommitId, entry: Option<&str>) -> Result<bool> {
+        if self.tree.is_none() || self.chain.contains(&commit) {
             return Ok(false);
         }
-        Ok(self.root_of(commit)? == self.root)
+        if let Some((cut, entries)) = &self.cut
+            && *cut == commit
+        {
+            return Ok(!entry.is_some_and(|entry| entries.contains(entry)));
+        }
+        Ok(self.tree_of(commit, 0)? == self.tree)
+    }
+
+    /// Returns whether an entry beside one of a commit came after the fork.
+    pub(super) fn is_cut_off(&self, commit: CommitId, entry: &str) -> bool {
+        self.cut.as_ref().is_some_and(|(cut, entries)| *cut == commit && !entries.contains(entry))
     }
 
     /// Returns whether an event of the ledger was published on another branch.
@@ -91,28 +134,44 @@ impl Branch<'_> {
         }
         match self.engine.tip_in(&self.line, &session)? {
             // No commit of it is on the chain, so that it left it, if it was ever there.
-            Some(tip) => Ok(self.root.is_some() && self.root_of(tip)? == self.root),
+            Some(tip) => Ok(self.tree.is_some() && self.tree_of(tip, 0)? == self.tree),
             None => Ok(false),
         }
     }
 
-    fn root_of(&self, commit: CommitId) -> Result<Option<CommitId>> {
-        let mut roots = self.roots.borrow_mut();
-        let (mut followed, mut root) = (Vec::new(), None);
+    /// Returns the commit that the oldest chain begins with which a commit goes back to.
+    fn tree_of(&self, commit: CommitId, origins: usize) -> Result<Option<CommitId>> {
+        let (mut followed, mut known) = (Vec::new(), None);
         self.engine.follow(Some(commit), &mut |at| {
-            if self.chain.contains(&at) {
-                root = self.root;
-                return false;
-            }
-            if let Some(known) = roots.get(&at) {
-                root = *known;
-                return false;
-            }
-            root = Some(at);
-            followed.push(at);
-            true
+            known = if self.chain.contains(&at.id) {
+                Some(self.tree)
+            } else {
+                self.trees.borrow().get(&at.id).copied()
+            };
+            followed.push(at.id);
+            known.is_none()
         })?;
-        roots.extend(followed.into_iter().map(|at| (at, root)));
-        Ok(root)
+        let tree = match known {
+            Some(tree) => tree,
+            None => match self.context_of(&followed)? {
+                Some(ctx) if origins < ORIGINS_MAX => self.tree_of(ctx, origins + 1)?,
+                Some(_) | None => followed.last().copied(),
+            },
+        };
+        self.trees.borrow_mut().extend(followed.into_iter().map(|at| (at, tree)));
+        Ok(tree)
+    }
+
+    /// Returns what the session goes on from that made the first commit of a chain, newest first. A cut that a fork begins with
+    /// was seen in no session, only what follows it.
+    fn context_of(&self, chain: &[CommitId]) -> Result<Option<CommitId>> {
+        for commit in chain.iter().rev().take(2) {
+            if let Some(sighting) = self.engine.store.sightings(*commit, 1)?.into_iter().next() {
+                let opening = self.engine.opening_of(&self.line.ledger.id, &sighting.session, None)?;
+                let ctx = opening.and_then(|opening| opening.ctx);
+                return ctx.map(|ctx| self.engine.newest_of(ctx)).transpose();
+            }
+        }
+        Ok(None)
     }
 }

@@ -320,13 +320,22 @@ impl Engine {
     }
 }
 
-/// Returns a candidate, unless it is of another branch than the session's that asks.
-fn is_told(candidate: Candidate, branch: Option<&Branch<'_>>) -> Result<Option<Candidate>> {
-    let is_other = match (branch, candidate.from.ctx, candidate.from.event) {
-        (Some(branch), Some(ctx), _) => branch.is_other(ctx)?,
-        (Some(branch), None, Some(event)) => branch.is_others_event(&candidate.from.session, event)?,
-        (Some(_), None, None) | (None, ..) => false,
+/// Returns a candidate, unless it is of another branch than the session's that asks. What stands beside it is left out where
+/// the session was forked between the two.
+fn is_told(mut candidate: Candidate, branch: Option<&Branch<'_>>) -> Result<Option<Candidate>> {
+    let Some(branch) = branch else { return Ok(Some(candidate)) };
+    let from = &candidate.from;
+    let is_other = match (from.ctx, from.event) {
+        (Some(ctx), _) => branch.is_other(ctx, from.entry.as_deref())?,
+        (None, Some(event)) => branch.is_others_event(&from.session, event)?,
+        (None, None) => false,
     };
+    if let (Some(ctx), Some(entry)) = (from.ctx, &from.entry) {
+        let session = candidate.id.strip_suffix(entry.as_str()).unwrap_or_default();
+        let is_cut_off =
+            |place: &str| place.strip_prefix(session).is_none_or(|one| branch.is_cut_off(ctx, one));
+        candidate.window.retain(|beside| !is_cut_off(&beside.place));
+    }
     Ok((!is_other).then_some(candidate))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stemmata_model::{EventSeq, SessionId, Timestamp, topics};
+use stemmata_model::{Entry, Event, EventSeq, SessionId, Timestamp, topics};
 use stemmata_prompt::retrieve::{Candidate, CandidateKind, Provenance, Shares, Standing, TaskWords};
 use stemmata_prompt::select::entry_text;
 use stemmata_store::{EventQuery, Ledger, Order, SessionKey};
@@ -27,6 +27,23 @@ impl Engine {
         asking: Option<&SessionId>,
         words: &TaskWords,
     ) -> Result<Vec<Candidate>> {
+        let mut candidates = Vec::new();
+        for (event, entry) in self.open_events(ledger)? {
+            let text = entry_text(&entry);
+            if asking != Some(&event.session) && words.has_word_in(&text, Some(event.at)) {
+                candidates.push(candidate(&event.session, (event.seq, event.at), (&entry, &text)));
+            }
+        }
+        Ok(candidates)
+    }
+
+    /// Returns the newest lines of a ledger that no commit holds, with their sessions.
+    pub(crate) fn open_lines(&self, ledger: &Ledger) -> Result<Vec<(SessionId, Entry)>> {
+        let open = self.open_events(ledger)?;
+        Ok(open.into_iter().map(|(event, entry)| (event.session, entry)).collect())
+    }
+
+    fn open_events(&self, ledger: &Ledger) -> Result<Vec<(Event, Entry)>> {
         let query = EventQuery {
             topics: [topics::USER_TURN, topics::ASSISTANT_TURN, topics::TOOL_EVENT]
                 .map(topics::topic)
@@ -36,11 +53,8 @@ impl Engine {
             ..EventQuery::default()
         };
         let mut committed: BTreeMap<SessionId, Option<EventSeq>> = BTreeMap::new();
-        let mut candidates = Vec::new();
+        let mut open = Vec::new();
         for event in self.log.events(&ledger.id, &query)? {
-            if asking == Some(&event.session) {
-                continue;
-            }
             let Some(entry) = entry_of(&event) else { continue };
             let through = if let Some(through) = committed.get(&event.session) {
                 *through
@@ -49,13 +63,11 @@ impl Engine {
                 committed.insert(event.session.clone(), through);
                 through
             };
-            let text = entry_text(&entry);
-            if Some(event.seq) <= through || !words.has_word_in(&text, Some(event.at)) {
-                continue;
+            if Some(event.seq) > through {
+                open.push((event, entry));
             }
-            candidates.push(candidate(&event.session, (event.seq, event.at), (&entry, &text)));
         }
-        Ok(candidates)
+        Ok(open)
     }
 
     /// Returns the last event of a session of turns that is in a commit.
@@ -70,7 +82,7 @@ impl Engine {
 fn candidate(
     session: &SessionId,
     (seq, at): (EventSeq, Timestamp),
-    (entry, text): (&stemmata_model::Entry, &str),
+    (entry, text): (&Entry, &str),
 ) -> Candidate {
     Candidate {
         kind: CandidateKind::Hit,

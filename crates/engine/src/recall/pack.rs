@@ -14,8 +14,9 @@ use crate::error::{EngineError, Result, Wanted};
 use crate::ledger::Line;
 use crate::search::{SearchError, SearchNote, SettleBudget};
 
-/// How long the index may take in what is new before a prompt is made.
-const SETTLE_FOR_PROMPT: Duration = Duration::from_millis(50);
+/// How long the index may take in what is new before a prompt is made. Whatever it leaves is scanned for each prompt, so a loop
+/// that never searches would pay for an import again and again with less.
+const SETTLE_FOR_PROMPT: Duration = Duration::from_millis(250);
 
 /// For what a prompt's source retrieves.
 #[derive(Clone, Copy)]
@@ -135,9 +136,11 @@ fn note(note: RecallNote) -> Option<Note> {
             SearchNote::Behind { .. } | SearchNote::EventsBehind => {
                 "the index does not have all of the newest work yet".to_owned()
             }
-            SearchNote::Damaged { commits } => format!("content of {commits} commits is damaged"),
+            SearchNote::Damaged { commits } => {
+                format!("content of {} is damaged", stemmata_model::plural(commits, "commit"))
+            }
             SearchNote::CheckedCut { .. } | SearchNote::ScanCut { .. } => {
-                "not everything that matches was looked at".to_owned()
+                "not every match was examined".to_owned()
             }
             // A prompt may be as long as it likes: its first words are looked for.
             SearchNote::QueryCut
@@ -145,6 +148,7 @@ fn note(note: RecallNote) -> Option<Note> {
             | SearchNote::NothingImported
             | SearchNote::Mended { .. }
             | SearchNote::NoSuchSession { .. }
+            | SearchNote::OpenTurn { .. }
             | SearchNote::Excluded { .. }
             | SearchNote::QuoteOpen => {
                 return None;
@@ -153,7 +157,7 @@ fn note(note: RecallNote) -> Option<Note> {
     };
     Some(Note::new(
         NoteCode::Degraded,
-        format!("what was retrieved is not complete: {lack}; `stemma index` says more"),
+        format!("what was retrieved is not complete: {lack}; `stemma search` with any word indexes the rest"),
     ))
 }
 

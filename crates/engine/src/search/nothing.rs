@@ -4,7 +4,9 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use stemmata_model::SessionId;
 use stemmata_prompt::search::{QueryInput, parse_query};
+use stemmata_prompt::select::entry_text;
 use stemmata_store::{IndexError, Page, SessionFilter};
 
 use super::bridge::AnySegment;
@@ -15,6 +17,9 @@ use super::{
 };
 use crate::engine::Engine;
 use crate::error::Result;
+
+/// Ledgers in which open turns are looked for, the newest.
+const OPEN_LEDGERS_MAX: usize = 64;
 
 impl Engine {
     /// Returns the answer of the same search for the file that a mistyped name means, where it means one; else the reason why
@@ -46,12 +51,35 @@ impl Engine {
             let is_of_text = answer.notes.contains(&SearchNote::SearchedText);
             let is_cheap = query.form == SearchForm::Words && !query.is_unfinished && !is_of_text;
             let reason = match self.nothing_there(&query.filter)? {
-                None if is_cheap => self.excluded(&query, step)?,
+                None => match self.open_turn(&query)? {
+                    None if is_cheap => self.excluded(&query, step)?,
+                    open => open,
+                },
                 reason => reason,
             };
             answer.notes.extend(reason.filter(|_| !is_broken.get()));
         }
         Ok(answer)
+    }
+
+    /// Says which open turn has all words of a query. What began a turn is in the ledger alone until a step is stored.
+    fn open_turn(&self, query: &SearchQuery) -> Result<Option<SearchNote>> {
+        let words: Vec<String> = query.text.split_whitespace().map(str::to_lowercase).collect();
+        if words.is_empty() {
+            return Ok(None);
+        }
+        let is_asked = |session: &SessionId| {
+            query.filter.session.as_ref().is_none_or(|asked| session.as_str().starts_with(asked.as_str()))
+        };
+        for ledger in self.all_ledgers()?.iter().rev().take(OPEN_LEDGERS_MAX) {
+            for (session, entry) in self.open_lines(ledger)? {
+                let text = entry_text(&entry).to_lowercase();
+                if is_asked(&session) && words.iter().all(|word| text.contains(word.as_str())) {
+                    return Ok(Some(SearchNote::OpenTurn { session: session.to_string() }));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Says that there are no sessions, or none of the name that is asked for.

@@ -75,6 +75,21 @@ impl Engine {
         }
     }
 
+    /// Returns the name of a client as sessions have it: however it is written, and of one that is known the beginning is enough.
+    ///
+    /// # Errors
+    /// `Search` where no client has the name.
+    pub fn client_named(&self, text: &str) -> Result<String> {
+        let lower = text.to_lowercase();
+        let read = adapters().iter().map(|adapter| runtime_of(&adapter.format()).to_owned());
+        let known: BTreeSet<String> = read.collect();
+        let mut begun = known.iter().filter(|name| name.starts_with(&lower));
+        match (known.get(&lower), begun.next(), begun.next()) {
+            (Some(name), ..) | (None, Some(name), None) => Ok(name.clone()),
+            _ => self.check_client(&lower).map(|()| lower),
+        }
+    }
+
     /// Refuses a client that no transcripts are read of, and that no session is of either.
     pub(super) fn check_client(&self, client: &str) -> Result<()> {
         let read = adapters().iter().map(|adapter| runtime_of(&adapter.format()).to_owned());

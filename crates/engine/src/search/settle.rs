@@ -256,7 +256,7 @@ impl Engine {
             if !due.is_empty() {
                 // The new index never had what was forgotten, but indexes that were set aside may still hold it.
                 index.clean(&lock)?;
-                self.store.index_done(&due)?;
+                self.index_done(&due)?;
             }
         }
         Ok(Settled { commits: left.commits, is_whole, trouble: None })

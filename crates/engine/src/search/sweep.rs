@@ -1,4 +1,4 @@
-//! Forgetting reaches the index: what the store no longer has is cut out of it, and out of its files.
+//! Forgetting reaches what was made of the store: the index, briefs and files of outputs.
 //!
 //! The store remembers that this is due in the transaction that forgets, so that a crash before the cut loses nothing:
 //! the next process that may change the index finishes it.
@@ -16,33 +16,36 @@ use crate::error::Result;
 const PAGE_COMMITS: usize = 512;
 
 impl Engine {
-    /// Removes briefs and files of outputs that may have what the store no longer has, and cuts that out of the index and its
-    /// files. What fails keeps none of the others from being done.
+    /// Removes what the store no longer has from briefs, from files of outputs, and from the index with its files. What one of them
+    /// refuses keeps none of the others from being done.
     ///
     /// # Errors
-    /// `Unclean` where something is in the way: it is due still then. Store errors.
+    /// `Unclean` where something is in the way of the index, `Io` for a file. Store errors.
     pub(crate) fn sweep(&self) -> Result<()> {
-        let beside = self.sweep_beside();
+        let files = self.sweep_files();
+        self.sweep_index().and(files)
+    }
+
+    /// Clears the briefs, which are made again, and removes files of outputs that are stored no longer.
+    fn sweep_files(&self) -> Result<()> {
+        let (briefs, outputs) = (self.briefs.clear(), self.sweep_outputs());
+        briefs.and(outputs)
+    }
+
+    fn sweep_index(&self) -> Result<()> {
         if self.index.dir().is_none() {
-            return beside;
+            return Ok(());
         }
         let unclean = |reason: String| {
             let reason = format!("the search index: {reason}");
             Err(StoreError::Unclean { reason }.into())
         };
         match self.try_sweep() {
-            Ok(()) => beside,
+            Ok(()) => Ok(()),
             Err(SettleError::Engine(error)) => Err(error),
             Err(SettleError::Index(IndexError::Moved)) => unclean("another process settles it".to_owned()),
             Err(SettleError::Index(error)) => unclean(error.to_string()),
         }
-    }
-
-    /// Removes what stands beside the store and may say what no commit says any more: briefs, which are made again, and files of
-    /// outputs.
-    fn sweep_beside(&self) -> Result<()> {
-        let (briefs, outputs) = (self.briefs.clear(), self.sweep_outputs());
-        briefs.and(outputs)
     }
 
     /// The same only where the store says that it is due: what every command can pay.
@@ -57,7 +60,7 @@ impl Engine {
         let due = self.store.index_due()?;
         if self.index.dir().is_some_and(|dir| !dir.exists()) {
             // Nobody has begun an index: whoever does reads the store as it is now.
-            return if due.is_empty() { Ok(()) } else { Ok(self.store.index_done(&due)?) };
+            return Ok(self.index_done(&due)?);
         }
         if due.is_empty() && !self.index.is_there() {
             return Ok(());
@@ -106,10 +109,26 @@ impl Engine {
         index.clean(lock)?;
         // What was cleaned is another file, and only that one is searched from now on.
         let cleaned = self.index.index_locked(self.store.identity()?.store_id, lock)?;
-        // The process that forgot may have died before it came to these.
-        self.sweep_beside().map_err(SettleError::Engine)?;
-        self.store.index_done(&due)?;
+        self.index_done(&due)?;
         cleaned.ok_or(SettleError::Index(IndexError::Moved))
+    }
+
+    /// Takes back what was due, once no file has it either: the process that forgot may have died before it reached them. Where a
+    /// file stays, it is due still, and no search fails for that.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub(super) fn index_done(&self, due: &[DueKey]) -> Result<()> {
+        if due.is_empty() {
+            return Ok(());
+        }
+        match self.sweep_files() {
+            Ok(()) => Ok(self.store.index_done(due)?),
+            Err(error) => {
+                tracing::warn!(%error, "a file still has forgotten data; the next command tries again");
+                Ok(())
+            }
+        }
     }
 
     /// Returns the first commit where the index and the store differ, of those that the index has read. Collection mostly removes

@@ -134,7 +134,7 @@ impl Templates {
                 fields.entry("id").or_insert_with(|| toml::Value::from(name));
                 fields.to_string()
             }
-            Some(_) => return Err(format!("`profiles.{name}` is no table of fields")),
+            Some(_) => return Err(format!("`profiles.{name}` is not a table of fields")),
             None if is_path(name) => read(&self.folder.join(name))?,
             None => {
                 let known: Vec<&str> = self.profiles.keys().map(String::as_str).collect();
@@ -173,24 +173,26 @@ impl Templates {
     }
 
     fn try_parse(&self, name: &str) -> Result<(Template, AgentTemplate), String> {
-        let alias = Template::new(name).map_err(|error| format!("`templates.{name}` is no name: {error}"))?;
+        let alias =
+            Template::new(name).map_err(|error| format!("`templates.{name}` is not a name: {error}"))?;
         let Some(value) = self.kinds.get(name) else {
             let mut known = self.names();
             known.sort();
             return Err(if known.is_empty() {
-                format!("there is no template `{name}`, nor any other; `[templates.{name}]` begins one")
+                format!("there is no template `{name}`, nor any other; `[templates.{name}]` defines one")
             } else {
                 format!("there is no template `{name}`; there are {}", known.join(", "))
             });
         };
-        let fields = value.as_table().ok_or_else(|| format!("`templates.{name}` is no table of fields"))?;
+        let fields =
+            value.as_table().ok_or_else(|| format!("`templates.{name}` is not a table of fields"))?;
         if fields.contains_key("client") && fields.contains_key("runtime") {
             return Err(format!("`templates.{name}` has both `client` and `runtime`, which mean the same"));
         }
         let mut template = AgentTemplate::default();
         for (field, value) in fields {
             set(&mut template, field, value)
-                .map_err(|what| format!("`templates.{name}.{field}` is no {what}"))?;
+                .map_err(|what| format!("`templates.{name}.{field}` is not {what}"))?;
         }
         Ok((alias, template))
     }
@@ -209,22 +211,22 @@ fn missing(what: &str, name: &str, known: &[&str], begin: &str) -> String {
 
 /// Sets one field, or returns what its value should be.
 fn set(template: &mut AgentTemplate, field: &str, value: &toml::Value) -> Result<(), String> {
-    let named = || text(value).filter(|text| !text.is_empty()).ok_or("name");
+    let named = || text(value).filter(|text| !text.is_empty()).ok_or("a name");
     match field {
         "client" | "runtime" => template.runtime = text(value).ok_or("text")?,
         "command" => {
             let words = text(value).map(|word| vec![word]).or_else(|| list(value));
             let words = words.filter(|words| words.first().is_some_and(|word| !word.is_empty()));
-            template.command = words.ok_or("program or list of words")?;
+            template.command = words.ok_or("a program or a list of words")?;
         }
         "model" => template.model = Some(named()?),
         "profile" => template.profile = Some(named()?),
         "strategy" => template.strategy = Some(named()?),
         "system_prompt" => template.system_prompt = Some(text(value).ok_or("text")?),
-        "tools" => template.tools = Some(list(value).ok_or("list of names")?),
+        "tools" => template.tools = Some(list(value).ok_or("a list of names")?),
         _ => {
             let known: Vec<&str> = TEMPLATE_FIELDS.iter().map(|(name, _)| *name).collect();
-            return Err(format!("field of a template; these are: {}", known.join(", ")));
+            return Err(format!("a field of a template; these are: {}", known.join(", ")));
         }
     }
     Ok(())
@@ -300,24 +302,24 @@ mod tests {
         for (text, reason) in [
             ("", "no template `reviewer`, nor any other"),
             ("[templates.author]\nruntime = \"pi\"\n", "there are author"),
-            ("[templates]\nreviewer = 1\n", "`templates.reviewer` is no table"),
-            ("[templates.reviewer]\nruntime = 1\n", "`templates.reviewer.runtime` is no text"),
+            ("[templates]\nreviewer = 1\n", "`templates.reviewer` is not a table"),
+            ("[templates.reviewer]\nruntime = 1\n", "`templates.reviewer.runtime` is not text"),
             (
                 "[templates.reviewer]\nruntime = \"pi\"\ncommand = []\n",
-                "`templates.reviewer.command` is no program",
+                "`templates.reviewer.command` is not a program",
             ),
             (
                 "[templates.reviewer]\nruntime = \"pi\"\ntools = [1]\n",
-                "`templates.reviewer.tools` is no list",
+                "`templates.reviewer.tools` is not a list",
             ),
-            ("[templates.reviewer]\nmodle = \"x\"\n", "`templates.reviewer.modle` is no field"),
-            ("[templates.reviewer]\nmodel = \"\"\n", "`templates.reviewer.model` is no name"),
+            ("[templates.reviewer]\nmodle = \"x\"\n", "`templates.reviewer.modle` is not a field"),
+            ("[templates.reviewer]\nmodel = \"\"\n", "`templates.reviewer.model` is not a name"),
             ("[templates.reviewer]\nruntime = \"pi\"\nclient = \"pi\"\n", "both `client` and `runtime`"),
         ] {
             let error = parsed(text).unwrap_err();
             assert!(error.reason.contains(reason), "{error}");
         }
-        assert!(Templates::default().parse("a b\n").unwrap_err().reason.contains("is no name"));
+        assert!(Templates::default().parse("a b\n").unwrap_err().reason.contains("is not a name"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What values of keys become.
 
 use proptest::prelude::*;
+use stemmata_prompt::window::ToolSummaryStrategy;
 use stemmata_store::SqliteOptions;
 
 use super::*;
@@ -29,7 +30,13 @@ fn nothing_configured_is_what_a_store_has_by_itself() {
         quota_bytes: None,
         pack_after_import_bytes: Some(256 << 20),
         dense: None,
-        window: WindowRules { tokens: None, zones: [70, 85, 95], target: 70 },
+        window: WindowRules {
+            tokens: None,
+            zones: [70, 85, 95],
+            target: 70,
+            compact: CompactSettings::default(),
+            asks_model: true,
+        },
         llm: ModelRules {
             api: None,
             endpoint: None,
@@ -76,8 +83,31 @@ fn values_become_what_they_say_and_a_bad_one_names_its_key() {
         (settings.granularity.to_string(), settings.provisional),
         ("every:5".to_owned(), Provisional::Tool)
     );
+    let compact = [
+        ("window.max_messages", "7"),
+        ("window.max_tokens", "0"),
+        ("window.keep_recent", "3"),
+        ("window.keep_recent_tokens", "0"),
+        ("window.reserve_tokens", "9"),
+        ("window.tool_call_cutoff", "0"),
+        ("window.tool_summary", "off"),
+        ("window.auto_compact", "0"),
+        ("window.compact_with", "heuristic"),
+    ];
+    let window = parsed(&compact).unwrap().window;
+    let wanted = CompactSettings {
+        messages_max: 7,
+        tokens_max: Tokens(0),
+        keep_recent: 3,
+        keep_recent_tokens: Tokens(0),
+        reserve_tokens: Tokens(9),
+        tool_call_cutoff: 0,
+        tool_summary: ToolSummaryStrategy::Off,
+        is_automatic: false,
+    };
+    assert_eq!((window.compact, window.asks_model), (wanted, false));
     for (key, value, reason) in [
-        ("capture.granularity", "turns", "`turns` is no granularity"),
+        ("capture.granularity", "turns", "`turns` is not a granularity"),
         (
             "capture.provisional",
             "ever",

@@ -3,9 +3,9 @@
 //! The chain is a commit with all that came before it, and with what continues it. Where an entry stands follows from the
 //! counts of the commits before it, so that only contents of the page are read.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 
-use stemmata_model::{Closure, Commit, CommitId, Entry, Estimate, TokenCounter as _, Tokens};
+use stemmata_model::{Closure, Commit, CommitId, Entry, EntryId, Estimate, TokenCounter as _, Tokens};
 use stemmata_store::StoreError;
 
 use crate::chain::segments::read_whole;
@@ -197,6 +197,28 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Returns the numbers of these entries in the chain that leads to a commit, the last one where an id stands twice. Reads no
+    /// content of commits before the oldest of them, so that a window costs what it holds and not what came before it.
+    pub(crate) fn numbers_of(&self, ctx: CommitId, entries: &[Entry]) -> Result<HashMap<EntryId, u64>> {
+        let mut wanted: HashSet<&EntryId> = entries.iter().map(|entry| &entry.id).collect();
+        let mut numbers = HashMap::new();
+        let chain = self.chain_through(ctx)?;
+        let links = chain.links.iter().take(chain.asked + 1).rev();
+        for link in links.filter(|link| link.is_readable()) {
+            if wanted.is_empty() {
+                break;
+            }
+            for (ordinal, entry) in (link.before + 1..).zip(self.own_entries(link)?) {
+                // The later one of two in this commit wins over the earlier, and both over those of older commits.
+                if wanted.contains(&entry.id) {
+                    numbers.insert(entry.id, ordinal);
+                }
+            }
+            wanted.retain(|id| !numbers.contains_key(*id));
+        }
+        Ok(numbers)
     }
 
     /// Calls `visit` with the entries of the newest commits that lead to a commit, as far as these have so many bytes together, each

@@ -14,6 +14,7 @@ use stemmata_prompt::tool_output::{
 use stemmata_store::{EventQuery, Order, Places, StoreError};
 
 use crate::chain::segments::read_whole;
+use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
 
@@ -22,6 +23,9 @@ pub const ARTIFACT_READ_BYTES_MAX: usize = 1024 * 1024;
 
 /// Events of outputs that are looked at at once.
 const PAGE_EVENTS: usize = 64;
+
+/// Commits below one among which one that covers events is looked for.
+const COVERING_MAX: usize = 64;
 
 /// A range of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +66,7 @@ impl Engine {
         };
         let text = String::from_utf8(kept).map_err(|error| {
             let at = from.bytes + u64::try_from(error.utf8_error().valid_up_to()).unwrap_or(0);
-            let reason = format!("the bytes of {id} are no UTF-8 text at byte {at}");
+            let reason = format!("the bytes of {id} are not UTF-8 text at byte {at}");
             EngineError::Refused { what: Refusal::ReadText, reasons: vec![reason] }
         })?;
         Ok(ArtifactText { text, from, to, is_cut, bytes, sha256 })
@@ -131,7 +135,7 @@ impl Engine {
             let text = text.filter(|text| u64::try_from(text.len()).is_ok_and(|bytes| bytes == part.bytes));
             let text = text.ok_or_else(|| StoreError::Corrupt {
                 artifact: part.artifact,
-                reason: "it is no part of the output that names it".to_owned(),
+                reason: "it is not part of the output that names it".to_owned(),
             })?;
             if reader.push(text.as_bytes()).is_break() {
                 break;
@@ -182,19 +186,37 @@ impl Engine {
                 bytes => bytes?,
             };
             let named = named_in(&bytes);
-            // Its own outputs came after its parent; it may name those of others, which it read.
-            let parent = commit.core.parent.map(|parent| self.store.coverage(parent)).transpose()?.flatten();
-            let after = parent.filter(|parent| parent.ledger == coverage.ledger).map(|parent| parent.through);
             let places = if named.is_empty() {
                 BTreeSet::new()
             } else {
-                self.output_places(&coverage.ledger, after, coverage.through, &named)?
+                // Its own outputs came after what it follows, in its own session; it may name those of others, which it read.
+                let after = self.covered_before(commit.core.parent, &coverage.ledger)?;
+                let sighting = self.store.sightings(*id, 1)?.into_iter().next();
+                let query = EventQuery {
+                    session: sighting.map(|sighting| sighting.session),
+                    through: Some(coverage.through),
+                    ..EventQuery::after(after, PAGE_EVENTS)
+                };
+                self.output_places(&coverage.ledger, query, &named)?
             };
             if !places.is_empty() {
                 found.push((coverage.ledger, places));
             }
         }
         Ok(found)
+    }
+
+    /// Returns how far the nearest commits of a chain cover a ledger: a snapshot and a commit of elsewhere cover none of it.
+    fn covered_before(&self, parent: Option<CommitId>, ledger: &LedgerId) -> Result<Option<EventSeq>> {
+        let mut walk = Walk::new(self.store.as_ref(), parent);
+        for _ in 0..COVERING_MAX {
+            let Some(commit) = walk.next()? else { break };
+            let coverage = self.store.coverage(commit.id)?.filter(|coverage| coverage.ledger == *ledger);
+            if let Some(coverage) = coverage {
+                return Ok(Some(coverage.through));
+            }
+        }
+        Ok(None)
     }
 
     /// Forgets events of a log that is not the store, which has forgotten them itself else.
@@ -206,12 +228,11 @@ impl Engine {
         Ok(gone)
     }
 
-    /// Returns the places of the events of outputs, and of their parts, between two places of a ledger.
+    /// Returns the places of the events of outputs, and of their parts, among those that are asked for.
     fn output_places(
         &self,
         ledger: &LedgerId,
-        after: Option<EventSeq>,
-        through: EventSeq,
+        query: EventQuery,
         named: &BTreeSet<ArtifactId>,
     ) -> Result<BTreeSet<EventSeq>> {
         let mut wanted = named.clone();
@@ -219,9 +240,8 @@ impl Engine {
         // Newest first: a head stands behind its parts.
         let mut query = Some(EventQuery {
             topics: vec![topics::topic(topics::TOOL_OUTPUT)],
-            through: Some(through),
             order: Order::NewestFirst,
-            ..EventQuery::after(after, PAGE_EVENTS)
+            ..query
         });
         while let Some(asked) = query {
             let page = self.log.page(ledger, &asked)?;

@@ -56,6 +56,26 @@ impl Engine {
     /// Returns the commit that ends at an entry of a chain: with it for an assistant's or a tool's, before it for
     /// a user's. A cut within a commit becomes a provisional commit that stores no bytes of its own.
     pub(crate) fn head(&self, ctx: CommitId, at: Option<&str>) -> Result<Head> {
+        self.head_with(ctx, at, &mut |found, keep| self.cut_commit(found, keep))
+    }
+
+    /// Returns the head as [`Engine::head`] does, without storing anything: for a cut within a commit it is that whole commit.
+    /// The second value says whether it is.
+    pub(crate) fn head_uncut(&self, ctx: CommitId, at: Option<&str>) -> Result<(Head, bool)> {
+        let mut is_within = false;
+        let head = self.head_with(ctx, at, &mut |found, _| {
+            is_within = true;
+            Ok(found.commit.id)
+        })?;
+        Ok((head, is_within))
+    }
+
+    fn head_with(
+        &self,
+        ctx: CommitId,
+        at: Option<&str>,
+        cut: &mut dyn FnMut(&Found, u64) -> Result<CommitId>,
+    ) -> Result<Head> {
         let Some(at) = at else {
             return Ok(Head { ctx, prompt: None });
         };
@@ -81,7 +101,7 @@ impl Engine {
             }
             (0, Some(parent)) => parent,
             (keep, _) if keep >= whole => found.commit.id,
-            (keep, _) => self.cut_commit(&found, keep)?,
+            (keep, _) => cut(&found, keep)?,
         };
         Ok(Head { ctx, prompt })
     }

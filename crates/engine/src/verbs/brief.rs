@@ -8,10 +8,11 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use stemmata_model::{Closure, Commit, CommitId, CommitType, Entry, Timestamp};
+use stemmata_model::{Closure, Commit, CommitId, CommitType, Entry, Part, Timestamp};
 use stemmata_prompt::compact::summary::{count, facts};
 use stemmata_prompt::compact::{BRIEF_LINES_MAX, Brief};
 use stemmata_prompt::reduce::memory::SessionMemory;
+use stemmata_redact::Scrubber;
 use stemmata_store::{Annotations, ResolveScope, SessionKey, StoreError, merged_annotations};
 
 use crate::briefs::{BriefV1, named};
@@ -182,6 +183,9 @@ impl Engine {
     /// Returns what a chain itself says, and whether all of it was read.
     fn brief_of(&self, ctx: CommitId) -> Result<(Brief, bool)> {
         let commit = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?;
+        // Before anything is cut: half of a secret is one that no rule knows any more. What is stored may have been scrubbed by older
+        // rules.
+        let scrubber = self.scrubber_of(ctx)?;
         let (mut entries, mut numbers): (Vec<Entry>, Vec<u64>) = (Vec::new(), Vec::new());
         let is_whole = self.each_newest_entry(ctx, READ_BYTES_MAX, &mut |commit, number, entry| {
             // A summary says nothing that the entries before it did not.
@@ -195,6 +199,7 @@ impl Engine {
         let Some(session) = session else { return Ok((Brief::default(), is_whole)) };
         let tool = commit.core.template.as_str().split('/').next().unwrap_or_default();
         let mut memory = SessionMemory::new(&session, cwd).with_tool(tool);
+        entries.iter_mut().try_for_each(|entry| scrub_parts(&scrubber, &mut entry.parts))?;
         for (entry, number) in entries.iter().zip(&numbers) {
             memory.entry(entry, *number);
         }
@@ -303,6 +308,25 @@ impl Engine {
         commits.sort_by_key(|commit| std::cmp::Reverse((commit.core.created_at, commit.depth)));
         Ok(commits)
     }
+}
+
+/// Replaces the secrets of what parts say, each text whole.
+fn scrub_parts(scrubber: &Scrubber, parts: &mut [Part]) -> Result<()> {
+    for part in parts {
+        match part {
+            Part::Text(text) | Part::Thinking { text, .. } => {
+                let clean = scrubber.scrub_text(text)?.text.into_owned();
+                *text = clean;
+            }
+            Part::ToolCall { arguments, .. } => {
+                let clean = scrubber.scrub_line(arguments.as_bytes())?.bytes.into_owned();
+                *arguments = String::from_utf8_lossy(&clean).into_owned();
+            }
+            Part::ToolResult { parts, .. } => scrub_parts(scrubber, parts)?,
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn with_said(brief: Brief, said: &Said) -> Brief {

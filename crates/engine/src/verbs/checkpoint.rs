@@ -8,7 +8,7 @@ use std::path::Path;
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Counts, FormatId, Granularity, MachineId,
     Note, NoteCode, Principal, Reasons, RulesHash, SessionId, Sighting, SummarySource, Template, ThreadId,
-    TicketId, Timestamp, Trigger, artifact_id,
+    TicketId, Timestamp, Trigger, artifact_id, plural,
 };
 use stemmata_redact::{ScrubbedLine, Scrubber};
 use stemmata_store::{
@@ -322,7 +322,10 @@ impl Engine {
             CheckpointContent::Bytes(bytes) => {
                 let (clean, replaced) = clean(scrubber, &request.format, bytes)?;
                 if replaced > 0 {
-                    notes.push(Note::new(NoteCode::Redacted, format!("{replaced} secrets were replaced")));
+                    notes.push(Note::new(
+                        NoteCode::Redacted,
+                        format!("{} redacted", plural(replaced, "secret")),
+                    ));
                 }
                 let artifact = artifact_id(&clean);
                 Ok((artifact, contents(artifact, &clean), clean))
@@ -491,7 +494,7 @@ fn counted(request: &CheckpointRequest, bytes: &[u8], notes: &mut Vec<Note>) -> 
     };
     let counts = count(adapter, bytes, notes).counts;
     if request.messages.is_some_and(|messages| messages != counts.messages) {
-        let message = format!("{} messages were given, {} were found", given.messages, counts.messages);
+        let message = format!("{} expected, {} found", plural(given.messages, "message"), counts.messages);
         notes.push(Note::new(NoteCode::CountsCorrected, message));
     }
     Counts { tokens: request.tokens.unwrap_or(counts.tokens), ..counts }

@@ -57,7 +57,7 @@ pub struct CheckpointFile {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CheckpointFileError {
     /// It is no checkpoint file.
-    #[error("it is no checkpoint file: {reason}")]
+    #[error("it is not a checkpoint file: {reason}")]
     Foreign {
         /// What was found.
         reason: String,
@@ -156,7 +156,7 @@ impl CheckpointFile {
         let state =
             WorkState::of_json(&header).map_err(|error: WorkStateError| damaged(error.to_string()))?;
         let timestamp = header["timestamp"].as_str().and_then(|text| Timestamp::parse(text).ok());
-        let timestamp = timestamp.ok_or_else(|| damaged("`timestamp` is no time".to_owned()))?;
+        let timestamp = timestamp.ok_or_else(|| damaged("`timestamp` is not a time".to_owned()))?;
         let snapshot = snapshot_of(&header["context_snapshot"]).map_err(damaged)?;
         check_entries(&conversation, lines.len()).map_err(damaged)?;
         Ok(Self { timestamp, snapshot, state, conversation })
@@ -192,10 +192,10 @@ fn lines_of(conversation: &[&RawValue]) -> Result<Vec<u8>, CheckpointFileError> 
 
 fn snapshot_of(value: &Value) -> Result<ContextSnapshot, String> {
     let text = |name: &str| value[name].as_str().map(str::to_owned);
-    let needed = |name: &str| text(name).ok_or_else(|| format!("`context_snapshot.{name}` is no text"));
+    let needed = |name: &str| text(name).ok_or_else(|| format!("`context_snapshot.{name}` is not text"));
     let ctx = needed("ctx")?;
     Ok(ContextSnapshot {
-        ctx: ctx.parse().map_err(|_| "`context_snapshot.ctx` is no commit".to_owned())?,
+        ctx: ctx.parse().map_err(|_| "`context_snapshot.ctx` is not a commit".to_owned())?,
         format: needed("format")?,
         template: needed("template")?,
         session: text("session"),

@@ -178,7 +178,7 @@ impl Engine {
         // Looked at and not inferred: an earlier try may have ended between the commit and its marks.
         if !self.store.annotations(made.id)?.tags.iter().any(|tag| tag == FOREIGN_TAG) {
             let note = format!(
-                "from a checkpoint file of {}, where it was {}; nobody can say that it is as the agent saw it",
+                "from a checkpoint file of {}, where it was {}; it may differ from what the agent saw",
                 file.timestamp, file.snapshot.ctx
             );
             let update =

@@ -3,6 +3,7 @@
 //! What is compacted is decided in `plan`, what is stored is made in `make`. A session of ours moves to its compaction; how
 //! that is one transaction with its events is decided where turns are.
 
+mod digest;
 mod make;
 mod plan;
 mod summary;
@@ -79,6 +80,9 @@ pub struct CompactWanted<'a> {
     pub excludes_user: bool,
     /// What such a summary should look at.
     pub focus: Option<&'a str>,
+    /// Visible results of tools in what is kept: the oldest above it are archived, and a digest stands for them. 0 archives none.
+    /// With a range, and in formats of clients, all of them stay.
+    pub tool_call_cutoff: i64,
     /// The rules by which it was due: its sighting and the events of a session's compaction carry them.
     pub reasons: Reasons,
 }
@@ -87,12 +91,16 @@ impl<'a> CompactWanted<'a> {
     /// Compacts all but the recent turns.
     pub const fn new(with: CompactWith<'a>) -> Self {
         let (keep, size) = (KeepRecent::Tokens(KEEP_RECENT_TOKENS), Size::DEFAULT);
-        Self { with, range: None, keep, size, excludes_user: false, focus: None, reasons: Reasons::NONE }
+        let (tool_call_cutoff, reasons) = (TOOL_CALL_CUTOFF, Reasons::NONE);
+        Self { with, range: None, keep, size, excludes_user: false, focus: None, tool_call_cutoff, reasons }
     }
 }
 
 /// Tokens at the end of a context that a compaction keeps where nobody says otherwise (seed 003).
 pub const KEEP_RECENT_TOKENS: Tokens = Tokens(20_000);
+
+/// Visible results of tools that a compaction leaves in what it keeps where nobody says otherwise (seed 003).
+const TOOL_CALL_CUTOFF: i64 = 10;
 
 /// A compaction that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,9 +150,9 @@ impl Engine {
         }
     }
 
-    /// Makes a compaction and compares the contexts before and after it, and stores nothing. A model that is to write the summary
-    /// is asked. A session of ours is taken as its last commit has it. The compaction would have the id of the answer if it were
-    /// stored at this moment.
+    /// Makes a compaction and compares the contexts before and after it, and stores no compaction. A model that is to write the
+    /// summary is asked. Of the newest commit of a session of ours, what its open turn has said since is part of it: it is read
+    /// as a provisional commit, as `current` reads it.
     ///
     /// # Errors
     /// As [`Engine::compact`].
@@ -154,6 +162,8 @@ impl Engine {
         wanted: &CompactWanted<'_>,
     ) -> Result<(Compacted, CompactionDiff)> {
         let ctx = self.newest_of(ctx)?;
+        let open = self.own_session_at(ctx)?.map(|session| self.commit_open_turn(&session)).transpose()?;
+        let ctx = open.flatten().unwrap_or(ctx);
         let parent = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?;
         let made = self.made_compaction(&parent, wanted)?;
         let (id, after) = (made.core(&parent).id(), made.entries_after()?);

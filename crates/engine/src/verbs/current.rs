@@ -1,5 +1,6 @@
 //! `current`: what a session knows right now, as a commit.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -12,6 +13,7 @@ use crate::capture::kept::is_session_there;
 use crate::capture::transcript::CaptureOptions;
 use crate::engine::Engine;
 use crate::error::{Absent, EngineError, Result, Wanted};
+use crate::verbs::find::titles::is_unused;
 
 /// Sessions that are looked at for one of this store: as many as bundles may bring that are newer.
 const LOOKED_AT_MAX: usize = 100_000;
@@ -19,6 +21,9 @@ const LOOKED_AT_MAX: usize = 100_000;
 /// Sessions that are read at once: of the first page, and of later ones at most.
 const PAGE_SESSIONS_MIN: usize = 32;
 const PAGE_SESSIONS_MAX: usize = 1_000;
+
+/// Sessions that are passed over and listed, at most.
+const SKIPPED_MAX: usize = 100;
 
 /// Sightings of a commit that are looked at for one of this store's.
 const SIGHTINGS_MAX: usize = 10_000;
@@ -48,19 +53,35 @@ impl Engine {
     /// # Errors
     /// `NotFound` when none worked there.
     pub fn latest_session(&self, cwd: Option<&str>) -> Result<Session> {
-        self.latest_session_of(cwd, &|_| true)
+        self.latest_session_of(cwd, &mut |_| true)
     }
 
-    /// Returns the latest session as [`Engine::latest_session`] does, of those that a client loads.
+    /// Returns the latest session as [`Engine::latest_session`] does, of those that a client loads, and the newer ones that none
+    /// does.
     ///
     /// # Errors
     /// `NotFound` when none worked there.
-    pub fn latest_loadable_session(&self, cwd: Option<&str>) -> Result<Session> {
-        let is_loadable = |session: &Session| by_format(&session.format).is_some_and(Adapter::is_placeable);
-        self.latest_session_of(cwd, &is_loadable)
+    pub fn latest_loadable_session(&self, cwd: Option<&str>) -> Result<(Session, Vec<Session>)> {
+        let is_loadable = |session: &Session| {
+            session.tip.is_some() && by_format(&session.format).is_some_and(Adapter::is_placeable)
+        };
+        let mut skipped = Vec::new();
+        let latest = self.latest_session_of(cwd, &mut |session| {
+            let is_it = is_loadable(session);
+            // What retention emptied is no session that anyone looks for.
+            if !is_it && session.tip.is_some() && skipped.len() < SKIPPED_MAX {
+                skipped.push(session.clone());
+            }
+            is_it
+        })?;
+        Ok((latest, skipped))
     }
 
-    fn latest_session_of(&self, cwd: Option<&str>, is_meant: &dyn Fn(&Session) -> bool) -> Result<Session> {
+    fn latest_session_of(
+        &self,
+        cwd: Option<&str>,
+        is_meant: &mut dyn FnMut(&Session) -> bool,
+    ) -> Result<Session> {
         let filter =
             SessionFilter { project: cwd.map(str::to_owned), main_only: true, ..SessionFilter::default() };
         let mut latest = None;
@@ -73,6 +94,28 @@ impl Engine {
             Some(cwd) => EngineError::NothingThere { what: Absent::SessionBelow, place: cwd.to_owned() },
             None => EngineError::NothingThere { what: Absent::Session, place: "in this store".to_owned() },
         })
+    }
+
+    /// Returns a session of a directory that a listing of it shows: the newest one, or the one so many before; none where there are
+    /// fewer. Copies that nobody used, and all but one of a session's copies, are passed over.
+    pub(crate) fn session_before(&self, here: &str, back: u64) -> Result<Option<Session>> {
+        let filter =
+            SessionFilter { project: Some(here.to_owned()), main_only: true, ..SessionFilter::default() };
+        let (mut found, mut seen, mut left) = (None, HashSet::new(), back);
+        self.each_session(&filter, &mut |session, is_recorded| {
+            let is_listed = is_recorded && session.tip.is_some() && !is_unused(&session);
+            if !is_listed || !seen.insert(session.session.clone()) {
+                return ControlFlow::Continue(());
+            }
+            if left == 0 {
+                found = Some(session);
+                return ControlFlow::Break(());
+            }
+            left -= 1;
+            ControlFlow::Continue(())
+        })?;
+        let Some(session) = found else { return Ok(None) };
+        self.find_recorded_session(session.session.as_str())
     }
 
     /// Gives sessions one by one, the latest first, with whether they were recorded in this store, until `take` has enough.

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use stemmata_model::{CommitId, FormatId};
-use stemmata_runtimes::adapter::{Shape, Validation};
+use stemmata_runtimes::adapter::{Finding, Severity, Shape, Validation};
 
 use crate::capture::cursor::OpenFile;
 use crate::capture::document;
@@ -25,6 +25,8 @@ pub struct Diagnosis {
     pub lines: u64,
     /// Its bytes.
     pub bytes: u64,
+    /// Whether it is a subagent's, which no client resumes.
+    pub is_subagent: bool,
     /// What the loader would stumble over, and how much it would send.
     pub validation: Validation,
 }
@@ -57,38 +59,81 @@ impl Engine {
         }
     }
 
-    /// Reads a transcript as its client's loader would, of the version that is given, else of the one that wrote it.
+    /// Reads a transcript as its client's loader would: of the version that `version` returns for the client, else of the newest
+    /// that is known. Which version wrote it counts for nothing: the client that is installed loads it.
     ///
     /// # Errors
     /// `NotATranscript` for a file of no known format, `Io`, `LineTooLong` and `DocumentTooLong` with the place.
-    pub fn doctor(path: &Path, client_version: Option<&str>) -> Result<Diagnosis> {
+    pub fn doctor(path: &Path, version: &dyn Fn(&FormatId) -> Option<String>) -> Result<Diagnosis> {
         let (file, stamp) = open(path)?;
         let (adapter, detection) = detect_version(OpenFile { file: &file, path })?;
-        let mut validator = adapter.validator(client_version.or(detection.version.as_deref()));
+        let judged_by = version(&detection.format);
+        let mut validator = adapter.validator(judged_by.as_deref());
+        // What wrote it may lose what the installed one does not: that is worth a note.
+        let writer = detection.version.as_deref().filter(|writer| Some(*writer) != judged_by.as_deref());
+        let mut by_writer = writer.map(|writer| adapter.validator(Some(writer)));
+        let mut take = |bytes: &[u8]| {
+            validator.line(bytes);
+            if let Some(writer) = &mut by_writer {
+                writer.line(bytes);
+            }
+        };
         let mut count = 0;
         match adapter.shape() {
             Shape::Lines => {
                 let mut lines = Lines::of(file, path, (0, 1), stamp.length)?;
                 while let Some(line) = lines.next()? {
-                    validator.line(line.bytes);
+                    take(line.bytes);
                 }
                 count += lines.next_number() - 1;
             }
             Shape::Document => {
                 let bytes = document::read(OpenFile { file: &file, path }, stamp)?;
-                validator.line(&bytes);
+                take(&bytes);
                 let lines = split_lines(&bytes).count();
                 count += u64::try_from(lines).expect("a count fits 64 bits");
             }
         }
+        let mut validation = validator.finish();
+        let by_writer = by_writer.map(|mut validator| validator.finish());
+        let quirk = by_writer.zip(writer).and_then(|(old, version)| quirk(&validation, &old, version));
+        validation.findings.extend(quirk);
         Ok(Diagnosis {
             format: detection.format,
             version: detection.version,
             lines: count,
             bytes: stamp.length,
-            validation: validator.finish(),
+            is_subagent: is_subagent(path),
+            validation,
         })
     }
+}
+
+impl Diagnosis {
+    /// Returns whether a client would refuse it or lose some of it. What a subagent wrote no client resumes.
+    pub fn loses(&self) -> bool {
+        let Validation { messages_sent, messages_present, .. } = self.validation;
+        !self.is_subagent && (!self.validation.is_accepted() || messages_sent < messages_present)
+    }
+}
+
+/// Says what an old version of the client would lose of a transcript that is loaded completely by another one.
+fn quirk(now: &Validation, old: &Validation, version: &str) -> Option<Finding> {
+    let is_worse = old.messages_sent < now.messages_sent || (now.is_accepted() && !old.is_accepted());
+    is_worse.then(|| Finding {
+        severity: Severity::Info,
+        check: "old_client",
+        line: None,
+        message: format!(
+            "version {version}, which wrote it, would load {} of {} messages",
+            old.messages_sent, old.messages_present
+        ),
+    })
+}
+
+/// Returns whether a file is where Claude Code keeps what subagents wrote.
+fn is_subagent(path: &Path) -> bool {
+    path.parent().and_then(Path::file_name).is_some_and(|folder| folder == "subagents")
 }
 
 /// Returns the path of a transcript that is still there, or says what the store has of it.

@@ -1,72 +1,137 @@
-//! Finds the commit that a person means: by id, prefix, session, tag or transcript.
+//! Finds what a person means: by id, a part of one, tag, transcript, place, title, and from there along the chain.
+//!
+//! How a reference is written is `reference`'s. Every command finds by this, so that a name means one thing.
 
-use std::ops::ControlFlow;
+mod prompts;
+pub(crate) mod titles;
+
 use std::path::Path;
 
-use stemmata_model::{CommitId, CommitPrefix, IdKind, PREFIX_CHARS_MIN};
-use stemmata_store::{Session, SessionFilter};
+use stemmata_model::{CommitId, CommitPrefix, IdKind, PREFIX_CHARS_MIN, SessionId};
+use stemmata_prompt::title::title;
+use stemmata_store::{IdPart, Session};
 
+use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{Candidate, EngineError, Result, Wanted};
+use crate::reference::{Base, Step, base, last_step};
 
 /// Candidates that an ambiguous name lists at most.
 pub const CANDIDATES_MAX: usize = 10;
 
+/// Sessions of one id that are compared: copies of one transcript.
+const COPIES_MAX: usize = 256;
+
+/// What a reference means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meant {
+    /// The commit.
+    pub ctx: CommitId,
+    /// Where a session was named: the session, whose newest commit `ctx` is.
+    pub session: Option<Session>,
+    /// Where a prompt was named: the entry of the chain of `before` that the commit ends ahead of.
+    pub prompt: Option<MeantPrompt>,
+}
+
+/// A prompt that a reference names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeantPrompt {
+    /// A commit whose chain holds it.
+    pub of: CommitId,
+    /// Its entry.
+    pub entry: String,
+}
+
+/// What something goes by.
+enum Known {
+    Commit(CommitId),
+    Session(Session),
+}
+
 impl Engine {
-    /// Finds a commit by `ctx-…` or a prefix of it (with or without the tag), by the id of a session or a prefix
-    /// of it (its newest commit), by a tag, or by the path of an imported transcript.
+    /// Finds a commit as [`Engine::meant`] does, where no directory is known.
     ///
     /// # Errors
-    /// `NotFound` when nothing goes by the name, `Ambiguous` with up to ten candidates when several things do.
+    /// As for [`Engine::meant`].
     pub fn find(&self, text: &str) -> Result<CommitId> {
-        if text.starts_with(IdKind::Commit.tag()) {
-            let prefix: CommitPrefix = text
-                .parse()
-                .map_err(|_| EngineError::NotFound { what: Wanted::Commit, text: text.to_owned() })?;
-            let found = self.store.commits_in(prefix, CANDIDATES_MAX + 1)?;
-            let found = if found.is_empty() { self.redirected_to(text)? } else { found };
-            return self.only(text, &found);
-        }
-        let tagged = self.store.tagged(text, CANDIDATES_MAX + 1)?;
-        if !tagged.is_empty() {
-            return self.only(text, &tagged);
-        }
-        if let Some(session) = self.find_session(text)? {
-            return session.tip.ok_or_else(|| EngineError::NotFound {
-                what: Wanted::CommitOfSession,
-                text: text.to_owned(),
-            });
-        }
-        if let Ok(prefix) = format!("{}{text}", IdKind::Commit.tag()).parse::<CommitPrefix>() {
-            let commits = self.store.commits_in(prefix, CANDIDATES_MAX + 1)?;
-            if !commits.is_empty() {
-                return self.only(text, &commits);
-            }
-            let scrubbed = self.redirected_to(text)?;
-            if !scrubbed.is_empty() {
-                return self.only(text, &scrubbed);
-            }
-        }
-        Err(EngineError::NotFound { what: Wanted::Reference, text: text.to_owned() })
+        Ok(self.meant(text, None)?.ctx)
     }
 
-    /// Finds the session that a reference means. Returns `None` where it is the id of a commit or a tag, which come first.
+    /// Finds what a reference means:
+    ///
+    /// - a tag; `ctx-…` or a part of it; a session's id, its first or its last characters (at least four); a transcript's path
+    /// - `@` for the newest session of the directory `here`, `@-` for the one before
+    /// - words of a title, where one session has them all
+    /// - any of these with `~N` for N commits back along the chain, or `:N` for the state before its N-th prompt
+    ///
+    /// A session means its newest commit, and of several copies the best one. A part of an id that several things have is
+    /// ambiguous, so that what it meant yesterday never becomes another thing; only a tag and a whole id come before parts.
     ///
     /// # Errors
-    /// As for [`Engine::find_session`].
-    pub fn session_meant(&self, text: &str) -> Result<Option<Session>> {
-        let is_commit = text.starts_with(IdKind::Commit.tag()) || !self.store.tagged(text, 1)?.is_empty();
-        if is_commit { Ok(None) } else { self.find_session(text) }
+    /// `NoReference` when nothing goes by the name, `Ambiguous` with up to ten candidates when several things do.
+    pub fn meant(&self, text: &str, here: Option<&str>) -> Result<Meant> {
+        if let Some(known) = self.known(text)? {
+            return of_known(known, text);
+        }
+        if let Base::Here(back) = base(text) {
+            let session = self.session_here(text, here, back)?;
+            return of_known(Known::Session(session), text);
+        }
+        if let Some((before, step)) = last_step(text) {
+            let from = self.meant(before, here)?.ctx;
+            return match step {
+                Step::Back(commits) => {
+                    Ok(Meant { ctx: self.back(from, commits, text)?, session: None, prompt: None })
+                }
+                Step::BeforePrompt(number) => self.before_prompt(from, number, text),
+            };
+        }
+        let session = self.session_titled(text)?;
+        of_known(Known::Session(session), text)
     }
 
-    /// Finds a session by its id, by the first characters of its id (at least four) or by the path of its transcript. A session with
-    /// exactly this id wins over those whose id begins with it. A session that was recorded in this store wins over those that came
-    /// in bundles.
+    /// Finds a commit by a name of its own, and by no title: for what cannot be taken back.
+    ///
+    /// # Errors
+    /// As for [`Engine::meant`].
+    pub(crate) fn find_by_name(&self, text: &str) -> Result<CommitId> {
+        match (self.known(text)?, last_step(text)) {
+            (Some(known), _) => Ok(of_known(known, text)?.ctx),
+            (None, Some((before, Step::Back(commits)))) => {
+                self.back(self.find_by_name(before)?, commits, text)
+            }
+            (None, _) => Err(EngineError::NoReference { text: text.to_owned(), near: Vec::new() }),
+        }
+    }
+
+    /// Finds the session that a reference means. Returns `None` where it means a commit that is no session's newest one.
+    ///
+    /// # Errors
+    /// As for [`Engine::meant`]; where nothing goes by the name it is `None`, too.
+    pub fn session_meant(&self, text: &str, here: Option<&str>) -> Result<Option<Session>> {
+        match self.known(text)? {
+            Some(Known::Session(session)) => return Ok(Some(session)),
+            Some(Known::Commit(_)) => return Ok(None),
+            None => {}
+        }
+        match (base(text), last_step(text)) {
+            (Base::Here(back), _) => self.session_here(text, here, back).map(Some),
+            (Base::Name(_), Some(_)) => Ok(None),
+            (Base::Name(_), None) => match self.session_titled(text) {
+                Ok(session) => Ok(Some(session)),
+                Err(EngineError::NoReference { .. }) => Ok(None),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    /// Finds a session by its id, by its first or its last characters (at least four) or by the path of its transcript; the best
+    /// of several copies. A session that was recorded in this store wins over those of the same id that came in bundles.
     ///
     /// # Errors
     /// `Ambiguous` when several sessions go by the name.
     pub fn find_session(&self, text: &str) -> Result<Option<Session>> {
-        self.session_named(text, false)
+        Ok(self.best_of(text, self.copies_named(text)?)?)
     }
 
     /// Finds a session as [`Engine::find_session`] does, of those that were recorded in this store: anybody may have written
@@ -75,59 +140,185 @@ impl Engine {
     /// # Errors
     /// As for [`Engine::find_session`].
     pub fn find_recorded_session(&self, text: &str) -> Result<Option<Session>> {
-        self.session_named(text, true)
+        let mut recorded = Vec::new();
+        for session in self.copies_named(text)? {
+            if self.is_recorded_here(&session.key)? {
+                recorded.push(session);
+            }
+        }
+        self.best_of(text, recorded)
     }
 
-    fn session_named(&self, text: &str, only_recorded: bool) -> Result<Option<Session>> {
+    /// Returns the sessions that a name means: one by its path, else all copies of the one that has the id or the part of it.
+    ///
+    /// # Errors
+    /// `Ambiguous` when sessions of several ids go by the name.
+    pub(crate) fn copies_named(&self, text: &str) -> Result<Vec<Session>> {
         if let Some(session) = self.store.session(&self.session_key(Path::new(text)))? {
-            return Ok(Some(session));
+            return Ok(vec![session]);
         }
+        let ids = self.ids_of_sessions(text)?;
+        match ids.as_slice() {
+            [] => Ok(Vec::new()),
+            [only] => Ok(self.store.sessions_of(only, COPIES_MAX)?),
+            _ => Err(self.several(text, &ids, &[])?),
+        }
+    }
+
+    /// Finds what the store knows by a name. A tag and whole ids come first; a part of an id is ambiguous with any other.
+    fn known(&self, text: &str) -> Result<Option<Known>> {
+        let is_tagged = text.starts_with(IdKind::Commit.tag());
+        if !is_tagged {
+            let tagged = self.store.tagged(text, CANDIDATES_MAX + 1)?;
+            if !tagged.is_empty() {
+                return self.only(text, &tagged).map(|ctx| Some(Known::Commit(ctx)));
+            }
+        }
+        let ids = if is_tagged { Vec::new() } else { self.ids_of_sessions(text)? };
+        let by_path = self.store.session(&self.session_key(Path::new(text)))?;
+        let is_whole = |ids: &[SessionId]| ids.first().is_some_and(|id| id.as_str() == text);
+        if by_path.is_some() || is_whole(&ids) {
+            return Ok(self.find_session(text)?.map(Known::Session));
+        }
+        let whole = if is_tagged { text.to_owned() } else { format!("{}{text}", IdKind::Commit.tag()) };
+        let commits = match whole.parse::<CommitPrefix>() {
+            Ok(prefix) => self.store.commits_in(prefix, CANDIDATES_MAX + 1)?,
+            Err(_) => Vec::new(),
+        };
+        match (ids.as_slice(), commits.as_slice()) {
+            ([], []) if whole.parse::<CommitPrefix>().is_ok() => {
+                let scrubbed = self.redirected_to(text)?;
+                if scrubbed.is_empty() && is_tagged {
+                    return Err(EngineError::NotFound { what: Wanted::Commit, text: text.to_owned() });
+                }
+                let found = if scrubbed.is_empty() { None } else { Some(self.only(text, &scrubbed)?) };
+                Ok(found.map(Known::Commit))
+            }
+            ([], []) if is_tagged => {
+                Err(EngineError::NotFound { what: Wanted::Commit, text: text.to_owned() })
+            }
+            ([], []) => Ok(None),
+            ([_], []) => Ok(self.find_session(text)?.map(Known::Session)),
+            ([], commits) => self.only(text, commits).map(|ctx| Some(Known::Commit(ctx))),
+            (ids, commits) => Err(self.several(text, ids, commits)?),
+        }
+    }
+
+    /// Returns the ids of the sessions that a text is the id of, else a part of, a few more than are listed.
+    fn ids_of_sessions(&self, text: &str) -> Result<Vec<SessionId>> {
         if text.is_empty() {
-            return Ok(None);
+            return Ok(Vec::new());
         }
-        // The beginning of a name has four characters at least; a whole name may be shorter.
-        let is_whole = text.len() < PREFIX_CHARS_MIN;
-        let filter = SessionFilter { session_prefix: Some(text.to_owned()), ..SessionFilter::default() };
-        let (mut sessions, mut best) = (Vec::<Session>::new(), (false, false));
-        self.each_session(&filter, &mut |session, is_recorded| {
-            if (only_recorded && !is_recorded) || (is_whole && session.session.as_str() != text) {
-                return ControlFlow::Continue(());
+        let begun = self.store.session_ids(IdPart::Beginning(text), CANDIDATES_MAX + 1)?;
+        let mut ids: Vec<SessionId> = begun.into_iter().map(|(id, _)| id).collect();
+        // What begins with all of an id comes behind it.
+        if ids.first().is_some_and(|id| id.as_str() == text) {
+            ids.truncate(1);
+            return Ok(ids);
+        }
+        if text.chars().count() < PREFIX_CHARS_MIN {
+            return Ok(Vec::new());
+        }
+        for (id, _) in self.store.session_ids(IdPart::End(text), CANDIDATES_MAX + 1)? {
+            if !ids.contains(&id) {
+                ids.push(id);
             }
-            let rank = (session.session.as_str() == text, is_recorded);
-            if rank > best {
-                sessions.clear();
-                best = rank;
+        }
+        Ok(ids)
+    }
+
+    /// Returns the best of the copies of one session: of those recorded here the one with most messages. Which of several that came
+    /// in bundles is meant cannot be told, unless they hold the same.
+    fn best_of(&self, text: &str, copies: Vec<Session>) -> Result<Option<Session>> {
+        let mut best: Option<(bool, Session)> = None;
+        let (mut tips, mut all) = (Vec::new(), Vec::new());
+        for session in copies {
+            let is_recorded = self.is_recorded_here(&session.key)?;
+            let rank = |is_recorded: bool, of: &Session| {
+                (of.tip.is_some(), is_recorded, of.messages, of.bytes, of.last_at)
+            };
+            if !is_recorded && !tips.contains(&session.tip) {
+                tips.push(session.tip);
+                all.push(session.clone());
             }
-            if rank == best && sessions.len() <= CANDIDATES_MAX {
-                sessions.push(session);
+            let is_better =
+                best.as_ref().is_none_or(|(known, of)| rank(is_recorded, &session) > rank(*known, of));
+            if is_better {
+                best = Some((is_recorded, session));
             }
-            // What was recorded here is not hidden by what a bundle brought, nor a whole id by what begins with it.
-            let is_enough = best == (true, true) && sessions.len() > CANDIDATES_MAX;
-            if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
-        // The same session under several paths with one tip is one thing to the user.
-        sessions.dedup_by(|left, right| left.session == right.session && left.tip == right.tip);
-        if sessions.len() > 1 {
-            let candidates = sessions.iter().take(CANDIDATES_MAX).map(|session| Candidate {
-                id: session.tip.map_or_else(|| session.session.to_string(), |tip| tip.to_string()),
-                summary: format!("{} ({})", session.title.as_deref().unwrap_or("untitled"), session.key.path),
+        }
+        if best.as_ref().is_some_and(|(is_recorded, _)| !is_recorded) && all.len() > 1 {
+            let candidates = all.iter().take(CANDIDATES_MAX).map(|session| {
+                let id = session.tip.map_or_else(|| session.session.to_string(), |tip| tip.to_string());
+                Candidate { id, summary: described(session) }
             });
             return Err(EngineError::Ambiguous { text: text.to_owned(), candidates: candidates.collect() });
         }
-        Ok(sessions.pop())
+        Ok(best.map(|(_, session)| session))
+    }
+
+    /// Returns a session of a directory, the newest one or the one so many before.
+    fn session_here(&self, text: &str, here: Option<&str>, back: u64) -> Result<Session> {
+        let Some(here) = here else {
+            return Err(EngineError::NotFound { what: Wanted::Here, text: text.to_owned() });
+        };
+        self.session_before(here, back)?.ok_or_else(|| EngineError::NothingThere {
+            what: crate::error::Absent::SessionBelow,
+            place: here.to_owned(),
+        })
+    }
+
+    fn back(&self, from: CommitId, commits: u64, text: &str) -> Result<CommitId> {
+        let missing = || EngineError::NotFound { what: Wanted::EarlierCommit, text: text.to_owned() };
+        let start = self.store.commit(from)?.ok_or(stemmata_store::StoreError::CommitMissing(from))?;
+        if commits > start.depth {
+            return Err(missing());
+        }
+        let mut walk = Walk::new(self.store.as_ref(), Some(from));
+        for _ in 0..commits {
+            walk.next()?;
+        }
+        Ok(walk.next()?.ok_or_else(missing)?.id)
     }
 
     fn only(&self, text: &str, commits: &[CommitId]) -> Result<CommitId> {
         match commits {
             [] => Err(EngineError::NotFound { what: Wanted::Commit, text: text.to_owned() }),
             [only] => Ok(*only),
-            several => {
-                let mut candidates = Vec::new();
-                for id in several.iter().take(CANDIDATES_MAX) {
-                    candidates.push(Candidate { id: id.to_string(), summary: self.summary_of(*id)?.text });
-                }
-                Err(EngineError::Ambiguous { text: text.to_owned(), candidates })
-            }
+            several => Err(self.several(text, &[], several)?),
         }
     }
+
+    /// Returns the error of a name that means several things: each with the id that names it alone.
+    fn several(&self, text: &str, ids: &[SessionId], commits: &[CommitId]) -> Result<EngineError> {
+        let mut candidates = Vec::new();
+        for id in ids.iter().take(CANDIDATES_MAX) {
+            let summary = self.store.sessions_of(id, 1)?.first().map(described).unwrap_or_default();
+            candidates.push(Candidate { id: self.short_id(id)?.text, summary });
+        }
+        for id in commits.iter().take(CANDIDATES_MAX - candidates.len()) {
+            candidates.push(Candidate { id: id.to_string(), summary: self.summary_of(*id)?.text });
+        }
+        Ok(EngineError::Ambiguous { text: text.to_owned(), candidates })
+    }
+}
+
+fn of_known(known: Known, text: &str) -> Result<Meant> {
+    match known {
+        Known::Commit(ctx) => Ok(Meant { ctx, session: None, prompt: None }),
+        Known::Session(session) => {
+            let ctx = session.tip.ok_or_else(|| EngineError::NotFound {
+                what: Wanted::CommitOfSession,
+                text: text.to_owned(),
+            })?;
+            Ok(Meant { ctx, session: Some(session), prompt: None })
+        }
+    }
+}
+
+/// Tells a session in one line: its client, the day it was active last, its title.
+pub(crate) fn described(session: &Session) -> String {
+    let client = stemmata_runtimes::translate::runtime_of(&session.format);
+    let day = session.last_at.map(|at| at.to_string()).unwrap_or_default();
+    format!("{client}  {}  {}", day.get(..10).unwrap_or_default(), title(session.title.as_deref()))
 }

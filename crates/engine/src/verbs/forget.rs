@@ -15,7 +15,7 @@ use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{Candidate, EngineError, Refusal, Result, Wanted};
 use crate::verbs::copies::Copy;
-use crate::verbs::find::CANDIDATES_MAX;
+use crate::verbs::find::{CANDIDATES_MAX, described};
 
 /// Children of one commit that are looked at.
 const CHILDREN_MAX: usize = 10_000;
@@ -200,10 +200,21 @@ impl Engine {
     /// As [`Engine::find`].
     pub fn target_of(&self, text: &str, path: Option<&str>) -> Result<ForgetTarget> {
         let by_path = path.map_or(Ok(None), |path| self.find_session(path))?;
-        Ok(match by_path.map_or_else(|| self.find_session(text), |found| Ok(Some(found)))? {
-            Some(session) => ForgetTarget::Session(session.key),
-            None => ForgetTarget::Commit(self.find(text)?),
-        })
+        if let Some(session) = by_path {
+            return Ok(ForgetTarget::Session(session.key));
+        }
+        let copies = self.copies_named(text)?;
+        // The best copy is good to read; which one is to go is for a person to say.
+        if copies.iter().any(|copy| copies.first().is_some_and(|first| first.tip != copy.tip)) {
+            let candidate =
+                |copy: &Session| Candidate { id: copy.key.path.clone(), summary: described(copy) };
+            let candidates = copies.iter().take(CANDIDATES_MAX).map(candidate).collect();
+            return Err(EngineError::Ambiguous { text: text.to_owned(), candidates });
+        }
+        match self.find_session(text)? {
+            Some(session) => Ok(ForgetTarget::Session(session.key)),
+            None => Ok(ForgetTarget::Commit(self.find_by_name(text)?)),
+        }
     }
 
     /// Removes every tombstone of the forgetting that left one for a commit (its id, or the beginning of it), a session (its whole

@@ -4,6 +4,7 @@
 
 use stemmata_model::CommitId;
 
+use crate::capture::client_names::client_named;
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -113,7 +114,8 @@ impl AgentTemplate {
         resume: Option<&[String]>,
         extra: &[String],
     ) -> std::result::Result<Vec<String>, TemplateError> {
-        let client = CLIENTS.iter().find(|client| client.runtime == self.runtime).ok_or_else(|| {
+        let runtime = client_named(&self.runtime).unwrap_or(&self.runtime);
+        let client = CLIENTS.iter().find(|client| client.runtime == runtime).ok_or_else(|| {
             let known: Vec<String> = CLIENTS.iter().map(|client| format!("`{}`", client.runtime)).collect();
             let known = known.join(", ");
             let reason = if self.runtime.is_empty() {
@@ -125,7 +127,7 @@ impl AgentTemplate {
         })?;
         let cannot = |field, what: &str| TemplateError {
             field,
-            reason: format!("is set, and {} cannot be told {what} on its command line", client.program),
+            reason: format!("is set, but {} has no command-line flag for {what}", client.program),
         };
         let mut words = self.command.clone();
         if words.is_empty() {
@@ -140,7 +142,7 @@ impl AgentTemplate {
             words.extend(told.ok_or_else(|| cannot("system_prompt", "a system prompt"))?);
         }
         if let Some(tools) = &self.tools {
-            words.extend((client.tools)(tools).ok_or_else(|| cannot("tools", "which tools there are"))?);
+            words.extend((client.tools)(tools).ok_or_else(|| cannot("tools", "the list of tools"))?);
         }
         words.extend_from_slice(extra);
         Ok(words)
@@ -219,8 +221,8 @@ mod tests {
         let error =
             |template: AgentTemplate| template.command_line(None, &[]).expect_err("refused").to_string();
         assert!(error(template("abacus", "")).starts_with("`client` is `abacus`"));
-        assert!(error(template("gemini", "")).starts_with("`system_prompt` is set, and gemini cannot"));
+        assert!(error(template("gemini", "")).starts_with("`system_prompt` is set, but gemini has no"));
         let tools = AgentTemplate { tools: Some(words("a")), ..template("codex", "") };
-        assert!(error(tools).starts_with("`tools` is set, and codex cannot"));
+        assert!(error(tools).starts_with("`tools` is set, but codex has no"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use stemmata_model::{Bytes, Closure, CommitId, Counts, EntryId, FormatId, Note, NoteCode};
+use stemmata_model::{Bytes, Closure, CommitId, Counts, EntryId, FormatId, Note, NoteCode, plural};
 use stemmata_runtimes::adapter::{Adapter, ContextPlan, Piece, PlanStop, Shape};
 use stemmata_runtimes::handoff;
 use stemmata_runtimes::translate::LossReport;
@@ -311,20 +311,20 @@ impl PlannedContext<'_> {
         if self.plan.abandoned_entries > 0 {
             notes.push(Note::new(
                 NoteCode::AbandonedBranch,
-                format!("{} entries of abandoned branches were left out", self.plan.abandoned_entries),
+                format!("{} of abandoned branches left out", plural(self.plan.abandoned_entries, "entry")),
             ));
         }
         if self.plan.recovered > 0 {
             notes.push(Note::new(
                 NoteCode::MissingParent,
                 format!(
-                    "{} entries name a parent that is not there; the one before stands in",
-                    self.plan.recovered
+                    "{} had a missing parent; attached to the previous entry",
+                    plural(self.plan.recovered, "entry")
                 ),
             ));
         }
         if self.plan.hidden_entries > 0 {
-            let message = format!("{} entries are hidden from the model", self.plan.hidden_entries);
+            let message = format!("{} hidden from the model", plural(self.plan.hidden_entries, "entry"));
             notes.push(Note::new(NoteCode::Degraded, message));
         }
         if let Some(hole) = self.chain.hole() {

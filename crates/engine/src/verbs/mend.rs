@@ -36,13 +36,13 @@ pub struct Mended {
 }
 
 impl Engine {
-    /// Reads a transcript and mends what its client's loader would stumble over, of the version that is given, else of
-    /// the one that wrote it. The file stays as it is. The same file always gives the same bytes.
+    /// Reads a transcript and mends what its client's loader would stumble over, of the version that `version` returns for the
+    /// client, else of the newest that is known. The file stays as it is. The same file always gives the same bytes.
     ///
     /// # Errors
     /// `Refused` with reasons where the client would not take the result whole either; `NotATranscript`, `Io`,
     /// `LineTooLong`, `DocumentTooLong`.
-    pub fn mend(path: &Path, client_version: Option<&str>) -> Result<Mended> {
+    pub fn mend(path: &Path, version: &dyn Fn(&FormatId) -> Option<String>) -> Result<Mended> {
         let (file, stamp) = open(path)?;
         if stamp.length > MENDED_BYTES_MAX {
             let reason = format!("{} has more than {MENDED_BYTES_MAX} bytes", path.display());
@@ -60,7 +60,7 @@ impl Engine {
             }
             bytes
         };
-        let repaired = repair(adapter, &bytes, client_version.or(detection.version.as_deref()));
+        let repaired = repair(adapter, &bytes, version(&detection.format).as_deref());
         if !repaired.validation.is_accepted() {
             let fatal = repaired.validation.findings.iter().filter(|found| found.severity == Severity::Fatal);
             return Err(EngineError::Refused {

@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use stemmata_model::{Closure, CommitId, FormatId, Note, SessionId};
+use stemmata_model::{Closure, CommitId, FormatId, Note, NoteCode, SessionId};
 use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::registry;
 use stemmata_runtimes::translate::{LossReport, runtime_of};
@@ -15,10 +15,12 @@ use stemmata_store::{Page, Session, SessionFilter, SessionKey, SessionOrigin, St
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
+use crate::verbs::at::Head;
 use crate::verbs::materialize::Stop;
 
 mod name;
 mod output;
+pub(crate) mod own;
 pub(crate) mod placing;
 pub(crate) mod record;
 pub(crate) mod secrets;
@@ -158,8 +160,44 @@ impl Engine {
         stop: Stop,
         at: Option<&str>,
     ) -> Result<PreparedPlacement> {
-        let asked = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?.core.format;
         let head = self.head(ctx, at)?;
+        let mut prepared = self.prepared((ctx, head), runtime, stop)?;
+        // Of the same format too, where others wrote on the way to the stop.
+        if let Some(target) = self.other_format(prepared.continues, Some(&prepared.format), stop)? {
+            let (snapshot, made) = self.translated_snapshot(prepared.continues, target, stop)?;
+            (prepared.continues, prepared.stop, prepared.losses) = (snapshot, Stop::Compaction, made.losses);
+        }
+        Ok(prepared)
+    }
+
+    /// Says what [`Engine::prepare_placement`] would do, and stores nothing: neither a translation nor a commit that ends within
+    /// another one. What it continues is the commit before both.
+    ///
+    /// # Errors
+    /// As `prepare_placement`, but for translations.
+    pub fn preview_placement(
+        &self,
+        ctx: CommitId,
+        runtime: Option<&str>,
+        stop: Stop,
+        at: Option<&str>,
+    ) -> Result<PreparedPlacement> {
+        let (head, is_within) = self.head_uncut(ctx, at)?;
+        let mut prepared = self.prepared((ctx, head), runtime, stop)?;
+        if is_within {
+            let message = "checked to the end of the turn; the session would end at the entry".to_owned();
+            prepared.notes.push(Note::new(NoteCode::Degraded, message));
+        }
+        Ok(prepared)
+    }
+
+    fn prepared(
+        &self,
+        (ctx, head): (CommitId, Head),
+        runtime: Option<&str>,
+        stop: Stop,
+    ) -> Result<PreparedPlacement> {
+        let asked = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?.core.format;
         let commit = self.store.commit(head.ctx)?.ok_or(StoreError::CommitMissing(head.ctx))?;
         if commit.closure == Closure::Forgotten {
             return Err(StoreError::Forgotten(head.ctx).into());
@@ -170,7 +208,7 @@ impl Engine {
         let format = format_for(runtime, &asked, commit.core.format)?;
         // What was covered has no sighting of its own any more; it came with the commits that cover it.
         let origin = if commit.closure == Closure::Covered { ctx } else { head.ctx };
-        let mut prepared = PreparedPlacement {
+        Ok(PreparedPlacement {
             continues: head.ctx,
             stop,
             format,
@@ -178,13 +216,7 @@ impl Engine {
             prompt: head.prompt,
             losses: None,
             notes: self.note_of_origin(origin)?,
-        };
-        // Of the same format too, where others wrote on the way to the stop.
-        if let Some(target) = self.other_format(head.ctx, Some(&prepared.format), stop)? {
-            let (snapshot, made) = self.translated_snapshot(head.ctx, target, stop)?;
-            (prepared.continues, prepared.stop, prepared.losses) = (snapshot, Stop::Compaction, made.losses);
-        }
-        Ok(prepared)
+        })
     }
 
     /// Writes a prepared context with what capture replaced, as far as the vault of this machine kept it. A translation is
@@ -274,7 +306,10 @@ impl Engine {
     }
 
     /// Returns the session of the transcript that a commit was first read from.
-    pub(crate) fn session_of(&self, ctx: CommitId) -> Result<Option<Session>> {
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn session_of(&self, ctx: CommitId) -> Result<Option<Session>> {
         let Some(first) = self.store.sightings(ctx, 1)?.into_iter().next() else { return Ok(None) };
         let Some(source) = first.source else { return Ok(None) };
         Ok(self.store.session(&SessionKey { machine: first.machine, path: source.path })?)
@@ -299,6 +334,7 @@ fn format_for(runtime: Option<&str>, asked: &FormatId, stored: FormatId) -> Resu
     let names: std::collections::BTreeSet<String> =
         placeable.map(|adapter| runtime_of(&adapter.format()).to_owned()).collect();
     let known = names.into_iter().collect::<Vec<_>>().join(", ");
-    let reason = format!("`{client}` is no runtime that sessions can be written for; these are: {known}");
+    let reason =
+        format!("`{client}` is not a client that sessions can be written for; supported clients: {known}");
     Err(EngineError::Refused { what: Refusal::PlaceClient, reasons: vec![reason] })
 }

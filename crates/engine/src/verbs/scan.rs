@@ -4,6 +4,7 @@
 //! Which stretches are secrets is `stemmata-redact`'s; rewriting them is `scrub`'s.
 
 mod events;
+pub(crate) mod files;
 
 use std::borrow::Cow;
 use std::collections::HashMap;

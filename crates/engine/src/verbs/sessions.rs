@@ -1,14 +1,23 @@
-//! `list` and `log`: sessions, the one with the latest activity first, a page at a time.
+//! `list`: sessions, the one with the latest activity first, a page at a time.
+//!
+//! What a row says is known without reading its chain; `counts` and `tips` read chains and are asked for apart.
 
-use std::collections::HashMap;
+mod fold;
 
-use stemmata_model::{CommitId, CommitType};
+use std::collections::{HashMap, HashSet};
+
+use stemmata_model::{CommitId, CommitType, Granularity, Timestamp};
+use stemmata_prompt::title::title;
+use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{PAGE_ROWS_MAX, Page, Session, SessionFilter};
 
+use self::fold::Folds;
 use crate::chain::beside::PAGE_COMMITS;
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::reference::words_in;
 use crate::verbs::history::HistoryRow;
+use crate::verbs::short_id::ShortId;
 
 /// Sessions that are read at once: a few screens.
 const PAGE_ROWS: usize = 128;
@@ -24,8 +33,12 @@ const COUNTED_COMMITS_MAX: usize = 2_000;
 pub struct SessionQuery {
     /// Which.
     pub filter: SessionFilter,
+    /// Which of these.
+    pub only: SessionOnly,
     /// Whether those are listed that hold nothing any more. They are known still, so that they are not read again.
     pub with_emptied: bool,
+    /// Whether copies that nobody used are counted in their original's row, in place of rows of their own.
+    pub folded: bool,
     /// Whether compactions and subagents are counted.
     pub counts: bool,
     /// Whether the newest commit is described.
@@ -34,6 +47,35 @@ pub struct SessionQuery {
     pub skip: u64,
     /// Sessions at most.
     pub rows_max: usize,
+}
+
+/// What sessions have in common that are listed. Absent fields hold for every session.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SessionOnly {
+    /// The client that wrote it.
+    pub client: Option<String>,
+    /// Active at or after this.
+    pub since: Option<Timestamp>,
+    /// Active at or before this.
+    pub until: Option<Timestamp>,
+    /// On this git branch.
+    pub branch: Option<String>,
+    /// With these words in its title.
+    pub title: Option<String>,
+}
+
+impl SessionOnly {
+    fn holds(&self, session: &Session) -> bool {
+        let is = |wanted: &Option<String>, own: Option<&str>| {
+            wanted.as_deref().is_none_or(|text| own == Some(text))
+        };
+        let titled = self.title.as_ref();
+        is(&self.client, Some(runtime_of(&session.format)))
+            && is(&self.branch, session.git_branch.as_deref())
+            && self.since.is_none_or(|since| session.last_at >= Some(since))
+            && self.until.is_none_or(|until| session.last_at.is_some_and(|at| at <= until))
+            && titled.is_none_or(|words| words_in(words, &title(session.title.as_deref())))
+    }
 }
 
 /// What a chain and its session hold.
@@ -52,6 +94,10 @@ pub struct SessionCounts {
 pub struct SessionRow {
     /// The session.
     pub session: Session,
+    /// The reference that means it: the short id, or its newest commit where another copy of it is the better one.
+    pub reference: String,
+    /// Copies of it that nobody used, which have no rows of their own.
+    pub folded: u64,
     /// The name of the machine that it came from, if it was not recorded in this store.
     pub foreign_machine: Option<String>,
     /// The commit that a client copied it from.
@@ -60,6 +106,11 @@ pub struct SessionRow {
     pub counts: Option<SessionCounts>,
     /// Its newest commit, where it was asked for and is there.
     pub tip: Option<HistoryRow>,
+}
+
+/// Returns how many turns a session has; none where its commits are no turns.
+pub fn turns_of(session: &Session) -> Option<u64> {
+    (session.granularity == Granularity::Turn).then_some(session.commits)
 }
 
 /// A page of sessions.
@@ -77,17 +128,22 @@ impl Engine {
     /// # Errors
     /// Store errors.
     pub fn sessions(&self, query: &SessionQuery) -> Result<SessionRows> {
-        let (sessions, next_skip) = self.page_of_sessions(query)?;
-        let subagents = if query.counts { self.count_subagents(&sessions)? } else { HashMap::new() };
-        let tips = if query.tips { self.tips_of(&sessions)? } else { HashMap::new() };
+        let folds = self.folds()?;
+        let (sessions, next_skip) = self.page_of_sessions(query, &folds)?;
+        let only: Vec<&Session> = sessions.iter().map(|(session, ..)| session).collect();
+        let subagents = if query.counts { self.count_subagents(&only)? } else { HashMap::new() };
+        let tips = if query.tips { self.tips_of(&only)? } else { HashMap::new() };
         let mut rows = Vec::with_capacity(sessions.len());
-        for session in sessions {
-            let copied = session.tip.map(|tip| self.copied_from(tip)).transpose()?.flatten();
+        for (session, id, is_best) in sessions {
             let subagents = subagents.get(session.session.as_str()).copied().unwrap_or(0);
             let counts = query.counts.then(|| self.counts_of(session.tip, subagents)).transpose()?;
+            let copies = if query.folded { id.sessions.saturating_sub(1) } else { 0 };
+            let reference = session.tip.filter(|_| !is_best).map_or(id.text, |tip| tip.to_string());
             rows.push(SessionRow {
+                reference,
+                folded: copies + if query.folded { folds.count(&session.key) } else { 0 },
                 foreign_machine: self.foreign_machine(&session)?,
-                copied_from: copied.map(|link| link.to),
+                copied_from: folds.original_of(&session.key),
                 counts,
                 tip: session.tip.and_then(|tip| tips.get(&tip)).cloned(),
                 session,
@@ -96,8 +152,13 @@ impl Engine {
         Ok(SessionRows { rows, next_skip })
     }
 
-    /// Reads the sessions that are wanted, and says where more of them are.
-    fn page_of_sessions(&self, query: &SessionQuery) -> Result<(Vec<Session>, Option<u64>)> {
+    /// Reads the sessions that are wanted, each with its short id and whether that means this copy; and says where more of them
+    /// are.
+    fn page_of_sessions(
+        &self,
+        query: &SessionQuery,
+        folds: &Folds,
+    ) -> Result<(Vec<(Session, ShortId, bool)>, Option<u64>)> {
         let mut sessions = Vec::new();
         let mut skip = query.skip;
         loop {
@@ -106,11 +167,15 @@ impl Engine {
             let rows = self.store.sessions(&query.filter, page)?;
             let is_last = rows.len() < page.rows_max;
             for session in rows {
-                if query.with_emptied || session.tip.is_some() {
+                // What follows is older still.
+                if query.only.since.is_some_and(|since| session.last_at < Some(since)) {
+                    return Ok((sessions, None));
+                }
+                if let Some(row) = self.wanted_row(query, folds, session)? {
                     if sessions.len() == query.rows_max {
                         return Ok((sessions, Some(skip)));
                     }
-                    sessions.push(session);
+                    sessions.push(row);
                 }
                 skip += 1;
             }
@@ -120,9 +185,38 @@ impl Engine {
         }
     }
 
+    /// Returns a session where the listing shows it.
+    fn wanted_row(
+        &self,
+        query: &SessionQuery,
+        folds: &Folds,
+        session: Session,
+    ) -> Result<Option<(Session, ShortId, bool)>> {
+        let is_there = query.with_emptied || session.tip.is_some();
+        if !is_there || !query.only.holds(&session) || (query.folded && folds.hides(&session)) {
+            return Ok(None);
+        }
+        let id = self.short_id(&session.session)?;
+        let is_best = id.sessions < 2 || self.is_best_copy(&session)?;
+        if query.folded && !is_best {
+            return Ok(None);
+        }
+        Ok(Some((session, id, is_best)))
+    }
+
+    /// Says whether a session's id means this copy of it.
+    fn is_best_copy(&self, session: &Session) -> Result<bool> {
+        match self.find_session(session.session.as_str()) {
+            Ok(best) => Ok(best.is_none_or(|best| best.key == session.key)),
+            // Strangers' copies, of which none is better.
+            Err(crate::EngineError::Ambiguous { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Counts the subagents' sessions of some sessions. Reads back to when the first of these began: a subagent is never active
     /// before.
-    fn count_subagents(&self, sessions: &[Session]) -> Result<HashMap<String, u64>> {
+    fn count_subagents(&self, sessions: &[&Session]) -> Result<HashMap<String, u64>> {
         let mut counts: HashMap<String, u64> = HashMap::new();
         let began = sessions.iter().filter_map(|session| session.started_at).min();
         let rows_max = sessions.len().clamp(PAGE_ROWS, PAGE_ROWS_MAX);
@@ -142,10 +236,10 @@ impl Engine {
     }
 
     /// Describes the newest commits of sessions; those that are gone are left out.
-    fn tips_of(&self, sessions: &[Session]) -> Result<HashMap<CommitId, HistoryRow>> {
-        let mut tips: Vec<CommitId> = sessions.iter().filter_map(|session| session.tip).collect();
+    fn tips_of(&self, sessions: &[&Session]) -> Result<HashMap<CommitId, HistoryRow>> {
+        let tips: HashSet<CommitId> = sessions.iter().filter_map(|session| session.tip).collect();
+        let mut tips: Vec<CommitId> = tips.into_iter().collect();
         tips.sort_unstable();
-        tips.dedup();
         let mut rows = HashMap::with_capacity(tips.len());
         for page in tips.chunks(PAGE_COMMITS) {
             let page = self.summarized(self.store.described(page)?)?;

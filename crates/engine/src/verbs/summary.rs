@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use stemmata_model::{
-    ArtifactId, Closure, Commit, CommitId, CommitType, Entry, EntryKind, Part, Role, SummarySource,
+    ArtifactId, Closure, Commit, CommitId, CommitType, Entry, EntryKind, Part, Role, SummarySource, plural,
 };
 use stemmata_store::{Described, StoreError};
 
@@ -119,14 +119,14 @@ impl Engine {
             return Ok(SummaryText { text, source });
         }
         if commit.closure == Closure::Forgotten {
-            let text = format!("{} messages (forgotten)", commit.counts.messages);
+            let text = format!("{} (forgotten)", plural(commit.counts.messages, "message"));
             return Ok(SummaryText { text, source: SummarySource::Heuristic });
         }
         let text = match self.derived_summary(commit, content) {
             Ok(text) => text,
             Err(error) => {
                 let reason = unreadable(&error).ok_or(error)?;
-                format!("{} messages ({reason})", commit.counts.messages)
+                format!("{} ({reason})", plural(commit.counts.messages, "message"))
             }
         };
         Ok(SummaryText { text, source: SummarySource::Heuristic })
@@ -134,7 +134,7 @@ impl Engine {
 
     fn derived_summary(&self, commit: &Commit, content: Option<Vec<u8>>) -> Result<String> {
         if !is_derived(commit, false) {
-            return Ok(format!("{} messages", commit.counts.messages));
+            return Ok(plural(commit.counts.messages, "message"));
         }
         let adapter = Self::adapter(&commit.core.format, FormatUse::Read)?;
         let bytes = match content {
@@ -197,7 +197,7 @@ fn derive(commit_type: CommitType, entries: &[Entry]) -> String {
     let said = said
         .or_else(|| first(&|entry| entry.is_prompt()))
         .or_else(|| first(&|entry| entry.role == Role::Assistant))
-        .unwrap_or_else(|| format!("{} entries", entries.len()));
+        .unwrap_or_else(|| plural(entries.len(), "entry"));
     let tools = tools(entries);
     if tools.is_empty() { said } else { format!("{said} [{tools}]") }
 }

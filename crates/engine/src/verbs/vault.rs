@@ -99,7 +99,7 @@ impl Engine {
         match vault.keep(kept, self.clock.now(), &mut is_stored) {
             Ok(0) => None,
             Ok(beyond) => Some(format!("{beyond} replaced values were too many or too long for the vault")),
-            Err(error) => Some(format!("what was replaced was not kept: {error}")),
+            Err(error) => Some(format!("the redacted values were not kept: {error}")),
         }
     }
 

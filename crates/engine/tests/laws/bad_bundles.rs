@@ -199,7 +199,7 @@ fn a_bundle_with_any_bit_flipped_changes_nothing() {
 #[test]
 fn something_else_is_no_bundle() {
     says(&refused(Vec::new()), ErrorKind::BadInput, "it is empty");
-    says(&refused(b"{\"type\":\"user\"}\n and so on and on".to_vec()), ErrorKind::BadInput, "no bundle");
+    says(&refused(b"{\"type\":\"user\"}\n and so on and on".to_vec()), ErrorKind::BadInput, "not a bundle");
     let mut more = one(|_| ());
     more.push(0);
     says(&refused(more), ErrorKind::Corrupt, "bytes follow the end");

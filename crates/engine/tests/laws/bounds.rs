@@ -29,7 +29,7 @@ fn invariant_12_what_is_degraded_says_so() {
     let folder = Folder::new();
     let engine = engine();
     let mut lines = ClaudeSession::new(5).build().lines;
-    lines.insert(3, "{ this is no JSON".to_owned());
+    lines.insert(3, "{ this is not JSON".to_owned());
     let mut bytes = lines.join("\n").into_bytes();
     bytes.extend_from_slice(b"\n{\"type\":\"user\",\"uu");
     let captured = import(&engine, &folder.write("s.jsonl", &bytes));
@@ -53,9 +53,9 @@ fn errors_have_kinds_and_a_stop_that_is_no_ancestor_says_how_far_it_looked() {
         .materialize(Some(one), None, Stop::Ancestor(two), &mut std::io::sink())
         .expect_err("no ancestor");
     assert_eq!(error.kind(), ErrorKind::NotFound);
-    assert!(error.to_string().contains("3 commits were looked at"), "{error}");
+    assert!(error.to_string().contains("3 commits were searched"), "{error}");
     let empty = engine.capture(&folder.write("e.jsonl", b""), &CaptureOptions::import()).expect_err("empty");
-    assert!(empty.to_string().ends_with("e.jsonl is no transcript: it is empty"), "{empty}");
+    assert!(empty.to_string().ends_with("e.jsonl is not a transcript: it is empty"), "{empty}");
     let none = engine.materialize(None, None, Stop::Compaction, &mut std::io::sink()).expect("empty context");
     assert_eq!(none.bytes.0, 0, "a fresh start is the same call");
 }

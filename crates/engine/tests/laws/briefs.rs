@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
-use stemmata_engine::{CaptureOptions, Engine, ForgetOptions, ForgetTarget, HandedBrief, Nudged, Update};
+use stemmata_engine::{
+    CaptureOptions, Engine, ForgetOptions, ForgetTarget, HandedBrief, Nudged, StoreRules, Update,
+};
 use stemmata_model::{Principal, Trigger};
 use stemmata_store::MemoryStore;
 use stemmata_testkit::faulty::FaultyStore;
 
-use crate::support::{Folder, answer, engine, engine_on, import, record, user, uuid};
+use crate::support::{Folder, answer, engine, engine_on, import, new_store, record, user, uuid};
 
 /// Calls a tool and answers the call.
 fn used(number: u32, tool: &str, input: &serde_json::Value, said: &str, is_error: bool) -> String {
@@ -256,5 +258,27 @@ fn briefs_are_their_owners_and_hold_no_secret() {
         assert_eq!(file.metadata().expect("there").permissions().mode() & 0o777, 0o600);
         let text = std::fs::read_to_string(file.path()).expect("text");
         assert!(text.contains("You must never touch") && !text.contains(secret), "{text}");
+    }
+}
+
+/// A line of a brief is cut where it is long: what is left of a secret there is one that no rule knows any more.
+#[test]
+fn a_line_of_a_brief_holds_no_part_of_a_secret() {
+    let rules = "[[rules]]\nkind = 'ticket'\nkeywords = ['ACME-']\nregex = 'ACME-[0-9]{40}'\n";
+    let ticket = format!("ACME-{}", "7712".repeat(10));
+    for before in (0..480).step_by(40) {
+        let folder = Folder::new();
+        let store = new_store();
+        let text = worked(1).replace("legacy.rs", &format!("{} {ticket}", "x".repeat(before)));
+        let path = folder.write("s.jsonl", text.as_bytes());
+        // Stored before there was such a rule.
+        import(&engine_on("m1", Arc::clone(&store)), &path);
+        let rules = StoreRules { name: "secrets.toml".to_owned(), text: rules.to_owned() };
+        let engine = engine_on("m1", store).with_briefs(folder.path()).with_rules(rules);
+        assert!(engine.prepare_brief(&path).expect("made"));
+        for file in std::fs::read_dir(folder.path().join("briefs")).expect("briefs").flatten() {
+            let text = std::fs::read_to_string(file.path()).expect("text");
+            assert!(text.contains("You must never touch") && !text.contains("7712"), "{before}: {text}");
+        }
     }
 }

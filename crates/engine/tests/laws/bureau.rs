@@ -59,7 +59,7 @@ fn invariant_07_an_array_comes_back_byte_for_byte_in_each_of_its_states() {
         tips.extend(captured.session.tip);
         assert_eq!(native(&engine, captured.session.tip.expect("a tip")), *bytes);
     }
-    assert_eq!(chain(&engine, tips[2]).len(), 2, "a state that is the same is no commit");
+    assert_eq!(chain(&engine, tips[2]).len(), 2, "a state that is the same is not a commit");
     assert_eq!(native(&engine, tips[0]), first, "older states stay");
     let report =
         engine.import(&[folder.path().to_owned()], &CaptureOptions::import(), 1, &|_| ()).expect("imported");

@@ -62,7 +62,7 @@ impl Builder {
 fn text(event: &Event) -> &str {
     match &event.payload {
         Payload::Plain { text: Some(text), .. } => text,
-        other => panic!("{other:?} is no text"),
+        other => panic!("{other:?} is not text"),
     }
 }
 

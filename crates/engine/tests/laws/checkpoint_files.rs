@@ -138,7 +138,7 @@ fn hostile_files_are_refused_with_the_reason() {
     let with = |state: WorkState| CheckpointFile { state, ..file.clone() }.render();
     for path in ["../../etc/passwd", "/etc/passwd", "a/../../b", "c:\\x", ""] {
         let sums = [(path.to_owned(), Some(artifact_id(b"x")))];
-        damaged(&with(WorkState { file_checksums: sums.into(), ..state() }), "no path below the tree");
+        damaged(&with(WorkState { file_checksums: sums.into(), ..state() }), "not a path below the tree");
     }
     let task = WorkTask { id: None, text: "t".to_owned(), status: "open".to_owned() };
     damaged(&with(WorkState { task_queue: vec![task; WORK_TASKS_MAX + 1], ..state() }), "too large");

@@ -310,6 +310,53 @@ fn a_better_summary_is_a_branch() {
 }
 
 #[test]
+fn a_window_is_judged_without_reading_what_was_before_its_compaction() {
+    let store = Arc::new(FaultyStore::new(MemoryStore::default()));
+    let engine = engine_on("m1", Arc::clone(&store) as Arc<dyn Store>);
+    let turns: Vec<CommitId> = (0..6).map(|number| take(&engine, &format!("t{number}"))).collect();
+    let made = compact(&engine, turns[5]);
+    let whole = engine.live_window(made.id).expect("a window");
+    // The last turn is kept, and all before it cannot be read any more.
+    for commit in &turns[..5] {
+        store.lose(store.commit(*commit).expect("a read").expect("a commit").core.artifact);
+    }
+    assert_eq!(engine.live_window(made.id).expect("a window"), whole);
+    assert_eq!(whole.ordinals[1..], [21, 22, 23, 24].map(Some));
+    assert!(engine.live_window(turns[5]).is_err(), "what is needed is gone");
+}
+
+#[test]
+fn too_many_results_in_what_is_kept_are_archived_with_a_digest_in_the_same_commit() {
+    let (engine, before) = talked(5);
+    let wish = CompactWanted {
+        keep: KeepRecent::Tokens(Tokens(1_500)),
+        tool_call_cutoff: 2,
+        ..CompactWanted::new(CompactWith::Given(SUMMARY))
+    };
+    let (dry, _) = engine.compact_dry(before, &wish).expect("a plan");
+    let made = engine.compact(&CompactOf::Commit(before), &wish).expect("compacted");
+    assert_eq!(dry.tokens_after, made.tokens_after);
+    let t1 = "t1-prompt t1-answer";
+    let shown = ids(&engine, made.id, Stop::Compaction);
+    let (kept, digest) = shown.rsplit_once(' ').expect("a digest");
+    let (t2, t4) = ("t2-prompt t2-answer", T3.replace("t3", "t4"));
+    assert_eq!(kept, format!("S {t1} {t2} {T3} {t4}"));
+    assert!(digest.starts_with("digest-"), "{shown}");
+    let text = context(&engine, made.id, Stop::Compaction);
+    assert!(text.contains("[Compaction tool digest]\\n- Bash (ok): src/t1.rs"), "{text}");
+    assert_eq!(made.kept_entries, 12);
+    // All of it is in the chain, and the next turn goes on from it.
+    assert_eq!(ids(&engine, made.id, Stop::Root), ids(&engine, before, Stop::Root));
+    let next = take(&engine, "t5");
+    let after = ids(&engine, next, Stop::Compaction);
+    assert_eq!(after, format!("{shown} t5-prompt t5-call t5-result t5-answer"));
+    assert_eq!(native(&engine, made.id).iter().filter(|byte| **byte == b'\n').count(), 3);
+    let none = CompactWanted { tool_call_cutoff: 0, ..wish };
+    let branch = engine.compact(&CompactOf::Branch(before), &none).expect("compacted");
+    assert!(!ids(&engine, branch.id, Stop::Compaction).contains("digest-"));
+}
+
+#[test]
 fn a_range_is_compacted_alone() {
     let (engine, before) = talked(4);
     let wish = CompactWanted { range: Some(("t1-prompt", "@9")), ..wanted(CompactWith::Given(SUMMARY)) };
@@ -319,7 +366,7 @@ fn a_range_is_compacted_alone() {
     assert_eq!(ids(&engine, made.id, Stop::Root), ids(&engine, before, Stop::Root));
     assert_eq!(made.kept_entries, 12);
     for (range, what) in [
-        (("t1-call", "t1-result"), "from @6 to @7"),
+        (("t1-call", "t1-result"), "at @6 to @7"),
         (("t2-prompt", "t3-prompt"), ""),
         (("t0-prompt", "nobody"), "nobody"),
     ] {
@@ -330,7 +377,7 @@ fn a_range_is_compacted_alone() {
                 ids(&engine, done.expect("compacted").id, Stop::Compaction),
                 format!("{t0} S S {T3}")
             ),
-            "from @6 to @7" => {
+            "at @6 to @7" => {
                 let error = engine.compact(&CompactOf::Branch(before), &wish).expect_err("refused");
                 assert!(error.to_string().contains(what), "{error}");
             }

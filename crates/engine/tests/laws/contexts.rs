@@ -223,7 +223,7 @@ fn the_retriever_tells_a_fork_nothing_of_the_branch_it_left() {
         ("its prompt", "left please", false),
         ("who went on from it", "Cobol goes further", false),
         ("what they decided", "Cobol further", false),
-        ("what is no branch of it", "Cobol is taught aside", true),
+        ("what is not a branch of it", "Cobol is taught aside", true),
         ("the turn before it", "base is answered", true),
     ];
     for (what, words, is_known) in rows {

@@ -56,7 +56,7 @@ fn invariant_07_a_document_comes_back_byte_for_byte_in_each_of_its_states() {
             tips.push((tip, messages));
         }
     }
-    assert_eq!(tips.len(), 3, "a state that is the same is no commit");
+    assert_eq!(tips.len(), 3, "a state that is the same is not a commit");
     let (last, _) = tips.last().expect("a tip");
     let commits = chain(&engine, *last);
     let restated: Vec<u64> = commits

@@ -105,7 +105,10 @@ pub(crate) fn compare(of: &str, vectors: &Vectors, deviations: &[(&str, &str)]) 
         }
     }
     wrong.extend(
-        listed.keys().filter(|name| !vectors.contains_key(**name)).map(|name| format!("{name} is no vector")),
+        listed
+            .keys()
+            .filter(|name| !vectors.contains_key(**name))
+            .map(|name| format!("{name} is not a vector")),
     );
     assert!(wrong.is_empty(), "{of}:\n{}", wrong.join("\n"));
 }

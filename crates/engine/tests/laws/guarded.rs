@@ -1,6 +1,7 @@
 //! Turns under a guard: what each call measures, prunes, archives, compacts and recovers, and that nothing is lost by it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use stemmata_engine::{
@@ -22,7 +23,7 @@ use stemmata_testkit::faulty::{Fault, FaultyStore};
 
 use crate::support::{Folder, chain, engine, engine_on, native};
 
-fn turn() -> TurnOf {
+pub(crate) fn turn() -> TurnOf {
     TurnOf::new(
         LedgerId::new("p").expect("a name"),
         SessionId::new("s").expect("a name"),
@@ -32,11 +33,11 @@ fn turn() -> TurnOf {
 }
 
 /// A window of so many tokens that is never compacted by itself.
-fn config(limit: u64) -> WindowConfig {
+pub(crate) fn config(limit: u64) -> WindowConfig {
     settings(limit, |compact| compact.is_automatic = false)
 }
 
-fn settings(limit: u64, change: impl FnOnce(&mut CompactSettings)) -> WindowConfig {
+pub(crate) fn settings(limit: u64, change: impl FnOnce(&mut CompactSettings)) -> WindowConfig {
     let mut compact = CompactSettings { tool_call_cutoff: 0, ..CompactSettings::default() };
     change(&mut compact);
     let window = WindowSettings::of(Tokens(limit));
@@ -44,20 +45,20 @@ fn settings(limit: u64, change: impl FnOnce(&mut CompactSettings)) -> WindowConf
         .expect("limits")
 }
 
-fn guard(config: &WindowConfig) -> TurnGuard<'_> {
+pub(crate) fn guard(config: &WindowConfig) -> TurnGuard<'_> {
     TurnGuard { returns_entries: true, ..TurnGuard::new(config, &Estimate) }
 }
 
-fn id(name: &str) -> EntryId {
+pub(crate) fn id(name: &str) -> EntryId {
     EntryId::new(name).expect("a name")
 }
 
 /// An entry that takes so many tokens.
-fn said(name: &str, role: Role, tokens: usize) -> Entry {
+pub(crate) fn said(name: &str, role: Role, tokens: usize) -> Entry {
     Entry::said(id(name), role, vec![Part::Text("word".repeat(tokens))])
 }
 
-fn pair(name: &str, tokens: usize) -> [Entry; 2] {
+pub(crate) fn pair(name: &str, tokens: usize) -> [Entry; 2] {
     let call = Part::ToolCall { call_id: name.to_owned(), name: "t".to_owned(), arguments: "{}".to_owned() };
     let parts = vec![Part::Text("word".repeat(tokens))];
     let result = Part::ToolResult { call_id: name.to_owned(), is_error: false, parts };
@@ -67,42 +68,47 @@ fn pair(name: &str, tokens: usize) -> [Entry; 2] {
     ]
 }
 
-fn begin(engine: &Engine, name: &str, tokens: usize, config: &WindowConfig) -> WindowReport {
+pub(crate) fn begin(engine: &Engine, name: &str, tokens: usize, config: &WindowConfig) -> WindowReport {
     let begin =
         BeginTurn { guard: Some(guard(config)), ..BeginTurn::new(turn(), said(name, Role::User, tokens)) };
     engine.begin_turn(&begin).expect("begun").window.expect("a guard was given")
 }
 
-fn end(engine: &Engine, entries: Vec<Entry>, config: &WindowConfig) -> (CommitId, WindowReport) {
+pub(crate) fn end(engine: &Engine, entries: Vec<Entry>, config: &WindowConfig) -> (CommitId, WindowReport) {
     let made = TurnMade { entries, ..TurnMade::default() };
     let ended = engine.end_guarded_turn(&turn(), made, Some(&guard(config))).expect("ended");
     (ended.checkpoint.expect("a commit").id, ended.window.expect("a guard was given"))
 }
 
-fn step(engine: &Engine, entries: Vec<Entry>, config: &WindowConfig) -> WindowReport {
+pub(crate) fn step(engine: &Engine, entries: Vec<Entry>, config: &WindowConfig) -> WindowReport {
     let made = TurnMade { entries, ..TurnMade::default() };
     let step = engine.guarded_step(&turn(), made, Some(&guard(config))).expect("a step");
     step.window.expect("a guard was given")
 }
 
 /// Takes a turn of two entries, and returns what its beginning and its end did.
-fn take(engine: &Engine, name: &str, tokens: usize, config: &WindowConfig) -> (WindowReport, WindowReport) {
+pub(crate) fn take(
+    engine: &Engine,
+    name: &str,
+    tokens: usize,
+    config: &WindowConfig,
+) -> (WindowReport, WindowReport) {
     let begun = begin(engine, &format!("{name}-prompt"), tokens, config);
     let answer = said(&format!("{name}-answer"), Role::Assistant, tokens);
     (begun, end(engine, vec![answer], config).1)
 }
 
-fn events(engine: &Engine, topic: &str) -> Vec<Event> {
+pub(crate) fn events(engine: &Engine, topic: &str) -> Vec<Event> {
     let all = engine.log().events(&turn().ledger, &EventQuery::after(None, 1_000)).expect("events");
     all.into_iter().filter(|event| event.topic.as_str() == topic).collect()
 }
 
-fn data(event: &Event) -> serde_json::Value {
+pub(crate) fn data(event: &Event) -> serde_json::Value {
     let Payload::Plain { data: Some(data), .. } = &event.payload else { panic!("an event with data") };
     data.to_value()
 }
 
-fn tip(engine: &Engine) -> CommitId {
+pub(crate) fn tip(engine: &Engine) -> CommitId {
     let machine = engine.identity().machine.clone();
     let key = SessionKey { machine, path: "api:s".to_owned() };
     engine.store().session(&key).expect("a read").and_then(|session| session.tip).expect("a tip")
@@ -112,12 +118,12 @@ fn names(entries: &[Entry]) -> String {
     entries.iter().map(|entry| entry.id.to_string()).collect::<Vec<_>>().join(" ")
 }
 
-fn seen(report: &WindowReport) -> String {
+pub(crate) fn seen(report: &WindowReport) -> String {
     names(report.entries.as_deref().expect("entries were asked for"))
 }
 
 /// The ids of everything that was said, whether the model sees it or not.
-fn root(engine: &Engine) -> String {
+pub(crate) fn root(engine: &Engine) -> String {
     let mut bytes = Vec::new();
     engine.materialize(Some(tip(engine)), None, Stop::Root, &mut bytes).expect("materialized");
     let format = stemmata_model::FormatId::new("stemmata-v1").expect("a name");
@@ -340,13 +346,27 @@ fn results_above_the_cutoff_are_archived_with_one_summary_for_neighbours() {
     assert_eq!(native(&engine, made).iter().filter(|byte| **byte == b'\n').count(), 12);
 }
 
-fn names_of(ids: &[EntryId]) -> String {
+pub(crate) fn names_of(ids: &[EntryId]) -> String {
     ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-struct Model(Result<&'static str, &'static str>);
+/// Answers as a test says, and counts how often it was asked.
+struct Model<F> {
+    answer: F,
+    times: AtomicUsize,
+}
 
-impl Summarizer for Model {
+impl<F> Model<F> {
+    fn new(answer: F) -> Self {
+        Self { answer, times: AtomicUsize::new(0) }
+    }
+
+    fn times(&self) -> usize {
+        self.times.load(Ordering::SeqCst)
+    }
+}
+
+impl<F: Fn(&SummaryAsked<'_>) -> Result<String, SummarizeError> + Send + Sync> Summarizer for Model<F> {
     fn name(&self) -> &'static str {
         "model-x"
     }
@@ -355,26 +375,48 @@ impl Summarizer for Model {
         None
     }
 
-    fn summarize(&self, _: &SummaryAsked<'_>) -> Result<String, SummarizeError> {
-        self.0.map(str::to_owned).map_err(|reason| SummarizeError::Failed { reason: reason.to_owned() })
+    fn summarize(&self, asked: &SummaryAsked<'_>) -> Result<String, SummarizeError> {
+        self.times.fetch_add(1, Ordering::SeqCst);
+        (self.answer)(asked)
     }
+}
+
+fn down() -> Result<String, SummarizeError> {
+    Err(SummarizeError::Failed { reason: "it is down".to_owned() })
+}
+
+fn asking<'a>(config: &'a WindowConfig, model: &'a dyn Summarizer) -> TurnGuard<'a> {
+    TurnGuard { summarizer: Some(model), ..guard(config) }
 }
 
 #[test]
 fn a_model_summarizes_archived_results_and_rules_do_where_it_fails() {
-    for (model, strategy, text, notes) in [
-        (Model(Ok("it built")), ToolSummaryStrategy::Llm, "it built", 0),
-        (Model(Err("it is down")), ToolSummaryStrategy::Llm, "Output excerpt", 1),
-        (Model(Ok(" \n")), ToolSummaryStrategy::Llm, "Output excerpt", 1),
-        (Model(Ok("it built")), ToolSummaryStrategy::Heuristic, "Output excerpt", 0),
-    ] {
+    let built = || Ok("It built everything without a warning.".to_owned());
+    type Said = fn() -> Result<String, SummarizeError>;
+    let rows: [(Said, ToolSummaryStrategy, &str, usize); 5] = [
+        (built, ToolSummaryStrategy::Llm, "It built everything", 0),
+        (down, ToolSummaryStrategy::Llm, "Output excerpt", 1),
+        (|| Ok(" \n".to_owned()), ToolSummaryStrategy::Llm, "Output excerpt", 1),
+        (
+            || Ok("It deleted src/never_seen_here.rs.".to_owned()),
+            ToolSummaryStrategy::Llm,
+            "Output excerpt",
+            1,
+        ),
+        (built, ToolSummaryStrategy::Heuristic, "Output excerpt", 0),
+    ];
+    for (said, strategy, text, notes) in rows {
+        let model = Model::new(move |asked: &SummaryAsked<'_>| {
+            assert!(asked.conversation.chars().count() <= 12_000 && asked.chars_max == 1_200);
+            said()
+        });
         let engine = engine();
         let config =
             settings(100_000, |compact| (compact.tool_call_cutoff, compact.tool_summary) = (1, strategy));
         begin(&engine, "p", 10, &config);
-        let entries = [pair("c1", 500), pair("c2", 500)].concat();
-        let guard = TurnGuard { summarizer: Some(&model), ..guard(&config) };
+        let entries = [pair("c1", 9_000), pair("c2", 500)].concat();
         let made = TurnMade { entries, ..TurnMade::default() };
+        let guard = asking(&config, &model);
         let report =
             engine.guarded_step(&turn(), made, Some(&guard)).expect("a step").window.expect("guarded");
         let entries = report.entries.expect("entries");
@@ -384,6 +426,87 @@ fn a_model_summarizes_archived_results_and_rules_do_where_it_fails() {
         assert!(summary.contains(text), "{summary}");
         assert_eq!(report.notes.len(), notes, "{:?}", report.notes);
     }
+}
+
+#[test]
+fn a_model_is_asked_once_while_others_write_to_the_ledger() {
+    let engine = engine();
+    let config = settings(100_000, |compact| compact.tool_call_cutoff = 1);
+    begin(&engine, "p", 10, &config);
+    // With a transaction open, this would wait for its own process without end.
+    let model = Model::new(|_: &SummaryAsked<'_>| {
+        let event = stemmata_model::NewEvent::new(
+            SessionId::new("other").expect("a name"),
+            topics::topic(topics::STATUS_EVENT),
+            Party::new("somebody").expect("a name"),
+            stemmata_model::NewPayload::Plain { text: Some("meanwhile".to_owned()), data: None },
+        );
+        engine.publish(&turn().ledger, vec![event]).expect("published");
+        Ok("It built everything without a warning.".to_owned())
+    });
+    let made = TurnMade { entries: [pair("c1", 500), pair("c2", 500)].concat(), ..TurnMade::default() };
+    let done = engine.guarded_step(&turn(), made, Some(&asking(&config, &model))).expect("a step");
+    let window = done.window.expect("guarded");
+    assert_eq!((model.times(), window.tool_summaries, window.notes), (1, 1, Vec::new()));
+}
+
+/// Takes turns until one is compacted, and returns what its end did.
+fn until_compacted(engine: &Engine, first: usize, guard: &TurnGuard<'_>) -> (usize, WindowReport) {
+    for number in first..first + 30 {
+        begin(engine, &format!("t{number}-prompt"), 80, guard.config);
+        let answer = said(&format!("t{number}-answer"), Role::Assistant, 80);
+        let made = TurnMade { entries: vec![answer], ..TurnMade::default() };
+        let window = engine.end_guarded_turn(&turn(), made, Some(guard)).expect("ended").window;
+        let window = window.expect("a guard was given");
+        if window.compaction.is_some() {
+            return (number + 1, window);
+        }
+    }
+    panic!("it is compacted at last")
+}
+
+#[test]
+fn a_model_writes_the_compactions_of_turns_and_rules_do_after_three_failures() {
+    let config = settings(4_000, |compact| {
+        (compact.reserve_tokens, compact.keep_recent_tokens) = (Tokens(3_000), Tokens(200));
+    });
+    let with = |report: &WindowReport| report.compaction.as_ref().expect("a compaction").with;
+    let engine = engine();
+    let works = Model::new(|_: &SummaryAsked<'_>| Ok("Goal: the work goes on.".to_owned()));
+    let (next, report) = until_compacted(&engine, 0, &asking(&config, &works));
+    assert_eq!((with(&report), works.times(), &report.notes), ("model", 1, &Vec::new()));
+    let said = format!("{:?}", report.entries.expect("entries")[0]);
+    assert!(said.contains("Goal: the work goes on."), "{said}");
+    // Whoever sends nothing is asked for nothing.
+    let silent = TurnGuard { compacts_with_model: false, ..asking(&config, &works) };
+    let (mut next, report) = until_compacted(&engine, next, &silent);
+    assert_eq!((with(&report), works.times()), ("heuristic", 1));
+    let fails = Model::new(|_: &SummaryAsked<'_>| down());
+    for time in 1..=5 {
+        let (after, report) = until_compacted(&engine, next, &asking(&config, &fails));
+        next = after;
+        assert_eq!((with(&report), fails.times()), ("heuristic", time.min(3)), "{time}");
+        let is_said = report.notes.iter().any(|note| note.message.contains("it is down"));
+        assert_eq!(is_said, time <= 3, "{time}: {:?}", report.notes);
+    }
+}
+
+#[test]
+fn without_a_limit_of_tokens_messages_are_counted() {
+    let engine = engine();
+    let config = settings(1_000, |compact| {
+        (compact.messages_max, compact.tokens_max) = (6, Tokens(0));
+        (compact.keep_recent, compact.keep_recent_tokens) = (2, Tokens(0));
+    });
+    for number in 0..2 {
+        let (_, ended) = take(&engine, &format!("t{number}"), 20, &config);
+        assert_eq!(ended.compaction, None, "{number}");
+    }
+    let (_, ended) = take(&engine, "t2", 20, &config);
+    let compaction = ended.compaction.clone().expect("a compaction");
+    assert_eq!(compaction.reason, "6 messages reach 6");
+    assert!(seen(&ended).ends_with(" t2-prompt t2-answer"), "{}", seen(&ended));
+    assert_eq!(ended.entries.expect("entries").len(), 3);
 }
 
 #[test]
@@ -438,7 +561,7 @@ fn three_compactions_that_lead_nowhere_are_the_last_ones() {
     assert_eq!(events(&engine, topics::COMPACTION_START).len(), tries + 1);
 }
 
-const TOO_LONG: &str = "prompt is too long: 210000 tokens > 200000 maximum";
+pub(crate) const TOO_LONG: &str = "prompt is too long: 210000 tokens > 200000 maximum";
 
 #[test]
 fn an_overflow_is_answered_once_and_the_second_one_is_fatal() {

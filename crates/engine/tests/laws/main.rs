@@ -32,6 +32,7 @@ mod forget;
 mod golden_bureau;
 mod golden_ledger;
 mod guarded;
+mod guarded_again;
 mod guards;
 mod homes;
 mod identity;
@@ -58,6 +59,7 @@ mod recalls;
 #[path = "../../../redact/tests/redaction/support.rs"]
 #[expect(dead_code, clippy::unwrap_used, reason = "the tests of another crate share it")]
 mod redaction;
+mod references;
 mod remembered;
 mod retrieved;
 mod review;

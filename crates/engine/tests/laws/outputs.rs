@@ -341,3 +341,69 @@ fn a_file_that_cannot_be_written_is_a_note_and_the_artifact_is_there() {
     let events = engine.log().events(&ledger("p"), &outputs).expect("events");
     assert!(events.iter().all(|event| !event.replayable), "no prompt gets them");
 }
+
+/// The notice names the file, and the file is in the temporary folder of whoever calls.
+#[test]
+fn a_turn_that_is_repeated_with_another_temporary_folder_is_stored_once() {
+    let folder = Folder::new();
+    let store = Arc::new(MemoryStore::default());
+    let at = |temp: Option<&str>| {
+        let temp = temp.map(|name| folder.path().join(name));
+        temp.iter().for_each(|temp| fs::create_dir_all(temp).expect("a folder"));
+        let files = OutputFiles::new(temp.as_deref(), folder.path().join("outputs"));
+        let rules = OutputRules { limits: LIMITS, files: Some(files) };
+        engine_on("m1", Arc::clone(&store) as Arc<dyn Store>).with_outputs(rules)
+    };
+    let ended = take(&at(Some("a")), "s", &big("mine"));
+    let all =
+        |engine: &Engine| engine.log().events(&ledger("p"), &EventQuery::after(None, 99)).expect("events");
+    let events = all(&at(None));
+    for temp in [Some("b-with-a-longer-name"), None] {
+        let engine = at(temp);
+        let again = engine.end_turn(&turn("s"), result("s", &big("mine"), big("mine").len() % 2 == 1));
+        let again = again.expect("ended").checkpoint.map(|made| made.id);
+        assert_eq!(again, ended.checkpoint.as_ref().map(|made| made.id), "{temp:?}");
+        assert_eq!(all(&engine), events, "{temp:?}");
+    }
+    // Another output under the same ids is another turn.
+    let other = at(None).end_turn(&turn("s"), result("s", &big("else"), false)).expect("ended");
+    assert_ne!(other.checkpoint.map(|made| made.id), ended.checkpoint.map(|made| made.id));
+}
+
+/// A head is digits: a rule that finds some would leave an output that nobody can read.
+#[test]
+fn a_rule_of_one_s_own_that_finds_digits_leaves_outputs_readable() {
+    let rules = "[[rules]]\nkind = 'digest'\nkeywords = ['sha256']\nregex = 'sha256.{1,4}[0-9a-f]{64}'\n";
+    let rules = StoreRules { name: "secrets.toml".to_owned(), text: rules.to_owned() };
+    let engine = engine().with_rules(rules).with_outputs(OutputRules { limits: LIMITS, files: None });
+    let text = stored(&engine, &take(&engine, "s", &big("mine")));
+    assert_eq!(whole(&engine, reference(&text), 1_000), big("mine"));
+}
+
+/// A secret is known by the whole of its line only: what the ends of a notice show is cut after it was replaced.
+#[test]
+fn the_ends_that_a_notice_shows_hold_no_part_of_a_secret() {
+    let token = format!("ghp_{}", "a1B2c3D4e5".repeat(4).split_at(36).0);
+    for before in (0..2_100).step_by(150) {
+        let engine = engine().with_outputs(OutputRules { limits: LIMITS, files: None });
+        let output = format!("{} {token} {}", "x".repeat(before), "y".repeat(2_000));
+        let text = stored(&engine, &take(&engine, "s", &output));
+        assert!(!text.contains("ghp_") && !text.contains("c3D4e5a1B2"), "{before}: {text}");
+    }
+}
+
+/// A snapshot, and a commit of elsewhere, cover none of a ledger: what came before them is not the commit's own.
+#[test]
+fn forgetting_a_commit_behind_one_that_covers_nothing_leaves_earlier_outputs() {
+    let folder = Folder::new();
+    let engine = engine().with_outputs(rules(&folder));
+    let notice = stored(&engine, &take(&engine, "s", &big("mine")));
+    let id = reference(&notice);
+    // A session of its own in the same ledger reads it, and prints as much.
+    let other = stored(&engine, &take(&engine, "t", &format!("{id}\n{}", big("other"))));
+    let ended = take(&engine, "t2", &format!("{id} and {}", reference(&other)));
+    let target = ForgetTarget::Commit(ended.checkpoint.expect("a commit").id);
+    engine.apply_forget(engine.plan_forget(&target, &options()).expect("a plan")).expect("forgotten");
+    assert_eq!(whole(&engine, id, 1_000), big("mine"));
+    assert!(whole(&engine, reference(&other), 1_000).ends_with(&big("other")));
+}

@@ -181,8 +181,8 @@ fn worktrees_and_clones_share_a_memory_and_forks_do_not() {
     let there = of(&engine, &tree);
     assert_eq!((&there.ledger, there.root.as_path(), there.made), (&own, tree.as_path(), false));
     let copy = clone(&path, &folder, "copy");
-    assert_eq!(id(&engine, &copy), own, "a path of this machine is no remote");
-    assert_eq!(ledger(&engine, &own).root.as_deref(), path.to_str(), "a clone is no move");
+    assert_eq!(id(&engine, &copy), own, "a path of this machine is not a remote");
+    assert_eq!(ledger(&engine, &own).root.as_deref(), path.to_str(), "a clone is not a move");
 
     set_remote(&path, "https://example.org/ada/a.git");
     assert_eq!(id(&engine, &path), own);

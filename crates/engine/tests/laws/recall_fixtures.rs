@@ -8,7 +8,8 @@ use std::fs;
 use std::path::Path;
 
 use stemmata_engine::{AroundQuery, Engine, RecallWanted};
-use stemmata_model::{Estimate, LedgerId, Part, Timestamp, TokenCounter as _, Tokens};
+use stemmata_model::{Estimate, LedgerId, Part, Role, Timestamp, TokenCounter as _, Tokens};
+use stemmata_prompt::vectors::{SourceTurn, relevant_by_the_source};
 use stemmata_store::LedgerChange;
 use tempfile::TempDir;
 
@@ -17,8 +18,8 @@ use crate::support::{corpus, import, new_store};
 
 /// Tokens of a pack.
 const TOKENS: Tokens = Tokens(2_000);
-/// Entries that the source's rule returns.
-const SOURCE_ENTRIES: usize = 8;
+/// Turns that the source's rule returns.
+const SOURCE_TURNS: usize = 8;
 /// How much of what is expected is found at least, in hundredths. It only rises.
 const FLOOR_PERCENT: usize = 85;
 
@@ -161,27 +162,28 @@ fn found(text: &str, row: &Row) -> usize {
     row.expected.iter().filter(|word| text.contains(*word)).count()
 }
 
-/// The source's rule: 4 points where an entry has the whole question, 2 for files where the question has `file`, 1 for calls, 3
-/// for the last four. The best eight, the newest first among equals, as far as the budget goes.
+/// Returns what the source's rule finds in a chain, as far as the budget goes. A turn is a prompt, or all that the agent said
+/// and called until the next one; results of tools are not in it, as in the source.
 pub(crate) fn by_the_source(engine: &Engine, tip: stemmata_model::CommitId, question: &str) -> String {
     let query = AroundQuery { ctx: tip, entry: None, around: 100_000, tokens_max: u64::MAX };
-    let entries = engine.around(&query).expect("entries").entries;
-    let question = question.to_lowercase();
-    let points = |at: usize| {
-        let entry = &entries[at];
-        let has_call = entry.entry.parts.iter().any(|part| matches!(part, Part::ToolCall { .. }));
-        let mut points = if entry.text.to_lowercase().contains(&question) { 4 } else { 0 };
-        points += if question.contains("file") && has_call { 2 } else { 0 };
-        points += i32::from(has_call);
-        points + if at + 4 >= entries.len() { 3 } else { 0 }
-    };
-    let mut scored: Vec<(i32, usize)> = (0..entries.len()).map(|at| (points(at), at)).collect();
-    scored.sort_unstable_by(|one, other| other.cmp(one));
-    let mut text = String::new();
-    for (_, at) in scored.into_iter().filter(|(points, _)| *points > 0).take(SOURCE_ENTRIES) {
-        text.push_str(&entries[at].text);
-        text.push('\n');
+    let mut turns: Vec<(bool, SourceTurn)> = Vec::new();
+    for one in engine.around(&query).expect("entries").entries {
+        let has_calls = one.entry.parts.iter().any(|part| matches!(part, Part::ToolCall { .. }));
+        let is_prompt = one.entry.role == Role::User && one.entry.answers().next().is_none();
+        if is_prompt || turns.last().is_none_or(|(was_prompt, _)| *was_prompt) {
+            turns.push((is_prompt, SourceTurn { text: String::new(), has_calls: false, has_files: false }));
+        }
+        let (_, turn) = turns.last_mut().expect("one was pushed");
+        if one.entry.role != Role::Tool && one.entry.answers().next().is_none() {
+            turn.text.push_str(&one.text);
+            turn.text.push('\n');
+        }
+        turn.has_calls |= has_calls;
+        turn.has_files |= has_calls;
     }
+    let turns: Vec<SourceTurn> = turns.into_iter().map(|(_, turn)| turn).collect();
+    let found = relevant_by_the_source(&turns, question, SOURCE_TURNS);
+    let text: String = found.into_iter().map(|at| turns[at].text.as_str()).collect();
     // The estimate counts four characters a token.
     text.chars().take(usize::try_from(TOKENS.0 * 4).expect("small")).collect()
 }

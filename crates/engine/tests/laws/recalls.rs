@@ -145,6 +145,14 @@ fn a_strangers_bundle_is_recalled_only_when_asked_for() {
     let theirs: Vec<_> = all.items.iter().filter(|item| item.text.contains("stranger")).collect();
     assert!(!theirs.is_empty() && theirs.iter().all(|item| item.foreign_machine.is_some()), "{}", all.text);
     assert!(all.text.contains("came from m2"), "{}", all.text);
+    // The state of a prompt takes nobody's word either.
+    let known = own.state_of(&own_ledger, None).expect("a state").remembered.memory.text(9_000);
+    assert!(known.contains("celadon"), "{known}");
+    let state = parse("[[sources]]\ntopic = \"state\"\n", DocumentFormat::Toml).expect("a strategy");
+    let profile = Profile::new(stemmata_model::Party::new("a").expect("a name"), "worker");
+    let of = PromptOf { ledger: own_ledger, session: None, tip: None };
+    let made = own.assemble(&of, &PromptWanted::new(&profile, &state, &Estimate)).expect("a prompt");
+    assert!(made.text.contains("cone ten") && !made.text.contains("celadon"), "{}", made.text);
 }
 
 #[test]

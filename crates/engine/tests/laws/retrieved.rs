@@ -3,15 +3,16 @@
 use stemmata_engine::prompt::assemble::{CurrentTask, TaskFacts};
 use stemmata_engine::prompt::strategy::{DocumentFormat, Strategy, parse};
 use stemmata_engine::{
-    BeginTurn, CandidateKind, Engine, PromptMade, PromptWanted, RecallNote, RecallWanted, SearchFilter,
-    SearchForm, SearchQuery, SettleBudget, TurnContext, TurnMade, TurnOf,
+    BeginTurn, CandidateKind, Engine, EngineError, PromptMade, PromptOf, PromptWanted, RecallNote,
+    RecallWanted, SearchFilter, SearchForm, SearchNote, SearchQuery, SettleBudget, TurnContext, TurnMade,
+    TurnOf, Wanted,
 };
 use stemmata_model::{Entry, EntryId, Estimate, Part, Role, TicketId, Tokens, topics};
 use tempfile::TempDir;
 
 use crate::contexts::{event, forked_on, ledger, profile, said, take, turn};
 use crate::search::{indexed, settle};
-use crate::support::{engine, new_store};
+use crate::support::{Folder, answer, engine, import, new_store, user};
 
 const STRATEGY: &str = "maxTokens = 50000\n[[sources]]\ntopic = \"state\"\n[[sources]]\ntopic = \"retriever\"\namount = 40\n[[sources]]\ntopic = \"turns\"\nstrategy = \"latest\"\namount = 40\n";
 
@@ -61,6 +62,70 @@ fn a_fork_retrieves_nothing_of_the_branch_it_left() {
     }
 }
 
+/// Four entries in one commit, and a turn after them. A fork within the first commit begins a chain of its own.
+fn one_turn(engine: &Engine) -> stemmata_model::CommitId {
+    let call = Part::ToolCall {
+        call_id: "c".to_owned(),
+        name: "Bash".to_owned(),
+        arguments: "{\"command\":\"lynx\"}".to_owned(),
+    };
+    let found = Part::ToolResult {
+        call_id: "c".to_owned(),
+        is_error: false,
+        parts: vec![Part::Text("marmot".to_owned())],
+    };
+    let entry = |id: &str, role, part| Entry::said(EntryId::new(id).expect("a name"), role, vec![part]);
+    engine
+        .begin_turn(&BeginTurn::new(turn("m"), said("e1", Role::User, "where is the ibex")))
+        .expect("begun");
+    let entries = vec![
+        entry("e2", Role::Assistant, call),
+        entry("e3", Role::Tool, found),
+        entry("e4", Role::Assistant, Part::Text("the heron has it".to_owned())),
+    ];
+    let ended = engine.end_turn(&turn("m"), TurnMade { entries, ..TurnMade::default() }).expect("ended");
+    take(engine, "m", "quokka", Vec::new());
+    ended.checkpoint.expect("a commit").id
+}
+
+#[test]
+fn a_fork_within_the_first_commit_retrieves_nothing_of_the_branch_it_left() {
+    let (store, dir) = (new_store(), TempDir::new().expect("a folder"));
+    let engine = indexed(&store, dir.path());
+    let base = one_turn(&engine);
+    take(&engine, "other", "gecko", Vec::new());
+    settle(&engine);
+    let words = ["ibex", "lynx", "marmot", "heron", "quokka"];
+    let task = "ibex lynx marmot heron quokka gecko wombat";
+    for (number, at) in ["e2", "e3", "e4"].into_iter().enumerate() {
+        let fork = || TurnContext::Fork { ctx: base, at: Some(at.to_owned()) };
+        let prompt = prompt_of(&engine, turn(&format!("fork-{at}")), fork(), task);
+        let found = retrieved(&prompt);
+        assert!(found.contains("gecko is answered"), "what is no branch of it: {found}");
+        for (position, word) in words.into_iter().enumerate() {
+            // `e2` is the second word's: the fork keeps it and what came before it.
+            let is_known = position < number + 2;
+            assert!(
+                is_known || !prompt.text.replace(task, "").contains(word),
+                "{at}: {word}: {}",
+                prompt.text
+            );
+        }
+    }
+    // What a fork says is told neither to another fork nor to the session that it left, forked again or not.
+    let entries = vec![said("f", Role::Assistant, "wombat of the fork")];
+    engine.end_turn(&turn("fork-e3"), TurnMade { entries, ..TurnMade::default() }).expect("ended");
+    settle(&engine);
+    let again = TurnContext::Fork { ctx: base, at: Some("e3".to_owned()) };
+    for (session, context) in [("left", TurnContext::Resume(base)), ("again", again)] {
+        let prompt = prompt_of(&engine, turn(session), context, task);
+        assert!(!retrieved(&prompt).contains("wombat"), "{session}: {}", prompt.text);
+    }
+    // Another session is told of it.
+    let prompt = prompt_of(&engine, turn("aside"), TurnContext::None, task);
+    assert!(retrieved(&prompt).contains("wombat of the fork"), "{}", prompt.text);
+}
+
 #[test]
 fn no_source_repeats_what_began_the_turn() {
     let (store, dir) = (new_store(), TempDir::new().expect("a folder"));
@@ -71,6 +136,39 @@ fn no_source_repeats_what_began_the_turn() {
         let prompt = prompt_of(&engine, turn(session), TurnContext::None, words);
         assert_eq!(prompt.text.matches(words).count(), 1, "{}", prompt.text);
     }
+}
+
+/// Two conversations are not told as one, and a session that only a client knows has the turns of its transcript.
+#[test]
+fn recent_turns_are_those_of_one_session() {
+    let engine = engine();
+    take(&engine, "s", "ibex", Vec::new());
+    take(&engine, "t", "heron", Vec::new());
+    let strategy =
+        parse("[[sources]]\ntopic = \"turns\"\namount = 40\n", DocumentFormat::Toml).expect("a strategy");
+    let profile = profile();
+    let made = |session: Option<&str>| {
+        let session = session.and_then(|name| stemmata_model::SessionId::new(name).ok());
+        let of = PromptOf { ledger: ledger(), session, tip: None };
+        engine.assemble(&of, &PromptWanted::new(&profile, &strategy, &Estimate))
+    };
+    let newest = made(None).expect("a prompt");
+    assert!(newest.text.contains("heron is answered") && !newest.text.contains("ibex"), "{}", newest.text);
+    assert!(
+        newest.notes.iter().any(|note| note.message.contains("the newest one, `t`")),
+        "{:?}",
+        newest.notes
+    );
+    let named = made(Some("s")).expect("a prompt");
+    assert!(named.text.contains("ibex is answered") && !named.text.contains("heron"), "{}", named.text);
+    assert!(named.notes.is_empty(), "{:?}", named.notes);
+    let folder = Folder::new();
+    let text = user(1, None, "where is the lynx") + &answer(2, 1, "behind the oak");
+    let captured = import(&engine, &folder.write("s.jsonl", text.as_bytes())).session.session;
+    let told = made(Some(captured.as_str())).expect("a prompt");
+    assert!(told.text.contains("behind the oak"), "{}", told.text);
+    let missing = made(Some("nobody")).map(drop);
+    assert!(matches!(missing, Err(EngineError::NotFound { what: Wanted::Session, .. })), "{missing:?}");
 }
 
 /// The state has recent turns, and so has the source of turns: each is told once, and those that only the state has stay.
@@ -108,6 +206,21 @@ fn what_no_step_has_stored_yet_is_recalled() {
     let wanted = RecallWanted::new("quagga basket", Some(&own), Tokens(600), &Estimate);
     let pack = engine.recall(&wanted).expect("a pack");
     assert_eq!(pack.text.matches("weave the quagga basket").count(), 1, "{}", pack.text);
+    let query = |text: &str| SearchQuery {
+        text: text.to_owned(),
+        form: SearchForm::Words,
+        filter: SearchFilter::default(),
+        is_unfinished: false,
+        is_spread: false,
+        hits_max: 10,
+        budget: SettleBudget::All,
+    };
+    let step = &mut |_, _, _| std::ops::ControlFlow::Continue(());
+    let found = engine.search(&query("weave quagga"), step).expect("an answer");
+    let open_turn = SearchNote::OpenTurn { session: "open".to_owned() };
+    assert!(found.hits.is_empty() && found.notes.contains(&open_turn), "{:?}", found.notes);
+    let found = engine.search(&query("weave zebu"), step).expect("an answer");
+    assert!(!found.notes.contains(&open_turn), "{:?}", found.notes);
     // The session that asks knows it, and once it is in a commit it is found there.
     let open = turn("open").session;
     let asked = RecallWanted { session: Some(&open), ..wanted };

@@ -431,7 +431,7 @@ fn a_named_pipe_was_waited_for() {
     });
     let (captured, failures) =
         heard.recv_timeout(std::time::Duration::from_secs(20)).expect("an answer without a writer");
-    assert!(captured.is_err_and(|message| message.contains("pipe.jsonl is no transcript")));
+    assert!(captured.is_err_and(|message| message.contains("pipe.jsonl is not a transcript")));
     assert_eq!(failures, 1);
 }
 

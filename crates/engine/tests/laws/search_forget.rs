@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stemmata_engine::prompt::profile::Profile;
+use stemmata_engine::prompt::tool_output::OutputLimits;
 use stemmata_engine::{
-    BeginTurn, CollectOptions, Engine, ForgetOptions, ForgetTarget, PromptWanted, RetentionRules,
-    ScrubTarget, SettleBudget, StoreRules, TurnContext,
+    BeginTurn, CollectOptions, Engine, ForgetOptions, ForgetTarget, OutputFiles, OutputRules, PromptWanted,
+    RetentionRules, ScrubTarget, SettleBudget, StoreRules, TurnContext, TurnMade,
 };
-use stemmata_model::{Closure, Estimate, Principal, Role, Timestamp, topics};
+use stemmata_model::{Closure, Entry, EntryId, Estimate, Principal, Role, Timestamp, topics};
 use stemmata_store::conformance::ledger::builders::{ledger, said};
 use stemmata_store::{PackOptions, SqliteOptions, SqliteStore, Store, StoreError};
 use tempfile::TempDir;
@@ -256,4 +257,75 @@ fn what_is_forgotten_or_scrubbed_is_in_no_file_of_the_home() {
         assert_rebuilt(&engine, &store);
         assert_eq!(holding_packed(home.path(), WORD), [""; 0], "{what}, and searched");
     }
+}
+
+/// The folder of briefs and of outputs' files beside an index.
+fn beside(told: &Told, folder: &Folder) -> Engine {
+    let temp = folder.path().join("temp");
+    std::fs::create_dir_all(&temp).expect("a folder");
+    let files = OutputFiles::new(Some(&temp), folder.path().join("outputs"));
+    let limits = OutputLimits { spill_chars: 200, chars_max: 200, ..OutputLimits::default() };
+    indexed(&told.store, told.dir.path())
+        .with_briefs(folder.path())
+        .with_outputs(OutputRules { limits, files: Some(files) })
+}
+
+/// Has everything say the word that is made of what is stored: the index, a brief, and the file of an output.
+fn told_everywhere(folder: &Folder) -> Told {
+    let told = told();
+    let engine = beside(&told, folder);
+    let path = told._folder.path().join(format!("{SECRET}.jsonl"));
+    assert!(engine.prepare_brief(&path).expect("made"));
+    engine.begin_turn(&BeginTurn::new(turn("w"), entry("w-prompt", Role::User, "go"))).expect("begun");
+    let parts = vec![stemmata_model::Part::Text(format!("{SECRET} ").repeat(50))];
+    let part = stemmata_model::Part::ToolResult { call_id: "c".to_owned(), is_error: false, parts };
+    let printed = Entry::said(EntryId::new("w-result").expect("a name"), Role::Tool, vec![part]);
+    engine.end_turn(&turn("w"), TurnMade { entries: vec![printed], ..TurnMade::default() }).expect("ended");
+    settle(&engine);
+    for made in ["briefs", "temp"] {
+        assert_ne!(holding(&folder.path().join(made), STEM), [""; 0], "{made}");
+    }
+    told
+}
+
+/// Forgets as a process does that dies before it reaches anything but the store.
+fn forget_and_die(told: &Told) {
+    let engine = engine_on("m1", Arc::clone(&told.store));
+    forget(&engine, &told.target);
+    forget(&engine, &ForgetTarget::Session(engine.find_session("w").expect("read").expect("there").key));
+    assert_ne!(told.store.index_due().expect("read"), []);
+}
+
+#[test]
+fn a_crash_before_the_sweep_leaves_no_word_in_briefs_outputs_and_index() {
+    let folder = Folder::new();
+    let told = told_everywhere(&folder);
+    forget_and_die(&told);
+    assert_ne!(holding(folder.path(), STEM), [""; 0]);
+    let engine = beside(&told, &folder);
+    assert_eq!(hits(&engine, SECRET), []);
+    assert_eq!(holding(folder.path(), STEM), [""; 0]);
+    assert_forgotten(&told, &engine);
+}
+
+#[test]
+fn a_file_that_cannot_be_removed_makes_no_search_fail_and_stays_due() {
+    let folder = Folder::new();
+    let told = told_everywhere(&folder);
+    // A folder where a brief would be: it cannot be removed as a file is.
+    let stuck = folder.path().join("briefs").join("stuck.json");
+    std::fs::create_dir(&stuck).expect("a folder");
+    forget_and_die(&told);
+    let engine = beside(&told, &folder);
+    for _ in 0..2 {
+        assert_eq!(hits(&engine, SECRET), []);
+        assert_eq!(hits(&engine, "broker").len(), 6);
+        assert_ne!(told.store.index_due().expect("read"), [], "the next one tries again");
+        // What could be removed is gone already.
+        assert_eq!(holding(folder.path(), STEM), [""; 0]);
+        assert_eq!(holding(told.dir.path(), STEM), [""; 0]);
+    }
+    std::fs::remove_dir(&stuck).expect("removed");
+    assert_eq!(hits(&engine, SECRET), []);
+    assert_forgotten(&told, &engine);
 }

@@ -184,7 +184,7 @@ fn a_compaction_that_is_seen_when_it_is_made_stands_behind_the_state_before() {
     all.push(api.user("e"));
     let dropped = array(&all, true);
     let tip = import(&engine, &folder.write("talk.json", dropped.as_bytes())).session.tip.expect("a tip");
-    assert_eq!(chain(&engine, tip).len(), 6, "it is no compaction again");
+    assert_eq!(chain(&engine, tip).len(), 6, "it is not a compaction again");
     assert_eq!(materialized(&engine, tip, Stop::Compaction), dropped);
     assert_eq!(materialized(&engine, tip, Stop::Root), dropped, "nothing else stands for what is gone");
 }

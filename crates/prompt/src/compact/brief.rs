@@ -228,6 +228,20 @@ mod tests {
     }
 
     #[test]
+    fn characters_of_two_units_count_twice_and_the_bytes_stay_bounded() {
+        for wide in ["😀", "𝄞", "語", "é", "x"] {
+            let list = || vec![wide.repeat(BRIEF_LINE_CHARS_MAX * 2); BRIEF_LINES_MAX];
+            let brief = Brief { tasks: list(), decisions: list(), notes: list(), ..Brief::default() };
+            let text = brief.render("Head.\n", "End.\n");
+            let used = units(&text);
+            assert!(used <= BRIEF_UNITS_MAX && used > BRIEF_UNITS_MAX * 8 / 10, "{wide}: {used}");
+            // A unit is three bytes at most.
+            assert!(text.len() <= 3 * BRIEF_UNITS_MAX, "{wide}: {}", text.len());
+            assert!(text.ends_with("End.\n"), "{wide}");
+        }
+    }
+
+    #[test]
     fn a_brief_of_nothing_is_empty() {
         let session = SessionId::new("s").expect("a name");
         let brief = Brief::of(Facts::default(), &SessionMemory::new(&session, None));

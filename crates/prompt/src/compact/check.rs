@@ -57,7 +57,7 @@ impl WhyDropped {
             Self::UnknownName => "it names what the conversation does not",
             Self::WrongEntry => "it points at an entry that does not say so",
             Self::Contradicts => "the record says otherwise",
-            Self::WrongQuote => "nobody said what it quotes",
+            Self::WrongQuote => "it quotes something that was not said",
             Self::NoRoom => "there was no room for it",
         }
     }
@@ -180,6 +180,8 @@ struct Said<'a> {
     /// All that was said, in one row, blanks collapsed.
     text: String,
     shingles: HashSet<u64>,
+    /// The words of that text.
+    words: HashSet<Box<str>>,
     /// Commands of the record with whether they failed; files with what was done to them.
     commands: Vec<(&'a str, bool)>,
     files: Vec<(&'a str, &'a str)>,
@@ -193,6 +195,7 @@ impl<'a> Said<'a> {
             of_entry: HashMap::new(),
             text: String::new(),
             shingles: HashSet::new(),
+            words: HashSet::new(),
             commands: Vec::new(),
             files: Vec::new(),
             root: known.root,
@@ -212,6 +215,8 @@ impl<'a> Said<'a> {
             }
         }
         said.shingles = shingles(&said.text).collect();
+        let words = said.text.split(|char| !is_word(char)).filter(|word| !word.is_empty());
+        said.words = words.map(Box::from).collect();
         for line in known.block.lines() {
             said.read_record(line);
         }
@@ -254,7 +259,11 @@ impl<'a> Said<'a> {
 
     /// Whether a name was said: as it is, or as a whole word within another name.
     fn knows(&self, name: &str) -> bool {
-        let is_word = |char: char| char.is_alphanumeric() || char == '_';
+        // Where a word of it was never said, the text need not be looked through: an answer may make up any number of names.
+        let mut parts = name.split(|char| !is_word(char)).filter(|part| !part.is_empty());
+        if !self.names.contains(name) && !parts.all(|part| self.words.contains(part)) {
+            return false;
+        }
         let stands = |at: usize| {
             let (before, after) = (self.text.get(..at), self.text.get(at + name.len()..));
             !before.is_some_and(|text| text.ends_with(is_word))
@@ -300,6 +309,10 @@ fn is_object(claim: &str, path: &str) -> bool {
     let is_passive = matches!(after.next(), Some("was" | "is" | "got"))
         && after.next().is_some_and(|word| verb(word.trim_matches(|char: char| !char.is_alphanumeric())));
     verb(before) || is_passive
+}
+
+fn is_word(char: char) -> bool {
+    char.is_alphanumeric() || char == '_'
 }
 
 /// Takes `@n` out of a sentence and returns the numbers.

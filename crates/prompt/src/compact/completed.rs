@@ -3,7 +3,7 @@
 use stemmata_model::{Entry, Estimate, Tokens};
 
 use super::check::{Dropped, Known, checked, not_copied};
-use super::summarizer::{SummarizeError, Summarizer, SummaryAsked};
+use super::summarizer::{SummarizeError, Summarizer, SummaryAsked, SummaryOf};
 use super::summary::{Limits, Size, Summary, Window, compose, root};
 use crate::window::{NextSummary, Progress, summary_input};
 
@@ -43,7 +43,13 @@ pub fn completed(
     let shown = summary_input(compacted, window.numbers, model.window_tokens().map(Tokens), &Estimate);
     let chars_max = usize::try_from(record.chars_max * MODEL_PERMILLE / 1_000).unwrap_or(usize::MAX);
     let focus = Some(limits.focus.as_str()).filter(|focus| !focus.trim().is_empty());
-    let asked = SummaryAsked { block: &record.text, conversation: &shown.text, focus, chars_max };
+    let asked = SummaryAsked {
+        of: SummaryOf::Conversation,
+        block: &record.text,
+        conversation: &shown.text,
+        focus,
+        chars_max,
+    };
     let known =
         Known { entries: compacted, numbers: window.numbers, root: root(entries), block: &record.text };
     let mut progress = Progress::default();

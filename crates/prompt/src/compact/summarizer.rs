@@ -2,12 +2,24 @@
 
 use std::fmt::Write as _;
 
+/// What a summary is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SummaryOf {
+    /// The beginning of a conversation.
+    Conversation,
+    /// Results of tools that leave the window.
+    ToolResults,
+}
+
 /// What a model is asked to write.
 #[derive(Debug, Clone, Copy)]
 pub struct SummaryAsked<'a> {
-    /// The summary that no model made: it stays below the answer, so that the answer need not repeat it.
+    /// What it is of.
+    pub of: SummaryOf,
+    /// The summary that no model made: it stays below the answer, so that the answer need not repeat it. Results have none.
     pub block: &'a str,
-    /// The conversation, as [`summary_input`](crate::window::summary_input) renders it.
+    /// The conversation as [`summary_input`](crate::window::summary_input) renders it, or the results as
+    /// [`llm_input`](crate::tool_output::llm_input) does.
     pub conversation: &'a str,
     /// What the summary should look at first, in the caller's words.
     pub focus: Option<&'a str>,
@@ -58,7 +70,24 @@ pub fn system_prompt() -> &'static str {
 
 /// What the model is asked: only what the record below cannot say.
 pub fn question(asked: &SummaryAsked<'_>) -> String {
-    let SummaryAsked { block, conversation, focus, chars_max } = *asked;
+    match asked.of {
+        SummaryOf::Conversation => about_conversation(asked),
+        SummaryOf::ToolResults => about_results(asked),
+    }
+}
+
+fn about_results(asked: &SummaryAsked<'_>) -> String {
+    format!(
+        "<results>\n{}\n</results>\n\n\
+         These results of tools leave the agent's window, and your summary takes their place. Write at most {} characters. Say of \
+         each result in a line or two what it showed or changed, whether it failed, and the names, paths, numbers and error \
+         messages that the work may need again, spelled as there. Use only what stands in the results.",
+        asked.conversation, asked.chars_max
+    )
+}
+
+fn about_conversation(asked: &SummaryAsked<'_>) -> String {
+    let SummaryAsked { block, conversation, focus, chars_max, of: _ } = *asked;
     let mut text = String::with_capacity(conversation.len() + block.len() + 2_048);
     text.push_str("<conversation>\n");
     text.push_str(conversation);
@@ -90,12 +119,19 @@ mod tests {
 
     #[test]
     fn the_question_holds_what_was_said_the_record_and_the_focus() {
-        let asked =
-            SummaryAsked { block: "R1", conversation: "C1", focus: Some("the parser"), chars_max: 900 };
+        let asked = SummaryAsked {
+            of: SummaryOf::Conversation,
+            block: "R1",
+            conversation: "C1",
+            focus: Some("the parser"),
+            chars_max: 900,
+        };
         let text = question(&asked);
         for part in ["C1", "R1", "at most 900 characters", "Look first at: the parser"] {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(!question(&SummaryAsked { focus: None, ..asked }).contains("Look first"));
+        let results = question(&SummaryAsked { of: SummaryOf::ToolResults, ..asked });
+        assert!(results.contains("C1") && results.contains("900") && !results.contains("R1"), "{results}");
     }
 }

@@ -165,6 +165,8 @@ impl<'c> Choice<'c> {
 
     /// Writes what was chosen. A counter may find more in a text than in its parts, so the least goes until all of it fits.
     fn pack(mut self) -> Pack {
+        // What the share of its kind put off may be better than what was chosen meanwhile.
+        self.chosen.sort_by_key(|chosen| std::cmp::Reverse(chosen.scored.score_permille));
         while !self.chosen.is_empty() {
             let text = render::pack(&self.chosen);
             let tokens = self.counter.count(&text);

@@ -109,6 +109,7 @@ proptest! {
         let pack = choose(score(all, &words(6), &RetrieveWeights::CHOSEN), "task", Tokens(max), counter);
         prop_assert!(pack.tokens.0 <= max);
         prop_assert_eq!(counter.count(&pack.text), pack.tokens);
+        prop_assert!(pack.items.is_sorted_by_key(|item| std::cmp::Reverse(item.scored.score_permille)), "the best first");
         let headings: Vec<&str> = CandidateKind::ALL.iter().map(|kind| Group::of(*kind).heading().trim()).collect();
         for line in pack.text.lines().filter(|line| !line.is_empty() && !line.starts_with("> ")) {
             let is_origin = line.starts_with('(')

@@ -20,7 +20,7 @@ const NESTING_MAX: u32 = 64;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegexError {
     /// It is no expression.
-    #[error("`{text}` is no regular expression: {reason}")]
+    #[error("`{text}` is not a regular expression: {reason}")]
     Bad {
         /// Its first characters.
         text: String,
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn hostile_expressions_are_refused() {
         let shown = |text: &str| Matcher::regex(text).map(|_| ()).map_err(|error| error.to_string());
-        assert_eq!(shown("("), Err("`(` is no regular expression: unclosed group".to_owned()));
+        assert_eq!(shown("("), Err("`(` is not a regular expression: unclosed group".to_owned()));
         assert!(matches!(Matcher::regex("a{1000}{1000}"), Err(RegexError::TooLarge { .. })));
         assert!(matches!(Matcher::regex(&"(".repeat(1_000)), Err(RegexError::Bad { .. })));
         assert!(shown(&format!("{}a{}", "(".repeat(100), ")".repeat(100))).is_err());

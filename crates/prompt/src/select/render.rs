@@ -16,7 +16,27 @@ pub fn topic_text(topic: &str, messages: &[Message]) -> String {
 
 /// Returns the section of recent turns; empty without any.
 pub fn turns_text(messages: &[Message]) -> String {
-    section("Recent turns", messages)
+    section_of("Recent turns", messages.iter().map(turn_text))
+}
+
+/// Returns one turn's part of its section. No line of it begins a section of the prompt.
+pub(super) fn turn_text(message: &Message) -> String {
+    let text = message.text.as_deref().map(below_sections);
+    message_text(&Message { text, ..message.clone() })
+}
+
+/// Returns a text whose headings are below those of the prompt's sections.
+fn below_sections(text: &str) -> String {
+    let mut below = String::with_capacity(text.len());
+    for line in text.split_inclusive(is_line_break) {
+        if visible(line).trim_start().starts_with("## ") {
+            below.push('#');
+            below.push_str(line.trim_start_matches(|char: char| char != '#'));
+        } else {
+            below.push_str(line);
+        }
+    }
+    below
 }
 
 /// Returns the section of what is known; empty where nothing is.
@@ -56,8 +76,13 @@ pub(super) fn hit_text(hit: &Hit) -> String {
 pub fn message_text(message: &Message) -> String {
     let mut text = format!("[{}] {}:\n", millis(message.at), message.sender);
     if let Some(said) = message.text.as_deref().filter(|said| !said.is_empty()) {
-        text.push_str(said);
-        text.push('\n');
+        if message.answers.is_empty() {
+            text.push_str(said);
+            text.push('\n');
+        } else {
+            // What a tool returned may have been written by anybody: quoted it forges neither a section nor a speaker.
+            text.push_str(&quoted(said));
+        }
     }
     if let Some(data) = &message.data {
         text.push_str("Data: ");
@@ -69,14 +94,12 @@ pub fn message_text(message: &Message) -> String {
 }
 
 fn section(heading: &str, messages: &[Message]) -> String {
-    if messages.is_empty() {
-        return String::new();
-    }
-    let mut text = format!("\n## {heading}\n\n");
-    for message in messages {
-        text.push_str(&message_text(message));
-    }
-    text
+    section_of(heading, messages.iter().map(message_text))
+}
+
+fn section_of(heading: &str, messages: impl Iterator<Item = String>) -> String {
+    let said: String = messages.collect();
+    if said.is_empty() { said } else { format!("\n## {heading}\n\n{said}") }
 }
 
 /// Returns a time to the millisecond, as JavaScript writes it. Ledgers count microseconds; a model needs none.

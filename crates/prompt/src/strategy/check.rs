@@ -98,6 +98,13 @@ fn of_source(source: &Source, options: CheckOptions<'_>) -> Vec<Finding> {
     let name = source.topic.as_str();
     let named = format!("the source of `{}`", shown(name));
     findings.extend(unknown_topic(source, options));
+    if name == topics::AGENT_OUTPUT {
+        let message = format!("{named} finds nothing: raw output of agents enters no prompt");
+        let finding = Finding::warning(FindingCode::NoEffect, source.at, message);
+        findings.push(
+            finding.try_instead("name the topic of what agents report, such as `IMPLEMENTATION_READY`"),
+        );
+    }
     if source.priority.is_none() {
         let default = source.priority().as_str();
         let message = format!("{named} names no priority and gets `{default}` by its topic");
@@ -122,7 +129,7 @@ fn of_source(source: &Source, options: CheckOptions<'_>) -> Vec<Finding> {
     }
     let idle = without_effect(source);
     if !idle.is_empty() {
-        let message = format!("{} of {named} have no effect: it has no messages to select", listed(&idle));
+        let message = format!("{named} has no messages to select, so it ignores {}", listed(&idle));
         findings.push(Finding::warning(FindingCode::NoEffect, source.at, message));
     }
     findings
@@ -172,7 +179,7 @@ fn order(strategy: &Strategy) -> Vec<Finding> {
             && volatility(&before.topic) == Volatility::Turn
         {
             let message = format!(
-                "`{}` changes with every turn and stands before `{}`, which does not",
+                "`{}` changes with every turn and comes before `{}`, which does not",
                 shown(before.topic.as_str()),
                 shown(source.topic.as_str())
             );

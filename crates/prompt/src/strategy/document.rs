@@ -192,7 +192,7 @@ impl JsonReader<'_> {
                     let key = Key { at: self.offset(key), name };
                     if !names.insert(key.name.clone()) {
                         let at = Position::of(self.text, key.at);
-                        return Err(DocumentError { at, message: format!("`{}` is there twice", key.name) });
+                        return Err(DocumentError { at, message: format!("`{}` occurs twice", key.name) });
                     }
                     table.push((key, self.node(value, depth + 1)?));
                 }
@@ -247,10 +247,24 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     }
 }
 
+/// Returns whether a text that is no TOML begins as YAML does: with a list or a key before a colon.
+fn is_like_yaml(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let Some(first) = lines.next() else { return false };
+    let key = first.split_once(':').map(|(key, _)| key);
+    let is_key =
+        key.is_some_and(|key| key.chars().all(|char| char.is_ascii_alphanumeric() || "_-".contains(char)));
+    first == "---" || first.starts_with("- ") || (is_key && !first.contains('='))
+}
+
 fn from_toml(text: &str) -> Result<Node, DocumentError> {
     let table = DeTable::parse(text).map_err(|error| DocumentError {
         at: Position::of(text, error.span().map_or(0, |span| span.start)),
-        message: format!("not TOML: {}", error.message()),
+        message: if is_like_yaml(text) {
+            "this looks like YAML, which is not read: write JSON or TOML".to_owned()
+        } else {
+            format!("not TOML: {}", error.message())
+        },
     })?;
     let value = toml_table(text, table.get_ref(), 0)?;
     Ok(Node { at: 0, value })

@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
             let documented = camel(&key.name);
             match known.iter().find(|name| **name == documented) {
                 Some(name) if fields.key_at(name).is_none() => fields.found.push((name, key, value)),
-                Some(name) => self.field_error(key, format!("`{name}` is there twice"), None),
+                Some(name) => self.field_error(key, format!("`{name}` occurs twice"), None),
                 None => {
                     let message = format!("{what} has no field `{}`", shown(&key.name));
                     let near = nearest(&key.name, known.iter().copied());

@@ -185,7 +185,7 @@ fn topic(reader: &mut Reader<'_>, source: &Node, fields: &Fields<'_>) -> Option<
         name => match Topic::new(name) {
             Ok(topic) => Some(SourceTopic::Ledger(topic)),
             Err(error) => {
-                reader.wrong(node, format!("`topic` is no name: {error}"));
+                reader.wrong(node, format!("`topic` is not a name: {error}"));
                 None
             }
         },
@@ -198,7 +198,7 @@ fn sender(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Party> {
         Ok(party) => Some(party),
         Err(error) => {
             let node = fields.get("sender")?;
-            reader.wrong(node, format!("`sender` is no name: {error}"));
+            reader.wrong(node, format!("`sender` is not a name: {error}"));
             None
         }
     }

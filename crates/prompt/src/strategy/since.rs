@@ -35,7 +35,7 @@ pub struct Anchors {
 /// A text that is no lower bound.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` is no `since`; use `cluster_start`, `last_task_end`, `last_agent_start`, an ISO time such as `2026-01-01T00:00:00Z`, or milliseconds since 1970"
+    "`{text}` is not a `since`; use `cluster_start`, `last_task_end`, `last_agent_start`, an ISO time such as `2026-01-01T00:00:00Z`, or milliseconds since 1970"
 )]
 pub struct ParseSinceError {
     /// The text as given, cut to 64 characters.

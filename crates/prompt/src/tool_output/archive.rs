@@ -22,7 +22,8 @@ pub struct ArchivePlan {
     pub batches: Vec<Vec<ArchivedGroup>>,
     /// Visible results before.
     pub visible_before: usize,
-    /// Visible results after.
+    /// Visible results after. What may never go is not counted against the cutoff: with more pins than that the model would see no
+    /// result but pinned ones and the newest.
     pub visible_after: usize,
     /// Why not more, or not less.
     pub reason: &'static str,
@@ -39,10 +40,20 @@ impl ArchivePlan {
 struct Standing {
     group: ArchivedGroup,
     may_go: bool,
+    is_pinned: bool,
 }
 
-/// Plans what to archive so that at most `cutoff` results are visible; 0 or less archives nothing. A group that waits for a
-/// result, and one with a pinned entry, stay.
+/// Returns how many visible results count against a cutoff: those of groups without a pinned entry.
+pub fn counted_results(entries: &[Entry], is_pinned: &dyn Fn(usize) -> bool) -> usize {
+    counted(&standing(entries, is_pinned))
+}
+
+fn counted(standing: &[Standing]) -> usize {
+    standing.iter().filter(|standing| !standing.is_pinned).map(|standing| standing.group.results).sum()
+}
+
+/// Plans what to archive so that at most `cutoff` results are visible beside those of pinned groups; 0 or less archives nothing. A
+/// group that waits for a result, and one with a pinned entry, stay.
 pub fn plan_archive(entries: &[Entry], is_pinned: &dyn Fn(usize) -> bool, cutoff: i64) -> ArchivePlan {
     let standing = standing(entries, is_pinned);
     let visible_before: usize = standing.iter().map(|standing| standing.group.results).sum();
@@ -56,9 +67,9 @@ pub fn plan_archive(entries: &[Entry], is_pinned: &dyn Fn(usize) -> bool, cutoff
         plan.reason = "archiving is off";
         return plan;
     };
-    let mut is_neighbour = false;
+    let (mut left, mut is_neighbour) = (counted(&standing), false);
     for standing in standing {
-        if plan.visible_after <= cutoff {
+        if left <= cutoff {
             break;
         }
         if !standing.may_go {
@@ -66,6 +77,7 @@ pub fn plan_archive(entries: &[Entry], is_pinned: &dyn Fn(usize) -> bool, cutoff
             plan.reason = "what is left is pinned, waits for a result or is the newest";
             continue;
         }
+        left -= standing.group.results;
         plan.visible_after -= standing.group.results;
         match plan.batches.last_mut().filter(|_| is_neighbour) {
             Some(batch) => batch.push(standing.group),
@@ -73,7 +85,7 @@ pub fn plan_archive(entries: &[Entry], is_pinned: &dyn Fn(usize) -> bool, cutoff
         }
         is_neighbour = true;
     }
-    if plan.visible_after <= cutoff && !plan.batches.is_empty() {
+    if left <= cutoff && !plan.batches.is_empty() {
         plan.reason = "the oldest results above the cutoff";
     }
     plan
@@ -100,11 +112,13 @@ fn standing(entries: &[Entry], is_pinned: &dyn Fn(usize) -> bool) -> Vec<Standin
             standing.push(Standing {
                 group: ArchivedGroup { entries: Vec::new(), results: 0 },
                 may_go: !is_open,
+                is_pinned: false,
             });
         }
         if let Some(standing) = standing.get_mut(place) {
             standing.group.entries.push(at);
             standing.group.results += results;
+            standing.is_pinned |= is_pinned(at);
             standing.may_go &= !is_pinned(at);
         }
         if results > 0 {

@@ -13,8 +13,8 @@ use crate::reduce::cut::cut;
 /// Characters that a model is shown of archived results.
 pub const LLM_INPUT_CHARS_MAX: usize = 12_000;
 
-/// Characters that are taken of a model's summary.
-const LLM_OUTPUT_CHARS_MAX: usize = 1_200;
+/// Characters that a model's summary of archived results may have.
+pub const LLM_OUTPUT_CHARS_MAX: usize = 1_200;
 
 /// Characters of a summary by rules.
 const HEURISTIC_CHARS_MAX: usize = 800;
@@ -151,12 +151,6 @@ pub fn llm_input(results: &[ToolResultText<'_>]) -> String {
     cut_at(&input, LLM_INPUT_CHARS_MAX)
 }
 
-/// Takes a model's summary: at most 1,200 characters. `None` where it says nothing: then the rules summarize.
-pub fn llm_summary(answer: &str) -> Option<String> {
-    let answer = answer.trim();
-    (!answer.is_empty()).then(|| head_tail(answer, LLM_OUTPUT_CHARS_MAX))
-}
-
 /// Renders the digest of results that a compaction archived.
 pub fn digest(results: &[ToolResultText<'_>]) -> String {
     let line = |result: &ToolResultText<'_>| {
@@ -189,9 +183,6 @@ mod tests {
             prop_assert!(chars(&heuristic_summary(&results)) <= HEURISTIC_CHARS_MAX);
             prop_assert!(chars(&llm_input(&results)) <= LLM_INPUT_CHARS_MAX);
             prop_assert!(chars(&digest(&results)) <= 40 + (NAMED_MAX + 1) * (LINE_CHARS_MAX + NAME_CHARS_MAX + 20));
-            for (text, _, _) in &texts {
-                prop_assert!(llm_summary(text).is_none_or(|summary| chars(&summary) <= LLM_OUTPUT_CHARS_MAX));
-            }
         }
     }
 }

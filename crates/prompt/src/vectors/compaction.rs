@@ -19,7 +19,7 @@ const RESULTS_MAX: u64 = 10_000;
 /// # Errors
 /// As [`super::run`].
 pub fn run_compaction(root: &Value) -> Result<Vec<CaseVerdict>, String> {
-    let groups = root.as_object().ok_or("the file is no JSON object")?;
+    let groups = root.as_object().ok_or("the file is not a JSON object")?;
     let mut verdicts = Vec::new();
     for (group, cases) in groups {
         let one = |found: Value| vec![CaseVerdict::of(group.clone(), cases, &found)];

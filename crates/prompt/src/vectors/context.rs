@@ -23,7 +23,7 @@ pub(super) const TEXT_CHARS_MAX: usize = 10_000_000;
 /// Where the text is no JSON object, or a case in it lacks what makes it one: what, in words.
 pub fn run_context(text: &str) -> Result<Vec<CaseVerdict>, String> {
     let root = Json::value_of(text).map_err(|error| error.to_string())?;
-    let groups = root.as_object().ok_or("the file is no JSON object")?;
+    let groups = root.as_object().ok_or("the file is not a JSON object")?;
     let mut verdicts = Vec::new();
     for (group, cases) in groups {
         verdicts.extend(of_group(group, cases, groups).map_err(|error| format!("{group}: {error}"))?);

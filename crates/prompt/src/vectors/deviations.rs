@@ -32,7 +32,7 @@ pub const DEVIATIONS_002: &[(&str, &str)] = &[
         "an alert is sent for a crossing upward, and again after the ratio has fallen 5 points below its threshold; the \
          source sends lower levels while the ratio falls, and each level once for ever",
     ),
-    ("checkpoint_triggers/2", "no completed task is no milestone"),
+    ("checkpoint_triggers/2", "no completed task is not a milestone"),
 ];
 
 /// Of seed 003's implementation.
@@ -79,7 +79,7 @@ pub const DEVIATIONS_003: &[(&str, &str)] = &[
     ("truncateToolContent/default_205000_chars_spills", SPILL),
     (
         "truncateToolContent/invalid_utf8_bytes_limit",
-        "bytes that are no UTF-8 are replaced; the source drops all behind the first",
+        "bytes that are not UTF-8 are replaced; the source drops all behind the first",
     ),
 ];
 

@@ -18,7 +18,7 @@ const LIMIT: u64 = 100_000;
 /// # Errors
 /// As [`super::run`].
 pub fn run_moderator(root: &Value) -> Result<Vec<CaseVerdict>, String> {
-    let groups = root.as_object().ok_or("the file is no JSON object")?;
+    let groups = root.as_object().ok_or("the file is not a JSON object")?;
     let mut verdicts = Vec::new();
     for (group, cases) in groups {
         let answer: fn(&Value) -> Result<(Value, Value), String> = match group.as_str() {
@@ -118,7 +118,7 @@ fn monitor_case(case: &Value) -> Result<(Value, Value), String> {
     let mut monitor = Monitor::default();
     let mut alerts = Vec::new();
     for ratio in list(&case["ratios"])? {
-        let ratio = ratio.as_f64().ok_or("a ratio that is no number")?;
+        let ratio = ratio.as_f64().ok_or("a ratio that is not a number")?;
         let seen = monitor.observe(&window, size(ratio), Timestamp::EPOCH);
         alerts.push(json!(seen.alert.map(|alert| alert.level)));
     }

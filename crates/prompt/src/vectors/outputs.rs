@@ -17,7 +17,7 @@ use crate::window::{ToolSummaryStrategy, overflow_of, tool_summary_entry};
 /// # Errors
 /// As [`super::run`].
 pub fn run_outputs(root: &Value) -> Result<Vec<CaseVerdict>, String> {
-    let groups = root.as_object().ok_or("the file is no JSON object")?;
+    let groups = root.as_object().ok_or("the file is not a JSON object")?;
     let mut verdicts = Vec::new();
     for (group, cases) in groups {
         verdicts.extend(match group.as_str() {

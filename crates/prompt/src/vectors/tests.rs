@@ -6,7 +6,7 @@ use super::*;
 fn vectors(file: &str) -> Option<String> {
     #[expect(
         clippy::disallowed_methods,
-        reason = "the corpus is no part of the project: tests may run without"
+        reason = "the corpus is not part of the project: tests may run without"
     )]
     let Some(root) = std::env::var_os("STEMMATA_CORPUS").map(std::path::PathBuf::from) else {
         println!("skipped: STEMMATA_CORPUS is not set");
@@ -50,10 +50,30 @@ fn every_vector_of_seed_003_holds_or_deviates_for_a_reason() {
     every_case_is_fine(&["ai_compact.json", "ai_tool_output.json"], 90, DEVIATIONS_003);
 }
 
-/// None of its cases can be asked again, since the turns that they are about are not in it: each is a deviation by name.
 #[test]
 fn every_vector_of_seed_004_deviates_for_a_reason() {
     every_case_is_fine(&["zagent/zagent_context.json"], 11, &[]);
+}
+
+/// Three turns and two queries in the shape of the file, with what a query found.
+fn six_turns(indices: &str) -> String {
+    let turns = "User: Fix ALPHA\nAssistant: done\nUser: b\nAssistant: c\nUser: d\nAssistant: e";
+    let prompt = format!("x\n\nRelevant turns:\n{turns}\n\nCurrent user request:\nq");
+    let case =
+        |query: &str, indices: &str| format!("{{\"query\":\"{query}\",\"max\":8,\"indices\":{indices}}}");
+    format!(
+        "{{\"turns\":6,\"relevant_0\":{},\"relevant_1\":{},\"messagesJson_for_'a'\":[],\"prompt_for_q\":{}}}",
+        case("zzz", "[1,2,3,4,5]"),
+        case("alpha", indices),
+        Value::from(prompt),
+    )
+}
+
+#[test]
+fn the_retrieval_rule_of_seed_004_is_asked_of_the_turns_of_its_file() {
+    let fine = |text: &str| run(text).expect("cases").iter().all(CaseVerdict::is_fine);
+    assert!(fine(&six_turns("[0,1,2,3,4,5]")), "the first turn has the word, the second called a tool");
+    assert!(!fine(&six_turns("[1,2,3,4,5]")), "the rule finds the first turn too");
 }
 
 #[test]

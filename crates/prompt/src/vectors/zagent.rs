@@ -1,7 +1,7 @@
 //! The cases of seed 004's implementation, in the shape of `zagent_context.json`.
 //!
-//! They are what its rules gave for six turns that the file does not hold apart, so that none can be asked again. What
-//! Stemmata does in the place of each rule is a deviation with its reason; a case of another kind fails by name.
+//! Stemmata has no such rules. Its retrieval rule is the baseline that recall is measured against, so that it stands here and
+//! is asked of the file's turns; the other cases deviate by name, each with what is done in its place.
 
 use serde_json::Value;
 use stemmata_model::Json;
@@ -21,32 +21,113 @@ const INSTEAD: &[(&str, &str)] = &[
 ];
 
 const A_LEDGER: &str = "turns are events of a ledger and are not counted into a document";
-const RECALL: &str = "turns are recalled by words, links and age with explained scores; the source's rule is the baseline of \
-                      the benchmark `retrieval`";
+const RECALL: &str = "turns are recalled by words, links and age with explained scores; the source's rule is the baseline \
+                      that recall is measured against";
 const PROMPT: &str =
     "a prompt is made by a strategy within a budget, and what is recalled in it is quoted as data";
-const COMPACTION: &str =
-    "nothing is cut by a heuristic: a compaction is a summary that somebody wrote, on a branch of its own";
+const COMPACTION: &str = "a summary says by rules or a model what was decided, done and left open; turns are not cut at 220 \
+                          bytes, and no older summary is nested in it";
+
+/// A turn as the source's retrieval rule sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceTurn {
+    /// What was said.
+    pub text: String,
+    /// Whether an assistant said it and called tools.
+    pub has_calls: bool,
+    /// Whether it touched files.
+    pub has_files: bool,
+}
+
+/// Returns the places of the turns that the source's rule finds, best first: 4 points for the whole query in the text in
+/// whatever case, 2 for files where the query has `file`, 1 for calls, 3 for the last four turns. The best `max` with any
+/// points, the newest first among equals.
+pub fn relevant_by_the_source(turns: &[SourceTurn], query: &str, max: usize) -> Vec<usize> {
+    let query = query.to_lowercase();
+    let points = |at: usize| {
+        let turn = &turns[at];
+        let mut points = if turn.text.to_lowercase().contains(&query) { 4 } else { 0 };
+        points += if query.contains("file") && turn.has_files { 2 } else { 0 };
+        points + u32::from(turn.has_calls) + if at + 4 >= turns.len() { 3 } else { 0 }
+    };
+    let mut scored: Vec<(u32, usize)> = (0..turns.len()).map(|at| (points(at), at)).collect();
+    scored.retain(|(points, _)| *points > 0);
+    scored.sort_unstable_by(|one, other| other.cmp(one));
+    scored.into_iter().take(max).map(|(_, at)| at).collect()
+}
+
+/// Returns the turns of a file: the prompt that has all of them lists their texts. Which of them called tools is not in the
+/// file: one outside the last four that every query found did.
+fn turns_of(cases: &serde_json::Map<String, Value>) -> Option<Vec<SourceTurn>> {
+    let count = usize::try_from(cases.get("turns")?.as_u64()?).ok()?;
+    let prompts = cases.iter().filter(|(name, _)| name.starts_with("prompt_for_"));
+    let texts =
+        prompts.filter_map(|(_, prompt)| said_in(prompt.as_str()?)).find(|texts| texts.len() == count)?;
+    let whole = cases.values().filter(|case| case.get("max").and_then(Value::as_u64) >= Some(count as u64));
+    let found: Vec<Vec<u64>> = whole.filter_map(indices_of).collect();
+    let is_always_found =
+        |at: usize| !found.is_empty() && found.iter().all(|places| places.contains(&(at as u64)));
+    let turn = |(at, text): (usize, String)| SourceTurn {
+        has_calls: at + 4 < count && is_always_found(at),
+        has_files: false,
+        text,
+    };
+    Some(texts.into_iter().enumerate().map(turn).collect())
+}
+
+fn said_in(prompt: &str) -> Option<Vec<String>> {
+    let (_, turns) = prompt.split_once("Relevant turns:\n")?;
+    let (turns, _) = turns.split_once("\n\nCurrent user request:")?;
+    let text = |line: &str| {
+        line.strip_prefix("User: ").or_else(|| line.strip_prefix("Assistant: ")).map(str::to_owned)
+    };
+    turns.lines().map(text).collect()
+}
+
+fn indices_of(case: &Value) -> Option<Vec<u64>> {
+    case.get("indices")?.as_array()?.iter().map(Value::as_u64).collect()
+}
+
+/// Asks the source's rule again for a case of retrieval.
+fn of_retrieval(case: &Value, turns: &[SourceTurn]) -> Verdict {
+    let asked = (case.get("query").and_then(Value::as_str), case.get("max").and_then(Value::as_u64));
+    let (Some(query), Some(max)) = asked else {
+        return Verdict::Failed { difference: "a case without `query` and `max`".to_owned() };
+    };
+    let mut places = relevant_by_the_source(turns, query, usize::try_from(max).unwrap_or(usize::MAX));
+    places.sort_unstable();
+    let found: Vec<u64> = places.into_iter().map(|at| at as u64).collect();
+    let expected = indices_of(case).unwrap_or_default();
+    if found == expected {
+        return Verdict::Deviates {
+            reason: RECALL,
+            difference: format!("the source's rule finds {found:?} here too"),
+        };
+    }
+    Verdict::Failed { difference: format!("the source's rule: expected {expected:?}, found {found:?}") }
+}
 
 /// Returns whether a file has this shape.
 pub(super) fn is_shape(groups: &serde_json::Map<String, Value>) -> bool {
     groups.keys().any(|key| key.starts_with("messagesJson_for_"))
 }
 
-/// Names every case of a file with what is done in its place.
+/// Asks the source's retrieval rule again, and names every other case with what is done in its place.
 ///
 /// # Errors
 /// Where the text is no JSON object.
 pub fn run_zagent(text: &str) -> Result<Vec<CaseVerdict>, String> {
     let root = Json::value_of(text).map_err(|error| error.to_string())?;
-    let cases = root.as_object().ok_or("the file is no JSON object")?;
-    let verdict = |name: &String| {
+    let cases = root.as_object().ok_or("the file is not a JSON object")?;
+    let turns = turns_of(cases);
+    let verdict = |(name, case): (&String, &Value)| {
         let reason = INSTEAD.iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, reason)| *reason);
-        let verdict = match reason {
-            Some(reason) => Verdict::Deviates { reason, difference: "not asked".to_owned() },
-            None => Verdict::Failed { difference: "a case that is not known".to_owned() },
+        let verdict = match (reason, &turns) {
+            (Some(RECALL), Some(turns)) => of_retrieval(case, turns),
+            (Some(reason), _) => Verdict::Deviates { reason, difference: "not asked".to_owned() },
+            (None, _) => Verdict::Failed { difference: "a case that is not known".to_owned() },
         };
         CaseVerdict { name: format!("zagent/{name}"), verdict }
     };
-    Ok(cases.keys().filter(|name| *name != "source").map(verdict).collect())
+    Ok(cases.iter().filter(|(name, _)| *name != "source").map(verdict).collect())
 }

@@ -156,6 +156,14 @@ impl CompactSettings {
         }
     }
 
+    /// Returns how many results of tools the model sees at most: what is above is archived. 0 archives none.
+    pub fn visible_results(&self) -> i64 {
+        match self.tool_summary {
+            ToolSummaryStrategy::Off => 0,
+            ToolSummaryStrategy::Llm | ToolSummaryStrategy::Heuristic => self.tool_call_cutoff.max(0),
+        }
+    }
+
     /// Decides whether a conversation is to be compacted by itself.
     pub fn due(&self, window: Option<Tokens>, estimate: Tokens, messages: usize) -> Due {
         if !self.is_automatic {
@@ -194,6 +202,11 @@ pub enum WindowConfigError {
     /// Compaction would always be due.
     #[error("compaction at 0 messages would always be due: set at least 1")]
     Messages,
+    /// A compaction would keep nothing.
+    #[error(
+        "a compaction would keep nothing of the end: set `keep_recent_tokens`, or a `keep_recent` of at least 1 message"
+    )]
+    KeepNothing,
     /// No strategy has this name.
     #[error("`{name}` is no way to summarize results of tools: use `llm`, `heuristic` or `off`")]
     Strategy {
@@ -238,6 +251,9 @@ impl WindowConfig {
         if compact.messages_max == 0 {
             return Err(WindowConfigError::Messages);
         }
+        if compact.keep_recent == 0 && compact.keep_recent_tokens == Tokens(0) {
+            return Err(WindowConfigError::KeepNothing);
+        }
         let half = window.limit().0.saturating_mul(OUTPUT_BYTES_PER_TOKEN);
         let half = usize::try_from(half).unwrap_or(usize::MAX);
         output.bytes_max = if output.bytes_max == 0 { half } else { output.bytes_max.min(half) };
@@ -266,58 +282,72 @@ impl WindowConfig {
 
     /// Returns every limit in the order in which they act.
     pub fn explain(&self) -> Vec<LimitRow> {
-        let tokens = |name, value: Tokens, acts| LimitRow { name, value: value.0, unit: "tokens", acts };
-        let at = |name, zone, acts| {
-            let begins = u128::from(self.window.limit().0) * u128::from(self.window.threshold_permille(zone));
-            tokens(name, Tokens(u64::try_from(begins.div_ceil(1_000)).unwrap_or(u64::MAX)), acts)
-        };
-        let count = |name, value: usize, unit, acts| LimitRow {
-            name,
-            value: u64::try_from(value).unwrap_or(u64::MAX),
-            unit,
-            acts,
-        };
-        let limit = self.limit();
+        let lines = "a result of a tool is cut before it is stored";
+        let output = &self.output;
+        let visible = usize::try_from(self.compact.visible_results()).unwrap_or(0);
         let mut rows = vec![
-            count(
-                "output_lines",
-                self.output.lines_max,
-                "lines",
-                "a result of a tool is cut before it is stored",
-            ),
-            count(
-                "output_bytes",
-                self.output.bytes_max,
-                "bytes",
-                "a result of a tool is cut before it is stored",
-            ),
-            count(
-                "output_chars",
-                self.output.chars_max,
-                "chars",
-                "a result of a tool is cut before it is stored",
-            ),
-            count("output_spill", self.output.spill_chars, "chars", "a larger result is stored apart"),
-            count(
-                "tool_call_cutoff",
-                usize::try_from(self.compact.tool_call_cutoff).unwrap_or(0),
-                "results",
-                "older results are archived",
-            ),
-            at("warning", Zone::Warning, "an alert, a line in the log"),
-            at("danger", Zone::Danger, "a checkpoint, and a plan of what to prune"),
-            at("critical", Zone::Critical, "a checkpoint, and the window is pruned"),
+            counted("output_lines", output.lines_max, "lines", lines),
+            counted("output_bytes", output.bytes_max, "bytes", lines),
+            counted("output_chars", output.chars_max, "chars", lines),
+            counted("output_spill", output.spill_chars, "chars", "a larger result is stored apart"),
+            counted("tool_call_cutoff", visible, "results", self.archives()),
+            self.zone_row("warning", Zone::Warning, "an alert, a line in the log"),
+            self.zone_row("danger", Zone::Danger, "a checkpoint, and a plan of what to prune"),
+            self.zone_row("critical", Zone::Critical, "a checkpoint, and the window is pruned"),
             tokens("target", self.window.target(), "what pruning aims at"),
         ];
-        rows.extend(
-            limit
-                .tokens
-                .map(|limit| tokens("compact_at", limit, "the conversation is compacted after the turn")),
-        );
-        rows.push(tokens("keep_recent", limit.keep_recent_tokens, "what a compaction keeps of the end"));
+        rows.extend(self.compaction_rows());
         rows.push(tokens("window", self.window.limit(), "the provider refuses more"));
         rows
     }
+
+    fn zone_row(&self, name: &'static str, zone: Zone, acts: &'static str) -> LimitRow {
+        let begins = u128::from(self.window.limit().0) * u128::from(self.window.threshold_permille(zone));
+        tokens(name, Tokens(u64::try_from(begins.div_ceil(1_000)).unwrap_or(u64::MAX)), acts)
+    }
+
+    /// Returns where compaction is due, and what it keeps.
+    fn compaction_rows(&self) -> Vec<LimitRow> {
+        let (window, compact, limit) = (self.window.limit(), &self.compact, self.limit());
+        let acts = if compact.is_automatic {
+            "the conversation is compacted after the turn"
+        } else {
+            "nothing by itself: `auto_compact` is off"
+        };
+        let at = limit.tokens.unwrap_or_default();
+        let mut rows = match limit.from {
+            LimitFrom::ContextWindow => vec![
+                tokens("reserve_tokens", window.saturating_sub(at), "left for the answer"),
+                tokens("compact_at", at, acts),
+            ],
+            LimitFrom::MaxTokens => vec![tokens("max_tokens", at, acts)],
+            LimitFrom::None => vec![counted("max_messages", compact.messages_max, "messages", acts)],
+        };
+        let keeps = "what a compaction keeps of the end";
+        rows.push(match compact.keep_recent(Some(window)) {
+            KeepRecent::Tokens(kept) => tokens("keep_recent_tokens", kept, keeps),
+            KeepRecent::Entries(kept) => counted("keep_recent", kept, "messages", keeps),
+        });
+        rows
+    }
+
+    fn archives(&self) -> &'static str {
+        match (self.compact.visible_results(), self.compact.tool_summary) {
+            (0, _) | (_, ToolSummaryStrategy::Off) => "no result is archived",
+            (_, ToolSummaryStrategy::Llm) => {
+                "older results are archived, and summarized by a model if there is one"
+            }
+            (_, ToolSummaryStrategy::Heuristic) => "older results are archived, and summarized by rules",
+        }
+    }
+}
+
+const fn tokens(name: &'static str, value: Tokens, acts: &'static str) -> LimitRow {
+    LimitRow { name, value: value.0, unit: "tokens", acts }
+}
+
+fn counted(name: &'static str, value: usize, unit: &'static str, acts: &'static str) -> LimitRow {
+    LimitRow { name, value: u64::try_from(value).unwrap_or(u64::MAX), unit, acts }
 }
 
 #[cfg(test)]
@@ -353,6 +383,9 @@ mod tests {
         let mut none = settings(100_000);
         none.compact.messages_max = 0;
         assert_eq!(WindowConfig::new(none), Err(WindowConfigError::Messages));
+        let mut none = settings(100_000);
+        (none.compact.keep_recent, none.compact.keep_recent_tokens) = (0, Tokens(0));
+        assert_eq!(WindowConfig::new(none), Err(WindowConfigError::KeepNothing));
         let unknown = "weird".parse::<ToolSummaryStrategy>();
         assert_eq!(unknown, Err(WindowConfigError::Strategy { name: "weird".to_owned() }));
         assert_eq!(" OFF ".parse(), Ok(ToolSummaryStrategy::Off));
@@ -375,8 +408,24 @@ mod tests {
         let rows = WindowConfig::new(settings(100_000)).expect("limits").explain();
         let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
         let wanted = "output_lines output_bytes output_chars output_spill tool_call_cutoff warning danger critical target \
-                      compact_at keep_recent window";
+                      reserve_tokens compact_at keep_recent_tokens window";
         assert_eq!(names.join(" "), wanted);
+        let behind_target = |limit, change: &dyn Fn(&mut CompactSettings)| {
+            let mut settings = settings(limit);
+            change(&mut settings.compact);
+            let rows = WindowConfig::new(settings).expect("limits").explain();
+            let target = rows.iter().position(|row| row.name == "target").expect("a target");
+            rows[target + 1..]
+                .iter()
+                .map(|row| format!("{} {}", row.name, row.value))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        assert_eq!(behind_target(10_000, &|_| {}), "max_tokens 8000, keep_recent_tokens 4000, window 10000");
+        let by_messages = |compact: &mut CompactSettings| {
+            (compact.tokens_max, compact.keep_recent_tokens) = (Tokens(0), Tokens(0));
+        };
+        assert_eq!(behind_target(10_000, &by_messages), "max_messages 50, keep_recent 5, window 10000");
         let value = |name: &str| rows.iter().find(|row| row.name == name).map(|row| row.value);
         assert_eq!((value("danger"), value("compact_at")), (Some(85_000), Some(83_616)));
     }

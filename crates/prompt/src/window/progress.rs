@@ -100,6 +100,17 @@ impl Progress {
         progress
     }
 
+    /// Returns the failures of the summarizer in a row.
+    pub const fn failures(&self) -> usize {
+        self.failures
+    }
+
+    /// Returns the same after so many failures in a row.
+    #[must_use]
+    pub fn with_failures(self, failures: usize) -> Self {
+        Self { failures, ..self }
+    }
+
     /// Returns the last compactions in a row that led nowhere.
     pub fn idle(&self) -> &[CompactionSeen] {
         &self.idle

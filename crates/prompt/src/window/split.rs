@@ -102,7 +102,7 @@ pub enum NothingToCompact {
     Empty,
     /// The window is over its limit, and is one message or tool group.
     #[error(
-        "the window is one message or tool group, which can't be split: shorten the output of the tool, or start anew"
+        "the window is one message or tool group, which can't be split: shorten the output of the tool, or start a new session"
     )]
     OneGroup,
 }

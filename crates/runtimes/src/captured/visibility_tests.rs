@@ -143,7 +143,11 @@ fn an_archived_result_leaves_its_summary_and_comes_back_from_the_root() {
 fn lines_of_a_version_that_is_not_known_are_noted() {
     let newer = b"{\"v\":\"stemmata-v9\",\"role\":\"user\",\"parts\":[]}\n".to_vec();
     let (plan, _) = chain(&[delta(&["u1"]), newer]).context(PlanStop::Compaction);
-    assert!(plan.notes.iter().any(|note| note.message.contains("does not know")), "{:?}", plan.notes);
+    assert!(
+        plan.notes.iter().any(|note| note.message.contains("unknown, newer version")),
+        "{:?}",
+        plan.notes
+    );
     let (plan, _) = chain(&[delta(&["u1"])]).context(PlanStop::Compaction);
     assert_eq!(plan.notes, []);
 }

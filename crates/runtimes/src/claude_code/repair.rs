@@ -64,7 +64,7 @@ impl View {
     fn hang(&self, document: &mut Document, line: usize, parent: Option<usize>, why: &str) {
         let id = parent.and_then(|parent| self.id(parent));
         let value = id.as_deref().map_or_else(|| "null".to_owned(), crate::json::quote);
-        let what = ("parent", format!("it hangs on {} now: {why}", told(id.as_deref())));
+        let what = ("parent", format!("re-linked to {}: {why}", told(id.as_deref())));
         match self.tree.row(line).parent_span {
             Some((offset, length)) => document.edit(line, vec![(offset..offset + length, value)], what),
             None => document.add_members(line, &[("parentUuid", value)], what),

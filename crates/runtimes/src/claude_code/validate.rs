@@ -112,7 +112,7 @@ impl LineValidator {
         let line = self.rows.len();
         let is_torn = self.rows.last().is_some_and(|row| row.kind == Kind::Unreadable);
         if !self.has_newline && is_torn {
-            let message = "last line is cut; the loader reads over it".to_owned();
+            let message = "last line is cut; the loader skips it".to_owned();
             self.find(Severity::Info, "torn_tail", Some(line), message);
         } else if !self.has_newline {
             let message = "last line has no newline".to_owned();
@@ -124,7 +124,7 @@ impl LineValidator {
         let lines: Vec<usize> =
             self.rows.iter().enumerate().filter(unreadable).map(|(position, _)| position).collect();
         for position in lines {
-            let message = "line is no JSON object; the loader reads over it".to_owned();
+            let message = "line is not a JSON object; the loader skips it".to_owned();
             self.find(Severity::Warning, "unparsable_line", Some(position + 1), message);
         }
     }
@@ -177,7 +177,7 @@ impl LineValidator {
     /// Compares the conversation with what the loader would find of it.
     fn check_reach(&mut self, tree: &Tree, conversation: &Conversation, reached: &HashSet<usize>) {
         for &head in &conversation.path.recovered {
-            let message = "parent is not in the transcript; the nearest earlier record stands in".to_owned();
+            let message = "parent missing; treated as following the previous record".to_owned();
             self.find(Severity::Warning, "dangling_parent", Some(head + 1), message);
         }
         let units: HashSet<usize> = reached.iter().map(|&position| tree.unit(position)).collect();

@@ -105,7 +105,7 @@ fn complete(document: &mut Document, index: usize, record: &Record<'_>) {
 fn set_aside(document: &mut Document, index: usize, record: &Record<'_>) {
     let name = quote("session_meta_copied");
     let what =
-        ("set_aside", "a second header, at which the loader would begin anew: it is set aside as unknown");
+        ("set_aside", "a second header, at which the loader would start again: it is set aside as unknown");
     match record.envelope.record_type {
         Some(field) => document.edit(index, vec![(field.span(), name)], what),
         None => document.add_members(index, &[("type", name)], what),

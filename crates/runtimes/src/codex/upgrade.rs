@@ -25,7 +25,7 @@ pub(super) fn upgrade(bytes: &[u8], is_paginated: bool) -> Vec<u8> {
             edits.extend(without_number(&record, line));
         }
         replace(line, edits, &mut out);
-        debug_assert!(!is_blank(line), "a blank line is no record");
+        debug_assert!(!is_blank(line), "a blank line is not a record");
     }
     out
 }

@@ -32,7 +32,7 @@ impl LineValidator {
         let at = Some(self.lines);
         self.has_header = true;
         if record.kind != Kind::SessionMeta || !record.has_envelope {
-            let message = "the first record is no session header: the loader refuses the file";
+            let message = "the first record is not a session header: the client refuses the file";
             return self.findings.add(Severity::Fatal, "missing_header", at, message);
         }
         let payload = &record.payload;

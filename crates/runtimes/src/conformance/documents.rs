@@ -116,7 +116,7 @@ impl Suite<'_> {
         let Some(readable) = self.adapter.readable(bytes) else { return Ok(()) };
         let json = &readable.json;
         let is_json = serde_json::from_str::<&serde_json::value::RawValue>(json).is_ok();
-        self.hold("readable", is_json, || format!("what is read is no JSON: {json:.200}"))?;
+        self.hold("readable", is_json, || format!("what is read is not JSON: {json:.200}"))?;
         let same = self.adapter.rewritten(bytes, json);
         self.hold("readable", same.as_deref() == Some(bytes), || {
             "unchanged, it makes another document".to_owned()

@@ -62,7 +62,7 @@ pub(crate) fn unreadable_note(bytes: &[u8], error: &RecordError) -> Note {
         }
         RecordError::NotJson(error) => {
             let (line, column) = (error.line(), error.column());
-            (NoteCode::UnparsableLine, format!("the document is no JSON at line {line}, column {column}"))
+            (NoteCode::UnparsableLine, format!("the document is not JSON at line {line}, column {column}"))
         }
         RecordError::NotUtf8 { offset } => {
             (NoteCode::UnparsableLine, format!("the document is not UTF-8 from byte {offset}"))

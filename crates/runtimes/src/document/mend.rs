@@ -23,7 +23,7 @@ pub(crate) fn mend(document: &mut Document, dialect: &Dialect, each: impl FnOnce
         if let Some((closed, left)) = is_cut.then(|| closed(dialect, &bytes)).flatten() {
             let what = if left > 0 {
                 format!(
-                    "the document is cut: its last {left} bytes, which are no whole message, are left out"
+                    "the document is cut: its last {left} bytes, which are not a whole message, are left out"
                 )
             } else {
                 "the document is cut behind a message: what was open is closed".to_owned()

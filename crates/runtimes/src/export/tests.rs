@@ -208,7 +208,7 @@ fn check_atif(document: &Value) -> Result<(), String> {
         }
         let calls: Vec<&Value> = step["tool_calls"].as_array().into_iter().flatten().collect();
         if !calls.iter().all(|call| call["arguments"].is_object()) {
-            return Err("arguments that are no object".to_owned());
+            return Err("arguments that are not an object".to_owned());
         }
         for result in step["observation"]["results"].as_array().into_iter().flatten() {
             let source = &result["source_call_id"];

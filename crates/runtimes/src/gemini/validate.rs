@@ -133,7 +133,7 @@ impl Validator for LineValidator {
         match Record::parse(line) {
             Ok(record) => {
                 if !self.has_records && record.kind != Kind::Header {
-                    let message = "the first record is no session header: the loader refuses the file";
+                    let message = "the first record is not a session header: the client refuses the file";
                     self.findings.add(Severity::Fatal, "missing_header", Some(self.lines), message);
                 }
                 self.has_records = true;
@@ -158,7 +158,7 @@ impl Validator for LineValidator {
                 "there is no record: the loader refuses the file",
             );
         } else if present == 0 && self.has_header {
-            let message = "nobody said anything: the client lists no such session";
+            let message = "it has no message: the client does not list such a session";
             self.findings.add(Severity::Fatal, "no_messages", None, message);
         }
         let is_refused = self.findings.any_fatal();

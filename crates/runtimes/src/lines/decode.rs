@@ -147,7 +147,10 @@ impl Decoder<'_> {
         }
         if self.carriage_returns > 0 {
             let lines = self.carriage_returns;
-            let note = Note::new(NoteCode::Degraded, format!("{lines} lines end in CR LF, kept as they are"));
+            let note = Note::new(
+                NoteCode::Degraded,
+                format!("{} with CR LF kept unchanged", stemmata_model::plural(lines, "line")),
+            );
             self.decoded.notes.push(note);
         }
         self.decoded

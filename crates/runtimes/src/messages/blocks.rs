@@ -229,7 +229,7 @@ impl Talk<'_> {
                 match &block.kind {
                     Kind::Result(call) if turn.is_assistant || !calls.remove(call) => {
                         let what = format!(
-                            "{} answers `{call}`, which is no call of the message before: it is told as text",
+                            "{} answers `{call}`, which is not a call of the message before: it becomes text",
                             name(at)
                         );
                         told.push(("orphan", what));

@@ -77,7 +77,7 @@ pub(super) fn mend(dialect: &Dialect, elements: &[&str], writer: &Writer) -> Men
     told.extend(loose.into_iter().map(|(at, call)| {
         (
             "orphan",
-            format!("{} answers `{call}`, and no call of this id waits for it: it is told as text", name(at)),
+            format!("{} answers `{call}`, and no call of this id waits for it: it becomes text", name(at)),
         )
     }));
     (out, told)

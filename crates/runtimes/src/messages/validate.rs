@@ -69,7 +69,7 @@ impl MessagesValidator {
             }
             if self.rules.results_at_once || line.role == Role::User || goes_on(line, is_answer) {
                 for call in open.drain(..) {
-                    let message = format!("the call `{call}` has no result before message {number} goes on");
+                    let message = format!("the call `{call}` has no result before message {number}");
                     self.found.find(Severity::Fatal, "call_without_result", message);
                 }
             }

@@ -157,6 +157,6 @@ fn order(messages: &mut Vec<(Option<String>, String)>, told: &mut Vec<Told>) {
     messages.dedup();
     if messages.len() < before {
         let count = before - messages.len();
-        told.push(("twice", format!("{count} messages were there twice, and are there once")));
+        told.push(("twice", format!("removed {}", stemmata_model::plural(count, "duplicate message"))));
     }
 }

@@ -34,7 +34,7 @@ impl DocumentValidator {
         for (number, element) in messages.into_iter().enumerate() {
             let what = format!("message {}", number + 1);
             let Ok(message) = Message::read(element) else {
-                self.found.find(Severity::Fatal, "missing_key", format!("{what} is no object"));
+                self.found.find(Severity::Fatal, "missing_key", format!("{what} is not an object"));
                 continue;
             };
             let about = info(message.info);
@@ -114,13 +114,13 @@ impl Validator for DocumentValidator {
         }
         match whole(document).map(Session::read) {
             Ok(Ok(session)) => self.session(&session),
-            Ok(Err(_)) => self.found.find(Severity::Fatal, "unreadable", "the document is no session"),
+            Ok(Err(_)) => self.found.find(Severity::Fatal, "unreadable", "the document is not a session"),
             Err(error) => self.found.unreadable(document, &error),
         }
     }
 
     fn finish(&mut self) -> Validation {
-        self.found.need_messages("nobody said anything");
+        self.found.need_messages("it has no message");
         self.found.take()
     }
 }

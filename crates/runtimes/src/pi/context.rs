@@ -155,7 +155,10 @@ pub(super) fn plan_context(
     plan.reparented = emitted.reparented;
     let count = plan.reparented.len();
     if count > 0 {
-        plan.notes.push(Note::new(NoteCode::Reparented, format!("{count} entries got another parent")));
+        plan.notes.push(Note::new(
+            NoteCode::Reparented,
+            format!("re-linked {}", stemmata_model::plural(count, "entry")),
+        ));
     }
     Ok(plan)
 }

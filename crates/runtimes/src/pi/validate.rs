@@ -45,7 +45,7 @@ impl LineValidator {
         let has_id = record.envelope.id.is_some_and(|id| id.text().is_some());
         if record.kind != Kind::Session || !has_id {
             let message =
-                "the first record is no session header with an `id`: the loader takes the file for empty";
+                "the first record is not a session header with an `id`: the client treats the file as empty";
             self.findings.add(Severity::Fatal, "missing_header", Some(self.lines), message);
         }
     }

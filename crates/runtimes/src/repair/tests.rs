@@ -13,7 +13,7 @@ use crate::corpus_tests::{adapter_of, files, files_below};
 use crate::gemini::{self, Gemini};
 use crate::pi::{self, Pi};
 
-/// Why a transcript may still be refused: nobody said anything in it, its history is in another file, or its client is
+/// Why a transcript may still be refused: it has no message in it, its history is in another file, or its client is
 /// one of tomorrow.
 const BEYOND_REPAIR: [&str; 4] =
     ["no_messages", "history_in_another_file", "unknown_history_mode", "missing_header"];

@@ -52,8 +52,7 @@ fn one(part: Part, change: &Change<'_>, report: &mut LossReport) -> Option<Part>
         Part::ToolResult { call_id, is_error, parts } => {
             let parts = translate(parts, change, report);
             if is_error && [CHAT, RESPONSES].contains(&change.to) {
-                let reason =
-                    format!("{} cannot say that a tool failed; what it told stands there", change.to);
+                let reason = format!("{} cannot mark a tool call as failed; its output is kept", change.to);
                 report.add(change.entry, Action::Changed, "tool_error", &reason);
             }
             let parts = if is_error { in_failure(parts, change, report) } else { parts };
@@ -209,7 +208,7 @@ fn opaque(
     } else {
         String::new()
     };
-    let reason = format!("`{kind}` of {runtime} is told as text{cut}");
+    let reason = format!("`{kind}` of {runtime} becomes text{cut}");
     report.add(change.entry, Action::Changed, "opaque", &reason);
     Some(Part::Text(format!("[{runtime} {kind}] {told}")))
 }

@@ -195,10 +195,9 @@ fn files_go_where_a_target_has_a_place_for_them() {
 
 #[test]
 fn what_is_cut_is_said_to_be() {
-    for (length, wanted) in [
-        (10, "`k` of x is told as text"),
-        (3_000, "`k` of x is told as text, and only its first 2000 characters"),
-    ] {
+    for (length, wanted) in
+        [(10, "`k` of x becomes text"), (3_000, "`k` of x becomes text, and only its first 2000 characters")]
+    {
         let mut prompt = ClaudeCode.decode(&transcript("U")).entries.remove(0);
         let json = format!("\"{}\"", "a".repeat(length));
         prompt.parts = vec![Part::Opaque { runtime: "x".to_owned(), kind: "k".to_owned(), json }];

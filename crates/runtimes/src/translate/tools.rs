@@ -22,7 +22,7 @@ pub(super) fn translate(name: &str, arguments: &str, from: &str, to: &str) -> Ca
     let note = if usable == name {
         format!("{to} has no tool `{name}`: the call keeps its name")
     } else {
-        format!("`{name}` is no name that every provider takes: the call is named `{usable}`")
+        format!("`{name}` is not a name that every provider takes: the call is named `{usable}`")
     };
     Called { name: usable, arguments: arguments.to_owned(), note: (from != to).then_some(note) }
 }

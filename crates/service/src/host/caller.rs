@@ -216,7 +216,7 @@ impl<'a> Caller<'a> {
                 // What `run` recorded of a mere command wrote no commit, if an agent's session is there.
                 let latest = match self.engine.latest_loadable_session(Some(&dir)) {
                     Err(EngineError::NothingThere { .. }) => self.engine.latest_session(Some(&dir))?,
-                    latest => latest?,
+                    latest => latest?.0,
                 };
                 if read.is_some_and(|read| read.key == latest.key) {
                     Ok(latest)

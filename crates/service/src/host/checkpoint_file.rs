@@ -133,7 +133,7 @@ fn loaded(
 fn read(path: &Path) -> Result<Vec<u8>, Fault> {
     let failed = |error: io::Error| io_failed("read", path, &error);
     if !fs::metadata(path).map_err(failed)?.is_file() {
-        let detail = format!("{} is no file", path.display());
+        let detail = format!("{} is not a file", path.display());
         return Err(Problem::new(Code::CheckpointFileBad, detail).into());
     }
     let bytes = read_bounded(path, CHECKPOINT_FILE_BYTES_MAX + 1).map_err(failed)?;
@@ -142,7 +142,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Fault> {
 
 fn write_new(folder: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, Fault> {
     if folder.exists() && !folder.is_dir() {
-        return Err(Problem::new(Code::NotADirectory, format!("{} is no folder", folder.display())).into());
+        return Err(Problem::new(Code::NotADirectory, format!("{} is not a folder", folder.display())).into());
     }
     create_private(folder)?;
     let path = folder.join(name);

@@ -4,9 +4,11 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, v1};
-use stemmata_engine::{Engine, EngineError, FileState, Home, Refusal};
+use stemmata_engine::{Engine, EngineError, FileState, Home, Refusal, runtime_of};
+use stemmata_model::FormatId;
 
 use super::Host;
+use super::recover::is_recoverable;
 use crate::fault::{Fault, io_failed, problem_of};
 use crate::file::FileBytes;
 use crate::wire;
@@ -66,8 +68,16 @@ impl Host {
             }
             let (mut transcripts, mut failures) = (Vec::new(), Vec::new());
             for path in files {
-                match Engine::doctor(&path, client_version) {
-                    Ok(found) => transcripts.push(wire::client::diagnosis(&path, &found)),
+                match Engine::doctor(&path, &|format| self.judged_by(format, client_version)) {
+                    Ok(found) => {
+                        let mut told = wire::client::diagnosis(&path, &found);
+                        if all && told.ok && is_placed(home, &path, told.bytes)? {
+                            // It was checked when it was placed; what is odd about it is ours.
+                            told.findings.clear();
+                        }
+                        let recoverable = if told.ok { None } else { is_recoverable(home, &path) };
+                        transcripts.push(v1::Diagnosis { recoverable, ..told });
+                    }
                     Err(error) if all || named.len() > 1 => {
                         failures.push(wire::import::failed(&path, problem_of(&error)));
                     }
@@ -86,10 +96,22 @@ impl Host {
     pub fn mend(&self, named: &NamedFile, client_version: Option<&str>) -> Answer<Repaired> {
         self.with(|home| {
             let path = file_of(home, named)?;
-            let mended = Engine::mend(&path, client_version)?;
+            let mended = Engine::mend(&path, &|format| self.judged_by(format, client_version))?;
             Ok(Repaired { told: wire::client::mended(&path, &mended), bytes: mended.bytes })
         })
     }
+
+    /// Returns the version of the client that a transcript is judged by: the one that is named, else the installed one.
+    fn judged_by(&self, format: &FormatId, named: Option<&str>) -> Option<String> {
+        named.map(str::to_owned).or_else(|| self.machine.installed_version(runtime_of(format)))
+    }
+}
+
+/// Says whether a file is one that we placed, and nobody has written to since.
+fn is_placed(home: &Home, path: &Path, bytes: u64) -> Result<bool, Fault> {
+    let engine = home.engine()?;
+    let placement = engine.store().placement(&engine.identity().machine, &path.to_string_lossy())?;
+    Ok(placement.is_some_and(|placement| placement.placed_bytes == bytes))
 }
 
 impl Repaired {
@@ -104,7 +126,7 @@ impl Repaired {
         let (stem, ending) = name.rsplit_once('.').map_or((name, "jsonl"), |(stem, ending)| (stem, ending));
         let out = path.with_file_name(format!("{stem}.repaired.{ending}"));
         if out.exists() {
-            return refused(format!("{} is there already: name a file with `--out`", out.display()));
+            return refused(format!("{} exists already: name a file with `--out`", out.display()));
         }
         Ok(out)
     }

@@ -171,7 +171,7 @@ fn planned(
 ) -> Result<(PathBuf, String, String), Fault> {
     let path = folder.join(hook.name);
     let before = String::from_utf8(read_bytes(&path)?.unwrap_or_default()).map_err(|_| {
-        refused(format!("{} is no text: call `stemma {}` from it yourself", path.display(), hook.call))
+        refused(format!("{} is not text: call `stemma {}` from it yourself", path.display(), hook.call))
     })?;
     let after = if request.removes {
         without_git_hook(&before)
@@ -181,7 +181,7 @@ fn planned(
             program.ok_or_else(|| refused("where this program is cannot be said in a script".to_owned()))?;
         with_git_hook(&before, program, hook.call).ok_or_else(|| {
             let call = format!("{program} {} \"$@\"", hook.call);
-            refused(format!("{} is no shell script: let it call `{call}` itself", path.display()))
+            refused(format!("{} is not a shell script: let it call `{call}` itself", path.display()))
         })?
     };
     Ok((path, before, after))

@@ -182,8 +182,8 @@ impl Host {
         if hooked.brief_is_missing {
             let shown = session.as_deref().map(|path| path.display().to_string()).unwrap_or_default();
             let reason = format!(
-                "the brief of {shown} was not there when {runtime} went on after a compaction: its agent was told only pins, \
-                 notes and open tasks. It is made now, for the next time"
+                "the brief of {shown} was missing when {runtime} continued after a compaction: its agent got only pins, notes \
+                 and open tasks. The brief is made now, for the next time"
             );
             return self.keep_trouble(&source, session, reason);
         }

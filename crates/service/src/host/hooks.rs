@@ -115,19 +115,22 @@ impl State {
     }
 }
 
-/// Returns what is to be told of each client's hooks. A client that has none and never had any is left out.
+/// Returns what is to be told of each client's hooks. A client that is not here, has none and never had any is left
+/// out.
 pub(super) fn all(host: &Host, request: &StatusRequest, used: &Used) -> Vec<v1::Hooks> {
     let home = &*host.home;
     let now = home.options().clock.now();
     let calls = home.calls();
     let troubles = calls.troubles();
+    let here = host.hook_clients();
     let mut found = Vec::new();
     for place in HOOK_PLACES {
         let Ok(path) = host.settings_of(place.runtime) else { continue };
         let state = State::of(home, request, place, &path);
         let heard_at = calls.last(place.runtime);
         let trouble = troubles.iter().find(|(source, _)| source == place.runtime).map(|(_, trouble)| trouble);
-        if matches!(state, State::None | State::Unreadable(_)) && heard_at.is_none() && trouble.is_none() {
+        let is_new = heard_at.is_none() && trouble.is_none();
+        if is_new && matches!(state, State::None | State::Unreadable(_)) && !here.contains(&place.runtime) {
             continue;
         }
         let used_at = used.0.get(place.runtime).copied();
@@ -147,7 +150,7 @@ pub(super) fn all(host: &Host, request: &StatusRequest, used: &Used) -> Vec<v1::
         found.push(v1::Hooks {
             runtime: place.runtime.to_owned(),
             path: path.to_string_lossy().into_owned(),
-            state: state.name().to_owned(),
+            state: if is_new && matches!(state, State::None) { "off" } else { state.name() }.to_owned(),
             program,
             reason,
             heard_at: heard_at.map(|at| at.to_string()),

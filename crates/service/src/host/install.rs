@@ -2,16 +2,19 @@
 //!
 //! Which bytes change is decided in the engine; here the file is read, kept aside and replaced.
 
+mod made;
+
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, Code, Problem, v1};
 use stemmata_engine::{
-    HOOK_PLACES, HookPlace, HookWish, Marker, RUNTIMES, SETTINGS_BYTES_MAX, SettingsError, create_private,
-    with_hooks, without_hooks,
+    HOOK_PLACES, HookKind, HookPlace, HookWish, RUNTIMES, RuntimePlace, SETTINGS_BYTES_MAX, SettingsError,
+    client_named, create_private, installed_hooks, with_hooks, without_hooks,
 };
 use stemmata_store::{Files as _, SystemFiles, read_bounded};
 
+use self::made::{Made, missing_folders};
 use super::Host;
 use crate::fault::{Fault, io_failed};
 
@@ -55,43 +58,98 @@ impl Host {
         self.changed(request).map_err(|fault| fault.0)
     }
 
+    /// Returns the clients that have hooks for us and are here: their program is on the `PATH`, or they have a home.
+    pub fn hook_clients(&self) -> Vec<&'static str> {
+        let is_here = |runtime: &str| {
+            let client = RUNTIMES.iter().find(|client| client.runtime == runtime);
+            let has_home = |client: &RuntimePlace| {
+                self.machine.clients.config_dir(client).is_some_and(|folder| folder.is_dir())
+            };
+            client.is_some_and(|client| has_home(client) || self.has_program(client.program).is_ok())
+        };
+        HOOK_PLACES.iter().map(|place| place.runtime).filter(|runtime| is_here(runtime)).collect()
+    }
+
+    /// Returns the clients whose settings have hooks of ours.
+    pub fn hooked_clients(&self) -> Vec<&'static str> {
+        let has_ours = |place: &HookPlace| {
+            let path = self.settings_of(place.runtime).ok()?;
+            installed_hooks(&read_settings(&path).ok()??, place).ok()?
+        };
+        let hooked = HOOK_PLACES.iter().filter(|place| has_ours(place).is_some());
+        hooked.map(|place| place.runtime).collect()
+    }
+
     fn changed(&self, request: &InstallRequest) -> Result<InstallChange, Fault> {
         let (place, path) = self.settings_at(&request.runtime)?;
         let before = read_text(&path)?;
+        let made = Made::read(self, place, &path);
         let after = if request.removes {
             let after = without_hooks(before.as_deref().unwrap_or_default(), place);
             let after = after.map_err(|error| unreadable(&path, &error))?;
             // A file that we made, and that nobody put anything into, goes as it came.
-            after.filter(|after| !(is_empty(after) && is_ours(self, place, &path)))
+            let is_ours = made.as_ref().is_some_and(|made| made.created);
+            after.filter(|after| !(is_empty(after) && is_ours))
         } else {
-            let program = request.program.as_deref().and_then(Path::to_str).ok_or_else(|| {
-                let detail = "where this program is cannot be said in a client's settings";
-                Problem::new(Code::ProgramUnnamable, detail)
-            })?;
-            let provisional = self.home.options().settings.provisional;
-            let wish = HookWish { program, provisional, inject: request.inject };
-            Some(with_hooks(before.as_deref(), place, &wish).map_err(|error| unreadable(&path, &error))?)
+            Some(self.with_ours(request, place, (&path, before.as_deref()))?)
         };
         let changed = before.as_deref().unwrap_or_default() != after.as_deref().unwrap_or_default();
         let written = changed && !request.dry_run;
-        let kept = if written { replace(self, &path, before.as_deref(), after.as_deref())? } else { None };
+        let mut kept = None;
+        if written {
+            // Taken out again, settings that are as they were need no copy of what they were with our hooks.
+            let is_as_before =
+                request.removes && made.as_ref().is_some_and(|made| made.is_as_before(after.as_deref()));
+            let mut making = made.clone().unwrap_or_else(|| Made {
+                path: path.clone(),
+                created: before.is_none(),
+                ..Made::default()
+            });
+            making.folders.extend(missing_folders(&path));
+            if !is_as_before {
+                kept = before.as_deref().map(|before| keep_aside(self, &path, before)).transpose()?;
+            }
+            if !request.removes {
+                making.copies.extend(kept.clone());
+                making.keep(self, place);
+            }
+            replace(&path, after.as_deref())?;
+        }
+        let mut removed = Vec::new();
         if request.removes && !request.dry_run {
-            forget(self, place);
+            removed = made.map(|made| made.remove()).unwrap_or_default();
+            Made::forget(self, place);
             self.home.calls().forget(place.runtime);
-        } else if !request.dry_run && before.is_none() {
-            keep_in_mind(self, place, &path);
         }
         let installed = v1::Installed {
             runtime: place.runtime.to_owned(),
             path: path.to_string_lossy().into_owned(),
             changed,
             written,
+            hooks: hooks_between(place, before.as_deref(), after.as_deref()),
             kept: kept.map(|path| path.to_string_lossy().into_owned()),
+            removed: removed.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
             brief: (!request.removes).then(|| place.brief.to_owned()),
             briefs: !request.removes && request.inject,
         };
         let grows = after.as_ref().map_or(0, String::len) > before.as_ref().map_or(0, String::len);
         Ok(InstallChange { installed, before, after, trust: place.trust.filter(|_| grows) })
+    }
+
+    /// Returns settings with our hooks.
+    fn with_ours(
+        &self,
+        request: &InstallRequest,
+        place: &HookPlace,
+        (path, before): (&Path, Option<&str>),
+    ) -> Result<String, Fault> {
+        let program = request.program.as_deref().and_then(Path::to_str).ok_or_else(|| {
+            let detail = "where this program is cannot be said in a client's settings";
+            Problem::new(Code::ProgramUnnamable, detail)
+        })?;
+        let provisional = self.home.options().settings.provisional;
+        let wish = HookWish { program, provisional, inject: request.inject };
+        with_hooks(before, place, &wish).map_err(|error| unreadable(path, &error))
     }
 
     /// Returns where a runtime is told to call us.
@@ -103,15 +161,18 @@ impl Host {
     }
 
     fn settings_at(&self, runtime: &str) -> Result<(&'static HookPlace, PathBuf), Fault> {
+        let known = client_named(runtime);
+        let runtime = known.as_ref().map_or(runtime, |known| *known);
         let place = HOOK_PLACES.iter().find(|place| place.runtime == runtime);
         let home = RUNTIMES.iter().find(|place| place.runtime == runtime);
         let (Some(place), Some(home)) = (place, home) else {
-            let known: Vec<&str> = HOOK_PLACES.iter().map(|place| place.runtime).collect();
-            let known = known.join(", ");
-            let detail = format!(
-                "`{runtime}` is no runtime that has hooks for us, so that its agents can be told no brief either; these \
-                 have: {known}"
-            );
+            let names = HOOK_PLACES.iter().map(|place| place.runtime).collect::<Vec<_>>().join(", ");
+            let detail = match known {
+                Err(error) if error.nearest.is_some() => error.to_string(),
+                _ => format!(
+                    "`{runtime}` has no hooks, and its agents get no brief; clients with hooks: {names}"
+                ),
+            };
             return Err(Problem::new(Code::UnknownClient, detail).into());
         };
         let (folder, variable) = match place.config {
@@ -147,7 +208,7 @@ fn unreadable(path: &Path, error: &SettingsError) -> Fault {
     let next = match error {
         SettingsError::Foreign => "Move it away first",
         SettingsError::NotJson { .. } | SettingsError::Shape { .. } => {
-            "Mend it, or add the hooks by hand as docs/guide/live.md shows"
+            "Repair it, or add the hooks by hand as docs/guide/live.md shows"
         }
     };
     let detail = format!("{} was left as it is: {error}. {next}", path.display());
@@ -161,24 +222,27 @@ fn is_empty(text: &str) -> bool {
             .is_ok_and(|map| map.is_empty())
 }
 
-/// Replaces settings, or removes them, and returns where the old ones are.
-fn replace(
-    host: &Host,
-    path: &Path,
-    before: Option<&str>,
-    after: Option<&str>,
-) -> Result<Option<PathBuf>, Fault> {
+/// Returns how many hooks of ours one text has more than the other; a file of our own counts as one.
+fn hooks_between(place: &HookPlace, before: Option<&str>, after: Option<&str>) -> u64 {
+    let call = format!(" hook {}", place.runtime);
+    let count = |text: Option<&str>| match place.kind {
+        HookKind::Settings(_) => text.map_or(0, |text| text.matches(&call).count()),
+        HookKind::Extension(_) => usize::from(text.is_some()),
+    };
+    u64::try_from(count(before).abs_diff(count(after))).unwrap_or(u64::MAX)
+}
+
+/// Replaces settings, or removes them.
+fn replace(path: &Path, after: Option<&str>) -> Result<(), Fault> {
     if let Some(folder) = path.parent() {
         create_private(folder)?;
     }
-    let kept = before.map(|before| keep_aside(host, path, before)).transpose()?;
     // A link keeps pointing where it points.
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     match after {
-        Some(after) => write(&target, after)?,
-        None => std::fs::remove_file(path).map_err(|source| io_failed("remove", path, &source))?,
+        Some(after) => write(&target, after),
+        None => std::fs::remove_file(path).map_err(|source| io_failed("remove", path, &source)),
     }
-    Ok(kept)
 }
 
 /// Keeps settings as they were beside them, under a name that nothing has: of two changes within a second each keeps its
@@ -218,30 +282,4 @@ fn unnamed(path: &Path, text: &str) -> std::io::Result<tempfile::NamedTempFile> 
     }
     whole.as_file().sync_all()?;
     Ok(whole)
-}
-
-/// Returns where it is kept in mind that there were no settings before we made them: then `uninstall` may remove a file that
-/// holds nothing any more.
-fn file(host: &Host, place: &HookPlace) -> PathBuf {
-    host.home.run_dir().join("made").join(format!("{}.json", place.runtime))
-}
-
-/// Keeps in mind that a file was made. Where that fails the file stays when the hooks are taken out, which harms nobody.
-fn keep_in_mind(host: &Host, place: &HookPlace, path: &Path) {
-    let file = file(host, place);
-    let reason = "made by install".to_owned();
-    let made = Marker { path: Some(path.to_owned()), reason, at: host.now().as_micros() };
-    let folder = file.parent().unwrap_or(&file);
-    let _unknown = create_private(folder).and_then(|()| made.write(&file));
-}
-
-/// Says whether a file was made by an `install`.
-fn is_ours(host: &Host, place: &HookPlace, path: &Path) -> bool {
-    let made = Marker::read(&file(host, place));
-    made.is_some_and(|made| made.path.as_deref() == Some(path))
-}
-
-/// Forgets that: the hooks were taken out: what is left of the file is the user's.
-fn forget(host: &Host, place: &HookPlace) {
-    let _kept = std::fs::remove_file(file(host, place));
 }

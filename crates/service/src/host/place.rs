@@ -3,27 +3,31 @@
 //! A service prepares the context, writes its bytes and remembers the session; the file between is this machine's.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use stemmata_api::v1::{MaterializeRequest, Note, Placed, PreparePlacementRequest, PreparedPlacement};
 use stemmata_api::{Answer, Code, Control, GiveBack, Problem};
-use stemmata_engine::{Placing, PlacingWish, RUNTIMES, runtime_of};
+use stemmata_engine::{PlacedFile, Placing, PlacingWish, RUNTIMES, RuntimePlace, client_named, runtime_of};
 use stemmata_model::FormatId;
 
 use super::Host;
+use super::hooks::is_program;
 use crate::fault::Fault;
 use crate::local;
 use crate::wire;
 
 /// Where and how to place a context.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of the caller's own")]
 pub struct PlaceRequest {
     /// The commit.
     pub ctx: String,
-    /// The runtime that goes on with it; none: the one that it comes from.
+    /// The session that was named, where one was: of several that hold the commit it is the one to resume.
+    pub session: Option<String>,
+    /// The client that continues it, by any of its names; none: the one that it comes from.
     pub runtime: Option<String>,
-    /// The directory that the agent will work in, absolute.
-    pub cwd: PathBuf,
+    /// The directory that the agent will work in, absolute; none: the session's own.
+    pub cwd: Option<PathBuf>,
     /// Where the context begins: `compaction`, `root`, or an ancestor.
     pub stop: String,
     /// End at this entry: an assistant's is the last one, a user's is left out and its text returned.
@@ -32,14 +36,32 @@ pub struct PlaceRequest {
     pub client_version: Option<String>,
     /// Put back what capture replaced. Values of the vault do not travel, so the bytes come from this machine's store.
     pub with_secrets: bool,
+    /// Resume the client's own session in place of a copy, where it is unchanged and no client has it open.
+    pub reuses: bool,
+    /// Whether the client is about to be started here, so that its program has to be there.
+    pub starts: bool,
+    /// Check everything, and write nothing.
+    pub dry_run: bool,
+}
+
+/// What is placed, once everything that can be refused has been.
+pub(super) struct WhatToPlace<'a> {
+    pub(super) request: &'a PlaceRequest,
+    pub(super) runtime: Option<&'static str>,
+    pub(super) preview: PreparedPlacement,
+    /// The client that will load it.
+    pub(super) client: &'static RuntimePlace,
+    pub(super) config_dir: PathBuf,
+    pub(super) cwd: PathBuf,
 }
 
 impl Host {
-    /// Places a commit as a new session, which what the client adds to it continues. Never touches a file that exists.
+    /// Places a commit as a new session, which what the client adds to it continues; or returns the client's own session where
+    /// that is unchanged and the request allows it. Never touches a file that exists.
     ///
     /// # Errors
-    /// `not_a_directory`, `unknown_client`, `no_home`, `not_loadable`, `place_taken`, `outside_the_home`, and those of
-    /// [`prepare_placement`](stemmata_api::GiveBack::prepare_placement) and
+    /// `not_a_directory`, `directory_gone`, `unknown_client`, `client_missing`, `no_home`, `not_loadable`, `place_taken`,
+    /// `outside_the_home`, and those of [`prepare_placement`](stemmata_api::GiveBack::prepare_placement) and
     /// [`materialize`](stemmata_api::GiveBack::materialize).
     pub fn place(
         &self,
@@ -50,66 +72,141 @@ impl Host {
         self.placed(service, request, control).map_err(|fault| fault.0)
     }
 
+    /// Returns the directory where the session of a commit began to work, whether it is there or not.
+    ///
+    /// # Errors
+    /// Those of [`prepare_placement`](stemmata_api::GiveBack::prepare_placement).
+    pub fn own_directory(&self, service: &dyn GiveBack, request: &PlaceRequest) -> Answer<Option<PathBuf>> {
+        let preview = || -> Result<Option<PathBuf>, Fault> {
+            let runtime = request.runtime.as_deref().map(named).transpose()?;
+            Ok(service.prepare_placement(&prepare(request, runtime, true))?.origin_cwd.map(PathBuf::from))
+        };
+        preview().map_err(|fault| fault.0)
+    }
+
     pub(super) fn placed(
         &self,
         service: &dyn GiveBack,
         request: &PlaceRequest,
         control: &Control<'_>,
     ) -> Result<Placed, Fault> {
-        is_directory(&request.cwd)?;
-        // Before a translation is stored that nobody can load.
-        request.runtime.as_deref().map(|runtime| self.config_dir(runtime)).transpose()?;
-        let prepared = service.prepare_placement(&PreparePlacementRequest {
-            ctx: request.ctx.clone(),
-            runtime: request.runtime.clone(),
-            stop: request.stop.clone(),
-            at: request.at.clone(),
-        })?;
-        let format = FormatId::new(prepared.format.as_str())?;
-        let runtime = runtime_of(&format);
-        let client_version = match &request.client_version {
-            Some(version) => Some(version.clone()),
-            None => self.home.engine()?.newest_version(runtime)?,
+        let what = self.what_to_place(service, request)?;
+        let mut copied_because = None;
+        if request.reuses {
+            match self.own(&what)? {
+                Ok(own) => return Ok(own),
+                Err(reason) => copied_because = Some(reason),
+            }
+        }
+        let placed = if request.dry_run {
+            self.rehearsed(service, what, control)
+        } else {
+            self.written(service, what, control)
         };
-        let wish = PlacingWish {
-            continues: prepared.continues.parse()?,
-            config_dir: self.config_dir(runtime)?,
-            cwd: request.cwd.clone(),
-            origin_cwd: prepared.origin_cwd.clone(),
-            client_version,
-            format,
+        Ok(Placed { copied_because, ..placed? })
+    }
+
+    /// Finds out everything that placing may be refused for, before a translation is stored or a file is made.
+    fn what_to_place<'a>(
+        &self,
+        service: &dyn GiveBack,
+        request: &'a PlaceRequest,
+    ) -> Result<WhatToPlace<'a>, Fault> {
+        if let Some(cwd) = &request.cwd {
+            is_directory(cwd)?;
+        }
+        let runtime = request.runtime.as_deref().map(named).transpose()?;
+        let preview = service.prepare_placement(&prepare(request, runtime, true))?;
+        let format = FormatId::new(preview.format.as_str())?;
+        let client = place_of(runtime_of(&format))?;
+        let config_dir = self.config_dir(client)?;
+        let cwd = match (&request.cwd, &preview.origin_cwd) {
+            (Some(cwd), _) => cwd.clone(),
+            (None, Some(own)) if PathBuf::from(own).is_dir() => PathBuf::from(own),
+            (None, Some(own)) => {
+                let detail = format!("the session worked in {own}, which does not exist on this machine");
+                return Err(Problem::new(Code::DirectoryGone, detail).with("path", own).into());
+            }
+            (None, None) => {
+                let detail = "the session does not say which directory it worked in";
+                return Err(Problem::new(Code::DirectoryGone, detail).into());
+            }
         };
+        if request.starts {
+            self.has_program(client.program)?;
+        }
+        Ok(WhatToPlace { request, runtime, preview, client, config_dir, cwd })
+    }
+
+    /// Refuses to start a program that is not there.
+    pub(super) fn has_program(&self, program: &str) -> Result<(), Fault> {
+        let is_there = if program.contains('/') {
+            is_program(Path::new(program))
+        } else {
+            self.machine.folders.iter().any(|folder| is_program(&folder.join(program)))
+        };
+        if is_there {
+            return Ok(());
+        }
+        let detail = format!("`{program}` is not on the `PATH`; nothing was written");
+        Err(Problem::new(Code::ClientMissing, detail).with("program", program).into())
+    }
+
+    /// Writes the session.
+    fn written(
+        &self,
+        service: &dyn GiveBack,
+        what: WhatToPlace<'_>,
+        control: &Control<'_>,
+    ) -> Result<Placed, Fault> {
+        let prepared = service.prepare_placement(&prepare(what.request, what.runtime, false))?;
+        let wish = self.wish(&what, &prepared)?;
         let options = self.home.options();
         let mut placing = Placing::begin(&wish, options.ids.as_ref(), options.clock.as_ref())?;
-        let told = if request.with_secrets {
+        let notes = if what.request.with_secrets {
             self.with_secrets(&prepared, &mut placing)?
         } else {
-            let wish = MaterializeRequest {
-                ctx: Some(prepared.continues.clone()),
-                stop: prepared.stop.clone(),
-                format: None,
-                budget_tokens: None,
-            };
-            service.materialize(&wish, &mut placing, control)?.notes
+            service.materialize(&context(&prepared, None), &mut placing, control)?.notes
         };
         let machine = &self.home.identity()?.machine;
         let file = placing.check()?.settle(machine, &mut |record| -> Result<(), Fault> {
             service.record_placement(&wire::place::record(record))?;
             Ok(())
         })?;
-        Ok(Placed {
-            ctx: prepared.continues,
-            session_id: file.session.to_string(),
-            path: file.path.to_string_lossy().into_owned(),
-            format: prepared.format,
-            bytes: file.bytes,
-            messages: file.messages,
-            resume_command: file.resume_command,
-            import_command: file.import_command,
-            cwd: request.cwd.to_string_lossy().into_owned(),
-            prompt: prepared.prompt,
-            losses: prepared.losses,
-            notes: [told, wire::notes(&file.notes), prepared.notes].concat(),
+        Ok(told(&what, prepared, file, notes))
+    }
+
+    /// Writes the session into a file of ours that goes at once, so that everything is checked and nothing changed.
+    fn rehearsed(
+        &self,
+        service: &dyn GiveBack,
+        what: WhatToPlace<'_>,
+        control: &Control<'_>,
+    ) -> Result<Placed, Fault> {
+        let mut prepared = what.preview.clone();
+        let wish = self.wish(&what, &prepared)?;
+        let options = self.home.options();
+        let ports = (options.ids.as_ref(), options.clock.as_ref());
+        let mut placing = Placing::rehearse(&wish, &self.home.cache_dir(), ports)?;
+        let request = context(&prepared, Some(prepared.format.clone()));
+        let made = service.materialize(&request, &mut placing, control)?;
+        prepared.losses = made.losses;
+        let file = placing.check()?.rehearsed();
+        Ok(Placed { dry_run: true, ..told(&what, prepared, file, made.notes) })
+    }
+
+    fn wish(&self, what: &WhatToPlace<'_>, prepared: &PreparedPlacement) -> Result<PlacingWish, Fault> {
+        let client_version = match &what.request.client_version {
+            Some(version) => Some(version.clone()),
+            None => self.home.engine()?.newest_version(what.client.runtime)?,
+        };
+        Ok(PlacingWish {
+            continues: prepared.continues.parse()?,
+            config_dir: what.config_dir.clone(),
+            cwd: what.cwd.clone(),
+            origin_cwd: prepared.origin_cwd.clone(),
+            client_version,
+            format: FormatId::new(prepared.format.as_str())?,
         })
     }
 
@@ -122,17 +219,58 @@ impl Host {
     }
 
     /// Returns a client's configuration directory.
-    fn config_dir(&self, runtime: &str) -> Result<PathBuf, Fault> {
-        let place = RUNTIMES.iter().find(|place| place.runtime == runtime).ok_or_else(|| {
-            let known: Vec<&str> = RUNTIMES.iter().map(|place| place.runtime).collect();
-            let known = known.join(", ");
-            Problem::new(
-                Code::UnknownClient,
-                format!("`{runtime}` is no runtime whose sessions can be placed; these are: {known}"),
-            )
-        })?;
-        let dir = self.machine.clients.config_dir(place);
-        dir.ok_or_else(|| no_home("the client's sessions", place.variable))
+    pub(super) fn config_dir(&self, client: &RuntimePlace) -> Result<PathBuf, Fault> {
+        let dir = self.machine.clients.config_dir(client);
+        dir.ok_or_else(|| no_home("the client's sessions", client.variable))
+    }
+}
+
+/// Returns the client that a name means.
+pub(super) fn named(name: &str) -> Result<&'static str, Fault> {
+    client_named(name).map_err(|error| Problem::new(Code::UnknownClient, error.to_string()).into())
+}
+
+fn place_of(runtime: &str) -> Result<&'static RuntimePlace, Fault> {
+    let place = RUNTIMES.iter().find(|place| place.runtime == runtime);
+    place.ok_or_else(|| {
+        let known: Vec<&str> = RUNTIMES.iter().map(|place| place.runtime).collect();
+        let detail = format!("cannot resume in `{runtime}`; supported clients: {}", known.join(", "));
+        Problem::new(Code::UnknownClient, detail).into()
+    })
+}
+
+fn prepare(request: &PlaceRequest, runtime: Option<&str>, dry_run: bool) -> PreparePlacementRequest {
+    PreparePlacementRequest {
+        ctx: request.ctx.clone(),
+        runtime: runtime.map(str::to_owned),
+        stop: request.stop.clone(),
+        at: request.at.clone(),
+        dry_run,
+    }
+}
+
+fn context(prepared: &PreparedPlacement, format: Option<String>) -> MaterializeRequest {
+    let (ctx, stop) = (Some(prepared.continues.clone()), prepared.stop.clone());
+    MaterializeRequest { ctx, stop, format, budget_tokens: None }
+}
+
+fn told(what: &WhatToPlace<'_>, prepared: PreparedPlacement, file: PlacedFile, notes: Vec<Note>) -> Placed {
+    Placed {
+        ctx: prepared.continues,
+        session_id: file.session.to_string(),
+        path: file.path.to_string_lossy().into_owned(),
+        format: prepared.format,
+        bytes: file.bytes,
+        messages: file.messages,
+        resume_command: file.resume_command,
+        import_command: file.import_command,
+        cwd: what.cwd.to_string_lossy().into_owned(),
+        prompt: prepared.prompt,
+        losses: prepared.losses,
+        own_session: false,
+        copied_because: None,
+        dry_run: false,
+        notes: [notes, wire::notes(&file.notes), prepared.notes].concat(),
     }
 }
 
@@ -147,6 +285,6 @@ pub(super) fn is_directory(dir: &std::path::Path) -> Result<(), Fault> {
     if dir.is_dir() {
         return Ok(());
     }
-    let detail = format!("{} is no directory to work in", dir.display());
+    let detail = format!("{} is not a directory to work in", dir.display());
     Err(Problem::new(Code::NotADirectory, detail).with("path", dir.display()).into())
 }

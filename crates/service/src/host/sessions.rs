@@ -19,6 +19,8 @@ pub struct Latest {
     pub session: Session,
     /// Its newest commit, brought up to date.
     pub ctx: String,
+    /// Newer ones that no client can continue.
+    pub skipped: Vec<Session>,
     /// What was not read on the way, in words.
     pub unread: Vec<String>,
 }
@@ -33,12 +35,14 @@ impl Host {
             let engine = self.home.renewed()?;
             let by_path = request.path.as_deref().filter(|_| is_path(&request.text));
             let by_path = by_path.map_or(Ok(None), |path| engine.find_session(path))?;
-            let meant =
-                by_path.map_or_else(|| engine.session_meant(&request.text), |session| Ok(Some(session)))?;
+            let meant = by_path.map_or_else(
+                || engine.session_meant(&request.text, request.here.as_deref()),
+                |session| Ok(Some(session)),
+            )?;
             let Some(session) = meant else { return Ok(None) };
             let ctx = engine.current(&session)?.to_string();
             let session_id = Some(session.session.to_string());
-            Ok(Some(Found { ctx, session_id, redirected_from: None }))
+            Ok(Some(Found { ctx, session_id, prompt: None, redirected_from: None }))
         };
         own().map_err(|fault| fault.0)?.map_or_else(|| service.find(request), Ok)
     }
@@ -56,13 +60,14 @@ impl Host {
                 unread = self::unread(&engine.catch_up(&self.machine.clients.existing(), dir)?);
             }
             let dir = dir.map(Path::to_string_lossy);
-            let session = if is_loadable {
+            let (session, skipped) = if is_loadable {
                 engine.latest_loadable_session(dir.as_deref())?
             } else {
-                engine.latest_session(dir.as_deref())?
+                (engine.latest_session(dir.as_deref())?, Vec::new())
             };
             let ctx = engine.current(&session)?.to_string();
-            Ok(Latest { session: wire::session::session(&session), ctx, unread })
+            let skipped = skipped.iter().map(wire::session::session).collect();
+            Ok(Latest { session: wire::session::named(&engine, &session)?, ctx, skipped, unread })
         };
         latest().map_err(|fault| fault.0)
     }

@@ -24,6 +24,10 @@ pub struct StartRequest<'a> {
     pub cwd: PathBuf,
     /// Words that the client's command ends with.
     pub extra: Vec<String>,
+    /// Whether the client is about to be started here, so that its program has to be there.
+    pub starts: bool,
+    /// Check everything, and write nothing.
+    pub dry_run: bool,
 }
 
 /// What an agent goes on from.
@@ -95,8 +99,11 @@ impl Host {
             words.map_err(|error| bad(format!("template `{name}`: {error}")))
         };
         // Said before anything is placed.
-        command(None)?;
+        let fresh = command(None)?;
         is_directory(&request.cwd)?;
+        if request.starts {
+            self.has_program(fresh.first().map_or("", String::as_str))?;
+        }
         let (mode, placed) = match &request.from {
             None => (StartMode::Fresh, None),
             Some(from) => {
@@ -105,12 +112,18 @@ impl Host {
                 let mode = if next.commits.is_empty() { StartMode::Resume } else { StartMode::Fork };
                 let wish = PlaceRequest {
                     ctx: from.ctx.clone(),
+                    session: None,
                     runtime: Some(template.runtime.clone()),
-                    cwd: request.cwd.clone(),
+                    cwd: Some(request.cwd.clone()),
                     stop: "compaction".to_owned(),
                     at: from.at.clone(),
                     client_version: None,
                     with_secrets: false,
+                    // Agents may run side by side from one session: each gets its own.
+                    reuses: false,
+                    // The template's own program was looked for.
+                    starts: false,
+                    dry_run: request.dry_run,
                 };
                 (mode, Some(self.placed(from.service, &wish, control)?))
             }

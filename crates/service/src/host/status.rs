@@ -13,6 +13,9 @@ use crate::wire;
 
 const SECONDS_PER_DAY: u64 = 86_400;
 
+/// Days before a client deletes a transcript in which that counts as soon.
+const SOON_DAYS: u64 = 7;
+
 /// What the program says of itself where its status is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusRequest {
@@ -47,13 +50,18 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
             files.iter().filter(|file| file.state != FileState::Other).collect();
         used.see(engine, found.runtime, &transcripts)?;
         held_back += transcripts.iter().filter(|file| file.state == FileState::HeldBack).count();
+        let days = days_kept(found.runtime, settings(&found.config_dir).as_deref());
+        let is_due = |file: &&&SurveyedFile| {
+            days.and_then(|days| days_left(now, &file.path, days)).is_some_and(|left| left <= SOON_DAYS)
+        };
         homes.push(v1::Home {
             runtime: found.runtime.to_owned(),
             path: found.config_dir.to_string_lossy().into_owned(),
             transcripts: u64::try_from(transcripts.len()).unwrap_or(u64::MAX),
             bytes: transcripts.iter().map(|file| file.bytes).sum(),
+            deletes_after_days: days,
+            deletes_soon: u64::try_from(transcripts.iter().filter(is_due).count()).unwrap_or(u64::MAX),
         });
-        let days = days_kept(found.runtime, settings(&found.config_dir).as_deref());
         pending.extend(transcripts.into_iter().filter_map(|file| waiting(now, file, days)));
     }
     let rules = match engine.rules() {
@@ -61,6 +69,11 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
         Err(error) => format!("cannot be used, so that nothing is captured: {error}"),
     };
     let usage = engine.store().usage()?;
+    let (mut only_here_sessions, mut only_here_bytes) = (0, 0);
+    engine.only_here(&mut |session| {
+        only_here_sessions += 1;
+        only_here_bytes += session.bytes;
+    })?;
     let condemned = engine.store().condemned()?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let trouble = hooks::last_trouble(home);
@@ -82,6 +95,8 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
         untrusted_rules: untrusted(home)?,
         condemned_commits: condemned.commits,
         condemned_contents: condemned.contents,
+        only_here_sessions,
+        only_here_bytes,
         homes,
         pending,
         held_back: u64::try_from(held_back).unwrap_or(u64::MAX),
@@ -99,7 +114,7 @@ fn untrusted(home: &Home) -> Result<Vec<v1::UntrustedRules>, Fault> {
 }
 
 /// Returns the text of a client's settings, for how long it keeps what it wrote.
-fn settings(config_dir: &Path) -> Option<String> {
+pub(super) fn settings(config_dir: &Path) -> Option<String> {
     let bytes = read_bounded(&config_dir.join("settings.json"), SETTINGS_BYTES_MAX).ok()??;
     String::from_utf8(bytes).ok()
 }

@@ -278,7 +278,7 @@ impl Watching<'_> {
 }
 
 fn later(error: &EngineError) -> String {
-    format!("everything will be looked at again: {error}")
+    format!("everything will be checked again: {error}")
 }
 
 /// Returns what a look found, and nothing where somebody else holds the store for long, or its disk is full.
@@ -304,7 +304,7 @@ fn watched(imported: &ImportedSession) -> (v1::Watched, Option<String>) {
         bytes_redacted: imported.captured.bytes_redacted,
         notes: wire::notes(&imported.captured.notes),
     };
-    (watched, known.title.clone())
+    (watched, wire::session::title(known.title.as_deref()))
 }
 
 impl std::fmt::Debug for Watching<'_> {

@@ -27,7 +27,7 @@ fn page(around: &Around) -> EntryPage {
     });
     let cut = around.is_cut.then(|| Note {
         code: "chain_cut".to_owned(),
-        message: "the chain goes on; name one of its newer commits to read on from there".to_owned(),
+        message: "the chain continues; name one of its newer commits to read on from there".to_owned(),
         line: None,
     });
     EntryPage {

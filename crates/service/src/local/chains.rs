@@ -7,15 +7,16 @@ mod making;
 mod story;
 mod tree;
 
+use std::collections::HashMap;
 use std::io::Read;
 
 use stemmata_api::v1::{
     Blame, BlameRequest, Changed, CheckpointRequest, Checkpointed, Children, ChildrenRequest, Commit,
     CommitPage, CommitRequest, CompactRequest, Compacted, CompareRequest, Comparison, Diff, FindRequest,
-    Found, HistoryRequest, LatestSessionRequest, Named, OverviewRequest, ResolveRequest, ResolveScope,
-    Resolved, Session, SessionMeant, SessionPage, SessionRequest, SessionsRequest, ShortIds, ShortIdsRequest,
-    ShowRequest, ShowTurnRequest, ShownTurn, SnapshotRequest, TipsRequest, Tree, TreeRequest, Uncompacted,
-    UpdateRequest,
+    Found, FoundPrompt, HistoryRequest, LatestSessionRequest, Named, OverviewRequest, ResolveRequest,
+    ResolveScope, Resolved, Session, SessionMeant, SessionPage, SessionRequest, SessionsRequest, ShortIds,
+    ShortIdsRequest, ShowRequest, ShowTurnRequest, ShownTurn, SnapshotRequest, TaggedCommit, Tags,
+    TagsRequest, TipsRequest, Tree, TreeRequest, Uncompacted, UpdateRequest,
 };
 use stemmata_api::{Answer, Chains};
 use stemmata_engine::{Engine, EngineError, Wanted};
@@ -28,6 +29,9 @@ use crate::wire;
 
 /// Ids of one output that are checked against the whole store; beyond, they are only told apart from each other.
 const CHECKED_IDS_MAX: usize = 256;
+
+/// Tags of one listing.
+const TAGS_MAX: usize = 1_000;
 
 impl Chains for Local {
     fn find(&self, request: &FindRequest) -> Answer<Found> {
@@ -77,7 +81,11 @@ impl Chains for Local {
             let mut rows = engine.history(id, skip, wanted.saturating_add(1))?;
             let next_skip = (rows.len() > wanted).then(|| request.skip.saturating_add(wanted as u64));
             rows.truncate(wanted);
-            Ok(CommitPage { commits: rows.iter().map(wire::commit::commit).collect(), next_skip })
+            let mut commits: Vec<Commit> = rows.iter().map(wire::commit::commit).collect();
+            if request.numbered {
+                number(engine, id, &mut commits)?;
+            }
+            Ok(CommitPage { commits, next_skip })
         })
     }
 
@@ -89,7 +97,7 @@ impl Chains for Local {
         self.with(|engine| {
             let text = &request.reference;
             let missing = || EngineError::NotFound { what: Wanted::Session, text: text.clone() };
-            Ok(wire::session::session(&engine.find_session(text)?.ok_or_else(missing)?))
+            wire::session::named(engine, &engine.find_session(text)?.ok_or_else(missing)?)
         })
     }
 
@@ -99,7 +107,7 @@ impl Chains for Local {
                 Err(EngineError::NothingThere { .. }) if request.or_any => engine.latest_session(None)?,
                 there => there?,
             };
-            Ok(wire::session::session(&latest))
+            wire::session::named(engine, &latest)
         })
     }
 
@@ -109,6 +117,14 @@ impl Chains for Local {
 
     fn tips(&self, request: &TipsRequest) -> Answer<CommitPage> {
         self.with(|engine| listing::tips(engine, request))
+    }
+
+    fn tags(&self, request: &TagsRequest) -> Answer<Tags> {
+        self.with(|engine| {
+            let found = engine.store().tags(&request.prefix, TAGS_MAX)?;
+            let tag = |(name, ctx): (String, CommitId)| TaggedCommit { name, ctx: ctx.to_string() };
+            Ok(Tags { tags: found.into_iter().map(tag).collect() })
+        })
     }
 
     fn tree(&self, request: &TreeRequest) -> Answer<Tree> {
@@ -152,7 +168,8 @@ impl Chains for Local {
     }
 
     fn compact(&self, request: &CompactRequest) -> Answer<Compacted> {
-        self.with(|engine| compacting::compact(engine, request, &|of| self.model(engine, of)))
+        let rules = self.home.options().settings.window.compact;
+        self.with(|engine| compacting::compact(engine, request, (&|of| self.model(engine, of), &rules)))
     }
 
     fn before_compaction(&self, request: &CommitRequest) -> Answer<Uncompacted> {
@@ -167,6 +184,18 @@ impl Chains for Local {
     }
 }
 
+/// Numbers the prompts in commits of one chain.
+fn number(engine: &Engine, tip: CommitId, commits: &mut [Commit]) -> Result<(), Fault> {
+    let mut numbers: HashMap<String, u64> = HashMap::new();
+    for prompt in engine.numbered_prompts(tip)? {
+        numbers.entry(prompt.ctx.to_string()).or_insert(prompt.number);
+    }
+    for commit in commits {
+        commit.prompt = numbers.get(&commit.id).copied();
+    }
+    Ok(())
+}
+
 fn found(engine: &Engine, request: &FindRequest) -> Result<Found, Fault> {
     // A path is the caller's; a tag may look like one.
     if let Some(path) = request.path.as_deref().filter(|_| is_path(&request.text))
@@ -174,10 +203,13 @@ fn found(engine: &Engine, request: &FindRequest) -> Result<Found, Fault> {
         && let Some(tip) = session.tip
     {
         let session_id = Some(session.session.to_string());
-        return Ok(Found { ctx: tip.to_string(), session_id, redirected_from: None });
+        return Ok(Found { ctx: tip.to_string(), session_id, prompt: None, redirected_from: None });
     }
     let text = request.text.as_str();
-    let ctx = engine.find(text)?;
-    let redirected_from = redirected_from(engine, text, ctx)?;
-    Ok(Found { ctx: ctx.to_string(), session_id: None, redirected_from })
+    let meant = engine.meant(text, request.here.as_deref())?;
+    let session_id = meant.session.as_ref().map(|session| session.session.to_string());
+    let is_id = meant.session.is_none() && meant.prompt.is_none();
+    let redirected_from = if is_id { redirected_from(engine, text, meant.ctx)? } else { None };
+    let prompt = meant.prompt.map(|prompt| FoundPrompt { of: prompt.of.to_string(), entry: prompt.entry });
+    Ok(Found { ctx: meant.ctx.to_string(), session_id, prompt, redirected_from })
 }

@@ -178,7 +178,12 @@ impl GiveBack for Local {
         self.with(|engine| {
             let (id, stop) = (ctx(engine, &request.ctx)?, stop(engine, &request.stop)?);
             let (runtime, at) = (request.runtime.as_deref(), request.at.as_deref());
-            Ok(wire::place::prepared(&engine.prepare_placement(id, runtime, stop, at)?))
+            let prepared = if request.dry_run {
+                engine.preview_placement(id, runtime, stop, at)?
+            } else {
+                engine.prepare_placement(id, runtime, stop, at)?
+            };
+            Ok(wire::place::prepared(&prepared))
         })
     }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use stemmata_api::v1::{
     APPEND_EVENTS_MAX, AdoptRequest, AppendRequest, Appended, CloseThreadRequest, DecideRequest,
-    DecisionKind, Event, Events, EventsForgotten, EventsRequest, FinishTaskRequest, FollowRequest, Followed,
-    ForgetEventsRequest, Ledger, LedgerPage, LedgerRequest, LedgersRequest, OpenTasks, ReplayRequest,
-    Replayed, RestoreStateRequest, RestoredLedger, State, StateRequest,
+    DecisionKind, Decisions, Event, Events, EventsForgotten, EventsRequest, FinishTaskRequest, FollowRequest,
+    Followed, ForgetEventsRequest, Ledger, LedgerPage, LedgerRequest, LedgersRequest, OpenTasks,
+    ReplayRequest, Replayed, RestoreStateRequest, RestoredLedger, State, StateRequest,
 };
 use stemmata_api::{Answer, Control, Ledgers, PlanDigest};
 use stemmata_engine::{Decision, Engine, EventsPlan, PublishOptions};
@@ -136,6 +136,16 @@ impl Ledgers for Local {
             let at = request.at.as_deref().map(|text| read::number(text, "at")).transpose()?;
             let chars_max = request.text_chars_max.map(|max| size(max, "text_chars_max")).transpose()?;
             Ok(wire::state::state(&ledger, &engine.state_of(&ledger, at)?, chars_max))
+        })
+    }
+
+    fn decisions(&self, request: &LedgerRequest) -> Answer<Decisions> {
+        self.with(|engine| {
+            let remembered = engine.remember(&known(engine, &request.ledger)?.id)?;
+            Ok(Decisions {
+                decisions: wire::state::decisions(&remembered.memory.items),
+                notes: wire::notes(&remembered.notes),
+            })
         })
     }
 

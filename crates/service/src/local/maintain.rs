@@ -156,7 +156,7 @@ impl Local {
         let (target, meant) = match (&request.reference, &request.project) {
             (Some(reference), None) => named(engine, reference, request.path.as_deref())?,
             (None, Some(project)) => (ForgetTarget::Project(project.clone()), None),
-            _ => return Err(bad_request("reference", "either it or `project` says what is meant")),
+            _ => return Err(bad_request("reference", "either it or `project` is needed")),
         };
         let options = ForgetOptions {
             everywhere: request.everywhere,
@@ -180,7 +180,7 @@ impl Local {
 
     fn grace_days(&self, request: &CollectRequest) -> Result<u32, Fault> {
         let asked = request.grace_days.map(u32::try_from).transpose();
-        let asked = asked.map_err(|_| bad_request("grace_days", "nobody waits so long"))?;
+        let asked = asked.map_err(|_| bad_request("grace_days", "the grace is too long"))?;
         Ok(asked.unwrap_or(self.home.options().settings.grace_days))
     }
 }
@@ -193,7 +193,7 @@ fn scrubbing(engine: &Engine, request: &ScrubRequest) -> Result<(ScrubPlan, Scru
             (ForgetTarget::Commit(id), meant) => (ScrubTarget::Commit(id), meant),
             (ForgetTarget::Project(_), _) => return Err(bad_request("reference", "it names a directory")),
         },
-        _ => return Err(bad_request("reference", "either it or `all` says what is meant")),
+        _ => return Err(bad_request("reference", "either it or `all` is needed")),
     };
     let plan = engine.plan_scrub(&target)?;
     let mut shown = wire::secrets::scrub(&plan.report, meant, true);
@@ -210,7 +210,7 @@ fn named(
     let target = engine.target_of(reference, path)?;
     let ForgetTarget::Commit(id) = &target else { return Ok((target, None)) };
     let redirected_from = super::redirected_from(engine, reference, *id)?;
-    let meant = Found { ctx: id.to_string(), session_id: None, redirected_from };
+    let meant = Found { ctx: id.to_string(), session_id: None, prompt: None, redirected_from };
     Ok((target, Some(meant)))
 }
 

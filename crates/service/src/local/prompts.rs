@@ -14,7 +14,7 @@ use stemmata_api::v1::{
     TurnWindowRequest, TurnWindowShown,
 };
 use stemmata_api::{Answer, Code, Problem, Prompts};
-use stemmata_engine::{Engine, PromptOf, PromptWanted};
+use stemmata_engine::{Engine, NewIds, PromptOf, PromptWanted};
 use stemmata_model::{Entry, EntryId, EventSeq, LedgerId, Part, Party, Role, SessionId, Tokens, Topic};
 use stemmata_prompt::assemble::Mode;
 use stemmata_prompt::profile::Profile;
@@ -30,6 +30,7 @@ use crate::fault::Fault;
 use crate::wire;
 
 pub(super) use guard::report as guard_report;
+pub(super) use window::REPORTED;
 
 /// Who the agent is where nobody says.
 const AGENT: &str = "agent";
@@ -56,33 +57,27 @@ impl Prompts for Local {
     }
 
     fn begin_turn(&self, request: &BeginTurnRequest) -> Answer<TurnBegun> {
-        let rules = self.home.options().settings.window;
-        self.with(|engine| turns::begin(engine, request, (self.new_ids(), &rules)))
+        self.turn(|engine, with| turns::begin(engine, request, with))
     }
 
     fn step(&self, request: &TurnMadeRequest) -> Answer<TurnStored> {
-        let rules = self.home.options().settings.window;
-        self.with(|engine| turns::step(engine, request, (self.new_ids(), &rules)))
+        self.turn(|engine, with| turns::step(engine, request, with))
     }
 
     fn end_turn(&self, request: &TurnMadeRequest) -> Answer<TurnStored> {
-        let rules = self.home.options().settings.window;
-        self.with(|engine| turns::end(engine, request, (self.new_ids(), &rules)))
+        self.turn(|engine, with| turns::end(engine, request, with))
     }
 
     fn turn_window(&self, request: &TurnWindowRequest) -> Answer<TurnWindowShown> {
-        let rules = self.home.options().settings.window;
-        self.with(|engine| turns::show_window(engine, request, (self.new_ids(), &rules)))
+        self.turn(|engine, with| turns::show_window(engine, request, with))
     }
 
     fn recover_turn(&self, request: &RecoverTurnRequest) -> Answer<TurnRecovered> {
-        let rules = self.home.options().settings.window;
-        self.with(|engine| turns::recover(engine, request, (self.new_ids(), &rules)))
+        self.turn(|engine, with| turns::recover(engine, request, with))
     }
 
     fn mark_turn_entries(&self, request: &MarkTurnEntriesRequest) -> Answer<TurnEntriesMarked> {
-        let rules = self.home.options().settings.window;
-        self.with(|engine| turns::mark(engine, request, (self.new_ids(), &rules)))
+        self.turn(|engine, with| turns::mark(engine, request, with))
     }
 
     fn check_strategy(&self, request: &CheckStrategyRequest) -> Answer<StrategyReport> {
@@ -112,6 +107,18 @@ impl Prompts for Local {
             StrategyFormat::Json => found.to_json(),
         };
         Ok(StrategyText { name: request.name.clone(), text })
+    }
+}
+
+impl Local {
+    /// Runs a use case of turns.
+    fn turn<T>(
+        &self,
+        act: impl FnOnce(&Engine, (&dyn NewIds, &turns::Rules<'_>)) -> Result<T, Fault>,
+    ) -> Answer<T> {
+        let window = self.home.options().settings.window;
+        let rules = turns::Rules { window: &window, model: &|scrubber| self.make_model(scrubber) };
+        self.with(|engine| act(engine, (self.new_ids(), &rules)))
     }
 }
 
@@ -175,12 +182,15 @@ pub(super) fn assembled(engine: &Engine, request: &AssembleRequest) -> Result<As
     Ok(made)
 }
 
+/// The code of the note about it.
+const BEYOND_END: &str = "beyond_end";
+
 /// Says that a request names an event that is not there yet.
 fn beyond(field: &str, asked: Option<EventSeq>, last: Option<EventSeq>) -> Option<Note> {
     let asked = asked.filter(|asked| last.is_none_or(|last| *asked > last))?;
     let last = last.map_or_else(|| "it has no event".to_owned(), |last| format!("its last event is {last}"));
     let message = format!("`{field}` is {asked}, beyond what the ledger has: {last}");
-    Some(Note { code: "beyond_end".to_owned(), message, line: None })
+    Some(Note { code: BEYOND_END.to_owned(), message, line: None })
 }
 
 /// What a request names in text, read once.

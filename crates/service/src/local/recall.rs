@@ -46,7 +46,7 @@ fn note(note: &RecallNote) -> Note {
         RecallNote::Memory(note) => wire::note(note),
         RecallNote::NoMatch => Note {
             code: "no_match".to_owned(),
-            message: "nothing has a word of the task: the pack is what is known of the project".to_owned(),
+            message: "nothing matches the task: the pack is the project's memory".to_owned(),
             line: None,
         },
     }

@@ -12,13 +12,15 @@ use stemmata_api::v1::{
 use stemmata_engine::prompt::assemble::{CurrentTask, TaskFacts};
 use stemmata_engine::prompt::guard::Ratio;
 use stemmata_engine::{
-    self as engine, BeginTurn, Engine, EntryMark, NewIds, PromptWanted, TurnMade, WindowRules,
+    self as engine, BeginTurn, Engine, EngineError, EntryMark, NewIds, PromptWanted, StepTaken, TurnGuard,
+    TurnMade,
 };
 use stemmata_model::{
     Entry, EntryId, LedgerId, Part, Party, Role, SessionId, Template, ThreadId, TicketId, Usage,
 };
 
 use self::window::OfSession;
+pub(super) use self::window::Rules;
 use super::counters::counter;
 use super::prompts::{Read, budget, mode};
 use super::{bad_request, ctx, ledgers};
@@ -31,7 +33,7 @@ const ROLES: [(&str, Role); 3] = [("user", Role::User), ("assistant", Role::Assi
 pub(super) fn begin(
     engine: &Engine,
     request: &BeginTurnRequest,
-    (ids, rules): (&dyn NewIds, &WindowRules),
+    (ids, rules): (&dyn NewIds, &Rules<'_>),
 ) -> Result<TurnBegun, Fault> {
     let turn = turn(&request.turn, ids)?;
     let context = match &request.context {
@@ -41,11 +43,19 @@ pub(super) fn begin(
             engine::TurnContext::Fork { ctx: ctx(engine, &fork.ctx)?, at: fork.at.clone() }
         }
     };
+    let from = match &context {
+        engine::TurnContext::None => None,
+        engine::TurnContext::Resume(ctx) | engine::TurnContext::Fork { ctx, .. } => Some(*ctx),
+    };
     let (ledger, session) = (turn.ledger.to_string(), turn.session.to_string());
     let said = entry(&request.said, ids).map_err(|reason| bad_request("said", reason))?;
+    if said.role != Role::User {
+        let reason = format!("its role is `{}`: a turn begins with what a `user` says", request.said.role);
+        return Err(bad_request("said", reason));
+    }
     let task = facts(request);
     let named = request.prompt.as_ref().and_then(|prompt| prompt.model.as_deref());
-    let of = OfSession::of(engine, &turn, (request.window.as_ref(), named), rules)?;
+    let of = OfSession::of(engine, &turn, (request.window.as_ref(), named, from), rules)?;
     let guard = of.as_ref().map(OfSession::guard);
     let start =
         |prompt| engine.begin_turn(&BeginTurn { turn: turn.clone(), context, said, task, prompt, guard });
@@ -81,11 +91,30 @@ pub(super) fn begin(
 pub(super) fn step(
     engine: &Engine,
     request: &TurnMadeRequest,
-    (ids, rules): (&dyn NewIds, &WindowRules),
+    with: (&dyn NewIds, &Rules<'_>),
+) -> Result<TurnStored, Fault> {
+    store(engine, request, with, |turn, made, guard| engine.guarded_step(turn, made, guard))
+}
+
+pub(super) fn end(
+    engine: &Engine,
+    request: &TurnMadeRequest,
+    with: (&dyn NewIds, &Rules<'_>),
+) -> Result<TurnStored, Fault> {
+    store(engine, request, with, |turn, made, guard| {
+        engine.end_guarded_turn(turn, made, guard).map(StepTaken::from)
+    })
+}
+
+fn store(
+    engine: &Engine,
+    request: &TurnMadeRequest,
+    (ids, rules): (&dyn NewIds, &Rules<'_>),
+    take: impl FnOnce(&engine::TurnOf, TurnMade, Option<&TurnGuard<'_>>) -> Result<StepTaken, EngineError>,
 ) -> Result<TurnStored, Fault> {
     let (turn, made) = made(request, ids)?;
-    let of = OfSession::of(engine, &turn, (request.window.as_ref(), model_of(request)), rules)?;
-    let taken = engine.guarded_step(&turn, made, of.as_ref().map(OfSession::guard).as_ref())?;
+    let of = OfSession::summarizing(engine, &turn, (request.window.as_ref(), model_of(request)), rules)?;
+    let taken = take(&turn, made, of.as_ref().map(OfSession::guard).as_ref())?;
     let appended = taken.appended.as_ref();
     Ok(TurnStored {
         first: appended.map(|appended| appended.first.to_string()),
@@ -99,27 +128,6 @@ pub(super) fn step(
     })
 }
 
-pub(super) fn end(
-    engine: &Engine,
-    request: &TurnMadeRequest,
-    (ids, rules): (&dyn NewIds, &WindowRules),
-) -> Result<TurnStored, Fault> {
-    let (turn, made) = made(request, ids)?;
-    let of = OfSession::of(engine, &turn, (request.window.as_ref(), model_of(request)), rules)?;
-    let ended = engine.end_guarded_turn(&turn, made, of.as_ref().map(OfSession::guard).as_ref())?;
-    let appended = ended.appended.as_ref();
-    Ok(TurnStored {
-        first: appended.map(|appended| appended.first.to_string()),
-        last: appended.map(|appended| appended.last.to_string()),
-        ctx: ended.checkpoint.map(|made| made.id.to_string()),
-        snapshot: ended.snapshot.map(|snapshot| snapshot.to_string()),
-        window: of.zip(ended.window).map(|(of, report)| of.report(report)),
-        notes: wire::notes(&ended.notes),
-        ledger: turn.ledger.to_string(),
-        session: turn.session.to_string(),
-    })
-}
-
 /// Returns the model that answered last in a request.
 fn model_of(request: &TurnMadeRequest) -> Option<&str> {
     request.entries.iter().rev().find_map(|entry| entry.model.as_deref())
@@ -128,11 +136,12 @@ fn model_of(request: &TurnMadeRequest) -> Option<&str> {
 pub(super) fn show_window(
     engine: &Engine,
     request: &TurnWindowRequest,
-    (ids, rules): (&dyn NewIds, &WindowRules),
+    (ids, rules): (&dyn NewIds, &Rules<'_>),
 ) -> Result<TurnWindowShown, Fault> {
     let turn = of_session(&request.turn, ids)?;
     let asked = request.window.clone().unwrap_or_else(TurnWindow::unsaid);
-    let of = OfSession::of(engine, &turn, (Some(&asked), None), rules)?.expect("a window was asked for");
+    let of =
+        OfSession::of(engine, &turn, (Some(&asked), None, None), rules)?.expect("a window was asked for");
     let report = engine.turn_window(&turn, &of.guard())?;
     let samples = engine.window_history(&turn, usize::try_from(request.samples_max).unwrap_or(usize::MAX))?;
     let sample = |sample: &engine::WindowSample| TurnWindowSample {
@@ -151,14 +160,15 @@ pub(super) fn show_window(
 pub(super) fn recover(
     engine: &Engine,
     request: &RecoverTurnRequest,
-    (ids, rules): (&dyn NewIds, &WindowRules),
+    (ids, rules): (&dyn NewIds, &Rules<'_>),
 ) -> Result<TurnRecovered, Fault> {
     if request.error.len() > PROVIDER_ERROR_BYTES_MAX {
         return Err(bad_request("error", format!("it has more than {PROVIDER_ERROR_BYTES_MAX} bytes")));
     }
     let turn = of_session(&request.turn, ids)?;
     let asked = request.window.clone().unwrap_or_else(TurnWindow::unsaid);
-    let of = OfSession::of(engine, &turn, (Some(&asked), None), rules)?.expect("a window was asked for");
+    let of =
+        OfSession::summarizing(engine, &turn, (Some(&asked), None), rules)?.expect("a window was asked for");
     let recovered = engine.recover(&turn, (&request.error, request.code.as_deref()), &of.guard())?;
     let (ledger, session) = (turn.ledger.to_string(), turn.session.to_string());
     let Some(recovered) = recovered else {
@@ -177,7 +187,7 @@ pub(super) fn recover(
 pub(super) fn mark(
     engine: &Engine,
     request: &MarkTurnEntriesRequest,
-    (ids, rules): (&dyn NewIds, &WindowRules),
+    (ids, rules): (&dyn NewIds, &Rules<'_>),
 ) -> Result<TurnEntriesMarked, Fault> {
     let turn = of_session(&request.turn, ids)?;
     let mark = match request.mark.as_deref() {
@@ -191,7 +201,7 @@ pub(super) fn mark(
     if entries.is_empty() {
         return Err(bad_request("entries", "it names none"));
     }
-    let of = OfSession::of(engine, &turn, (request.window.as_ref(), None), rules)?;
+    let of = OfSession::of(engine, &turn, (request.window.as_ref(), None, None), rules)?;
     let marked = engine.mark_entries(&turn, (&entries, mark), of.as_ref().map(OfSession::guard).as_ref())?;
     let window: Option<TurnWindowReport> = of.zip(marked.window).map(|(of, report)| of.report(report));
     Ok(TurnEntriesMarked {

@@ -11,12 +11,13 @@ pub(crate) fn diagnosis(path: &std::path::Path, diagnosis: &Diagnosis) -> v1::Di
         path: path.to_string_lossy().into_owned(),
         format: diagnosis.format.to_string(),
         version: diagnosis.version.clone(),
-        ok: diagnosis.validation.is_accepted(),
+        ok: !diagnosis.loses(),
         lines: diagnosis.lines,
         bytes: diagnosis.bytes,
         messages_sent: diagnosis.validation.messages_sent,
         messages_present: diagnosis.validation.messages_present,
         findings: diagnosis.validation.findings.iter().map(finding).collect(),
+        recoverable: None,
     }
 }
 

@@ -70,6 +70,7 @@ fn of_parts(
         audit: None,
         entries: None,
         run: None,
+        prompt: None,
         subagents: None,
         turn: None,
         overview: None,

@@ -49,12 +49,17 @@ fn imported(imported: &ImportedSession) -> v1::Imported {
         entries: captured.entries,
         bytes_in: captured.bytes_in,
         bytes_redacted: captured.bytes_redacted,
+        redacted: captured.redacted.iter().map(redacted).collect(),
         notes: wire::notes(&captured.notes),
         new_commits: captured.new_commits,
         bytes_stored: captured.bytes_stored,
-        title: session.title.clone(),
+        title: wire::session::title(session.title.as_deref()),
         parent_session: session.parent_session.as_ref().map(ToString::to_string),
     }
+}
+
+fn redacted((kind, count): &(String, u64)) -> v1::RedactedKind {
+    v1::RedactedKind { kind: kind.clone(), count: *count }
 }
 
 fn held_back((path, reason): &(PathBuf, HeldBack)) -> v1::HeldBack {

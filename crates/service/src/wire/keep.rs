@@ -2,6 +2,8 @@
 
 use stemmata_api::v1;
 use stemmata_engine::{CollectReport, ForgetReport};
+
+use crate::wire;
 use stemmata_store::maintain::collect::Amount;
 use stemmata_store::maintain::forget::Kept;
 use stemmata_store::{Packed, Session};
@@ -10,7 +12,9 @@ use stemmata_store::{Packed, Session};
 pub(crate) fn forget(report: &ForgetReport, meant: Option<v1::Found>, dry_run: bool) -> v1::Forget {
     let ids = |ids: &[stemmata_model::CommitId]| ids.iter().map(ToString::to_string).collect();
     let name = |session: &Option<Session>| session.as_ref().map(|session| session.session.to_string());
-    let title = |session: &Option<Session>| session.as_ref().and_then(|session| session.title.clone());
+    let title = |session: &Option<Session>| {
+        session.as_ref().and_then(|session| wire::session::title(session.title.as_deref()))
+    };
     let done = &report.forgotten;
     v1::Forget {
         dry_run,
@@ -54,7 +58,10 @@ pub(crate) fn forget(report: &ForgetReport, meant: Option<v1::Found>, dry_run: b
 
 /// Returns the titles of sessions; empty where one has none.
 pub(crate) fn titles(sessions: &[Session]) -> Vec<String> {
-    sessions.iter().map(|session| session.title.clone().unwrap_or_default()).collect()
+    sessions
+        .iter()
+        .map(|session| wire::session::title(session.title.as_deref()).unwrap_or_default())
+        .collect()
 }
 
 /// Returns the wire form of what was collected, or would be: then nothing was packed.
@@ -74,7 +81,7 @@ pub(crate) fn collected(report: &CollectReport, packed: Option<&Packed>, grace_d
             .iter()
             .map(|retired| v1::RetiredSession {
                 session_id: retired.session.session.to_string(),
-                title: retired.session.title.clone(),
+                title: wire::session::title(retired.session.title.as_deref()),
                 because: retired.because.clone(),
             })
             .collect(),

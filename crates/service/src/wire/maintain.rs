@@ -4,6 +4,8 @@ use std::path::Path;
 
 use stemmata_api::v1;
 use stemmata_engine::{ChainBytes, ChainCost};
+
+use crate::wire;
 use stemmata_store::maintain::backup::BackedUp;
 use stemmata_store::maintain::migrate::{Migrated, MigrationPlan, MigrationStep, RolledBack, StepKind};
 use stemmata_store::{Damage, Packed, Usage, Verified};
@@ -58,7 +60,7 @@ pub(crate) fn chain_cost(cost: &ChainCost) -> v1::DuChain {
         path: session.key.path.clone(),
         machine: session.key.machine.to_string(),
         parent_session: session.parent_session.as_ref().map(ToString::to_string),
-        title: session.title.clone(),
+        title: wire::session::title(session.title.as_deref()),
         cwd: session.cwd.clone(),
         tip: session.tip.map(|tip| tip.to_string()),
         commits: cost.own.commits,

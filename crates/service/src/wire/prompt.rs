@@ -18,6 +18,7 @@ pub(crate) fn trace(trace: &Trace) -> v1::PromptTrace {
 pub(crate) fn assembled(made: PromptMade, counter: &ChosenCounter) -> v1::Assembled {
     let mut notes = super::notes(&counter.notes);
     notes.extend(super::notes(&made.notes));
+    notes.extend(lacks(&made.trace));
     v1::Assembled {
         trace: trace(&made.trace),
         metrics: super::raw(&made.metrics),
@@ -26,6 +27,28 @@ pub(crate) fn assembled(made: PromptMade, counter: &ChosenCounter) -> v1::Assemb
         counter: counter.spec.to_string(),
         counted: counted(counter),
     }
+}
+
+/// Says where a prompt is not what its strategy wants: larger than its budget, or cut.
+fn lacks(trace: &Trace) -> Vec<v1::Note> {
+    let note = |code: &str, message: String| v1::Note { code: code.to_owned(), message, line: None };
+    let (budget, cut) = (&trace.budget, &trace.truncation);
+    let over = budget.over_budget_tokens;
+    let of = budget.max_tokens.map_or_else(String::new, |max| format!(" of {max} tokens"));
+    let over = (over > 0).then(|| {
+        note(
+            "over_budget",
+            format!("required parts need {over} tokens more than the budget{of}: the prompt has them anyway"),
+        )
+    });
+    let cut = cut.applied.then(|| {
+        let (before, after) = (cut.before_chars, cut.after_chars);
+        note(
+            "truncated",
+            format!("the prompt had {before} characters and was cut to {after}: parts of it are missing"),
+        )
+    });
+    over.into_iter().chain(cut).collect()
 }
 
 /// Says how sure the counts of a counter are.

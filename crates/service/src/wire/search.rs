@@ -10,6 +10,7 @@ use stemmata_engine::{
 use stemmata_model::Timestamp;
 
 use crate::fault::Fault;
+use crate::wire;
 
 /// Returns what a request asks for.
 pub(crate) fn query(request: &v1::SearchRequest, hits_max: u64) -> Result<SearchQuery, Fault> {
@@ -79,7 +80,7 @@ fn hit(hit: &SearchHit) -> v1::SearchHit {
         also_in: hit.also_in.clone(),
         alike: (hit.alike > 0).then_some(hit.alike),
         matched: if hit.is_nearby() { "nearby" } else { "itself" }.to_owned(),
-        title,
+        title: wire::session::title(title.as_deref()),
         cwd,
         branch,
         foreign_machine,
@@ -162,6 +163,13 @@ pub(crate) fn cut(hits_max: u64) -> v1::Note {
 const QUOTE_OPEN: &str = "a quote has no counterpart, so the words after it were searched for one by one; close it to search for the \
     phrase";
 
+/// Says that a turn has begun with what was looked for, and when search finds it.
+fn open_turn(session: &str) -> String {
+    format!(
+        "session `{session}` says it in a turn that is still open: search finds it once `stemma turn step` or `end` has stored the turn"
+    )
+}
+
 /// Says which filters exclude what the words would find.
 fn excluded(by: &[String]) -> String {
     if by.is_empty() {
@@ -184,7 +192,8 @@ pub(crate) fn note(note: &SearchNote) -> v1::Note {
         SearchNote::Behind { commits } => (
             "index_behind",
             format!(
-                "the index is behind: {commits} commits, counted up to 10,000, were not searched; the next search goes on with it"
+                "the index is behind: {} (counted up to 10,000) not searched; the next search continues it",
+                stemmata_model::plural(*commits, "commit")
             ),
         ),
         SearchNote::EventsBehind => (
@@ -212,7 +221,8 @@ pub(crate) fn note(note: &SearchNote) -> v1::Note {
         SearchNote::Damaged { commits } => (
             "content_damaged",
             format!(
-                "{commits} commits were not searched because their content is damaged: run `stemma verify`"
+                "{} not searched because the content is damaged: run `stemma verify`",
+                stemmata_model::plural(*commits, "commit")
             ),
         ),
         SearchNote::NoSuchSession { session } => (
@@ -221,6 +231,7 @@ pub(crate) fn note(note: &SearchNote) -> v1::Note {
                 "no session here has an id that begins with `{session}`: `stemma list` shows the sessions"
             ),
         ),
+        SearchNote::OpenTurn { session } => ("open_turn", open_turn(session)),
         SearchNote::Excluded { by } => ("filters_exclude", excluded(by)),
         SearchNote::QuoteOpen => ("quote_open", QUOTE_OPEN.to_owned()),
         SearchNote::NothingImported => (

@@ -1,14 +1,18 @@
 //! Sessions as wire types.
 
 use stemmata_api::v1;
-use stemmata_engine::SessionRow;
+use stemmata_engine::prompt::title::clean;
+use stemmata_engine::{Engine, SessionRow, runtime_of, turns_of};
 use stemmata_store::{Session, SessionOrigin};
 
+use crate::fault::Fault;
 use crate::wire;
 
 /// Returns the wire form of a session of a listing.
 pub(crate) fn listed(row: &SessionRow) -> v1::Session {
     v1::Session {
+        short_id: Some(row.reference.clone()),
+        forks: (row.folded > 0).then_some(row.folded),
         tip_commit: row.tip.as_ref().map(wire::commit::commit),
         compactions: row.counts.map(|counts| counts.compactions),
         compactions_cut: row.counts.and_then(|counts| counts.is_cut.then_some(true)),
@@ -17,6 +21,16 @@ pub(crate) fn listed(row: &SessionRow) -> v1::Session {
         foreign_machine: row.foreign_machine.clone(),
         ..session(&row.session)
     }
+}
+
+/// Returns a title as every response holds it: clean, and none where nothing is left.
+pub(crate) fn title(stored: Option<&str>) -> Option<String> {
+    stored.map(clean).filter(|title| !title.is_empty())
+}
+
+/// Returns the wire form of a session with its short id.
+pub(crate) fn named(engine: &Engine, of: &Session) -> Result<v1::Session, Fault> {
+    Ok(v1::Session { short_id: Some(engine.short_id(&of.session)?.text), ..session(of) })
 }
 
 /// Returns the wire form of a session.
@@ -31,13 +45,17 @@ pub(crate) fn session(session: &Session) -> v1::Session {
         path: session.key.path.clone(),
         machine: session.key.machine.to_string(),
         parent_session: session.parent_session.as_ref().map(ToString::to_string),
+        client: runtime_of(&session.format).to_owned(),
+        short_id: None,
+        turns: turns_of(session),
+        forks: None,
         format: session.format.to_string(),
         template: session.template.to_string(),
         principal: session.principal.to_string(),
         granularity: session.granularity.to_string(),
         origin: origin.to_owned(),
         placed_from,
-        title: session.title.clone(),
+        title: title(session.title.as_deref()),
         cwd: session.cwd.clone(),
         git_branch: session.git_branch.clone(),
         version: session.version.clone(),

@@ -1,6 +1,7 @@
 //! What is known of a project as wire types, and how it was made.
 
 use stemmata_api::v1;
+use stemmata_engine::prompt::reduce::memory::v1::{Items, Kind};
 use stemmata_engine::{ComparedState, LedgerState, ReducedState, RestoredState, Task, TranscriptsReplayed};
 use stemmata_model::{Json, LedgerId};
 
@@ -21,6 +22,29 @@ pub(crate) fn state(ledger: &LedgerId, state: &LedgerState, chars_max: Option<us
         snapshot_text: published.filter(|_| chars_max.is_some()).map(|published| published.text.clone()),
         notes: notes(&remembered.notes),
     }
+}
+
+/// Returns the decisions and facts that hold, then the threads that are open.
+pub(crate) fn decisions(items: &Items) -> Vec<v1::KnownDecision> {
+    let holds = items.decisions.iter().filter(|one| one.superseded.is_none());
+    let decided = holds.map(|one| v1::KnownDecision {
+        name: one.proof.source.clone(),
+        kind: match one.kind {
+            Kind::Decision => v1::DecisionKind::Decision,
+            Kind::Fact => v1::DecisionKind::Fact,
+        },
+        text: one.text.clone(),
+        reason: one.reason.clone(),
+        session_id: one.proof.session.clone(),
+    });
+    let open = items.threads.iter().filter(|thread| thread.is_open()).map(|thread| v1::KnownDecision {
+        name: thread.proof.source.clone(),
+        kind: v1::DecisionKind::Thread,
+        text: thread.text.clone(),
+        reason: None,
+        session_id: thread.proof.session.clone(),
+    });
+    decided.chain(open).collect()
 }
 
 /// Returns an open task.

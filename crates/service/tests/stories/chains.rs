@@ -36,7 +36,7 @@ fn of(ctx: &str) -> CommitRequest {
 }
 
 fn find(text: &str) -> FindRequest {
-    FindRequest { text: text.to_owned(), path: None }
+    FindRequest { text: text.to_owned(), here: None, path: None }
 }
 
 fn page(limit: u64, after: Option<String>) -> PageRequest {
@@ -44,14 +44,7 @@ fn page(limit: u64, after: Option<String>) -> PageRequest {
 }
 
 fn wanted(page: PageRequest) -> SessionsRequest {
-    SessionsRequest {
-        project: None,
-        session_prefix: None,
-        with_subagents: true,
-        with_emptied: false,
-        details: None,
-        page,
-    }
+    SessionsRequest { with_subagents: true, page, ..SessionsRequest::all() }
 }
 
 fn nothing_is_there(chains: &dyn Chains, cwd: &str) {
@@ -112,7 +105,8 @@ fn sessions(chains: &dyn Chains, session: &Transcript) -> String {
 }
 
 fn history(chains: &dyn Chains, tip: &str) -> Vec<Commit> {
-    let ask = |skip, limit| chains.history(&HistoryRequest { ctx: tip.to_owned(), skip, limit });
+    let ask =
+        |skip, limit| chains.history(&HistoryRequest { ctx: tip.to_owned(), numbered: false, skip, limit });
     let whole = ask(0, None).expect("a history");
     assert_eq!(whole.next_skip, None);
     let (mut paged, mut skip) = (Vec::new(), Some(0));
@@ -193,7 +187,8 @@ fn drawn(chains: &dyn Chains, history: &[Commit]) {
 
 /// What a session's overview numbers is what its tree numbers, and each number leads to its turn.
 fn told(chains: &dyn Chains, history: &[Commit], session: &str) {
-    let overview = |reference: &str| chains.overview(&OverviewRequest { reference: reference.to_owned() });
+    let overview =
+        |reference: &str| chains.overview(&OverviewRequest { reference: reference.to_owned(), here: None });
     let tip = &history[0].id;
     assert_eq!(overview(tip).expect("a commit").overview, None, "a commit is not a session");
     assert_eq!(overview("nobody").expect("nothing").overview, None);

@@ -36,7 +36,7 @@ pub(crate) fn back(
 }
 
 fn find(service: &dyn Service, text: &str) -> String {
-    service.find(&FindRequest { text: text.to_owned(), path: None }).expect("found").ctx
+    service.find(&FindRequest { text: text.to_owned(), here: None, path: None }).expect("found").ctx
 }
 
 fn of(ctx: &str) -> CommitRequest {
@@ -133,6 +133,7 @@ fn forked(service: &dyn Service, tip: &str) {
             runtime: runtime.map(str::to_owned),
             stop: "root".to_owned(),
             at: at.map(str::to_owned),
+            dry_run: false,
         })
     };
     let whole = prepare(None, None).expect("prepared");

@@ -335,3 +335,59 @@ fn a_turn_begins_once_and_never_twice_from_another_context() {
     let long = BeginTurnRequest { completed: vec!["x".to_owned(); 65], ..begin("s4") };
     refused(service.begin_turn(&long), "out_of_bounds", "");
 }
+
+/// The model was told the earlier rules, and a continuation that does not repeat the new ones would leave it with those.
+#[test]
+fn a_continuation_says_the_profile_again_where_it_changed() {
+    let stage = stage();
+    let service: &dyn Service = &stage.service;
+    let profile = |rules: &str| format!("id = \"worker\"\nrole = \"worker\"\ninstructions = \"{rules}\"\n");
+    let taken = |number: usize, rules: &str, after: Option<String>| {
+        let prompt = TurnPrompt {
+            strategy: StrategySource::Text(source(",\"amount\":1")),
+            profile: Some(profile(rules)),
+            max_tokens: None,
+            counter: None,
+            model: None,
+            after,
+            iteration: None,
+            records_metrics: false,
+        };
+        let prompted = TurnEntry { id: Some(format!("u{number}")), ..said("go on") };
+        let request = BeginTurnRequest { said: prompted, prompt: Some(prompt), ..begin("c") };
+        let begun = service.begin_turn(&request).expect("begun");
+        let id = Some(format!("a{number}"));
+        let answer = TurnEntry { id, role: "assistant".to_owned(), ..said("done") };
+        let made = TurnMadeRequest {
+            turn: turn("c"),
+            entries: vec![answer],
+            events: Vec::new(),
+            ends: false,
+            window: None,
+        };
+        service.end_turn(&made).expect("ended");
+        (begun.said.clone(), begun.prompt.expect("a prompt").prompt)
+    };
+    let (first, text) = taken(1, "OLD RULES", None);
+    assert!(text.contains("OLD RULES"), "{text}");
+    let (second, text) = taken(2, "OLD RULES", Some(first));
+    assert!(!text.contains("OLD RULES"), "the model has them: {text}");
+    let (_, text) = taken(3, "NEW RULES", Some(second));
+    assert!(text.contains("NEW RULES"), "{text}");
+}
+
+#[test]
+fn a_prompt_over_its_budget_or_cut_says_so() {
+    let stage = stage();
+    let service: &dyn Service = &stage.service;
+    let codes = |request: &AssembleRequest| -> Vec<String> {
+        let made = service.assemble(request).expect("a prompt");
+        made.notes.into_iter().map(|note| note.code).collect()
+    };
+    let plain = asked(&source(",\"amount\":1"));
+    assert_eq!(codes(&plain), [""; 0]);
+    assert_eq!(codes(&AssembleRequest { max_tokens: Some(5), ..plain.clone() }), ["over_budget"]);
+    let long = PromptTrigger::Said("word ".repeat(150_000));
+    let cut = AssembleRequest { trigger: Some(long), max_tokens: Some(900_000), ..plain };
+    assert_eq!(codes(&cut), ["truncated"]);
+}

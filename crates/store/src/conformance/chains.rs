@@ -131,7 +131,7 @@ pub fn check_tips(make: Make<'_>) {
     assert_eq!(tips(by(Some("s1"), None, None)), [late, early]);
     assert_eq!(tips(by(None, Some("T-1"), None)), [late, early]);
     assert_eq!(tips(by(None, Some("T-1"), Some("th"))), [late]);
-    assert_eq!(tips(by(Some("s2"), Some("T-1"), None)), [], "one sighting has all, or it is no match");
+    assert_eq!(tips(by(Some("s2"), Some("T-1"), None)), [], "one sighting has all, or it is not a match");
     assert_eq!(tips(by(Some("s9"), None, None)), []);
     let page = Page { skip: 1, rows_max: 1 };
     assert_eq!(ids(&store.tips(&TipFilter::default(), page).expect("a read")), [middle]);
@@ -173,7 +173,7 @@ pub fn check_closures(make: Make<'_>) {
     write(&*store, vec![Write::Commit(other)]);
     assert_eq!(load(&*store, covered).closure, Closure::Covered);
     let tips = store.tips(&TipFilter::default(), ALL).expect("a read");
-    assert_eq!(ids(&tips), [id], "what is covered is no tip");
+    assert_eq!(ids(&tips), [id], "what is covered is not a tip");
 }
 
 /// A covered commit keeps its bytes and may be continued, and covering it again changes nothing.

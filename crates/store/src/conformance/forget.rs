@@ -218,7 +218,7 @@ pub fn check_holes(make: Make<'_>) {
     assert_eq!(store.annotations(ids[1]).expect("a read").notes, Vec::<String>::new());
     assert_eq!(bytes_of(&*store, load(&*store, ids[2]).core.artifact), b"hole 2\n");
     let tips = store.tips(&TipFilter::default(), ALL).expect("a read");
-    assert_eq!(tips.iter().map(|tip| tip.id).collect::<Vec<_>>(), [ids[3]], "a hole is no tip");
+    assert_eq!(tips.iter().map(|tip| tip.id).collect::<Vec<_>>(), [ids[3]], "a hole is not a tip");
     let child = put(&*store, Some(ids[1]), "goes on behind the hole\n", 99);
     assert_eq!(load(&*store, child).depth, 2);
     // The same bytes from somebody who was not told to forget them are theirs.
@@ -246,7 +246,7 @@ pub fn check_new_holes(make: Make<'_>) {
     assert_eq!(stored, Commit { closure: Closure::Forgotten, ..load(&*whole, ids[1]) });
     let error = store.read_content(stored.core.artifact, None, &mut |_| Ok(())).expect_err("no bytes");
     assert!(matches!(error, StoreError::ContentForgotten(id) if id == stored.core.artifact), "{error}");
-    assert_eq!(store.tips(&TipFilter::default(), ALL).expect("a read"), [], "a hole is no tip");
+    assert_eq!(store.tips(&TipFilter::default(), ALL).expect("a read"), [], "a hole is not a tip");
     let child = put(&*store, Some(ids[1]), "far 2 here\n", 99);
     assert_eq!(load(&*store, child).cumulative_bytes, stored.cumulative_bytes + 11);
     verify_is_clean(&*store);

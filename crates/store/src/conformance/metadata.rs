@@ -115,6 +115,14 @@ pub fn check_tags(make: Make<'_>) {
     assert_eq!(store.tagged("good", 10).expect("a read"), expected);
     assert_eq!(store.tagged("good", 2).expect("a read"), expected[..2]);
     assert_eq!(store.tagged("g", 10).expect("a read"), []);
+    let names = |beginning| {
+        let found = store.tags(beginning, 10).expect("a read");
+        found.into_iter().map(|(tag, _)| tag).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (names("g"), names("good"), names("b")),
+        (vec!["goo".into(), "good".into()], vec!["good".into()], vec![])
+    );
 }
 
 /// Links are a set and are found from both ends.
@@ -146,6 +154,7 @@ pub fn check_links(make: Make<'_>) {
     assert_eq!(store.links(ids[0], 2).expect("a read"), links[..2]);
     assert_eq!(store.links(ids[3], 10).expect("a read"), std::slice::from_ref(&beside));
     assert_eq!(store.links(CommitId::from_bytes([9; 16]), 10).expect("a read"), []);
+    assert_eq!(store.copies(10).expect("a read"), links[1..2]);
     let gone = links.remove(1);
     let unknown = Link { to: CommitId::from_bytes([9; 16]), ..beside.clone() };
     for _ in 0..2 {

@@ -8,6 +8,7 @@ use super::Make;
 use super::builders::{
     ALL, at, chain, key, machine, principal, put, see, session, session_id, sighting, write,
 };
+use crate::names::IdPart;
 use crate::seam::{Page, SessionFilter};
 use crate::write::{Session, SessionOrigin, Write};
 
@@ -128,4 +129,46 @@ pub fn check_session_listings(make: Make<'_>) {
     write(&*store, vec![Write::Session(Box::new(session("aa", "/elsewhere", Some(99))))]);
     assert_eq!(list(None, None, true), "aa ab b% bb nowhere");
     assert_eq!(list(Some("/srv/app"), None, true), "ab");
+}
+
+/// Sessions are found by both ends of their ids, and unused ones by what they were placed from.
+///
+/// # Panics
+/// Where others are found.
+pub fn check_session_names(make: Make<'_>) {
+    let store = make();
+    let (tip, child) = (put(&*store, None, "tip", 1), put(&*store, None, "child", 2));
+    let mut copy = Session { key: key("copy"), ..session("0199-aaaa-1é7z", "/srv", Some(9)) };
+    copy.origin = SessionOrigin::Placed(tip);
+    copy.tip = Some(tip);
+    let used = Session { tip: Some(child), key: key("used"), ..copy.clone() };
+    let listed = vec![
+        session("0199-aaaa-1é7z", "/srv", Some(1)),
+        session("0199-bbbb-2é7z", "/srv", Some(2)),
+        session("7z", "/srv", Some(3)),
+        copy.clone(),
+        used,
+    ];
+    let batch = listed.into_iter().map(|session| Write::Session(Box::new(session))).collect();
+    write(&*store, batch);
+    let ids = |part| {
+        let found = store.session_ids(part, 10).expect("a read");
+        found.into_iter().map(|(id, count)| format!("{id} {count}")).collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(ids(IdPart::Beginning("0199-")), "0199-aaaa-1é7z 3, 0199-bbbb-2é7z 1");
+    assert_eq!(ids(IdPart::Beginning("7z")), "7z 1");
+    assert_eq!(ids(IdPart::Beginning("0199_")), "", "a beginning is text, not a pattern");
+    assert_eq!(ids(IdPart::End("1é7z")), "0199-aaaa-1é7z 3");
+    assert_eq!(ids(IdPart::End("-2é7z")), "0199-bbbb-2é7z 1");
+    assert_eq!(ids(IdPart::End("é7z")), "", "three characters are too few");
+    assert_eq!(ids(IdPart::End("%é7z")), "");
+    assert_eq!(store.session_ids(IdPart::Beginning(""), 1).expect("a read").len(), 1);
+    let of = |name: &str, limit| {
+        let found = store.sessions_of(&session_id(name), limit).expect("a read");
+        found.into_iter().map(|session| session.last_at).collect::<Vec<_>>()
+    };
+    assert_eq!(of("0199-aaaa-1é7z", 10), [Some(at(9)), Some(at(9)), Some(at(1))]);
+    assert_eq!(of("0199-aaaa-1é7z", 1), [Some(at(9))]);
+    assert_eq!(of("0199-aaaa", 10), []);
+    assert_eq!(store.unused_sessions(10).expect("a read"), [copy]);
 }

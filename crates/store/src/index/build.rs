@@ -82,7 +82,7 @@ impl SegmentBuilder {
     pub(super) fn absorb(&mut self, segment: &SegmentRead<'_>) -> Result<(), IndexError> {
         let base = self.span();
         segment.each_term(b"", &mut |term, postings| {
-            let term = std::str::from_utf8(term).map_err(|_| IndexError::damaged("a term is no text"))?;
+            let term = std::str::from_utf8(term).map_err(|_| IndexError::damaged("a term is not text"))?;
             let own = self.postings_of(term);
             own.reserve(postings.entries() as usize);
             postings.each(&mut |number, tf| own.push((base + number, tf)))?;

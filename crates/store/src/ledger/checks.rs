@@ -41,6 +41,7 @@ fn check_event(event: &NewEvent) -> Result<(), StoreError> {
 
 pub(crate) fn check_query(query: &EventQuery) -> Result<(), StoreError> {
     at_most("topics of a query", query.topics.len(), QUERY_TOPICS_MAX)?;
+    at_most("topics that a query leaves out", query.without.len(), QUERY_TOPICS_MAX)?;
     at_most("events of a page", query.limit, PAGE_ROWS_MAX)?;
     at_most("bytes of a page of events", query.bytes_max, EVENT_PAGE_BYTES_MAX)
 }

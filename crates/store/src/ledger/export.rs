@@ -73,7 +73,7 @@ pub fn export_cluster(
     let taken = || StoreError::Refused {
         what: "exporting to",
         path: path.display().to_string(),
-        reason: "a file is there already, and nobody said to replace it".to_owned(),
+        reason: "the file exists already".to_owned(),
     };
     if !replace && path.symlink_metadata().is_ok() {
         return Err(taken());

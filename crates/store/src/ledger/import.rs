@@ -52,7 +52,7 @@ impl ClusterFile {
             connection.query_row(sql, [name], |row| row.get::<_, bool>(0))
         };
         let is_cluster = is_table("messages").map_err(|error| match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::NotADatabase) => no_cluster("it is no SQLite database"),
+            Some(rusqlite::ErrorCode::NotADatabase) => no_cluster("it is not an SQLite database"),
             _ => failed(READING)(error),
         })?;
         if !is_cluster {

@@ -11,8 +11,9 @@ use super::checks::{
     check_append, check_change, check_epoch, check_marks, check_query, check_reach, check_state,
 };
 use super::{
-    Append, Appended, CURSOR_STATES, EventPage, EventQuery, Filling, Ledger, LedgerChange, OUTPUT_BYTES_MAX,
-    OUTPUT_EVENTS_MAX, Order, Receipt, SavedState, chained, next_time, numbered, plain_bytes,
+    Append, Appended, CURSOR_STATES, DerivedEvents, EventPage, EventQuery, Filling, Ledger, LedgerChange,
+    OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Order, Receipt, SavedState, chained, next_time, numbered,
+    plain_bytes,
 };
 use crate::error::StoreError;
 use crate::table::Table;
@@ -164,7 +165,7 @@ impl Logs {
         count
     }
 
-    /// Forgets events, what `STATE_SNAPSHOT` says after the first of them, and all saved states of their ledgers but
+    /// Forgets events, what was made of them after the first of them, and all saved states of their ledgers but
     /// cursors. Returns the hashes of what they said, one for each event.
     pub(crate) fn forget(&mut self, is_meant: &dyn Fn(&LedgerId, &Event) -> bool) -> Vec<ArtifactId> {
         let ids: Vec<LedgerId> = self.ledgers.iter().map(|(id, _)| id.clone()).collect();
@@ -173,10 +174,11 @@ impl Logs {
 
     fn forget_in(&mut self, ledger: &LedgerId, is_meant: &dyn Fn(&Event) -> bool) -> Vec<ArtifactId> {
         let mut going: Vec<Event> = Vec::new();
+        let mut derived = DerivedEvents::default();
         for event in self.of(ledger) {
-            let derived = !going.is_empty() && event.topic.as_str() == topics::STATE_SNAPSHOT;
             let known = matches!(event.payload, Payload::Gone(gone) if gone.forgotten);
-            if !known && (derived || is_meant(event)) {
+            if !known && (is_meant(event) || derived.hold(&event.topic, &event.session)) {
+                derived.goes(&event.session);
                 going.push(event.clone());
             }
         }

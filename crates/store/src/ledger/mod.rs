@@ -3,12 +3,14 @@
 //! What events mean, and what is folded from them, is not known here.
 
 pub(crate) mod checks;
+mod derived;
 mod export;
 mod files;
 mod import;
 pub(crate) mod logs;
 mod page;
 
+pub use derived::DerivedEvents;
 pub use export::{ExportedCluster, export_cluster};
 pub use files::{FileLog, FileLogOptions, Finding, IntegrityMode, Repaired, Restored, check_ledger_bytes};
 pub use import::ClusterFile;
@@ -114,6 +116,8 @@ pub struct EventQuery {
     pub through: Option<EventSeq>,
     /// Only these topics, at most [`QUERY_TOPICS_MAX`]; all where none is named.
     pub topics: Vec<Topic>,
+    /// None of these topics, at most [`QUERY_TOPICS_MAX`]: their payloads are not read.
+    pub without: Vec<Topic>,
     /// Only those from this sender.
     pub sender: Option<Party>,
     /// Only those for this receiver.
@@ -141,6 +145,7 @@ impl Default for EventQuery {
             after: None,
             through: None,
             topics: Vec::new(),
+            without: Vec::new(),
             sender: None,
             receiver: None,
             session: None,
@@ -170,6 +175,7 @@ impl EventQuery {
         self.after.is_none_or(|after| event.seq > after)
             && self.through.is_none_or(|through| event.seq <= through)
             && (self.topics.is_empty() || self.topics.contains(&event.topic))
+            && !self.without.contains(&event.topic)
             && self.sender.as_ref().is_none_or(|sender| *sender == event.sender)
             && self.receiver.as_ref().is_none_or(|receiver| *receiver == event.receiver)
             && self.session.as_ref().is_none_or(|session| *session == event.session)
@@ -340,17 +346,17 @@ pub trait EventLog: Send + Sync {
     /// tells of them. Idempotent. Returns how many had one.
     fn trim(&self, ledger: &LedgerId, topic: &Topic, through: EventSeq) -> Result<u64, StoreError>;
 
-    /// Forgets the payloads and metadata of a session's events in all ledgers, what `STATE_SNAPSHOT` says after the
-    /// first of them, and all saved states of ledgers that had any, [`CURSOR_STATES`] aside. Leaves nothing of it in any
-    /// file. Returns how many events that were. Whoever asks again has the files looked at again.
+    /// Forgets the payloads and metadata of a session's events in all ledgers, what `STATE_SNAPSHOT` and the session's
+    /// `CHECKPOINT_STATE` say after the first of them, and all saved states of ledgers that had any, [`CURSOR_STATES`] aside.
+    /// Leaves nothing of it in any file. Returns how many events that were. Whoever asks again has the files looked at again.
     ///
     /// # Errors
     /// `Unclean` where the events are forgotten and their words still in a file; `Closed`, and where the storage fails.
     fn forget_events(&self, session: &SessionId) -> Result<u64, StoreError>;
 
-    /// Forgets the payloads and metadata of events of one ledger, what `STATE_SNAPSHOT` says after the first of them, and all
-    /// of its saved states, [`CURSOR_STATES`] aside; the states also where no event is meant. Leaves nothing of it in any
-    /// file. Returns how many events that were; none for a ledger that is not there.
+    /// Forgets the payloads and metadata of events of one ledger, what `STATE_SNAPSHOT` and their sessions' `CHECKPOINT_STATE`
+    /// say after the first of them, and all of its saved states, [`CURSOR_STATES`] aside; the states also where no event is
+    /// meant. Leaves nothing of it in any file. Returns how many events that were; none for a ledger that is not there.
     ///
     /// Idempotent. A backend may do it in parts, the newest events first: interrupted between two of them, the oldest still
     /// say what they said, and whoever asks again ends it.

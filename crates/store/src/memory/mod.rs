@@ -9,6 +9,7 @@ mod content;
 mod costs;
 mod events;
 mod forget;
+mod names;
 mod state;
 mod stored;
 mod sweep;

@@ -66,7 +66,7 @@ pub(crate) struct BlockEntry {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PackError {
     /// The file is too short, or does not start or end as a pack does.
-    #[error("it is no pack, or cut off")]
+    #[error("it is not a pack, or cut off")]
     NoPack,
     /// Another version of the format.
     #[error("it has version {0}, and this program reads version {VERSION}")]

@@ -167,7 +167,8 @@ fn roll_back_with(
     let lost_commits = only_in(&connection, way.backup)?;
     if lost_commits > 0 && !way.leave_commits {
         return Err(refused(format!(
-            "{lost_commits} commits were stored since the backup from before, and would only be in {} then",
+            "{} stored since the backup would only be in {} then",
+            stemmata_model::plural(lost_commits, "commit"),
             way.aside.display()
         )));
     }

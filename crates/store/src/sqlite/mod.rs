@@ -21,6 +21,7 @@ mod log_damage;
 mod maintain;
 mod marks;
 mod migrate;
+mod names;
 mod open;
 mod packs;
 mod pieces;
@@ -79,9 +80,7 @@ use crate::seam::{
 use crate::stored::{DueKey, StoredAt, UnseenKey};
 use crate::write::{Annotations, AuditRecord, Link, Placement, Session, SessionKey, Write};
 
-/// A [`Store`] in the file `stemmata.db` of a directory.
-///
-/// Threads share one writer and its syncs; processes share the file. Dropping it ends its thread.
+/// A [`Store`] in the file `stemmata.db` of a directory. Threads share one writer and its syncs; processes share the file. Dropping it ends its thread.
 pub struct SqliteStore {
     path: PathBuf,
     options: SqliteOptions,

@@ -364,7 +364,7 @@ fn make_file(files: &dyn Files, dir: &Path, path: &Path) -> Result<bool, StoreEr
     if start.as_slice() == SQLITE_MAGIC {
         return Ok(false);
     }
-    Err(not_a_store(path, &"it is no SQLite database"))
+    Err(not_a_store(path, &"it is not an SQLite database"))
 }
 
 /// Makes the names in a directory durable.

@@ -34,7 +34,7 @@ pub(super) struct Undo {
 }
 
 /// All steps, oldest first; append-only.
-pub(super) const MIGRATIONS: [Migration; 4] = [
+pub(super) const MIGRATIONS: [Migration; 5] = [
     Migration {
         sql: include_str!("schema/0001.sql"),
         read_version: 1,
@@ -79,6 +79,16 @@ pub(super) const MIGRATIONS: [Migration; 4] = [
         kind: StepKind::Additive,
         about: "an index of transcripts by path",
         undo: Some(Undo { lost: "SELECT 0", sql: "DROP INDEX origin_by_path" }),
+    },
+    Migration {
+        sql: include_str!("schema/0005.sql"),
+        read_version: 3,
+        kind: StepKind::Additive,
+        about: "indexes of sessions by their ids",
+        undo: Some(Undo {
+            lost: "SELECT 0",
+            sql: "DROP INDEX session_by_id; DROP INDEX session_by_end; DROP INDEX session_by_placed",
+        }),
     },
 ];
 

@@ -45,7 +45,7 @@ fn a_link_out_of_the_directory_is_not_followed() {
     let dir = home.path().join("store");
     fs::create_dir(&dir).expect("a directory");
     std::os::unix::fs::symlink(elsewhere.join(FILE), dir.join(FILE)).expect("a link");
-    let error = try_open(&dir).expect_err("a link is no store");
+    let error = try_open(&dir).expect_err("a link is not a store");
     assert!(matches!(error, StoreError::NotAStore { .. }), "{error}");
     std::os::unix::fs::symlink(&elsewhere, home.path().join("link")).expect("a link");
     open(&home.path().join("link"));
@@ -88,7 +88,7 @@ fn what_is_no_store_is_left_alone_and_named() {
     for bytes in [b"x".as_slice(), b"{\"not\":\"a database\"}\n", &garbage, &header] {
         let home = TempDir::new().expect("a directory");
         write(&home.path().join(FILE), bytes);
-        let error = try_open(home.path()).expect_err("it is no store");
+        let error = try_open(home.path()).expect_err("it is not a store");
         assert!(matches!(&error, StoreError::NotAStore { path, .. } if path.ends_with(FILE)), "{error}");
         assert_eq!(error.kind(), StoreErrorKind::Incompatible);
         assert_eq!(fs::read(home.path().join(FILE)).expect("it is there"), bytes);
@@ -100,7 +100,7 @@ fn what_is_no_store_is_left_alone_and_named() {
     assert_eq!(
         error.to_string(),
         format!(
-            "{} is no Stemmata store: it is another program's database",
+            "{} is not a Stemmata store: it is another program's database",
             home.path().canonicalize().expect("it is there").join(FILE).display()
         )
     );

@@ -175,7 +175,7 @@ fn a_delta_of_lines_that_are_events_costs_no_further_bytes() {
             .iter()
             .map(|event| match &event.payload {
                 Payload::Line { line, .. } => format!("{line}\n").into_bytes(),
-                other => panic!("{other:?} is no line"),
+                other => panic!("{other:?} is not a line"),
             })
             .collect();
         assert_eq!(told, lines);

@@ -282,7 +282,7 @@ fn assert_packs_are_full(home: &Path, lines: &[Vec<u8>]) {
     let files = files.filter(|entry| entry.path().extension().is_some_and(|ending| ending == "pack"));
     assert_eq!(files.count() as u64, count("SELECT count(*) FROM pack").cast_unsigned());
     let gaps = "SELECT count(*) FROM block b WHERE length <> (SELECT sum(length) FROM packed p WHERE p.block = b.row)";
-    assert_eq!(count(gaps), 0, "a block holds bytes that are no content's");
+    assert_eq!(count(gaps), 0, "a block holds bytes that are not content's");
     for line in lines {
         let sql = "SELECT count(*) FROM packed WHERE hash = ?1";
         let held: i64 =

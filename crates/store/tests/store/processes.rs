@@ -126,7 +126,7 @@ fn texts(store: &SqliteStore) -> Vec<String> {
             assert_eq!(event.seq.get(), u64::try_from(found.len()).expect("a length") + 1, "without gaps");
             match event.payload {
                 Payload::Plain { text: Some(text), .. } => found.push(text),
-                other => panic!("{other:?} is no text"),
+                other => panic!("{other:?} is not text"),
             }
         }
     }

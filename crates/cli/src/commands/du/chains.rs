@@ -1,6 +1,6 @@
 //! `du --chains`: what each session's chain takes, and what it shares with chains that began earlier.
 
-use stemmata_api::v1::{ChainCostsRequest, DuChain, DuChains};
+use stemmata_api::v1::{ChainCostsRequest, DuChain, DuChains, SessionsRequest};
 
 use crate::args::maintain::Du;
 use crate::commands::list::{nothing, say_cut};
@@ -22,7 +22,7 @@ pub(super) fn run(app: &App, args: &Du) -> Result<Exit, CliError> {
     let request = ChainCostsRequest { project, limit };
     let costs = app.service()?.chain_costs(&request)?;
     if costs.chains.is_empty() && !app.console.json {
-        nothing(app, request.project.as_deref());
+        nothing(app, &SessionsRequest { project: request.project.clone(), ..SessionsRequest::all() });
         return Ok(Exit::Done);
     }
     let exit = app.answer(&costs, || told(app, &costs))?;

@@ -3,16 +3,16 @@
 use std::cmp::Reverse;
 
 use stemmata_api::v1::{
-    EntriesRequest, EntryPage, FindRequest, HITS_MAX, SearchFilter, SearchHit, SearchHits, SearchRequest,
-    Session, SessionsRequest, ShortIdsRequest,
+    FindRequest, HITS_MAX, SearchFilter, SearchHit, SearchHits, SearchRequest, Session, SessionsRequest,
+    ShortIdsRequest,
 };
 use stemmata_api::{Answer, Control, PageRequest, Service};
 use stemmata_model::Timestamp;
 
 use super::screen::{FOREIGN_COLUMNS, matched_line};
-use crate::args::browse::AROUND_DEFAULT;
 use crate::args::search::Search;
-use crate::commands::show::around::{heading, who, with_text};
+use crate::commands::preview;
+use crate::commands::show::around::who;
 use crate::errors::{CliError, Exit};
 use crate::output::commit::ShortIds;
 use crate::output::session;
@@ -25,10 +25,6 @@ use crate::wiring::App;
 
 /// Rows of a list: more than a person looks through.
 const ROWS_DEFAULT: u64 = 200;
-/// Tokens of a preview: more than fits on a screen.
-const PREVIEW_TOKENS: u64 = 3_000;
-/// Entries before the last one of a session that its preview reads.
-const LAST_ENTRIES: u64 = 8;
 /// Columns of a time, and of a project's name.
 const WHEN_COLUMNS: usize = 8;
 const PROJECT_COLUMNS: usize = 14;
@@ -72,9 +68,9 @@ pub(super) fn run(app: &App, args: &Search, request: SearchRequest) -> Result<Ex
     match ended {
         Ended::Chosen(act, Target { reference: Some(reference), entry, session, .. }) => {
             // By its own name a session is brought up to date first, where that names no other one too.
-            let session = session
-                .filter(|_| act != Act::Show)
-                .filter(|session| service.find(&FindRequest { text: session.clone(), path: None }).is_ok());
+            let session = session.filter(|_| act != Act::Show).filter(|session| {
+                service.find(&FindRequest { text: session.clone(), here: None, path: None }).is_ok()
+            });
             let reference = session.unwrap_or(reference);
             super::act(app, args, act, (reference, entry))
         }
@@ -114,14 +110,7 @@ impl Source for Found<'_> {
     }
 
     fn preview(&self, row: &Row) -> Answer<Preview> {
-        let Some(ctx) = row.target.reference.clone() else { return Ok(Preview::of_text(&row.text())) };
-        let page = self.service.entries(&EntriesRequest {
-            ctx,
-            entry: row.target.entry.clone(),
-            around: if row.target.entry.is_some() { AROUND_DEFAULT } else { LAST_ENTRIES },
-            max_tokens: Some(PREVIEW_TOKENS),
-        })?;
-        Ok(self.read(&page, row.focus.as_deref()))
+        preview::of(self.service, row, self.now)
     }
 }
 
@@ -143,10 +132,9 @@ impl Found<'_> {
             let request = SessionsRequest {
                 project,
                 session_prefix: session.clone(),
-                with_subagents: false,
-                with_emptied: false,
-                details: None,
+                folded: true,
                 page: PageRequest { limit: self.request.limit, after: None },
+                ..SessionsRequest::all()
             };
             let page = self.service.sessions(&request)?;
             let is_new = |one: &Session| !sessions.iter().any(|known| known.path == one.path);
@@ -154,13 +142,12 @@ impl Found<'_> {
             sessions.extend(new);
         }
         sessions.sort_by_key(|session| Reverse(session.last_at.clone()));
-        let ids = self.short_ids(sessions.iter().filter_map(|session| session.tip.clone()))?;
         let about = match (sessions.len(), is_near) {
             (0, true) => "no session worked here; Tab looks everywhere".to_owned(),
             (0, false) => "no sessions yet: `stemma import` reads those of this machine".to_owned(),
             (count, _) => format!("{}, the newest first", plural(count, "session")),
         };
-        Ok(Listing { rows: sessions.iter().map(|session| self.session(session, ids)).collect(), about })
+        Ok(Listing { rows: sessions.iter().map(|session| self.session(session)).collect(), about })
     }
 
     fn short_ids(&self, ids: impl Iterator<Item = String>) -> Answer<ShortIds> {
@@ -168,12 +155,11 @@ impl Found<'_> {
         Ok(ShortIds::at(self.service.short_ids(&ShortIdsRequest { ids })?.chars))
     }
 
-    fn session(&self, session: &Session, ids: ShortIds) -> Row {
-        let client = session::client(session);
-        let place = self.place(session.last_at.as_deref(), client, session.cwd.as_deref());
+    fn session(&self, session: &Session) -> Row {
+        let place = self.place(session.last_at.as_deref(), &session.client, session.cwd.as_deref());
         let mut line: Vec<Piece> = foreign(session.foreign_machine.as_deref()).into_iter().collect();
         line.push((Style::Plain, session::title(session)));
-        let id = session.tip.as_deref().map_or_else(|| session.session_id.clone(), |tip| ids.cut(tip));
+        let id = session::short(session);
         let reference = session.tip.clone();
         let target = Target { reference, entry: None, session: Some(session.session_id.clone()), id };
         Row { place, line, target, focus: None }
@@ -206,32 +192,6 @@ impl Found<'_> {
             (Style::Faint, format!("{client:CLIENT_COLUMNS$}  ")),
             (Style::Branch, format!("{project:PROJECT_COLUMNS$}  ")),
         ]
-    }
-
-    /// Returns entries as lines; the one with the text that matters is in view.
-    fn read(&self, page: &EntryPage, focus: Option<&str>) -> Preview {
-        let mut shown = Preview::default();
-        for entry in with_text(page) {
-            if !shown.lines.is_empty() {
-                shown.lines.push(Vec::new());
-            }
-            if entry.is_match || focus.is_none() {
-                shown.focus = shown.lines.len();
-            }
-            shown.lines.push(heading(entry, self.now));
-            let mut is_found = !entry.is_match;
-            for line in entry.text.trim_end().lines() {
-                let is_focus =
-                    !is_found && focus.is_some_and(|focus| !focus.is_empty() && tame(line).contains(focus));
-                if is_focus {
-                    is_found = true;
-                    shown.focus = shown.lines.len();
-                }
-                let style = if is_focus { Style::Strong } else { Style::Plain };
-                shown.lines.push(vec![(style, line.to_owned())]);
-            }
-        }
-        shown
     }
 }
 

@@ -48,7 +48,7 @@ impl Progress for Line {
     fn step(&self, step: &Step<'_>) {
         self.bar.set_message(match step.unit {
             Unit::Bytes => format!("looked through {}; Ctrl-C ends it", size::bytes(step.done)),
-            Unit::Commits => format!("taking in what is new: {}", many(step.done, "commit")),
+            Unit::Commits => format!("indexing new commits: {}", many(step.done, "commit")),
             Unit::Files => many(step.done, "file"),
             Unit::Events => many(step.done, "event"),
         });

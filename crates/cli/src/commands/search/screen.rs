@@ -66,7 +66,7 @@ pub(crate) fn say_how_to_go_on(app: &App, found: &SearchHits, limit: u64) -> Res
     let count = found.hits.len() as u64;
     let more = if count >= limit { ", `-n` shows more" } else { "" };
     let (hits, entries) = (many(count, "hit"), many(found.entries, "entry"));
-    app.console.say(&format!("{hits} of {entries} searched{more}; go on: {next}"));
+    app.console.say(&format!("{hits} of {entries} searched{more}; continue: {next}"));
     Ok(())
 }
 

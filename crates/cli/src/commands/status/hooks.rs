@@ -11,15 +11,16 @@ use crate::wiring::App;
 
 /// Describes one client's hooks for people, in a few words.
 pub(super) fn described(app: &App, hooks: &v1::Hooks) -> String {
-    let state = match hooks.state.as_str() {
-        "current" => "installed",
-        "none" => "not there any more",
-        "unreadable" => "cannot be read",
-        _ => "installed, not as it should be",
-    };
     let heard = ago(app, hooks.heard_at.as_deref());
     let heard = heard.map_or_else(|| "never heard".to_owned(), |ago| format!("last heard {ago}"));
-    format!("{}: {state}; {heard}", hooks.runtime)
+    let state = match hooks.state.as_str() {
+        "off" => format!("off (`stemma install {}`)", hooks.runtime),
+        "current" => format!("on; {heard}"),
+        "none" => format!("not there any more; {heard}"),
+        "unreadable" => format!("cannot be read; {heard}"),
+        _ => format!("on, not as they should be; {heard}"),
+    };
+    format!("{}: {state}", hooks.runtime)
 }
 
 fn ago(app: &App, at: Option<&str>) -> Option<String> {
@@ -47,7 +48,7 @@ pub(super) fn warnings(app: &App, hooks: &[v1::Hooks]) -> String {
             let next = format!("`stemma install {runtime}` puts them in again");
             put!(text, "{warning}: the hooks of {runtime} {wrong}; {next}\n");
         } else if let Some(ago) = ago(app, client.used_at.as_deref()).filter(|_| client.unheard) {
-            let next = "start it anew, since clients read their hooks when they start";
+            let next = "restart it: clients read their hooks when they start";
             put!(
                 text,
                 "{warning}: {runtime} wrote a transcript {ago} and its hooks were not heard; {next}\n"

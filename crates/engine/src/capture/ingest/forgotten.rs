@@ -93,7 +93,7 @@ impl Ingest<'_> {
         if stored.is_none_or(|commit| commit.closure != Closure::Forgotten) {
             return Err(StoreError::Forgotten(id).into());
         }
-        let text = format!("{id} was forgotten and was not taken in again; what follows it was");
+        let text = format!("{id} was forgotten and was not imported again; what follows it was");
         self.note(Note::new(NoteCode::Forgotten, text));
         Ok(true)
     }
@@ -108,10 +108,10 @@ impl Ingest<'_> {
     pub(super) fn note_held(&mut self, id: CommitId, held: Option<CommitId>) {
         let Some(held) = held else { return };
         let text = if id == held {
-            format!("the open turn begins with {held}, which was forgotten, so nothing of it was taken in")
+            format!("the open turn begins with {held}, which was forgotten, so nothing of it was imported")
         } else {
             format!(
-                "{id} holds {held}, which was forgotten, and was not taken in either; what follows it was"
+                "{id} holds {held}, which was forgotten, and was not imported either; what follows it was"
             )
         };
         let again = format!("{text}; `stemma forget --undo {held}` lets it be imported again");

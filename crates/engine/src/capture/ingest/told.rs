@@ -3,6 +3,7 @@
 //! What it does is the parent's.
 
 use stemmata_model::{CommitId, Note, RulesHash, Sighting};
+use stemmata_redact::Finding;
 use stemmata_runtimes::adapter::{Adapter, Splitter};
 use stemmata_store::BatchOutcome;
 
@@ -43,6 +44,26 @@ impl Ingest<'_> {
     /// Returns bytes that were replaced, the open segment included.
     pub(crate) const fn redacted_bytes(&self) -> u64 {
         self.start.redacted_bytes + self.segment.redacted_bytes
+    }
+
+    /// Counts what was redacted, by kind.
+    pub(in crate::capture) fn count(&mut self, findings: &[Finding]) {
+        for finding in findings {
+            *self.redacted_kinds.entry(finding.kind.to_string()).or_default() += 1;
+        }
+    }
+
+    /// Remembers what is redacted in the bytes that come next, where a vault keeps it.
+    pub(in crate::capture) fn take_in(&mut self, raw: &[u8], findings: &[Finding]) {
+        let keeps = self.engine.vault.as_ref().is_some_and(|vault| vault.keeps());
+        if keeps && !findings.is_empty() {
+            self.segment.replaced.take_in(self.segment.bytes(), raw, findings);
+        }
+    }
+
+    /// Returns how many secrets of each kind were redacted in what was read.
+    pub(crate) fn redacted_kinds(&self) -> Vec<(String, u64)> {
+        self.redacted_kinds.iter().map(|(kind, count)| (kind.clone(), *count)).collect()
     }
 
     /// Returns bytes of the file that have been read, before secrets were replaced.

@@ -144,7 +144,7 @@ fn ours_in(text: &str, runtime: &str) -> Result<Vec<(String, String)>, SettingsE
 
 fn elements<'a>(list: &Member<'a>) -> Result<Vec<Field<'a>>, SettingsError> {
     let found = list.value.elements();
-    found.ok_or_else(|| SettingsError::Shape { what: format!("hooks.{}", list.name), wanted: "list" })
+    found.ok_or_else(|| SettingsError::Shape { what: format!("hooks.{}", list.name), wanted: "a list" })
 }
 
 /// Returns settings without our hooks, and whether there were any.
@@ -230,7 +230,7 @@ fn object<'a>(field: Field<'a>, what: &str) -> Result<Vec<Member<'a>>, SettingsE
             column: error.column(),
             reason: reason_of(&error, field.raw()),
         }),
-        Ok(_) => Err(SettingsError::Shape { what: what.to_owned(), wanted: "object" }),
+        Ok(_) => Err(SettingsError::Shape { what: what.to_owned(), wanted: "an object" }),
     }
 }
 
@@ -239,7 +239,7 @@ fn reason_of(error: &serde_json::Error, text: &str) -> String {
     let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
     let at = line.get(error.column().saturating_sub(1)..).unwrap_or_default();
     if at.starts_with("//") || at.starts_with("/*") || at.starts_with('#') {
-        return "a comment stands there, and a file with comments is not edited".to_owned();
+        return "there is a comment, and a file with comments is not edited".to_owned();
     }
     error.to_string().split(" at line").next().unwrap_or_default().to_owned()
 }
@@ -355,12 +355,12 @@ mod tests {
         let error = |text: &str| asked(text, &WISH).expect_err("refused").to_string();
         assert!(error("{\n  // mine\n  \"a\": 1\n}").starts_with("line 2"), "{}", error("{\n  // mine\n}"));
         for text in ["{\n  // mine\n  \"a\": 1\n}", "{ /* mine */ }", "{\n# mine\n}"] {
-            assert!(error(text).contains("a comment stands there"), "{}", error(text));
+            assert!(error(text).contains("there is a comment"), "{}", error(text));
         }
         assert!(error("{\"a\": }").contains("line 1"));
-        assert_eq!(error("[]"), "`the file` is no object");
-        assert_eq!(error(r#"{"hooks": []}"#), "`hooks` is no object");
-        assert_eq!(error(r#"{"hooks": {"Stop": {}}}"#), "`hooks.Stop` is no list");
+        assert_eq!(error("[]"), "`the file` is not an object");
+        assert_eq!(error(r#"{"hooks": []}"#), "`hooks` is not an object");
+        assert_eq!(error(r#"{"hooks": {"Stop": {}}}"#), "`hooks.Stop` is not a list");
     }
 
     #[test]

@@ -247,7 +247,7 @@ impl Found {
                 }
                 Ok(_) => {
                     self.blind(&format!(
-                        "what stands in {} is no id: remove it, or put back what was there",
+                        "{} does not hold an id: remove it, or restore its old content",
                         path.display()
                     ));
                     self.stored = Stored::Refused;
@@ -344,7 +344,7 @@ impl Found {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         match command.spawn().and_then(|child| wait(child, GIT_WAIT_MAX)) {
             Ok((Some(0), text)) => Answer::Yes(text),
-            Ok((code, _)) => Answer::No { code, reason: "git does not tell its history".to_owned() },
+            Ok((code, _)) => Answer::No { code, reason: "git cannot read its history".to_owned() },
             Err(error) => Answer::No { code: None, reason: format!("git did not answer: {error}") },
         }
     }
@@ -403,7 +403,7 @@ fn is_hash(text: &str) -> bool {
 /// Reads a small file. A pipe would keep its reader waiting without end.
 fn read(path: &Path, bytes_max: u64) -> io::Result<String> {
     if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "it is no file"));
+        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a file"));
     }
     let mut text = Vec::new();
     fs::File::open(path)?.take(bytes_max + 1).read_to_end(&mut text)?;

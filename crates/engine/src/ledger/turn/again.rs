@@ -3,7 +3,8 @@
 //! A caller that heard of an error, or died before it heard anything, cannot know what was stored. It calls again with the
 //! same entries, and their ids tell.
 
-use stemmata_model::{Entry, FormatId, Json, NewEvent, NewPayload, Payload, topics};
+use stemmata_model::{Entry, FormatId, Json, NewEvent, NewPayload, Part, Payload, topics};
+use stemmata_prompt::tool_output::noticed_artifact;
 use stemmata_store::{Appended, EventQuery, Order, PAGE_ROWS_MAX};
 
 use super::{FORMAT, TurnOf};
@@ -55,7 +56,25 @@ impl Engine {
 /// Returns whether two entries are one. Its time is that of the try.
 fn is_same(known: Option<&Entry>, new: Option<&Entry>) -> bool {
     matches!((known, new), (Some(known), Some(new))
-        if (&known.id, known.role, &known.parts) == (&new.id, new.role, &new.parts))
+        if (&known.id, known.role) == (&new.id, new.role) && are_same(&known.parts, &new.parts))
+}
+
+fn are_same(known: &[Part], new: &[Part]) -> bool {
+    known.len() == new.len() && known.iter().zip(new).all(|(known, new)| is_same_part(known, new))
+}
+
+/// Returns whether two parts are one. Two notices of one whole output are, whatever temporary folder they name.
+fn is_same_part(known: &Part, new: &Part) -> bool {
+    match (known, new) {
+        (Part::Text(known), Part::Text(new)) if known != new => {
+            noticed_artifact(known).is_some_and(|artifact| noticed_artifact(new) == Some(artifact))
+        }
+        (
+            Part::ToolResult { call_id, is_error, parts },
+            Part::ToolResult { call_id: new_id, is_error: new_error, parts: new_parts },
+        ) => (call_id, is_error) == (new_id, new_error) && are_same(parts, new_parts),
+        (known, new) => known == new,
+    }
 }
 
 /// Returns the entry of a line.

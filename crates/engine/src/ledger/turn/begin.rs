@@ -183,7 +183,7 @@ impl Engine {
                 return Ok(());
             }
             match opening.ctx {
-                Some(other) => format!("session `{}` goes on from {other}", turn.session),
+                Some(other) => format!("session `{}` continues from {other}", turn.session),
                 None => format!("session `{}` has begun without a context", turn.session),
             }
         } else {

@@ -4,7 +4,7 @@
 
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitId, CommitType, Entry, Event, EventSeq, FormatId, Granularity, Json,
-    NewEvent, NewPayload, Note, NoteCode, Payload, Reason, Timestamp, Tokens, Topic, Trigger, artifact_id,
+    NewEvent, NewPayload, Note, NoteCode, Payload, Timestamp, Tokens, Topic, Trigger, artifact_id,
     group_tools, topics,
 };
 use stemmata_store::{
@@ -12,7 +12,7 @@ use stemmata_store::{
     PAGE_ROWS_MAX, SessionKey, StoreError, Write,
 };
 
-use super::guard::{Acted, Guarding, reasons_in};
+use super::guard::{Acted, Guarding, PlacedReasons, reasons_in};
 use super::{FORMAT, TurnOf};
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -29,7 +29,10 @@ pub(super) enum Boundary {
     /// Somebody asks what was said so far.
     Look,
     /// A turn has begun, and the guard acts before the model is called.
-    Begin,
+    Begin {
+        /// The event of what the user said.
+        said: EventSeq,
+    },
     /// The provider refused the context, which took so many tokens.
     Overflow {
         /// What it took; at least 1.
@@ -168,11 +171,12 @@ impl Engine {
         let tip = self.store.session(&key)?.and_then(|session| session.tip);
         let Base { parent, step, covered, notes } = self.base(turn, tip, last)?;
         let (mut lines, mut reasons) = self.lines_after(turn, covered, last)?;
-        let new_events = append.as_ref().map_or(&[][..], |append| &append.events);
-        reasons.extend(new_events.iter().flat_map(|event| reasons_in(&event.topic, new_data(event))));
         let new = append.iter().flat_map(|append| &append.events);
         let numbered = (last + 1..).zip(new).filter(|(_, event)| event.session == turn.session);
-        lines.extend(numbered.filter_map(|(seq, event)| Line::of_event(seq, &event.topic, new_line(event)?)));
+        for (seq, event) in numbered {
+            lines.extend(new_line(event).and_then(|line| Line::of_event(seq, &event.topic, line)));
+            reasons.extend(reasons_in(&event.topic, new_data(event)).into_iter().map(|reason| (seq, reason)));
+        }
         let count = append.as_ref().map_or(0, |append| append.events.len());
         let mut through = last + u64::try_from(count).expect("a length fits 64 bits");
         let (closure, waiting) = closing(&lines, turn.granularity, boundary)?;
@@ -197,7 +201,9 @@ impl Engine {
         let held = held(&lines, append.map(|append| Write::Append(Box::new(append))), self.is_log_the_store);
         let scrubber = self.scrubber_at(cwd.as_deref().map(std::path::Path::new))?;
         let mut request = request(turn, parent.as_ref(), (&held, boundary), self.clock.now());
-        request.reasons = reasons.into_iter().collect();
+        // What came behind lines that wait is of the commit that will hold them.
+        let covered = reasons.into_iter().filter(|(seq, _)| *seq <= through.get());
+        request.reasons = covered.map(|(_, reason)| reason).collect();
         let ledger = turn.ledger.clone();
         let elsewhere = (!self.is_log_the_store).then(|| {
             let change = LedgerChange::new(ledger.clone(), self.clock.now());
@@ -297,17 +303,19 @@ impl Engine {
     }
 
     /// Returns the lines of a session's events after one and up to another, in order, and the reasons for checkpoints among the
-    /// events.
+    /// events, each with its place.
     pub(super) fn lines_after(
         &self,
         turn: &TurnOf,
         after: Option<EventSeq>,
         through: u64,
-    ) -> Result<(Vec<Line>, Vec<Reason>)> {
+    ) -> Result<(Vec<Line>, PlacedReasons)> {
         let (mut lines, mut reasons) = (Vec::new(), Vec::new());
         let mut query = EventSeq::new(through).map(|through| EventQuery {
             session: Some(turn.session.clone()),
             through: Some(through),
+            // They are in no commit, and some have megabytes: a turn would read its own outputs at each of its steps.
+            without: BESIDE.map(topics::topic).to_vec(),
             ..EventQuery::after(after, PAGE_ROWS_MAX)
         });
         while let Some(asked) = query {
@@ -315,7 +323,8 @@ impl Engine {
             for event in &page.events {
                 let line = line(event).and_then(|line| Line::of_event(event.seq.get(), &event.topic, line));
                 lines.extend(line);
-                reasons.extend(reasons_in(&event.topic, data(event)));
+                let given = reasons_in(&event.topic, data(event)).into_iter();
+                reasons.extend(given.map(|reason| (event.seq.get(), reason)));
             }
             query = asked.following(&page);
         }
@@ -358,9 +367,12 @@ impl Line {
     }
 }
 
-/// Says whether lines of a topic stand beside the conversation and are in no commit: raw output, and whole outputs of tools.
+/// Topics whose lines stand beside the conversation and are in no commit: raw output, and whole outputs of tools.
+pub(super) const BESIDE: [&str; 2] = [topics::AGENT_OUTPUT, topics::TOOL_OUTPUT];
+
+/// Says whether lines of a topic stand beside the conversation and are in no commit.
 pub(super) fn is_beside(topic: &str) -> bool {
-    matches!(topic, topics::AGENT_OUTPUT | topics::TOOL_OUTPUT)
+    BESIDE.contains(&topic)
 }
 
 /// Returns whether a commit of lines is closed, and how many of them it holds; the others wait.
@@ -371,7 +383,7 @@ fn closing(lines: &[Line], granularity: Granularity, boundary: Boundary) -> Resu
         (Boundary::Step, Granularity::Message) | (Boundary::Compaction, _) => {
             (Closure::Closed, answered(&entries(lines)?, all))
         }
-        (Boundary::Look | Boundary::Step | Boundary::Begin | Boundary::Overflow { .. }, _) => {
+        (Boundary::Look | Boundary::Step | Boundary::Begin { .. } | Boundary::Overflow { .. }, _) => {
             (Closure::Provisional, all)
         }
         (Boundary::TurnEnd { ends_session: false }, Granularity::Every(turns)) => {
@@ -469,7 +481,7 @@ fn request(
         session: turn.session.clone(),
         trigger: match boundary {
             Boundary::Step => Trigger::ToolCall,
-            Boundary::Look | Boundary::Begin | Boundary::Overflow { .. } => Trigger::Explicit,
+            Boundary::Look | Boundary::Begin { .. } | Boundary::Overflow { .. } => Trigger::Explicit,
             Boundary::Compaction => Trigger::Compaction,
             Boundary::TurnEnd { ends_session: true } => Trigger::SessionEnd,
             Boundary::TurnEnd { ends_session: false } => Trigger::TurnBoundary,

@@ -108,15 +108,17 @@ impl Engine {
         request.template = turn.template.clone();
         (request.ticket, request.thread) = (turn.ticket.clone(), turn.thread.clone());
         let id = self.core_of(&request, (made.artifact, made.native), Some(parent)).id();
+        let now = self.clock.now();
         let end = json!({
             "ctx": id.to_string(),
             "with": made.with,
             "reasons": names(made.reasons),
             "tokens_before": made.tokens_before,
             "tokens_after": made.tokens_after,
+            // A model wrote a part of it or failed to: the next call of a turn has to know when.
+            "asked_us": made.is_model_asked.then(|| now.as_micros()),
         });
         let end = event(turn, topics::COMPACTION_END, &end);
-        let now = self.clock.now();
         let append = |expected| Append {
             ledger: turn.ledger.clone(),
             events: vec![end.clone()],

@@ -3,14 +3,16 @@
 //! What is decided is decided in `stemmata_prompt`; what a compaction is, beside the engine's other verbs.
 
 mod act;
+mod archive;
 mod checkpoint;
 mod known;
 mod marks;
 mod recover;
+mod status;
+mod summaries;
 mod window;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 
 use stemmata_model::{
     CommitId, Entry, EntryId, EventSeq, Note, NoteCode, Reason, Reasons, TokenCounter, Tokens,
@@ -33,7 +35,9 @@ pub use marks::{EntryMark, Marked};
 pub use recover::Recovered;
 
 pub(super) use act::Acted;
-pub(super) use checkpoint::reasons_in;
+pub(super) use checkpoint::{PlacedReasons, reasons_in};
+
+use summaries::Asked;
 
 /// A compaction's summary takes an eighth of the window at most.
 const SUMMARY_SHARE: u64 = 8;
@@ -54,8 +58,11 @@ pub struct TurnGuard<'a> {
     pub tasks_completed: Option<u64>,
     /// What is about to be done: before some operations a checkpoint is made.
     pub next_operation: Option<&'a str>,
-    /// Who summarizes archived results where the configuration says `llm`. Rules do without one.
+    /// A model that summarizes: archived results where the configuration says `llm`, and what is compacted. Rules do without
+    /// one.
     pub summarizer: Option<&'a dyn Summarizer>,
+    /// Whether the model also writes the summaries of compactions.
+    pub compacts_with_model: bool,
     /// The model that is called, where it is known: later calls may leave it out.
     pub model: Option<&'a str>,
     /// Whether the answer holds the entries that the model is to be given.
@@ -72,6 +79,7 @@ impl<'a> TurnGuard<'a> {
             tasks_completed: None,
             next_operation: None,
             summarizer: None,
+            compacts_with_model: true,
             model: None,
             returns_entries: false,
         }
@@ -113,6 +121,8 @@ pub struct TurnCompaction {
     pub tokens_before: u64,
     /// Estimated tokens of the context after.
     pub tokens_after: u64,
+    /// Who wrote the summary: `heuristic` or `model`.
+    pub with: &'static str,
     /// Why it was due.
     pub reason: String,
 }
@@ -163,12 +173,12 @@ pub struct WindowReport {
 /// One call's guard, with what it has asked a model already: a try that others overtook asks once.
 pub(super) struct Guarding<'a> {
     pub(super) guard: &'a TurnGuard<'a>,
-    summaries: RefCell<BTreeMap<String, (String, Option<Note>)>>,
+    asked: RefCell<Asked>,
 }
 
 impl<'a> Guarding<'a> {
-    pub(super) const fn new(guard: &'a TurnGuard<'a>) -> Self {
-        Self { guard, summaries: RefCell::new(BTreeMap::new()) }
+    pub(super) fn new(guard: &'a TurnGuard<'a>) -> Self {
+        Self { guard, asked: RefCell::default() }
     }
 }
 
@@ -200,11 +210,12 @@ impl Engine {
     ) -> Result<WindowReport> {
         let last = self.log.ledger(&turn.ledger)?.map_or(0, |known| known.last);
         let guarding = Guarding::new(guard);
-        let acted = if self.known_window(turn, guard, last)?.seq.is_some_and(|seen| seen > said) {
-            // An earlier try acted.
+        let begun = self.known_window(turn, guard, last)?.begun;
+        let acted = if begun.is_some_and(|begun| begun >= said.get()) {
+            // An earlier try acted. What only measured since, or marked entries, did not.
             self.measured(turn, &guarding)?
         } else {
-            let stored = self.append_and_commit(turn, &[], (Boundary::Begin, Some(&guarding)))?;
+            let stored = self.append_and_commit(turn, &[], (Boundary::Begin { said }, Some(&guarding)))?;
             self.bus.wake(&turn.ledger);
             let mut acted = stored.acted.expect("a guard was given");
             acted.report.notes.extend(stored.notes);
@@ -231,21 +242,25 @@ impl Engine {
     /// Compacts a session whose turn has ended, where that is due by itself.
     pub(super) fn compact_if_due(&self, turn: &TurnOf, guard: &TurnGuard<'_>, acted: &mut Acted) {
         let (settings, limit) = (guard.config.compact(), guard.config.window().limit());
-        let due = settings.due(Some(limit), acted.report.tokens_after, 0);
+        let due = settings.due(Some(limit), acted.report.tokens_after, acted.messages);
         if !due.is_due {
             return;
         }
         if let Err(looped) = acted.progress.may_compact() {
-            let message = format!("the window is not compacted any more: {looped}");
+            let message = format!("the window is no longer compacted: {looped}");
             acted.report.notes.push(Note::new(NoteCode::Degraded, message));
             return;
         }
-        match self.compact_turns(turn, guard, (limit, acted.report.reasons)) {
-            Ok(made) => {
+        let model =
+            acted.summaries.model(guard.summarizer.filter(|_| guard.compacts_with_model), self.clock.now());
+        // The reasons of the turn are on its own commit.
+        match self.compact_turns(turn, (guard, model), (limit, Reasons::NONE)) {
+            Ok((made, notes)) => {
                 acted.report.tokens_after = Tokens(made.tokens_after) + acted.report.overhead;
                 if acted.report.tokens_after <= limit {
                     (acted.report.stop, acted.report.overflow) = (None, None);
                 }
+                acted.report.notes.extend(notes);
                 acted.report.compaction = Some(TurnCompaction { reason: due.reason, ..made });
             }
             Err(error) => {
@@ -255,30 +270,36 @@ impl Engine {
         }
     }
 
-    /// Compacts a session of turns by rules for a window of `limit`, and keeps as much of its end as the limits say: of a window
-    /// that is smaller than they are made for, a quarter at most.
+    /// Compacts a session of turns for a window of `limit`, by a model where one is given, and keeps as much of its end as the
+    /// limits say: of a window that is smaller than they are made for, a quarter at most.
     fn compact_turns(
         &self,
         turn: &TurnOf,
-        guard: &TurnGuard<'_>,
+        (guard, model): (&TurnGuard<'_>, Option<&dyn Summarizer>),
         (limit, reasons): (Tokens, Reasons),
-    ) -> Result<TurnCompaction> {
-        let mut keep = guard.config.limit().keep_recent_tokens;
-        if limit < guard.config.window().limit() {
-            keep = keep.min(Tokens(limit.0 / KEEP_SHARE));
-        }
-        let keep = KeepRecent::Tokens(keep);
+    ) -> Result<(TurnCompaction, Vec<Note>)> {
+        let compact = guard.config.compact();
+        let keep = match compact.keep_recent(Some(guard.config.window().limit())) {
+            KeepRecent::Tokens(keep) if limit < guard.config.window().limit() => {
+                KeepRecent::Tokens(keep.min(Tokens(limit.0 / KEEP_SHARE)))
+            }
+            keep => keep,
+        };
         // The summary is of the whole chain, which grows without end: a share of it would outgrow the window.
         let size = Size::Tokens(Tokens(limit.0 / SUMMARY_SHARE));
-        let wanted = CompactWanted { keep, size, reasons, ..CompactWanted::new(CompactWith::Heuristic) };
+        let with = model.map_or(CompactWith::Heuristic, CompactWith::By);
+        let tool_call_cutoff = compact.visible_results();
+        let wanted = CompactWanted { keep, size, reasons, tool_call_cutoff, ..CompactWanted::new(with) };
         let made = self.compact_session(turn, &wanted)?;
-        Ok(TurnCompaction {
+        let compaction = TurnCompaction {
             ctx: made.id,
             parent: made.parent,
             tokens_before: made.tokens_before,
             tokens_after: made.tokens_after,
+            with: made.with,
             reason: reasons.iter().map(Reason::as_str).collect::<Vec<_>>().join(", "),
-        })
+        };
+        Ok((compaction, made.notes))
     }
 }
 

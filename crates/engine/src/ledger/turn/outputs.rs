@@ -30,16 +30,17 @@ struct Outputs<'e> {
 }
 
 impl Engine {
-    /// Returns a turn whose results of tools are within the limits, with the events that hold the whole of those that were
-    /// far beyond. The same results give the same turn.
+    /// Returns a turn whose results of tools are within the limits, and the events that hold the whole of those that were far
+    /// beyond. The same results give the same turn and the same events, which are scrubbed already: a head is digits, and a rule of
+    /// one's own that finds some would leave an output that nobody can read.
     pub(super) fn within_output_limits(
         &self,
         turn: &TurnOf,
         ledger: Option<&Ledger>,
         mut made: TurnMade,
-    ) -> Result<(TurnMade, Vec<Note>)> {
+    ) -> Result<(TurnMade, Vec<NewEvent>, Vec<Note>)> {
         if !made.entries.iter().any(|entry| entry.role == Role::Tool) {
-            return Ok((made, Vec::new()));
+            return Ok((made, Vec::new(), Vec::new()));
         }
         let scrubber = self.scrubber_in(ledger)?;
         let (events, notes) = (Vec::new(), Vec::new());
@@ -51,8 +52,7 @@ impl Engine {
             let message = format!("secrets were replaced in large outputs of tools: {}", outputs.found);
             outputs.notes.push(Note::new(NoteCode::Redacted, message));
         }
-        made.events.splice(0..0, outputs.events);
-        Ok((made, outputs.notes))
+        Ok((made, outputs.events, outputs.notes))
     }
 }
 

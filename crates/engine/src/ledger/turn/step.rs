@@ -7,7 +7,7 @@ use stemmata_store::{Appended, Session, SessionOrigin};
 
 use super::commit::Boundary;
 use super::guard::{TurnGuard, WindowReport};
-use super::{Taken, TurnMade, TurnOf};
+use super::{Taken, TurnEnded, TurnMade, TurnOf};
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -34,6 +34,14 @@ pub struct StepTaken {
     pub window: Option<WindowReport>,
     /// What the user should know.
     pub notes: Vec<Note>,
+}
+
+impl From<TurnEnded> for StepTaken {
+    /// Returns what the end of a turn stored, as its last step.
+    fn from(ended: TurnEnded) -> Self {
+        let TurnEnded { appended, checkpoint, snapshot, window, notes, saved: _ } = ended;
+        Self { appended, checkpoint, snapshot, window, notes }
+    }
 }
 
 impl Engine {

@@ -68,7 +68,7 @@ mod tests {
             assert_eq!(is_of_file(named, cwd, at), is_it, "{named} in {cwd:?}");
         }
         let top = (Path::new("/srv/app/a.rs"), Path::new("/srv/app"));
-        assert!(!is_of_file("/other/a.rs", None, top), "a name alone is no place");
+        assert!(!is_of_file("/other/a.rs", None, top), "a name alone is not a place");
     }
 
     #[test]

@@ -8,8 +8,10 @@ use stemmata_model::{
 };
 use stemmata_redact::Scrubber;
 use stemmata_runtimes::adapter::{Adapter, Decoded, Keeping, Keeps};
+use stemmata_runtimes::captured::visibility;
 use stemmata_store::{NewCommit, Session, StoreError, Write};
 
+use super::digest::{archived, context_after};
 use super::plan::{Covered, range, recent};
 use super::summary::Written;
 use super::{CompactWanted, CompactWith, Compacted, refused};
@@ -37,6 +39,8 @@ pub(crate) struct MadeCompaction {
     pub(crate) tokens_before: u64,
     pub(crate) tokens_after: u64,
     pub(crate) with: &'static str,
+    /// Whether a model was asked for the summary, whoever wrote it then.
+    pub(crate) is_model_asked: bool,
     pub(crate) reasons: Reasons,
     counts: Counts,
     /// The context after it.
@@ -143,7 +147,12 @@ impl Engine {
                 let made = self.compaction_artifact(adapter, Some(parent.id), (native_id, &drawn.native))?;
                 contents.extend(made.composed);
                 let artifact = made.artifact.0;
-                (artifact, Some(native_id).filter(|native| *native != artifact), made.bytes)
+                // Only in lines of our own something can stand behind what is kept.
+                let after = match keeping {
+                    Keeping::Slices => context_after(adapter, made.bytes, &drawn.native)?,
+                    Keeping::Recent | Keeping::Restated | Keeping::Nothing => made.bytes,
+                };
+                (artifact, Some(native_id).filter(|native| *native != artifact), after)
             }
             Keeping::Restated | Keeping::Nothing => (native_id, None, drawn.native.clone()),
         };
@@ -167,6 +176,7 @@ impl Engine {
             tokens_before: before.counts.tokens,
             tokens_after,
             with: drawn.with,
+            is_model_asked: matches!(wanted.with, CompactWith::By(_)),
             reasons: wanted.reasons,
             format: parent.core.format.clone(),
             kept_entries: u64::try_from(drawn.kept_entries).unwrap_or(u64::MAX),
@@ -210,9 +220,15 @@ impl Engine {
         let kept: Vec<Entry> =
             window.iter().skip(to).filter(|entry| entry.meta.visibility.agent).cloned().collect();
         let keeps = Keeps { covers_from, keeps_from, kept: &kept, last: context };
+        let mut native = adapter.encode_compaction(&text, &keeps, at);
+        let pins = visibility::pins(window);
+        let may_archive = keeping == Keeping::Slices && wanted.range.is_none();
+        let cutoff = if may_archive { wanted.tool_call_cutoff } else { 0 };
+        let archived = archived(&kept, &|id| pins.contains(id), (cutoff, at));
+        native.extend(archived.iter().flat_map(|archived| archived.lines.iter().copied()));
         Ok(Drawn {
-            native: adapter.encode_compaction(&text, &keeps, at),
-            kept_entries: from + kept.len(),
+            native,
+            kept_entries: from + kept.len() - archived.map_or(0, |archived| archived.entries),
             with: written.with,
             notes: written.notes,
         })
@@ -237,11 +253,16 @@ impl Engine {
         };
         let text = checked(scrubber, &written.text)?;
         let last = self.last_entries(parent.id)?;
+        let message = format!(
+            "nothing stays behind the summary: a compaction of ours in `{}` stands for all of the context, its recent turns too",
+            parent.core.format
+        );
+        let note = Note::new(NoteCode::Degraded, message);
         Ok(Drawn {
             native: adapter.encode_compaction(&text, &Keeps::nothing(&last), at),
             kept_entries: 0,
             with: written.with,
-            notes: written.notes,
+            notes: written.notes.into_iter().chain([note]).collect(),
         })
     }
 

@@ -32,8 +32,7 @@ pub(super) fn recent(window: &[Entry], keep: KeepRecent) -> Result<Covered> {
     // An earlier summary alone is nothing to compact: what comes next goes with it.
     let has_some = |at: &usize| window.iter().take(*at).any(is_compactable);
     let mut further = (found.recent_from..window.len()).filter(|at| borders.may_split(*at));
-    let to =
-        further.find(has_some).ok_or_else(|| nothing("nothing but a summary stands before what is kept"))?;
+    let to = further.find(has_some).ok_or_else(|| nothing("there is only a summary before what is kept"))?;
     Ok(Covered { from: 0, to })
 }
 
@@ -53,10 +52,7 @@ pub(super) fn range(
         let not_found = || EngineError::NotFound { what: Wanted::Entry, text: text.to_owned() };
         let at = found.next().ok_or_else(not_found)?;
         if found.next().is_some() {
-            return Err(refused(
-                Refusal::CompactRange,
-                format!("entry `{text}` stands in the context twice"),
-            ));
+            return Err(refused(Refusal::CompactRange, format!("entry `{text}` is in the context twice")));
         }
         Ok(at)
     };
@@ -87,13 +83,11 @@ fn why_not_at(window: &[Entry], numbers: &HashMap<&EntryId, u64>, at: usize) -> 
         Some((*members().min()?, *members().max()?))
     });
     match bounds.find(|(first, last)| (*first + 1..=*last).contains(&at)) {
-        Some((first, last)) => format!(
-            "the range splits a call from its results: they stand from {} to {}",
-            name(first),
-            name(last)
-        ),
+        Some((first, last)) => {
+            format!("the range splits a call from its results: they are at {} to {}", name(first), name(last))
+        }
         None => format!(
-            "{} at the end of the range belongs to the message before it, or has an id that stands twice, or none",
+            "{} at the end of the range belongs to the message before it, or has a duplicate id, or none",
             name(at)
         ),
     }

@@ -80,9 +80,25 @@ impl Placing {
     /// # Errors
     /// `Refused` for a directory that is no text, and a place that is taken or outside of the client's home; `Io`.
     pub fn begin(wish: &PlacingWish, ids: &dyn NewIds, clock: &dyn Clock) -> Result<Self> {
+        Self::begin_in(wish, None, (ids, clock))
+    }
+
+    /// Begins a session that is only checked, in a file of a folder of ours: nothing of the client's home is touched.
+    ///
+    /// # Errors
+    /// As [`Placing::begin`].
+    pub fn rehearse(wish: &PlacingWish, scratch: &Path, ports: (&dyn NewIds, &dyn Clock)) -> Result<Self> {
+        Self::begin_in(wish, Some(scratch), ports)
+    }
+
+    fn begin_in(
+        wish: &PlacingWish,
+        scratch: Option<&Path>,
+        (ids, clock): (&dyn NewIds, &dyn Clock),
+    ) -> Result<Self> {
         let adapter = Engine::adapter(&wish.format, FormatUse::Write)?;
         let cwd = wish.cwd.to_str().ok_or_else(|| {
-            let reason = format!("{} is no text that a transcript can name", wish.cwd.display());
+            let reason = format!("{} is not text that a transcript can name", wish.cwd.display());
             refused(Refusal::PlaceFolder, reason)
         })?;
         let at = clock.now();
@@ -96,7 +112,11 @@ impl Placing {
         };
         let place = adapter.client_place(&request);
         let path = destination(&wish.config_dir, &place)?;
-        let file = owner_only_temp(path.parent().unwrap_or(Path::new("/")))?;
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        if scratch.is_none() {
+            create_private_dirs(folder)?;
+        }
+        let file = owner_only_temp(scratch.unwrap_or(folder))?;
         let output = Output::new(file, adapter, &request);
         Ok(Self { output, wish: wish.clone(), session: request.session, path, place })
     }
@@ -144,6 +164,11 @@ impl Write for Placing {
 }
 
 impl ReadyFile {
+    /// Returns what would be placed, and removes the file.
+    pub fn rehearsed(self) -> PlacedFile {
+        self.placed
+    }
+
     /// Makes the file appear under its name, durable and never over another, and has it recorded.
     ///
     /// What it continues is recorded first: wherever this is interrupted, a file that is there is known. Where the second
@@ -229,7 +254,7 @@ fn refuse_fatal(validation: &Validation) -> Result<()> {
     Err(EngineError::Refused { what: Refusal::PlaceInvalid, reasons: fatal.map(describe).take(10).collect() })
 }
 
-/// Returns where to write, with folders made; refuses a place that is taken or that leaves the client's home.
+/// Returns where to write; refuses a place that is taken or that leaves the client's home.
 fn destination(config_dir: &Path, place: &ClientPlace) -> Result<PathBuf> {
     let is_plain = |part: &String| !part.is_empty() && part != "." && part != ".." && !part.contains('/');
     if !place.relative_path.iter().all(is_plain) {
@@ -244,9 +269,6 @@ fn destination(config_dir: &Path, place: &ClientPlace) -> Result<PathBuf> {
             what: Refusal::PlaceTaken,
             reasons: vec![format!("{} exists already", path.display())],
         });
-    }
-    if let Some(folder) = path.parent() {
-        create_private_dirs(folder)?;
     }
     Ok(path)
 }

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::vault::{Reader, Value};
 
 /// What every placeholder begins with.
-const PLACEHOLDER: &[u8] = b"[REDACTED:";
+pub(crate) const PLACEHOLDER: &[u8] = b"[REDACTED:";
 
 /// A putting back under way.
 pub(crate) struct PuttingBack {
@@ -41,7 +41,7 @@ pub(super) fn not_in_translations() -> Note {
 
 impl Engine {
     /// Prepares to put back what the vault has; none, with a note, where it has nothing.
-    pub(super) fn putting_back(&self, notes: &mut Vec<Note>) -> Result<Option<PuttingBack>> {
+    pub(crate) fn putting_back(&self, notes: &mut Vec<Note>) -> Result<Option<PuttingBack>> {
         let reader = self.vault.as_ref().map(|vault| vault.read()).transpose()?.flatten();
         let Some(reader) = reader else {
             let message = "no secret was put back: the vault holds none; with `secrets.vault` on, capture keeps what it \
@@ -91,6 +91,26 @@ impl PuttingBack {
         Ok(edited)
     }
 
+    /// Returns the bytes of a content with what stood in it.
+    pub(crate) fn restored(&mut self, content: ArtifactId, bytes: Vec<u8>) -> Result<Vec<u8>> {
+        if !self.reader.knows(content) {
+            return Ok(bytes);
+        }
+        let mut restored = Vec::with_capacity(bytes.len());
+        let mut done = 0;
+        for value in self.of_content(content)? {
+            let from = usize::try_from(value.offset).unwrap_or(usize::MAX);
+            let to = from.saturating_add(usize::try_from(value.instead_bytes).unwrap_or(usize::MAX));
+            // Of two that overlap the first counts; a place outside of the content is a damaged record's.
+            let Some(between) = bytes.get(done..from).filter(|_| to <= bytes.len()) else { continue };
+            restored.extend_from_slice(between);
+            restored.extend_from_slice(&value.original);
+            done = to;
+        }
+        restored.extend_from_slice(bytes.get(done..).unwrap_or_default());
+        Ok(restored)
+    }
+
     /// Looks at what is written, for placeholders that stay.
     pub(crate) fn written(&mut self, run: &[u8]) {
         self.left += u64::try_from(self.placeholder.find_iter(run).count()).expect("a count fits 64 bits");
@@ -102,15 +122,15 @@ impl PuttingBack {
         if put_back == 0 && left == 0 {
             return None;
         }
-        let told = [
-            (put_back, "replaced places hold again what stood there"),
-            (left, "placeholders stay, whose values the vault does not have"),
-            (ambiguous, "places of the same content held different values, and none goes back"),
-            (damaged, "records of the vault are damaged"),
+        let plural = |count: u64| if count == 1 { "" } else { "s" };
+        let done = [
+            (put_back, format!("put back {put_back} redacted secret{}", plural(put_back))),
+            (left, format!("left {left} placeholder{} whose values the vault does not have", plural(left))),
+            (ambiguous, format!("left {ambiguous} with several values for the same content")),
+            (damaged, format!("found {damaged} damaged record{} in the vault", plural(damaged))),
         ];
-        let told = told.into_iter().filter(|(count, _)| *count > 0);
-        let told: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
-        Some(Note::new(NoteCode::Redacted, told.join("; ")))
+        let done = done.into_iter().filter(|(count, _)| *count > 0).map(|(_, what)| what);
+        Some(Note::new(NoteCode::Redacted, done.collect::<Vec<_>>().join("; ")))
     }
 
     /// Returns what stood in a numbered content of a chain, ascending.

@@ -58,13 +58,13 @@ impl Section {
     /// Says why a line of the section is kept.
     pub const fn reason(self) -> &'static str {
         match self {
-            Self::Pins => "somebody pinned it",
+            Self::Pins => "it is pinned",
             Self::Prompts => "a user said it",
             Self::Tasks => "the task is not done",
             Self::Files => "the file was changed",
             Self::Commands => "the command was run",
             Self::Errors => "the line reports an error",
-            Self::Notes => "the sentence tells a decision, a result or names that matter",
+            Self::Notes => "the sentence has a decision, a result or important names",
             Self::Names => "the names are likely to be needed again and are no longer in the window",
         }
     }

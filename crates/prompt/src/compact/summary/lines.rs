@@ -206,12 +206,12 @@ mod tests {
     #[test]
     fn lines_lose_their_numbers_and_long_ones_come_in_pieces() {
         let long = "word ".repeat(200);
-        let text = format!("  12→let x = 1;\n7: match\nab\n{long}\n2024 is no number of a line");
+        let text = format!("  12→let x = 1;\n7: match\nab\n{long}\n2024 is not a number of a line");
         let mut found = Vec::new();
         each_line(&text, true, &mut |line| found.push(line));
         assert_eq!(found.first(), Some(&"let x = 1;"));
         assert_eq!(found.get(1), Some(&"match"));
-        assert_eq!(found.last(), Some(&"2024 is no number of a line"));
+        assert_eq!(found.last(), Some(&"2024 is not a number of a line"));
         assert!(found.iter().all(|line| line.chars().count() <= PIECE_CHARS), "{found:?}");
     }
 

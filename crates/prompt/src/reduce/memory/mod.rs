@@ -15,7 +15,7 @@ mod pending;
 mod phrases;
 mod project;
 mod prose;
-pub(crate) use prose::theirs;
+pub(crate) use prose::{is_of_client, theirs};
 mod recent;
 mod said;
 mod session;

@@ -29,7 +29,12 @@ pub(crate) fn theirs(text: &str) -> &str {
     while let Some(before) = without_last_element(rest) {
         rest = before.trim_end();
     }
-    if NOT_THEIRS.iter().any(|begin| rest.starts_with(begin)) { "" } else { rest }
+    if is_of_client(rest) { "" } else { rest }
+}
+
+/// Says whether a client wrote a text in a user's place.
+pub(crate) fn is_of_client(text: &str) -> bool {
+    NOT_THEIRS.iter().any(|begin| text.starts_with(begin))
 }
 
 /// `<name …>…</name>` at the beginning.

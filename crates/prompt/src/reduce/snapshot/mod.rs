@@ -251,7 +251,7 @@ impl Reducer for StateSnapshotter {
     fn load(ledger: &LedgerId, version: u32, state: &Json) -> Result<Self, LoadError> {
         LoadError::check_version::<Self>(version)?;
         let data = state.to_value();
-        let fields = data.as_object().ok_or_else(|| LoadError::nonsense::<Self>("it is no object"))?;
+        let fields = data.as_object().ok_or_else(|| LoadError::nonsense::<Self>("it is not an object"))?;
         let read = Self::of_data(ledger, fields);
         // Whatever reading left out or changed was not written by this reducer for this ledger.
         if read.data() != data {

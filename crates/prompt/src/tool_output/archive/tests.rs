@@ -39,9 +39,19 @@ fn the_oldest_groups_go_whole_and_neighbours_in_one_batch() {
     assert_eq!(batches, [[vec![0, 1, 2]]]);
     assert_eq!((plan.visible_before, plan.visible_after), (5, 3));
     // A pin splits the neighbours.
-    let plan = plan_archive(&entries, &|at| at == 4, 2);
+    let plan = plan_archive(&entries, &|at| at == 4, 1);
     let batches: Vec<Vec<usize>> = plan.batches.iter().map(|batch| batch[0].entries.clone()).collect();
     assert_eq!(batches, [vec![0, 1, 2], vec![5, 6]]);
+}
+
+/// Pins are kept beside the cutoff, not in its place.
+#[test]
+fn more_pins_than_the_cutoff_leave_the_other_results_alone() {
+    let entries =
+        [call(&[1]), result(1), call(&[2]), result(2), call(&[3]), result(3), call(&[4]), result(4)];
+    let is_pinned = |at: usize| at < 4;
+    assert_eq!(plan_archive(&entries, &is_pinned, 2).entries().count(), 0);
+    assert_eq!(plan_archive(&entries, &is_pinned, 1).entries().collect::<Vec<_>>(), [4, 5]);
 }
 
 #[test]
@@ -84,7 +94,8 @@ proptest! {
         prop_assert!(newest.is_none_or(|newest| !gone[newest]));
         let visible = (0..entries.len()).filter(|at| !gone[*at] && entries[*at].answers().next().is_some()).count();
         prop_assert_eq!(visible, plan.visible_after);
-        let is_at_cutoff = cutoff <= 0 || i64::try_from(visible).expect("small") <= cutoff;
+        let counted = counted_results(&entries, &is_pinned) - (plan.visible_before - plan.visible_after);
+        let is_at_cutoff = cutoff <= 0 || i64::try_from(counted).expect("small") <= cutoff;
         prop_assert!(is_at_cutoff || plan.reason.starts_with("what is left"), "{:?}", plan);
     }
 }

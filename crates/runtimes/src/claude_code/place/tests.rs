@@ -161,7 +161,7 @@ fn ends_are_mended() {
     assert_eq!((lines(&bare).len(), notes), (2, vec![]));
     assert!(bare.ends_with(b"\n"));
     let (garbage, _) = placed(&[b"garbage\n", &whole[..]].concat());
-    assert!(garbage.starts_with(b"garbage\n"), "a line that is no record is content too");
+    assert!(garbage.starts_with(b"garbage\n"), "a line that is not a record is content too");
     assert_eq!(placed(b"").0, b"");
 }
 

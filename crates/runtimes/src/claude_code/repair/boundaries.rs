@@ -37,7 +37,7 @@ fn open_up(document: &mut Document, view: &View, position: usize) {
     let logical = tree.row(position).other.and_then(|key| tree.find(key));
     let before = logical.filter(|&logical| logical < position).or_else(|| tree.nearest(position));
     let id = before.and_then(|before| view.id(before)).map_or_else(|| "null".to_owned(), |id| quote(&id));
-    let what = "the compaction has no summary, and would hide what is before it: it is a note now";
+    let what = "the compaction has no summary and would hide what is before it; it is made a note";
     let edits = vec![(subtype.span(), quote(UNFINISHED)), (parent.span(), id)];
     document.edit(position, edits, ("compaction", what));
 }
@@ -65,7 +65,6 @@ fn shorten(document: &mut Document, view: &View, position: usize) {
             list.elements().unwrap_or_default().iter().filter(|id| is_there(id)).map(Field::raw).collect();
         edits.push((span, format!("[{}]", left.join(","))));
     }
-    let what =
-        "the compaction keeps records that are not there, and so would keep none: they are off its list";
+    let what = "the compaction keeps records that do not exist, and so would keep none; they are removed from its list";
     document.edit(position, edits, ("compaction", what));
 }

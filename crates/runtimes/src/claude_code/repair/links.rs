@@ -176,7 +176,7 @@ impl Links<'_> {
         for pair in thread.windows(2) {
             let [older, newer] = pair else { continue };
             if self.first_above(*newer, |at| all.contains(&at)) != Some(*older) {
-                let why = "the loader goes from line to line, and lost what stood beside its way";
+                let why = "the loader follows parent links and would skip this parallel call";
                 self.view.hang(document, *newer, Some(*older), why);
             }
         }
@@ -231,7 +231,7 @@ impl Links<'_> {
         let line = document.line(checkpoint).to_vec();
         let field = Record::parse(&line).ok().and_then(|record| record.leaf_uuid);
         let (Some(field), Some(id)) = (field, self.view.id(end)) else { return false };
-        let what = "where the session goes on: it named a dead end, and names the last message now";
+        let what = "the end of the session: it named a dead end, and names the last message now";
         document.edit(checkpoint, vec![(field.span(), quote(&id))], ("checkpoint", what));
         true
     }

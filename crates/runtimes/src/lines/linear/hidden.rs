@@ -43,7 +43,8 @@ fn note_newer(rows: &[Row], notes: &mut Vec<Note>) {
     let newer = rows.iter().filter(|row| row.own.as_ref().is_some_and(|own| own.is_newer)).count();
     if newer > 0 {
         let message = format!(
-            "{newer} lines are of a version that this program does not know: the context may be another one"
+            "{} of an unknown, newer version: the context may differ",
+            stemmata_model::plural(newer, "line")
         );
         notes.push(Note::new(NoteCode::Degraded, message));
     }

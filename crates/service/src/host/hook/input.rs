@@ -124,7 +124,7 @@ fn parse(source: &mut dyn Read) -> Result<Input, Fault> {
         if error.is_io() {
             return io_failed("read", Path::new("standard input"), &error.into());
         }
-        let detail = format!("a hook was called with input that is no JSON object ({error})");
+        let detail = format!("a hook was called with input that is not a JSON object ({error})");
         Problem::new(Code::BadRequest, detail).into()
     })
 }

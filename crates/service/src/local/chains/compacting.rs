@@ -3,11 +3,10 @@
 use stemmata_api::v1::{CompactRequest, Compacted, LostCounts, SUMMARY_BYTES_MAX, SummaryWith};
 use stemmata_api::{Code, Problem};
 use stemmata_engine::{
-    self as engine, CompactOf, CompactWanted, CompactWith, CompactionDiff, Engine, KEEP_RECENT_TOKENS,
-    Summarizer,
+    self as engine, CompactOf, CompactWanted, CompactWith, CompactionDiff, Engine, Summarizer,
 };
 use stemmata_model::{CommitId, Tokens};
-use stemmata_prompt::window::KeepRecent;
+use stemmata_prompt::window::{CompactSettings, KeepRecent};
 
 use crate::fault::Fault;
 use crate::local::summarize::size_of;
@@ -23,7 +22,7 @@ type Model<'a> = dyn Fn(CommitId) -> Result<Box<dyn Summarizer>, Fault> + 'a;
 pub(super) fn compact(
     engine: &Engine,
     request: &CompactRequest,
-    model: &Model<'_>,
+    (model, rules): (&Model<'_>, &CompactSettings),
 ) -> Result<Compacted, Fault> {
     checked(request)?;
     let mut of = ctx(engine, &request.ctx)?;
@@ -40,11 +39,14 @@ pub(super) fn compact(
         (None, _, Some(model)) => CompactWith::By(model.as_ref()),
         (None, _, None) => CompactWith::Heuristic,
     };
-    let keep = request.keep_tokens.map_or(KEEP_RECENT_TOKENS, Tokens);
+    let keep = request
+        .keep_tokens
+        .map_or_else(|| rules.keep_recent(None), |tokens| KeepRecent::Tokens(Tokens(tokens)));
     let wanted = CompactWanted {
         range: request.range.as_ref().map(|range| (range.from.as_str(), range.to.as_str())),
-        keep: KeepRecent::Tokens(keep),
+        keep,
         size: size_of(request.ratio_permille)?,
+        tool_call_cutoff: rules.visible_results(),
         focus: request.focus.as_deref(),
         ..CompactWanted::new(with)
     };

@@ -3,8 +3,8 @@
 use stemmata_api::v1::{
     Children, ChildrenRequest, Commit, CommitPage, SessionDetails, SessionPage, SessionsRequest, TipsRequest,
 };
-use stemmata_engine::{Engine, SessionQuery};
-use stemmata_model::{CommitId, SessionId};
+use stemmata_engine::{Engine, SessionOnly, SessionQuery};
+use stemmata_model::{CommitId, SessionId, Timestamp};
 use stemmata_store::{PAGE_ROWS_MAX, Page, SessionFilter, TipFilter};
 
 use crate::fault::Fault;
@@ -22,7 +22,15 @@ pub(super) fn sessions(engine: &Engine, request: &SessionsRequest) -> Result<Ses
             session_prefix: request.session_prefix.clone(),
             main_only: !request.with_subagents,
         },
+        only: SessionOnly {
+            client: request.client.as_deref().map(|name| engine.client_named(name)).transpose()?,
+            since: request.since.as_deref().map(Timestamp::parse).transpose()?,
+            until: request.until.as_deref().map(Timestamp::parse).transpose()?,
+            branch: request.branch.clone(),
+            title: request.title.clone(),
+        },
         with_emptied: request.with_emptied,
+        folded: request.folded,
         counts: request.details.is_some(),
         tips: request.details == Some(SessionDetails::CountsAndTip),
         skip: position(&request.page, LISTING)?,

@@ -16,7 +16,8 @@ pub(super) fn turn(engine: &Engine, request: &ShowTurnRequest) -> Result<ShownTu
 
 pub(super) fn overview(engine: &Engine, request: &OverviewRequest) -> Result<SessionMeant, Fault> {
     let text = &request.reference;
-    let Some(session) = engine.session_meant(text)? else { return Ok(SessionMeant { overview: None }) };
+    let here = request.here.as_deref();
+    let Some(session) = engine.session_meant(text, here)? else { return Ok(SessionMeant { overview: None }) };
     let missing = || EngineError::NotFound { what: Wanted::CommitOfSession, text: text.clone() };
     let overview = engine.overview(session.tip.ok_or_else(missing)?)?;
     Ok(SessionMeant { overview: Some(wire::story::overview(&session, &overview)) })

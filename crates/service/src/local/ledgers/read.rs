@@ -23,7 +23,7 @@ const SESSION: &str = "stemma";
 
 /// Reads the number of an event, or 0.
 pub(super) fn number(text: &str, field: &'static str) -> Result<u64, Fault> {
-    text.parse().map_err(|_| bad_request(field, format!("`{text}` is no number of an event")))
+    text.parse().map_err(|_| bad_request(field, format!("`{text}` is not a number of an event")))
 }
 
 fn place(text: &str, field: &'static str) -> Result<EventSeq, Fault> {

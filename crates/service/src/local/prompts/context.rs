@@ -1,13 +1,15 @@
 //! How a prompt came to be: one that was kept, or one that is made for the question.
 
-use stemmata_api::v1::{AssembleRequest, ContextOf, ContextReport, ContextRequest, KeptPromptOf, Note};
+use stemmata_api::v1::{
+    AssembleRequest, ContextOf, ContextReport, ContextRequest, KeptPromptOf, ModelWindow, Note,
+};
 use stemmata_api::{Code, Problem};
 use stemmata_engine::{Engine, KeptPrompt};
 use stemmata_model::{LedgerId, SessionId};
 use stemmata_store::StoreError;
 
 use super::window::{images, window};
-use super::{assembled, seq};
+use super::{BEYOND_END, assembled, seq};
 use crate::fault::Fault;
 use crate::local::bad_request;
 use crate::wire;
@@ -20,7 +22,7 @@ pub(super) fn report(engine: &Engine, request: &ContextRequest) -> Result<Contex
                 (false, _) => None,
                 (true, Some(place)) => Some(seq(place, "before")?),
                 (true, None) => {
-                    let reason = "a prompt that is made anew is compared with that of an earlier event";
+                    let reason = "name the earlier event to compare a new prompt with";
                     return Err(bad_request("before", reason));
                 }
             };
@@ -36,7 +38,7 @@ fn made(engine: &Engine, asked: &AssembleRequest, before: Option<String>) -> Res
         session: None,
         said: None,
         counter: Some(later.counter),
-        window: asked.model.as_deref().map(window),
+        window: model_window(engine, asked.model.as_deref(), (&asked.ledger, asked.session.as_deref()))?,
         images: images(&later.trace, asked.model.as_deref()),
         trace: later.trace,
         before: None,
@@ -51,8 +53,25 @@ fn made(engine: &Engine, asked: &AssembleRequest, before: Option<String>) -> Res
             (Some(&later.prompt), &report.trace),
         );
         report.before = Some(earlier.trace);
+        report.notes.extend(earlier.notes.into_iter().filter(|note| note.code == BEYOND_END));
     }
     Ok(report)
+}
+
+/// Returns what is known of the window of a model in which a session goes on.
+fn model_window(
+    engine: &Engine,
+    name: Option<&str>,
+    (ledger, session): (&str, Option<&str>),
+) -> Result<Option<ModelWindow>, Fault> {
+    let Some(name) = name else { return Ok(None) };
+    let reported = match session {
+        Some(session) => {
+            engine.reported_session_window(&LedgerId::new(ledger)?, &SessionId::new(session)?)?
+        }
+        None => None,
+    };
+    Ok(Some(window(name, reported)))
 }
 
 fn kept(engine: &Engine, of: &KeptPromptOf, compares: bool) -> Result<ContextReport, Fault> {
@@ -80,7 +99,7 @@ fn kept(engine: &Engine, of: &KeptPromptOf, compares: bool) -> Result<ContextRep
         session: Some(session.to_string()),
         said: Some(last.said.to_string()),
         counter: trace.counter.clone(),
-        window: of.model.as_deref().map(window),
+        window: model_window(engine, of.model.as_deref(), (&of.ledger, Some(session.as_str())))?,
         images: images(&trace, of.model.as_deref()),
         trace,
         before: None,

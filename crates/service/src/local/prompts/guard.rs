@@ -7,7 +7,7 @@ use stemmata_engine::tokens::{client, model};
 use stemmata_engine::{Engine, GuardWanted, Guarded, GuardedItem, LiveWindow, WindowRules, is_overhead};
 use stemmata_model::{Timestamp, TokenCounter as _, Tokens};
 
-use super::window::client_window;
+use super::window::{REPORTED, client_window};
 use crate::fault::Fault;
 use crate::local::counters::counter_or_estimate;
 use crate::local::ctx;
@@ -49,14 +49,13 @@ fn limit(request: &GuardRequest, rules: &WindowRules, live: &LiveWindow) -> Resu
         return Ok((Tokens(tokens), "`window.tokens`".to_owned()));
     }
     if let Some(tokens) = live.window_tokens {
-        return Ok((Tokens(tokens), format!("{}: what the session reports", live.runtime)));
+        return Ok((Tokens(tokens), format!("{}: {REPORTED}", live.runtime)));
     }
-    let of_client = client(&live.runtime).and_then(|row| row.window);
-    if let Some((tokens, source)) = of_client {
-        return Ok((Tokens(tokens), format!("{}: {source}", live.runtime)));
-    }
+    let of_client = client(&live.runtime).and_then(|row| Some((live.runtime.as_str(), row.window?)));
     let of_model = live.model.as_deref().and_then(|name| Some((name, model(name)?.window?)));
-    if let Some((name, (tokens, source))) = of_model {
+    // The client's own window holds within that of its model.
+    let known = of_client.into_iter().chain(of_model).min_by_key(|(_, (tokens, _))| *tokens);
+    if let Some((name, (tokens, source))) = known {
         return Ok((Tokens(tokens), format!("{name}: {source}")));
     }
     let what = match &live.model {
@@ -105,7 +104,7 @@ fn wired(guarded: Guarded, live: &LiveWindow, window: &Window) -> GuardReport {
         hidden: live.hidden_entries,
         counter: String::new(),
         model: live.model.clone(),
-        client: client(&live.runtime).map(|client| client_window(client, row)),
+        client: client(&live.runtime).map(|client| client_window(client, row, live.window_tokens)),
         notes: wire::notes(&guarded.notes),
     }
 }

@@ -3,22 +3,33 @@
 use stemmata_api::v1::{ClientWindow, ContextImages, ModelWindow, PromptTrace};
 use stemmata_engine::tokens::{CLIENTS, ClientRow, Family, ModelRow, Pixels, image_tokens, model};
 
-/// Returns what is known of a model's window.
-pub(super) fn window(name: &str) -> ModelWindow {
+/// Where a window comes from that a session's client wrote down.
+pub(in crate::local) const REPORTED: &str = "what the session reports";
+
+/// Returns what is known of a model's window. What the session reports of its own comes first.
+pub(super) fn window(name: &str, reported: Option<u64>) -> ModelWindow {
     let row = model(name);
-    let window = row.and_then(|row| row.window);
-    let clients =
-        CLIENTS.iter().filter(|client| row.is_some_and(|row| client.families.contains(&row.family)));
+    let known = row.and_then(|row| row.window);
+    let window = reported.map(|tokens| (tokens, REPORTED)).or(known);
+    let is_of_model = |client: &&ClientRow| row.is_some_and(|row| client.families.contains(&row.family));
+    let clients = CLIENTS.iter().filter(is_of_model).map(|client| client_window(client, row, reported));
     ModelWindow {
         model: name.to_owned(),
         tokens: window.map(|(tokens, _)| tokens),
         source: window.map(|(_, source)| source.to_owned()),
-        clients: clients.map(|client| client_window(client, row)).collect(),
+        // A client cannot run in a window that its reserve fills.
+        clients: clients.filter(|client| client.compacts_at != Some(0)).collect(),
     }
 }
 
-pub(super) fn client_window(client: &ClientRow, row: Option<&ModelRow>) -> ClientWindow {
-    let window = client.window.or(row.and_then(|row| row.window)).map(|(tokens, _)| tokens);
+/// Returns when a client compacts: in the window that the session reports, else in its own or the model's, whichever is smaller.
+pub(super) fn client_window(
+    client: &ClientRow,
+    row: Option<&ModelRow>,
+    reported: Option<u64>,
+) -> ClientWindow {
+    let known = [client.window, row.and_then(|row| row.window)].into_iter().flatten();
+    let window = reported.or(known.map(|(tokens, _)| tokens).min());
     ClientWindow {
         client: client.client.to_owned(),
         tokens: window,
@@ -44,6 +55,29 @@ pub(super) fn images(trace: &PromptTrace, name: Option<&str>) -> Option<ContextI
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A threshold beyond the window that it is in would say that the client never compacts.
+    #[test]
+    fn a_client_compacts_within_the_window_that_is_known() {
+        for (model, reported, tokens, clients) in [
+            ("gpt-5", None, Some(400_000), vec![("codex", 258_400, 232_560), ("pi", 400_000, 383_616)]),
+            (
+                "gpt-5",
+                Some(128_000),
+                Some(128_000),
+                vec![("codex", 128_000, 115_200), ("pi", 128_000, 111_616)],
+            ),
+            ("gpt-4", None, Some(8_192), vec![("codex", 8_192, 7_372)]),
+        ] {
+            let known = window(model, reported);
+            let rows: Vec<(&str, u64, u64)> = known
+                .clients
+                .iter()
+                .map(|one| (one.client.as_str(), one.tokens.unwrap_or(0), one.compacts_at.unwrap_or(0)))
+                .collect();
+            assert_eq!((known.tokens, rows), (tokens, clients), "{model} {reported:?}");
+        }
+    }
 
     #[test]
     fn images_count_by_their_size_and_by_who_reads_them() {

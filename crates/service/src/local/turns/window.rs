@@ -1,22 +1,25 @@
 //! The guard of a turn: which window a request means, and what the engine did about it as the wire has it.
 
 use stemmata_api::v1::{
-    TurnCompaction, TurnOverflow, TurnPrune, TurnPruned, TurnWindow, TurnWindowReport, WindowCall,
+    Note, TurnCompaction, TurnOverflow, TurnPrune, TurnPruned, TurnWindow, TurnWindowReport, WindowCall,
     WindowEntry, WindowResult,
 };
-use stemmata_api::{Code, Problem, RawJson};
+use stemmata_api::{Answer, Code, Problem, RawJson};
 use stemmata_engine::prompt::tool_output::{OutputLimits, text_of};
-use stemmata_engine::prompt::window::{CompactSettings, WindowConfig, WindowConfigSettings};
+use stemmata_engine::prompt::window::{
+    CompactSettings, ToolSummaryStrategy, WindowConfig, WindowConfigSettings,
+};
 use stemmata_engine::tokens::model;
 use stemmata_engine::{
-    ChosenCounter, Engine, PlannedPrune, PrunedEntry, TurnGuard, TurnOf, WindowReport, WindowRules,
-    is_overhead,
+    ChosenCounter, Engine, PlannedPrune, PrunedEntry, Scrubber, Summarizer, TurnGuard, TurnOf, WindowReport,
+    WindowRules, is_overhead,
 };
-use stemmata_model::{Entry, Json, Part, Reason, TokenCounter as _, Tokens};
+use stemmata_model::{CommitId, Entry, Json, Part, Reason, TokenCounter as _, Tokens};
 
 use crate::fault::Fault;
 use crate::local::bad_request;
 use crate::local::counters::counter_or_estimate;
+use crate::local::prompts::REPORTED;
 use crate::wire;
 
 /// The window of a session, as a request means it.
@@ -26,18 +29,33 @@ pub(super) struct OfSession {
     limit_from: String,
     model: Option<String>,
     asked: TurnWindow,
-    note: Option<stemmata_api::v1::Note>,
+    /// Who writes summaries; none where rules do.
+    summarizer: Option<Box<dyn Summarizer>>,
+    compacts_with_model: bool,
+    notes: Vec<Note>,
 }
+
+/// What turns are guarded by where a request does not say it.
+pub(in crate::local) struct Rules<'a> {
+    /// The configured limits.
+    pub(in crate::local) window: &'a WindowRules,
+    /// Makes the client of the configured model, for the rules of a ledger.
+    pub(in crate::local) model: &'a Model<'a>,
+}
+
+/// Makes the client of the configured model.
+pub(in crate::local) type Model<'a> = dyn Fn(Scrubber) -> Answer<Box<dyn Summarizer>> + 'a;
 
 impl OfSession {
     /// Reads which window is meant; none where nobody says and none is known. `named` is a model that the rest of the request
-    /// names.
+    /// names, `context` what a new session goes on from.
     pub(super) fn of(
         engine: &Engine,
         turn: &TurnOf,
-        (asked, named): (Option<&TurnWindow>, Option<&str>),
-        rules: &WindowRules,
+        (asked, named, context): (Option<&TurnWindow>, Option<&str>, Option<CommitId>),
+        rules: &Rules<'_>,
     ) -> Result<Option<Self>, Fault> {
+        let rules = rules.window;
         let is_asked = asked.is_some();
         let asked = asked.cloned().unwrap_or_else(TurnWindow::unsaid);
         let mut name = asked.model.clone().or_else(|| named.map(str::to_owned));
@@ -45,7 +63,14 @@ impl OfSession {
             name = engine.window_model(turn)?;
         }
         let of_model = name.as_deref().and_then(|name| Some((name, model(name)?.window?)));
-        let (limit, limit_from) = match (asked.tokens, rules.tokens, of_model) {
+        let reported = match context {
+            Some(context) => engine.reported_window(context)?,
+            None => engine.reported_session_window(&turn.ledger, &turn.session)?,
+        };
+        // Another model may take less than the session's own did.
+        let reported = reported.map(|tokens| ("session", (tokens, REPORTED)));
+        let known = reported.into_iter().chain(of_model).min_by_key(|(_, (tokens, _))| *tokens);
+        let (limit, limit_from) = match (asked.tokens, rules.tokens, known) {
             (Some(tokens), ..) => (tokens, "the request".to_owned()),
             (None, Some(tokens), _) => (tokens, "`window.tokens`".to_owned()),
             (None, None, Some((name, (tokens, source)))) => (tokens, format!("{name}: {source}")),
@@ -57,12 +82,45 @@ impl OfSession {
         };
         let config = WindowConfig::new(WindowConfigSettings {
             window: rules.limits(Tokens(limit)),
-            compact: compact(&asked)?,
+            compact: compact(&asked, &rules.compact)?,
             output: OutputLimits::default(),
         })
         .map_err(|error| Fault::from(Problem::new(Code::WindowBad, error.to_string())))?;
         let (counter, note) = counter_or_estimate(engine, asked.counter.as_deref(), name.as_deref())?;
-        Ok(Some(Self { config, counter, limit_from, model: name, asked, note }))
+        let compacts_with_model = match asked.compact_with.as_deref() {
+            None => rules.asks_model,
+            Some("llm") => true,
+            Some("heuristic") => false,
+            Some(_) => return Err(bad_request("compact_with", "it is one of llm, heuristic")),
+        };
+        let (summarizer, notes) = (None, note.into_iter().collect());
+        let (model, asked) = (name, asked);
+        Ok(Some(Self { config, counter, limit_from, model, asked, summarizer, compacts_with_model, notes }))
+    }
+
+    /// The same for a call that may archive or compact: with the model that is configured for summaries. None is no fault,
+    /// since rules summarize as well; one that is configured and cannot be used is a note.
+    pub(super) fn summarizing(
+        engine: &Engine,
+        turn: &TurnOf,
+        asked: (Option<&TurnWindow>, Option<&str>),
+        rules: &Rules<'_>,
+    ) -> Result<Option<Self>, Fault> {
+        let Some(mut of) = Self::of(engine, turn, (asked.0, asked.1, None), rules)? else { return Ok(None) };
+        let asks = of.compacts_with_model || of.config.compact().tool_summary == ToolSummaryStrategy::Llm;
+        if !asks {
+            return Ok(Some(of));
+        }
+        match (rules.model)(engine.scrubber_of_ledger(&turn.ledger)?) {
+            Ok(model) => of.summarizer = Some(model),
+            Err(problem) if is_missing(&problem) => {}
+            Err(problem) => {
+                let message =
+                    format!("rules write the summaries, since no model can be asked: {}", problem.detail);
+                of.notes.push(Note { code: "degraded".to_owned(), message, line: None });
+            }
+        }
+        Ok(Some(of))
     }
 
     /// Returns the guard of it.
@@ -73,6 +131,8 @@ impl OfSession {
             next_operation: self.asked.next_operation.as_deref(),
             model: self.model.as_deref(),
             returns_entries: self.asked.entries,
+            summarizer: self.summarizer.as_deref(),
+            compacts_with_model: self.compacts_with_model,
             ..TurnGuard::new(&self.config, &self.counter)
         }
     }
@@ -80,7 +140,7 @@ impl OfSession {
     /// Returns what the engine did, as the wire has it.
     pub(super) fn report(&self, report: WindowReport) -> TurnWindowReport {
         let mut notes = wire::notes(&report.notes);
-        notes.extend(self.note.clone());
+        notes.extend(self.notes.clone());
         let stop = report.stop;
         TurnWindowReport {
             zone: report.zone.as_str().to_owned(),
@@ -104,6 +164,7 @@ impl OfSession {
                 parent: made.parent.to_string(),
                 tokens_before: made.tokens_before,
                 tokens_after: made.tokens_after,
+                with: made.with.to_owned(),
                 reason: made.reason,
             }),
             overflow: report.overflow.map(|overflow| TurnOverflow {
@@ -119,20 +180,29 @@ impl OfSession {
     }
 }
 
-fn compact(asked: &TurnWindow) -> Result<CompactSettings, Fault> {
-    let defaults = CompactSettings::default();
-    let strategy = asked.tool_summary.as_deref().map(str::parse).transpose();
+/// Says whether no model is configured, rather than one that cannot be asked.
+fn is_missing(problem: &Problem) -> bool {
+    problem.code == Code::NoModel.row().code && !problem.about.contains_key("setting")
+}
+
+/// Returns the settings that a request names, and the configured ones for the others.
+fn compact(asked: &TurnWindow, configured: &CompactSettings) -> Result<CompactSettings, Fault> {
+    let count =
+        |asked: Option<u64>, known| asked.map_or(known, |count| usize::try_from(count).unwrap_or(usize::MAX));
+    let tool_summary = asked.tool_summary.as_deref().map(str::parse).transpose();
     Ok(CompactSettings {
-        is_automatic: asked.auto_compact.unwrap_or(defaults.is_automatic),
-        reserve_tokens: asked.reserve_tokens.map_or(defaults.reserve_tokens, Tokens),
-        keep_recent_tokens: asked.keep_recent_tokens.map_or(defaults.keep_recent_tokens, Tokens),
+        messages_max: count(asked.max_messages, configured.messages_max),
+        tokens_max: asked.max_tokens.map_or(configured.tokens_max, Tokens),
+        keep_recent: count(asked.keep_recent, configured.keep_recent),
+        keep_recent_tokens: asked.keep_recent_tokens.map_or(configured.keep_recent_tokens, Tokens),
+        reserve_tokens: asked.reserve_tokens.map_or(configured.reserve_tokens, Tokens),
         tool_call_cutoff: asked
-            .tool_results_max
-            .map_or(defaults.tool_call_cutoff, |count| i64::try_from(count).unwrap_or(i64::MAX)),
-        tool_summary: strategy
+            .tool_call_cutoff
+            .map_or(configured.tool_call_cutoff, |count| i64::try_from(count).unwrap_or(i64::MAX)),
+        tool_summary: tool_summary
             .map_err(|error| bad_request("tool_summary", error))?
-            .unwrap_or(defaults.tool_summary),
-        ..defaults
+            .unwrap_or(configured.tool_summary),
+        is_automatic: asked.auto_compact.unwrap_or(configured.is_automatic),
     })
 }
 

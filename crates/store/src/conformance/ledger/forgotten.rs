@@ -25,6 +25,7 @@ pub fn check_forgotten_events(make: Make<'_>) {
             of("keep", said("a", "t", "stays")),
             of("go", line("m", "assistant_turn", "secret two")),
             of("keep", said("snapshotter", "STATE_SNAPSHOT", "knows secret one")),
+            of("keep", said("stemmata", "CHECKPOINT_STATE", "of another session")),
         ],
     );
     put(log.as_ref(), "q", vec![of("keep", said("a", "t", "elsewhere"))]);
@@ -37,8 +38,8 @@ pub fn check_forgotten_events(make: Make<'_>) {
     assert_eq!(log.forget_events(&session("go")).expect("forgotten"), 0, "forgetting twice");
     assert_eq!(log.forget_events(&session("nobody")).expect("forgotten"), 0);
     let after = all(log.as_ref(), "p");
-    assert_eq!(numbers(&after), [1, 2, 3, 4, 5]);
-    for at in [0, 2] {
+    assert_eq!(numbers(&after), [1, 2, 3, 4, 5, 6]);
+    for at in [0, 2, 5] {
         assert_eq!(after[at], before[at], "what is of another session stays");
     }
     for at in [1, 3, 4] {
@@ -114,11 +115,12 @@ pub fn check_forgotten_places(make: Make<'_>) {
     let noted = said("a", "t", "clean").with_metadata(json("{\"note\":\"secret\"}"));
     let events = vec![
         said("snapshotter", "STATE_SNAPSHOT", "before"),
-        said("a", "t", "stays"),
+        said("stemmata", "CHECKPOINT_STATE", "before"),
         noted,
         line("m", "assistant_turn", "secret line"),
         said("a", "t", "stays, too"),
         said("snapshotter", "STATE_SNAPSHOT", "knows the secret"),
+        said("stemmata", "CHECKPOINT_STATE", "knows the secret"),
     ];
     put(log, "p", events.clone());
     put(log, "q", events);
@@ -135,14 +137,18 @@ pub fn check_forgotten_places(make: Make<'_>) {
     let (before, elsewhere) = (all(log, "p"), all(log, "q"));
     let these = Places::These([3, 4, 99].map(seq).into());
     let old = epoch(log, "p");
-    assert_eq!(log.forget_places(&ledger("p"), &these).expect("forgotten"), 3, "the snapshot goes with them");
+    assert_eq!(
+        log.forget_places(&ledger("p"), &these).expect("forgotten"),
+        4,
+        "what was made of them goes, too"
+    );
     assert!(epoch(log, "p") > old, "folds that are under way may hold it");
     assert_eq!(log.forget_places(&ledger("p"), &these).expect("forgotten"), 0, "forgetting twice");
     assert_eq!(log.forget_places(&ledger("nowhere"), &Places::All).expect("nothing"), 0);
     let after = all(log, "p");
-    assert_eq!(numbers(&after), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(numbers(&after), [1, 2, 3, 4, 5, 6, 7]);
     for (at, (now, then)) in after.iter().zip(&before).enumerate() {
-        if ![2, 3, 5].contains(&at) {
+        if ![2, 3, 5, 6].contains(&at) {
             assert_eq!(now, then, "what was not named stays");
             continue;
         }
@@ -157,8 +163,8 @@ pub fn check_forgotten_places(make: Make<'_>) {
     assert_eq!(log.forget_places(&ledger("p"), &Places::These([].into())).expect("dropped"), 0);
     assert_eq!(left("p"), ["cursor/reader"]);
     assert!(epoch(log, "p") > old);
-    assert_eq!(log.forget_places(&ledger("q"), &Places::All).expect("forgotten"), 6);
+    assert_eq!(log.forget_places(&ledger("q"), &Places::All).expect("forgotten"), 7);
     assert!(all(log, "q").iter().all(|event| matches!(event.payload, Payload::Gone(_))));
     assert_eq!(left("q"), ["cursor/reader"]);
-    assert_eq!(put(log, "q", vec![said("a", "t", "y")]).first, seq(7), "no number comes back");
+    assert_eq!(put(log, "q", vec![said("a", "t", "y")]).first, seq(8), "no number comes back");
 }

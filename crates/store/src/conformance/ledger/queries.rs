@@ -49,7 +49,7 @@ pub fn check_filters(make: Make<'_>) {
         [vec![], vec![topic("t1")], vec![topic("t1"), topic("t3"), topic("t1")], vec![topic("none")]];
     let mut asked = 0;
     for topics in topics {
-        for bits in 0..128_u32 {
+        for bits in 0..256_u32 {
             let on = |bit: u32| bits & (1 << bit) != 0;
             let query = EventQuery {
                 after: on(0).then(|| seq(9)),
@@ -60,6 +60,7 @@ pub fn check_filters(make: Make<'_>) {
                 session: on(4).then(|| session("s2")),
                 since: on(5).then(|| at(5_000)),
                 until: on(6).then(|| at(35_000)),
+                without: if on(7) { vec![topic("t1"), topic("none")] } else { Vec::new() },
                 ..EventQuery::default()
             };
             for replayable in [None, Some(true), Some(false)] {

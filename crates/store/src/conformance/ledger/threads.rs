@@ -16,7 +16,7 @@ const APPENDS: usize = 12;
 fn text(event: &Event) -> &str {
     match &event.payload {
         Payload::Plain { text: Some(text), .. } => text,
-        other => panic!("{other:?} is no text"),
+        other => panic!("{other:?} is not text"),
     }
 }
 

@@ -210,7 +210,9 @@ impl Catalog {
         let from = query.after.map_or(0, |after| place(after.get())).min(self.places.len());
         let to = query.through.map_or(usize::MAX, |through| place(through.get())).min(self.places.len());
         let range = from..to.max(from);
-        let mut wanted: Vec<&Topic> = query.topics.iter().collect();
+        let is_any = query.topics.is_empty() && query.without.is_empty();
+        let named = if query.topics.is_empty() && !is_any { &self.topics } else { &query.topics };
+        let mut wanted: Vec<&Topic> = named.iter().filter(|topic| !query.without.contains(topic)).collect();
         wanted.sort();
         wanted.dedup();
         let lists = wanted.iter().filter_map(|topic| self.by_topic.get(*self.topic_ids.get(topic)?));
@@ -224,7 +226,7 @@ impl Catalog {
                 list.get(begin..end).unwrap_or_default()
             })
             .collect();
-        let all = query.topics.is_empty().then_some(range);
+        let all = is_any.then_some(range);
         Candidates { order: query.order, all, lists }
     }
 }

@@ -125,7 +125,7 @@ pub enum Finding {
     },
     /// The saved states cannot be read. They are ignored, and everything is folded anew.
     #[error(
-        "{} is ignored and everything is folded anew: {reason}",
+        "{} is ignored and everything is folded again: {reason}",
         path.display()
     )]
     SnapshotUnreadable {
@@ -150,7 +150,7 @@ pub enum Finding {
     },
     /// What is known of the ledger is missing. It is made anew from the events.
     #[error(
-        "{} is missing; it is made anew from the events, without the project's place and marks",
+        "{} is missing; it is rebuilt from the events, without the project's place and aliases",
         path.display()
     )]
     MetaMissing {
@@ -179,7 +179,7 @@ pub enum Finding {
     },
     /// The index cannot be read. It is made anew; nothing is lost with it.
     #[error(
-        "{} is ignored and made anew: {reason}",
+        "{} is ignored and rebuilt: {reason}",
         path.display()
     )]
     IndexUnreadable {
@@ -241,7 +241,7 @@ pub enum Finding {
     },
     /// Nothing of a ledger could be read: it begins anew, and the old files stand aside.
     #[error(
-        "nothing in {} could be read: the ledger begins anew, and its old files are in {}",
+        "nothing in {} could be read: the ledger starts empty, and its old files are in {}",
         path.display(), aside.display()
     )]
     StartedFresh {

@@ -223,11 +223,11 @@ impl Folder {
                 0 => Ok(None),
                 _ => Err(damaged(
                     &path,
-                    format!("it is missing; restoring {} makes it anew", self.ledger_name()),
+                    format!("it is missing; restoring {} rebuilds it", self.ledger_name()),
                 )),
             },
             Err(MetaFault::Unreadable(reason)) => {
-                Err(damaged(&path, format!("{reason}; restoring {} makes it anew", self.ledger_name())))
+                Err(damaged(&path, format!("{reason}; restoring {} rebuilds it", self.ledger_name())))
             }
             Err(MetaFault::Version(found)) if found > SCHEMA_VERSION => {
                 Err(StoreError::TooNew { found, supported: SCHEMA_VERSION })

@@ -236,7 +236,7 @@ pub(super) fn decode(line: &[u8], mode: IntegrityMode) -> Result<Record, String>
         return Err(foreign(line).unwrap_or(reason));
     }
     let read: LineV2<'_> = serde_json::from_slice(line)
-        .map_err(|error| foreign(line).unwrap_or_else(|| format!("it is no event: {error}")))?;
+        .map_err(|error| foreign(line).unwrap_or_else(|| format!("it is not an event: {error}")))?;
     if mode == IntegrityMode::None && read.checksum.is_some() {
         seal::check(line)?;
     }
@@ -268,7 +268,7 @@ pub(super) fn decode(line: &[u8], mode: IntegrityMode) -> Result<Record, String>
     let event = Event {
         seq,
         session: SessionId::new(read.session_id).map_err(name)?,
-        at: time(&read.timestamp).ok_or_else(|| format!("`{}` is no time", read.timestamp))?,
+        at: time(&read.timestamp).ok_or_else(|| format!("`{}` is not a time", read.timestamp))?,
         topic: Topic::new(read.topic).map_err(name)?,
         sender: Party::new(read.sender).map_err(name)?,
         receiver: Party::new(read.receiver).map_err(name)?,

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use stemmata_model::{Event, EventSeq, Json, Payload, SessionId, Topic, artifact_id, topics};
+use stemmata_model::{Event, EventSeq, Json, Payload, SessionId, Topic, artifact_id};
 
 use super::FileLog;
 use super::desk::{Alone, Desk, Loaded};
@@ -17,7 +17,7 @@ use super::states::Epoch;
 use crate::error::StoreError;
 use crate::files::write_whole;
 use crate::ledger::logs::{gone, is_there};
-use crate::ledger::{CURSOR_STATES, EventQuery, Order, Places};
+use crate::ledger::{CURSOR_STATES, DerivedEvents, EventQuery, Order, Places};
 
 /// Lines that change, by their places.
 type Changes = BTreeMap<usize, Record>;
@@ -206,18 +206,18 @@ pub(super) fn next_generation(desk: &Desk) -> Result<u64, StoreError> {
     Ok(meta.generation)
 }
 
-/// Returns the lines of events as they are when they were forgotten, with what snapshots say after the first of them.
+/// Returns the lines of events as they are when they were forgotten, with what was made of them after the first of them.
 fn forgotten(loaded: &Loaded, desk: &Desk, is_meant: &dyn Fn(&Event) -> bool) -> Result<Changes, StoreError> {
-    let mut changes = Changes::new();
+    let (mut changes, mut derived) = (Changes::new(), DerivedEvents::default());
     for at in 0..loaded.catalog.len() {
         let mut record = loaded.record(at, &desk.folder)?;
         let event = &mut record.event;
-        let own = is_meant(event);
-        let derived = !changes.is_empty() && event.topic.as_str() == topics::STATE_SNAPSHOT;
+        let goes = is_meant(event) || derived.hold(&event.topic, &event.session);
         let known = matches!(event.payload, Payload::Gone(gone) if gone.forgotten);
-        if !(own || derived) || known {
+        if !goes || known {
             continue;
         }
+        derived.goes(&event.session);
         event.payload = Payload::Gone(gone(&event.payload, true));
         let metadata = event.metadata.take();
         if loaded.mode == IntegrityMode::Chain {

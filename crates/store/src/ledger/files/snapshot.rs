@@ -46,7 +46,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<States, String> {
     let line = bytes.strip_suffix(b"\n").ok_or("it does not end with a newline")?;
     // What is no JSON at all is told as that: it is what a person would see first.
     let read: SnapshotV2 =
-        serde_json::from_slice(line).map_err(|error| format!("it is no snapshot: {error}"))?;
+        serde_json::from_slice(line).map_err(|error| format!("it is not a snapshot: {error}"))?;
     seal::check(line)?;
     if read.schema_version != SCHEMA_VERSION {
         return Err(format!("it is of version {}", read.schema_version));
@@ -56,7 +56,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<States, String> {
     for (name, reducer) in read.reducers {
         let cursor = cursors.remove(&name).ok_or_else(|| format!("`{name}` has no cursor"))?;
         let through =
-            any_number(&cursor.through).ok_or_else(|| format!("the cursor of `{name}` is no number"))?;
+            any_number(&cursor.through).ok_or_else(|| format!("the cursor of `{name}` is not a number"))?;
         let state = Json::parse(reducer.state.get()).map_err(|error| format!("`{name}`: {error}"))?;
         let (version, position) = (reducer.version, cursor.position);
         states.insert(name.clone(), SavedState { name, version, through, position, state });

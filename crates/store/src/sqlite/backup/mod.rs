@@ -95,7 +95,7 @@ impl Target {
             Ok(mut entries) => match Stamp::load(&folder)? {
                 Some(stamp) => State::Backup(stamp),
                 None if entries.next().is_none() => State::New,
-                None => return Err(refused("there is something in it that is no backup of this store")),
+                None => return Err(refused("there is something in it that is not a backup of this store")),
             },
         };
         Ok(Self { folder, state })

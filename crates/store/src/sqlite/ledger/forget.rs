@@ -2,8 +2,8 @@
 //!
 //! Which contents go with them is decided by who gives contents up.
 //!
-//! Events are forgotten by session (`forget_events`) or by place (`forget_places`). Derived states and later snapshots go too,
-//! because they were folded from what went. A scrub names the lines that it means by hash.
+//! Events are forgotten by session (`forget_events`) or by place (`forget_places`). Derived states, later snapshots and states of the
+//! work go too, because they were made of what went. A scrub names the lines that it means by hash.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,7 +64,7 @@ pub(in crate::sqlite) fn part(
 }
 
 /// Returns the row of a ledger, and the places in it, ascending, at which events still say something: those that are meant,
-/// and snapshots after the first of them.
+/// and those that were made of them.
 pub(in crate::sqlite) fn places_of(
     connection: &Connection,
     ledger: &LedgerId,
@@ -93,7 +93,7 @@ pub(in crate::sqlite) fn places_of(
                     found.insert(seq);
                 }
             }
-            found.extend(snapshots_after(connection, row, &found)?);
+            found.extend(derived_after(connection, row, &found)?);
         }
     }
     Ok(Some((row, found.into_iter().collect())))
@@ -185,7 +185,7 @@ fn forget(connection: &Connection, places: ByLedger) -> Result<Went, StoreError>
     let output = Names::default().find(connection, topics::AGENT_OUTPUT)?;
     for (row, mut seqs) in places {
         let Some(mut ledger) = LedgerRow::load(connection, row)? else { continue };
-        seqs.extend(snapshots_after(connection, row, &seqs)?);
+        seqs.extend(derived_after(connection, row, &seqs)?);
         for seq in seqs {
             let Some(mut event) = EventRow::load(connection, (row, seq))? else { continue };
             let is_output = Some(event.topic) == output && !event.replayable;
@@ -226,7 +226,35 @@ fn line_left(connection: &Connection, event: &EventRow<String>) -> Result<Option
     }
 }
 
-/// Returns the snapshots of a ledger after the first of these places: they may say what went.
+/// Returns what was made of the events at these places, as [`DerivedEvents`](crate::ledger::DerivedEvents) says it: it may say
+/// what went.
+fn derived_after(connection: &Connection, ledger: i64, seqs: &BTreeSet<i64>) -> Result<Vec<i64>, StoreError> {
+    let mut found = snapshots_after(connection, ledger, seqs)?;
+    let Some(topic) = Names::default().find(connection, topics::CHECKPOINT_STATE)? else { return Ok(found) };
+    let mut firsts: BTreeMap<i64, i64> = BTreeMap::new();
+    let mut session = connection
+        .prepare_cached("SELECT session FROM event WHERE ledger = ?1 AND seq = ?2")
+        .during(FORGETTING)?;
+    for seq in seqs {
+        let of: i64 = session.query_row([ledger, *seq], |row| row.get(0)).during(FORGETTING)?;
+        firsts.entry(of).or_insert(*seq);
+    }
+    let mut states = connection
+        .prepare_cached(
+            "SELECT seq FROM event INDEXED BY event_by_session WHERE ledger = ?1 AND session = ?2 \
+             AND topic = ?3 AND replayable IN (0, 1) AND seq > ?4 AND kind <> 3",
+        )
+        .during(FORGETTING)?;
+    for (session, first) in firsts {
+        let rows = states.query_map([ledger, session, topic, first], |row| row.get(0)).during(FORGETTING)?;
+        for seq in rows {
+            found.push(seq.during(FORGETTING)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the snapshots of a ledger after the first of these places.
 fn snapshots_after(
     connection: &Connection,
     ledger: i64,

@@ -99,6 +99,7 @@ const NEXT_TOPIC: &str = "SELECT topic FROM event INDEXED BY event_by_session \
 pub(in crate::sqlite) struct Asked {
     ledger: i64,
     topics: Vec<i64>,
+    without: Vec<i64>,
     sender: Option<i64>,
     receiver: Option<i64>,
     session: Option<i64>,
@@ -138,6 +139,10 @@ impl Asked {
         for topic in &query.topics {
             topics.extend(names.find(connection, topic.as_str())?);
         }
+        let mut without = Vec::new();
+        for topic in &query.without {
+            without.extend(names.find(connection, topic.as_str())?);
+        }
         topics.sort_unstable();
         topics.dedup();
         let (Some(sender), Some(receiver), Some(session)) = (sender, receiver, session) else {
@@ -165,6 +170,7 @@ impl Asked {
         Ok(Some(Self {
             ledger,
             topics,
+            without,
             sender,
             receiver,
             session,
@@ -188,7 +194,8 @@ impl Asked {
         let count = scans.len().max(1);
         let rows = (self.limit / count + 1).min(self.limit).min(CHUNK_ROWS_MAX);
         let chunk = Chunk { rows, bytes: self.bytes_max / count };
-        for _ in 0..self.limit {
+        let mut left = self.limit;
+        while left > 0 {
             let mut next: Option<(i64, usize)> = None;
             for (number, scan) in scans.iter_mut().enumerate() {
                 let Some(seq) = scan.peek(self, connection, chunk)? else { continue };
@@ -202,6 +209,11 @@ impl Asked {
             }
             let row = next.and_then(|(_, number)| scans.get_mut(number)?.rows.pop_front());
             let Some(row) = row else { return Ok(()) };
+            // A scan of all topics finds these, too.
+            if self.without.contains(&row.topic) {
+                continue;
+            }
+            left -= 1;
             if !act(row)? {
                 return Ok(());
             }
@@ -232,8 +244,9 @@ impl Asked {
         let both = [Some(false), Some(true)];
         let kinds = both.into_iter().filter(|own| self.replayable.is_none() || *own == self.replayable);
         let kinds: Vec<Option<bool>> = kinds.collect();
+        let topics = topics.into_iter().filter(|topic| !self.without.contains(topic));
         let of = |topic: i64| kinds.iter().map(move |kind| scan(by, Some(topic), *kind));
-        Ok(topics.into_iter().flat_map(of).collect())
+        Ok(topics.flat_map(of).collect())
     }
 }
 

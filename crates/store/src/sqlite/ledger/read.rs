@@ -263,7 +263,7 @@ fn line_of(literals: &mut Literals<'_>, row: &EventRow<String>) -> Result<Option
     };
     let damaged = |reason: String| StoreError::Corrupt { artifact: id, reason };
     let text = str::from_utf8(&bytes).ok().and_then(|text| text.strip_suffix('\n'));
-    let text = text.ok_or_else(|| damaged("it is no line".to_owned()))?;
+    let text = text.ok_or_else(|| damaged("it is not a line".to_owned()))?;
     let line = Json::parse(text).map_err(|error| damaged(error.to_string()))?;
     Ok(Some(Payload::Line { id, line }))
 }

@@ -18,7 +18,7 @@ use crate::sqlite::figures::Figures;
 use crate::sqlite::places::{OfPlace, PlaceKey};
 use crate::write::{Placement, Session, SessionKey};
 
-const SESSION_COLUMNS: &str = "path, machine, session, parent_session, format, template, principal, \
+pub(super) const SESSION_COLUMNS: &str = "path, machine, session, parent_session, format, template, principal, \
      granularity, came, placed_from, title, cwd, git_branch, version, started_at, last_at, tip, commits, \
      messages, bytes";
 
@@ -40,45 +40,46 @@ impl Below {
     }
 }
 
-/// A session's row as it is stored.
-struct Found {
+/// A session's row as it is stored, in the order of [`SESSION_COLUMNS`].
+pub(super) struct Found {
     texts: [Option<String>; 11],
     numbers: [Option<i64>; 7],
     commits: [Option<[u8; 16]>; 2],
 }
 
 impl Found {
-    fn take(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let text = |name| row.get::<_, Option<String>>(name);
-        let number = |name| row.get::<_, Option<i64>>(name);
+    pub(super) fn take(row: &Row<'_>) -> rusqlite::Result<Self> {
+        // By position: looking twenty names up for each row takes longer than reading it.
+        let text = |column: usize| row.get::<_, Option<String>>(column);
+        let number = |column: usize| row.get::<_, Option<i64>>(column);
         Ok(Self {
             texts: [
-                text("path")?,
-                text("machine")?,
-                text("session")?,
-                text("parent_session")?,
-                text("format")?,
-                text("template")?,
-                text("principal")?,
-                text("title")?,
-                text("cwd")?,
-                text("git_branch")?,
-                text("version")?,
+                text(0)?,
+                text(1)?,
+                text(2)?,
+                text(3)?,
+                text(4)?,
+                text(5)?,
+                text(6)?,
+                text(10)?,
+                text(11)?,
+                text(12)?,
+                text(13)?,
             ],
             numbers: [
-                number("granularity")?,
-                number("came")?,
-                number("started_at")?,
-                number("last_at")?,
-                number("commits")?,
-                number("messages")?,
-                number("bytes")?,
+                number(7)?,
+                number(8)?,
+                number(14)?,
+                number(15)?,
+                number(17)?,
+                number(18)?,
+                number(19)?,
             ],
-            commits: [row.get("placed_from")?, row.get("tip")?],
+            commits: [row.get(9)?, row.get(16)?],
         })
     }
 
-    fn into_session(self) -> Result<Session, StoreError> {
+    pub(super) fn into_session(self) -> Result<Session, StoreError> {
         let [path, machine, session, parent, format, template, principal, title, cwd, git_branch, version] =
             self.texts;
         let [granularity, came, started_at, last_at, commits, messages, bytes] = self.numbers;

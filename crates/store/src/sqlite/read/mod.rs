@@ -10,6 +10,7 @@ mod described;
 mod listings;
 pub(super) mod literals;
 pub(super) mod metadata;
+mod names;
 mod parts;
 mod sightings;
 pub(super) mod verify;

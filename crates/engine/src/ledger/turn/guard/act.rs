@@ -1,37 +1,32 @@
 //! What one call of a turn does about the window: results are archived, the window is measured, a prune is planned or carried
 //! out, and all of it becomes events of the call's own transaction.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 use stemmata_model::{
     Entry, EntryId, Json, NewEvent, NewPayload, Note, NoteCode, Party, Reason, Reasons, Timestamp, Tokens,
     topics,
 };
-use stemmata_prompt::compact::SummaryAsked;
 use stemmata_prompt::guard::{
     Alert, Course, PrunePlan, Ratio, Start, TriggerFacts, Window, WindowSettings, Zone, checkpoint_reasons,
     course,
 };
-use stemmata_prompt::tool_output::{
-    ToolResultText, archived_results, heuristic_summary, llm_input, llm_summary, plan_archive,
-    summary_message,
-};
-use stemmata_prompt::window::{Progress, ToolSummaryStrategy, entry_tokens};
+use stemmata_prompt::tool_output::counted_results;
+use stemmata_prompt::window::Progress;
 use stemmata_runtimes::captured::visibility::{self, SHOWN_IDS_MAX, ShowAs, Shown};
 use stemmata_store::BATCH_EVENTS_MAX;
 
 use super::known::Known;
+use super::summaries::Summaries;
 use super::window::SessionWindow;
 use super::{Guarding, PlannedPrune, PrunedEntry, TurnGuard, WindowReport};
 use crate::engine::Engine;
-use crate::error::{FormatUse, Result};
+use crate::error::Result;
 use crate::guard::{Sizes, Weighed, is_overhead};
 use crate::ledger::opening::OPENER;
-use crate::ledger::publish::scrub_text;
+use crate::ledger::turn::TurnOf;
 use crate::ledger::turn::commit::Boundary;
-use crate::ledger::turn::{FORMAT, TurnOf};
-
-/// Characters that a model's summary of results may have.
-const SUMMARY_CHARS_MAX: usize = 1_200;
 
 /// What the guard does in one call.
 pub(in crate::ledger::turn) struct Acted {
@@ -42,20 +37,24 @@ pub(in crate::ledger::turn) struct Acted {
     pub(in crate::ledger::turn) report: WindowReport,
     /// What the session's compactions came to so far.
     pub(super) progress: Progress,
+    /// What its summarizer came to so far.
+    pub(super) summaries: Summaries,
+    /// Messages that the model sees.
+    pub(super) messages: usize,
 }
 
 /// A window on its way through a call.
-struct Work<'a> {
-    turn: &'a TurnOf,
-    guarding: &'a Guarding<'a>,
+pub(super) struct Work<'a> {
+    pub(super) turn: &'a TurnOf,
+    pub(super) guarding: &'a Guarding<'a>,
     window: &'a Window,
     boundary: Boundary,
-    now: Timestamp,
-    known: Known,
+    pub(super) now: Timestamp,
+    pub(super) known: Known,
     events: Vec<NewEvent>,
-    notes: Vec<Note>,
-    archived: Vec<EntryId>,
-    tool_summaries: u64,
+    pub(super) notes: Vec<Note>,
+    pub(super) archived: Vec<EntryId>,
+    pub(super) tool_summaries: u64,
 }
 
 impl Engine {
@@ -84,6 +83,7 @@ impl Engine {
             (report.alert, report.reasons, report.tokens_after) = (None, Reasons::NONE, report.tokens);
             report.pruned.clear();
             report.archived.clear();
+            report.tool_summaries = 0;
         }
         Ok((all, Some(acted)))
     }
@@ -98,8 +98,9 @@ impl Engine {
     ) -> Result<Acted> {
         let guard = guarding.guard;
         let mut known = self.known_window(turn, guard, last)?;
-        known.see_new(events, guard.counter)?;
-        known.tasks_completed = known.tasks_completed.max(guard.tasks_completed.unwrap_or(0));
+        known.see_new(events, guard.counter, last)?;
+        let completed = &mut known.status.tasks_completed;
+        *completed = (*completed).max(guard.tasks_completed.unwrap_or(0));
         let shrunk = shrunk(guard, boundary);
         let mut work = Work {
             turn,
@@ -122,7 +123,8 @@ impl Engine {
         if sizes.is_reported {
             work.known.overhead = sizes.overhead;
         }
-        self.archive(&mut work, &mut entries, (&pins, &mut sizes))?;
+        let kept = self.never_archived(turn, (&entries, &pins), last)?;
+        self.archive(&mut work, &mut entries, (&kept, &mut sizes))?;
         let weighed = Weighed::of(&entries, &pins, sizes.clone(), guard.counter)?;
         let start = match boundary {
             Boundary::Overflow { prunes: true, .. } => Start::Refused,
@@ -133,104 +135,15 @@ impl Engine {
             // The window is pruned before the next call, when it is known what that is about.
             course.prunes = false;
         }
-        work.known.results = SessionWindow::results(&entries);
-        if let Some(plan) = course.plan.as_ref().filter(|_| course.prunes) {
-            let gone = gone(plan);
-            let is_kept = |entry: &&Entry| !gone.iter().any(|gone| gone.id == entry.id);
-            let kept: Vec<Entry> = entries.iter().filter(is_kept).cloned().collect();
-            work.known.results = SessionWindow::results(&kept);
-        }
+        let gone = course.plan.as_ref().filter(|_| course.prunes).map(gone).unwrap_or_default();
+        let gone: HashSet<&EntryId> = gone.iter().map(|gone| &gone.id).collect();
+        let left: Vec<Entry> = entries.iter().filter(|entry| !gone.contains(&entry.id)).cloned().collect();
+        let is_kept = |at: usize| left.get(at).is_some_and(|entry| kept.contains(&entry.id));
+        (work.known.results, work.known.messages) = (counted_results(&left, &is_kept), left.len());
         let root = self.log.ledger(&turn.ledger)?.and_then(|ledger| ledger.root);
         let measured =
             Measured { tokens: sizes.tokens, is_reported: sizes.is_reported, entries: Some(&entries), root };
         Ok(work.finish(&measured, course))
-    }
-
-    /// Archives results above the cutoff, and puts summaries in their place.
-    fn archive(
-        &self,
-        work: &mut Work<'_>,
-        entries: &mut Vec<Entry>,
-        (pins, sizes): (&std::collections::BTreeSet<EntryId>, &mut Sizes),
-    ) -> Result<()> {
-        let compact = *work.guarding.guard.config.compact();
-        if compact.tool_summary == ToolSummaryStrategy::Off || !work.archives() {
-            return Ok(());
-        }
-        let is_pinned = |at: usize| entries.get(at).is_some_and(|entry| pins.contains(&entry.id));
-        let plan = plan_archive(entries, &is_pinned, compact.tool_call_cutoff);
-        if plan.batches.is_empty() {
-            return Ok(());
-        }
-        let mut lines = Vec::new();
-        for (number, batch) in (0..).zip(&plan.batches) {
-            let results = archived_results(entries, batch);
-            let summary = self.results_summary(work, &results)?;
-            // Two summaries of one moment have two ids.
-            let at = Timestamp::from_micros(work.now.as_micros().saturating_add(number));
-            lines.push(visibility::tool_summary_line(&summary_message(&results, &summary), at));
-        }
-        let archived: std::collections::BTreeSet<usize> = plan.entries().collect();
-        let named = archived.iter().filter_map(|at| entries.get(*at)).map(|entry| entry.id.clone());
-        work.archived = named.collect();
-        let reason = format!("more than {} results of tools", compact.tool_call_cutoff);
-        work.hide(&work.archived.clone(), ShowAs::Archived, &reason);
-        work.tool_summaries = u64::try_from(lines.len()).unwrap_or(u64::MAX);
-        let mut at = 0..;
-        entries.retain(|_| !at.next().is_some_and(|at| archived.contains(&at)));
-        let mut at = 0..;
-        sizes.entries.retain(|_| !at.next().is_some_and(|at| archived.contains(&at)));
-        let adapter = Self::adapter(&stemmata_model::FormatId::new(FORMAT)?, FormatUse::Read)?;
-        for line in lines {
-            for entry in adapter.decode(&line).entries {
-                sizes.entries.push(entry_tokens(&entry, work.guarding.guard.counter));
-                entries.push(entry);
-            }
-            work.push_line(topics::TOOL_SUMMARY, &line);
-        }
-        sizes.tokens = sizes.overhead + sizes.entries.iter().copied().sum();
-        sizes.is_reported = false;
-        Ok(())
-    }
-
-    /// Summarizes archived results: by a model where the configuration says so and one is there, else by rules.
-    fn results_summary(&self, work: &mut Work<'_>, results: &[ToolResultText<'_>]) -> Result<String> {
-        let TurnGuard { config, summarizer, .. } = *work.guarding.guard;
-        let by_rules = heuristic_summary(results);
-        let Some(summarizer) =
-            summarizer.filter(|_| config.compact().tool_summary == ToolSummaryStrategy::Llm)
-        else {
-            return Ok(by_rules);
-        };
-        let input = llm_input(results);
-        let known = work.guarding.summaries.borrow().get(&input).cloned();
-        if let Some((summary, note)) = known {
-            work.notes.extend(note);
-            return Ok(summary);
-        }
-        let asked = SummaryAsked {
-            block: &by_rules,
-            conversation: &input,
-            focus: None,
-            chars_max: SUMMARY_CHARS_MAX,
-        };
-        let (summary, note) = match summarizer.summarize(&asked).map(|answer| llm_summary(&answer)) {
-            Ok(Some(summary)) => {
-                let ledger = self.log.ledger(&work.turn.ledger)?;
-                (scrub_text(&self.scrubber_in(ledger.as_ref())?, summary, &mut 0)?, None)
-            }
-            failed => {
-                let why = failed.err().map_or_else(|| "it is empty".to_owned(), |error| error.to_string());
-                let message = format!(
-                    "results of tools were summarized by rules, since the summary of {} could not be used: {why}",
-                    summarizer.name()
-                );
-                (by_rules, Some(Note::new(NoteCode::Degraded, message)))
-            }
-        };
-        work.notes.extend(note.clone());
-        work.guarding.summaries.borrow_mut().insert(input, (summary.clone(), note));
-        Ok(summary)
     }
 }
 
@@ -253,11 +166,8 @@ impl Work<'_> {
     /// Returns what the window takes where that is known and nothing is to be done about it, so that it need not be read.
     fn calm(&self) -> Option<Tokens> {
         let tokens = self.known.tokens?;
-        let compact = self.guarding.guard.config.compact();
-        let cutoff = usize::try_from(compact.tool_call_cutoff).ok().filter(|cutoff| *cutoff > 0);
-        let is_over = compact.tool_summary != ToolSummaryStrategy::Off
-            && self.archives()
-            && cutoff.is_some_and(|cutoff| self.known.results > cutoff);
+        let cutoff = usize::try_from(self.guarding.guard.config.compact().visible_results()).unwrap_or(0);
+        let is_over = self.archives() && cutoff > 0 && self.known.results > cutoff;
         let is_calm = self.window.zone(tokens) < Zone::Danger
             && !is_over
             && !matches!(self.boundary, Boundary::Overflow { .. })
@@ -266,10 +176,10 @@ impl Work<'_> {
     }
 
     const fn is_before_a_call(&self) -> bool {
-        matches!(self.boundary, Boundary::Begin | Boundary::Step | Boundary::Overflow { .. })
+        matches!(self.boundary, Boundary::Begin { .. } | Boundary::Step | Boundary::Overflow { .. })
     }
 
-    const fn archives(&self) -> bool {
+    pub(super) const fn archives(&self) -> bool {
         matches!(self.boundary, Boundary::Step | Boundary::TurnEnd { .. } | Boundary::Overflow { .. })
     }
 
@@ -278,8 +188,8 @@ impl Work<'_> {
         let is_end = matches!(self.boundary, Boundary::TurnEnd { .. });
         let facts = TriggerFacts {
             size: tokens,
-            phase_changed: self.known.is_phase_changed,
-            tasks_completed: self.known.tasks_completed,
+            phase_changed: self.known.status.is_phase_changed,
+            tasks_completed: self.known.status.tasks_completed,
             milestones_kept: self.known.milestones_kept,
             next_operation: self.guarding.guard.next_operation,
             last_checkpoint: self.known.checkpoint_at,
@@ -302,14 +212,14 @@ impl Work<'_> {
         self.push(topic, NewPayload::Plain { text: None, data: Some(Json::of(data)) });
     }
 
-    fn push_line(&mut self, topic: &'static str, line: &[u8]) {
+    pub(super) fn push_line(&mut self, topic: &'static str, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
         let line = Json::parse(text.trim_end()).expect("an encoded line is JSON");
         self.push(topic, NewPayload::Line(line));
     }
 
     /// Hides entries in lines of their own.
-    fn hide(&mut self, entries: &[EntryId], show_as: ShowAs, reason: &str) {
+    pub(super) fn hide(&mut self, entries: &[EntryId], show_as: ShowAs, reason: &str) {
         for part in entries.chunks(SHOWN_IDS_MAX) {
             let shown = Shown { entries: part.to_vec(), show_as, reason: reason.to_owned() };
             self.push_line(topics::CONTEXT_VISIBILITY, &visibility::line(&[shown], self.now));
@@ -351,11 +261,19 @@ impl Work<'_> {
             let state = self.known.state_data(reasons, measured, self.window, self.now);
             self.push_data(topics::CHECKPOINT_STATE, &state);
         }
-        let commits = makes_checkpoint || reasons != Reasons::NONE || self.boundary != Boundary::Begin;
+        let begun = match self.boundary {
+            Boundary::Begin { said } => Some(said.get()),
+            _ => None,
+        };
+        self.known.begun = begun.or(self.known.begun);
+        let commits = makes_checkpoint || reasons != Reasons::NONE || begun.is_none();
         if commits {
             self.known.checkpointed(reasons, self.window, self.now);
         }
-        self.known.recoveries += u8::from(matches!(self.boundary, Boundary::Overflow { .. }));
+        if matches!(self.boundary, Boundary::Overflow { .. }) {
+            self.known.recoveries = self.known.recoveries.saturating_add(1);
+            self.known.recovering = None;
+        }
         (self.known.tokens, self.known.is_reported) = (Some(tokens_after), measured.is_reported && !prunes);
         self.push_state(tokens, planned.as_ref().map(|plan| (plan, prunes)));
         let report = WindowReport {
@@ -380,7 +298,8 @@ impl Work<'_> {
             notes: std::mem::take(&mut self.notes),
         };
         let (events, progress) = (std::mem::take(&mut self.events), std::mem::take(&mut self.known.progress));
-        Acted { events, commits, report, progress }
+        let (summaries, messages) = (std::mem::take(&mut self.known.summaries), self.known.messages);
+        Acted { events, commits, report, progress, summaries, messages }
     }
 
     fn push_alert(&mut self, alert: &Alert, tokens: Tokens) {

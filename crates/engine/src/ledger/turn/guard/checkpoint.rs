@@ -18,15 +18,13 @@ use super::act::Measured;
 use super::known::Known;
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::worktree::{git_head, tree_root};
 
 /// Files whose checksums a checkpoint has: those that were changed last.
 pub const CHECKSUM_FILES_MAX: usize = 64;
 
 /// Bytes of a file that is read for its checksum; larger ones are named without one.
 pub const CHECKSUM_BYTES_MAX: u64 = 8 * 1024 * 1024;
-
-/// Bytes of a file of git that is read.
-const GIT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// The state of the work at a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +36,9 @@ pub struct CheckpointState {
     /// `reasons`, `system_state`, `task_queue`, `metrics` and `file_checksums`, as `docs/guide/window.md` describes them.
     pub data: Json,
 }
+
+/// Reasons for checkpoints, each with the place of the event that gives it.
+pub(in crate::ledger::turn) type PlacedReasons = Vec<(u64, Reason)>;
 
 /// Returns the reasons that an event gives for the commit that covers it.
 pub(in crate::ledger::turn) fn reasons_in(topic: &Topic, data: Option<&Json>) -> Vec<Reason> {
@@ -63,17 +64,17 @@ impl Known {
         let files =
             root.map(|root| checksums(root, measured.entries.unwrap_or_default())).unwrap_or_default();
         let limit = window.limit();
-        let task = self
-            .task
-            .as_object()
-            .map(|task| json!({ "id": task.get("id"), "text": task.get("text"), "status": "in_progress" }));
+        let task =
+            self.status.task.as_object().map(
+                |task| json!({ "id": task.get("id"), "text": task.get("text"), "status": "in_progress" }),
+            );
         json!({
             "timestamp": now.to_string(),
             "reasons": reasons.iter().map(Reason::as_str).collect::<Vec<_>>(),
             "system_state": {
-                "phase": self.phase,
-                "tasks_completed": self.tasks_completed,
-                "git_head": root.and_then(git_head),
+                "phase": self.status.phase,
+                "tasks_completed": self.status.tasks_completed,
+                "git_head": root.map(tree_root).as_deref().and_then(git_head),
             },
             "task_queue": task.into_iter().collect::<Vec<_>>(),
             "metrics": {
@@ -138,39 +139,6 @@ fn checksum(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     std::fs::File::open(path).ok()?.take(CHECKSUM_BYTES_MAX).read_to_end(&mut bytes).ok()?;
     Some(artifact_id(&bytes).to_string())
-}
-
-/// Returns the commit that a folder's repository is at.
-fn git_head(root: &Path) -> Option<String> {
-    let mut git = root.ancestors().map(|folder| folder.join(".git")).find(|git| git.exists())?;
-    if git.is_file() {
-        // A worktree or a submodule names its git directory in a file.
-        let named = read_text(&git)?;
-        git = git.parent()?.join(named.strip_prefix("gitdir:")?.trim());
-    }
-    let head = read_text(&git.join("HEAD"))?;
-    let Some(name) = head.trim().strip_prefix("ref:").map(str::trim) else { return hash(head.trim()) };
-    // A name that leads elsewhere is none of git's.
-    if name.starts_with('/') || name.contains("..") {
-        return None;
-    }
-    let common = read_text(&git.join("commondir")).map_or_else(|| git.clone(), |dir| git.join(dir.trim()));
-    [&git, &common].into_iter().find_map(|git| hash(read_text(&git.join(name))?.trim())).or_else(|| {
-        let packed = read_text(&common.join("packed-refs"))?;
-        let line = packed.lines().find_map(|line| line.strip_suffix(name)?.strip_suffix(' '))?;
-        hash(line)
-    })
-}
-
-fn hash(text: &str) -> Option<String> {
-    let is_hash = (40..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_hash.then(|| text.to_owned())
-}
-
-fn read_text(path: &Path) -> Option<String> {
-    let mut text = String::new();
-    std::fs::File::open(path).ok()?.take(GIT_BYTES_MAX).read_to_string(&mut text).ok()?;
-    Some(text)
 }
 
 impl Engine {

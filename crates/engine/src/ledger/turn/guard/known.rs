@@ -4,8 +4,8 @@
 
 use serde_json::{Value, json};
 use stemmata_model::{
-    Entry, EventSeq, FormatId, Json, NewEvent, NewPayload, Part, Payload, Reason, Reasons, Role, Timestamp,
-    TokenCounter, Tokens, topics,
+    Entry, Event, EventSeq, FormatId, Json, NewEvent, NewPayload, Part, Payload, Reason, Reasons, Role,
+    Timestamp, TokenCounter, Tokens, topics,
 };
 use stemmata_prompt::guard::{Monitor, Window, Zone, milestones};
 use stemmata_prompt::window::{CompactionSeen, EstimatedFrom, Progress, entry_tokens, estimate};
@@ -13,13 +13,20 @@ use stemmata_runtimes::captured::visibility;
 use stemmata_store::{EventQuery, Order, PAGE_ROWS_MAX};
 
 use super::TurnGuard;
+use super::status::{SaidAt, Status};
+use super::summaries::Summaries;
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
-use crate::ledger::turn::commit::is_beside;
+use crate::guard::is_seen;
+use crate::ledger::turn::commit::{BESIDE, is_beside};
 use crate::ledger::turn::{FORMAT, TurnOf};
+use crate::verbs::compact::CompactWith;
 
 /// Samples of the past that are read at most. With ten calls a turn that is a hundred turns.
 const HISTORY_SAMPLES_MAX: usize = 1_000;
+
+/// Events of the guard's memory among which the newest is looked for that was not forgotten.
+const FORGOTTEN_MAX: usize = 16;
 
 /// A size of a window in the past.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,21 +50,24 @@ pub(super) struct Known {
     pub(super) overhead: Tokens,
     /// Results of tools that the model sees.
     pub(super) results: usize,
+    /// Messages that the model sees.
+    pub(super) messages: usize,
     /// Calls that failed so far.
     pub(super) errors: u64,
     pub(super) monitor: Monitor,
     pub(super) progress: Progress,
-    pub(super) phase: Option<String>,
-    pub(super) is_phase_changed: bool,
-    /// The current task, as the turn named it.
-    pub(super) task: Value,
-    pub(super) tasks_completed: u64,
+    pub(super) status: Status,
+    pub(super) summaries: Summaries,
     pub(super) milestones_kept: u64,
     pub(super) checkpoint_at: Timestamp,
     /// Why checkpoints were made in this turn already.
     pub(super) turn_reasons: Reasons,
     /// Overflows that were answered since the model answered last.
     pub(super) recoveries: u8,
+    /// What took the window that a provider refused, where it was compacted for that and the recovery has not ended.
+    pub(super) recovering: Option<Tokens>,
+    /// The prompt before whose call the guard acted last.
+    pub(super) begun: Option<u64>,
     /// The model that answered last, or is called.
     pub(super) model: Option<String>,
     /// Where compaction is due.
@@ -69,6 +79,7 @@ struct Seen<'a> {
     topic: &'a str,
     line: Option<&'a Json>,
     data: Option<&'a Json>,
+    at: SaidAt,
 }
 
 impl Known {
@@ -79,17 +90,18 @@ impl Known {
             is_reported: false,
             overhead: Tokens(0),
             results: 0,
+            messages: 0,
             errors: 0,
             monitor: Monitor::default(),
             progress: Progress::default(),
-            phase: None,
-            is_phase_changed: false,
-            task: Value::Null,
-            tasks_completed: 0,
+            status: Status::default(),
+            summaries: Summaries::default(),
             milestones_kept: 0,
             checkpoint_at,
             turn_reasons: Reasons::NONE,
             recoveries: 0,
+            recovering: None,
+            begun: None,
             model: None,
             limit,
         }
@@ -104,7 +116,9 @@ impl Known {
         self.tokens = number("size").map(Tokens).filter(|_| is_same_counter && is_same_overhead);
         self.is_reported = data.get("is_reported").and_then(Value::as_bool).unwrap_or(false);
         self.overhead = Tokens(number("overhead").unwrap_or(0)).max(guard.overhead);
-        self.results = number("results").and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
+        let count = |key: &str| number(key).and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
+        (self.results, self.messages) = (count("results"), count("messages"));
+        self.summaries = Summaries::of_data(data.get("summarizer"));
         self.errors = number("errors").unwrap_or(0);
         let sent = list("sent");
         let sent = Zone::ALL.into_iter().filter(|zone| sent.iter().any(|name| name == zone.as_str()));
@@ -117,9 +131,8 @@ impl Known {
             self.progress = Progress::restored(list("idle").iter().filter_map(seen));
         }
         self.model = data.get("model").and_then(Value::as_str).map(str::to_owned);
-        self.phase = data.get("phase").and_then(Value::as_str).map(str::to_owned);
-        self.task = data.get("task").cloned().unwrap_or_default();
-        self.tasks_completed = number("tasks_completed").unwrap_or(0);
+        self.status.read(data.get("said"));
+        self.status.tasks_completed = number("tasks_completed").unwrap_or(0);
         self.milestones_kept = number("milestones").unwrap_or(0);
         let at = data.get("checkpoint_us").and_then(Value::as_i64);
         self.checkpoint_at = at.map_or(self.checkpoint_at, Timestamp::from_micros);
@@ -127,6 +140,8 @@ impl Known {
         let is_named = |reason: &Reason| reasons.iter().any(|name| name == reason.as_str());
         self.turn_reasons = Reason::ALL.into_iter().filter(is_named).collect();
         self.recoveries = number("recoveries").and_then(|count| u8::try_from(count).ok()).unwrap_or(u8::MAX);
+        self.recovering = number("recovering").map(Tokens);
+        self.begun = number("begun");
     }
 
     /// Returns what the next call has to know, as data of an event.
@@ -145,29 +160,38 @@ impl Known {
             "given_overhead": guard.overhead.0,
             "is_reported": self.is_reported,
             "results": self.results,
+            "messages": self.messages,
+            "summarizer": self.summaries.to_data(),
             "errors": self.errors,
             "sent": sent,
             "idle": idle,
             "compact_at": self.limit.map(|limit| limit.0),
             "model": guard.model.or(self.model.as_deref()),
-            "phase": self.phase,
-            "task": self.task,
-            "tasks_completed": self.tasks_completed,
+            "said": self.status.to_data(),
+            "tasks_completed": self.status.tasks_completed,
             "milestones": self.milestones_kept,
             "checkpoint_us": self.checkpoint_at.as_micros(),
             "turn_reasons": reasons,
             "recoveries": self.recoveries,
+            "recovering": self.recovering.map(|tokens| tokens.0),
+            "begun": self.begun,
         })
     }
 
-    /// Takes in events that are about to be appended.
-    pub(super) fn see_new(&mut self, events: &[NewEvent], counter: &dyn TokenCounter) -> Result<()> {
+    /// Takes in events that are about to be appended behind the ledger's event `last`.
+    pub(super) fn see_new(
+        &mut self,
+        events: &[NewEvent],
+        counter: &dyn TokenCounter,
+        last: u64,
+    ) -> Result<()> {
         for event in events {
             let (line, data) = match &event.payload {
                 NewPayload::Line(line) => (Some(line), None),
                 NewPayload::Plain { data, .. } => (None, data.as_ref()),
             };
-            self.see(&Seen { topic: event.topic.as_str(), line, data }, counter)?;
+            let at = SaidAt::behind(last);
+            self.see(&Seen { topic: event.topic.as_str(), line, data, at }, counter)?;
         }
         Ok(())
     }
@@ -176,6 +200,8 @@ impl Known {
         if let Some(line) = seen.line.filter(|_| !is_beside(seen.topic)) {
             if seen.topic == topics::USER_TURN {
                 self.turn_reasons = Reasons::NONE;
+                // Another prompt is another context: a provider that refuses it has not refused it before.
+                (self.recoveries, self.recovering) = (0, None);
             }
             let adapter = Engine::adapter(&FormatId::new(FORMAT)?, FormatUse::Read)?;
             for entry in adapter.decode(format!("{line}\n").as_bytes()).entries {
@@ -185,7 +211,7 @@ impl Known {
         }
         let data = seen.data.map(Json::to_value).unwrap_or_default();
         match seen.topic {
-            topics::STATUS_EVENT => self.see_status(&data),
+            topics::STATUS_EVENT => self.status.see(&data, seen.at),
             topics::ERROR_EVENT => self.errors += 1,
             topics::COMPACTION_END => self.see_compaction(&data),
             _ => {}
@@ -206,8 +232,9 @@ impl Known {
             EstimatedFrom::Usage { .. } => (self.tokens, self.is_reported) = (Some(estimated.tokens), true),
             EstimatedFrom::Count => self.tokens = self.tokens.map(|tokens| tokens + own),
         }
+        self.messages += usize::from(is_seen(entry));
         if entry.role == Role::Assistant {
-            self.recoveries = 0;
+            (self.recoveries, self.recovering) = (0, None);
             self.model = entry.meta.model.clone().or(self.model.take());
         }
         for part in &entry.parts {
@@ -215,21 +242,6 @@ impl Known {
                 self.results += usize::from(entry.meta.visibility.agent);
                 self.errors += u64::from(*is_error);
             }
-        }
-    }
-
-    fn see_status(&mut self, data: &Value) {
-        if let Some(phase) = data.get("phase").and_then(Value::as_str) {
-            // The first phase that anybody names is no change.
-            self.is_phase_changed |= self.phase.as_deref().is_some_and(|known| known != phase);
-            self.phase = Some(phase.to_owned());
-        }
-        if let Some(task) = data.get("current").filter(|task| task.is_object()) {
-            self.task = task.clone();
-        }
-        if let Some(completed) = data.get("completed").and_then(Value::as_array) {
-            self.tasks_completed =
-                self.tasks_completed.max(u64::try_from(completed.len()).unwrap_or(u64::MAX));
         }
     }
 
@@ -242,13 +254,25 @@ impl Known {
         if data.get("error").is_none() {
             (self.tokens, self.is_reported) = (None, false);
         }
+        let reasons = data.get("reasons").and_then(Value::as_array);
+        let is_recovery =
+            reasons.is_some_and(|names| names.iter().any(|name| name == Reason::Emergency.as_str()));
+        if is_recovery && data.get("error").is_none() {
+            self.recovering = Some(size.max(before + self.overhead));
+        }
+        // A model was asked then: it wrote a part of the summary, or rules had to write all of it.
+        let asked = data.get("asked_us").and_then(Value::as_i64).map(Timestamp::from_micros);
+        let with = data.get("with").and_then(Value::as_str);
+        if let Some(at) = asked {
+            self.summaries.see(with == Some(CompactWith::MODEL), at);
+        }
     }
 
     /// Says that a checkpoint is made now.
     pub(super) fn checkpointed(&mut self, reasons: Reasons, window: &Window, now: Timestamp) {
         self.checkpoint_at = now;
         self.turn_reasons = self.turn_reasons.iter().chain(reasons.iter()).collect();
-        self.milestones_kept = milestones(window, self.tasks_completed);
+        self.milestones_kept = milestones(window, self.status.tasks_completed);
     }
 }
 
@@ -268,27 +292,36 @@ impl Engine {
         if through.is_none() {
             return Ok(known);
         }
-        let state = self.log.events(&turn.ledger, &newest(topics::CONTEXT_WINDOW, Order::NewestFirst))?.pop();
+        let remembered = newest(topics::CONTEXT_WINDOW, Order::NewestFirst);
+        let mut state = self.log.events(&turn.ledger, &remembered)?.pop();
+        let is_gone = |event: &Event| matches!(event.payload, Payload::Gone(_));
+        let is_forgotten = state.as_ref().is_some_and(is_gone);
+        if is_forgotten {
+            let remembered = EventQuery { limit: FORGOTTEN_MAX, ..remembered };
+            state = self.log.events(&turn.ledger, &remembered)?.into_iter().find(|event| !is_gone(event));
+        }
         let Some(state) = state else {
             let started = newest(topics::SESSION_STARTED, Order::OldestFirst);
             if let Some(started) = self.log.events(&turn.ledger, &started)?.pop() {
                 known.checkpoint_at = started.at;
             }
             let status = newest(topics::STATUS_EVENT, Order::NewestFirst);
-            if let Some(Payload::Plain { data: Some(data), .. }) =
-                self.log.events(&turn.ledger, &status)?.pop().map(|event| event.payload)
+            if let Some(event) = self.log.events(&turn.ledger, &status)?.pop()
+                && let Payload::Plain { data: Some(data), .. } = &event.payload
             {
-                known.see_status(&data.to_value());
+                known.status.see(&data.to_value(), SaidAt::stored(event.seq));
             }
             return Ok(known);
         };
         known.seq = Some(state.seq);
         if let Payload::Plain { data: Some(data), .. } = &state.payload {
             known.read(&data.to_value(), guard);
+            self.load_status(turn, &mut known.status, state.seq)?;
         }
         let mut query = Some(EventQuery {
             session: Some(turn.session.clone()),
             through,
+            without: BESIDE.map(topics::topic).to_vec(),
             ..EventQuery::after(Some(state.seq), PAGE_ROWS_MAX)
         });
         while let Some(asked) = query {
@@ -299,9 +332,14 @@ impl Engine {
                     Payload::Plain { data, .. } => (None, data.as_ref()),
                     Payload::Gone(_) => (None, None),
                 };
-                known.see(&Seen { topic: event.topic.as_str(), line, data }, guard.counter)?;
+                let at = SaidAt::stored(event.seq);
+                known.see(&Seen { topic: event.topic.as_str(), line, data, at }, guard.counter)?;
             }
             query = asked.following(&page);
+        }
+        if is_forgotten {
+            // What changed the window may be forgotten, too.
+            (known.tokens, known.is_reported) = (None, false);
         }
         Ok(known)
     }
@@ -331,7 +369,7 @@ impl Engine {
             session: Some(turn.session.clone()),
             ..EventQuery::latest(topics::topic(topics::CONTEXT_WINDOW), samples_max.min(HISTORY_SAMPLES_MAX))
         };
-        let sample = |event: &stemmata_model::Event| {
+        let sample = |event: &Event| {
             let Payload::Plain { data: Some(data), .. } = &event.payload else { return None };
             let data = data.to_value();
             let number = |key: &str| data.get(key).and_then(Value::as_u64).map(Tokens);

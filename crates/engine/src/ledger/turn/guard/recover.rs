@@ -37,21 +37,31 @@ impl Engine {
     ) -> Result<Option<Recovered>> {
         let Some(phrase) = overflow_of(text, code) else { return Ok(None) };
         let last = self.log.ledger(&turn.ledger)?.map_or(0, |known| known.last);
-        if self.known_window(turn, guard, last)?.recoveries >= RETRIES_MAX {
+        let known = self.known_window(turn, guard, last)?;
+        if known.recoveries >= RETRIES_MAX {
             return Err(refused(Refusal::Recover, FatalReason::RefusedAgain.to_string()));
         }
         let before = self.turn_window(turn, &TurnGuard { returns_entries: false, ..*guard })?;
-        let refused_tokens = before.tokens.max(Tokens(1));
+        let refused_tokens = known.recovering.unwrap_or(before.tokens).max(Tokens(1));
         let reasons = [Reason::Emergency].into_iter().collect();
-        let (compaction, note) = match self.compact_turns(turn, guard, (refused_tokens, reasons)) {
-            Ok(made) => (Some(made), None),
-            Err(error @ EngineError::Refused { .. }) => {
-                let message = format!("the window is pruned instead of compacted: {error}");
-                (None, Some(Note::new(NoteCode::Degraded, message)))
+        let degraded = |message| vec![Note::new(NoteCode::Degraded, message)];
+        let (compaction, notes) = if known.recovering.is_some() {
+            // The compaction is an act of its own. A try that ended behind it goes on there: a prune would hide more than is
+            // needed.
+            (None, degraded("an earlier try has compacted the session".to_owned()))
+        } else {
+            let wanted = guard.summarizer.filter(|_| guard.compacts_with_model);
+            let model = known.summaries.model(wanted, self.clock.now());
+            match self.compact_turns(turn, (guard, model), (refused_tokens, reasons)) {
+                Ok((made, notes)) => (Some(made), notes),
+                Err(error @ EngineError::Refused { .. }) => {
+                    (None, degraded(format!("the window is pruned instead of compacted: {error}")))
+                }
+                Err(error) => return Err(error),
             }
-            Err(error) => return Err(error),
         };
-        let boundary = Boundary::Overflow { refused: refused_tokens, prunes: compaction.is_none() };
+        let prunes = compaction.is_none() && known.recovering.is_none();
+        let boundary = Boundary::Overflow { refused: refused_tokens, prunes };
         let guarding = Guarding::new(guard);
         let stored = self.append_and_commit(turn, &[], (boundary, Some(&guarding)))?;
         self.bus.wake(&turn.ledger);
@@ -64,7 +74,7 @@ impl Engine {
         let mut report = self.with_entries(turn, guard, acted.report)?;
         (report.zone, report.ratio, report.tokens) = (before.zone, before.ratio, before.tokens);
         report.compaction = compaction;
-        report.notes.extend(stored.notes.into_iter().chain(note));
+        report.notes.extend(stored.notes.into_iter().chain(notes));
         Ok(Some(Recovered { phrase, checkpoint: stored.checkpoint.map(|made| made.id), window: report }))
     }
 }

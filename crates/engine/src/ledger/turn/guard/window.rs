@@ -1,10 +1,11 @@
 //! The window of a session of turns: what its model sees, with what is in no commit yet.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use stemmata_model::{
-    CommitId, CommitType, Entry, EntryId, EventSeq, FormatId, NewEvent, Part, Timestamp, topics,
+    CommitId, CommitType, Entry, EntryId, EventSeq, FormatId, LedgerId, NewEvent, SessionId, Timestamp,
+    topics,
 };
 use stemmata_runtimes::adapter::{Adapter, PlanStop, Segment, Segments, SourceError};
 use stemmata_runtimes::captured::visibility;
@@ -18,7 +19,12 @@ use crate::error::{FormatUse, Refusal, Result};
 use crate::guard::{drop_old_usage, is_seen};
 use crate::ledger::turn::commit::new_lines;
 use crate::ledger::turn::{FORMAT, TurnOf};
+use crate::prompts::entry_of;
 use crate::verbs::materialize::Stop;
+
+/// Visibility lines among which those are looked for that show entries again. Each time that results are archived is one, so that
+/// what was shown again stays for a while and not forever.
+const SHOWN_LINES_MAX: usize = 64;
 
 /// Entries of a window that can be judged.
 const ENTRIES_MAX: usize = 200_000;
@@ -29,14 +35,6 @@ pub(super) struct SessionWindow {
     pub(super) entries: Vec<Entry>,
     /// Entries that are never pruned.
     pub(super) pins: BTreeSet<EntryId>,
-}
-
-impl SessionWindow {
-    /// Returns how many results of tools the model sees.
-    pub(super) fn results(entries: &[Entry]) -> usize {
-        let parts = entries.iter().flat_map(|entry| &entry.parts);
-        parts.filter(|part| matches!(part, Part::ToolResult { .. })).count()
-    }
 }
 
 /// Lines that are in no commit, before a chain that ends with its newest commit.
@@ -93,6 +91,37 @@ impl Engine {
             ..EventQuery::after(None, 1)
         };
         Ok(self.log.events(&turn.ledger, &query)?.pop().map(|event| event.at))
+    }
+
+    /// Returns what became last of the entries of a session's window, by its newest visibility lines.
+    pub(super) fn shown_lately(&self, turn: &TurnOf, last: u64) -> Result<BTreeMap<EntryId, bool>> {
+        self.hidden_in(&turn.ledger, &turn.session, (EventSeq::new(last), SHOWN_LINES_MAX))
+    }
+
+    /// Returns whether entries of a session are hidden, of those that its newest `lines_max` visibility lines name.
+    pub(crate) fn hidden_in(
+        &self,
+        ledger: &LedgerId,
+        session: &SessionId,
+        (through, lines_max): (Option<EventSeq>, usize),
+    ) -> Result<BTreeMap<EntryId, bool>> {
+        let query = EventQuery {
+            session: Some(session.clone()),
+            topics: vec![topics::topic(topics::CONTEXT_VISIBILITY)],
+            through,
+            order: Order::NewestFirst,
+            ..EventQuery::after(None, lines_max)
+        };
+        let mut hidden = BTreeMap::new();
+        for event in self.log.events(ledger, &query)? {
+            for shown in entry_of(&event).as_ref().and_then(visibility::of_entry).unwrap_or_default() {
+                let Some(hides) = shown.show_as.hides() else { continue };
+                for id in shown.entries {
+                    hidden.entry(id).or_insert(hides);
+                }
+            }
+        }
+        Ok(hidden)
     }
 
     /// Returns the entries of the context of a commit with lines behind it, lines about pins among them.

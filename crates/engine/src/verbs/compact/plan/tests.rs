@@ -71,8 +71,8 @@ fn a_range_across_a_tool_group_is_refused_with_its_bounds() {
     let rows = [
         (("e0", "e4"), Ok((0, 4))),
         (("@12", "@15"), Ok((1, 4))),
-        (("e0", "e3"), Err("from @13 to @14")),
-        (("e3", "e4"), Err("from @13 to @14")),
+        (("e0", "e3"), Err("at @13 to @14")),
+        (("e3", "e4"), Err("at @13 to @14")),
         (("e4", "e0"), Err("does not come after")),
         (("e4", "e4"), Err("does not come after")),
         (("e4", "e9"), Err("e9")),

@@ -1,0 +1,75 @@
+//! Wire types of names: what a reference means, and tags.
+
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Asks which commit a name means.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct FindRequest {
+    /// What was typed: a tag, an id or a part of one, a session, a path, `@`, words of a title; with `~N` or `:N` behind.
+    pub text: String,
+    /// The directory of the asking person, for `@`; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub here: Option<String>,
+    /// The same as an absolute path of the asking machine; absent where it cannot be one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
+/// Which commit a name means.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Found {
+    /// The commit.
+    pub ctx: String,
+    /// The session that was named, where one was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The prompt that was named, where one was: the commit ends before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<FoundPrompt>,
+    /// The id that was named, where scrubbing gave that commit the id in `ctx`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirected_from: Option<String>,
+}
+
+/// A prompt that a reference names.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct FoundPrompt {
+    /// A commit whose chain holds it.
+    pub of: String,
+    /// Its entry, as `--at` takes it.
+    pub entry: String,
+}
+
+/// Asks for tags.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TagsRequest {
+    /// How they begin; empty for all.
+    #[serde(default)]
+    pub prefix: String,
+}
+
+/// Tags, in their order, at most a thousand.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Tags {
+    /// The tags.
+    pub tags: Vec<TaggedCommit>,
+}
+
+/// A tag.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct TaggedCommit {
+    /// Its name.
+    pub name: String,
+    /// A commit that carries it.
+    pub ctx: String,
+}

@@ -1,0 +1,287 @@
+//! `show`, `resume` and `fork` without a REF: a list of sessions to choose from, narrowed by what is typed.
+//!
+//! Where no key can be read, the newest sessions are printed, and the command ends as one that lacks an argument.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use jiff::tz::TimeZone;
+use stemmata_api::v1::{Session, SessionsRequest};
+use stemmata_api::{Answer, Control, PageRequest, Service};
+use stemmata_model::Timestamp;
+
+use crate::args::browse::Show;
+use crate::args::give::{Fork, Resume};
+use crate::commands::{self, list, preview};
+use crate::errors::{CliError, Exit};
+use crate::output::size::plural;
+use crate::output::style::{Style, tame};
+use crate::output::table::fit;
+use crate::output::{session, time};
+use crate::pick::{self, Act, Asked, Ended, Listing, Preview, Row, Setup, Source, Target};
+use crate::wiring::App;
+
+/// Sessions that can be chosen from, the newest first.
+const SESSIONS_MAX: u64 = 10_000;
+
+/// Sessions that are printed where there is nobody to choose.
+const PRINTED: usize = 10;
+
+/// Columns of a client's and of a project's name.
+const CLIENT_COLUMNS: usize = 11;
+const PROJECT_COLUMNS: usize = 14;
+const WHEN_COLUMNS: usize = 12;
+
+/// Runs `show`.
+pub(crate) fn show(app: &App, args: Show) -> Result<Exit, CliError> {
+    if !args.reference.is_empty() {
+        return commands::show::run(app, &args);
+    }
+    match choose(app, Act::Show, "show")? {
+        Choice::Made(act, reference) => run(app, act, reference, Wanted::Show(args)),
+        Choice::None(exit) => Ok(exit),
+    }
+}
+
+/// Runs `resume`.
+pub(crate) fn resume(app: &App, args: Resume) -> Result<Exit, CliError> {
+    if args.reference.is_some() || args.last {
+        return commands::resume::run(app, &args);
+    }
+    match choose(app, Act::Resume, "resume")? {
+        Choice::Made(act, reference) => run(app, act, reference, Wanted::Resume(args)),
+        Choice::None(exit) => Ok(exit),
+    }
+}
+
+/// Runs `fork`.
+pub(crate) fn fork(app: &App, args: Fork) -> Result<Exit, CliError> {
+    if !args.reference.is_empty() {
+        return commands::fork::run(app, &args);
+    }
+    match choose(app, Act::Fork, "fork")? {
+        Choice::Made(act, reference) => run(app, act, reference, Wanted::Fork(args)),
+        Choice::None(exit) => Ok(exit),
+    }
+}
+
+/// The command that was typed, with its flags.
+enum Wanted {
+    Show(Show),
+    Resume(Resume),
+    Fork(Fork),
+}
+
+/// What a person chose.
+enum Choice {
+    Made(Act, String),
+    None(Exit),
+}
+
+/// Runs what was chosen: the command that was typed, or another one by its key, with that one's defaults.
+fn run(app: &App, act: Act, reference: String, wanted: Wanted) -> Result<Exit, CliError> {
+    match (act, wanted) {
+        (Act::Show, Wanted::Show(args)) => commands::show::run(app, &Show { reference, ..args }),
+        (Act::Resume, Wanted::Resume(args)) => {
+            commands::resume::run(app, &Resume { reference: Some(reference), ..args })
+        }
+        (Act::Fork, Wanted::Fork(args)) => commands::fork::run(app, &Fork { reference, ..args }),
+        (Act::Show, _) => commands::search::show(app, reference, None),
+        (Act::Resume, _) => commands::search::resume(app, reference),
+        (Act::Fork, _) => commands::search::fork(app, reference),
+    }
+}
+
+fn choose(app: &App, enter: Act, command: &str) -> Result<Choice, CliError> {
+    let service = app.service()?;
+    if !app.takes_keys() {
+        return missing(app, command);
+    }
+    let here = app.environment.current_dir.to_string_lossy().into_owned();
+    let setup = Setup {
+        text: String::new(),
+        near: app.environment.shown(Path::new(&here)),
+        enter,
+        color: app.console.out.color,
+    };
+    let source = Sessions { service, here, now: app.now(), zone: app.zone().clone(), all: OnceLock::new() };
+    let (ended, copied) = pick::pick(&source, setup)?;
+    if let Some(id) = copied {
+        app.console.text(&format!("{}\n", tame(&id)))?;
+    }
+    Ok(match ended {
+        Ended::Chosen(act, target) => Choice::Made(act, target.id),
+        Ended::Left | Ended::Signal(_) => Choice::None(Exit::Done),
+    })
+}
+
+/// Prints the newest sessions, and says how to name one.
+fn missing(app: &App, command: &str) -> Result<Choice, CliError> {
+    let usage = || {
+        CliError::Usage(format!(
+            "`stemma {command}` needs a session: `stemma {command} @` takes the newest one of this directory"
+        ))
+    };
+    if app.console.json {
+        return Err(usage());
+    }
+    let request = SessionsRequest { folded: true, ..SessionsRequest::all() };
+    let page = list::sessions(app, &request, PRINTED)?;
+    if !page.sessions.is_empty() {
+        app.console.text(&list::table(app, &page.sessions))?;
+    }
+    Err(usage())
+}
+
+/// The sessions to choose from.
+struct Sessions<'a> {
+    service: &'a dyn Service,
+    here: String,
+    now: Timestamp,
+    zone: TimeZone,
+    /// Read once: what is typed only narrows them.
+    all: OnceLock<Vec<Session>>,
+}
+
+impl Source for Sessions<'_> {
+    fn prepare(&self, _control: &Control<'_>) -> Answer<Option<String>> {
+        Ok(None)
+    }
+
+    fn list(&self, asked: &Asked, _control: &Control<'_>) -> Answer<Listing> {
+        let all = self.all()?;
+        let is_near = |session: &&Session| asked.is_wide || is_below(session.cwd.as_deref(), &self.here);
+        let near: Vec<&Session> = all.iter().filter(is_near).collect();
+        let total = near.len();
+        let found = matching(&asked.text, near);
+        let about = match (found.len(), total) {
+            (0, 0) if !asked.is_wide => {
+                "no session worked here; Tab shows those of every directory".to_owned()
+            }
+            (0, 0) => "no sessions yet: `stemma import` reads those of this machine".to_owned(),
+            (0, _) => "no session matches".to_owned(),
+            (count, total) if count == total => format!("{}, the newest first", plural(count, "session")),
+            (count, total) => format!("{count} of {}", plural(total, "session")),
+        };
+        Ok(Listing { rows: found.into_iter().map(|session| self.row(session)).collect(), about })
+    }
+
+    fn preview(&self, row: &Row) -> Answer<Preview> {
+        preview::of(self.service, row, self.now)
+    }
+}
+
+impl Sessions<'_> {
+    fn all(&self) -> Answer<&Vec<Session>> {
+        if let Some(all) = self.all.get() {
+            return Ok(all);
+        }
+        let mut all = Vec::new();
+        let mut after = None;
+        loop {
+            let page = PageRequest { limit: Some(SESSIONS_MAX - all.len() as u64), after };
+            let page =
+                self.service.sessions(&SessionsRequest { folded: true, page, ..SessionsRequest::all() })?;
+            all.extend(page.sessions);
+            after = page.next;
+            if after.is_none() || all.len() as u64 >= SESSIONS_MAX {
+                return Ok(self.all.get_or_init(|| all));
+            }
+        }
+    }
+
+    fn row(&self, session: &Session) -> Row {
+        let moment = |at: &String| time::moment(time::of_text(at), self.now, &self.zone);
+        let when = session.last_at.as_ref().map(moment).unwrap_or_default();
+        let client = fit(&tame(&session.client), CLIENT_COLUMNS);
+        let project = fit(&session::project(session), PROJECT_COLUMNS);
+        let id = session::short(session);
+        Row {
+            place: vec![
+                (Style::Id, format!("{id}  ")),
+                (Style::Faint, format!("{when:WHEN_COLUMNS$}  {client:CLIENT_COLUMNS$}  ")),
+                (Style::Branch, format!("{project:PROJECT_COLUMNS$}  ")),
+            ],
+            line: vec![(Style::Plain, session::title(session))],
+            target: Target {
+                reference: session.tip.clone(),
+                entry: None,
+                session: Some(session.session_id.clone()),
+                id,
+            },
+            focus: None,
+        }
+    }
+}
+
+fn is_below(cwd: Option<&str>, here: &str) -> bool {
+    let rest = cwd.and_then(|cwd| cwd.strip_prefix(here.trim_end_matches('/')));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '\\']))
+}
+
+/// Returns the sessions that match what was typed, the best first and of equals the newest.
+fn matching<'s>(text: &str, sessions: Vec<&'s Session>) -> Vec<&'s Session> {
+    let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+    let mut found: Vec<(u64, &Session)> = sessions
+        .into_iter()
+        .filter_map(|session| {
+            let texts = [
+                session::title(session),
+                session::project(session),
+                session.client.clone(),
+                session::short(session),
+                session.session_id.clone(),
+            ];
+            let texts = texts.map(|text| text.to_lowercase());
+            let scores = words.iter().map(|word| texts.iter().filter_map(|text| score(word, text)).max());
+            scores.sum::<Option<u64>>().map(|score| (score, session))
+        })
+        .collect();
+    found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    found.into_iter().map(|(_, session)| session).collect()
+}
+
+/// Says how well a word matches a text: at the beginning of a word of it, within one, or with letters left out; none where it does
+/// not.
+fn score(word: &str, text: &str) -> Option<u64> {
+    if let Some(at) = text.find(word) {
+        let is_begin = text.get(..at).is_none_or(|before| !before.ends_with(char::is_alphanumeric));
+        return Some(if is_begin { 3 } else { 2 });
+    }
+    // Two letters are in nearly every text.
+    let mut rest = text.chars();
+    let is_within = word.chars().count() > 2 && word.chars().all(|letter| rest.any(|other| other == letter));
+    is_within.then_some(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_match_at_beginnings_within_and_with_letters_left_out() {
+        for (word, text, found) in [
+            ("time", "fix the timer", Some(3)),
+            ("imer", "fix the timer", Some(2)),
+            ("tmr", "fix the timer", Some(1)),
+            ("xt", "fix the timer", None),
+            ("timers", "fix the timer", None),
+            ("käse", "der käse", Some(3)),
+        ] {
+            assert_eq!(score(word, text), found, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_directory_holds_what_lies_below_it() {
+        for (cwd, here, is) in [
+            (Some("/a/b"), "/a", true),
+            (Some("/a"), "/a", true),
+            (Some("/ab"), "/a", false),
+            (Some("/a"), "/", true),
+            (None, "/a", false),
+        ] {
+            assert_eq!(is_below(cwd, here), is, "{cwd:?} {here}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! `resume`: the client's own session as it is, else a copy and why; where it runs, and what happens where it cannot.
+
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::stage::{Said, Stage, said};
+use crate::story::{self, SESSION};
+
+/// A session in the project of the stage, where Claude Code keeps it; not imported yet.
+fn session(stage: &Stage) -> PathBuf {
+    let cwd = stage.home.project();
+    let folder = stemmata_testkit::home::slug(cwd.to_str().unwrap());
+    let transcript = story::retry(cwd.to_str().unwrap());
+    stage.home.write(&format!("home/.claude/projects/{folder}/{SESSION}.jsonl"), transcript.text().as_bytes())
+}
+
+/// Puts a client on the `PATH` that says how it was called.
+fn client(stage: &Stage, name: &str) -> PathBuf {
+    let client = stage.home.write(&format!("bin/{name}"), b"#!/bin/sh\necho \"$0 $* in $(pwd)\"\n");
+    std::fs::set_permissions(&client, std::fs::Permissions::from_mode(0o755)).unwrap();
+    client.parent().unwrap().to_owned()
+}
+
+fn run_with(stage: &Stage, bin: &Path, dir: &Path, args: &[&str]) -> Said {
+    let mut command = stage.command(args);
+    command.env("PATH", format!("{}:/usr/bin:/bin", bin.display())).current_dir(dir);
+    said(command.output().unwrap())
+}
+
+fn transcripts(stage: &Stage) -> usize {
+    let folders = std::fs::read_dir(stage.home.claude_config().join("projects")).unwrap();
+    folders.map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap().count()).sum()
+}
+
+#[test]
+fn an_unchanged_session_is_resumed_as_it_is_in_its_own_directory() {
+    let stage = Stage::new();
+    let path = session(&stage);
+    let before = std::fs::read(&path).unwrap();
+    let bin = client(&stage, "claude");
+    let elsewhere = stage.home.path().join("home");
+    for dir in [&stage.home.project(), &elsewhere] {
+        let said = run_with(&stage, &bin, dir, &["resume", SESSION]).ok();
+        let called =
+            format!("--resume {SESSION} in {}", stage.home.project().canonicalize().unwrap().display());
+        assert!(said.text().contains(&called), "{}", said.text());
+        assert_eq!(said.stderr.contains("the session's own"), dir == &elsewhere, "{}", said.stderr);
+    }
+    assert_eq!((transcripts(&stage), std::fs::read(&path).unwrap()), (1, before), "nothing was written");
+    let told = stage.json(&["resume", SESSION]);
+    assert_eq!((&told["own_session"], &told["session_id"]), (&Value::from(true), &Value::from(SESSION)));
+}
+
+#[test]
+fn a_copy_is_placed_where_the_own_session_is_not_meant_and_says_why() {
+    let stage = Stage::new();
+    session(&stage);
+    let root = stage.import(&stage.home.claude_config().join("projects"))["tip"].clone();
+    let parent = stage.json(&["show", root.as_str().unwrap()])["parent"].clone();
+    for (args, why) in [
+        (vec!["resume", SESSION, "--copy"], None),
+        (vec!["resume", SESSION, "--cwd", "/"], Some("another directory")),
+        (vec!["resume", SESSION, "--in", "Codex"], Some("another client")),
+        (vec!["resume", parent.as_str().unwrap()], Some("continues after it")),
+        (vec!["resume", SESSION, "--stop", "root"], Some("only a part")),
+    ] {
+        let told = stage.json(&args);
+        assert_eq!(told["own_session"], false, "{args:?}");
+        let reason = told["copied_because"].as_str();
+        assert_eq!(reason.is_some(), why.is_some(), "{args:?}: {reason:?}");
+        assert!(why.is_none_or(|why| reason.unwrap().contains(why)), "{args:?}: {reason:?}");
+        assert_ne!(told["session_id"], SESSION);
+    }
+}
+
+/// What the client wrote meanwhile is read first, and the session with it is the one that is resumed; a line that cannot be
+/// read keeps it from that.
+#[test]
+fn a_session_that_went_on_is_read_first() {
+    let stage = Stage::new();
+    let path = session(&stage);
+    stage.import(&path);
+    let mut more = story::Story::new(SESSION, stage.home.project().to_str().unwrap());
+    more.user("And now the documentation").assistant("Written.");
+    let text = std::fs::read_to_string(&path).unwrap() + &more.text();
+    std::fs::write(&path, text).unwrap();
+    let told = stage.json(&["resume"]);
+    assert_eq!(told["own_session"], true, "{told}");
+    assert!(stage.run(&["show", told["ctx"].as_str().unwrap()]).ok().text().contains("Written"));
+}
+
+#[test]
+fn a_session_that_a_process_has_open_is_copied() {
+    let stage = Stage::new();
+    let path = session(&stage);
+    let bin = client(&stage, "claude");
+    // It looks like the client, and has the session's id on its command line.
+    symlink("/bin/sleep", stage.home.path().join("claude")).unwrap();
+    let mut holder = std::process::Command::new("/bin/sh");
+    holder.args(["-c", "exec 3<\"$1\"; read -r line", "sh", path.to_str().unwrap()]);
+    let mut holder = holder.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let opened = format!("/proc/{}/fd/3", holder.id());
+    while std::fs::read_link(&opened).is_err() {
+        std::thread::yield_now();
+    }
+    let told = run_with(&stage, &bin, &stage.home.project(), &["resume", SESSION, "--json"]).ok().json();
+    drop(holder.stdin.take());
+    holder.wait().unwrap();
+    let why = told["copied_because"].as_str().unwrap();
+    assert!(why.contains("Claude Code has it open"), "{why}");
+}
+
+#[test]
+fn a_client_that_is_missing_is_said_before_anything_is_written() {
+    let stage = Stage::new();
+    session(&stage);
+    let bin = stage.home.path().join("empty");
+    for args in [&["resume", SESSION][..], &["resume", SESSION, "--in", "codex"]] {
+        let said = run_with(&stage, &bin, &stage.home.project(), args).code(3);
+        said.complains(&["is not on the `PATH`", "nothing was written", "`--print`", "`--in CLIENT`"]);
+    }
+    assert_eq!(transcripts(&stage), 1);
+    assert!(!stage.home.path().join("home/.codex").exists());
+}
+
+#[test]
+fn a_directory_that_is_gone_is_said_with_the_next_step() {
+    let stage = Stage::new();
+    let transcript = story::retry("/no/such/place");
+    let path = stage.home.write("a.jsonl", transcript.text().as_bytes());
+    stage.import(&path);
+    for command in ["resume", "fork"] {
+        stage.run(&[command, SESSION, "--print"]).code(3).complains(&[
+            "/no/such/place, which does not exist",
+            "`--here`",
+            "`--cwd DIR`",
+        ]);
+        stage.run(&[command, SESSION, "--print", "--here"]).ok();
+    }
+}
+
+#[test]
+fn a_dry_run_says_what_would_be_written_and_writes_nothing() {
+    let stage = Stage::new();
+    session(&stage);
+    stage.run(&["import"]).ok();
+    let commits = || stage.json(&["status"])["usage"]["commits"].clone();
+    let before = commits();
+    for args in [
+        &["fork", SESSION, "--dry-run"][..],
+        &["fork", SESSION, "--dry-run", "--in", "codex"],
+        &["resume", SESSION, "--dry-run", "--in", "pi"],
+        &["resume", SESSION, "--dry-run", "--copy"],
+        &["resume", SESSION, "--dry-run"],
+    ] {
+        let said = stage.run(args).ok();
+        assert!(said.text().starts_with("Would "), "{}", said.text());
+        assert!(said.stderr.contains("Nothing was written"), "{}", said.stderr);
+    }
+    assert_eq!((transcripts(&stage), commits()), (1, before));
+    for home in [".codex", ".pi"] {
+        assert!(!stage.home.path().join("home").join(home).exists(), "{home}");
+    }
+}
+
+#[test]
+fn clients_go_by_the_names_that_people_type() {
+    let stage = Stage::new();
+    session(&stage);
+    stage.run(&["resume", SESSION, "--in", "Claude Code", "--print"]).ok();
+    stage.run(&["fork", SESSION, "--in", "codx"]).code(2).complains(&["Did you mean `codex`?"]);
+    stage.run(&["fork", SESSION, "--in", "cursor"]).code(2).complains(&["supported clients: claude-code"]);
+}

@@ -1,0 +1,277 @@
+//! `recover`: a transcript as its client wrote it, from the store.
+//!
+//! A client may have deleted its file, or damaged it, and the damaged one may have been captured since. So of all that a session
+//! ever held, the state with the most lines that the client would load completely is given back. Here it is written and
+//! checked under no name; where it goes is the caller's.
+
+use std::collections::HashSet;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use memchr::memmem::Finder;
+use stemmata_model::{Closure, CommitId, FormatId};
+use stemmata_runtimes::adapter::Validation;
+use stemmata_store::{Session, SessionOrigin};
+
+use crate::capture::kept::is_session_kept;
+use crate::chain::segments::read_whole;
+use crate::chain::walk::Walk;
+use crate::engine::Engine;
+use crate::error::{EngineError, Refusal, Result};
+use crate::verbs::place::secrets::{PLACEHOLDER, PuttingBack};
+
+/// States of one session that are tried: each damage that was captured left one.
+const STATES_MAX: usize = 16;
+
+/// Commits of one session that are looked at for states.
+const COMMITS_MAX: usize = 1_000_000;
+
+/// Commits that are read at once.
+const PAGE_COMMITS: usize = 1_000;
+
+/// Subagents of one session that are given back with it.
+const SUBAGENTS_MAX: usize = 1_000;
+
+/// A transcript that its client would load completely, in a file without its name.
+#[derive(Debug)]
+pub struct RecoveredCopy {
+    /// The file; dropped, it is gone.
+    pub file: tempfile::NamedTempFile,
+    /// The commit that it ends with.
+    pub ctx: CommitId,
+    /// Its format.
+    pub format: FormatId,
+    /// Its lines.
+    pub lines: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// What the client would make of it.
+    pub validation: Validation,
+    /// Secrets that stay replaced in it.
+    pub replaced: u64,
+}
+
+/// What a session's transcript is now, compared with what the store has.
+#[derive(Debug)]
+pub enum TranscriptState {
+    /// It is not there.
+    Gone,
+    /// It is there with all that was read, and its client would load it.
+    Intact,
+    /// The client would not load all of it, or lines are missing that were read before.
+    Damaged(String),
+}
+
+impl Engine {
+    /// Writes the best state of a session into a file of a folder.
+    ///
+    /// # Errors
+    /// `Refused` where no state of it is one that its client would load; `Io`; store errors.
+    pub fn recovered(&self, session: &Session, folder: &Path, with_secrets: bool) -> Result<RecoveredCopy> {
+        if let SessionOrigin::Placed(_) = session.origin
+            && self.seen(session)?.is_empty()
+        {
+            return Err(refused(
+                "it is a copy that nobody used: `stemma resume` places one again".to_owned(),
+            ));
+        }
+        let mut best: Option<RecoveredCopy> = None;
+        let mut why = "the store has nothing of it".to_owned();
+        for ctx in self.states(session)? {
+            match self.state(ctx, folder, None) {
+                Ok(copy) if !copy.validation.is_accepted() => {
+                    "the client would load no state of it that the store has".clone_into(&mut why);
+                }
+                Ok(copy) if best.as_ref().is_none_or(|best| copy.lines > best.lines) => best = Some(copy),
+                Ok(_) => {}
+                Err(error @ (EngineError::Io { .. } | EngineError::Store(_))) => return Err(error),
+                Err(error) => why = error.to_string(),
+            }
+        }
+        let best = best.ok_or_else(|| refused(why))?;
+        if !with_secrets || best.replaced == 0 {
+            return Ok(best);
+        }
+        let putting_back = self.putting_back(&mut Vec::new())?;
+        self.state(best.ctx, folder, putting_back)
+    }
+
+    /// Compares a session's transcript with what the store has of it.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn transcript_state(path: &Path, copy: &RecoveredCopy) -> Result<TranscriptState> {
+        if !path.exists() {
+            return Ok(TranscriptState::Gone);
+        }
+        let found = match Self::doctor(path, &|_| None) {
+            Ok(found) => found,
+            Err(error @ EngineError::Io { .. }) => return Err(error),
+            // What is there is no transcript any more.
+            Err(error) => return Ok(TranscriptState::Damaged(error.to_string())),
+        };
+        if !found.validation.is_accepted() {
+            let (sent, present) = (found.validation.messages_sent, found.validation.messages_present);
+            let why = format!("the client would load {sent} of {present} messages");
+            return Ok(TranscriptState::Damaged(why));
+        }
+        if found.lines < copy.lines {
+            let why = format!("it has {} of {} lines", found.lines, copy.lines);
+            return Ok(TranscriptState::Damaged(why));
+        }
+        Ok(TranscriptState::Intact)
+    }
+
+    /// Gives each session of this machine whose transcript is gone, the one with the latest activity first: only this store has
+    /// it. Subagents' are left out, and copies that nobody used.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn only_here(&self, take: &mut dyn FnMut(Session)) -> Result<()> {
+        let filter =
+            stemmata_store::SessionFilter { main_only: true, ..stemmata_store::SessionFilter::default() };
+        let machine = &self.identity.machine;
+        self.each_session(&filter, &mut |session, _| {
+            let path = Path::new(&session.key.path);
+            let was_file = session.key.machine == *machine && path.is_absolute() && !is_session_kept(path);
+            if was_file && session.tip.is_some() && !Self::is_unused_copy(&session) && !path.exists() {
+                take(session);
+            }
+            std::ops::ControlFlow::Continue(())
+        })
+    }
+
+    /// Returns the sessions of a session's subagents that were recorded on this machine.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn recorded_subagents(&self, session: &Session) -> Result<Vec<Session>> {
+        let mut found = Vec::new();
+        let filter = stemmata_store::SessionFilter::default();
+        self.each_session(&filter, &mut |other, _| {
+            let is_its = other.parent_session.as_ref() == Some(&session.session)
+                && other.key.machine == session.key.machine;
+            if is_its && found.len() < SUBAGENTS_MAX {
+                found.push(other);
+            }
+            std::ops::ControlFlow::Continue(())
+        })?;
+        Ok(found)
+    }
+
+    /// Returns the newest commits of all lines that a session ever held, newest first.
+    fn states(&self, session: &Session) -> Result<Vec<CommitId>> {
+        let seen = self.seen(session)?;
+        let parents: HashSet<CommitId> = seen.iter().filter_map(|(_, parent)| *parent).collect();
+        let mut states: Vec<CommitId> = session.tip.into_iter().collect();
+        for (id, _) in seen.iter().rev() {
+            if !parents.contains(id) && !states.contains(id) && states.len() < STATES_MAX {
+                states.push(*id);
+            }
+        }
+        Ok(states)
+    }
+
+    /// Returns the commits that a session's transcript held at any time, with their parents.
+    fn seen(&self, session: &Session) -> Result<Vec<(CommitId, Option<CommitId>)>> {
+        let mut seen = Vec::new();
+        let mut after = None;
+        loop {
+            let page = self.store.seen_by(&session.key, after, PAGE_COMMITS)?;
+            let is_last = page.len() < PAGE_COMMITS;
+            for (at, commit) in page {
+                after = Some(at);
+                if !matches!(commit.closure, Closure::Covered | Closure::Forgotten) {
+                    seen.push((commit.id, commit.core.parent));
+                }
+            }
+            if is_last || seen.len() >= COMMITS_MAX {
+                return Ok(seen);
+            }
+        }
+    }
+
+    /// Writes what a transcript was at a commit, and reads it as its client's loader would.
+    fn state(
+        &self,
+        ctx: CommitId,
+        folder: &Path,
+        putting_back: Option<PuttingBack>,
+    ) -> Result<RecoveredCopy> {
+        let failed = |operation: &'static str| EngineError::io(operation, folder);
+        let mut file = tempfile::Builder::new()
+            .prefix(".stemma-")
+            .suffix(".tmp")
+            .tempfile_in(folder)
+            .map_err(failed("create a file in"))?;
+        let mut out = Counting { out: BufWriter::new(file.as_file_mut()), replaced: 0, tail: Vec::new() };
+        match putting_back {
+            None => {
+                self.native(ctx, &mut out)?;
+            }
+            Some(mut putting_back) => self.native_with_secrets(ctx, &mut putting_back, &mut out)?,
+        }
+        out.flush().map_err(failed("write in"))?;
+        let replaced = out.replaced;
+        drop(out);
+        file.as_file().sync_all().map_err(failed("sync a file in"))?;
+        let found = Self::doctor(file.path(), &|_| None)?;
+        Ok(RecoveredCopy {
+            file,
+            ctx,
+            format: found.format,
+            lines: found.lines,
+            bytes: found.bytes,
+            validation: found.validation,
+            replaced,
+        })
+    }
+
+    /// Writes what `native` writes, with what capture replaced as far as the vault has it.
+    fn native_with_secrets(
+        &self,
+        ctx: CommitId,
+        putting_back: &mut PuttingBack,
+        out: &mut dyn Write,
+    ) -> Result<()> {
+        let mut contents = Vec::new();
+        let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
+        while let Some(commit) = walk.next()? {
+            contents.push(commit.core.native_artifact());
+        }
+        for content in contents.into_iter().rev() {
+            let bytes = putting_back.restored(content, read_whole(self, content)?)?;
+            out.write_all(&bytes).map_err(stemmata_store::StoreError::Sink)?;
+        }
+        Ok(())
+    }
+}
+
+/// Counts placeholders on the way to a file.
+struct Counting<W> {
+    out: W,
+    replaced: u64,
+    /// The end of what was written, where a placeholder may begin.
+    tail: Vec<u8>,
+}
+
+impl<W: Write> Write for Counting<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.out.write_all(bytes)?;
+        self.tail.extend_from_slice(bytes);
+        let found = Finder::new(PLACEHOLDER).find_iter(&self.tail).count();
+        self.replaced += u64::try_from(found).expect("a count fits 64 bits");
+        // Shorter than a placeholder's beginning, so that none is counted twice.
+        let counted = self.tail.len().saturating_sub(PLACEHOLDER.len() - 1);
+        self.tail.drain(..counted);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.out.flush()
+    }
+}
+
+fn refused(reason: String) -> EngineError {
+    EngineError::Refused { what: Refusal::RecoverTranscript, reasons: vec![reason] }
+}

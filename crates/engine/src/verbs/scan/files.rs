@@ -1,0 +1,135 @@
+//! Secrets in the clients' own transcripts: what a capture redacted in the store is still in the file that it read. Reads line by
+//! line and changes nothing.
+//!
+//! Which stretches are secrets is `stemmata-redact`'s; secrets in the store are the parent's.
+
+use std::path::{Path, PathBuf};
+
+use stemmata_redact::{ScrubbedLine, Scrubber};
+use stemmata_runtimes::adapter::{Adapter, Shape};
+use stemmata_runtimes::translate::runtime_of;
+
+use super::{fingerprint, lines_before};
+use crate::capture::cursor::OpenFile;
+use crate::capture::homes::find;
+use crate::capture::lines::Lines;
+use crate::capture::reading::{detect, open};
+use crate::engine::Engine;
+use crate::error::{EngineError, Result};
+use crate::scrubbing::{line_scrubber, scrub_document};
+
+/// Something in a client's file that the current rules take for a secret. Holds no byte of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSecret {
+    /// The client, as in `claude-code`.
+    pub runtime: String,
+    /// The transcript.
+    pub path: PathBuf,
+    /// The line, 1 = first.
+    pub line: u64,
+    /// The rule's kind, as in `github-token`.
+    pub kind: String,
+    /// Equal for equal secrets, in files and in this store.
+    pub fingerprint: String,
+}
+
+/// What a scan of files has read.
+#[derive(Debug, Default)]
+pub struct ScannedFiles {
+    /// Transcripts that were read.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Transcripts that could not be read, and why.
+    pub unread: Vec<(PathBuf, EngineError)>,
+}
+
+impl Engine {
+    /// Passes each secret in the transcripts below `paths` to `found`, file by file in the order of their paths, until `found`
+    /// returns false. Other files are skipped.
+    ///
+    /// # Errors
+    /// `Rules`, store errors. A file that cannot be read is named in [`ScannedFiles::unread`].
+    pub fn scan_files(
+        &self,
+        paths: &[PathBuf],
+        found: &mut dyn FnMut(FileSecret) -> bool,
+    ) -> Result<ScannedFiles> {
+        let key = self.store.identity()?.secret;
+        let listed = find(paths);
+        let mut scanned = ScannedFiles { unread: listed.failures, ..ScannedFiles::default() };
+        for file in listed.files {
+            let mut goes_on = true;
+            let read = self.scan_file(&file.path, &mut |runtime, line, kind, secret| {
+                goes_on &= found(FileSecret {
+                    runtime: runtime.to_owned(),
+                    path: file.path.clone(),
+                    line,
+                    kind: kind.to_owned(),
+                    fingerprint: fingerprint(&key, secret),
+                });
+                goes_on
+            });
+            match read {
+                Ok(bytes) => {
+                    scanned.files += 1;
+                    scanned.bytes = scanned.bytes.saturating_add(bytes);
+                }
+                Err(EngineError::NotATranscript { .. }) => {}
+                Err(error @ EngineError::Rules(_)) => return Err(error),
+                Err(error) => scanned.unread.push((file.path, error)),
+            }
+            if !goes_on {
+                break;
+            }
+        }
+        Ok(scanned)
+    }
+
+    fn scan_file(&self, path: &Path, found: FoundSecret<'_>) -> Result<u64> {
+        let (file, _) = open(path)?;
+        let adapter = detect(OpenFile { file: &file, path })?;
+        let scrubber = self.scrubber_for(path, || Ok(None), None)?;
+        let bytes = file.length().map_err(EngineError::io("read", path))?;
+        if adapter.shape() == Shape::Document {
+            let whole = OpenFile { file: &file, path }.range(0, bytes)?;
+            report(adapter, 0, &whole_line(&scrubber, adapter, &whole)?, found);
+            return Ok(bytes);
+        }
+        let mut scrubbing = line_scrubber(&scrubber, &adapter.format());
+        let mut lines = Lines::of(file, path, (0, 1), bytes)?;
+        // A secret that spans lines is reported with the line that it begins in, so lines are counted as they come out.
+        let mut number = 0;
+        let mut goes_on = true;
+        while let Some(line) = lines.next()?.filter(|_| goes_on) {
+            for scrubbed in scrubbing.push(line.bytes)? {
+                number += 1;
+                goes_on &= report(adapter, number, &scrubbed, found);
+            }
+        }
+        for scrubbed in scrubbing.finish()? {
+            number += 1;
+            report(adapter, number, &scrubbed, found);
+        }
+        Ok(bytes)
+    }
+}
+
+/// Receives client, line, kind and value of a secret, and returns whether to continue.
+type FoundSecret<'f> = &'f mut dyn FnMut(&str, u64, &str, &[u8]) -> bool;
+
+fn whole_line<'b>(scrubber: &Scrubber, adapter: &dyn Adapter, bytes: &'b [u8]) -> Result<ScrubbedLine<'b>> {
+    let whole = scrub_document(scrubber, adapter, bytes)?;
+    Ok(ScrubbedLine { raw: bytes.into(), bytes: whole.bytes, findings: whole.findings })
+}
+
+/// Reports what was found in a line; `number` is 0 where the line is a whole document.
+fn report(adapter: &dyn Adapter, number: u64, line: &ScrubbedLine<'_>, found: FoundSecret<'_>) -> bool {
+    let (mut goes_on, format) = (true, adapter.format());
+    for finding in &line.findings {
+        let secret = line.raw.get(finding.offset..finding.offset + finding.len).unwrap_or_default();
+        let at = if number == 0 { 1 + lines_before(&line.raw, finding.offset) } else { number };
+        goes_on &= found(runtime_of(&format), at, &finding.kind, secret);
+    }
+    goes_on
+}

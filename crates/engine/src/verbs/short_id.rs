@@ -1,0 +1,74 @@
+//! The shortest id of a session that names nothing else: what every listing prints and every command takes.
+
+use stemmata_model::{CommitPrefix, IdKind, PREFIX_CHARS_MIN, SessionId};
+use stemmata_store::IdPart;
+
+use crate::engine::Engine;
+use crate::error::Result;
+
+/// Characters of a beginning at most: ids that share more begin with a time, and end with what tells them apart.
+const BEGINNING_CHARS_MAX: usize = 8;
+
+/// A session's id in short.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShortId {
+    /// The text: the beginning or the end of the id, or all of it.
+    pub text: String,
+    /// Sessions that have the whole id: copies of one transcript, on one machine or several.
+    pub sessions: u64,
+}
+
+impl Engine {
+    /// Returns the shortest id by which [`Engine::find`] finds a session: its first characters, or its last ones where ids that
+    /// were made at one time share the first. At least four, and no other session, commit or tag goes by them.
+    ///
+    /// A few look-ups in indexes, however many sessions there are.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn short_id(&self, id: &SessionId) -> Result<ShortId> {
+        let whole = id.as_str();
+        let chars: Vec<usize> = whole.char_indices().map(|(at, _)| at).chain([whole.len()]).collect();
+        let length = chars.len() - 1;
+        let beginnings = (PREFIX_CHARS_MIN..=BEGINNING_CHARS_MAX.min(length)).filter_map(|count| {
+            let end = chars.get(count)?;
+            whole.get(..*end)
+        });
+        let ends = (PREFIX_CHARS_MIN..length).filter_map(|count| {
+            let start = chars.get(length - count)?;
+            whole.get(*start..)
+        });
+        for text in beginnings.chain(ends) {
+            if let Some(sessions) = self.sessions_alone(text, whole)? {
+                return Ok(ShortId { text: text.to_owned(), sessions });
+            }
+        }
+        let own = self.store.session_ids(IdPart::Beginning(whole), 1)?;
+        let sessions = own.first().filter(|(found, _)| found == id).map_or(0, |(_, count)| *count);
+        Ok(ShortId { text: whole.to_owned(), sessions })
+    }
+
+    /// Returns how many sessions have an id, where nothing else goes by this part of it.
+    fn sessions_alone(&self, text: &str, whole: &str) -> Result<Option<u64>> {
+        let mut sessions = 0;
+        for part in [IdPart::Beginning(text), IdPart::End(text)] {
+            for (found, count) in self.store.session_ids(part, 2)? {
+                if found.as_str() != whole {
+                    return Ok(None);
+                }
+                sessions = sessions.max(count);
+            }
+        }
+        let is_commit = || -> Result<bool> {
+            let prefix = format!("{}{text}", IdKind::Commit.tag()).parse::<CommitPrefix>();
+            Ok(match prefix {
+                Ok(prefix) => !self.store.commits_in(prefix, 1)?.is_empty(),
+                Err(_) => false,
+            })
+        };
+        if is_commit()? || !self.store.tagged(text, 1)?.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(sessions))
+    }
+}

@@ -1,0 +1,129 @@
+//! What a person has here: sessions in a few numbers, hooks, and sessions that only the store still has.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::Path;
+
+use stemmata_api::{Answer, v1};
+use stemmata_engine::{Engine, HOOK_PLACES, days_kept, is_session_there, is_unused, runtime_of};
+use stemmata_model::{SessionId, Timestamp};
+use stemmata_store::{PAGE_ROWS_MAX, Page, Session, SessionFilter};
+
+use super::status::settings;
+use super::{Host, StatusRequest, hooks};
+use crate::fault::Fault;
+use crate::wire;
+
+/// Sessions that only the store still has which are named.
+const NAMED_MAX: usize = 3;
+
+impl Host {
+    /// Returns what there is of the newest `sessions_max` sessions, and of every client's hooks. Reads no transcript.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn inventory(&self, request: &StatusRequest, sessions_max: usize) -> Answer<v1::Inventory> {
+        self.with_engine(|engine| {
+            let mut counted = Counted::default();
+            counted.read(engine, sessions_max)?;
+            let homes = self.machine.clients.existing();
+            let days = |client: &str| {
+                let home = homes.iter().find(|home| home.runtime == client);
+                days_kept(client, home.and_then(|home| settings(&home.config_dir)).as_deref())
+            };
+            let mut clients: Vec<v1::ClientSessions> = counted
+                .clients
+                .iter()
+                .map(|(client, sessions)| v1::ClientSessions {
+                    client: client.clone(),
+                    sessions: *sessions,
+                    days_kept: days(client),
+                })
+                .collect();
+            clients.sort_by_key(|client| std::cmp::Reverse(client.sessions));
+            let named = counted.only_here_newest.iter().map(|session| wire::session::named(engine, session));
+            Ok(v1::Inventory {
+                sessions: counted.sessions,
+                is_cut: counted.is_cut,
+                projects: counted.projects.len() as u64,
+                clients,
+                first_at: counted.first_at.map(|at| at.to_string()),
+                last_at: counted.last_at.map(|at| at.to_string()),
+                only_here: counted.only_here,
+                only_here_newest: named.collect::<Result<_, _>>()?,
+                hooks: self.client_hooks(request),
+            })
+        })
+    }
+
+    /// Returns for each client that is here whether its hooks call us.
+    fn client_hooks(&self, request: &StatusRequest) -> Vec<v1::ClientHooks> {
+        let known = hooks::all(self, request, &hooks::Used::default());
+        let homes = self.machine.clients.existing();
+        let is_here = |client: &str| homes.iter().any(|home| home.runtime == client);
+        let of = |client: &str| {
+            let found = known.iter().find(|hooks| hooks.runtime == client);
+            let state = match found.map(|hooks| hooks.state.as_str()) {
+                Some("current") => "on",
+                None | Some("none") => "off",
+                Some(_) => "trouble",
+            };
+            v1::ClientHooks { client: client.to_owned(), state: state.to_owned() }
+        };
+        HOOK_PLACES.iter().map(|place| place.runtime).filter(|client| is_here(client)).map(of).collect()
+    }
+}
+
+/// What was counted.
+#[derive(Default)]
+struct Counted {
+    sessions: u64,
+    is_cut: bool,
+    projects: BTreeSet<String>,
+    clients: BTreeMap<String, u64>,
+    first_at: Option<Timestamp>,
+    last_at: Option<Timestamp>,
+    only_here: u64,
+    only_here_newest: Vec<Session>,
+}
+
+impl Counted {
+    fn read(&mut self, engine: &Engine, sessions_max: usize) -> Result<(), Fault> {
+        let filter = SessionFilter { main_only: true, ..SessionFilter::default() };
+        let (mut skip, mut seen) = (0, HashSet::new());
+        while skip < sessions_max {
+            let page = Page { skip: skip as u64, rows_max: (sessions_max - skip).min(PAGE_ROWS_MAX) };
+            let rows = engine.store().sessions(&filter, page)?;
+            let is_last = rows.len() < page.rows_max;
+            skip += rows.len();
+            for session in rows {
+                self.count(engine, session, &mut seen);
+            }
+            if is_last {
+                return Ok(());
+            }
+        }
+        self.is_cut = true;
+        Ok(())
+    }
+
+    fn count(&mut self, engine: &Engine, session: Session, seen: &mut HashSet<SessionId>) {
+        if session.tip.is_none() || is_unused(&session) || !seen.insert(session.session.clone()) {
+            return;
+        }
+        self.sessions += 1;
+        *self.clients.entry(runtime_of(&session.format).to_owned()).or_default() += 1;
+        self.projects.extend(session.cwd.clone());
+        let earlier = |known: Option<Timestamp>, at: Option<Timestamp>| known.into_iter().chain(at).min();
+        self.first_at = earlier(self.first_at, session.started_at.or(session.last_at));
+        self.last_at = self.last_at.max(session.last_at);
+        let path = Path::new(&session.key.path);
+        // A session of a client's database is there as long as the database is: looking further would read it.
+        let is_file = path.is_absolute() && path.parent().is_some_and(|folder| !folder.is_file());
+        if is_file && engine.identity().is_ours(&session.key.machine) && !is_session_there(path) {
+            self.only_here += 1;
+            if self.only_here_newest.len() < NAMED_MAX {
+                self.only_here_newest.push(session);
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The client's own session, resumed as it is in place of a copy.
+
+use std::path::{Path, PathBuf};
+
+use stemmata_api::v1::Placed;
+use stemmata_engine::{HeldSession, RuntimeHome};
+
+use super::Host;
+use super::place::WhatToPlace;
+use crate::fault::Fault;
+
+impl Host {
+    /// Returns the client's own session where it is what was asked for, unchanged and not open; else the reason why it is not.
+    pub(super) fn own(&self, what: &WhatToPlace<'_>) -> Result<Result<Placed, String>, Fault> {
+        let request = what.request;
+        let engine = self.home.engine()?;
+        let ctx = request.ctx.parse()?;
+        if request.at.is_some() || request.stop != "compaction" {
+            return Ok(Err("only a part of the session is wanted".to_owned()));
+        }
+        let client = what.client;
+        if engine.runtime_of_commit(ctx)? != client.runtime {
+            return Ok(Err("another client continues it".to_owned()));
+        }
+        let is_its_own = |dir: &Path| real(dir) == real(&what.cwd);
+        let elsewhere = || Ok(Err("it continues in another directory".to_owned()));
+        if !what.preview.origin_cwd.as_deref().is_some_and(|own| is_its_own(Path::new(own))) {
+            return elsewhere();
+        }
+        let Some(folder) = client.transcripts.first() else { return Ok(Err(String::new())) };
+        let home = RuntimeHome {
+            runtime: client.runtime,
+            config_dir: what.config_dir.clone(),
+            transcripts: what.config_dir.join(folder),
+        };
+        let installed = || self.machine.installed_version(client.runtime);
+        let version = request.client_version.clone().or_else(installed);
+        let own = match engine.own_session(ctx, request.session.as_deref(), (&home, version.as_deref()))? {
+            Ok(own) => own,
+            Err(reason) => return Ok(Err(reason.to_string())),
+        };
+        if own.placed_for.as_deref().is_some_and(|placed| !is_its_own(placed)) {
+            return elsewhere();
+        }
+        let held = HeldSession {
+            id: own.session.as_str(),
+            path: &own.path,
+            program: client.program,
+            cwd: Some(&what.cwd),
+        };
+        if let Some(pid) = self.home.clients(&self.machine.processes).holder(&held) {
+            return Ok(Err(format!("{} has it open (process {pid})", client.shown)));
+        }
+        Ok(Ok(Placed {
+            ctx: request.ctx.clone(),
+            session_id: own.session.to_string(),
+            path: own.path.to_string_lossy().into_owned(),
+            format: what.preview.format.clone(),
+            bytes: own.bytes,
+            messages: own.messages,
+            resume_command: own.resume_command,
+            import_command: None,
+            cwd: what.cwd.to_string_lossy().into_owned(),
+            prompt: None,
+            losses: None,
+            own_session: true,
+            copied_because: None,
+            dry_run: request.dry_run,
+            notes: what.preview.notes.clone(),
+        }))
+    }
+}
+
+/// Returns a directory without links, where it is there.
+fn real(dir: &Path) -> PathBuf {
+    dir.canonicalize().unwrap_or_else(|_| dir.to_owned())
+}

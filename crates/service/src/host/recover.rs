@@ -1,0 +1,215 @@
+//! `recover`: gives a session's transcript back to its client.
+//!
+//! What it held is the engine's to find; here it gets a name, so that an interruption leaves either the old file or the new one.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use stemmata_api::{Answer, Code, Problem, v1};
+use stemmata_engine::{
+    Engine, HeldSession, Home, RUNTIMES, RecoveredCopy, TranscriptState, create_private, is_session_kept,
+    runtime_of,
+};
+use stemmata_store::{Files as _, Session, SystemFiles};
+
+use super::Host;
+use super::files::NamedFile;
+use crate::fault::{Fault, io_failed};
+use crate::wire;
+
+/// Damaged files that are kept within one second at most.
+const KEPT_MAX: u32 = 1_000;
+
+/// Asks to give a session's transcript back.
+#[derive(Debug, Clone)]
+pub struct RecoverRequest {
+    /// The session, or its transcript.
+    pub session: NamedFile,
+    /// Put it in the place of a damaged transcript, which is kept beside it; else it goes beside that.
+    pub replace: bool,
+    /// Put back what capture replaced, as far as the vault of this machine kept it.
+    pub with_secrets: bool,
+    /// Check everything, and write nothing.
+    pub dry_run: bool,
+}
+
+impl Host {
+    /// Gives a session's transcript back as the store has it, and those of its subagents that are gone: to the client's own
+    /// place where nothing is there, else beside it or in its place. A transcript that is intact is left alone.
+    ///
+    /// # Errors
+    /// `session_not_found`, `ambiguous`, `not_recoverable`, `session_open`, `io_failed`.
+    pub fn recover(&self, request: &RecoverRequest) -> Answer<v1::Recovered> {
+        self.with(|home| {
+            let engine = home.engine()?;
+            let session = session_of(engine, &request.session)?;
+            let mut files = vec![self.given_back(engine, &session, request)?];
+            for subagent in engine.recorded_subagents(&session)? {
+                // One that is there is not what was asked for.
+                if !Path::new(&subagent.key.path).exists() {
+                    files.push(self.given_back(engine, &subagent, request)?);
+                }
+            }
+            Ok(v1::Recovered { session_id: session.session.to_string(), dry_run: request.dry_run, files })
+        })
+    }
+
+    /// Returns the sessions of this machine whose transcripts are gone, the one with the latest activity first.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn only_here(&self) -> Answer<v1::SessionPage> {
+        self.with(|home| {
+            let mut sessions = Vec::new();
+            home.engine()?.only_here(&mut |session| sessions.push(wire::session::session(&session)))?;
+            Ok(v1::SessionPage { sessions, next: None })
+        })
+    }
+
+    fn given_back(
+        &self,
+        engine: &Engine,
+        session: &Session,
+        request: &RecoverRequest,
+    ) -> Result<v1::RecoveredFile, Fault> {
+        let path = Path::new(&session.key.path);
+        refuse_elsewhere(engine, session, path)?;
+        let folder = path.parent().unwrap_or(path);
+        // A check needs no folder of the client's.
+        let scratch = self.home.cache_dir();
+        let checked = engine.recovered(session, &scratch, false)?;
+        let state = Engine::transcript_state(path, &checked)?;
+        let target = match &state {
+            TranscriptState::Gone => path.to_owned(),
+            TranscriptState::Damaged(_) if request.replace => path.to_owned(),
+            TranscriptState::Damaged(_) => beside(path),
+            TranscriptState::Intact => return Ok(told(&checked, path, "intact")),
+        };
+        let what = match (&state, request.replace) {
+            (TranscriptState::Damaged(_), true) => "replaced",
+            (TranscriptState::Damaged(_), false) => "beside",
+            _ => "written",
+        };
+        let damage = match state {
+            TranscriptState::Damaged(why) => Some(why),
+            TranscriptState::Gone | TranscriptState::Intact => None,
+        };
+        if request.dry_run {
+            return Ok(v1::RecoveredFile { damage, ..told(&checked, &target, what) });
+        }
+        if what == "replaced" {
+            self.refuse_open(session, path)?;
+        }
+        create_private(folder)?;
+        let copy = engine.recovered(session, folder, request.with_secrets)?;
+        let mut written = v1::RecoveredFile { damage, ..told(&copy, &target, what) };
+        if what == "replaced" {
+            let kept = keep(self, path)?;
+            written.kept = Some(kept.to_string_lossy().into_owned());
+            let put = copy.file.persist(path);
+            put.map_err(|error| io_failed("write", path, &error.error))?;
+        } else {
+            let put = copy.file.persist_noclobber(&target);
+            put.map_err(|error| io_failed("create", &target, &error.error))?;
+        }
+        SystemFiles.sync_directory(folder).map_err(|source| io_failed("sync", folder, &source))?;
+        Ok(written)
+    }
+
+    /// Refuses to replace what a client writes to.
+    fn refuse_open(&self, session: &Session, path: &Path) -> Result<(), Fault> {
+        let client = RUNTIMES.iter().find(|place| place.runtime == runtime_of(&session.format));
+        let Some(client) = client else { return Ok(()) };
+        let cwd = session.cwd.as_deref().map(Path::new);
+        let held = HeldSession { id: session.session.as_str(), path, program: client.program, cwd };
+        match self.home.clients(&self.machine.processes).holder(&held) {
+            None => Ok(()),
+            Some(pid) => {
+                let detail = format!("{} has the session open (process {pid})", client.shown);
+                Err(Problem::new(Code::SessionOpen, detail).with("pid", pid).into())
+            }
+        }
+    }
+}
+
+/// Says whether the store has an intact state of a transcript that its client would not load completely.
+pub(super) fn is_recoverable(home: &Home, path: &Path) -> Option<String> {
+    let engine = home.engine().ok()?;
+    let session = engine.find_session(&path.to_string_lossy()).ok()??;
+    let copy = engine.recovered(&session, &home.cache_dir(), false).ok()?;
+    let state = Engine::transcript_state(path, &copy).ok()?;
+    matches!(state, TranscriptState::Damaged(_)).then(|| session.session.to_string())
+}
+
+fn session_of(engine: &Engine, named: &NamedFile) -> Result<Session, Fault> {
+    let by_path = engine.find_session(&named.path.to_string_lossy())?;
+    let found = by_path.map_or_else(|| engine.find_session(&named.text), |session| Ok(Some(session)))?;
+    if let Some(session) = found {
+        return Ok(session);
+    }
+    // A commit or a tag means the session that it was read from.
+    let ctx = engine.find(&named.text)?;
+    let session = engine.session_of(ctx)?;
+    session.ok_or_else(|| {
+        let detail = format!("`{}` was not read from a transcript", named.text);
+        Problem::new(Code::SessionNotFound, detail).into()
+    })
+}
+
+/// Refuses sessions that are no file of this machine, and says how they are continued.
+fn refuse_elsewhere(engine: &Engine, session: &Session, path: &Path) -> Result<(), Fault> {
+    let id = &session.session;
+    let reason = if session.key.machine != engine.identity().machine {
+        "it was recorded on another machine"
+    } else if is_session_kept(path) {
+        "its client keeps sessions in a database, not in files"
+    } else if !path.is_absolute() {
+        "it was not read from a file"
+    } else {
+        return Ok(());
+    };
+    let detail = format!("{id} cannot be recovered as a file: {reason}");
+    Err(Problem::new(Code::NotRecoverable, detail).with("session", id).into())
+}
+
+fn told(copy: &RecoveredCopy, path: &Path, what: &str) -> v1::RecoveredFile {
+    v1::RecoveredFile {
+        path: path.to_string_lossy().into_owned(),
+        what: what.to_owned(),
+        ctx: copy.ctx.to_string(),
+        format: copy.format.to_string(),
+        bytes: copy.bytes,
+        messages: copy.validation.messages_sent,
+        damage: None,
+        kept: None,
+        still_redacted: copy.replaced,
+    }
+}
+
+/// Returns the place beside a transcript that a recovered one gets.
+fn beside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let (stem, ending) = name.rsplit_once('.').unwrap_or((&name, "jsonl"));
+    path.with_file_name(format!("{stem}.recovered.{ending}"))
+}
+
+/// Keeps a damaged transcript under a name that nothing has. A link, so that its own name leads to it until the recovered one
+/// takes that over: there is no moment without a transcript.
+fn keep(host: &Host, path: &Path) -> Result<PathBuf, Fault> {
+    let seconds = host.now().as_micros() / 1_000_000;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    for number in 1..KEPT_MAX {
+        let more = if number == 1 { String::new() } else { format!("-{number}") };
+        let kept = path.with_file_name(format!("{name}.damaged-{seconds}{more}"));
+        match std::fs::hard_link(path, &kept) {
+            Ok(()) => return Ok(kept),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            // Not every file system links; a copy takes longer, and is one as well.
+            Err(_) => {
+                std::fs::copy(path, &kept).map_err(|error| io_failed("keep", path, &error))?;
+                return Ok(kept);
+            }
+        }
+    }
+    Err(io_failed("keep", path, &io::ErrorKind::AlreadyExists.into()))
+}

@@ -1,0 +1,60 @@
+//! Names in a store in memory: every look-up looks at every row.
+
+use std::collections::BTreeMap;
+
+use stemmata_model::{CommitId, SessionId};
+
+use super::MemoryStore;
+use crate::error::StoreError;
+use crate::names::{IdPart, Names};
+use crate::write::{Link, LinkKind, Session, SessionOrigin};
+
+impl Names for MemoryStore {
+    fn session_ids(&self, part: IdPart<'_>, limit: usize) -> Result<Vec<(SessionId, u64)>, StoreError> {
+        let mut counts: BTreeMap<String, (SessionId, u64)> = BTreeMap::new();
+        for (_, session) in self.lock().sessions.iter() {
+            let id = &session.session;
+            if part.is_of(id.as_str()) {
+                counts.entry(id.to_string()).or_insert_with(|| (id.clone(), 0)).1 += 1;
+            }
+        }
+        Ok(counts.into_values().take(limit).collect())
+    }
+
+    fn sessions_of(&self, id: &SessionId, limit: usize) -> Result<Vec<Session>, StoreError> {
+        let state = self.lock();
+        let own = state.sessions.iter().map(|(_, session)| session).filter(|session| session.session == *id);
+        let mut found: Vec<Session> = own.cloned().collect();
+        found.sort_by_key(|session| std::cmp::Reverse(session.last_at));
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    fn unused_sessions(&self, limit: usize) -> Result<Vec<Session>, StoreError> {
+        let state = self.lock();
+        let all = state.sessions.iter().map(|(_, session)| session);
+        let unused = all.filter(|session| match session.origin {
+            SessionOrigin::Placed(from) => session.tip == Some(from),
+            SessionOrigin::Imported | SessionOrigin::Api => false,
+        });
+        Ok(unused.take(limit).cloned().collect())
+    }
+
+    fn copies(&self, limit: usize) -> Result<Vec<Link>, StoreError> {
+        let state = self.lock();
+        let all = state.links.iter().map(|(link, ())| link);
+        let copies = all.filter(|link| link.kind == LinkKind::DerivedFrom && link.entry.is_some());
+        Ok(copies.take(limit).cloned().collect())
+    }
+
+    fn tags(&self, beginning: &str, limit: usize) -> Result<Vec<(String, CommitId)>, StoreError> {
+        let state = self.lock();
+        let mut found: BTreeMap<String, CommitId> = BTreeMap::new();
+        for (commit, own) in state.annotations.iter() {
+            for tag in own.tags.iter().filter(|tag| tag.starts_with(beginning)) {
+                found.entry(tag.clone()).or_insert(*commit);
+            }
+        }
+        Ok(found.into_iter().take(limit).collect())
+    }
+}

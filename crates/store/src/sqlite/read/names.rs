@@ -1,0 +1,100 @@
+//! Sessions and commits by what people type for them.
+
+use rusqlite::params;
+use stemmata_model::{CommitId, SessionId};
+
+use super::Reader;
+use super::commits::sql_limit;
+use super::listings::{Found, SESSION_COLUMNS};
+use super::metadata::{LINK_COLUMNS, LinkColumns, take_link};
+use crate::error::StoreError;
+use crate::names::{END_CHARS_MIN, IdPart};
+use crate::sqlite::codes;
+use crate::sqlite::failure::{During, unreadable};
+use crate::write::{Link, LinkKind, Session};
+
+const READING: &str = "looking a name up";
+
+/// Comes after everything that begins with a text when it is appended to that: no text that is stored holds it.
+const LAST: char = char::MAX;
+
+impl Reader {
+    pub(in crate::sqlite) fn session_ids(
+        &self,
+        part: IdPart<'_>,
+        limit: usize,
+    ) -> Result<Vec<(SessionId, u64)>, StoreError> {
+        let (wanted, first, second) = match part {
+            IdPart::Beginning(text) => {
+                ("session >= ?1 AND session < ?2", text.to_owned(), format!("{text}{LAST}"))
+            }
+            IdPart::End(text) if text.chars().count() < END_CHARS_MIN => return Ok(Vec::new()),
+            IdPart::End(text) => (
+                "substr(session, -4) = substr(?1, -4) AND substr(session, -length(?1)) = ?2",
+                text.to_owned(),
+                text.to_owned(),
+            ),
+        };
+        let sql = format!(
+            "SELECT session, count(*) FROM session WHERE {wanted} GROUP BY session ORDER BY session LIMIT ?3"
+        );
+        let mut statement = self.connection.prepare_cached(&sql).during(READING)?;
+        let rows = statement
+            .query_map(params![first, second, sql_limit(limit)], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
+            })
+            .during(READING)?;
+        rows.map(|row| {
+            let (text, count) = row.during(READING)?;
+            let id = SessionId::new(text.as_str())
+                .map_err(|error| unreadable("session.session", &text, &error))?;
+            Ok((id, count.cast_unsigned()))
+        })
+        .collect()
+    }
+
+    pub(in crate::sqlite) fn sessions_of(
+        &self,
+        id: &SessionId,
+        limit: usize,
+    ) -> Result<Vec<Session>, StoreError> {
+        // The sign keeps SQLite from walking all sessions in their order instead of looking the id up.
+        let sql = format!(
+            "SELECT {SESSION_COLUMNS} FROM session WHERE session = ?1 ORDER BY +last_at DESC, path, machine LIMIT ?2"
+        );
+        let rows = self.all(&sql, params![id.as_str(), sql_limit(limit)], Found::take)?;
+        rows.into_iter().map(Found::into_session).collect()
+    }
+
+    pub(in crate::sqlite) fn unused_sessions(&self, limit: usize) -> Result<Vec<Session>, StoreError> {
+        let sql = format!(
+            "SELECT {SESSION_COLUMNS} FROM session WHERE placed_from IS NOT NULL AND tip = placed_from \
+             ORDER BY +path, machine LIMIT ?1"
+        );
+        let rows = self.all(&sql, params![sql_limit(limit)], Found::take)?;
+        rows.into_iter().map(Found::into_session).collect()
+    }
+
+    pub(in crate::sqlite) fn copies(&self, limit: usize) -> Result<Vec<Link>, StoreError> {
+        let sql = format!(
+            "SELECT {LINK_COLUMNS} FROM link l JOIN commits f ON f.row = l.source JOIN commits t ON t.row = l.target \
+             WHERE l.kind = ?1 AND l.entry <> '' ORDER BY f.id, t.id, l.entry LIMIT ?2"
+        );
+        let kind = codes::link_kind(LinkKind::DerivedFrom);
+        let rows = self.all(&sql, params![kind, sql_limit(limit)], take_link)?;
+        rows.into_iter().map(|row: LinkColumns| row.into_link(CommitId::from_bytes([0; 16]))).collect()
+    }
+
+    pub(in crate::sqlite) fn tags(
+        &self,
+        beginning: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, CommitId)>, StoreError> {
+        self.all(
+            "SELECT t.text, min(c.id) FROM annotation t JOIN commits c ON c.row = t.commit_row \
+             WHERE t.kind = 1 AND t.text >= ?1 AND t.text < ?2 GROUP BY t.text ORDER BY t.text LIMIT ?3",
+            params![beginning, format!("{beginning}{LAST}"), sql_limit(limit)],
+            |row| Ok((row.get(0)?, CommitId::from_bytes(row.get(1)?))),
+        )
+    }
+}
