@@ -41,7 +41,7 @@ impl Engine {
     ///
     /// # Errors
     /// `CommitMissing`, `Forgotten`, `Format` for a format that cannot be read, store errors.
-    pub fn compare_chains(&self, first: CommitId, second: CommitId) -> Result<Comparison> {
+    pub fn compare(&self, first: CommitId, second: CommitId) -> Result<Comparison> {
         let ancestor = self.common_ancestor(first, second)?;
         let (own, other) = (self.commits_behind(first, ancestor)?, self.commits_behind(second, ancestor)?);
         let (own, other) = (self.entries_in(own)?, self.entries_in(other)?);

@@ -25,5 +25,5 @@ pub(super) fn overview(engine: &Engine, request: &OverviewRequest) -> Result<Ses
 
 pub(super) fn compare(engine: &Engine, request: &CompareRequest) -> Result<Comparison, Fault> {
     let (first, second) = (ctx(engine, &request.first)?, ctx(engine, &request.second)?);
-    Ok(wire::story::comparison(&engine.compare_chains(first, second)?))
+    Ok(wire::story::comparison(&engine.compare(first, second)?))
 }
