@@ -54,7 +54,8 @@ pub(super) fn build(root: &Path) -> anyhow::Result<BTreeMap<&'static str, String
 
 /// Builds `stemma` and returns its path, as cargo reports it.
 fn program(root: &Path) -> anyhow::Result<PathBuf> {
-    let arguments = ["build", "--quiet", "--package", "stemmata", "--bin", "stemma", "--message-format", "json"];
+    let arguments =
+        ["build", "--quiet", "--package", "stemmata", "--bin", "stemma", "--message-format", "json"];
     let output = cargo(root, &arguments).stderr(Stdio::inherit()).output().context("starting cargo")?;
     anyhow::ensure!(output.status.success(), "building `stemma` failed");
     let lines = output.stdout.split(|byte| *byte == b'\n');
@@ -127,6 +128,7 @@ fn run(root: &Path, program: &Path, commands: &[&str]) -> anyhow::Result<Vec<Str
     shell.args(["-c", &start]).current_dir(&checkout).stdin(Stdio::null());
     let output = shell.output().context("starting `sh`")?;
     let text = String::from_utf8(output.stdout).context("the output is not text")?;
+    let text = text.replace(&bin.join("stemma").display().to_string(), "~/.cargo/bin/stemma");
     let text = text.replace(&home.display().to_string(), "~");
     split(&text.replace(&program.display().to_string(), "~/.cargo/bin/stemma"), commands)
 }
@@ -204,7 +206,8 @@ fn masked(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const PAGE: &str = "# A\n<!-- $ mkdir a -->\n```console\n$ one\nold\n\n$ two\n```\nb\n```sh\n$ not run\n```\n";
+    const PAGE: &str =
+        "# A\n<!-- $ mkdir a -->\n```console\n$ one\nold\n\n$ two\n```\nb\n```sh\n$ not run\n```\n";
 
     #[test]
     fn a_block_gets_what_its_commands_print_and_all_else_stays() {

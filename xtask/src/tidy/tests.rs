@@ -330,11 +330,21 @@ fn text_that_only_one_machine_or_one_day_can_use_is_found() {
 fn a_phrase_that_readers_stumble_over_is_found_in_pages_texts_and_output() {
     let snapshot = |line: &str| format!("---\nexpression: stage.told(&args)\n---\nexit 0\n{line}\n");
     let rows = [
-        ("docs/guide/a.md", "a\nThe file is no store.", "There is no store; it is no longer one.", ":2: `is no`"),
+        (
+            "docs/guide/a.md",
+            "a\nThe file is no store.",
+            "There is no store; it is no longer one.",
+            ":2: `is no`",
+        ),
         ("docs/guide/a.md", "It goes on.", "[It](goes on)\n```\ngoes on\n```\n`goes on`", ":1: `goes on`"),
         ("README.md", "1 entries", "1 entry, 21 entries, 0.1 entries", ":1: `1 entries`"),
         ("crates/cli/tests/a.snap", &snapshot("1 sessions"), &snapshot("1 session"), ":5: `1 sessions`"),
-        ("crates/cli/src/a.rs", "f(\"was\\\n    looked at\")", "f(\"checked\"); // looked at", ":1: `looked at`"),
+        (
+            "crates/cli/src/a.rs",
+            "f(\"was\\\n    looked at\")",
+            "f(\"checked\"); // looked at",
+            ":1: `looked at`",
+        ),
         ("crates/cli/src/a.rs", "f(\"{n} was told\")", "f(\"{told} \", \"told\")", ":1: `told`"),
     ];
     for (path, bad, good, expected) in rows {

@@ -43,13 +43,37 @@ const PHRASES: &[(&str, &str)] = &[
 
 /// What is counted; behind the number 1 the plural is wrong.
 const PLURALS: &[&str] = &[
-    "branches", "calls", "commits", "contents", "days", "entries", "events", "files", "findings", "forks",
-    "lines", "messages", "packs", "places", "projects", "results", "secrets", "sessions", "sources",
-    "subagents", "tags", "tasks", "tokens", "transcripts", "turns", "values",
+    "branches",
+    "calls",
+    "commits",
+    "contents",
+    "days",
+    "entries",
+    "events",
+    "files",
+    "findings",
+    "forks",
+    "lines",
+    "messages",
+    "packs",
+    "places",
+    "projects",
+    "results",
+    "secrets",
+    "sessions",
+    "sources",
+    "subagents",
+    "tags",
+    "tasks",
+    "tokens",
+    "transcripts",
+    "turns",
+    "values",
 ];
 
 /// Crates whose texts people read, beside `docs/reference`, which has the help of every command.
-const SPEAKING: &[&str] = &["crates/cli/src/", "crates/engine/src/", "crates/runtimes/src/", "crates/service/src/"];
+const SPEAKING: &[&str] =
+    &["crates/cli/src/", "crates/engine/src/", "crates/runtimes/src/", "crates/service/src/"];
 
 /// The page whose rows repeat the words of the documents that they answer.
 const QUOTING: &str = "docs/reference/seeds.md";
@@ -113,7 +137,9 @@ fn in_literals(source: &Source<'_>) -> Vec<Finding> {
     let literals = source.literals();
     let told = literals.iter().filter(|(at, text)| !source.in_tests(*at) && text.trim().contains(' '));
     told.flat_map(|(at, text)| {
-        wrong(&unfilled(text)).map(|message| Finding::at(source.path, source.line(*at), message)).collect::<Vec<_>>()
+        wrong(&unfilled(text))
+            .map(|message| Finding::at(source.path, source.line(*at), message))
+            .collect::<Vec<_>>()
     })
     .collect()
 }

@@ -27,7 +27,9 @@ pub(crate) fn tag(app: &App, args: &Tag) -> Result<Exit, CliError> {
         (Some(TagCommand::Add(add)), ..) => (&add.reference, &add.name, false),
         (Some(TagCommand::Remove(gone)), ..) => (&gone.reference, &gone.name, true),
         (None, Some(reference), Some(name)) => (reference, name, args.remove),
-        (None, ..) => return Err(CliError::Usage("name a commit and a tag: `stemma tag add REF NAME`".to_owned())),
+        (None, ..) => {
+            return Err(CliError::Usage("name a commit and a tag: `stemma tag add REF NAME`".to_owned()));
+        }
     };
     let names = vec![name.clone()];
     let unchanged = nothing(app, reference)?;

@@ -47,7 +47,9 @@ fn told(result: &v1::Verify) -> String {
     );
     let left = match result.leftover_files {
         0 => String::new(),
-        left => format!("  {} that nothing references; the next `stemma pack` removes them\n", many(left, "file")),
+        left => {
+            format!("  {} that nothing references; the next `stemma pack` removes them\n", many(left, "file"))
+        }
     };
     let left = match result.unfinished_log_at {
         None => left,

@@ -337,7 +337,11 @@ fn what_was_said_can_be_forgotten_wherever_ledgers_are() {
         stage.run(&["config", "set", "ledger.engine", engine]).ok();
         stage.run(&["decide", "The password is grapefruit"]).ok();
         stage.run(&["state"]).ok();
-        assert_eq!(stage.json(&["events", "forget", "stemma", "--dry-run"])["events"], 2, "{engine}: the opening too");
+        assert_eq!(
+            stage.json(&["events", "forget", "stemma", "--dry-run"])["events"],
+            2,
+            "{engine}: the opening too"
+        );
         assert!(stage.run(&["state"]).ok().text().contains("grapefruit"), "{engine}: nothing was done yet");
         stage.run(&["events", "forget", "stemma", "--yes"]).ok();
         assert!(!stage.run(&["state"]).ok().text().contains("grapefruit"), "{engine}");

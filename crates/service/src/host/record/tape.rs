@@ -120,10 +120,7 @@ impl State {
         let unkept = || {
             let unkept = self.recorder.as_ref().and_then(StreamRecorder::unkept)?;
             let lines = if unkept.lines == 1 { "line" } else { "lines" };
-            Some(format!(
-                "secrets cannot be found in {} {lines}: {}",
-                unkept.lines, unkept.reason
-            ))
+            Some(format!("secrets cannot be found in {} {lines}: {}", unkept.lines, unkept.reason))
         };
         self.failure.clone().or_else(unkept)
     }
