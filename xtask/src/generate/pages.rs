@@ -128,6 +128,7 @@ fn run(root: &Path, program: &Path, commands: &[&str]) -> anyhow::Result<Vec<Str
     shell.args(["-c", &start]).current_dir(&checkout).stdin(Stdio::null());
     let output = shell.output().context("starting `sh`")?;
     let text = String::from_utf8(output.stdout).context("the output is not text")?;
+    let text = text.replace(&bin.join("stemma").display().to_string(), "~/.cargo/bin/stemma");
     let text = text.replace(&home.display().to_string(), "~");
     split(&text.replace(&program.display().to_string(), "~/.cargo/bin/stemma"), commands)
 }
