@@ -76,7 +76,7 @@ fn a_transcript_that_only_the_store_still_has_is_told_with_the_way_back() {
             said.complains(&[
                 "gone.jsonl is gone",
                 "the store has all",
-                &format!("`stemma native {tip} --out FILE`"),
+                &format!("`stemma recover {tip}`"),
             ]);
         }
     }

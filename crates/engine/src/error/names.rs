@@ -93,7 +93,7 @@ words! {
         /// The repair.
         Repair = "the repair",
         /// Giving a transcript back.
-        Recover = "recovering the transcript",
+        GiveBack = "recovering the transcript",
         /// A compaction.
         CapturedCompaction = "a compaction",
         /// Reading a folder of events.

@@ -95,7 +95,7 @@ impl Engine {
             }
         }
         let mut validation = validator.finish();
-        let by_writer = by_writer.map(|validator| validator.finish());
+        let by_writer = by_writer.map(|mut validator| validator.finish());
         let quirk = by_writer.zip(writer).and_then(|(old, version)| quirk(&validation, &old, version));
         validation.findings.extend(quirk);
         Ok(Diagnosis {
