@@ -275,7 +275,7 @@ const fn refusal(what: Refusal) -> Code {
         Refusal::WriteBundle => Code::FileExists,
         Refusal::GitHook => Code::GitHookNotOurs,
         Refusal::Repair => Code::NotRepairable,
-        Refusal::RecoverTranscript => Code::NotRecoverable,
+        Refusal::GiveBack => Code::NotRecoverable,
         Refusal::RepairLedger => Code::LedgerNotInFiles,
         Refusal::CapturedCompaction | Refusal::ReadChain | Refusal::Materialize => Code::PlanOutside,
         Refusal::ReadEvents | Refusal::ReadSession | Refusal::SearchFolder | Refusal::Unpack => {

@@ -157,7 +157,8 @@ codes! {
     CwdNotText "cwd_not_text" Refused "the directory's name is not UTF-8";
     NoClientLoads "no_client_loads" Refused "no client loads this format" => "name a client with `--in`";
     UnknownClient "unknown_client" Usage "unknown client";
-    NotLoadable "not_loadable" Refused "the client would not load the result";
+    NotLoadable "not_loadable" Refused "the client would not load the result"
+        => "`stemma recover SESSION` looks for an intact state of the session in the store";
     OutsideTheHome "outside_the_home" Refused "the place is outside of the client's home";
     PlaceTaken "place_taken" Refused "a file is there already";
     SessionTaken "session_taken" Refused "the session continues something else"

@@ -74,9 +74,10 @@ pub(crate) fn place(
     let named = args.here.then_some(Path::new("")).or(args.cwd.as_deref());
     request.cwd = match named {
         Some(_) => Some(cwd(app, named)),
-        None => match directory(app, &app.host()?.own_directory(service, &request)?, request.starts)? {
-            Some(cwd) => Some(cwd),
-            None => return Ok(None),
+        None => match directory(app, app.host()?.own_directory(service, &request)?, request.starts)? {
+            Directory::Own => None,
+            Directory::Current => Some(app.environment.current_dir.clone()),
+            Directory::None => return Ok(None),
         },
     };
     let placed = app.host()?.place(service, &request, &Control::none())?;
@@ -84,33 +85,41 @@ pub(crate) fn place(
     Ok(Some(placed))
 }
 
-/// Chooses the directory to work in: the session's own, which a person is asked about where it is another one than the current.
-fn directory(app: &App, own: &Option<PathBuf>, asks: bool) -> Result<Option<PathBuf>, CliError> {
-    let here = &app.environment.current_dir;
+/// Where to work.
+enum Directory {
+    /// In the session's own; the host refuses one that is gone, and names the next step.
+    Own,
+    /// In the current one.
+    Current,
+    /// Nowhere: the user declined.
+    None,
+}
+
+/// Chooses the directory: the session's own, which a person is asked about where it is not the current one.
+fn directory(app: &App, own: Option<PathBuf>, asks: bool) -> Result<Directory, CliError> {
+    let environment = &app.environment;
     let Some(own) = own else {
         app.console.say("The session does not say which directory it worked in; using the current one");
-        return Ok(Some(here.clone()));
+        return Ok(Directory::Current);
     };
     let real = |dir: &Path| dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
-    // One that is gone is refused by the host, which names the next step.
-    if real(own) == real(here) || !own.is_dir() {
-        return Ok(Some(own.clone()));
+    if app.console.json || real(&own) == real(&environment.current_dir) || !own.is_dir() {
+        return Ok(Directory::Own);
     }
-    let shown = app.environment.shown(own);
-    let environment = &app.environment;
-    if !asks || app.console.json || !environment.stdin_is_terminal || !environment.stderr_is_terminal {
+    let shown = environment.shown(&own);
+    if !asks || !environment.stdin_is_terminal || !environment.stderr_is_terminal {
         app.console.say(&format!("Directory: {shown} (the session's own; `--here` for the current one)"));
-        return Ok(Some(own.clone()));
+        return Ok(Directory::Own);
     }
     app.console.ask(&format!("Resume in {shown} (its directory)? [Y/n/here] "))?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).map_err(CliError::Output)?;
     Ok(match answer.trim().to_lowercase().as_str() {
-        "" | "y" | "yes" => Some(own.clone()),
-        "here" | "h" => Some(here.clone()),
+        "" | "y" | "yes" => Directory::Own,
+        "here" | "h" => Directory::Current,
         _ => {
             app.console.say("Nothing was started");
-            None
+            Directory::None
         }
     })
 }

@@ -39,9 +39,10 @@ pub(crate) fn run(app: &App, args: &Setup) -> Result<Exit, CliError> {
         return Ok(Exit::Done);
     }
     let hint = Style::Hint.paint("hint");
-    app.console.say(&match args.dry_run {
-        true => "Nothing was done (`--dry-run`)".to_owned(),
-        false => format!("{hint}: `stemma list` shows your sessions, `stemma search WORDS` finds in them"),
+    app.console.say(&if args.dry_run {
+        "Nothing was done (`--dry-run`)".to_owned()
+    } else {
+        format!("{hint}: `stemma list` shows your sessions, `stemma search WORDS` finds in them")
     });
     Ok(Exit::Done)
 }

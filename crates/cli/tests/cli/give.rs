@@ -145,7 +145,7 @@ fn resume_hands_over_to_the_client_or_says_where_it_is_missing() {
     stage
         .run(&["resume", &tip])
         .code(3)
-        .complains(&["`claude` could not be started", "hint: the session is placed"]);
+        .complains(&["`claude` is not on the `PATH`; nothing was written", "`--print`"]);
     let client = stage.home.write("bin/claude", b"#!/bin/sh\necho \"client $* in $(pwd)\"\nexit 7\n");
     std::fs::set_permissions(&client, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
     let mut command = stage.command(&["resume", &tip]);

@@ -1,6 +1,6 @@
 //! `resume`: the client's own session as it is, else a copy and why; where it runs, and what happens where it cannot.
 
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -96,8 +96,6 @@ fn a_session_that_a_process_has_open_is_copied() {
     let stage = Stage::new();
     let path = session(&stage);
     let bin = client(&stage, "claude");
-    // It looks like the client, and has the session's id on its command line.
-    symlink("/bin/sleep", stage.home.path().join("claude")).unwrap();
     let mut holder = std::process::Command::new("/bin/sh");
     holder.args(["-c", "exec 3<\"$1\"; read -r line", "sh", path.to_str().unwrap()]);
     let mut holder = holder.stdin(std::process::Stdio::piped()).spawn().unwrap();

@@ -97,7 +97,7 @@ words! {
         /// The repair.
         Repair = "the repair",
         /// Giving a transcript back.
-        RecoverTranscript = "recovering the transcript",
+        GiveBack = "recovering the transcript",
         /// A compaction.
         CapturedCompaction = "a compaction",
         /// Reading a folder of events.

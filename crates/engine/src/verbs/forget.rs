@@ -304,7 +304,11 @@ impl Engine {
         Ok(sessions)
     }
 
-    fn subagents_of(&self, parent: &stemmata_model::SessionId) -> Result<Vec<Session>> {
+    /// Returns the sessions of a session's subagents.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn subagents_of(&self, parent: &stemmata_model::SessionId) -> Result<Vec<Session>> {
         let mut found = Vec::new();
         let mut skip = 0;
         loop {

@@ -29,9 +29,6 @@ const COMMITS_MAX: usize = 1_000_000;
 /// Commits that are read at once.
 const PAGE_COMMITS: usize = 1_000;
 
-/// Subagents of one session that are given back with it.
-const SUBAGENTS_MAX: usize = 1_000;
-
 /// A transcript that its client would load completely, in a file without its name.
 #[derive(Debug)]
 pub struct RecoveredCopy {
@@ -84,7 +81,7 @@ impl Engine {
                 }
                 Ok(copy) if best.as_ref().is_none_or(|best| copy.lines > best.lines) => best = Some(copy),
                 Ok(_) => {}
-                Err(error @ (EngineError::Io { .. } | EngineError::Store(_))) => return Err(error),
+                Err(error @ EngineError::Io { .. }) => return Err(error),
                 Err(error) => why = error.to_string(),
             }
         }
@@ -139,24 +136,6 @@ impl Engine {
             }
             std::ops::ControlFlow::Continue(())
         })
-    }
-
-    /// Returns the sessions of a session's subagents that were recorded on this machine.
-    ///
-    /// # Errors
-    /// Store errors.
-    pub fn recorded_subagents(&self, session: &Session) -> Result<Vec<Session>> {
-        let mut found = Vec::new();
-        let filter = stemmata_store::SessionFilter::default();
-        self.each_session(&filter, &mut |other, _| {
-            let is_its = other.parent_session.as_ref() == Some(&session.session)
-                && other.key.machine == session.key.machine;
-            if is_its && found.len() < SUBAGENTS_MAX {
-                found.push(other);
-            }
-            std::ops::ControlFlow::Continue(())
-        })?;
-        Ok(found)
     }
 
     /// Returns the newest commits of all lines that a session ever held, newest first.
@@ -273,5 +252,5 @@ impl<W: Write> Write for Counting<W> {
 }
 
 fn refused(reason: String) -> EngineError {
-    EngineError::Refused { what: Refusal::RecoverTranscript, reasons: vec![reason] }
+    EngineError::Refused { what: Refusal::GiveBack, reasons: vec![reason] }
 }

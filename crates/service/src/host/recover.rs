@@ -44,9 +44,10 @@ impl Host {
             let engine = home.engine()?;
             let session = session_of(engine, &request.session)?;
             let mut files = vec![self.given_back(engine, &session, request)?];
-            for subagent in engine.recorded_subagents(&session)? {
+            for subagent in engine.subagents_of(&session.session)? {
+                let is_here = subagent.key.machine == session.key.machine;
                 // One that is there is not what was asked for.
-                if !Path::new(&subagent.key.path).exists() {
+                if is_here && !Path::new(&subagent.key.path).exists() {
                     files.push(self.given_back(engine, &subagent, request)?);
                 }
             }
