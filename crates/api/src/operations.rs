@@ -12,7 +12,7 @@ use crate::v1::{
     CachedPrefix, ChainCostsRequest, ChainSide, Changed, ChangedFile, CheckStrategyRequest,
     CheckpointContext, CheckpointDrift, CheckpointFileMade, CheckpointFileRequest, CheckpointLoaded,
     CheckpointRequest, CheckpointSaved, CheckpointTask, Checkpointed, Children, ChildrenRequest,
-    ClientFinding, ClientScan, ClientWindow, CloseThreadRequest, CollectRequest, CollectedAmount, Commit,
+    ClientFinding, ClientHooks, ClientScan, ClientSessions, ClientWindow, CloseThreadRequest, CollectRequest, CollectedAmount, Commit,
     CommitPage, CommitRequest, CompactRequest, Compacted, CompareRequest, Comparison, ConfigEntry,
     ConfigPath, ConfigValue, Configuration, ConfiguredTemplate, ContextChange, ContextImages, ContextReport,
     ContextRequest, CountedBy, Damage, DecideRequest, DecisionKind, Decisions, Diagnoses, Diagnosis, Diff,
@@ -191,6 +191,8 @@ pub const OPERATIONS: &[Operation] = &[
 pub const INNER: &[TypeOf] = &[
     TypeOf::of::<Problem>(),
     TypeOf::of::<DecisionKind>(),
+    TypeOf::of::<ClientHooks>(),
+    TypeOf::of::<ClientSessions>(),
     TypeOf::of::<Candidate>(),
     TypeOf::of::<Found>(),
     TypeOf::of::<DuChain>(),

@@ -17,8 +17,7 @@ fn stage() -> Stage {
     stage.run(&["import", examples().to_str().unwrap()]).ok();
     let here = stage.home.project();
     let mut near = Story::new(SESSION, here.to_str().unwrap());
-    near.user("<command-name>/review</command-name>\n<command-args>the **retry** loop</command-args>")
-        .assistant("Done.");
+    near.user("/review the **retry** loop").assistant("Done.");
     let path =
         stage.home.write(&format!("home/.claude/projects/-shop/{SESSION}.jsonl"), near.text().as_bytes());
     stage.import(&path);

@@ -552,7 +552,7 @@ fn three_compactions_that_lead_nowhere_are_the_last_ones() {
     }
     let tries = events(&engine, topics::COMPACTION_START).len();
     assert!(tries >= 3, "{notes:?}");
-    assert!(notes.last().is_some_and(|note| note.contains("not compacted any more")), "{notes:?}");
+    assert!(notes.last().is_some_and(|note| note.contains("no longer compacted")), "{notes:?}");
     take(&engine, "more", 60, &config);
     assert_eq!(events(&engine, topics::COMPACTION_START).len(), tries);
     // Another limit is another window.

@@ -64,7 +64,7 @@ impl Host {
             let found = known.iter().find(|hooks| hooks.runtime == client);
             let state = match found.map(|hooks| hooks.state.as_str()) {
                 Some("current") => "on",
-                None | Some("none") => "off",
+                None | Some("none" | "off") => "off",
                 Some(_) => "trouble",
             };
             v1::ClientHooks { client: client.to_owned(), state: state.to_owned() }
