@@ -39,7 +39,10 @@ pub use checkpoint::{
     CheckpointContext, CheckpointDrift, CheckpointFileMade, CheckpointFileRequest, CheckpointLoaded,
     CheckpointSaved, CheckpointTask,
 };
-pub use client::{Diagnoses, Diagnosis, Finding, Home, Hooks, Installed, InstalledAll, Mended, MendedLine, Pending, Recovered, RecoveredFile, Setup, SetupStep};
+pub use client::{
+    Diagnoses, Diagnosis, Finding, Home, Hooks, Installed, InstalledAll, Mended, MendedLine, Pending,
+    Recovered, RecoveredFile, Setup, SetupStep,
+};
 pub use commit::{
     Audit, CONTENT_BYTES_MAX, CheckpointRequest, Children, ChildrenRequest, Commit, CommitPage,
     CommitRequest, CommitType, Entry, FindRequest, Found, HistoryRequest, Link, ResolveRequest, ResolveScope,

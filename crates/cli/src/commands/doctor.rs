@@ -74,9 +74,11 @@ fn say_verdict(app: &App, diagnoses: &[Diagnosis]) {
     });
     let hint = Style::Hint.paint("hint");
     if let Some(session) = diagnoses.iter().find_map(|diagnosis| diagnosis.recoverable.as_ref()) {
-        app.console.say(&format!("{hint}: the store has it intact: `stemma recover {session}` gives it back"));
+        app.console
+            .say(&format!("{hint}: the store has it intact: `stemma recover {session}` gives it back"));
     } else if lossy > 0 {
-        app.console.say(&format!("{hint}: `stemma repair FILE` writes a repaired copy and lists what it changed"));
+        app.console
+            .say(&format!("{hint}: `stemma repair FILE` writes a repaired copy and lists what it changed"));
     }
 }
 
@@ -108,7 +110,9 @@ fn verdict(diagnosis: &Diagnosis) -> String {
     let (sent, present) = (diagnosis.messages_sent, diagnosis.messages_present);
     match (diagnosis.ok, sent >= present) {
         (true, true) => sends_all(present),
-        (true, false) => format!("{sent} of {}; no client resumes a subagent's transcript", many(present, "message")),
+        (true, false) => {
+            format!("{sent} of {}; no client resumes a subagent's transcript", many(present, "message"))
+        }
         (false, _) if present == 0 => "the client would refuse it: there is no message in it".to_owned(),
         (false, _) if sent == 0 => {
             format!("the client would refuse it, or send none of its {}", many(present, "message"))

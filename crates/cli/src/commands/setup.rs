@@ -21,7 +21,8 @@ use crate::wiring::App;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Setup) -> Result<Exit, CliError> {
-    let is_asked = app.environment.stdin_is_terminal && app.environment.stderr_is_terminal && !app.console.json;
+    let is_asked =
+        app.environment.stdin_is_terminal && app.environment.stderr_is_terminal && !app.console.json;
     if !args.yes && !args.dry_run && !is_asked {
         let why = "setup asks before each step: run it on a terminal, or with `--yes` (`--dry-run` lists the steps)";
         return Err(CliError::Usage(why.to_owned()));
@@ -73,7 +74,9 @@ impl Walk<'_> {
         if self.args.yes {
             return Ok(true);
         }
-        self.app.console.ask(&format!("{} {question}? [Y/n] ", Style::Faint.paint(&format!("{step:<12}"))))?;
+        self.app
+            .console
+            .ask(&format!("{} {question}? [Y/n] ", Style::Faint.paint(&format!("{step:<12}"))))?;
         let mut answer = String::new();
         std::io::stdin().lock().read_line(&mut answer).map_err(CliError::Output)?;
         let is_wanted = matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes");
@@ -109,7 +112,14 @@ impl Walk<'_> {
         if !self.is_wanted("import", &question)? {
             return Ok(());
         }
-        let all = Import { paths: Vec::new(), or: None, full: false, granularity: None, threads: None, brief: false };
+        let all = Import {
+            paths: Vec::new(),
+            or: None,
+            full: false,
+            granularity: None,
+            threads: None,
+            brief: false,
+        };
         let exit = import::quietly(self.app, &all)?;
         let state = if exit == Exit::Done { "done" } else { "failed" };
         self.note(("import", state), format!("{} imported", many(due, "session")))
@@ -144,7 +154,8 @@ impl Walk<'_> {
     fn completions(&mut self) -> Result<(), CliError> {
         let app = self.app;
         let Some((shell, path)) = completion_file(app) else {
-            return self.note(("completions", "nothing"), "no known shell; see `stemma completions`".to_owned());
+            return self
+                .note(("completions", "nothing"), "no known shell; see `stemma completions`".to_owned());
         };
         let script = completions::script(shell);
         let shown = app.environment.shown(&path);

@@ -122,8 +122,7 @@ fn told(app: &App, status: &v1::Status) -> String {
 
 /// Describes a client's home: what is there, and when the client deletes it.
 fn home_line(shown: &str, home: &v1::Home) -> String {
-    let found =
-        format!("{shown}: {} ({})", many(home.transcripts, "transcript"), size::bytes(home.bytes));
+    let found = format!("{shown}: {} ({})", many(home.transcripts, "transcript"), size::bytes(home.bytes));
     let Some(days) = home.deletes_after_days else { return found };
     let soon = match home.deletes_soon {
         0 => String::new(),

@@ -227,7 +227,7 @@ fn a_fork_begins_at_an_entry_by_its_number() {
     let (stage, tip) = stage();
     let page = stage.json(&["show", &tip, "--entry", "@2", "--around", "0"]);
     let id = page["entries"][0]["id"].as_str().unwrap();
-    let forked = |at: &str| stage.json(&["fork", &tip, "--at", at, "--print"])["ctx"].clone();
+    let forked = |at: &str| stage.json(&["fork", &tip, "--at", at, "--here", "--print"])["ctx"].clone();
     assert_eq!(forked("@2"), forked(id));
     assert_ne!(forked("@2"), forked("@4"));
     stage.run(&["fork", &tip, "--at", "@99", "--print"]).code(3).complains(&["@99"]);

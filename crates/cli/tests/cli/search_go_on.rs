@@ -61,7 +61,7 @@ fn going_on_begins_at_the_hit() {
     let hit = &stage.json(&["search", "wait between the tries", "--kind", "prompt"])["hits"][0];
     let forked = stage.json(&["search", "wait between the tries", "--kind", "prompt", "--fork"]);
     let (ctx, entry) = (hit["ctx"].as_str().unwrap(), hit["entry"].as_str().unwrap());
-    let by_hand = stage.json(&["fork", ctx, "--at", entry]);
+    let by_hand = stage.json(&["fork", ctx, "--at", entry, "--here"]);
     assert_eq!((&forked["ctx"], &forked["prompt"]), (&by_hand["ctx"], &by_hand["prompt"]));
     assert_eq!(forked["prompt"], "Good, and wait between the tries");
     let resumed =

@@ -106,7 +106,7 @@ fn the_guide_names_commits_that_the_examples_have() {
     named.dedup();
     assert!(named.len() > 5, "{named:?}");
     // A fork within a commit makes one of its own.
-    stage.run(&["fork", "f8j7", "--at", "307f4f0e"]).ok();
+    stage.run(&["fork", "f8j7", "--at", "307f4f0e", "--here"]).ok();
     for id in named {
         stage.run(&["show", id]).ok();
     }

@@ -75,7 +75,8 @@ pub fn is_session_there(path: &Path) -> bool {
 
 /// Returns whether a session is kept in a database or in folders of records, whether these are there or not.
 pub fn is_session_kept(path: &Path) -> bool {
-    let is_in_database = path.parent().is_some_and(|parent| parent.extension().is_some_and(|end| end == "db"));
+    let is_in_database =
+        path.parent().is_some_and(|parent| parent.extension().is_some_and(|end| end == "db"));
     is_in_database || Kept::of(path).is_some()
 }
 

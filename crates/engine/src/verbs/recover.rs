@@ -68,7 +68,9 @@ impl Engine {
         if let SessionOrigin::Placed(_) = session.origin
             && self.seen(session)?.is_empty()
         {
-            return Err(refused("it is a copy that nobody used: `stemma resume` places one again".to_owned()));
+            return Err(refused(
+                "it is a copy that nobody used: `stemma resume` places one again".to_owned(),
+            ));
         }
         let mut best: Option<RecoveredCopy> = None;
         let mut why = "the store has nothing of it".to_owned();
@@ -123,7 +125,8 @@ impl Engine {
     /// # Errors
     /// Store errors.
     pub fn only_here(&self, take: &mut dyn FnMut(Session)) -> Result<()> {
-        let filter = stemmata_store::SessionFilter { main_only: true, ..stemmata_store::SessionFilter::default() };
+        let filter =
+            stemmata_store::SessionFilter { main_only: true, ..stemmata_store::SessionFilter::default() };
         let machine = &self.identity.machine;
         self.each_session(&filter, &mut |session, _| {
             let path = Path::new(&session.key.path);

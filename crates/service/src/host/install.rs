@@ -98,8 +98,8 @@ impl Host {
         let mut kept = None;
         if written {
             // Taken out again, settings that are as they were need no copy of what they were with our hooks.
-            let is_as_before = request.removes
-                && made.as_ref().is_some_and(|made| made.is_as_before(after.as_deref()));
+            let is_as_before =
+                request.removes && made.as_ref().is_some_and(|made| made.is_as_before(after.as_deref()));
             let mut making = made.clone().unwrap_or_else(|| Made {
                 path: path.clone(),
                 created: before.is_none(),
@@ -169,7 +169,9 @@ impl Host {
             let names = HOOK_PLACES.iter().map(|place| place.runtime).collect::<Vec<_>>().join(", ");
             let detail = match known {
                 Err(error) if error.nearest.is_some() => error.to_string(),
-                _ => format!("`{runtime}` has no hooks, and its agents get no brief; clients with hooks: {names}"),
+                _ => format!(
+                    "`{runtime}` has no hooks, and its agents get no brief; clients with hooks: {names}"
+                ),
             };
             return Err(Problem::new(Code::UnknownClient, detail).into());
         };

@@ -62,7 +62,9 @@ impl Made {
     pub(super) fn is_as_before(&self, text: Option<&str>) -> bool {
         match self.copies.first() {
             None => self.created && text.is_none(),
-            Some(copy) => std::fs::read(copy).is_ok_and(|before| text.map(str::as_bytes) == Some(before.as_slice())),
+            Some(copy) => {
+                std::fs::read(copy).is_ok_and(|before| text.map(str::as_bytes) == Some(before.as_slice()))
+            }
         }
     }
 
