@@ -132,7 +132,7 @@ fn resume_takes_the_session_of_this_directory_even_one_that_was_never_imported()
     let mut command = stage.command(&["resume", SESSION, "--print"]);
     let output = command.current_dir(&elsewhere).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.starts_with("claude --resume "), "{text}");
+    assert!(text.starts_with(&format!("cd {} && claude --resume {SESSION}", cwd.display())), "{text}");
     let mut command = stage.command(&["resume", SESSION, "--print", "--cwd", cwd.to_str().unwrap()]);
     let output = command.current_dir(&elsewhere).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
