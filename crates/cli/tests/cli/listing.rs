@@ -125,7 +125,7 @@ fn references_lead_from_what_is_seen() {
     stage.run(&["show", "@-"]).code(3);
     stage.run(&["show", "@~99"]).code(3).complains(&["no earlier commit matches `@~99`", "hint:"]);
     let forked = stage.json(&["fork", "@:2", "--print"]);
-    assert!(forked["prompt"].as_str().unwrap().contains("changelog"), "{forked}");
+    assert!(forked["prompt"].as_str().unwrap().contains("wait between"), "{forked}");
     insta::assert_snapshot!("near_names", stage.told(&["show", "retry lop"]));
 }
 

@@ -242,7 +242,7 @@ fn a_process_finds_the_session_of_the_client_that_it_descends_from() {
     std::fs::write(&later, text + "\n").unwrap();
     stage.import(&later);
     let tip = |path: &std::path::Path| {
-        let list = stage.json(&["list"]);
+        let list = stage.json(&["list", "--all"]);
         let of = |session: &&Value| session["path"] == json!(path.to_str().unwrap());
         list["sessions"].as_array().unwrap().iter().find(of).unwrap()["tip"].as_str().unwrap().to_owned()
     };
