@@ -125,7 +125,7 @@ fn act(
     let placement = Placement {
         at: entry.clone().filter(|_| act == Act::Fork),
         stop: "compaction".to_owned(),
-        here: false,
+        here: args.here,
         dry_run: false,
         cwd: None,
         runtime: args.runtime.clone(),

@@ -101,8 +101,19 @@ fn du_verify_and_fork_print_what_they_promise() {
     let verified = stage.json(&["verify"]);
     assert_eq!((&verified["ok"], &verified["damages"]), (&true.into(), &serde_json::json!([])));
     let placed = stage.json(&["fork", session["tip"].as_str().unwrap(), "--here"]);
-    let wanted =
-        ["ctx", "session_id", "path", "format", "bytes", "messages", "resume_command", "cwd", "notes"];
+    let wanted = [
+        "ctx",
+        "session_id",
+        "path",
+        "format",
+        "bytes",
+        "messages",
+        "resume_command",
+        "cwd",
+        "own_session",
+        "dry_run",
+        "notes",
+    ];
     assert_eq!(fields(&placed), BTreeSet::from(wanted));
 }
 

@@ -48,7 +48,7 @@ fn completions_exist_for_every_shell() {
 #[test]
 fn help_and_version_are_no_errors_and_a_wrong_command_is_one() {
     let stage = Stage::new();
-    assert!(stage.run(&["--help"]).ok().text().contains("Start:\n  import"));
+    assert!(stage.run(&["--help"]).ok().text().contains("Start:\n  setup"));
     assert!(stage.run(&["fork", "--help"]).ok().text().contains("Examples:"));
     assert!(stage.run(&["--version"]).ok().text().starts_with("stemma "));
     stage.run(&["frok"]).code(2).complains(&["frok", "fork"]);
