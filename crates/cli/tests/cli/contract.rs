@@ -113,9 +113,9 @@ fn du_verify_and_fork_print_what_they_promise() {
         "messages",
         "resume_command",
         "cwd",
-        "notes",
-        "dry_run",
         "own_session",
+        "dry_run",
+        "notes",
     ];
     assert_eq!(fields(&placed), BTreeSet::from(wanted));
 }
