@@ -28,7 +28,7 @@ const MARK: char = '\u{1e}';
 const ENVIRONMENT: &[&str] = &[
     "USER=robin",
     "STEMMATA_MACHINE_LABEL=desk",
-    "COLUMNS=100",
+    "COLUMNS=120",
     "TZ=UTC",
     "LC_ALL=C.UTF-8",
     "GIT_CONFIG_NOSYSTEM=1",
@@ -129,7 +129,9 @@ fn run(root: &Path, program: &Path, commands: &[&str]) -> anyhow::Result<Vec<Str
     let output = shell.output().context("starting `sh`")?;
     let text = String::from_utf8(output.stdout).context("the output is not text")?;
     let text = text.replace(&bin.join("stemma").display().to_string(), "~/.cargo/bin/stemma");
-    let text = text.replace(&home.display().to_string(), "~");
+    // Claude Code names a folder after the directory, with `-` for what is not a letter or a digit.
+    let folder = home.display().to_string().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let text = text.replace(&home.display().to_string(), "~").replace(&folder, "-home-robin");
     split(&text.replace(&program.display().to_string(), "~/.cargo/bin/stemma"), commands)
 }
 
