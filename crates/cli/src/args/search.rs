@@ -99,10 +99,6 @@ pub(crate) struct Search {
     #[arg(long = "in", value_name = "CLIENT")]
     pub(crate) runtime: Option<String>,
 
-    /// With `--resume`, `--fork` or the list: work in the current directory [default: the session's own]
-    #[arg(long)]
-    pub(crate) here: bool,
-
     /// With `--resume`, `--fork` or the list: print the client's command instead of running it
     #[arg(long)]
     pub(crate) print: bool,
