@@ -87,7 +87,10 @@ impl TurnDrawing<'_> {
             stretch: 0,
         }));
         while let Some(Start { node, before, first, stretch }) = open.pop() {
-            self.commit(&mut lines, node, (&first, &before), stretch);
+            let is_shown = self.says_something(node);
+            if is_shown {
+                self.commit(&mut lines, node, (&first, &before), stretch);
+            }
             let below = children(node).iter().filter_map(|id| nodes.get(id.as_str()).copied());
             let below: Vec<&Commit> = below.filter(|child| !is_hidden(child)).collect();
             let trunk =
@@ -98,7 +101,9 @@ impl TurnDrawing<'_> {
             open.extend(trunk.into_iter().map(|node| {
                 stretches += usize::from(is_split);
                 let stretch = if is_split { stretches } else { stretch };
-                Start { node, before: before.clone(), first: before.clone(), stretch }
+                // What is left out leaves its place to the next one.
+                let first = if is_shown { before.clone() } else { first.clone() };
+                Start { node, before: before.clone(), first, stretch }
             }));
             open.extend(branches.into_iter().rev().map(|node| {
                 stretches += 1;
@@ -111,6 +116,15 @@ impl TurnDrawing<'_> {
             }));
         }
         lines
+    }
+
+    /// Says whether a commit is drawn: records of the client alone, such as the output of its own commands, are not.
+    fn says_something(&self, node: &Commit) -> bool {
+        let Some(turns) = &node.turns else { return true };
+        let does = |turn: &OverviewTurn| turn.number.is_some() || !turn.outline.tools.is_empty();
+        let is_plain = node.commit_type == "delta" && node.tags.is_empty() && node.id != self.here;
+        let ends = matches!(turns.as_slice(), [only] if only.outline.outcome == "answered");
+        !is_plain || ends || turns.iter().any(does)
     }
 
     /// Adds the lines of a commit: one for each of its turns, else one for itself; what it started hangs on the last.
@@ -150,7 +164,7 @@ impl TurnDrawing<'_> {
             tail.extend(copies.map(|link| (Style::Faint, format!("⑂ copy of {}", self.ids.cut(&link.to)))));
             tail.extend((node.id == self.here).then(|| (Style::Strong, "◀".to_owned())));
         }
-        let about = turn.and_then(|turn| turn.prompt.as_deref());
+        let about = turn.and_then(|turn| turn.title.as_deref());
         let about = about.map_or_else(|| tame(&node.summary.text), session::title_of);
         let columns = |pieces: &[(Style, String)]| -> usize {
             pieces.iter().map(|(_, text)| text.chars().count() + 2).sum()
@@ -166,7 +180,7 @@ impl TurnDrawing<'_> {
         let did = &turn.outline;
         let calls = if self.width >= TOOLS_WIDTH { outline::tools(did) } else { outline::calls(did) };
         let faint = calls.into_iter().chain(outline::took(did)).map(|text| (Style::Faint, text));
-        faint.chain(outline::outcome(did)).collect()
+        faint.chain(outline::outcome(did, turn.prompt.is_some())).collect()
     }
 
     fn subagents(&self, text: &mut String, before: &str, all: &[TreeSubagent]) {

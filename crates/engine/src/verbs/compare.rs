@@ -47,9 +47,27 @@ impl Engine {
         let (own, other) = (self.entries_in(own)?, self.entries_in(other)?);
         Ok(Comparison {
             ancestor,
-            first: ChainSide::of(first, &own, &by_id(&other))?,
-            second: ChainSide::of(second, &other, &by_id(&own))?,
+            first: self.side(first, &own, &by_id(&other))?,
+            second: self.side(second, &other, &by_id(&own))?,
         })
+    }
+
+    fn side(
+        &self,
+        ctx: CommitId,
+        commits: &[(CommitId, Vec<Entry>)],
+        other: &HashMap<&EntryId, &[Part]>,
+    ) -> Result<ChainSide> {
+        let root = self.first_session(ctx)?.and_then(|session| session.cwd);
+        let mut fold = SessionFold::new(&SessionId::new("diff")?, root.as_deref());
+        let mut count = 0_u64;
+        for (id, entries) in commits {
+            let is_own = |entry: &&Entry| other.get(&entry.id) != Some(&entry.parts.as_slice());
+            let own: Vec<Entry> = entries.iter().filter(is_own).cloned().collect();
+            count += own.len() as u64;
+            fold.add(*id, &own, &[]);
+        }
+        Ok(ChainSide { ctx, commits: commits.len() as u64, entries: count, story: fold.finish() })
     }
 
     fn common_ancestor(&self, first: CommitId, second: CommitId) -> Result<Option<CommitId>> {
@@ -94,25 +112,4 @@ impl Engine {
 /// Returns the entries by their ids. A client that rewrites a session may give an id to another text, so the parts count, too.
 fn by_id(commits: &[(CommitId, Vec<Entry>)]) -> HashMap<&EntryId, &[Part]> {
     commits.iter().flat_map(|(_, entries)| entries).map(|entry| (&entry.id, entry.parts.as_slice())).collect()
-}
-
-impl ChainSide {
-    fn of(
-        ctx: CommitId,
-        commits: &[(CommitId, Vec<Entry>)],
-        other: &HashMap<&EntryId, &[Part]>,
-    ) -> Result<Self> {
-        let mut fold = SessionFold::new(&SessionId::new("diff")?);
-        let mut count = 0_u64;
-        for (id, entries) in commits {
-            let own: Vec<Entry> = entries
-                .iter()
-                .filter(|entry| other.get(&entry.id) != Some(&entry.parts.as_slice()))
-                .cloned()
-                .collect();
-            count += own.len() as u64;
-            fold.add(*id, &own, &[]);
-        }
-        Ok(Self { ctx, commits: commits.len() as u64, entries: count, story: fold.finish() })
-    }
 }

@@ -61,7 +61,13 @@ fn head(app: &App, commit: &Commit, turn: &ShownTurn, (ids, number): (ShortIds, 
     if green + red > 0 {
         second.push(format!("{}: {green} passed, {red} failed", many(green + red, "test run")));
     }
-    second.extend(Some(painted(&outline::outcome(&turn.outline), " · ")).filter(|end| !end.is_empty()));
+    second.extend(
+        Some(painted(
+            &outline::outcome(&turn.outline, turn.pieces.iter().any(|piece| piece.kind == "prompt")),
+            " · ",
+        ))
+        .filter(|end| !end.is_empty()),
+    );
     let mut text = format!("{}\n", painted(&first, " · "));
     if !second.is_empty() {
         put!(text, "{}\n", second.join(" · "));
@@ -79,24 +85,32 @@ struct Look {
 }
 
 impl Look {
-    /// Returns the pieces: texts as paragraphs, calls and thoughts as lines.
+    /// Returns the pieces: texts as paragraphs, calls and thoughts as lines. Without `--full`, thoughts in a row are one, and
+    /// calls in a row that say the same.
     fn pieces(self, turn: &ShownTurn) -> String {
         let mut text = String::new();
-        let mut was_line = None;
+        let mut lines = Lines::default();
         for piece in &turn.pieces {
-            let is_line = matches!(piece.kind.as_str(), "call" | "thought" | "result");
-            if was_line.is_some_and(|was| !(was && is_line)) {
+            if !matches!(piece.kind.as_str(), "call" | "thought" | "result") {
+                lines.end(&mut text);
+                if !text.is_empty() {
+                    text.push('\n');
+                }
+                self.piece(&mut text, piece);
+                continue;
+            }
+            if !lines.is_begun && !text.is_empty() {
                 text.push('\n');
             }
-            was_line = Some(is_line);
-            self.piece(&mut text, piece);
+            lines.is_begun = true;
+            let (mut line, tokens) = (String::new(), piece.tokens.filter(|_| !self.full));
+            self.piece(&mut line, piece);
+            lines.add(&mut text, line, tokens);
         }
+        lines.end(&mut text);
         if turn.pieces.is_empty() {
-            put!(
-                text,
-                "{}\n",
-                Style::Faint.paint("(no prompt and no answer; `--meta` and `--entries` show what is there)")
-            );
+            let nothing = "(no prompt and no answer; `--meta` and `--entries` show what is there)";
+            put!(text, "{}\n", Style::Faint.paint(nothing));
         }
         text
     }
@@ -112,12 +126,7 @@ impl Look {
             }
             "call" => piece.call.iter().for_each(|call| self.call(text, call)),
             "thought" => {
-                let tokens = piece.tokens.unwrap_or(0);
-                let about = match tokens {
-                    0 => "thought (not readable)".to_owned(),
-                    tokens => format!("thought {} tokens", size::count(tokens)),
-                };
-                put!(text, "{INDENT}{}\n", Style::Faint.paint(&about));
+                text.push_str(&thought(piece.tokens.unwrap_or(0)));
                 inside(text, said);
             }
             "result" => {
@@ -187,6 +196,51 @@ impl Look {
         }
         tail
     }
+}
+
+/// Lines of calls and thoughts in a row.
+#[derive(Debug, Default)]
+struct Lines {
+    /// The last line, how often it was there, and the tokens of thoughts.
+    last: Option<(String, u64, Option<u64>)>,
+    is_begun: bool,
+}
+
+impl Lines {
+    fn add(&mut self, text: &mut String, line: String, tokens: Option<u64>) {
+        match (&mut self.last, tokens) {
+            (Some((_, _, Some(known))), Some(tokens)) => *known += tokens,
+            (Some((last, count, None)), None) if *last == line => *count += 1,
+            _ => {
+                self.flush(text);
+                self.last = Some((line, 1, tokens));
+            }
+        }
+    }
+
+    fn flush(&mut self, text: &mut String) {
+        match self.last.take() {
+            Some((_, _, Some(tokens))) => text.push_str(&thought(tokens)),
+            Some((line, 1, None)) => text.push_str(&line),
+            Some((line, count, None)) => {
+                put!(text, "{} {}\n", line.trim_end(), Style::Faint.paint(&format!("×{count}")));
+            }
+            None => {}
+        }
+    }
+
+    fn end(&mut self, text: &mut String) {
+        self.flush(text);
+        self.is_begun = false;
+    }
+}
+
+fn thought(tokens: u64) -> String {
+    let about = match tokens {
+        0 => "thought (not readable)".to_owned(),
+        tokens => format!("thought {} tokens", size::count(tokens)),
+    };
+    format!("{INDENT}{}\n", Style::Faint.paint(&about))
 }
 
 /// Appends a text that belongs to the line above it.
