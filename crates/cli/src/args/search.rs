@@ -2,6 +2,8 @@
 //!
 //! Only shapes, as everything below `args`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 /// `search`
@@ -99,9 +101,9 @@ pub(crate) struct Search {
     #[arg(long = "in", value_name = "CLIENT")]
     pub(crate) runtime: Option<String>,
 
-    /// With `--resume`, `--fork` or the list: work in the current directory [default: the session's own]
-    #[arg(long)]
-    pub(crate) here: bool,
+    /// With `--resume`, `--fork` or the list: the directory to work in [default: the session's own]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
 
     /// With `--resume`, `--fork` or the list: print the client's command instead of running it
     #[arg(long)]

@@ -125,9 +125,9 @@ fn act(
     let placement = Placement {
         at: entry.clone().filter(|_| act == Act::Fork),
         stop: "compaction".to_owned(),
-        here: args.here,
+        here: false,
         dry_run: false,
-        cwd: None,
+        cwd: args.cwd.clone(),
         runtime: args.runtime.clone(),
         client_version: None,
         with_secrets: false,
