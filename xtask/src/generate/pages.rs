@@ -61,7 +61,7 @@ fn program(root: &Path) -> anyhow::Result<PathBuf> {
     let lines = output.stdout.split(|byte| *byte == b'\n');
     let messages = lines.filter_map(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
     let paths = messages.filter_map(|message| Some(PathBuf::from(message.get("executable")?.as_str()?)));
-    paths.last().context("cargo reported no program `stemma`")
+    paths.collect::<Vec<_>>().pop().context("cargo reported no program `stemma`")
 }
 
 /// A line of a page.
@@ -112,7 +112,10 @@ fn run(root: &Path, program: &Path, commands: &[&str]) -> anyhow::Result<Vec<Str
     write(&bin.join("stemma"), wrapper.as_bytes())?;
     let mut script = format!("chmod +x '{}/stemma'\nexec 2>&1\n", bin.display());
     for (at, command) in commands.iter().enumerate() {
-        script.push_str(&format!("{command}\nprintf '\\n\\036%d %d\\n' {at} $?\n"));
+        script.push_str(command);
+        script.push_str("\nprintf '\\n\\036%d %d\\n' ");
+        script.push_str(&at.to_string());
+        script.push_str(" $?\n");
     }
     write(&base.join("script"), script.as_bytes())?;
     let start = format!(

@@ -121,6 +121,7 @@ Examples:
 The id of a session shows the session; a commit, a tag or `SESSION~0` shows the turn.
 
 {REF_HELP}"))]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub(crate) struct Show {
     /// A session, a commit, or SESSION:N for the turn of its N-th prompt [default: choose from a list]
     #[arg(value_name = "REF", default_value = "", hide_default_value = true)]

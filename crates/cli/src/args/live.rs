@@ -152,6 +152,7 @@ Examples:
 Adds one hook for each event that matters (a turn ends, a compaction comes, a session ends; more with \
 `capture.provisional`) to the client's own settings, and nothing else; your hooks stay, and a copy of the file is kept \
 beside it. The hook captures what is new in milliseconds and never fails the client, even when `stemma` is gone.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub(crate) struct Install {
     /// The client: `claude-code`, `codex`, `gemini`, `opencode` or `pi`
     #[arg(value_name = "CLIENT", required_unless_present = "all", conflicts_with = "all")]

@@ -166,7 +166,7 @@ fn act(
 ) -> Result<Exit, CliError> {
     let print = args.print;
     let at = entry.clone().filter(|_| act == Act::Fork);
-    let placement = plain_placement(at, args.runtime.clone());
+    let placement = Placement { cwd: args.cwd.clone(), ..plain_placement(at, args.runtime.clone()) };
     match act {
         Act::Show => show(app, reference, entry),
         Act::Resume => {

@@ -622,7 +622,7 @@ fn what_a_client_will_soon_delete_is_told() {
     let settings = stage.home.claude_config().join("settings.json");
     std::fs::write(&settings, "{\"cleanupPeriodDays\": 365}").unwrap();
     assert_eq!(stage.json(&["status"])["pending"][0]["days_left"], 340);
-    assert!(!stage.run(&["status"]).ok().text().contains("deletes"));
+    assert!(!stage.run(&["status"]).ok().text().contains("warning"));
     stage.import(&path);
     assert_eq!(stage.json(&["status"])["pending"].as_array().unwrap().len(), 0);
 }

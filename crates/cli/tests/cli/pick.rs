@@ -64,7 +64,7 @@ fn resume_and_fork_go_on_from_what_is_selected() {
     assert!(screen.printed.contains("claude --resume "), "{screen:#?}");
     let client = stage.home.write("bin/claude", b"#!/bin/sh\necho \"client $*\"\nexit 7\n");
     std::fs::set_permissions(&client, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
-    let mut command = stage.command(&["search", "--resume", "--here"]);
+    let mut command = stage.command(&["search", "--resume", "--cwd", "."]);
     command.env("PATH", format!("{}:/usr/bin:/bin", client.parent().unwrap().display()));
     let mut terminal = Terminal::start(command, SIZE);
     let seen = terminal.until_says("newest first");
