@@ -101,9 +101,11 @@ fn command(text: &str) -> Option<String> {
     };
     let filled = |name| inside(name).filter(|text| !text.is_empty());
     let name = filled("command-name").or_else(|| filled("command-message").map(|name| format!("/{name}")));
-    let Some(name) = name else { return filled("bash-input").map(|command| format!("!{command}")) };
+    let Some(name) = name else {
+        return filled("bash-input").map(|command| without_elements(&format!("!{command}")));
+    };
     let arguments = filled("command-args").unwrap_or_default();
-    Some(format!("{name} {arguments}"))
+    Some(without_elements(&format!("{name} {arguments}")))
 }
 
 /// Takes the elements of clients out of a text. One that is cut takes the rest with it.
@@ -138,18 +140,21 @@ fn is_client_element(name: &str) -> bool {
 }
 
 /// Takes the marks of Markdown off a word: emphasis and code, and, of the first word, a heading's, a list's and a quote's.
-fn without_marks(word: &str, is_first: bool) -> &str {
+fn without_marks(word: &str, is_first: bool) -> String {
     let marks: &[char] = if is_first { &['*', '`', '#', '>', '-', '+', '•'] } else { &['*', '`'] };
     let is_rule =
         word.chars().count() > 1 && word.chars().all(|c| matches!(c, '#' | '-' | '=' | '*' | '`' | '~'));
     let is_list = is_first && matches!(word, "-" | "+" | "*" | ">" | "•" | "#");
     if is_rule || is_list {
-        return "";
+        return String::new();
     }
     // `--flag` at the beginning of a prompt is a word of its own.
     let is_flag = word.starts_with('-') && word.len() > 1;
     let start = if is_flag { word } else { word.trim_start_matches(marks) };
-    start.trim_end_matches(['*', '`'])
+    // `main.rs`: is a name and a colon.
+    let core = start.trim_end_matches([':', ',', '.', ';', '!', '?', ')']);
+    let behind = start.get(core.len()..).unwrap_or_default();
+    format!("{}{behind}", core.trim_end_matches(['*', '`']))
 }
 
 #[cfg(test)]

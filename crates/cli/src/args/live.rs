@@ -69,7 +69,7 @@ Examples:
   stemma start reviewer                            without context
   stemma start reviewer --context ctx-3f9k2m7q     knowing what was known there
   stemma start reviewer --context T-12 --print
-  stemma start author -- -p 'continue'               with arguments for the client
+  stemma start author -- -p 'continue'     pass arguments to the client
   stemma start author --ticket T-12      record the ticket with the session
 
 A template is a section of the configuration file: `[templates.reviewer]` with `client`, and where wanted `model`, \

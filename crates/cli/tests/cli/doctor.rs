@@ -40,7 +40,7 @@ fn a_transcript_that_a_client_would_lose_half_of_is_told_with_lines() {
     let rollout = stage.home.write("rollout.jsonl", format!("{item}\n").as_bytes());
     let told = stage.run(&["doctor", rollout.to_str().unwrap()]).code(6);
     assert!(told.text().contains("not a session header"), "{}", told.text());
-    stage.run(&["doctor", "nobody-knows-this"]).code(3).complains(&["no file or session", "hint:"]);
+    stage.run(&["doctor", "nobody-knows-this"]).code(3).complains(&["matches `nobody-knows-this`", "hint:"]);
     // One of many that cannot be read does not silence the others.
     let empty = stage.home.write("empty.jsonl", b"");
     let all = [&empty, &sound, &broken].map(|path| path.to_str().unwrap());

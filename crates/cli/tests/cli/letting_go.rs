@@ -232,7 +232,7 @@ fn words_of_a_forgotten_commit_are_in_no_file_and_do_not_come_back() {
     let chain = stage.json(&["log", SESSION]);
     let first = chain["commits"].as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_owned();
     let named = |stage: &Stage| {
-        [&["list", "--all"][..], &["log", "--json"], &["show", &first, "--json"]]
+        [&["list", "--all"][..], &["log", "--json"], &["show", &first, "--meta", "--json"]]
             .iter()
             .any(|args| stage.run(args).ok().stdout.windows(needle.len()).any(|window| window == needle))
     };

@@ -250,7 +250,7 @@ fn a_process_finds_the_session_of_the_client_that_it_descends_from() {
     nudge(&stage, "Stop", &path);
     assert_eq!(stage.run(&["current"]).ok().text().trim(), tip(&path));
     nudge(&stage, "Stop", &later);
-    stage.run(&["current"]).code(4).complains(&["the session of this client", "2 things"]);
+    stage.run(&["current"]).code(4).complains(&["the session of this client", "(2 matches)"]);
     nudge(&stage, "SessionEnd", &path);
     assert_eq!(stage.run(&["current"]).ok().text().trim(), tip(&later));
 }
@@ -772,7 +772,7 @@ fn status_says_whether_hooks_are_there_and_were_heard() {
         (program, "/bin/sh", "changed", "are not as this version wants them (they call"),
         ("[ -x", "[ -e", "changed", "are not as this version wants them; `stemma install"),
         ("Stop", "Spot", "changed", "are not as this version wants them (they call"),
-        ("hook claude-code", "hook other", "none", "are not in its settings any more"),
+        ("hook claude-code", "hook other", "none", "no longer there"),
         ("{", "", "unreadable", "cannot be read"),
     ] {
         std::fs::write(&settings, own.replace(from, to)).unwrap();

@@ -164,7 +164,7 @@ fn a_model_counts_and_shows_its_window() {
     let debug = ["context", "debug", "--ledger", "c1", "--template", "fixer", "--model", "gpt-5"];
     let shown = stage.told(&debug);
     assert!(shown.contains("(o200k)") && shown.contains("window 400,000 tokens of gpt-5"), "{shown}");
-    assert!(shown.contains("codex compacts at 232,560"), "{shown}");
+    assert!(shown.contains("codex: 258,400, compacts at 232,560"), "{shown}");
     let report = stage.json(&debug);
     assert_eq!(report["window"]["clients"][0]["client"], "codex");
     let pack = stage.json(&["recall", "plan", "--ledger", "c1", "--model", "claude-opus-4-5"]);

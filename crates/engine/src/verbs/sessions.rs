@@ -158,11 +158,7 @@ impl Engine {
 
     /// Reads the sessions that are wanted, each with its short id and whether that means this copy; and says where more of them
     /// are.
-    fn page_of_sessions(
-        &self,
-        query: &SessionQuery,
-        folds: &Folds,
-    ) -> Result<(Vec<NamedRow>, Option<u64>)> {
+    fn page_of_sessions(&self, query: &SessionQuery, folds: &Folds) -> Result<(Vec<NamedRow>, Option<u64>)> {
         let mut sessions = Vec::new();
         let mut skip = query.skip;
         loop {

@@ -210,11 +210,11 @@ fn a_fork_at_an_entry_includes_an_answer_and_gives_a_prompt_back() {
 /// Forks that are placed to find out what one costs.
 const FORKS: u64 = 20;
 
-/// What a fork's rows may take: a thousand bytes, less what the pages of a tree leave free.
-const FORK_BYTES_MAX: u64 = 950;
+/// What the rows of a fork may take, with those of the indexes that find a session by its ids and its end.
+const FORK_BYTES_MAX: u64 = 1_350;
 
 #[test]
-fn a_placed_fork_costs_less_than_a_thousand_bytes_of_store() {
+fn a_placed_fork_costs_the_store_little_more_than_a_thousand_bytes() {
     let folder = Folder::new();
     let home = folder.path().join("store");
     let store = SqliteStore::open(&home, SqliteOptions::default()).expect("a store");

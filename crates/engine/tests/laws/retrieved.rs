@@ -164,6 +164,7 @@ fn recent_turns_are_those_of_one_session() {
     assert!(named.notes.is_empty(), "{:?}", named.notes);
     let folder = Folder::new();
     let text = user(1, None, "where is the lynx") + &answer(2, 1, "behind the oak");
+    let text = text.replace(r#""sessionId":"s""#, r#""sessionId":"captured""#);
     let captured = import(&engine, &folder.write("s.jsonl", text.as_bytes())).session.session;
     let told = made(Some(captured.as_str())).expect("a prompt");
     assert!(told.text.contains("behind the oak"), "{}", told.text);

@@ -227,7 +227,10 @@ fn where_two_values_stood_in_the_same_content_neither_goes_back() {
     assert!(!there.contains(&one) && !there.contains(&two), "{there}");
     assert_eq!(there.matches(shared.as_str()).count(), 3, "{there}");
     let told = format!("{:?}", placed.notes);
-    assert!(told.contains("1 placeholders stay") && told.contains("different values"), "{told}");
+    assert!(
+        told.contains("left 1 placeholder whose values") && told.contains("with several values"),
+        "{told}"
+    );
 }
 
 #[test]

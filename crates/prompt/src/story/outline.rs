@@ -206,8 +206,8 @@ impl TurnOutline {
             self.tests_failed += u64::from(!is_passed);
             self.is_last_test_passed = Some(is_passed);
         }
-        let room = COMMITS_MAX.saturating_sub(self.commits.len());
-        self.commits.extend(commits_made(used).into_iter().take(room));
+        let left = COMMITS_MAX.saturating_sub(self.commits.len());
+        self.commits.extend(commits_made(used).into_iter().take(left));
     }
 }
 

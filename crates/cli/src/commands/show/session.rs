@@ -201,15 +201,17 @@ fn tokens(reported: Option<ReportedTokens>, counted: u64) -> String {
 
 fn error(error: &SessionError, width: usize) -> String {
     let times = if error.times > 1 { format!("×{}", error.times) } else { String::new() };
-    let what = fit(&tame(&error.what), WHAT_COLUMNS.min(width));
+    let what = fit(&tame(&error.what), WHAT_COLUMNS.min(width / 4));
     let what = if what.is_empty() { what } else { format!("{what}:") };
     let place = error.prompt.map(|number| format!("(prompt {number})")).unwrap_or_default();
     let end = match (error.resolved, error.fixed_by.as_slice()) {
         (false, _) => (Style::Error, "✗ open".to_owned()),
         (true, []) => (Style::Good, "✓ passed later".to_owned()),
-        (true, [file]) => (Style::Good, format!("✓ fixed by {}", fit_end(&tame(file), WHAT_COLUMNS))),
+        (true, [file]) => {
+            (Style::Good, format!("✓ fixed by {}", fit_end(&tame(file), WHAT_COLUMNS.min(width / 5))))
+        }
         (true, [file, others @ ..]) => {
-            let file = fit_end(&tame(file), WHAT_COLUMNS);
+            let file = fit_end(&tame(file), WHAT_COLUMNS.min(width / 5));
             (Style::Good, format!("✓ fixed by {file} and {} more", others.len()))
         }
     };
