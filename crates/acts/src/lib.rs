@@ -33,7 +33,7 @@ pub use act::{Act, Certainty, CommandAct, FileAct, FileChange, Reach, Replaced, 
 pub use editor::opened_file;
 pub use git::{MadeCommit, commits_made};
 pub use item::{DoneItem, done_item};
-pub use line::CallLine;
+pub use line::{CallLine, below};
 pub use outcome::{Judged, Outcome, complains_of_files, error_line, exit_code, judged, outcome};
 pub use read::{Answer, Call, acts};
 pub use tasks::{TaskBook, id_in, listed_in, settles, task_acts};

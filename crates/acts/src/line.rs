@@ -34,8 +34,8 @@ pub struct CallLine {
 }
 
 impl ToolUse<'_> {
-    /// Returns the call in one line.
-    pub fn line(&self) -> CallLine {
+    /// Returns the call in one line. Files below `root`, where the agent worked, are named without it.
+    pub fn line(&self, root: Option<&str>) -> CallLine {
         let value = Json::value_of(&self.arguments).ok();
         let none = Map::new();
         let fields = Fields(value.as_ref().and_then(Value::as_object).unwrap_or(&none));
@@ -51,7 +51,7 @@ impl ToolUse<'_> {
                 }
                 _ => {}
             }
-            about.extend(about_act(act, fields).filter(|text| !text.is_empty()));
+            about.extend(about_act(act, fields, root).filter(|text| !text.is_empty()));
         }
         about.dedup();
         if about.is_empty() {
@@ -74,17 +74,21 @@ impl CallLine {
     }
 }
 
-fn about_act(act: &Act, fields: Fields<'_>) -> Option<String> {
+fn about_act(act: &Act, fields: Fields<'_>, root: Option<&str>) -> Option<String> {
     let text = |keys: &[&str]| fields.text(keys).map(first_line);
     match act {
-        Act::File(FileAct { path, change: FileChange::Move { to }, .. }) => Some(format!("{path} → {to}")),
-        Act::File(file) => Some(file.path.clone()),
+        Act::File(FileAct { path, change: FileChange::Move { to }, .. }) => {
+            Some(format!("{} → {}", below(root, path), below(root, to)))
+        }
+        Act::File(file) => Some(below(root, &file.path).to_owned()),
         Act::OpenFile(_) | Act::Tasks(TaskAct::List) => None,
         Act::Command(command) => Some(first_line(&command.line)),
         Act::Follow { handle } => handle.clone(),
         Act::Search => {
-            let place = text(PATH).map(|path| format!(" in {path}")).unwrap_or_default();
-            text(PATTERN).map(|pattern| format!("{pattern}{place}")).or_else(|| text(PATH))
+            let path = text(PATH).map(|path| below(root, &path).to_owned());
+            let place = path.as_ref().filter(|path| Some(path.as_str()) != root);
+            let place = place.map(|path| format!(" in {path}")).unwrap_or_default();
+            text(PATTERN).map(|pattern| format!("{pattern}{place}")).or(path)
         }
         Act::Fetch => text(URL),
         Act::Tasks(TaskAct::Write { tasks }) => {
@@ -104,6 +108,12 @@ fn about_act(act: &Act, fields: Fields<'_>) -> Option<String> {
         Act::Client => text(SKILL),
         Act::Think | Act::Unknown => None,
     }
+}
+
+/// Returns a path below a directory without that directory.
+pub fn below<'p>(root: Option<&str>, path: &'p str) -> &'p str {
+    let inner = root.and_then(|root| path.strip_prefix(root)).and_then(|rest| rest.strip_prefix('/'));
+    inner.filter(|rest| !rest.is_empty()).unwrap_or(path)
 }
 
 /// Returns the first argument that is a text, of a tool that nobody knows.
@@ -136,13 +146,15 @@ mod tests {
             arguments: arguments.to_owned(),
         };
         let entries = [Entry::said(EntryId::new("e").expect("a name"), Role::Assistant, vec![call])];
-        tool_uses(&entries)[0].line()
+        tool_uses(&entries)[0].line(Some("/w"))
     }
 
     #[test]
     fn a_call_says_what_it_is_about() {
         for (name, arguments, about) in [
             ("Read", r#"{"file_path":"src/a.rs"}"#, "src/a.rs"),
+            ("Read", r#"{"file_path":"/w/src/a.rs"}"#, "src/a.rs"),
+            ("Grep", r#"{"pattern":"x","path":"/w"}"#, "x"),
             ("Bash", r#"{"command":"cd x &&\n  make\n"}"#, "cd x && … (+1 line)"),
             ("Grep", r#"{"pattern":"fn main","path":"src"}"#, "fn main in src"),
             ("Task", r#"{"description":"Find the leak","prompt":"…"}"#, "Find the leak"),

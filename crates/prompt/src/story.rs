@@ -8,7 +8,7 @@ mod prompt;
 mod session;
 mod turn;
 
-pub use outline::{FileLines, Prompt, TurnOutcome, TurnOutline, outlines};
-pub use prompt::{is_main, prompt_text, sidechain_of};
-pub use session::{IDLE_MICROS, ReportedTokens, SessionError, SessionFold, SessionStory, SessionTurn};
+pub use outline::{FileLines, IDLE_MICROS, Prompt, TurnOutcome, TurnOutline, outlines};
+pub use prompt::{Frame, is_main, prompt_text, sidechain_of};
+pub use session::{ReportedTokens, SessionError, SessionFold, SessionStory, SessionTurn};
 pub use turn::{Told, TurnCall, TurnPiece, pieces};

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use stemmata_model::{Entry, EntryId, Part, Role, SessionId, Timestamp, Usage};
 use stemmata_prompt::story::{
-    FileLines, SessionFold, SessionStory, Told, TurnCall, TurnOutcome, outlines, pieces,
+    FileLines, Frame, SessionFold, SessionStory, Told, TurnCall, TurnOutcome, outlines, pieces,
 };
 
 fn entry(number: usize, role: Role, parts: Vec<Part>) -> Entry {
@@ -55,7 +55,7 @@ fn conversation(turns: &[Vec<u8>]) -> Vec<Vec<Entry>> {
 }
 
 fn folded(commits: &[Vec<Entry>]) -> SessionStory<()> {
-    let mut fold = SessionFold::new(&SessionId::new("s").expect("a name"));
+    let mut fold = SessionFold::new(&SessionId::new("s").expect("a name"), None);
     commits.iter().for_each(|entries| fold.add((), entries, &[]));
     fold.finish()
 }
@@ -96,7 +96,7 @@ proptest! {
     #[test]
     fn law_a_turn_told_whole_has_every_call_once_with_its_answer(turn in proptest::collection::vec(0_u8..5, 0..8)) {
         let entries = conversation(std::slice::from_ref(&turn)).concat();
-        let told = pieces(&entries, None);
+        let told = pieces(&entries, Frame::default());
         let calls: Vec<&TurnCall> = told.iter().filter_map(|piece| match &piece.what {
             Told::Called(call) => Some(call.as_ref()),
             _ => None,
@@ -131,6 +131,8 @@ fn pauses_are_no_work() {
     }
     let story = folded(&[entries]);
     assert_eq!(story.active_micros, 2 * 60_000_000);
+    let of_turns: i64 = story.turns.iter().map(|turn| turn.outline.active_micros).sum();
+    assert_eq!(of_turns, story.active_micros);
 }
 
 #[test]
@@ -141,7 +143,7 @@ fn a_turn_that_was_stopped_is_interrupted_until_somebody_answers() {
         said(2, Role::Assistant, "I begin"),
         said(3, Role::User, "[Request interrupted by user]"),
     ];
-    let turns = outlines(&stopped, &[], None);
+    let turns = outlines(&stopped, &[], Frame::default());
     assert_eq!(turns.len(), 1, "what the client says is no prompt");
     assert_eq!(turns[0].outcome(), TurnOutcome::Interrupted);
 }

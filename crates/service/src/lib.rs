@@ -17,7 +17,10 @@ pub use file::{FileBytes, parse_have, write_whole};
 pub use host::{
     AgentFound, BlamedCommit, BlamedFile, Current, Due, GitHookChange, GitHookRequest, HookRequest, Hooked,
     Host, ImportRequest, InstallChange, InstallRequest, Latest, LedgerOf, LedgerOfRequest,
-    LoadCheckpointRequest, LookedAt, Machine, MakeLedger, NamedFile, PlaceRequest, PolicyChange, Process, Record, RecordRequest, Recorded, RecoverRequest, Repaired, SaveCheckpointRequest, StartFrom, StartRequest, StatusRequest, Surveyed, Suspended, Tape, TrailerRequest, TrailerStage, WATCH_POLL_MS, WatchRequest, WatchedPlace, Watching, Whose, drain, is_program, open_for_hook, read_settings,
+    LoadCheckpointRequest, LookedAt, Machine, MakeLedger, NamedFile, PlaceRequest, PolicyChange, Process,
+    Record, RecordRequest, Recorded, RecoverRequest, Repaired, SaveCheckpointRequest, StartFrom,
+    StartRequest, StatusRequest, Surveyed, Suspended, Tape, TrailerRequest, TrailerStage, WATCH_POLL_MS,
+    WatchRequest, WatchedPlace, Watching, Whose, drain, is_program, open_for_hook, read_settings,
 };
 pub use local::{Local, MakeSummarizer};
 pub use size::{bytes, scaled};

@@ -108,6 +108,8 @@ pub struct TurnOutline {
     /// The last time in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<String>,
+    /// Seconds of work in it: gaps of more than ten minutes between two records are left out.
+    pub active_seconds: u64,
     /// How often each tool was called.
     pub tools: BTreeMap<String, u64>,
     /// The files that it changed.
@@ -274,6 +276,9 @@ pub struct OverviewTurn {
     /// The prompt, whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
+    /// The prompt on one line, as titles are: cut, without what clients and Markdown put around it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// What it did.
     pub outline: TurnOutline,
 }
@@ -312,7 +317,7 @@ pub struct ChainSide {
     pub commits: u64,
     /// Their entries that the other one has not.
     pub entries: u64,
-    /// What people asked for.
+    /// What people asked for, each on one line as titles are.
     pub prompts: Vec<String>,
     /// The files that were changed.
     pub files: Vec<ChangedFile>,

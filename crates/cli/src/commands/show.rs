@@ -78,7 +78,10 @@ fn meant(app: &App, reference: &str) -> Result<Meant, CliError> {
         let turn = overview.turns.iter().find(|turn| turn.number == Some(number));
         let prompts = overview.turns.iter().filter_map(|turn| turn.number).max().unwrap_or(0);
         let turn = turn.ok_or_else(|| {
-            CliError::Usage(format!("there is no prompt {number} in `{of}`: its prompts are 1 to {prompts}"))
+            CliError::Usage(match prompts {
+                0 => format!("there is no prompt {number} in `{of}`: nobody prompted it"),
+                _ => format!("there is no prompt {number} in `{of}`: its prompts are 1 to {prompts}"),
+            })
         })?;
         return Ok(Meant::Turn(turn.ctx.clone(), Some(number)));
     }

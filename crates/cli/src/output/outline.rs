@@ -7,8 +7,10 @@ use stemmata_model::Timestamp;
 
 use crate::output::size::{grouped, many};
 use crate::output::style::{Style, tame};
-use crate::output::time;
+use crate::output::table::fit;
 
+/// Columns that the piece of a row keeps which gives way.
+const FITTED_MIN: usize = 12;
 /// Names of tools that a turn names; the rest is counted.
 const TOOLS_MAX: usize = 3;
 
@@ -35,11 +37,9 @@ pub(crate) fn span(seconds: u64) -> String {
     }
 }
 
-/// Returns how long a turn took; nothing where its records have no times.
+/// Returns how long a turn was worked on; nothing where that was no second, or its records have no times.
 pub(crate) fn took(outline: &TurnOutline) -> Option<String> {
-    let (began, ended) = (outline.began_at.as_deref()?, outline.ended_at.as_deref()?);
-    let micros = time::of_text(ended).as_micros().saturating_sub(time::of_text(began).as_micros());
-    Some(span(u64::try_from(micros / 1_000_000).unwrap_or(0)))
+    (outline.active_seconds > 0).then(|| span(outline.active_seconds))
 }
 
 /// Returns the calls of a turn: `Edit ×3, Bash, Read and 2 more`; nothing where there are none.
@@ -83,14 +83,14 @@ pub(crate) fn files(files: &[ChangedFile]) -> Vec<(Style, String)> {
     pieces
 }
 
-/// Returns how a turn ended, where that is news: tests, errors, commits, a stop.
-pub(crate) fn outcome(outline: &TurnOutline) -> Vec<(Style, String)> {
+/// Returns how a turn ended, where that is news: tests, errors, commits, a stop. Nobody waits for an answer where nothing was asked.
+pub(crate) fn outcome(outline: &TurnOutline, is_asked: bool) -> Vec<(Style, String)> {
     let mut pieces = Vec::new();
     match outline.outcome.as_str() {
         "interrupted" => pieces.push((Style::Warning, "interrupted".to_owned())),
         "tests_failed" => pieces.push((Style::Error, "tests ✗".to_owned())),
         "tests_passed" => pieces.push((Style::Good, "tests ✓".to_owned())),
-        "open" => pieces.push((Style::Open, "no answer".to_owned())),
+        "open" if is_asked => pieces.push((Style::Open, "no answer".to_owned())),
         _ => {}
     }
     if outline.failures > 0 {
@@ -109,6 +109,19 @@ pub(crate) fn outcome(outline: &TurnOutline) -> Vec<(Style, String)> {
         pieces.push((Style::Compaction, "◆".to_owned()));
     }
     pieces
+}
+
+/// Returns pieces on one line of so many columns: one of them gives way where that is not enough.
+pub(crate) fn row(pieces: &[(Style, String)], gives_way: usize, width: usize) -> String {
+    let columns = |text: &str| unicode_width::UnicodeWidthStr::width(text);
+    let others = pieces.iter().enumerate().filter(|(at, _)| *at != gives_way);
+    let used: usize = others.map(|(_, (_, text))| columns(text) + 1).sum();
+    let fitted = pieces.iter().enumerate().map(|(at, (style, text))| match at == gives_way {
+        true => (*style, fit(text, width.saturating_sub(used).max(FITTED_MIN))),
+        false => (*style, text.clone()),
+    });
+    let fitted: Vec<(Style, String)> = fitted.filter(|(_, text)| !text.is_empty()).collect();
+    painted(&fitted, " ")
 }
 
 /// Paints pieces, with something between them.

@@ -30,7 +30,7 @@ pub(crate) fn short_id(id: &str) -> String {
 
 /// Returns the client that a session is of.
 pub(crate) fn client(session: &Session) -> &str {
-    session.format.rsplit_once("-v").map_or(session.format.as_str(), |(client, _)| client)
+    &session.client
 }
 
 /// Returns the last part of a session's working directory.

@@ -3,14 +3,16 @@
 //!
 //! Which bytes are part of it is the adapter's plan; here they become entries.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use stemmata_model::{Commit, CommitId, CommitType, Entry, EntryKind};
+use stemmata_model::{Closure, Commit, CommitId, CommitType, Entry, EntryId, EntryKind};
 use stemmata_runtimes::adapter::{Piece, segment_number};
 
+use crate::chain::segments::read_whole;
+use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
-use crate::verbs::materialize::Stop;
+use crate::verbs::materialize::{PlannedContext, Stop};
 
 /// A commit of a chain with its own entries.
 pub(crate) struct PathCommit {
@@ -34,27 +36,85 @@ impl Engine {
         let context = self.plan_context(ctx, Stop::Root)?;
         let active = spans(&context.plan.pieces);
         let commits = context.chain.commits();
+        let mut ordinal = 1;
+        let mut place = |commit: &Commit| {
+            let first = ordinal;
+            ordinal += commit.counts.entries.saturating_sub(commit.core.commit_type.restated());
+            first
+        };
+        let mut known: Option<HashSet<EntryId>> = None;
+        for commit in self.behind_snapshot(commits.last())? {
+            if known.is_none() {
+                known = Some(self.told_by(&context, commits.len().saturating_sub(1), &active)?);
+            }
+            let bytes = read_whole(self, commit.core.native_artifact())?;
+            let entries = own_entries(&commit, &bytes)?;
+            let is_told = |entry: &Entry| known.as_ref().is_some_and(|known| known.contains(&entry.id));
+            let is_active = entries.iter().map(is_told).collect();
+            let first_ordinal = Some(place(&commit));
+            visit(PathCommit { commit, entries, is_active, first_ordinal })?;
+        }
         // Behind the root of the chain itself come commits of the session that it went on from.
         let own = commits.iter().position(|commit| commit.core.parent.is_none());
         let own = own.map_or(commits.len(), |root| root + 1);
-        let mut ordinal = 1;
         for (position, commit) in commits.iter().enumerate().rev() {
-            let number = segment_number(position, false);
-            let Some(bytes) = context.chain.load(number)? else { continue };
+            let Some(bytes) = context.chain.load(segment_number(position, false))? else { continue };
             let entries = own_entries(commit, &bytes)?;
-            let spans = active.get(&number).map_or(&[][..], Vec::as_slice);
+            let spans = spans_of(&active, commit, position);
             // The plan is of the last commit's format: in a chain of several it knows nothing of the others.
             let is_planned = Some(&commit.core.format) == commits.first().map(|last| &last.core.format);
             let is_active =
-                entries.iter().map(|entry| !is_planned || holds(spans, entry.native.offset)).collect();
-            let first_ordinal = (position < own).then_some(ordinal);
-            if position < own {
-                ordinal += commit.counts.entries.saturating_sub(commit.core.commit_type.restated());
-            }
+                entries.iter().map(|entry| !is_planned || holds(&spans, entry.native.offset)).collect();
+            let first_ordinal = (position < own).then(|| place(commit));
             visit(PathCommit { commit: commit.clone(), entries, is_active, first_ordinal })?;
         }
         Ok(())
     }
+
+    /// Returns the commits that a snapshot restates, the oldest first: a plan ends at it and reads no further.
+    fn behind_snapshot(&self, last: Option<&Commit>) -> Result<Vec<Commit>> {
+        let is_snapshot = |commit: &&Commit| matches!(commit.core.commit_type, CommitType::Snapshot { .. });
+        let Some(snapshot) = last.filter(is_snapshot) else { return Ok(Vec::new()) };
+        let mut walk = Walk::new(self.store.as_ref(), snapshot.core.parent);
+        let mut behind = Vec::new();
+        while let Some(commit) = walk.next()? {
+            if commit.closure == Closure::Forgotten {
+                break;
+            }
+            behind.push(commit);
+        }
+        behind.reverse();
+        Ok(behind)
+    }
+
+    /// Returns the entries of a planned commit that are part of the path, those that it restates too.
+    fn told_by(
+        &self,
+        context: &PlannedContext<'_>,
+        position: usize,
+        active: &HashMap<usize, Vec<(u64, u64)>>,
+    ) -> Result<HashSet<EntryId>> {
+        let Some(commit) = context.chain.commits().get(position) else { return Ok(HashSet::new()) };
+        let Some(bytes) = context.chain.load(segment_number(position, false))? else {
+            return Ok(HashSet::new());
+        };
+        let spans = spans_of(active, commit, position);
+        let entries = Self::adapter(&commit.core.format, FormatUse::Read)?.decode(&bytes).entries;
+        let told = entries.into_iter().filter(|entry| holds(&spans, entry.native.offset));
+        Ok(told.map(|entry| entry.id).collect())
+    }
+}
+
+/// Returns the ranges of a commit's bytes that a plan takes. Where the commit is its own artifact, a plan may name the bytes by it.
+fn spans_of(active: &HashMap<usize, Vec<(u64, u64)>>, commit: &Commit, position: usize) -> Vec<(u64, u64)> {
+    let of = |is_prefix| active.get(&segment_number(position, is_prefix)).into_iter().flatten().copied();
+    let is_snapshot = matches!(commit.core.commit_type, CommitType::Snapshot { .. });
+    let mut spans: Vec<(u64, u64)> = of(false).collect();
+    if is_snapshot && commit.core.native.is_none() {
+        spans.extend(of(true));
+        spans.sort_unstable();
+    }
+    spans
 }
 
 /// Returns the entries that a commit adds to its chain: neither what a snapshot restates, nor what a compaction of ours keeps

@@ -47,9 +47,27 @@ impl Engine {
         let (own, other) = (self.entries_in(own)?, self.entries_in(other)?);
         Ok(Comparison {
             ancestor,
-            first: ChainSide::of(first, &own, &ids(&other))?,
-            second: ChainSide::of(second, &other, &ids(&own))?,
+            first: self.side(first, &own, &ids(&other))?,
+            second: self.side(second, &other, &ids(&own))?,
         })
+    }
+
+    fn side(
+        &self,
+        ctx: CommitId,
+        commits: &[(CommitId, Vec<Entry>)],
+        other: &HashSet<&EntryId>,
+    ) -> Result<ChainSide> {
+        let root = self.first_session(ctx)?.and_then(|session| session.cwd);
+        let mut fold = SessionFold::new(&SessionId::new("diff")?, root.as_deref());
+        let mut count = 0_u64;
+        for (id, entries) in commits {
+            let own: Vec<Entry> =
+                entries.iter().filter(|entry| !other.contains(&entry.id)).cloned().collect();
+            count += own.len() as u64;
+            fold.add(*id, &own, &[]);
+        }
+        Ok(ChainSide { ctx, commits: commits.len() as u64, entries: count, story: fold.finish() })
     }
 
     fn common_ancestor(&self, first: CommitId, second: CommitId) -> Result<Option<CommitId>> {
@@ -93,18 +111,4 @@ impl Engine {
 
 fn ids(commits: &[(CommitId, Vec<Entry>)]) -> HashSet<&EntryId> {
     commits.iter().flat_map(|(_, entries)| entries).map(|entry| &entry.id).collect()
-}
-
-impl ChainSide {
-    fn of(ctx: CommitId, commits: &[(CommitId, Vec<Entry>)], other: &HashSet<&EntryId>) -> Result<Self> {
-        let mut fold = SessionFold::new(&SessionId::new("diff")?);
-        let mut count = 0_u64;
-        for (id, entries) in commits {
-            let own: Vec<Entry> =
-                entries.iter().filter(|entry| !other.contains(&entry.id)).cloned().collect();
-            count += own.len() as u64;
-            fold.add(*id, &own, &[]);
-        }
-        Ok(Self { ctx, commits: commits.len() as u64, entries: count, story: fold.finish() })
-    }
 }

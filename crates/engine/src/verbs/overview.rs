@@ -39,12 +39,12 @@ pub struct OverviewSubagent {
 }
 
 impl Engine {
-    /// Returns what a chain holds, from its beginning to a commit.
+    /// Returns what a chain holds, from its beginning to a commit. Files below `root` are named without it.
     ///
     /// # Errors
     /// `CommitMissing`, `Forgotten`, `Format` for a format that cannot be read, store errors.
-    pub fn overview(&self, ctx: CommitId) -> Result<Overview> {
-        let mut fold = SessionFold::new(&SessionId::new("overview")?);
+    pub fn overview(&self, ctx: CommitId, root: Option<&str>) -> Result<Overview> {
+        let mut fold = SessionFold::new(&SessionId::new("overview")?, root);
         let mut ordinals = std::collections::HashMap::new();
         let mut commits = Vec::new();
         let mut counted_tokens = 0_u64;

@@ -1,7 +1,7 @@
 //! `show`: what was said and done in one commit, as a person reads it.
 
 use stemmata_model::{Closure, CommitId, Entry, EntryId, Timestamp};
-use stemmata_prompt::story::{TurnOutline, TurnPiece, outlines, pieces, sidechain_of};
+use stemmata_prompt::story::{Frame, TurnOutline, TurnPiece, outlines, pieces, sidechain_of};
 use stemmata_store::{LinkKind, StoreError};
 
 use crate::chain::segments::read_whole;
@@ -52,7 +52,9 @@ impl Engine {
         let restated = usize::try_from(commit.core.commit_type.restated()).unwrap_or(usize::MAX);
         let entries: Vec<Entry> = adapter.decode(&bytes).entries.into_iter().skip(restated).collect();
         let main = sidechain_of(&entries);
-        let mut turns = outlines(&entries, &[], main.as_deref()).into_iter();
+        let root = self.first_session(id)?.and_then(|session| session.cwd);
+        let frame = Frame { main: main.as_deref(), root: root.as_deref() };
+        let mut turns = outlines(&entries, &[], frame).into_iter();
         let mut outline = turns.next().unwrap_or_default();
         turns.for_each(|turn| outline.extend(turn));
         let mut models: Vec<String> = Vec::new();
@@ -62,7 +64,7 @@ impl Engine {
             }
         }
         Ok(ShownTurn {
-            pieces: pieces(&entries, main.as_deref()),
+            pieces: pieces(&entries, frame),
             entries: entries
                 .iter()
                 .map(|entry| TurnEntry { id: entry.id.clone(), at: entry.timestamp })

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use stemmata_acts::{
-    Act, Certainty, FileAct, MadeCommit, Outcome, Reach, ToolUse, command, commits_made, tool_uses,
+    Act, Certainty, FileAct, MadeCommit, Outcome, Reach, ToolUse, below, command, commits_made, tool_uses,
 };
 use stemmata_model::{Entry, EntryId, EntryKind, Part, Role, Timestamp};
 
-use super::prompt::{is_main, prompt_text};
+use super::prompt::{Frame, is_main, prompt_text};
 
 /// Files of one turn that are told apart; the rest is counted only.
 const FILES_MAX: usize = 1_024;
@@ -18,6 +18,9 @@ const TOOLS_MAX: usize = 256;
 /// How a message begins that a client writes where a person stopped the agent.
 const INTERRUPTED: &str = "[Request interrupted";
 
+/// Microseconds between two records after which nobody worked: ten minutes.
+pub const IDLE_MICROS: i64 = 10 * 60 * 1_000_000;
+
 /// From one prompt to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TurnOutline {
@@ -25,6 +28,8 @@ pub struct TurnOutline {
     pub prompt: Option<Prompt>,
     /// The first and the last time in it.
     pub span: Option<(Timestamp, Timestamp)>,
+    /// Microseconds of work in it: gaps of more than [`IDLE_MICROS`] between two records are left out.
+    pub active_micros: i64,
     /// How often each tool was called, by its name.
     pub tools: BTreeMap<String, u64>,
     /// The files that it changed.
@@ -101,6 +106,15 @@ impl TurnOutline {
         self.tools.values().sum()
     }
 
+    /// Says whether nothing happened in it that anybody would look for: records of the client alone.
+    pub fn is_empty(&self) -> bool {
+        self.prompt.is_none()
+            && self.tools.is_empty()
+            && self.answer.is_none()
+            && self.compactions == 0
+            && !self.is_interrupted
+    }
+
     /// Returns how it ended.
     pub fn outcome(&self) -> TurnOutcome {
         match (self.is_interrupted, self.is_last_test_passed, &self.answer) {
@@ -122,7 +136,10 @@ impl TurnOutline {
         }
         if let Some((first, last)) = later.span {
             self.saw(first);
+            // What lies between both ends is known to the later one.
+            let active = self.active_micros.saturating_add(later.active_micros);
             self.saw(last);
+            self.active_micros = active;
         }
         self.tests_passed += later.tests_passed;
         self.tests_failed += later.tests_failed;
@@ -137,6 +154,10 @@ impl TurnOutline {
 
     fn saw(&mut self, at: Timestamp) {
         let (first, last) = self.span.unwrap_or((at, at));
+        let gap = at.as_micros().saturating_sub(last.as_micros());
+        if (0..=IDLE_MICROS).contains(&gap) {
+            self.active_micros = self.active_micros.saturating_add(gap);
+        }
         self.span = Some((first.min(at), last.max(at)));
     }
 
@@ -192,9 +213,10 @@ impl TurnOutline {
 }
 
 /// Returns the turns of a commit's entries in their order. The first one has no prompt where something comes before the first
-/// prompt. `main` is as in [`prompt_text`]; `is_active` says of each entry whether it is still part of the conversation, for
+/// prompt. `is_active` says of each entry whether it is still part of the conversation, for
 /// prompts that were left count nothing but what was done for them.
-pub fn outlines(entries: &[Entry], is_active: &[bool], main: Option<&str>) -> Vec<TurnOutline> {
+pub fn outlines(entries: &[Entry], is_active: &[bool], frame: Frame<'_>) -> Vec<TurnOutline> {
+    let main = frame.main;
     let mut turns: Vec<TurnOutline> = Vec::new();
     let mut turn_of: Vec<usize> = Vec::with_capacity(entries.len());
     for (position, entry) in entries.iter().enumerate() {
@@ -210,7 +232,7 @@ pub fn outlines(entries: &[Entry], is_active: &[bool], main: Option<&str>) -> Ve
         }
     }
     for used in tool_uses(entries) {
-        let root = entries.get(used.entry).and_then(|entry| entry.meta.cwd.as_deref());
+        let root = frame.root_of(entries.get(used.entry));
         if let Some(turn) = turn_of.get(used.entry).and_then(|at| turns.get_mut(*at)) {
             turn.call(&used, root);
         }
@@ -240,10 +262,4 @@ pub(super) fn test_run(used: &ToolUse<'_>) -> Option<bool> {
 pub(super) fn is_changed(file: &FileAct) -> bool {
     let is_likely = file.certainty > Certainty::Possible && file.reach == Reach::File;
     file.is_change() && is_likely && !file.is_scratch()
-}
-
-/// Returns a path below a directory without that directory.
-pub(super) fn below<'p>(root: Option<&str>, path: &'p str) -> &'p str {
-    let inner = root.and_then(|root| path.strip_prefix(root)).and_then(|rest| rest.strip_prefix('/'));
-    inner.filter(|rest| !rest.is_empty()).unwrap_or(path)
 }

@@ -48,6 +48,22 @@ pub fn sidechain_of(entries: &[Entry]) -> Option<String> {
     messages.all(|entry| entry.meta.sidechain.is_some()).then(|| first.to_owned())
 }
 
+/// What a conversation is read by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Frame<'a> {
+    /// The sidechain that it is of, as in [`prompt_text`].
+    pub main: Option<&'a str>,
+    /// Where the agent worked, for entries that do not say it.
+    pub root: Option<&'a str>,
+}
+
+impl<'a> Frame<'a> {
+    /// Returns where the agent worked at an entry.
+    pub(super) fn root_of(self, entry: Option<&'a Entry>) -> Option<&'a str> {
+        entry.and_then(|entry| entry.meta.cwd.as_deref()).or(self.root)
+    }
+}
+
 /// Says whether an entry is of the conversation itself and not of a subagent within it.
 pub fn is_main(entry: &Entry, main: Option<&str>) -> bool {
     entry.meta.sidechain.as_deref() == main

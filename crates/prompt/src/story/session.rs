@@ -4,16 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use stemmata_acts::tool_uses;
+use stemmata_acts::{below, tool_uses};
 use stemmata_model::{Entry, Role, SessionId, Timestamp, Usage};
 
-use super::outline::{FileLines, TurnOutline, below, is_changed, outlines};
-use super::prompt::sidechain_of;
+use super::outline::{FileLines, IDLE_MICROS, TurnOutline, is_changed, outlines};
+use super::prompt::{Frame, sidechain_of};
 use crate::reduce::memory::SessionMemory;
 use crate::reduce::memory::v1::{About, Failure};
-
-/// Microseconds between two records after which nobody worked: ten minutes.
-pub const IDLE_MICROS: i64 = 10 * 60 * 1_000_000;
 
 /// Changes of files that are remembered to say what fixed an error.
 const EDITS_MAX: usize = 50_000;
@@ -90,6 +87,7 @@ pub struct SessionStory<K> {
 #[derive(Debug)]
 pub struct SessionFold<K> {
     memory: SessionMemory,
+    root: Option<String>,
     main: Option<Option<String>>,
     ordinal: u64,
     prompts: u64,
@@ -108,10 +106,11 @@ pub struct SessionFold<K> {
 }
 
 impl<K: Copy> SessionFold<K> {
-    /// Begins with nothing.
-    pub fn new(session: &SessionId) -> Self {
+    /// Begins with nothing. Files below `root` are named without it, where entries do not say themselves where the agent worked.
+    pub fn new(session: &SessionId, root: Option<&str>) -> Self {
         Self {
-            memory: SessionMemory::new(session, None),
+            memory: SessionMemory::new(session, root),
+            root: root.map(str::to_owned),
             main: None,
             ordinal: 0,
             prompts: 0,
@@ -133,9 +132,11 @@ impl<K: Copy> SessionFold<K> {
     /// Takes the entries of the next commit; `is_active` says which of them are still part of the conversation.
     pub fn add(&mut self, commit: K, entries: &[Entry], is_active: &[bool]) {
         let main = self.main.get_or_insert_with(|| sidechain_of(entries)).clone();
-        self.calls_of(entries);
+        let root = self.root.clone();
+        let frame = Frame { main: main.as_deref(), root: root.as_deref() };
+        self.calls_of(entries, frame);
         let first = self.ordinal;
-        for outline in outlines(entries, is_active, main.as_deref()) {
+        for outline in outlines(entries, is_active, frame).into_iter().filter(|outline| !outline.is_empty()) {
             match (&outline.prompt, self.turns.last_mut()) {
                 (None, Some(last)) => last.outline.extend(outline),
                 (prompt, _) => {
@@ -212,7 +213,7 @@ impl<K: Copy> SessionFold<K> {
     }
 
     /// Remembers which commands were run, and where files were changed.
-    fn calls_of(&mut self, entries: &[Entry]) {
+    fn calls_of(&mut self, entries: &[Entry], frame: Frame<'_>) {
         for used in tool_uses(entries) {
             for command in used.commands() {
                 if self.commands.len() < COMMANDS_MAX && self.known_commands.insert(command.line.clone()) {
@@ -222,7 +223,7 @@ impl<K: Copy> SessionFold<K> {
             if self.edits.len() >= EDITS_MAX {
                 continue;
             }
-            let root = entries.get(used.entry).and_then(|entry| entry.meta.cwd.as_deref());
+            let root = frame.root_of(entries.get(used.entry));
             for file in used.files().iter().filter(|file| is_changed(file)) {
                 let path = below(root, file.path_after()).to_owned();
                 self.edits.push((self.ordinal + used.entry as u64, path));

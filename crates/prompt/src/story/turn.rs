@@ -9,7 +9,7 @@ use std::vec::IntoIter;
 use stemmata_acts::{Act, CallLine, Outcome, ToolUse, exit_code, tool_uses};
 use stemmata_model::{Entry, EntryKind, Estimate, Part, Role, TokenCounter as _};
 
-use super::prompt::{is_main, prompt_text};
+use super::prompt::{Frame, is_main, prompt_text};
 
 /// A piece of a turn, and the position of the entry that it is of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl TurnCall {
         }
     }
 
-    fn of(used: ToolUse<'_>) -> Self {
+    fn of(used: ToolUse<'_>, root: Option<&str>) -> Self {
         let is_failed = matches!(used.outcome, Outcome::Failed { .. });
         let is_command = used.acts.iter().any(|act| matches!(act, Act::Command(_)));
         let code =
@@ -88,7 +88,7 @@ impl TurnCall {
             // What is told with its end in one part is named by all of the part.
             call_id: if used.call_id.starts_with('{') { String::new() } else { used.call_id.to_owned() },
             tool: used.name.to_owned(),
-            line: used.line(),
+            line: used.line(root),
             exit_code: code.filter(|code| *code != 0),
             is_subagent: used.acts.contains(&Act::Subagent),
             arguments: used.arguments.into_owned(),
@@ -100,9 +100,9 @@ impl TurnCall {
 }
 
 /// Returns the pieces of a commit's entries. Records of the client and conversations of subagents within it are left out.
-pub fn pieces(entries: &[Entry], main: Option<&str>) -> Vec<TurnPiece> {
+pub fn pieces(entries: &[Entry], frame: Frame<'_>) -> Vec<TurnPiece> {
     let uses = tool_uses(entries).into_iter().peekable();
-    let mut teller = Teller { uses, main, called: HashMap::new(), pieces: Vec::new() };
+    let mut teller = Teller { uses, frame, called: HashMap::new(), pieces: Vec::new() };
     for (position, entry) in entries.iter().enumerate() {
         teller.entry(position, entry);
     }
@@ -111,7 +111,7 @@ pub fn pieces(entries: &[Entry], main: Option<&str>) -> Vec<TurnPiece> {
 
 struct Teller<'e, 'm> {
     uses: Peekable<IntoIter<ToolUse<'e>>>,
-    main: Option<&'m str>,
+    frame: Frame<'m>,
     /// The pieces of calls, by the calls' ids.
     called: HashMap<&'e str, usize>,
     pieces: Vec<TurnPiece>,
@@ -123,22 +123,22 @@ impl<'e> Teller<'e, '_> {
         while let Some(used) = self.uses.next_if(|used| used.entry == position) {
             calls.push(used);
         }
-        if !is_main(entry, self.main) {
+        if !is_main(entry, self.frame.main) {
             return;
         }
-        if let Some(text) = prompt_text(entry, self.main) {
+        if let Some(text) = prompt_text(entry, self.frame.main) {
             return self.add(position, Told::Prompt(text));
         }
         let mut calls = calls.into_iter();
         for part in &entry.parts {
             match part {
                 Part::ToolCall { .. } => {
-                    calls.next().into_iter().for_each(|used| self.call(position, used));
+                    calls.next().into_iter().for_each(|used| self.call((position, entry), used));
                 }
                 Part::Opaque { json, .. } => {
                     // A call and its end in one part is named by the part.
                     if calls.as_slice().first().is_some_and(|used| used.call_id == json) {
-                        calls.next().into_iter().for_each(|used| self.call(position, used));
+                        calls.next().into_iter().for_each(|used| self.call((position, entry), used));
                     }
                 }
                 Part::Text(text) if entry.kind == EntryKind::CompactionSummary => {
@@ -166,9 +166,10 @@ impl<'e> Teller<'e, '_> {
         }
     }
 
-    fn call(&mut self, position: usize, used: ToolUse<'e>) {
+    fn call(&mut self, (position, entry): (usize, &Entry), used: ToolUse<'e>) {
         self.called.insert(used.call_id, self.pieces.len());
-        self.add(position, Told::Called(Box::new(TurnCall::of(used))));
+        let root = entry.meta.cwd.as_deref().or(self.frame.root);
+        self.add(position, Told::Called(Box::new(TurnCall::of(used, root))));
     }
 
     fn add(&mut self, position: usize, what: Told) {

@@ -6,6 +6,7 @@ use stemmata_api::v1;
 use stemmata_engine::prompt::story::{
     FileLines, ReportedTokens, SessionError, SessionTurn, Told, TurnCall, TurnOutline, TurnPiece,
 };
+use stemmata_engine::prompt::title::title;
 use stemmata_engine::{ChainSide, Comparison, Overview, OverviewSubagent, ShownTurn};
 use stemmata_model::{CommitId, Timestamp};
 use stemmata_store::Session;
@@ -94,6 +95,7 @@ fn outline(outline: &TurnOutline) -> v1::TurnOutline {
     v1::TurnOutline {
         began_at: time(outline.span.map(|(first, _)| first)),
         ended_at: time(outline.span.map(|(_, last)| last)),
+        active_seconds: seconds(outline.active_micros),
         tools: outline.tools.clone(),
         files: outline.files.iter().map(file).collect(),
         tests_passed: outline.tests_passed,
@@ -117,7 +119,7 @@ pub(crate) fn overview(session: &Session, overview: &Overview) -> v1::SessionOve
         session: wire::session::session(session),
         began_at: time(story.span.map(|(first, _)| first)),
         ended_at: time(story.span.map(|(_, last)| last)),
-        active_seconds: u64::try_from(story.active_micros / SECOND).unwrap_or(0),
+        active_seconds: seconds(story.active_micros),
         models: models.into_iter().map(|(model, _)| model.clone()).collect(),
         tokens: story.tokens.map(tokens),
         counted_tokens: overview.counted_tokens,
@@ -141,6 +143,7 @@ pub(crate) fn session_turn(turn: &SessionTurn<CommitId>, first_ordinal: Option<u
         entry: prompt.map(|prompt| prompt.entry.to_string()),
         ordinal: prompt.and_then(|prompt| Some(first_ordinal? + prompt.position as u64)),
         prompt: prompt.map(|prompt| prompt.text.clone()),
+        title: prompt.map(|prompt| title(Some(&prompt.text))),
         outline: outline(&turn.outline),
     }
 }
@@ -161,7 +164,7 @@ fn side(side: &ChainSide) -> v1::ChainSide {
         ctx: side.ctx.to_string(),
         commits: side.commits,
         entries: side.entries,
-        prompts: turns().filter_map(|turn| Some(turn.prompt.as_ref()?.text.clone())).collect(),
+        prompts: turns().filter_map(|turn| Some(title(Some(&turn.prompt.as_ref()?.text)))).collect(),
         files: story.files.iter().map(file).collect(),
         commands: story.commands.clone(),
         errors: story.errors.iter().map(error).collect(),
@@ -210,6 +213,10 @@ fn git_commits(outline: &TurnOutline) -> impl Iterator<Item = v1::GitCommitMade>
         subject: subject.to_owned(),
     };
     outline.commits.iter().map(move |made| of((made.hash.as_deref(), &made.subject)))
+}
+
+fn seconds(micros: i64) -> u64 {
+    u64::try_from(micros / SECOND).unwrap_or(0)
 }
 
 fn time(at: Option<Timestamp>) -> Option<String> {

@@ -11,12 +11,14 @@ use crate::output::put;
 use crate::output::session;
 use crate::output::size::{count, many};
 use crate::output::style::{Style, tame};
-use crate::output::table::{Column, Table, cell, fit, pieces};
+use crate::output::table::{Column, Table, cell, fit, fit_end, pieces};
 use crate::output::time;
 use crate::wiring::App;
 
 /// Files, commits, errors and subagents that people see without `--full`.
 const LISTED_MAX: usize = 8;
+/// Columns of a command or a file of an error.
+const WHAT_COLUMNS: usize = 32;
 /// Columns of the names on the left.
 const NAME_WIDTH: usize = 11;
 
@@ -35,15 +37,17 @@ pub(super) fn render(app: &App, args: &Show, commit: &Commit) -> Result<String, 
     page.head(app, overview);
     page.times(app, overview);
     page.work(overview);
-    let errors = overview.errors.iter().map(error).collect();
+    let room = page.room();
+    let errors = overview.errors.iter().map(|failed| error(failed, room)).collect();
     let fixed = overview.errors.iter().filter(|error| error.resolved).count() as u64;
     page.list("errors", &format!("{} ({fixed} fixed)", many(overview.errors.len() as u64, "error")), errors);
     let subagents = overview.subagents.iter().map(|started| {
-        let title = started.subagent.session.as_ref().map_or_else(
-            || "(not imported)".to_owned(),
-            |session| format!("{} ({})", session::title(session), many(session.messages, "message")),
+        let (title, messages) = started.subagent.session.as_ref().map_or_else(
+            || ("(not imported)".to_owned(), String::new()),
+            |session| (session::title(session), format!("({})", many(session.messages, "message"))),
         );
-        format!("{} {title}", ids.painted(&started.subagent.tip))
+        let id = (Style::Id, ids.cut(&started.subagent.tip));
+        outline::row(&[id, (Style::Plain, title), (Style::Faint, messages)], 1, room)
     });
     page.list("subagents", &many(overview.subagents.len() as u64, "subagent"), subagents.collect());
     page.turns(app, overview);
@@ -69,6 +73,11 @@ struct Page {
 }
 
 impl Page {
+    /// Returns the columns behind the names.
+    fn room(&self) -> usize {
+        self.width.saturating_sub(NAME_WIDTH)
+    }
+
     fn line(&mut self, name: &str, value: &str) {
         put!(self.text, "{}{value}\n", Style::Faint.paint(&format!("{name:<NAME_WIDTH$}")));
     }
@@ -91,7 +100,7 @@ impl Page {
     fn head(&mut self, app: &App, overview: &SessionOverview) {
         let of = &overview.session;
         put!(self.text, "{}\n", Style::Strong.paint(&fit(&session::title(of), self.width)));
-        let client = session::client(of);
+        let client = tame(session::client(of));
         let version = of.version.as_deref().map(|version| format!(" {}", tame(version))).unwrap_or_default();
         let mut second = vec![(Style::Id, session::short(of)), (Style::Plain, format!("{client}{version}"))];
         second.extend(of.cwd.as_deref().map(|cwd| (Style::Plain, app.environment.shown(Path::new(cwd)))));
@@ -118,18 +127,24 @@ impl Page {
         self.line("tokens", &tokens(overview.tokens, overview.counted_tokens));
         let mut files: Vec<_> = overview.files.iter().collect();
         files.sort_by_key(|file| (std::cmp::Reverse(file.added + file.removed), &file.path));
+        let room = self.room();
         let rows = files.iter().map(|file| {
-            let lines = painted(&outline::lines(file.added, file.removed), " ");
-            format!("{} {lines}", tame(&file.path)).trim_end().to_owned()
+            let mut pieces = outline::lines(file.added, file.removed);
+            let used: usize = pieces.iter().map(|(_, text)| text.chars().count() + 1).sum();
+            // Of a path, the end says more.
+            let path = fit_end(&tame(&file.path), room.saturating_sub(used));
+            pieces.insert(0, (Style::Plain, path));
+            painted(&pieces, " ")
         });
         let rows = rows.collect();
         self.list("files", &painted(&outline::files(&overview.files), " "), rows);
         let commits = overview.git_commits.iter().map(|made| {
-            let hash = made.hash.as_deref().unwrap_or("(no hash)");
-            format!("{} {}", Style::Id.paint(&tame(hash)), tame(&made.subject))
+            let hash = made.hash.as_deref().unwrap_or("(hash not shown)");
+            let subject = (Style::Plain, tame(&made.subject));
+            outline::row(&[(Style::Id, tame(hash)), subject], 1, room)
         });
-        let count = many(overview.git_commits.len() as u64, "commit");
-        self.list("git", &count, commits.collect());
+        let commits = commits.collect();
+        self.list("git", &many(overview.git_commits.len() as u64, "commit"), commits);
         if let Some(is_passed) = overview.is_last_test_passed {
             let last = if is_passed { Style::Good.paint("passed") } else { Style::Error.paint("failed") };
             let (green, red) = (overview.tests_passed, overview.tests_failed);
@@ -155,7 +170,7 @@ impl Page {
             let began = did.began_at.as_deref().map(|at| moment(time::of_text(at), app.now()));
             let calls: u64 = did.tools.values().sum();
             let prompt = turn
-                .prompt
+                .title
                 .as_deref()
                 .map_or_else(|| "(before the first prompt)".to_owned(), session::title_of);
             table.row(vec![
@@ -163,7 +178,7 @@ impl Page {
                 cell(Style::Faint, began.unwrap_or_default()),
                 cell(Style::Faint, outline::took(did).unwrap_or_default()),
                 cell(Style::Plain, if calls > 0 { calls.to_string() } else { String::new() }),
-                pieces(&outline::outcome(did)),
+                pieces(&outline::outcome(did, turn.prompt.is_some())),
                 cell(Style::Plain, prompt),
             ]);
         }
@@ -184,15 +199,26 @@ fn tokens(reported: Option<ReportedTokens>, counted: u64) -> String {
     format!("{} in{cached}, {} out (as reported)", count(sent), count(tokens.output))
 }
 
-fn error(error: &SessionError) -> String {
-    let times = if error.times > 1 { format!(" ×{}", error.times) } else { String::new() };
-    let what = fit(&tame(&error.what), 60);
-    let what = if what.is_empty() { String::new() } else { format!("{what}: ") };
-    let place = error.prompt.map(|number| format!(" (prompt {number})")).unwrap_or_default();
+fn error(error: &SessionError, width: usize) -> String {
+    let times = if error.times > 1 { format!("×{}", error.times) } else { String::new() };
+    let what = fit(&tame(&error.what), WHAT_COLUMNS.min(width));
+    let what = if what.is_empty() { what } else { format!("{what}:") };
+    let place = error.prompt.map(|number| format!("(prompt {number})")).unwrap_or_default();
     let end = match (error.resolved, error.fixed_by.as_slice()) {
-        (false, _) => Style::Error.paint("✗ open"),
-        (true, []) => Style::Good.paint("✓ passed later"),
-        (true, files) => Style::Good.paint(&format!("✓ fixed by {}", tame(&files.join(", ")))),
+        (false, _) => (Style::Error, "✗ open".to_owned()),
+        (true, []) => (Style::Good, "✓ passed later".to_owned()),
+        (true, [file]) => (Style::Good, format!("✓ fixed by {}", fit_end(&tame(file), WHAT_COLUMNS))),
+        (true, [file, others @ ..]) => {
+            let file = fit_end(&tame(file), WHAT_COLUMNS);
+            (Style::Good, format!("✓ fixed by {file} and {} more", others.len()))
+        }
     };
-    format!("{what}{}{times}{place} {end}", tame(&error.text))
+    let pieces = [
+        (Style::Strong, what),
+        (Style::Plain, tame(&error.text)),
+        (Style::Faint, times),
+        (Style::Faint, place),
+        end,
+    ];
+    outline::row(&pieces, 1, width)
 }

@@ -52,16 +52,17 @@ fn head(app: &App, commit: &Commit, turn: &ShownTurn, (ids, number): (ShortIds, 
     first.extend(number.map(|number| faint(format!("prompt {number}"))));
     first.push(faint(outline::moment(time::of_text(began), app.now())));
     first.extend(outline::took(&turn.outline).map(faint));
-    first.extend(turn.models.iter().map(|model| faint(tame(model))));
     first.extend(names(commit, usize::MAX));
-    let mut second: Vec<String> = Vec::new();
+    let mut second: Vec<String> = turn.models.iter().map(|model| Style::Faint.paint(&tame(model))).collect();
     second.extend(outline::calls(&turn.outline));
     second.extend(Some(painted(&outline::files(&turn.outline.files), " ")).filter(|files| !files.is_empty()));
     let (green, red) = (turn.outline.tests_passed, turn.outline.tests_failed);
     if green + red > 0 {
         second.push(format!("{}: {green} passed, {red} failed", many(green + red, "test run")));
     }
-    second.extend(Some(painted(&outline::outcome(&turn.outline), " · ")).filter(|end| !end.is_empty()));
+    let is_asked = turn.pieces.iter().any(|piece| piece.kind == "prompt");
+    let outcome = painted(&outline::outcome(&turn.outline, is_asked), " · ");
+    second.extend(Some(outcome).filter(|outcome| !outcome.is_empty()));
     let mut text = format!("{}\n", painted(&first, " · "));
     if !second.is_empty() {
         put!(text, "{}\n", second.join(" · "));
@@ -79,24 +80,32 @@ struct Look {
 }
 
 impl Look {
-    /// Returns the pieces: texts as paragraphs, calls and thoughts as lines.
+    /// Returns the pieces: texts as paragraphs, calls and thoughts as lines. Without `--full`, thoughts in a row are one, and
+    /// calls in a row that say the same.
     fn pieces(self, turn: &ShownTurn) -> String {
         let mut text = String::new();
-        let mut was_line = None;
+        let mut lines = Lines::default();
         for piece in &turn.pieces {
-            let is_line = matches!(piece.kind.as_str(), "call" | "thought" | "result");
-            if was_line.is_some_and(|was| !(was && is_line)) {
+            if !matches!(piece.kind.as_str(), "call" | "thought" | "result") {
+                lines.end(&mut text);
+                if !text.is_empty() {
+                    text.push('\n');
+                }
+                self.piece(&mut text, piece);
+                continue;
+            }
+            if !lines.is_begun && !text.is_empty() {
                 text.push('\n');
             }
-            was_line = Some(is_line);
-            self.piece(&mut text, piece);
+            lines.is_begun = true;
+            let (mut line, tokens) = (String::new(), piece.tokens.filter(|_| !self.full));
+            self.piece(&mut line, piece);
+            lines.add(&mut text, line, tokens);
         }
+        lines.end(&mut text);
         if turn.pieces.is_empty() {
-            put!(
-                text,
-                "{}\n",
-                Style::Faint.paint("(no prompt and no answer; `--meta` and `--entries` show what is there)")
-            );
+            let nothing = "(no prompt and no answer; `--meta` and `--entries` show what is there)";
+            put!(text, "{}\n", Style::Faint.paint(nothing));
         }
         text
     }
@@ -112,12 +121,7 @@ impl Look {
             }
             "call" => piece.call.iter().for_each(|call| self.call(text, call)),
             "thought" => {
-                let tokens = piece.tokens.unwrap_or(0);
-                let about = match tokens {
-                    0 => "thought (not readable)".to_owned(),
-                    tokens => format!("thought {} tokens", size::count(tokens)),
-                };
-                put!(text, "{INDENT}{}\n", Style::Faint.paint(&about));
+                text.push_str(&thought(piece.tokens.unwrap_or(0)));
                 inside(text, said);
             }
             "result" => {
@@ -187,6 +191,51 @@ impl Look {
         }
         tail
     }
+}
+
+/// Lines of calls and thoughts in a row.
+#[derive(Debug, Default)]
+struct Lines {
+    /// The last line, how often it was there, and the tokens of thoughts.
+    last: Option<(String, u64, Option<u64>)>,
+    is_begun: bool,
+}
+
+impl Lines {
+    fn add(&mut self, text: &mut String, line: String, tokens: Option<u64>) {
+        match (&mut self.last, tokens) {
+            (Some((_, _, Some(known))), Some(tokens)) => *known += tokens,
+            (Some((last, count, None)), None) if *last == line => *count += 1,
+            _ => {
+                self.flush(text);
+                self.last = Some((line, 1, tokens));
+            }
+        }
+    }
+
+    fn flush(&mut self, text: &mut String) {
+        match self.last.take() {
+            Some((_, _, Some(tokens))) => text.push_str(&thought(tokens)),
+            Some((line, 1, None)) => text.push_str(&line),
+            Some((line, count, None)) => {
+                put!(text, "{} {}\n", line.trim_end(), Style::Faint.paint(&format!("×{count}")));
+            }
+            None => {}
+        }
+    }
+
+    fn end(&mut self, text: &mut String) {
+        self.flush(text);
+        self.is_begun = false;
+    }
+}
+
+fn thought(tokens: u64) -> String {
+    let about = match tokens {
+        0 => "thought (not readable)".to_owned(),
+        tokens => format!("thought {} tokens", size::count(tokens)),
+    };
+    format!("{INDENT}{}\n", Style::Faint.paint(&about))
 }
 
 /// Appends a text that belongs to the line above it.

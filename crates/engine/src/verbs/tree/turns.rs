@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use stemmata_model::{Closure, CommitId, Entry};
-use stemmata_prompt::story::{SessionTurn, outlines, sidechain_of};
+use stemmata_prompt::story::{Frame, SessionTurn, outlines, sidechain_of};
 
 use super::Tree;
 use crate::chain::path::own_entries;
@@ -30,14 +30,23 @@ impl Engine {
         let Some(tip) = tree.trunk_tip().filter(|_| bytes <= READ_BYTES_MAX) else {
             return Ok(HashMap::new());
         };
+        let session = self.first_session(tip)?;
+        let root = session.as_ref().and_then(|session| session.cwd.as_deref());
         let mut turns: TurnsOfCommits = HashMap::new();
         let mut main: Option<Option<String>> = None;
         let mut number = 0;
         let read = self.each_of_path(tip, &mut |commit| {
             let main = main.get_or_insert_with(|| sidechain_of(&commit.entries));
             let id = commit.commit.id;
-            turns
-                .insert(id, numbered(id, &commit.entries, (&commit.is_active, main.as_deref()), &mut number));
+            turns.insert(
+                id,
+                numbered(
+                    id,
+                    &commit.entries,
+                    (&commit.is_active, Frame { main: main.as_deref(), root }),
+                    &mut number,
+                ),
+            );
             Ok(())
         });
         // A chain with a hole or in an unknown format is drawn by its summaries.
@@ -53,7 +62,10 @@ impl Engine {
                 let mut number = before;
                 let bytes = read_whole(self, node.commit.core.native_artifact())?;
                 if let Ok(entries) = own_entries(&node.commit, &bytes) {
-                    turns.insert(id, numbered(id, &entries, (&[], main.as_deref()), &mut number));
+                    turns.insert(
+                        id,
+                        numbered(id, &entries, (&[], Frame { main: main.as_deref(), root }), &mut number),
+                    );
                 }
             }
             let own = turns.get(&id).and_then(|turns| turns.iter().filter_map(|turn| turn.number).max());
@@ -66,10 +78,10 @@ impl Engine {
 fn numbered(
     commit: CommitId,
     entries: &[Entry],
-    (is_active, main): (&[bool], Option<&str>),
+    (is_active, frame): (&[bool], Frame<'_>),
     number: &mut u64,
 ) -> Vec<SessionTurn<CommitId>> {
-    let of = outlines(entries, is_active, main).into_iter().map(|outline| {
+    let of = outlines(entries, is_active, frame).into_iter().map(|outline| {
         *number += u64::from(outline.prompt.is_some());
         SessionTurn { number: outline.prompt.as_ref().map(|_| *number), commit, outline }
     });

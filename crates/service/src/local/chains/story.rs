@@ -19,7 +19,7 @@ pub(super) fn overview(engine: &Engine, request: &OverviewRequest) -> Result<Ses
     let here = request.here.as_deref();
     let Some(session) = engine.session_meant(text, here)? else { return Ok(SessionMeant { overview: None }) };
     let missing = || EngineError::NotFound { what: Wanted::CommitOfSession, text: text.clone() };
-    let overview = engine.overview(session.tip.ok_or_else(missing)?)?;
+    let overview = engine.overview(session.tip.ok_or_else(missing)?, session.cwd.as_deref())?;
     Ok(SessionMeant { overview: Some(wire::story::overview(&session, &overview)) })
 }
 
