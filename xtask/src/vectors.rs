@@ -133,7 +133,8 @@ mod tests {
 
     fn named(folder: &Path, files: &[(&str, &str)]) {
         for (name, text) in files {
-            fs::write(folder.join(name), text).expect("written");
+            let mut file = fs::File::create(folder.join(name)).expect("a file");
+            std::io::Write::write_all(&mut file, text.as_bytes()).expect("written");
         }
     }
 
@@ -168,8 +169,8 @@ mod tests {
         let folder = crates.join(package.trim_start_matches("stemmata-"));
         assert!(folder.join(format!("examples/{example}.rs")).is_file(), "no example {example}");
         let [module, test] = LEDGER_TEST;
-        let text =
+        let source =
             fs::read_to_string(crates.join(format!("engine/tests/laws/{module}.rs"))).expect("the tests");
-        assert!(text.contains(&format!("fn {test}()")), "no test {test}");
+        assert!(source.contains(&format!("fn {test}()")), "no test {test}");
     }
 }

@@ -61,7 +61,7 @@ impl ToolUse<'_> {
         about.truncate(FILES_MAX);
         line.about = about.join(", ").chars().take(ABOUT_CHARS_MAX).collect();
         if more > 0 {
-            line.about.push_str(&format!(" and {more} more"));
+            line.about = format!("{} and {more} more", line.about);
         }
         line
     }
@@ -81,7 +81,6 @@ fn about_act(act: &Act, fields: Fields<'_>, root: Option<&str>) -> Option<String
             Some(format!("{} → {}", below(root, path), below(root, to)))
         }
         Act::File(file) => Some(below(root, &file.path).to_owned()),
-        Act::OpenFile(_) | Act::Tasks(TaskAct::List) => None,
         Act::Command(command) => Some(first_line(&command.line)),
         Act::Follow { handle } => handle.clone(),
         Act::Search => {
@@ -106,7 +105,7 @@ fn about_act(act: &Act, fields: Fields<'_>, root: Option<&str>) -> Option<String
         }),
         Act::Subagent => text(MISSION),
         Act::Client => text(SKILL),
-        Act::Think | Act::Unknown => None,
+        Act::OpenFile(_) | Act::Tasks(TaskAct::List) | Act::Think | Act::Unknown => None,
     }
 }
 

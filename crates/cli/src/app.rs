@@ -9,6 +9,8 @@ use clap::FromArgMatches as _;
 use clap::error::ErrorKind;
 use stemmata_api::{Code, Problem};
 
+use crate::args::memory::MemoryCommand;
+use crate::args::prompts::PromptCommand;
 use crate::args::window::WindowCommand;
 use crate::args::{Cli, Command, groups};
 use crate::commands;
@@ -120,15 +122,8 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Vault(args) => commands::vault::run(app, &args),
         Command::Gc(args) => commands::gc::run(app, &args),
         Command::Bundle(args) => commands::bundle::run(app, &args),
-        Command::Assemble(args) => commands::assemble::run(app, &args),
-        Command::Context(args) => commands::context::run(app, &args),
-        Command::Strategy(args) => commands::strategy::run(app, &args),
-        Command::Recall(args) => commands::recall::run(app, &args),
-        Command::Turn(args) => commands::turn::run(app, &args),
-        Command::State(args) => commands::state::run(app, &args),
-        Command::Decision(args) => commands::decide::run(app, &args),
-        Command::Decide(args) => commands::decide::decide(app, &args),
-        Command::Task(args) => commands::decide::task(app, &args),
+        Command::Prompts(command) => prompts(app, &command),
+        Command::Memory(command) => memory(app, &command),
         Command::Events(args) => commands::events::run(app, args),
         Command::Ledger(args) => commands::ledger::run(app, &args),
         Command::Replay(args) => commands::state::replay(app, &args),
@@ -154,6 +149,25 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Config(args) => commands::config::run(app, args.command.as_ref()),
         Command::Completions(args) => commands::completions::run(app, &args),
         Command::GenerateReference(args) => commands::generate_reference::run(&args),
+    }
+}
+
+fn prompts(app: &App, command: &PromptCommand) -> Result<Exit, CliError> {
+    match command {
+        PromptCommand::Assemble(args) => commands::assemble::run(app, args),
+        PromptCommand::Context(args) => commands::context::run(app, args),
+        PromptCommand::Strategy(args) => commands::strategy::run(app, args),
+        PromptCommand::Recall(args) => commands::recall::run(app, args),
+        PromptCommand::Turn(args) => commands::turn::run(app, args),
+    }
+}
+
+fn memory(app: &App, command: &MemoryCommand) -> Result<Exit, CliError> {
+    match command {
+        MemoryCommand::State(args) => commands::state::run(app, args),
+        MemoryCommand::Decision(args) => commands::decide::run(app, args),
+        MemoryCommand::Decide(args) => commands::decide::decide(app, args),
+        MemoryCommand::Task(args) => commands::decide::task(app, args),
     }
 }
 

@@ -187,25 +187,12 @@ pub(crate) enum Command {
     Gc(keep::Gc),
     /// Export sessions to one portable file, and import such files
     Bundle(bundle::Bundle),
-    /// Build a prompt within a token budget
-    Assemble(Box<prompts::Assemble>),
-    /// Show what is in a prompt, and why
-    Context(prompts::Context),
-    /// Collect what earlier sessions know about a task
-    Recall(prompts::Recall),
-    /// Begin, store and end the turns of your own agent loop
-    Turn(prompts::Turn),
-    /// Check a strategy file, or show the built-in ones
-    Strategy(prompts::Strategy),
-    /// Show what is known about a project: decisions, tasks, files, errors
-    State(ledger::State),
-    /// Record and list the decisions, facts and open threads of a project
-    Decision(memory::Decision),
-    /// Record a decision (older form of `decision add`)
-    #[command(hide = true)]
-    Decide(memory::Decide),
-    /// Record, finish and list the tasks of a project
-    Task(memory::Task),
+    /// About prompts.
+    #[command(flatten)]
+    Prompts(prompts::PromptCommand),
+    /// What a project remembers.
+    #[command(flatten)]
+    Memory(memory::MemoryCommand),
     /// Append, show and follow the events of a ledger
     Events(ledger::Events),
     /// List, export and import ledgers

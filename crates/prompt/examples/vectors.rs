@@ -65,7 +65,8 @@ mod tests {
     /// Returns whether a file with this text passes, and what is printed about it.
     fn judged(name: &str, text: &str) -> (bool, String) {
         let path = std::env::temp_dir().join(format!("stemmata-vectors-{}-{name}.json", std::process::id()));
-        std::fs::write(&path, text).expect("written");
+        let mut file = std::fs::File::create(&path).expect("a file");
+        std::io::Write::write_all(&mut file, text.as_bytes()).expect("written");
         let mut out = Vec::new();
         let is_fine = judge(&[path.display().to_string()], &mut out).expect("printed");
         std::fs::remove_file(&path).expect("removed");

@@ -56,7 +56,9 @@ fn conversation(turns: &[Vec<u8>]) -> Vec<Vec<Entry>> {
 
 fn folded(commits: &[Vec<Entry>]) -> SessionStory<()> {
     let mut fold = SessionFold::new(&SessionId::new("s").expect("a name"), None);
-    commits.iter().for_each(|entries| fold.add((), entries, &[]));
+    for entries in commits {
+        fold.add((), entries, &[]);
+    }
     fold.finish()
 }
 

@@ -234,9 +234,8 @@ fn of_io(error: &impl Error, path: &Path, source: &io::Error) -> Problem {
 
 fn not_found(what: Wanted, text: &str, error: &EngineError) -> Problem {
     let code = match what {
-        Wanted::Commit => Code::CommitNotFound,
+        Wanted::Commit | Wanted::EarlierCommit => Code::CommitNotFound,
         Wanted::CommitOfSession => Code::SessionEmpty,
-        Wanted::EarlierCommit => Code::CommitNotFound,
         Wanted::Prompt => Code::PromptNotFound,
         Wanted::Here => Code::ReferenceNotFound,
         Wanted::Session => Code::SessionNotFound,

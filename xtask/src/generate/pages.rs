@@ -28,7 +28,7 @@ const MARK: char = '\u{1e}';
 const ENVIRONMENT: &[&str] = &[
     "USER=robin",
     "STEMMATA_MACHINE_LABEL=desk",
-    "COLUMNS=100",
+    "COLUMNS=120",
     "TZ=UTC",
     "LC_ALL=C.UTF-8",
     "GIT_CONFIG_NOSYSTEM=1",
@@ -61,7 +61,7 @@ fn program(root: &Path) -> anyhow::Result<PathBuf> {
     let lines = output.stdout.split(|byte| *byte == b'\n');
     let messages = lines.filter_map(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
     let paths = messages.filter_map(|message| Some(PathBuf::from(message.get("executable")?.as_str()?)));
-    paths.last().context("cargo reported no program `stemma`")
+    paths.collect::<Vec<_>>().pop().context("cargo reported no program `stemma`")
 }
 
 /// A line of a page.
@@ -112,7 +112,10 @@ fn run(root: &Path, program: &Path, commands: &[&str]) -> anyhow::Result<Vec<Str
     write(&bin.join("stemma"), wrapper.as_bytes())?;
     let mut script = format!("chmod +x '{}/stemma'\nexec 2>&1\n", bin.display());
     for (at, command) in commands.iter().enumerate() {
-        script.push_str(&format!("{command}\nprintf '\\n\\036%d %d\\n' {at} $?\n"));
+        script.push_str(command);
+        script.push_str("\nprintf '\\n\\036%d %d\\n' ");
+        script.push_str(&at.to_string());
+        script.push_str(" $?\n");
     }
     write(&base.join("script"), script.as_bytes())?;
     let start = format!(
@@ -129,7 +132,9 @@ fn run(root: &Path, program: &Path, commands: &[&str]) -> anyhow::Result<Vec<Str
     let output = shell.output().context("starting `sh`")?;
     let text = String::from_utf8(output.stdout).context("the output is not text")?;
     let text = text.replace(&bin.join("stemma").display().to_string(), "~/.cargo/bin/stemma");
-    let text = text.replace(&home.display().to_string(), "~");
+    // Claude Code names a folder after the directory, with `-` for what is not a letter or a digit.
+    let folder = home.display().to_string().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let text = text.replace(&home.display().to_string(), "~").replace(&folder, "-home-robin");
     split(&text.replace(&program.display().to_string(), "~/.cargo/bin/stemma"), commands)
 }
 

@@ -341,7 +341,7 @@ fn a_phrase_that_readers_stumble_over_is_found_in_pages_texts_and_output() {
         ("crates/cli/tests/a.snap", &snapshot("1 sessions"), &snapshot("1 session"), ":5: `1 sessions`"),
         (
             "crates/cli/src/a.rs",
-            "f(\"was\\\n    looked at\")",
+            "f(\"was \\\n    looked at\")",
             "f(\"checked\"); // looked at",
             ":1: `looked at`",
         ),

@@ -21,9 +21,9 @@ pub(crate) struct Home {}
 #[command(after_help = "\
 Examples:
   stemma list                             the newest sessions
-  stemma list --here --since 2d           those of this directory, active within two days
+  stemma list --here --since 2d           this directory, the last two days
   stemma list --client codex --title timer
-  stemma list --all -n 0                  all of them, subagents and unused copies too
+  stemma list --all -n 0                  all, with subagents and copies
 
 `+2 forks` counts copies of a session in which nobody went on; `--all` lists them, and sessions that retention has emptied. \
 A narrow terminal leaves out BRANCH, TURNS, PROJECT and CLIENT, in this order; where a program reads, nothing is cut. Marks: \
@@ -110,17 +110,18 @@ pub(crate) struct Tree {
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Examples:
-  stemma show 62687def                   a session at a glance, with its numbered prompts
+  stemma show 62687def                   a session at a glance
   stemma show 62687def:3                 the turn of its third prompt
-  stemma show ctx-3f9k2m7q               the turn of a commit: prompt, calls, answer
+  stemma show ctx-3f9k2m7q               the turn of a commit
   stemma show ctx-3f9k2m7q --full        thoughts, arguments and results too
   stemma show ctx-3f9k2m7q --entries     its entries with their ids, for `--at`
   stemma show ctx-3f9k2m7q --entry @41   read its chain around the 41st entry
-  stemma show v1-review --meta           everything that the store knows of a commit
+  stemma show v1-review --meta           ids, sizes, origin, links and tags
 
 The id of a session shows the session; a commit, a tag or `SESSION~0` shows the turn.
 
 {REF_HELP}"))]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub(crate) struct Show {
     /// A session, a commit, or SESSION:N for the turn of its N-th prompt [default: choose from a list]
     #[arg(value_name = "REF", default_value = "", hide_default_value = true)]
@@ -219,9 +220,9 @@ pub(crate) struct Tips {
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Examples:
-  stemma diff ctx-3f9k2m7q             what the nearest compaction at or before it lost
-  stemma diff ctx-3f9k2m7q --details   the same, with every entry, file and command
-  stemma diff 4a36 91bc                what each of two sessions has that the other has not
+  stemma diff ctx-3f9k2m7q             what the last compaction lost
+  stemma diff ctx-3f9k2m7q --details   entry by entry
+  stemma diff 4a36 91bc                how two sessions differ
 
 Nothing is gone for good: `stemma uncompact REF` gives the context from before.\n\n{REF_HELP}"))]
 pub(crate) struct Diff {

@@ -197,7 +197,7 @@ Examples:
   stemma handoff --last | codex exec -           start another agent with it
 
 Tells what happened as one text: the user's last request, open tasks, files that were written, summaries, then the turns, the \
-newest whole and older ones shorter. What was said then is marked line by line as data. To go on in another tool with all of \
+newest whole and older ones shorter. What was said then is marked line by line as data. To continue in another tool with all of \
 its structure instead: `stemma resume REF --in codex`.\n\n{REF_HELP}"))]
 pub(crate) struct Handoff {
     /// The commit or session; none: the latest session of the current directory
@@ -232,7 +232,7 @@ Examples:
   my-summarizer < context.jsonl | stemma compact ctx-3f9k2m7q --summary-file -
   stemma compact ctx-3f9k2m7q --print       print the summary, store nothing
 
-Stores a compaction: a commit whose context begins with the summary. A session that this program keeps goes on from it; for a \
+Stores a compaction: a commit whose context begins with the summary. A session that this program keeps continues from it; for a \
 client's session it is a branch, which `stemma resume` opens. An empty summary, or one that is not smaller than what it \
 replaces, is refused. Nothing is deleted: `stemma uncompact` is the way back.\n\n{REF_HELP}"))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]

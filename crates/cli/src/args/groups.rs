@@ -117,7 +117,7 @@ mod tests {
             let groups = text.split("\nOptions:").next().unwrap_or_default();
             let mut rows = groups.lines().filter(|line| line.starts_with("  "));
             assert!(rows.all(|line| line.chars().count() <= width), "{width}\n{text}");
-            assert!(groups.contains("Start:\n  import"), "{text}");
+            assert!(groups.contains("Start:\n  setup"), "{text}");
             assert_eq!(groups.contains("\n  checkpoint "), all, "{groups}");
         }
         assert!(command(false, 80).render_help().to_string().contains("`stemma help --all`"));

@@ -66,10 +66,10 @@ pub(crate) struct Run {
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Examples:
-  stemma start reviewer                            afresh
+  stemma start reviewer                            without context
   stemma start reviewer --context ctx-3f9k2m7q     knowing what was known there
   stemma start reviewer --context T-12 --print
-  stemma start author -- -p 'go on'                with arguments for the client
+  stemma start author -- -p 'continue'               with arguments for the client
   stemma start author --ticket T-12      record the ticket with the session
 
 A template is a section of the configuration file: `[templates.reviewer]` with `client`, and where wanted `model`, \
@@ -152,6 +152,7 @@ Examples:
 Adds one hook for each event that matters (a turn ends, a compaction comes, a session ends; more with \
 `capture.provisional`) to the client's own settings, and nothing else; your hooks stay, and a copy of the file is kept \
 beside it. The hook captures what is new in milliseconds and never fails the client, even when `stemma` is gone.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub(crate) struct Install {
     /// The client: `claude-code`, `codex`, `gemini`, `opencode` or `pi`
     #[arg(value_name = "CLIENT", required_unless_present = "all", conflicts_with = "all")]

@@ -58,7 +58,7 @@ pub(crate) struct Doctor {
 #[command(after_help = "\
 Examples:
   stemma recover                      list the sessions that only the store has
-  stemma recover 3f9c1d20             give a deleted transcript back to its client
+  stemma recover 3f9c1d20             give a transcript back
   stemma recover 3f9c1d20 --dry-run   check it, write nothing
   stemma recover 3f9c1d20 --replace   put it in the place of a damaged one
 

@@ -4,7 +4,21 @@
 
 use clap::{Args, Subcommand};
 
-use super::ledger::Which;
+use super::ledger::{State, Which};
+
+/// The commands about what a project remembers.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MemoryCommand {
+    /// Show what is known about a project: decisions, tasks, files, errors
+    State(State),
+    /// Record and list the decisions, facts and open threads of a project
+    Decision(Decision),
+    /// Record a decision (older form of `decision add`)
+    #[command(hide = true)]
+    Decide(Decide),
+    /// Record, finish and list the tasks of a project
+    Task(Task),
+}
 
 /// `decision`
 #[derive(Debug, Args)]

@@ -10,6 +10,21 @@ use stemmata_model::{EventSeq, LedgerId, Party, SessionId, ThreadId, TicketId};
 
 use super::ledger::Which;
 
+/// The commands about prompts.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PromptCommand {
+    /// Build a prompt within a token budget
+    Assemble(Box<Assemble>),
+    /// Show what is in a prompt, and why
+    Context(Context),
+    /// Collect what earlier sessions know about a task
+    Recall(Recall),
+    /// Begin, store and end the turns of your own agent loop
+    Turn(Turn),
+    /// Check a strategy file, or show the built-in ones
+    Strategy(Strategy),
+}
+
 /// Which prompt.
 #[derive(Debug, Args)]
 pub(crate) struct PromptArgs {

@@ -2,6 +2,8 @@
 //!
 //! Only shapes, as everything below `args`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 /// `search`
@@ -98,6 +100,10 @@ pub(crate) struct Search {
     /// With `--resume`, `--fork` or the list: the client to continue in [default: the original]
     #[arg(long = "in", value_name = "CLIENT")]
     pub(crate) runtime: Option<String>,
+
+    /// With `--resume`, `--fork` or the list: the directory to work in [default: the session's own]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
 
     /// With `--resume`, `--fork` or the list: print the client's command instead of running it
     #[arg(long)]

@@ -144,7 +144,7 @@ fn values(app: &App, arg: &Arg) -> Result<Vec<Offer>, CliError> {
             })
             .collect());
     }
-    let name = arg.get_value_names().and_then(<[_]>::first).map(|name| name.to_string()).unwrap_or_default();
+    let name = arg.get_value_names().and_then(<[_]>::first).map(ToString::to_string).unwrap_or_default();
     let is_client = matches!(name.as_str(), "CLIENT" | "RUNTIME") || arg.get_id() == "client";
     if is_client {
         return Ok(App::clients().map(|client| (client.to_owned(), String::new())).collect());

@@ -1,7 +1,7 @@
 //! `completions`: a completion script for a shell.
 //!
 //! bash, zsh and fish ask `stemma complete`, so that sessions and tags are offered, and a script outlives the version that wrote it.
-//! The dynamic scripts of clap_complete would do the same, but that part of it is unstable. Other shells get its static script.
+//! The dynamic scripts of `clap_complete` would do the same, but that part of it is unstable. Other shells get its static script.
 
 use clap::CommandFactory;
 use clap_complete::Shell;

@@ -73,7 +73,7 @@ fn lost(app: &App, args: &browse::Diff) -> Result<Exit, CliError> {
             app.console.say(&format!("{hint}: `stemma diff {} --details` lists them", args.reference));
         }
         app.console.say(&format!(
-            "{hint}: nothing is gone for good: `stemma resume {before}` carries on from before the compaction"
+            "{hint}: nothing is gone for good: `stemma resume {before}` continues from before the compaction"
         ));
     }
     Ok(exit)
@@ -158,7 +158,7 @@ fn parted(found: &Comparison, ids: ShortIds) -> String {
         Some(ancestor) if *ancestor == found.first.ctx && *ancestor == found.second.ctx => {
             format!("Both are {}\n", ids.painted(ancestor))
         }
-        Some(ancestor) => format!("Both go on from {}\n", ids.painted(ancestor)),
+        Some(ancestor) => format!("Both continue from {}\n", ids.painted(ancestor)),
         None => "They share no commit; entries that both have are left out\n".to_owned(),
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn run(app: &App, args: &Doctor) -> Result<Exit, CliError> {
     let found = host.diagnose(&named, args.all, args.client_version.as_deref())?;
     for failure in &found.failures {
         let causes: String = failure.causes.iter().map(|cause| format!(": {cause}")).collect();
-        app.console.warn(&format!("one could not be looked at: {}{causes}", failure.error));
+        app.console.warn(&format!("one could not be checked: {}{causes}", failure.error));
     }
     app.answer(&found, || Ok(told_all(app, &found, args.all)))?;
     if !app.console.json {

@@ -125,7 +125,7 @@ fn next_steps(app: &App, found: &Inventory, newest: &[Session]) -> String {
     let off = found.hooks.iter().find(|hooks| hooks.state == "off");
     match off {
         Some(hooks) => {
-            steps.push((format!("stemma install {}", hooks.client), "capture its sessions as they go"))
+            steps.push((format!("stemma install {}", hooks.client), "capture its sessions as they go"));
         }
         None => steps.push(("stemma status".to_owned(), "see what is stored, and where")),
     }

@@ -14,6 +14,7 @@ use crate::wiring::App;
 
 /// What to change, and how it is shown.
 #[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub(crate) struct Manner {
     /// Whether our hooks are taken out.
     pub(crate) removes: bool,

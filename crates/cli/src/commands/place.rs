@@ -102,11 +102,17 @@ fn directory(app: &App, own: Option<PathBuf>, asks: bool) -> Result<Directory, C
         app.console.say("The session does not say which directory it worked in; using the current one");
         return Ok(Directory::Current);
     };
+    let shown = environment.shown(&own);
+    if !own.is_dir() {
+        app.console.say(&format!(
+            "The session's directory {shown} is gone; using the current one (`--cwd DIR` for another one)"
+        ));
+        return Ok(Directory::Current);
+    }
     let real = |dir: &Path| dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
-    if app.console.json || real(&own) == real(&environment.current_dir) || !own.is_dir() {
+    if app.console.json || real(&own) == real(&environment.current_dir) {
         return Ok(Directory::Own);
     }
-    let shown = environment.shown(&own);
     if !asks || !environment.stdin_is_terminal || !environment.stderr_is_terminal {
         app.console.say(&format!("Directory: {shown} (the session's own; `--here` for the current one)"));
         return Ok(Directory::Own);

@@ -34,7 +34,8 @@ pub(crate) fn run(app: &App, args: &Recover) -> Result<Exit, CliError> {
     let redacted: u64 = recovered.files.iter().map(|file| file.still_redacted).sum();
     if redacted > 0 {
         let next = if args.with_secrets { "the vault does not have them" } else { "see `--with-secrets`" };
-        app.console.say(&format!("{} stay redacted ({next})", many(redacted, "secret")));
+        let stay = if redacted == 1 { "stays" } else { "stay" };
+        app.console.say(&format!("{} {stay} redacted ({next})", many(redacted, "secret")));
     }
     if recovered.dry_run {
         app.console.say("Nothing was written (`--dry-run`)");

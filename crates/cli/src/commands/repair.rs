@@ -69,7 +69,8 @@ fn say_verdict(app: &App, written: Option<&Path>, mended: &Mended) {
         Some(written) if changes > 0 => {
             let copy = app.environment.shown(written);
             app.console.say(&format!("repaired copy in {copy}: {}; {verdict}", many(changes, "change")));
-            app.console.say(&format!("hint: `stemma import {copy} && stemma resume {copy}` goes on with it"));
+            app.console
+                .say(&format!("hint: `stemma import {copy} && stemma resume {copy}` continues with it"));
         }
         Some(written) => {
             let copy = app.environment.shown(written);

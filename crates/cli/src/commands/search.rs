@@ -165,7 +165,8 @@ fn act(
     (reference, entry): (String, Option<String>),
 ) -> Result<Exit, CliError> {
     let print = args.print;
-    let placement = plain_placement(entry.clone().filter(|_| act == Act::Fork), args.runtime.clone());
+    let at = entry.clone().filter(|_| act == Act::Fork);
+    let placement = Placement { cwd: args.cwd.clone(), ..plain_placement(at, args.runtime.clone()) };
     match act {
         Act::Show => show(app, reference, entry),
         Act::Resume => {

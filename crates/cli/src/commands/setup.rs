@@ -7,6 +7,7 @@ use std::io::BufRead as _;
 use std::path::{Path, PathBuf};
 
 use clap_complete::Shell;
+use stemmata_api::Code;
 use stemmata_api::v1::{Setup as Done, SetupStep};
 use stemmata_service::{GitHookRequest, write_whole};
 
@@ -104,7 +105,7 @@ impl Walk<'_> {
         if due == 0 {
             let what = match found.transcripts {
                 0 => "no sessions yet".to_owned(),
-                known => format!("all {} are imported", many(known, "session")),
+                known => format!("everything is imported ({})", many(known, "session")),
             };
             return self.note(("import", "nothing"), what);
         }
@@ -146,7 +147,7 @@ impl Walk<'_> {
         let manner = Manner { dry_run: false, ..plan };
         for client in due {
             let change = install::change(app, client, manner)?;
-            self.note(("hooks", "done"), install::told(app, &change, manner).trim_end().to_owned())?;
+            self.note(("hooks", "done"), install::told(app, &change, manner).trim_end().replace('\n', "; "))?;
         }
         Ok(())
     }
@@ -179,7 +180,9 @@ impl Walk<'_> {
         let request = GitHookRequest { dir, program, removes: false, dry_run: true };
         let plan = match app.host()?.git_hook(&request) {
             Ok(plan) => plan,
-            // Outside of a repository, or where its hooks are not ours to change.
+            Err(problem) if problem.is(Code::GitNoRepository) => {
+                return self.note(("git", "nothing"), "no repository here".to_owned());
+            }
             Err(problem) => return self.note(("git", "nothing"), problem.detail.clone()),
         };
         let shown = app.environment.shown(Path::new(&plan.hook.path));

@@ -116,9 +116,12 @@ pub(crate) fn row(pieces: &[(Style, String)], gives_way: usize, width: usize) ->
     let columns = |text: &str| unicode_width::UnicodeWidthStr::width(text);
     let others = pieces.iter().enumerate().filter(|(at, _)| *at != gives_way);
     let used: usize = others.map(|(_, (_, text))| columns(text) + 1).sum();
-    let fitted = pieces.iter().enumerate().map(|(at, (style, text))| match at == gives_way {
-        true => (*style, fit(text, width.saturating_sub(used).max(FITTED_MIN))),
-        false => (*style, text.clone()),
+    let fitted = pieces.iter().enumerate().map(|(at, (style, text))| {
+        if at == gives_way {
+            (*style, fit(text, width.saturating_sub(used).max(FITTED_MIN)))
+        } else {
+            (*style, text.clone())
+        }
     });
     let fitted: Vec<(Style, String)> = fitted.filter(|(_, text)| !text.is_empty()).collect();
     painted(&fitted, " ")

@@ -344,8 +344,8 @@ fn a_file_that_is_half_one_runtime_s_and_half_another_s() {
     let tip = session["tip"].as_str().unwrap();
     let told = stage.run(&["export", tip, "--format", "markdown", "--out", "-"]).ok();
     assert!(!told.text().contains("other half"), "what is another runtime's is nobody's words here");
-    stage.run(&["resume", tip, "--print"]).ok();
-    stage.run(&["resume", tip, "--in", "codex", "--print"]).ok();
+    stage.run(&["resume", tip, "--here", "--print"]).ok();
+    stage.run(&["resume", tip, "--here", "--in", "codex", "--print"]).ok();
     // In the middle too, and the other way round.
     let stage = Stage::new();
     let at = own.lines().take(3).map(|line| line.len() + 1).sum::<usize>();
@@ -354,7 +354,7 @@ fn a_file_that_is_half_one_runtime_s_and_half_another_s() {
     let header = r#"{"timestamp":"2026-01-01T00:00:00.000Z","type":"session_meta","payload":{"id":"01a1ffc3-10c3-7793-a024-3ccf54e49278","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/srv","originator":"x","cli_version":"0.169.0"}}"#;
     let turned = comes_back(&stage, format!("{header}\n{OF_CODEX}\n{own}").as_bytes());
     assert_eq!(turned["format"], "codex-legacy-v1");
-    stage.run(&["resume", turned["tip"].as_str().unwrap(), "--print"]).ok();
+    stage.run(&["resume", turned["tip"].as_str().unwrap(), "--here", "--print"]).ok();
 }
 
 #[test]

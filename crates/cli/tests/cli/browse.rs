@@ -119,7 +119,9 @@ fn listings_fit_eighty_columns_and_have_no_colour_unless_asked() {
     for args in
         [vec!["log"], vec!["list", "--all"], vec!["tree", tip], vec!["history", tip], vec!["log", tip]]
     {
-        let text = stage.run(&args).ok().text();
+        // What a program reads is never cut, so the width is that of a terminal.
+        let output = stage.command(&args).env("COLUMNS", "80").output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "{args:?}: {line}");
         }
@@ -230,7 +232,7 @@ fn a_fork_begins_at_an_entry_by_its_number() {
     let (stage, tip) = stage();
     let page = stage.json(&["show", &tip, "--entry", "@2", "--around", "0"]);
     let id = page["entries"][0]["id"].as_str().unwrap();
-    let forked = |at: &str| stage.json(&["fork", &tip, "--at", at, "--print"])["ctx"].clone();
+    let forked = |at: &str| stage.json(&["fork", &tip, "--at", at, "--here", "--print"])["ctx"].clone();
     assert_eq!(forked("@2"), forked(id));
     assert_ne!(forked("@2"), forked("@4"));
     stage.run(&["fork", &tip, "--at", "@99", "--print"]).code(3).complains(&["@99"]);

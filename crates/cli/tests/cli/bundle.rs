@@ -43,7 +43,7 @@ fn a_session_goes_to_another_machine_and_on_from_there() {
     assert!(listed.contains("⇄ box: "), "{listed}");
     assert!(!from.run(&["list"]).ok().text().contains('⇄'), "it is at home there");
 
-    let placed = to.json(&["fork", "fix"]);
+    let placed = to.json(&["fork", "fix", "--here"]);
     let path = placed["path"].as_str().unwrap();
     let text = std::fs::read_to_string(path).unwrap();
     assert!(text.contains(to.home.project().to_str().unwrap()), "it works in this folder now");

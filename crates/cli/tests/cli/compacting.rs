@@ -46,7 +46,7 @@ fn commits(stage: &Stage) -> Value {
 }
 
 fn resumes(stage: &Stage, id: &str) {
-    let placed = stage.json(&["resume", id, "--print"]);
+    let placed = stage.json(&["resume", id, "--here", "--print"]);
     let errors = placed["validation"]["findings"].as_array().cloned().unwrap_or_default();
     let bad: Vec<&Value> = errors.iter().filter(|found| found["severity"] != "info").collect();
     assert!(bad.is_empty(), "{bad:?}");

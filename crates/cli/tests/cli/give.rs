@@ -122,7 +122,7 @@ fn resume_takes_the_session_of_this_directory_even_one_that_was_never_imported()
         .write(&format!("home/.claude/projects/{folder}/{SESSION}.jsonl"), transcript.text().as_bytes());
     let current = stage.json(&["current"]);
     assert_eq!(current["session_id"], SESSION);
-    let placed = stage.json(&["resume"]);
+    let placed = stage.json(&["resume", "@", "--copy"]);
     assert_eq!(placed["ctx"], current["id"]);
     // What a mere command printed is newer, and no client loads it.
     stage.run(&["run", "--", "echo", "hi"]).ok();
@@ -132,7 +132,7 @@ fn resume_takes_the_session_of_this_directory_even_one_that_was_never_imported()
     let mut command = stage.command(&["resume", SESSION, "--print"]);
     let output = command.current_dir(&elsewhere).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.starts_with("claude --resume "), "{text}");
+    assert!(text.starts_with(&format!("cd {} && claude --resume {SESSION}", cwd.display())), "{text}");
     let mut command = stage.command(&["resume", SESSION, "--print", "--cwd", cwd.to_str().unwrap()]);
     let output = command.current_dir(&elsewhere).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -314,14 +314,12 @@ fn what_is_not_there_is_named_with_its_place_and_a_next_step_that_helps() {
     let path = stage.home.write("in/a.jsonl", (transcript.lines.join("\n") + "\n").as_bytes());
     let session = stage.import(&path);
     let tip = session["tip"].as_str().unwrap();
-    for command in ["resume", "handoff"] {
-        let of_here = "no session that worked in or below ";
-        stage.run(&[command]).code(3).complains(&[
-            of_here,
-            "home/project",
-            "take the latest of all with `--last`",
-        ]);
-    }
+    stage.run(&["handoff"]).code(3).complains(&[
+        "no session that worked in or below ",
+        "home/project",
+        "take the latest of all with `--last`",
+    ]);
+    stage.run(&["resume"]).code(2).complains(&["`stemma resume @`"]);
     for (args, wanted) in [
         (&["uncompact", tip][..], &["no compaction at or before ctx-", "`stemma tree ctx-"]),
         (

@@ -93,7 +93,7 @@ fn numbers_and_keys_of_lines_stay_as_they_were_written() {
 #[test]
 fn what_ends_or_replaces_nothing_is_refused() {
     let stage = Stage::new();
-    stage.run(&["task", "Repair the flaky test"]).ok();
+    stage.run(&["task", "Mend the flaky test"]).ok();
     stage.run(&["task", "Mend the slow test"]).ok();
     stage.run(&["decide", "Use spaces"]).ok();
     for (code, args) in [
@@ -113,7 +113,7 @@ fn what_ends_or_replaces_nothing_is_refused() {
     stage.run(&["task", "--done", "flaky"]).ok();
     let told = stage.run(&["state"]).ok().text();
     assert!(told.contains("[event 4] [superseded]"), "{told}");
-    assert!(told.contains("[x] Repair the flaky test") && told.contains("[ ] Mend the slow test"), "{told}");
+    assert!(told.contains("[x] Mend the flaky test") && told.contains("[ ] Mend the slow test"), "{told}");
 }
 
 #[test]
@@ -132,10 +132,10 @@ fn words_of_several_decisions_replace_none_and_name_them() {
     stage.run(&["decide", "Use spaces in Make", "--supersedes", "use tabs"]).ok();
     let told = stage.run(&["state"]).ok().text();
     assert_eq!(told.matches("[superseded]").count(), 2, "{told}");
-    stage.run(&["task", "Repair the flaky test"]).ok();
+    stage.run(&["task", "Mend the flaky test"]).ok();
     stage.run(&["task", "Mend the slow test"]).ok();
     let refused = stage.run(&["task", "--done", "mend"]).code(4);
-    for part in ["`mend` could be 2 open tasks", "7  Repair the flaky test", "8  Mend the slow test"] {
+    for part in ["`mend` could be 2 open tasks", "7  Mend the flaky test", "8  Mend the slow test"] {
         assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
     }
 }

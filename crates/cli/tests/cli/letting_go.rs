@@ -111,7 +111,7 @@ fn what_is_pinned_is_not_forgotten_by_accident() {
 #[test]
 fn a_branch_keeps_what_it_needs_unless_it_is_cut_everywhere() {
     let (stage, tip) = stage();
-    let placed = stage.json(&["fork", &tip]);
+    let placed = stage.json(&["fork", &tip, "--here"]);
     let path = placed["path"].as_str().unwrap();
     let fork = placed["session_id"].as_str().unwrap();
     let told = |args: &[&str]| stage.told(args).replace(fork, "[FORK]").replace(&fork[..8], "[FORK]");

@@ -64,7 +64,7 @@ fn resume_and_fork_go_on_from_what_is_selected() {
     assert!(screen.printed.contains("claude --resume "), "{screen:#?}");
     let client = stage.home.write("bin/claude", b"#!/bin/sh\necho \"client $*\"\nexit 7\n");
     std::fs::set_permissions(&client, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
-    let mut command = stage.command(&["search", "--resume"]);
+    let mut command = stage.command(&["search", "--resume", "--cwd", "."]);
     command.env("PATH", format!("{}:/usr/bin:/bin", client.parent().unwrap().display()));
     let mut terminal = Terminal::start(command, SIZE);
     let seen = terminal.until_says("newest first");
@@ -106,11 +106,11 @@ fn an_id_is_copied_and_printed() {
     let mut terminal = started(&stage, &["search"]);
     terminal.until_says("1 session");
     terminal.press("\u{19}");
-    terminal.until_says("copied 5e55");
+    terminal.until_says("copied 0002");
     terminal.press("\u{1b}");
     let (_, screen) = terminal.end();
     let id = screen.printed.trim().to_owned();
-    assert!(id.starts_with("5e55") && screen.copied.len() == 1, "{screen:#?}");
+    assert!(id == "0002" && screen.copied.len() == 1, "{screen:#?}");
     stage.run(&["show", &id]).ok();
 }
 

@@ -330,7 +330,7 @@ fn recall_json_is_the_contract() {
     let plain = stage.run(&["recall", "parser empty files", "--ledger", "c1", "--max-tokens", "400"]).ok();
     assert_eq!(plain.text().trim_end(), text.trim_end());
     for (args, reason) in [
-        (vec!["recall", "--ledger", "c1", " "], "nothing to search for"),
+        (vec!["recall", "--ledger", "c1", " "], "name the task in words"),
         (vec!["recall", "--ledger", "c1", "x", "--max-tokens", "3"], "at least 64"),
         (vec!["recall", "--ledger", "ghost", "x"], "ghost"),
     ] {

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use stemmata_testkit::claude::ClaudeSession;
 
 use crate::stage::Stage;
@@ -33,6 +32,7 @@ fn damaged(bytes: &[u8]) -> Vec<u8> {
 fn a_deleted_transcript_comes_back_byte_for_byte() {
     let stage = Stage::new();
     let (path, bytes, id) = imported(&stage);
+    let commits = stage.json(&["status"])["usage"]["commits"].clone();
     std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
     insta::assert_snapshot!("only_here", stage.told(&["recover"]));
     for command in ["doctor", "repair"] {
@@ -43,7 +43,8 @@ fn a_deleted_transcript_comes_back_byte_for_byte() {
     insta::assert_snapshot!("recovered", stage.told(&["recover", &id]));
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
     // What was read before is known again.
-    assert_eq!(stage.json(&["import"])["new_commits"], Value::from(0));
+    stage.run(&["import"]).ok();
+    assert_eq!(stage.json(&["status"])["usage"]["commits"], commits);
     insta::assert_snapshot!("recover_intact", stage.told(&["recover", &id]));
 }
 
@@ -96,7 +97,7 @@ fn secrets_stay_redacted_unless_the_vault_has_them() {
     let session = stage.import(&path);
     let id = session["session_id"].as_str().unwrap();
     std::fs::remove_file(&path).unwrap();
-    stage.run(&["recover", id]).ok().complains(&["1 secret stay redacted", "--with-secrets"]);
+    stage.run(&["recover", id]).ok().complains(&["1 secret stays redacted", "--with-secrets"]);
     assert!(!std::fs::read_to_string(&path).unwrap().contains(secret));
     std::fs::remove_file(&path).unwrap();
     stage.run(&["recover", id, "--with-secrets"]).ok();

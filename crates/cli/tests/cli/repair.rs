@@ -23,20 +23,26 @@ fn a_copy_beside_the_transcript_says_line_by_line_what_was_mended() {
     let bytes = broken();
     let path = stage.home.write("in/a.jsonl", &bytes);
     let name = path.to_str().unwrap();
-    stage.run(&["doctor", name]).code(6).complains(&["stemma repair"]);
-    insta::assert_snapshot!("repaired", stage.told(&["repair", name]));
+    stage.run(&["doctor", name, "--client-version", "2.1.39"]).code(6).complains(&["stemma repair"]);
+    insta::assert_snapshot!("repaired", stage.told(&["repair", name, "--client-version", "2.1.39"]));
     assert_eq!(std::fs::read(&path).unwrap(), bytes, "the transcript stays");
     let copy = path.with_file_name("a.repaired.jsonl");
     let copied = copy.to_str().unwrap();
-    let found = stage.run(&["doctor", copied, "--json"]).ok().json();
+    let found = stage.run(&["doctor", copied, "--client-version", "2.1.39", "--json"]).ok().json();
     assert_eq!(found["transcripts"][0]["messages_sent"], found["transcripts"][0]["messages_present"]);
-    stage.run(&["repair", name]).code(5).complains(&["a.repaired.jsonl exists already", "--out"]);
+    stage
+        .run(&["repair", name, "--client-version", "2.1.39"])
+        .code(5)
+        .complains(&["a.repaired.jsonl exists already", "--out"]);
     // What was repaired has nothing to repair, and no copy of it is made.
-    insta::assert_snapshot!("nothing_to_repair", stage.told(&["repair", copied]));
+    insta::assert_snapshot!(
+        "nothing_to_repair",
+        stage.told(&["repair", copied, "--client-version", "2.1.39"])
+    );
     assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 2);
     // And it can be gone on with.
     stage.import(&copy);
-    stage.run(&["resume", copied, "--print"]).ok();
+    stage.run(&["resume", copied, "--here", "--print"]).ok();
 }
 
 #[test]
@@ -46,16 +52,25 @@ fn the_copy_goes_where_it_is_asked_to_and_never_over_the_transcript() {
     let name = path.to_str().unwrap();
     stage.run(&["repair", name, "--out", name]).code(5).complains(&["never changed in its place"]);
     let out = stage.home.path().join("mended.jsonl");
-    let said = stage.json(&["repair", name, "--out", out.to_str().unwrap()]);
+    let said = stage.json(&["repair", name, "--client-version", "2.1.39", "--out", out.to_str().unwrap()]);
     assert_eq!((said["out"].as_str(), said["format"].as_str()), (out.to_str(), Some("claude-code-v1")));
     assert_eq!(said["messages_sent"], said["messages_present"]);
     let kinds: Vec<&Value> =
         said["changes"].as_array().unwrap().iter().map(|change| &change["kind"]).collect();
     assert!(kinds.contains(&&json!("parent")) && kinds.ends_with(&[&json!("torn_tail")]), "{kinds:?}");
-    let streamed = stage.run(&["repair", name, "--out", "-"]).ok().stdout;
+    let streamed = stage.run(&["repair", name, "--client-version", "2.1.39", "--out", "-"]).ok().stdout;
     assert_eq!(streamed, std::fs::read(&out).unwrap(), "the same file always gives the same bytes");
     let whole = stage.home.path().join("whole.jsonl");
-    stage.run(&["repair", out.to_str().unwrap(), "--out", whole.to_str().unwrap()]).ok();
+    stage
+        .run(&[
+            "repair",
+            out.to_str().unwrap(),
+            "--client-version",
+            "2.1.39",
+            "--out",
+            whole.to_str().unwrap(),
+        ])
+        .ok();
     assert_eq!(std::fs::read(&whole).unwrap(), streamed, "what has nothing to mend comes back as it is");
 }
 
@@ -68,8 +83,11 @@ fn a_rollout_whose_history_is_in_another_file_is_refused_with_the_reason() {
         "end_ordinal_exclusive": 3, "end_byte_offset": 700 } } });
     let path = stage.home.write("rollout.jsonl", format!("{header}\n").as_bytes());
     let name = path.to_str().unwrap();
-    stage.run(&["doctor", name]).code(6);
-    stage.run(&["repair", name]).code(5).complains(&["line 1: the history begins in another file"]);
+    stage.run(&["doctor", name, "--client-version", "2.1.39"]).code(6);
+    stage
+        .run(&["repair", name, "--client-version", "2.1.39"])
+        .code(5)
+        .complains(&["line 1: the history begins in another file"]);
     assert!(!path.with_file_name("rollout.repaired.jsonl").exists());
 }
 
@@ -99,8 +117,8 @@ fn a_document_is_repaired_message_by_message() {
     ]);
     let path = stage.home.write("talk.json", array.to_string().as_bytes());
     let name = path.to_str().unwrap();
-    stage.run(&["doctor", name]).code(6).complains(&["stemma repair"]);
-    let told = stage.run(&["repair", name]).ok();
+    stage.run(&["doctor", name, "--client-version", "2.1.39"]).code(6).complains(&["stemma repair"]);
+    let told = stage.run(&["repair", name, "--client-version", "2.1.39"]).ok();
     let (first, second) =
         ("\n  message 4 says nothing", "\n  the call `toolu_01` in message 2 had no result");
     assert!(told.text().contains(first) && told.text().contains(second), "{}", told.text());
@@ -108,7 +126,7 @@ fn a_document_is_repaired_message_by_message() {
     assert_eq!(stage.json(&["doctor", copy.to_str().unwrap()])["ok"], json!(true));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), array.to_string(), "the transcript stays");
     stage.import(&copy);
-    stage.run(&["resume", copy.to_str().unwrap(), "--in", "claude-code", "--print"]).ok();
+    stage.run(&["resume", copy.to_str().unwrap(), "--in", "claude-code", "--here", "--print"]).ok();
     // One that was cut while it was written keeps its whole messages; an import refuses it.
     let text = array.to_string();
     let cut = stage.home.write("cut.json", &text.as_bytes()[..text.len() - 30]);

@@ -8,12 +8,15 @@ use serde_json::Value;
 use crate::stage::{Said, Stage, said};
 use crate::story::{self, SESSION};
 
-/// A session in the project of the stage, where Claude Code keeps it; not imported yet.
+/// A session in the project of the stage, where Claude Code keeps it.
 fn session(stage: &Stage) -> PathBuf {
     let cwd = stage.home.project();
     let folder = stemmata_testkit::home::slug(cwd.to_str().unwrap());
     let transcript = story::retry(cwd.to_str().unwrap());
-    stage.home.write(&format!("home/.claude/projects/{folder}/{SESSION}.jsonl"), transcript.text().as_bytes())
+    let path = format!("home/.claude/projects/{folder}/{SESSION}.jsonl");
+    let path = stage.home.write(&path, transcript.text().as_bytes());
+    stage.import(&path);
+    path
 }
 
 /// Puts a client on the `PATH` that says how it was called.
@@ -57,8 +60,8 @@ fn an_unchanged_session_is_resumed_as_it_is_in_its_own_directory() {
 fn a_copy_is_placed_where_the_own_session_is_not_meant_and_says_why() {
     let stage = Stage::new();
     session(&stage);
-    let root = stage.import(&stage.home.claude_config().join("projects"))["tip"].clone();
-    let parent = stage.json(&["show", root.as_str().unwrap()])["parent"].clone();
+    let tip = stage.json(&["current"])["id"].clone();
+    let parent = stage.json(&["show", tip.as_str().unwrap()])["parent"].clone();
     for (args, why) in [
         (vec!["resume", SESSION, "--copy"], None),
         (vec!["resume", SESSION, "--cwd", "/"], Some("another directory")),
@@ -75,20 +78,19 @@ fn a_copy_is_placed_where_the_own_session_is_not_meant_and_says_why() {
     }
 }
 
-/// What the client wrote meanwhile is read first, and the session with it is the one that is resumed; a line that cannot be
-/// read keeps it from that.
+/// What the client wrote meanwhile is read first, and the session with it is the one that is resumed.
 #[test]
 fn a_session_that_went_on_is_read_first() {
     let stage = Stage::new();
     let path = session(&stage);
-    stage.import(&path);
     let mut more = story::Story::new(SESSION, stage.home.project().to_str().unwrap());
     more.user("And now the documentation").assistant("Written.");
     let text = std::fs::read_to_string(&path).unwrap() + &more.text();
     std::fs::write(&path, text).unwrap();
-    let told = stage.json(&["resume"]);
+    let told = stage.json(&["resume", "@"]);
     assert_eq!(told["own_session"], true, "{told}");
-    assert!(stage.run(&["show", told["ctx"].as_str().unwrap()]).ok().text().contains("Written"));
+    let native = stage.native(told["ctx"].as_str().unwrap());
+    assert!(String::from_utf8(native).unwrap().contains("And now the documentation"));
 }
 
 #[test]
@@ -130,13 +132,11 @@ fn a_directory_that_is_gone_is_said_with_the_next_step() {
     let path = stage.home.write("a.jsonl", transcript.text().as_bytes());
     stage.import(&path);
     for command in ["resume", "fork"] {
-        stage.run(&[command, SESSION, "--print"]).code(3).complains(&[
-            "/no/such/place, which does not exist",
-            "`--here`",
-            "`--cwd DIR`",
-        ]);
+        let said = stage.run(&[command, SESSION, "--print"]).ok();
+        said.complains(&["/no/such/place is gone; using the current one", "`--cwd DIR`"]);
         stage.run(&[command, SESSION, "--print", "--here"]).ok();
     }
+    stage.run(&["resume", SESSION, "--print", "--cwd", "/no/such/place"]).code(2);
 }
 
 #[test]

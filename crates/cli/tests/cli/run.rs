@@ -237,7 +237,7 @@ fn what_could_not_be_recorded_is_told_by_status() {
     let printed = "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\",\"cwd\":\"/w\"}\n{}\n";
     for (name, text, told) in [
         ("run/streams", "", ["nothing of this was recorded", "streams"]),
-        ("secrets.toml", "rules = 7\n", ["secrets cannot be told from the rest of 2 lines", "secrets.toml"]),
+        ("secrets.toml", "rules = 7\n", ["secrets cannot be found in 2 lines", "secrets.toml"]),
     ] {
         let stage = Stage::new();
         stage.run(&["status"]).ok();

@@ -51,7 +51,7 @@ fn scripts_get_every_hit_with_its_context() {
     assert_eq!(none["hits"].as_array().map(Vec::len), Some(0));
     // The same question has the same answer.
     assert_eq!(stage.json(&["search", "retry"]), found);
-    let placed = stage.json(&["search", "retry", "--resume", "--print"]);
+    let placed = stage.json(&["search", "retry", "--resume", "--cwd", ".", "--print"]);
     assert_eq!(placed["ctx"], hit["ctx"]);
 }
 
@@ -64,7 +64,7 @@ fn going_on_passes_over_what_is_no_session() {
     let first = |key: &str| found["hits"].as_array().unwrap().iter().position(|hit| hit[key].is_string());
     assert_eq!(found["hits"][0]["ctx"], serde_json::Value::Null, "{found}");
     let session = first("ctx").unwrap();
-    let placed = stage.json(&["search", "retry", "--resume", "--print"]);
+    let placed = stage.json(&["search", "retry", "--resume", "--cwd", ".", "--print"]);
     assert_eq!(placed["ctx"], found["hits"][session]["ctx"]);
 }
 

@@ -174,7 +174,9 @@ fn what_a_search_says_to_type_next_works_as_it_stands() {
         assert!(!next.is_empty(), "{args:?}: {}", said.stderr);
         for mut command in next {
             // A client is not started by a test.
-            command.extend((command[0] == "resume").then(|| "--print".to_owned()));
+            if command[0] == "resume" {
+                command.extend(["--here", "--print"].map(str::to_owned));
+            }
             let run = stage.run(&command);
             let is_known = run.code == 0 || run.code == 3 && command == ["import"];
             assert!(is_known, "{args:?}: {command:?}: {}", run.stderr);

@@ -59,20 +59,22 @@ fn a_home_where_nothing_was_imported_says_so() {
 fn going_on_begins_at_the_hit() {
     let stage = told();
     let hit = &stage.json(&["search", "wait between the tries", "--kind", "prompt"])["hits"][0];
-    let forked = stage.json(&["search", "wait between the tries", "--kind", "prompt", "--fork"]);
+    let forked =
+        stage.json(&["search", "wait between the tries", "--kind", "prompt", "--fork", "--cwd", "."]);
     let (ctx, entry) = (hit["ctx"].as_str().unwrap(), hit["entry"].as_str().unwrap());
-    let by_hand = stage.json(&["fork", ctx, "--at", entry]);
+    let by_hand = stage.json(&["fork", ctx, "--at", entry, "--here"]);
     assert_eq!((&forked["ctx"], &forked["prompt"]), (&by_hand["ctx"], &by_hand["prompt"]));
     assert_eq!(forked["prompt"], "Good, and wait between the tries");
-    let resumed =
-        stage.run(&["search", "wait between the tries", "--kind", "prompt", "--resume", "--print"]).ok();
+    let resumed = stage
+        .run(&["search", "wait between the tries", "--kind", "prompt", "--resume", "--cwd", ".", "--print"])
+        .ok();
     resumed.complains(&["continues after the turn with this hit"]);
 }
 
 #[test]
 fn another_client_can_go_on_from_the_hit() {
     let stage = told();
-    let placed = stage.json(&["search", "retry", "--fork", "--in", "codex"]);
+    let placed = stage.json(&["search", "retry", "--fork", "--cwd", ".", "--in", "codex"]);
     assert!(placed["losses"]["to"].as_str().unwrap().starts_with("codex"), "{placed}");
     stage.run(&["search", "retry", "--in", "codex"]).code(2).complains(&["`--in` belongs to"]);
 }

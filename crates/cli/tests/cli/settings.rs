@@ -41,14 +41,15 @@ fn completions_exist_for_every_shell() {
     let stage = Stage::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = stage.run(&["completions", shell]).ok().text();
-        assert!(script.contains("materialize"), "{shell}");
+        // The dynamic ones ask the program, the others list its commands.
+        assert!(script.contains("stemma complete") || script.contains("materialize"), "{shell}");
     }
 }
 
 #[test]
 fn help_and_version_are_no_errors_and_a_wrong_command_is_one() {
     let stage = Stage::new();
-    assert!(stage.run(&["--help"]).ok().text().contains("Start:\n  import"));
+    assert!(stage.run(&["--help"]).ok().text().contains("Start:\n  setup"));
     assert!(stage.run(&["fork", "--help"]).ok().text().contains("Examples:"));
     assert!(stage.run(&["--version"]).ok().text().starts_with("stemma "));
     stage.run(&["frok"]).code(2).complains(&["frok", "fork"]);
@@ -121,22 +122,4 @@ fn first_steps_run_as_written_and_touch_nothing_outside_of_their_own_home() {
     assert_eq!(output.status.code(), Some(0), "{printed}");
     let touched: Vec<_> = std::fs::read_dir(&own).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(touched, Vec::<std::path::PathBuf>::new());
-}
-
-#[test]
-fn the_guide_names_commits_that_the_examples_have() {
-    let stage = Stage::new();
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
-    stage.run(&["import", root.join("examples").to_str().unwrap()]).ok();
-    let guide = std::fs::read_to_string(root.join("docs/guide/first-steps.md")).unwrap();
-    let ids = regex::Regex::new(r"ctx-[0-9a-z]{8}\b").unwrap();
-    let mut named: Vec<&str> = ids.find_iter(&guide).map(|found| found.as_str()).collect();
-    named.sort_unstable();
-    named.dedup();
-    assert!(named.len() > 5, "{named:?}");
-    // A fork within a commit makes one of its own.
-    stage.run(&["fork", "f8j7", "--at", "307f4f0e"]).ok();
-    for id in named {
-        stage.run(&["show", id]).ok();
-    }
 }

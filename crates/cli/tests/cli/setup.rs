@@ -8,13 +8,13 @@ use stemmata_testkit::claude::ClaudeSession;
 use crate::stage::Stage;
 
 /// Everything below a folder but our own data: paths and bytes.
-fn all(stage: &Stage, folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+fn all(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             found.insert(path.clone(), Vec::new());
-            found.extend(all(stage, &path));
+            found.extend(all(&path));
         } else {
             found.insert(path.clone(), std::fs::read(&path).unwrap());
         }
@@ -37,9 +37,9 @@ fn setup_does_each_step_once() {
     insta::assert_snapshot!("setup_dry_run", run(&["setup", "--dry-run"]));
     assert!(!stage.home.path().join("home/.codex/hooks.json").exists());
     insta::assert_snapshot!("setup", run(&["setup", "--yes"]));
-    let before = all(&stage, &stage.home.path().join("home"));
+    let before = all(&stage.home.path().join("home"));
     insta::assert_snapshot!("setup_again", run(&["setup", "--yes"]));
-    assert_eq!(all(&stage, &stage.home.path().join("home")), before);
+    assert_eq!(all(&stage.home.path().join("home")), before);
     insta::assert_snapshot!("status_after_setup", run(&["status"]));
 }
 
@@ -51,13 +51,13 @@ fn uninstall_leaves_nothing_that_install_made() {
     for client in [".codex", ".gemini", ".pi/agent"] {
         std::fs::create_dir_all(home.join(client)).unwrap();
     }
-    let before = all(&stage, &home);
+    let before = all(&home);
     insta::assert_snapshot!("install_all", stage.told(&["install", "--all"]));
     // Another version of the hooks, so that there are two copies.
     stage.run(&["install", "claude-code", "--inject"]).ok();
-    assert_ne!(all(&stage, &home), before);
+    assert_ne!(all(&home), before);
     assert_eq!(stage.json(&["uninstall", "--all", "--dry-run"])["clients"].as_array().unwrap().len(), 4);
     insta::assert_snapshot!("uninstall_all", stage.told(&["uninstall", "--all"]));
-    assert_eq!(all(&stage, &home), before);
+    assert_eq!(all(&home), before);
     assert!(stage.run(&["uninstall", "--all"]).ok().text().contains("No client has hooks of ours"));
 }

@@ -83,7 +83,7 @@ fn home_of(stage: &Stage) -> PathBuf {
 }
 
 fn tips(stage: &Stage) -> Vec<String> {
-    let listed = stage.json(&["list"]);
+    let listed = stage.json(&["list", "--all"]);
     let tips = listed["sessions"].as_array().unwrap().iter().map(|session| session["tip"].as_str().unwrap());
     let mut tips: Vec<String> = tips.map(str::to_owned).collect();
     tips.sort();

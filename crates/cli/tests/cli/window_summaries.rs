@@ -69,7 +69,7 @@ fn a_configured_model_writes_the_summaries_of_turns() {
     // Without a model rules write them, and that is no news.
     let plain = long_turn(&stage, "plain", &window());
     assert_eq!((&plain["compaction"]["with"], &plain["notes"]), (&json!("heuristic"), &json!([])));
-    assert!(last_text(&step_with_results(&stage, "plain-2", &window())).contains("Call IDs: c1"));
+    assert!(last_text(&step_with_results(&stage, "plain-2", &window())).contains("Call ID: c1"));
     let server = ModelServer::of(vec![says("Goal: the work goes on.")]);
     configured(&stage, &server);
     let made = long_turn(&stage, "compacted", &window());
@@ -111,7 +111,7 @@ fn a_model_that_misbehaves_costs_a_turn_nothing_but_its_summary() {
         assert_eq!(made["compaction"]["with"], "heuristic", "{answer:?}");
         assert!(made["notes"].to_string().contains("made by rules"), "{answer:?}: {}", made["notes"]);
         let archived = step_with_results(&stage, &format!("archived-{number}"), &window());
-        assert!(last_text(&archived).contains("Call IDs: c1"), "{answer:?}: {archived}");
+        assert!(last_text(&archived).contains("Call ID: c1"), "{answer:?}: {archived}");
         assert!(archived["notes"].to_string().contains("made-up-1"), "{answer:?}: {}", archived["notes"]);
     }
     // A model that is configured and cannot be asked is a note, and no error.

@@ -45,7 +45,7 @@ impl Engine {
         let mut known: Option<HashSet<EntryId>> = None;
         for commit in self.behind_snapshot(commits.last())? {
             if known.is_none() {
-                known = Some(self.told_by(&context, commits.len().saturating_sub(1), &active)?);
+                known = Some(Self::told_by(&context, commits.len().saturating_sub(1), &active)?);
             }
             let bytes = read_whole(self, commit.core.native_artifact())?;
             let entries = own_entries(&commit, &bytes)?;
@@ -89,7 +89,6 @@ impl Engine {
 
     /// Returns the entries of a planned commit that are part of the path, those that it restates too.
     fn told_by(
-        &self,
         context: &PlannedContext<'_>,
         position: usize,
         active: &HashMap<usize, Vec<(u64, u64)>>,
@@ -143,7 +142,9 @@ fn spans(pieces: &[Piece]) -> HashMap<usize, Vec<(u64, u64)>> {
             .or_default()
             .push((piece.offset, piece.offset.saturating_add(piece.length)));
     }
-    spans.values_mut().for_each(|spans| spans.sort_unstable());
+    for spans in spans.values_mut() {
+        spans.sort_unstable();
+    }
     spans
 }
 

@@ -2,12 +2,14 @@
 //!
 //! Every read costs what its limit says, whatever the length of the ledger.
 
+mod said;
+
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashSet;
 
 use stemmata_model::{
-    CommitId, Entry, EntryId, Event, EventSeq, FormatId, Links, Note, NoteCode, Part, Party, Payload, Role,
-    SessionId, Timestamp, Topic, topics,
+    CommitId, Entry, EntryId, EventSeq, Links, Note, NoteCode, Party, Role, SessionId, Timestamp, Topic,
+    topics,
 };
 use stemmata_prompt::reduce::memory::ProjectMemory;
 use stemmata_prompt::reduce::memory::v1::{Evidence, TurnSaid};
@@ -17,10 +19,12 @@ use stemmata_prompt::select::{
 };
 use stemmata_store::{EventQuery, Ledger, Order, PAGE_ROWS_MAX};
 
+use self::said::tied;
+pub(crate) use self::said::{entry_of, message_of};
 use super::PromptOf;
 use super::images::images_of;
 use crate::engine::Engine;
-use crate::error::{EngineError, FormatUse, Result};
+use crate::error::{EngineError, Result};
 use crate::ledger::{ChainEntries, Line, Opening, Reach};
 use crate::recall::RetrieveOf;
 
@@ -460,46 +464,4 @@ impl ChainMessage {
 fn bytes_of(message: &Message) -> usize {
     message.text.as_ref().map_or(0, String::len)
         + message.data.as_ref().map_or(0, |data| data.to_string().len())
-}
-
-/// Returns the entry that an event says as a line; nothing for other events.
-pub(crate) fn entry_of(event: &Event) -> Option<Entry> {
-    let Payload::Line { line, .. } = &event.payload else { return None };
-    let format = FormatId::new("stemmata-v1").expect("a constant name is a name");
-    let adapter = Engine::adapter(&format, FormatUse::Read).ok()?;
-    adapter.decode(format!("{line}\n").as_bytes()).entries.into_iter().next()
-}
-
-/// Returns what an event says to an agent; nothing for one whose payload is gone, and for an entry that is for people only.
-pub(super) fn message_of(event: &Event) -> Option<Message> {
-    if !matches!(event.payload, Payload::Line { .. }) {
-        return Message::of(event);
-    }
-    let entry = entry_of(event)?;
-    let (calls, answers) = tied(&entry);
-    let text = entry_text(&entry);
-    // Reasoning alone says nothing to anybody, and what the agent may not see nothing to it: neither takes a place of an amount.
-    let is_silent = text.is_empty() && calls.is_empty() && answers.is_empty();
-    if is_silent || !entry.meta.visibility.agent {
-        return None;
-    }
-    Some(Message {
-        id: event.seq.to_string(),
-        at: event.at,
-        sender: event.sender.clone(),
-        text: Some(text),
-        data: None,
-        calls,
-        answers,
-        images: images_of(&entry),
-    })
-}
-
-/// Returns the calls that an entry makes, and those that it answers.
-fn tied(entry: &Entry) -> (Vec<String>, Vec<String>) {
-    let calls = entry.parts.iter().filter_map(|part| match part {
-        Part::ToolCall { call_id, .. } => Some(call_id.clone()),
-        _ => None,
-    });
-    (calls.collect(), entry.answers().map(str::to_owned).collect())
 }

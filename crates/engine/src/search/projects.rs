@@ -13,6 +13,7 @@ use stemmata_store::{PAGE_ROWS_MAX, Page, Session, SessionFilter};
 
 use super::SearchError;
 use super::filter::{LEDGER_CLIENT, no_such_name};
+use crate::capture::client_names;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::ledger::places_of;
@@ -80,6 +81,10 @@ impl Engine {
     /// # Errors
     /// `Search` where no client has the name.
     pub fn client_named(&self, text: &str) -> Result<String> {
+        // `claude` begins two names, and a person means the client.
+        if let Ok(client) = client_names::client_named(text) {
+            return Ok(client.to_owned());
+        }
         let lower = text.to_lowercase();
         let read = adapters().iter().map(|adapter| runtime_of(&adapter.format()).to_owned());
         let known: BTreeSet<String> = read.collect();

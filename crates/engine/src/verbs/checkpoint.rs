@@ -322,10 +322,8 @@ impl Engine {
             CheckpointContent::Bytes(bytes) => {
                 let (clean, replaced) = clean(scrubber, &request.format, bytes)?;
                 if replaced > 0 {
-                    notes.push(Note::new(
-                        NoteCode::Redacted,
-                        format!("{} redacted", plural(replaced, "secret")),
-                    ));
+                    let message = format!("{} redacted", plural(replaced, "secret"));
+                    notes.push(Note::new(NoteCode::Redacted, message));
                 }
                 let artifact = artifact_id(&clean);
                 Ok((artifact, contents(artifact, &clean), clean))

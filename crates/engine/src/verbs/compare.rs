@@ -1,8 +1,8 @@
 //! `diff A B`: what one chain has that another has not, from where they parted.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use stemmata_model::{Closure, Commit, CommitId, Entry, EntryId, SessionId};
+use stemmata_model::{Closure, Commit, CommitId, Entry, EntryId, Part, SessionId};
 use stemmata_prompt::story::{SessionFold, SessionStory};
 
 use crate::chain::path::own_entries;
@@ -47,8 +47,8 @@ impl Engine {
         let (own, other) = (self.entries_in(own)?, self.entries_in(other)?);
         Ok(Comparison {
             ancestor,
-            first: self.side(first, &own, &ids(&other))?,
-            second: self.side(second, &other, &ids(&own))?,
+            first: self.side(first, &own, &by_id(&other))?,
+            second: self.side(second, &other, &by_id(&own))?,
         })
     }
 
@@ -56,14 +56,14 @@ impl Engine {
         &self,
         ctx: CommitId,
         commits: &[(CommitId, Vec<Entry>)],
-        other: &HashSet<&EntryId>,
+        other: &HashMap<&EntryId, &[Part]>,
     ) -> Result<ChainSide> {
         let root = self.first_session(ctx)?.and_then(|session| session.cwd);
         let mut fold = SessionFold::new(&SessionId::new("diff")?, root.as_deref());
         let mut count = 0_u64;
         for (id, entries) in commits {
-            let own: Vec<Entry> =
-                entries.iter().filter(|entry| !other.contains(&entry.id)).cloned().collect();
+            let is_own = |entry: &&Entry| other.get(&entry.id) != Some(&entry.parts.as_slice());
+            let own: Vec<Entry> = entries.iter().filter(is_own).cloned().collect();
             count += own.len() as u64;
             fold.add(*id, &own, &[]);
         }
@@ -109,6 +109,7 @@ impl Engine {
     }
 }
 
-fn ids(commits: &[(CommitId, Vec<Entry>)]) -> HashSet<&EntryId> {
-    commits.iter().flat_map(|(_, entries)| entries).map(|entry| &entry.id).collect()
+/// Returns the entries by their ids. A client that rewrites a session may give an id to another text, so the parts count, too.
+fn by_id(commits: &[(CommitId, Vec<Entry>)]) -> HashMap<&EntryId, &[Part]> {
+    commits.iter().flat_map(|(_, entries)| entries).map(|entry| (&entry.id, entry.parts.as_slice())).collect()
 }

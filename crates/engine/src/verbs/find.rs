@@ -42,7 +42,8 @@ pub struct MeantPrompt {
     pub entry: String,
 }
 
-/// What something goes by.
+/// What a name means.
+#[expect(clippy::large_enum_variant, reason = "one is made a call, and goes at once")]
 enum Known {
     Commit(CommitId),
     Session(Session),
@@ -131,7 +132,7 @@ impl Engine {
     /// # Errors
     /// `Ambiguous` when several sessions go by the name.
     pub fn find_session(&self, text: &str) -> Result<Option<Session>> {
-        Ok(self.best_of(text, self.copies_named(text)?)?)
+        self.best_of(text, self.copies_named(text)?)
     }
 
     /// Finds a session as [`Engine::find_session`] does, of those that were recorded in this store: anybody may have written

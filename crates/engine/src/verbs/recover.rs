@@ -109,7 +109,10 @@ impl Engine {
         };
         if !found.validation.is_accepted() {
             let (sent, present) = (found.validation.messages_sent, found.validation.messages_present);
-            let why = format!("the client would load {sent} of {present} messages");
+            let why = match present {
+                0 => "the client would load nothing of it".to_owned(),
+                present => format!("the client would load {sent} of {present} messages"),
+            };
             return Ok(TranscriptState::Damaged(why));
         }
         if found.lines < copy.lines {

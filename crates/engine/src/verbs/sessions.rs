@@ -28,8 +28,12 @@ const COUNTED_MAX: u64 = 200_000;
 /// Commits of one chain that are looked at to count its compactions.
 const COUNTED_COMMITS_MAX: usize = 2_000;
 
+/// A session with its short id, and whether that means this copy.
+type NamedRow = (Session, ShortId, bool);
+
 /// Which sessions are listed, and what is wanted of each.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct SessionQuery {
     /// Which.
     pub filter: SessionFilter,
@@ -158,7 +162,7 @@ impl Engine {
         &self,
         query: &SessionQuery,
         folds: &Folds,
-    ) -> Result<(Vec<(Session, ShortId, bool)>, Option<u64>)> {
+    ) -> Result<(Vec<NamedRow>, Option<u64>)> {
         let mut sessions = Vec::new();
         let mut skip = query.skip;
         loop {

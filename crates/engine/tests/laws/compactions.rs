@@ -350,7 +350,8 @@ fn too_many_results_in_what_is_kept_are_archived_with_a_digest_in_the_same_commi
     let next = take(&engine, "t5");
     let after = ids(&engine, next, Stop::Compaction);
     assert_eq!(after, format!("{shown} t5-prompt t5-call t5-result t5-answer"));
-    assert_eq!(native(&engine, made.id).iter().filter(|byte| **byte == b'\n').count(), 3);
+    let lines = |of: CommitId| native(&engine, of).iter().filter(|byte| **byte == b'\n').count();
+    assert_eq!(lines(made.id) - lines(before), 3, "summary, visibility and digest are one commit");
     let none = CompactWanted { tool_call_cutoff: 0, ..wish };
     let branch = engine.compact(&CompactOf::Branch(before), &none).expect("compacted");
     assert!(!ids(&engine, branch.id, Stop::Compaction).contains("digest-"));

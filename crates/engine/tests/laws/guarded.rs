@@ -391,8 +391,8 @@ fn asking<'a>(config: &'a WindowConfig, model: &'a dyn Summarizer) -> TurnGuard<
 
 #[test]
 fn a_model_summarizes_archived_results_and_rules_do_where_it_fails() {
-    let built = || Ok("It built everything without a warning.".to_owned());
     type Said = fn() -> Result<String, SummarizeError>;
+    let built = || Ok("It built everything without a warning.".to_owned());
     let rows: [(Said, ToolSummaryStrategy, &str, usize); 5] = [
         (built, ToolSummaryStrategy::Llm, "It built everything", 0),
         (down, ToolSummaryStrategy::Llm, "Output excerpt", 1),
@@ -552,7 +552,7 @@ fn three_compactions_that_lead_nowhere_are_the_last_ones() {
     }
     let tries = events(&engine, topics::COMPACTION_START).len();
     assert!(tries >= 3, "{notes:?}");
-    assert!(notes.last().is_some_and(|note| note.contains("not compacted any more")), "{notes:?}");
+    assert!(notes.last().is_some_and(|note| note.contains("no longer compacted")), "{notes:?}");
     take(&engine, "more", 60, &config);
     assert_eq!(events(&engine, topics::COMPACTION_START).len(), tries);
     // Another limit is another window.

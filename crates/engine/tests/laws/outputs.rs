@@ -349,7 +349,9 @@ fn a_turn_that_is_repeated_with_another_temporary_folder_is_stored_once() {
     let store = Arc::new(MemoryStore::default());
     let at = |temp: Option<&str>| {
         let temp = temp.map(|name| folder.path().join(name));
-        temp.iter().for_each(|temp| fs::create_dir_all(temp).expect("a folder"));
+        if let Some(temp) = &temp {
+            fs::create_dir_all(temp).expect("a folder");
+        }
         let files = OutputFiles::new(temp.as_deref(), folder.path().join("outputs"));
         let rules = OutputRules { limits: LIMITS, files: Some(files) };
         engine_on("m1", Arc::clone(&store) as Arc<dyn Store>).with_outputs(rules)

@@ -137,7 +137,7 @@ fn steps_lead_back_along_the_chain_and_before_prompts() {
     let ids: Vec<CommitId> = chain(&engine, tip).iter().map(|commit| commit.id).collect();
     assert_eq!(ids.len(), 4);
     let short = engine.short_id(&session.session).expect("a read").text;
-    let found = |text: &str| engine.find(&text.replace("S", &short));
+    let found = |text: &str| engine.find(&text.replace('S', &short));
     for (text, at) in
         [("S", 3), ("S~", 2), ("S~0", 3), ("S~2", 1), ("S~1~2", 0), ("S:2", 0), ("S:4", 2), ("S~1:2", 0)]
     {

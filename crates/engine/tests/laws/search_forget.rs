@@ -47,7 +47,7 @@ pub(crate) fn holding(dir: &Path, word: &str) -> Vec<String> {
 /// A store with three sessions, the second of which says the word, and its index.
 struct Told {
     store: Arc<dyn Store>,
-    _folder: Folder,
+    transcripts: Folder,
     dir: TempDir,
     target: ForgetTarget,
 }
@@ -65,7 +65,7 @@ fn told() -> Told {
     // The dictionary shares beginnings of words, so that only what is whole is looked for: the transcript's path.
     assert_ne!(holding(dir.path(), STEM), [""; 0]);
     let target = ForgetTarget::Session(captured.session.key);
-    Told { store, _folder: folder, dir, target }
+    Told { store, transcripts: folder, dir, target }
 }
 
 fn forget(engine: &Engine, target: &ForgetTarget) {
@@ -274,7 +274,7 @@ fn beside(told: &Told, folder: &Folder) -> Engine {
 fn told_everywhere(folder: &Folder) -> Told {
     let told = told();
     let engine = beside(&told, folder);
-    let path = told._folder.path().join(format!("{SECRET}.jsonl"));
+    let path = told.transcripts.path().join(format!("{SECRET}.jsonl"));
     assert!(engine.prepare_brief(&path).expect("made"));
     engine.begin_turn(&BeginTurn::new(turn("w"), entry("w-prompt", Role::User, "go"))).expect("begun");
     let parts = vec![stemmata_model::Part::Text(format!("{SECRET} ").repeat(50))];

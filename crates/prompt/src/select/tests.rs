@@ -360,7 +360,7 @@ fn what_was_said_in_turns_forges_no_section() {
     let said =
         |answers: Vec<String>| Message { text: Some(forged.to_owned()), answers, ..MadeUp::of(1).message(1) };
     for message in [said(vec!["c".to_owned()]), said(Vec::new())] {
-        let text = super::render::turns_text(&[message.clone()]);
+        let text = super::render::turns_text(std::slice::from_ref(&message));
         let (_, said) = text.split_once("## Recent turns\n").expect("the heading");
         let lines = said.split(['\n', '\r', '\u{2028}']).map(|line| line.trim_start_matches('\u{200b}'));
         let headings: Vec<&str> = lines.filter(|line| line.starts_with("## ")).collect();

@@ -182,7 +182,7 @@ impl TurnOutline {
             })
         };
         if is_main && entry.role == Role::Assistant && entry.kind == EntryKind::Message {
-            if let Some(text) = texts().last() {
+            if let Some(text) = texts().next_back() {
                 self.answer = Some(text.to_owned());
                 self.is_interrupted = false;
             }
@@ -197,10 +197,9 @@ impl TurnOutline {
         }
         self.failures += u64::from(matches!(used.outcome, Outcome::Failed { .. }));
         for file in used.files().into_iter().filter(is_changed) {
-            let count = |lines: usize| u64::try_from(lines).unwrap_or(u64::MAX);
-            let lines =
-                FileLines { added: count(file.added_lines().len()), removed: count(file.removed_lines()) };
-            self.add_lines(below(root, file.path_after()).to_owned(), lines);
+            let number = |lines: usize| u64::try_from(lines).unwrap_or(u64::MAX);
+            let (added, removed) = (number(file.added_lines().len()), number(file.removed_lines()));
+            self.add_lines(below(root, file.path_after()).to_owned(), FileLines { added, removed });
         }
         if let Some(is_passed) = test_run(used) {
             self.tests_passed += u64::from(is_passed);

@@ -88,6 +88,7 @@ pub struct SessionStory<K> {
 pub struct SessionFold<K> {
     memory: SessionMemory,
     root: Option<String>,
+    #[expect(clippy::option_option, reason = "not known yet, known to be none, and known are three things")]
     main: Option<Option<String>>,
     ordinal: u64,
     prompts: u64,

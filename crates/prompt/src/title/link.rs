@@ -33,18 +33,16 @@ fn names_of_links(text: &str) -> String {
             },
             None => (None, link),
         };
-        match (found, address.filter(|address| !address.trim().contains(char::is_whitespace))) {
-            (Some((name, _)), Some(_)) => {
-                if shown.ends_with('!') {
-                    shown.pop();
-                }
-                shown.push_str(name);
-                rest = after;
+        let address = address.filter(|address| !address.trim().contains(char::is_whitespace));
+        if let (Some((name, _)), Some(_)) = (found, address) {
+            if shown.ends_with('!') {
+                shown.pop();
             }
-            _ => {
-                shown.push('[');
-                rest = link;
-            }
+            shown.push_str(name);
+            rest = after;
+        } else {
+            shown.push('[');
+            rest = link;
         }
     }
     shown + rest

@@ -64,7 +64,7 @@ impl Host {
             let found = known.iter().find(|hooks| hooks.runtime == client);
             let state = match found.map(|hooks| hooks.state.as_str()) {
                 Some("current") => "on",
-                None | Some("none") => "off",
+                None | Some("none" | "off") => "off",
                 Some(_) => "trouble",
             };
             v1::ClientHooks { client: client.to_owned(), state: state.to_owned() }
@@ -113,8 +113,8 @@ impl Counted {
         self.sessions += 1;
         *self.clients.entry(runtime_of(&session.format).to_owned()).or_default() += 1;
         self.projects.extend(session.cwd.clone());
-        let earlier = |known: Option<Timestamp>, at: Option<Timestamp>| known.into_iter().chain(at).min();
-        self.first_at = earlier(self.first_at, session.started_at.or(session.last_at));
+        let began_at = session.started_at.or(session.last_at);
+        self.first_at = self.first_at.into_iter().chain(began_at).min();
         self.last_at = self.last_at.max(session.last_at);
         let path = Path::new(&session.key.path);
         // A session of a client's database is there as long as the database is: looking further would read it.

@@ -99,9 +99,9 @@ impl Host {
             }
         }
         let placed = if request.dry_run {
-            self.rehearsed(service, what, control)
+            self.rehearsed(service, &what, control)
         } else {
-            self.written(service, what, control)
+            self.written(service, &what, control)
         };
         Ok(Placed { copied_because, ..placed? })
     }
@@ -156,11 +156,11 @@ impl Host {
     fn written(
         &self,
         service: &dyn GiveBack,
-        what: WhatToPlace<'_>,
+        what: &WhatToPlace<'_>,
         control: &Control<'_>,
     ) -> Result<Placed, Fault> {
         let prepared = service.prepare_placement(&prepare(what.request, what.runtime, false))?;
-        let wish = self.wish(&what, &prepared)?;
+        let wish = self.wish(what, &prepared)?;
         let options = self.home.options();
         let mut placing = Placing::begin(&wish, options.ids.as_ref(), options.clock.as_ref())?;
         let notes = if what.request.with_secrets {
@@ -173,18 +173,18 @@ impl Host {
             service.record_placement(&wire::place::record(record))?;
             Ok(())
         })?;
-        Ok(told(&what, prepared, file, notes))
+        Ok(told(what, prepared, file, notes))
     }
 
     /// Writes the session into a file of ours that goes at once, so that everything is checked and nothing changed.
     fn rehearsed(
         &self,
         service: &dyn GiveBack,
-        what: WhatToPlace<'_>,
+        what: &WhatToPlace<'_>,
         control: &Control<'_>,
     ) -> Result<Placed, Fault> {
         let mut prepared = what.preview.clone();
-        let wish = self.wish(&what, &prepared)?;
+        let wish = self.wish(what, &prepared)?;
         let options = self.home.options();
         let ports = (options.ids.as_ref(), options.clock.as_ref());
         let mut placing = Placing::rehearse(&wish, &self.home.cache_dir(), ports)?;
@@ -192,7 +192,7 @@ impl Host {
         let made = service.materialize(&request, &mut placing, control)?;
         prepared.losses = made.losses;
         let file = placing.check()?.rehearsed();
-        Ok(Placed { dry_run: true, ..told(&what, prepared, file, made.notes) })
+        Ok(Placed { dry_run: true, ..told(what, prepared, file, made.notes) })
     }
 
     fn wish(&self, what: &WhatToPlace<'_>, prepared: &PreparedPlacement) -> Result<PlacingWish, Fault> {

@@ -105,14 +105,9 @@ impl Host {
         let copy = engine.recovered(session, folder, request.with_secrets)?;
         let mut written = v1::RecoveredFile { damage, ..told(&copy, &target, what) };
         if what == "replaced" {
-            let kept = keep(self, path)?;
-            written.kept = Some(kept.to_string_lossy().into_owned());
-            let put = copy.file.persist(path);
-            put.map_err(|error| io_failed("write", path, &error.error))?;
-        } else {
-            let put = copy.file.persist_noclobber(&target);
-            put.map_err(|error| io_failed("create", &target, &error.error))?;
+            written.kept = Some(keep(self, path)?.to_string_lossy().into_owned());
         }
+        put(copy, &target, what == "replaced")?;
         SystemFiles.sync_directory(folder).map_err(|source| io_failed("sync", folder, &source))?;
         Ok(written)
     }
@@ -213,4 +208,16 @@ fn keep(host: &Host, path: &Path) -> Result<PathBuf, Fault> {
         }
     }
     Err(io_failed("keep", path, &io::ErrorKind::AlreadyExists.into()))
+}
+
+/// Gives a checked copy its name, over what is there or nowhere else.
+fn put(copy: RecoveredCopy, target: &Path, replaces: bool) -> Result<(), Fault> {
+    if replaces {
+        let put = copy.file.persist(target);
+        put.map_err(|error| io_failed("write", target, &error.error))?;
+    } else {
+        let put = copy.file.persist_noclobber(target);
+        put.map_err(|error| io_failed("create", target, &error.error))?;
+    }
+    Ok(())
 }

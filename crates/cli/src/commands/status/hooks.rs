@@ -16,7 +16,7 @@ pub(super) fn described(app: &App, hooks: &v1::Hooks) -> String {
     let state = match hooks.state.as_str() {
         "off" => format!("off (`stemma install {}`)", hooks.runtime),
         "current" => format!("on; {heard}"),
-        "none" => format!("not there any more; {heard}"),
+        "none" => format!("no longer there; {heard}"),
         "unreadable" => format!("cannot be read; {heard}"),
         _ => format!("on, not as they should be; {heard}"),
     };
@@ -36,7 +36,7 @@ pub(super) fn warnings(app: &App, hooks: &[v1::Hooks]) -> String {
         let program = program.unwrap_or_default();
         let reason = client.reason.as_deref().unwrap_or_default();
         let wrong = match client.state.as_str() {
-            "none" => Some("are not in its settings any more".to_owned()),
+            "none" => Some("are no longer in its settings".to_owned()),
             "broken" => Some(format!("call {program}, which is not there")),
             "changed" if program.is_empty() => Some("are not as this version wants them".to_owned()),
             "changed" => Some(format!("are not as this version wants them (they call {program})")),

@@ -289,7 +289,7 @@ impl Engine {
         let size = Size::Tokens(Tokens(limit.0 / SUMMARY_SHARE));
         let with = model.map_or(CompactWith::Heuristic, CompactWith::By);
         let tool_call_cutoff = compact.visible_results();
-        let wanted = CompactWanted { keep, size, reasons, tool_call_cutoff, ..CompactWanted::new(with) };
+        let wanted = CompactWanted { keep, size, tool_call_cutoff, reasons, ..CompactWanted::new(with) };
         let made = self.compact_session(turn, &wanted)?;
         let compaction = TurnCompaction {
             ctx: made.id,

@@ -89,7 +89,16 @@ impl Engine {
         let known = work.guarding.asked.borrow().known.get(&input).cloned();
         let answer = match (known, work.known.summaries.model(wanted, work.now)) {
             (Some(known), _) => known,
-            (None, None) => return Ok(by_rules),
+            (None, None) => {
+                work.notes.extend(wanted.map(|model| {
+                    let message = format!(
+                        "results of tools are summarized by rules: `{}` failed several times, and is asked again in an hour",
+                        model.name()
+                    );
+                    Note::new(NoteCode::Degraded, message)
+                }));
+                return Ok(by_rules);
+            }
             (None, Some(_)) if work.guarding.asked.borrow().is_down => return Ok(by_rules),
             (None, Some(model)) => {
                 let answer = self.asked_summary(work, (model, &input), (entries, by_rules))?;
