@@ -152,8 +152,10 @@ impl TurnDrawing<'_> {
         let began = turn.and_then(|turn| turn.outline.began_at.as_deref()).unwrap_or(&node.created_at);
         let mut head = vec![(style, mark.to_owned()), (Style::Id, self.ids.cut(&node.id))];
         head.extend(number.map(|number| (Style::Strong, format!("{number}."))));
-        let mut tail = vec![(Style::Faint, moment(time::of_text(began), self.now))];
-        tail.extend(turn.into_iter().flat_map(|turn| self.did(turn)));
+        let mut tail: Vec<(Style, String)> = turn
+            .into_iter()
+            .flat_map(|turn| outline::outcome(&turn.outline, turn.prompt.is_some()))
+            .collect();
         if is_last {
             tail.extend(names(node, usize::MAX));
             let copies = node
@@ -164,23 +166,30 @@ impl TurnDrawing<'_> {
             tail.extend(copies.map(|link| (Style::Faint, format!("⑂ copy of {}", self.ids.cut(&link.to)))));
             tail.extend((node.id == self.here).then(|| (Style::Strong, "◀".to_owned())));
         }
-        let about = turn.and_then(|turn| turn.title.as_deref());
-        let about = about.map_or_else(|| tame(&node.summary.text), session::title_of);
         let columns = |pieces: &[(Style, String)]| -> usize {
             pieces.iter().map(|(_, text)| text.chars().count() + 2).sum()
         };
         let used = left.chars().count() + columns(&head) + columns(&tail);
-        let about = fit(&about, self.width.saturating_sub(used).max(PROMPT_MIN));
-        let (head, tail) = (outline::painted(&head, " "), outline::painted(&tail, "  "));
+        // In a narrow window it says less of how a turn went.
+        let mut facts = self.facts(turn, time::of_text(began));
+        while used + PROMPT_MIN + columns(&facts) > self.width && facts.pop().is_some() {}
+        let room = self.width.saturating_sub(used + columns(&facts)).max(PROMPT_MIN);
+        facts.append(&mut tail);
+        let about = turn.and_then(|turn| turn.title.as_deref());
+        let about = about.map_or_else(|| tame(&node.summary.text), session::title_of);
+        let about = fit(&about, room);
+        let (head, tail) = (outline::painted(&head, " "), outline::painted(&facts, "  "));
         format!("{}{head} {about}  {tail}\n", Style::Faint.paint(left))
     }
 
-    /// Returns what a turn did: its tools, how long it took, how it ended.
-    fn did(&self, turn: &OverviewTurn) -> Vec<(Style, String)> {
-        let did = &turn.outline;
-        let calls = if self.width >= TOOLS_WIDTH { outline::tools(did) } else { outline::calls(did) };
-        let faint = calls.into_iter().chain(outline::took(did)).map(|text| (Style::Faint, text));
-        faint.chain(outline::outcome(did, turn.prompt.is_some())).collect()
+    /// Returns when a turn was, how long it took and what it called, what is worth most first.
+    fn facts(&self, turn: Option<&OverviewTurn>, began: Timestamp) -> Vec<(Style, String)> {
+        let mut facts = vec![moment(began, self.now)];
+        if let Some(did) = turn.map(|turn| &turn.outline) {
+            let calls = if self.width >= TOOLS_WIDTH { outline::tools(did) } else { outline::calls(did) };
+            facts.extend(outline::took(did).into_iter().chain(calls));
+        }
+        facts.into_iter().map(|text| (Style::Faint, text)).collect()
     }
 
     fn subagents(&self, text: &mut String, before: &str, all: &[TreeSubagent]) {

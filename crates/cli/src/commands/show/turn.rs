@@ -52,22 +52,17 @@ fn head(app: &App, commit: &Commit, turn: &ShownTurn, (ids, number): (ShortIds, 
     first.extend(number.map(|number| faint(format!("prompt {number}"))));
     first.push(faint(outline::moment(time::of_text(began), app.now())));
     first.extend(outline::took(&turn.outline).map(faint));
-    first.extend(turn.models.iter().map(|model| faint(tame(model))));
     first.extend(names(commit, usize::MAX));
-    let mut second: Vec<String> = Vec::new();
+    let mut second: Vec<String> = turn.models.iter().map(|model| Style::Faint.paint(&tame(model))).collect();
     second.extend(outline::calls(&turn.outline));
     second.extend(Some(painted(&outline::files(&turn.outline.files), " ")).filter(|files| !files.is_empty()));
     let (green, red) = (turn.outline.tests_passed, turn.outline.tests_failed);
     if green + red > 0 {
         second.push(format!("{}: {green} passed, {red} failed", many(green + red, "test run")));
     }
-    second.extend(
-        Some(painted(
-            &outline::outcome(&turn.outline, turn.pieces.iter().any(|piece| piece.kind == "prompt")),
-            " · ",
-        ))
-        .filter(|end| !end.is_empty()),
-    );
+    let is_asked = turn.pieces.iter().any(|piece| piece.kind == "prompt");
+    let outcome = painted(&outline::outcome(&turn.outline, is_asked), " · ");
+    second.extend(Some(outcome).filter(|outcome| !outcome.is_empty()));
     let mut text = format!("{}\n", painted(&first, " · "));
     if !second.is_empty() {
         put!(text, "{}\n", second.join(" · "));
