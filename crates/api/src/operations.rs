@@ -191,6 +191,7 @@ pub const OPERATIONS: &[Operation] = &[
 pub const INNER: &[TypeOf] = &[
     TypeOf::of::<Problem>(),
     TypeOf::of::<DecisionKind>(),
+    TypeOf::of::<ShownTurn>(),
     TypeOf::of::<FoundPrompt>(),
     TypeOf::of::<ClientHooks>(),
     TypeOf::of::<ClientSessions>(),

@@ -30,11 +30,11 @@ pub(crate) const REF_HELP: &str = "`stemma help refs` explains how to write REF.
 pub(crate) const REFS: &str = "\
 How to name a session or a commit (REF in the help of commands):
 
-  4a36             a session, by the ID that `stemma list` shows: its newest commit
+  4a36             a session, by its ID in `stemma list`: its newest commit
   ctx-3f9k2m7q     a commit, by its id or a unique beginning: 3f9k
   @                the newest session of this directory; @- is the one before
   4a36~2           two turns before it
-  4a36:3           the state before the third prompt; the prompt is given back
+  4a36:3           the state before the third prompt
   before-rewrite   a tag (`stemma tag`)
   'flaky timer'    words of a title
   ~/…/9c1d….jsonl  the path of an imported transcript

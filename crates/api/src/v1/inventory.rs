@@ -10,7 +10,7 @@ use super::Session;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Inventory {
-    /// Sessions that are no subagents and no unused copies.
+    /// Sessions, without subagents and unused copies.
     pub sessions: u64,
     /// Whether only the newest ones were counted.
     pub is_cut: bool,

@@ -90,10 +90,10 @@ pub struct ShownCall {
     /// The newest commit of the subagent that it started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subagent: Option<String>,
-    /// Its arguments, where somebody asked for them.
+    /// Its arguments, where the request wants them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
-    /// What it returned, where somebody asked for it.
+    /// What it returned, where the request wants it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
 }

@@ -39,7 +39,7 @@ pub struct TurnOf {
     pub granularity: Option<String>,
 }
 
-/// What a session goes on from.
+/// What a session continues.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -192,7 +192,7 @@ pub struct TurnPrompt {
 pub struct BeginTurnRequest {
     /// Whose turn it is.
     pub turn: TurnOf,
-    /// What the session goes on from; absent: nothing, or what it already goes on from.
+    /// What the session continues; absent: nothing, or what it continues already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<TurnContext>,
     /// What the user says.

@@ -57,7 +57,7 @@ pub(crate) struct List {
     #[arg(long, value_name = "WORDS")]
     pub(crate) title: Option<String>,
 
-    /// List subagents, unused copies and sessions that hold nothing any more too
+    /// Also list subagents, unused copies and empty sessions
     #[arg(long)]
     pub(crate) all: bool,
 

@@ -22,7 +22,7 @@ Examples:
 Reads only what is new since the last time, so it can run as often as you like; interrupt it at any point. \
 Secrets (API keys, tokens, private keys) are replaced before anything is stored. Nothing is changed where it reads.")]
 pub(crate) struct Import {
-    /// Files, or folders to search for `.jsonl`; none: the homes of known clients
+    /// Files, or folders to search for `.jsonl` [default: the homes of known clients]
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -63,7 +63,7 @@ session gives the same commit. `--out` stores nothing: it writes `checkpoint_<ti
 the checksums of the files that the work touched. `--load` checks such a file, says how the working tree differs from it, and \
 gives the commit that it names; where this store does not have it, the conversation is imported and marked as foreign.")]
 pub(crate) struct Checkpoint {
-    /// With `--out`: the commit; none: the latest session of the current directory
+    /// With `--out`: the commit [default: the latest session of the current directory]
     #[arg(value_name = "REF", requires = "out")]
     pub(crate) reference: Option<String>,
 
@@ -212,8 +212,8 @@ Examples:
 
 Works in the middle of a turn too: what is not yet closed becomes a provisional commit.")]
 pub(crate) struct Current {
-    /// A session id, a prefix of one, or a transcript's path; none: the session that this process runs in, as its
-    /// environment says, else the latest session of this directory
+    /// A session id, a prefix of one, or a transcript's path [default: the session that this process runs in, as its
+    /// environment says, else the latest session of this directory]
     #[arg(value_name = "SESSION")]
     pub(crate) session: Option<String>,
 

@@ -46,7 +46,7 @@ pub(crate) struct Materialize {
     #[arg(long, value_name = "STOP", default_value = "compaction")]
     pub(crate) stop: String,
 
-    /// The format to give; none: the stored one. `handoff-v1` is a narrative (`stemma handoff` sets its budget)
+    /// The format [default: the stored one]. `handoff-v1` is a narrative (`stemma handoff` sets its budget)
     #[arg(long)]
     pub(crate) format: Option<FormatId>,
 
@@ -200,7 +200,7 @@ Tells what happened as one text: the user's last request, open tasks, files that
 newest whole and older ones shorter. What was said then is marked line by line as data. To continue in another tool with all of \
 its structure instead: `stemma resume REF --in codex`.\n\n{REF_HELP}"))]
 pub(crate) struct Handoff {
-    /// The commit or session; none: the latest session of the current directory
+    /// The commit or session [default: the latest session of the current directory]
     #[arg(value_name = "REF", conflicts_with = "last")]
     pub(crate) reference: Option<String>,
 

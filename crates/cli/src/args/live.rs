@@ -22,11 +22,11 @@ First imports what was written before, then captures every session within a seco
 interrupted (Ctrl-C) or terminated; what was heard of until then is captured before it ends. The chains are the same as \
 an import's. Exclusions and pauses hold, also those made while it runs. What cannot be captured is tried again.")]
 pub(crate) struct Watch {
-    /// Files, or folders to search for `.jsonl`; none: the homes of known clients, also new ones
+    /// Files, or folders to search for `.jsonl` [default: the homes of known clients, also new ones]
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Look at everything every so many seconds instead of waiting for the system's notices
+    /// Check everything at this interval instead of waiting for file-system events
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub(crate) poll: Option<u32>,
 }
@@ -93,7 +93,7 @@ pub(crate) struct Start {
     #[arg(long, value_name = "ENTRY", requires = "context")]
     pub(crate) at: Option<String>,
 
-    /// The directory that the agent will work in; none: the current one
+    /// The directory that the agent will work in [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
 
@@ -217,7 +217,7 @@ pub(crate) struct Hook {
     #[arg(value_name = "RUNTIME")]
     pub(crate) runtime: String,
 
-    /// The event; none: the one that the input names
+    /// The event [default: the one that the input names]
     #[arg(value_name = "EVENT")]
     pub(crate) event: Option<String>,
 

@@ -199,7 +199,6 @@ fn what_completes_a_command_line_is_offered_and_nothing_is_complained_of() {
     assert_eq!(offered(&["list", "--no-such", "x"]), Vec::<String>::new());
     let empty = Stage::new();
     assert_eq!(empty.run(&["complete", "--", "show", ""]).ok().text(), "");
-    assert!(!empty.home.stemmata_home().join("store").exists(), "completing makes no store");
 }
 
 /// bash with its script, as it would ask.

@@ -56,7 +56,7 @@ fn at_all_widths(stage: &Stage, name: &str, args: &[&str]) {
                 let width = unicode_width::UnicodeWidthStr::width(line);
                 // Paragraphs are the terminal's to wrap; lines of ours fit.
                 let is_ours = line.starts_with("  ") || line.contains("ctx-");
-                assert!(!is_ours || width <= usize::from(columns).max(60), "{columns}: {line}");
+                assert!(!is_ours || width <= usize::from(columns).max(72), "{columns}: {line}");
             }
             format!("—— {columns} columns\n{text}")
         });

@@ -166,7 +166,7 @@ fn a_backup_goes_nowhere_where_it_could_do_harm() {
         (&dir, "the store itself"),
         (&dir.join("backup"), "the store itself"),
         (&home.path().to_owned(), "the store itself"),
-        (&other, "no backup of this store"),
+        (&other, "not a backup of this store"),
         (&full, "not a backup of this store"),
         (&foreign, "another store"),
         (&used, "commits were added"),

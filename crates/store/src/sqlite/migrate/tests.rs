@@ -177,7 +177,8 @@ fn each_step_of_today_can_be_taken_back() {
     for (from, to) in [(5, 4), (4, 3), (3, 2), (2, 1)] {
         let list = &MIGRATIONS[..from as usize];
         assert_eq!(stage.roll_back(list).expect("a way back"), RolledBack::Undone { from, to });
-        assert_eq!(stage.state()[0], format!("{to} {to}"));
+        // The fourth step is read by older programs, too.
+        assert_eq!(stage.state()[0], format!("{} {to}", to.min(3)));
     }
     stage.store(&["four"]);
     assert_eq!(stage.state()[0], "3 5");
