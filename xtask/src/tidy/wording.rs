@@ -112,6 +112,10 @@ fn prose(text: &str) -> String {
         let spans: String = line.split('`').step_by(2).collect::<Vec<_>>().join("·");
         let mut kept = String::new();
         for (at, part) in spans.split("](").enumerate() {
+            // A link to a heading of the same page names a type, which is a contract.
+            if at > 0 && part.starts_with('#') {
+                kept.truncate(kept.rfind('[').unwrap_or(kept.len()));
+            }
             let rest = if at == 0 { Some(part) } else { part.split_once(')').map(|(_, rest)| rest) };
             kept.push_str(rest.unwrap_or_default());
         }
