@@ -171,7 +171,8 @@ fn wrong(line: &str) -> impl Iterator<Item = String> + use<> {
             messages.push(format!("`{phrase}`: write {better}"));
         }
     }
-    for plural in PLURALS {
+    let is_counted = lower.contains("1 ");
+    for plural in PLURALS.iter().filter(|_| is_counted) {
         let one = format!("1 {plural}");
         if words(&lower, &one).into_iter().any(|at| is_one(&lower, at)) {
             messages.push(format!("`{one}`: the plural is wrong"));

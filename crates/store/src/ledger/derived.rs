@@ -13,7 +13,7 @@ pub struct DerivedEvents {
 }
 
 impl DerivedEvents {
-    /// Takes in an event that goes.
+    /// Takes in an event that goes because it is meant, not because it was made of another.
     pub fn goes(&mut self, session: &SessionId) {
         if !self.sessions.contains(session) {
             self.sessions.insert(session.clone());

@@ -177,10 +177,15 @@ impl Logs {
         let mut derived = DerivedEvents::default();
         for event in self.of(ledger) {
             let known = matches!(event.payload, Payload::Gone(gone) if gone.forgotten);
-            if !known && (is_meant(event) || derived.hold(&event.topic, &event.session)) {
-                derived.goes(&event.session);
-                going.push(event.clone());
+            if known {
+                continue;
             }
+            if is_meant(event) {
+                derived.goes(&event.session);
+            } else if !derived.hold(&event.topic, &event.session) {
+                continue;
+            }
+            going.push(event.clone());
         }
         let mut hashes = Vec::with_capacity(going.len());
         for mut event in going {

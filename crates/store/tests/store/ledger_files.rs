@@ -445,7 +445,7 @@ fn an_append_cuts_a_torn_end_by_itself_and_notes_it() {
 fn a_snapshot_that_is_no_json_is_ignored_and_told() {
     let (_, restored, _) = damaged("snapshot.json", |bytes| bytes[1..].to_vec());
     let [Finding::SnapshotUnreadable { reason, .. }] = &restored.findings[..] else { panic!("{restored:?}") };
-    assert!(reason.contains("no snapshot"), "{reason}");
+    assert!(reason.contains("not a snapshot"), "{reason}");
     assert_eq!((restored.states, restored.replay_from, restored.events), (vec![], 0, 5));
 }
 

@@ -212,12 +212,14 @@ fn forgotten(loaded: &Loaded, desk: &Desk, is_meant: &dyn Fn(&Event) -> bool) ->
     for at in 0..loaded.catalog.len() {
         let mut record = loaded.record(at, &desk.folder)?;
         let event = &mut record.event;
-        let goes = is_meant(event) || derived.hold(&event.topic, &event.session);
-        let known = matches!(event.payload, Payload::Gone(gone) if gone.forgotten);
-        if !goes || known {
+        if matches!(event.payload, Payload::Gone(gone) if gone.forgotten) {
             continue;
         }
-        derived.goes(&event.session);
+        if is_meant(event) {
+            derived.goes(&event.session);
+        } else if !derived.hold(&event.topic, &event.session) {
+            continue;
+        }
         event.payload = Payload::Gone(gone(&event.payload, true));
         let metadata = event.metadata.take();
         if loaded.mode == IntegrityMode::Chain {
