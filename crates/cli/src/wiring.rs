@@ -26,7 +26,7 @@ use crate::errors::{CliError, Exit};
 use crate::logging;
 use crate::model;
 use crate::output::commit::ShortIds;
-use crate::output::style::Style;
+use crate::output::style::{Style, tame};
 use crate::output::time;
 use crate::output::{Console, Stream};
 
@@ -414,7 +414,18 @@ impl App {
     /// Returns how these ids are cut for people.
     pub(crate) fn short_ids<'a>(&self, ids: impl IntoIterator<Item = &'a str>) -> Result<ShortIds, CliError> {
         let ids = ids.into_iter().map(str::to_owned).collect();
-        Ok(ShortIds::at(self.service()?.short_ids(&v1::ShortIdsRequest { ids })?.chars))
+        let request = v1::ShortIdsRequest { ids, sessions: Vec::new() };
+        Ok(ShortIds::at(self.service()?.short_ids(&request)?.chars))
+    }
+
+    /// Returns the references to sessions that lists show, in the order of their ids.
+    pub(crate) fn short_sessions<'a>(
+        &self,
+        ids: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Vec<String>, CliError> {
+        let sessions = ids.into_iter().map(str::to_owned).collect();
+        let request = v1::ShortIdsRequest { ids: Vec::new(), sessions };
+        Ok(self.service()?.short_ids(&request)?.sessions.iter().map(|id| tame(id)).collect())
     }
 
     /// Prints a response: as JSON where that was asked for, else as the text that `told` makes of it.

@@ -264,16 +264,23 @@ pub struct CommitRequest {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ShortIdsRequest {
-    /// Whole ids of one output.
+    /// Whole ids of commits of one output.
+    #[serde(default)]
     pub ids: Vec<String>,
+    /// Whole ids of sessions.
+    #[serde(default)]
+    pub sessions: Vec<String>,
 }
 
 /// How short ids may be shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ShortIds {
-    /// Characters at which each of them names one commit of the store.
+    /// Characters at which each of the commits' ids names one commit of the store.
     pub chars: u64,
+    /// The shortest reference to each of the sessions, in the order of the request.
+    #[serde(default)]
+    pub sessions: Vec<String>,
 }
 
 /// Asks for everything that is known about a commit.

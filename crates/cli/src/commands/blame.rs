@@ -2,7 +2,7 @@
 //!
 //! The host reads the file and asks git; the service finds the call. Without git the sessions alone are searched.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use stemmata_api::v1::{self, BlamedLine};
 use stemmata_model::Timestamp;
@@ -11,7 +11,7 @@ use stemmata_service::BlamedCommit;
 use crate::args::git::Blame;
 use crate::errors::{CliError, Exit};
 use crate::output::put;
-use crate::output::session::{short_id, title_of};
+use crate::output::session::title_of;
 use crate::output::size::{grouped, percent};
 use crate::output::style::{Style, tame};
 use crate::output::table::fit;
@@ -22,7 +22,7 @@ use crate::wiring::App;
 const ENTRY_CHARS: usize = 8;
 /// Columns of a day.
 const DAY_COLUMNS: usize = 8;
-/// Columns of a session's id.
+/// Columns of a session's id, where none of them needs more.
 const SESSION_COLUMNS: usize = 8;
 /// Columns of a client's name, where there is little room for it and where there is enough.
 const CLIENT_COLUMNS: (usize, usize) = (7, 11);
@@ -36,17 +36,33 @@ pub(crate) fn run(app: &App, args: &Blame) -> Result<Exit, CliError> {
     let file = app.host()?.blamed_file(&args.place, &app.environment.current_dir)?;
     let mut answer = app.service()?.blame(&file.request)?;
     file.complete(&mut answer);
+    if app.console.json {
+        app.console.json(&answer)?;
+        return Ok(Exit::Done);
+    }
+    shorten(app, &mut answer)?;
+    let ids = answer.lines.iter().filter_map(|line| line.session_id.as_deref()).map(str::len);
     let layout = Layout {
         width: app.console.width,
+        session_columns: ids.max().unwrap_or(0).max(SESSION_COLUMNS),
         is_cut: app.console.out.is_terminal,
         is_verbose: args.verbose,
         now: app.now(),
     };
-    let exit = app.answer(&answer, || Ok(layout.shown(&answer, &file.commits)))?;
-    if !app.console.json {
-        say_traced(app, &answer);
+    app.console.long_text(&layout.shown(&answer, &file.commits))?;
+    say_traced(app, &answer);
+    Ok(Exit::Done)
+}
+
+/// Puts the references that lists show in place of the sessions' ids.
+fn shorten(app: &App, answer: &mut v1::Blame) -> Result<(), CliError> {
+    let all: BTreeSet<String> = answer.lines.iter().filter_map(|line| line.session_id.clone()).collect();
+    let short = app.short_sessions(all.iter().map(String::as_str))?;
+    let short: BTreeMap<String, String> = all.into_iter().zip(short).collect();
+    for line in &mut answer.lines {
+        line.session_id = line.session_id.take().and_then(|id| short.get(&id).cloned());
     }
-    Ok(exit)
+    Ok(())
 }
 
 fn say_traced(app: &App, answer: &v1::Blame) {
@@ -68,7 +84,7 @@ fn say_traced(app: &App, answer: &v1::Blame) {
         let entry: String = entry.chars().take(ENTRY_CHARS).collect();
         app.console.say(&format!(
             "{hint}: `stemma fork {} --at {entry}` starts from a call; `stemma blame -v` shows prompts and reasons",
-            short_id(session)
+            session
         ));
     }
 }
@@ -77,6 +93,7 @@ fn say_traced(app: &App, answer: &v1::Blame) {
 #[derive(Debug, Clone, Copy)]
 struct Layout {
     width: usize,
+    session_columns: usize,
     /// Whether lines are cut to the width: off a terminal a program reads them.
     is_cut: bool,
     is_verbose: bool,
@@ -122,7 +139,7 @@ impl Layout {
     fn gutter_width(self) -> usize {
         let prompt = self.prompt_columns();
         let gap = usize::from(prompt > 0);
-        self.client_columns() + SESSION_COLUMNS + ENTRY_CHARS + DAY_COLUMNS + 4 + prompt + gap
+        self.client_columns() + self.session_columns + ENTRY_CHARS + DAY_COLUMNS + 4 + prompt + gap
     }
 
     /// Returns what stands left of the first line of a call: who, which session, the entry to fork from, when, what was asked.
@@ -140,7 +157,7 @@ impl Layout {
             let told = fit(&told, width.saturating_sub(1));
             return Style::Faint.paint(&padded(&told, width));
         };
-        let session = line.session_id.as_deref().map_or_else(|| ctx.clone(), short_id);
+        let session = line.session_id.as_deref().unwrap_or(ctx);
         let entry: String = line.entry.iter().flat_map(|entry| entry.chars()).take(ENTRY_CHARS).collect();
         let day = line.written_at.as_deref().map(|at| day(time::of_text(at), self.now)).unwrap_or_default();
         let column = |style: Style, text: &str, columns: usize| {
@@ -148,7 +165,7 @@ impl Layout {
         };
         let mut text =
             column(Style::Subagent, line.client.as_deref().unwrap_or_default(), self.client_columns());
-        text.push_str(&column(Style::Id, &session, SESSION_COLUMNS));
+        text.push_str(&column(Style::Id, session, self.session_columns));
         text.push_str(&column(Style::Branch, &entry, ENTRY_CHARS));
         text.push_str(&column(Style::Faint, &day, DAY_COLUMNS));
         if self.prompt_columns() > 0 {
@@ -195,10 +212,10 @@ fn told(commit: Option<&BlamedCommit>, line: &BlamedLine, width: usize) -> Strin
     match &line.ctx {
         Some(ctx) => {
             let field = |text: &Option<String>| tame(text.as_deref().unwrap_or_default());
-            let session = line.session_id.as_deref().map(short_id).unwrap_or_default();
+            let session = line.session_id.as_deref().unwrap_or_default();
             let at: String = field(&line.written_at).chars().take(16).collect();
             let (client, tool, entry) = (field(&line.client), field(&line.tool), field(&line.entry));
-            let (at, session) = (at.replace('T', " "), Style::Id.paint(&session));
+            let (at, session) = (at.replace('T', " "), Style::Id.paint(session));
             rows.push(format!("call   {tool} by {client} in {session}, {at}, entry {entry}, {ctx}"));
             let mut row = |name: &str, text: &Option<String>| {
                 let text = text.as_deref().map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));

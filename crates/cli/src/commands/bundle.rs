@@ -204,7 +204,7 @@ fn told_show(summary: &BundleShown) -> String {
         put!(
             text,
             "session    {}  {}  {}\n",
-            Style::Id.paint(&session::short_id(&own.session_id)),
+            Style::Id.paint(&tame(&own.session_id)),
             Style::Faint.paint(&tame(&own.principal)),
             fit(&session::title_of(own.title.as_deref().unwrap_or_default()), TITLE_COLUMNS)
         );

@@ -80,8 +80,9 @@ fn is_nothing(done: &v1::Forget) -> bool {
 fn told(app: &App, done: &v1::Forget) -> Result<String, CliError> {
     let dry_run = done.dry_run;
     let mut text = String::new();
-    for (id, title) in done.sessions.iter().zip(&done.titles).take(LINES_MAX) {
-        put!(text, "{}  {}\n", Style::Id.paint(&session::short_id(id)), session::title_of(title));
+    let ids = app.short_sessions(done.sessions.iter().take(LINES_MAX).map(String::as_str))?;
+    for (id, title) in ids.iter().zip(&done.titles) {
+        put!(text, "{}  {}\n", Style::Id.paint(id), session::title_of(title));
     }
     if done.sessions.len() > LINES_MAX {
         put!(text, "… and {} more\n", done.sessions.len() - LINES_MAX);
@@ -148,7 +149,7 @@ fn told_others(app: &App, done: &v1::Forget) -> Result<String, CliError> {
             text,
             "  branch from {}  {}\n",
             ids.cut(&branch.from),
-            whose(branch.session_id.as_deref(), branch.title.as_deref())
+            whose(app, branch.session_id.as_deref(), branch.title.as_deref())?
         );
     }
     if done.branches.len() > LINES_MAX {
@@ -159,7 +160,7 @@ fn told_others(app: &App, done: &v1::Forget) -> Result<String, CliError> {
         put!(
             text,
             "  the same entries in {shared}  {}\n",
-            whose(copy.session_id.as_deref(), copy.title.as_deref())
+            whose(app, copy.session_id.as_deref(), copy.title.as_deref())?
         );
     }
     if done.copies.len() > LINES_MAX {
@@ -172,9 +173,10 @@ fn told_others(app: &App, done: &v1::Forget) -> Result<String, CliError> {
     Ok(text)
 }
 
-fn whose(session: Option<&str>, title: Option<&str>) -> String {
-    let Some(id) = session else { return "(no session)".to_owned() };
-    format!("{}  {}", session::short_id(id), session::title_of(title.unwrap_or_default()))
+fn whose(app: &App, session: Option<&str>, title: Option<&str>) -> Result<String, CliError> {
+    let Some(id) = session else { return Ok("(no session)".to_owned()) };
+    let id = app.short_sessions([id])?.concat();
+    Ok(format!("{id}  {}", session::title_of(title.unwrap_or_default())))
 }
 
 fn holes(count: u64, dry_run: bool) -> String {

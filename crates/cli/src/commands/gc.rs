@@ -22,13 +22,15 @@ pub(crate) fn run(app: &App, args: &Gc) -> Result<Exit, CliError> {
     let plan = || service.plan_collect(&request);
     let apply = |digest: &_| service.apply_collect(&request, digest, &Control::none());
     let done = if args.dry_run { plan()? } else { unasked(plan, |plan| plan.digest.as_ref(), apply)? };
-    app.answer(&done, || Ok(told(&done)))
+    app.answer(&done, || told(app, &done))
 }
 
-fn told(done: &Collected) -> String {
+fn told(app: &App, done: &Collected) -> Result<String, CliError> {
     let mut text = String::new();
-    for retired in done.retired.iter().take(LINES_MAX) {
-        let id = Style::Id.paint(&session::short_id(&retired.session_id));
+    let shown = done.retired.iter().take(LINES_MAX);
+    let ids = app.short_sessions(shown.clone().map(|retired| retired.session_id.as_str()))?;
+    for (retired, id) in shown.zip(&ids) {
+        let id = Style::Id.paint(id);
         let title = session::title_of(retired.title.as_deref().unwrap_or_default());
         put!(text, "{id}  {title} ({})\n", retired.because);
     }
@@ -71,5 +73,5 @@ fn told(done: &Collected) -> String {
     if text.is_empty() {
         text.push_str("Nothing to collect.\n");
     }
-    text
+    Ok(text)
 }

@@ -55,7 +55,7 @@ fn list(app: &App) -> Result<Exit, CliError> {
         for session in &page.sessions {
             let last = session.last_at.as_deref().map(|at| time::ago(time::of_text(at), app.now()));
             table.row(vec![
-                cell(Style::Id, session::short_id(&session.session_id)),
+                cell(Style::Id, session::short(session)),
                 cell(Style::Faint, last.unwrap_or_default()),
                 cell(Style::Faint, size::bytes(session.bytes)),
                 cell(Style::Plain, session::project_of(session.cwd.as_deref())),

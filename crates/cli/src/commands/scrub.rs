@@ -35,7 +35,7 @@ pub(crate) fn run(app: &App, args: &Scrub) -> Result<Exit, CliError> {
     }
     let act = Final {
         what: "scrubbing",
-        plan: &told(&plan),
+        plan: &told(app, &plan)?,
         is_nothing: is_nothing(&plan),
         question: "Redact these permanently? [y/N] ",
         declined: "Nothing was changed.",
@@ -52,7 +52,7 @@ fn show(app: &App, done: &Scrubbed) -> Result<Exit, CliError> {
         app.say_redirected(meant);
     }
     unread::warn(app, "scrubbed", &done.unread);
-    app.answer(done, || Ok(told(done)))?;
+    app.answer(done, || told(app, done))?;
     if app.console.json {
         return Ok(exit(done));
     }
@@ -72,7 +72,7 @@ fn exit(done: &Scrubbed) -> Exit {
     if done.unread.is_empty() { Exit::Done } else { Exit::Partial }
 }
 
-fn told(done: &Scrubbed) -> String {
+fn told(app: &App, done: &Scrubbed) -> Result<String, CliError> {
     let mut text = String::new();
     if is_nothing(done) {
         let mut looked = many(done.looked_at, "commit");
@@ -85,7 +85,7 @@ fn told(done: &Scrubbed) -> String {
             Style::Warning.paint("Incomplete")
         };
         put!(text, "{verdict}: nothing to redact in {looked}\n");
-        return text;
+        return Ok(text);
     }
     for one in &done.kinds {
         put!(text, "{}: {}\n", one.kind, one.findings);
@@ -101,13 +101,14 @@ fn told(done: &Scrubbed) -> String {
         );
     }
     text.push_str(&told_of_ledgers(done));
-    for (id, title) in done.sessions.iter().zip(&done.titles).take(LINES_MAX) {
-        put!(text, "  {}  {}\n", Style::Id.paint(&session::short_id(id)), session::title_of(title));
+    let ids = app.short_sessions(done.sessions.iter().take(LINES_MAX).map(String::as_str))?;
+    for (id, title) in ids.iter().zip(&done.titles) {
+        put!(text, "  {}  {}\n", Style::Id.paint(id), session::title_of(title));
     }
     if done.sessions.len() > LINES_MAX {
         put!(text, "  … and {} more sessions\n", done.sessions.len() - LINES_MAX);
     }
-    text
+    Ok(text)
 }
 
 fn is_nothing(done: &Scrubbed) -> bool {

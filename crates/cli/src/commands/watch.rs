@@ -139,10 +139,11 @@ impl Watcher<'_> {
         }
         self.app.console.notes(&captured.notes);
         let new = usize::try_from(captured.new_commits).unwrap_or(usize::MAX);
+        let ids = self.app.short_sessions([captured.session_id.as_str()])?;
         self.app.console.text(&format!(
             "{}  {}  «{}»  {}\n",
             Style::Good.paint(&plural(new, "new commit")),
-            session::short_id(&captured.session_id),
+            ids.concat(),
             fit(&session::title_of(title.unwrap_or_default()), TITLE_COLUMNS),
             self.app.environment.shown(Path::new(&captured.path))
         ))

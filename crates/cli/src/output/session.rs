@@ -19,13 +19,7 @@ pub(crate) fn title_of(text: &str) -> String {
 
 /// Returns the shortest reference that means a session, as the service gives it.
 pub(crate) fn short(session: &Session) -> String {
-    session.short_id.as_deref().map_or_else(|| short_id(&session.session_id), tame)
-}
-
-/// Returns the first characters of a session's id.
-pub(crate) fn short_id(id: &str) -> String {
-    let is_uuid = id.len() == 36 && id.split('-').map(str::len).eq([8, 4, 4, 4, 12]);
-    if is_uuid { id.chars().take(8).collect() } else { crate::output::table::fit(&tame(id), 16) }
+    tame(session.short_id.as_deref().unwrap_or(&session.session_id))
 }
 
 /// Returns the client that a session is of.

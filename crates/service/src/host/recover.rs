@@ -61,8 +61,11 @@ impl Host {
     /// Those of the store.
     pub fn only_here(&self) -> Answer<v1::SessionPage> {
         self.with(|home| {
-            let mut sessions = Vec::new();
-            home.engine()?.only_here(&mut |session| sessions.push(wire::session::session(&session)))?;
+            let mut sessions: Vec<Session> = Vec::new();
+            let engine = home.engine()?;
+            engine.only_here(&mut |session| sessions.push(session))?;
+            let sessions = sessions.iter().map(|session| wire::session::named(engine, session));
+            let sessions = sessions.collect::<Result<_, _>>()?;
             Ok(v1::SessionPage { sessions, next: None })
         })
     }

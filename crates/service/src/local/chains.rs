@@ -49,7 +49,11 @@ impl Chains for Local {
                     chars += 1;
                 }
             }
-            Ok(ShortIds { chars: chars as u64 })
+            let sessions = request.sessions.iter().map(|id| {
+                let id = SessionId::new(id.as_str())?;
+                Ok::<_, Fault>(engine.short_id(&id)?.text)
+            });
+            Ok(ShortIds { chars: chars as u64, sessions: sessions.collect::<Result<_, _>>()? })
         })
     }
 

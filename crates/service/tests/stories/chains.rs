@@ -121,12 +121,12 @@ fn history(chains: &dyn Chains, tip: &str) -> Vec<Commit> {
         assert_eq!(pair[0].parent.as_ref(), Some(&pair[1].id));
     }
     let ids: Vec<String> = whole.commits.iter().map(|commit| commit.id.clone()).collect();
-    let chars = chains.short_ids(&ShortIdsRequest { ids }).expect("a length").chars;
+    let chars = chains.short_ids(&ShortIdsRequest { ids, sessions: Vec::new() }).expect("a length").chars;
     let chars = usize::try_from(chars).expect("a size");
     for commit in &whole.commits {
         assert_eq!(chains.find(&find(&commit.id[..4 + chars])).expect("found").ctx, commit.id);
     }
-    assert_eq!(code(chains.short_ids(&ShortIdsRequest { ids: vec!["ctx-?".to_owned()] })), "bad_id");
+    assert_eq!(code(chains.short_ids(&ShortIdsRequest { ids: vec!["ctx-?".to_owned()], sessions: Vec::new() })), "bad_id");
     whole.commits
 }
 

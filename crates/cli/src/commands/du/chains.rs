@@ -43,8 +43,9 @@ fn told(app: &App, costs: &DuChains) -> Result<String, CliError> {
         ("SHARED", Column::Right),
         ("TITLE", Column::Flexible),
     ]);
-    for cost in chains {
-        table.row(row(ids, cost));
+    let sessions = app.short_sessions(chains.iter().map(|cost| cost.session_id.as_str()))?;
+    for (cost, session) in chains.iter().zip(sessions) {
+        table.row(row(ids, session, cost));
     }
     let mut text = table.render(app.console.width);
     let sum = format!(
@@ -72,7 +73,7 @@ fn told(app: &App, costs: &DuChains) -> Result<String, CliError> {
     Ok(text)
 }
 
-fn row(ids: ShortIds, cost: &DuChain) -> Vec<Cell> {
+fn row(ids: ShortIds, session: String, cost: &DuChain) -> Vec<Cell> {
     let mark = match (&cost.parent_session, &cost.copy_of) {
         (Some(_), _) => "⚙ ".to_owned(),
         (None, Some(original)) => format!("⑂ {}: ", ids.cut(original)),
@@ -83,7 +84,7 @@ fn row(ids: ShortIds, cost: &DuChain) -> Vec<Cell> {
         shared => size::bytes(shared),
     };
     vec![
-        cell(Style::Id, session::short_id(&cost.session_id)),
+        cell(Style::Id, session),
         cell(Style::Strong, size::bytes(cost.stored_bytes)),
         cell(Style::Plain, size::bytes(cost.logical_bytes)),
         cell(Style::Faint, size::percent(cost.stored_bytes, cost.logical_bytes)),

@@ -152,7 +152,7 @@ impl Found<'_> {
 
     fn short_ids(&self, ids: impl Iterator<Item = String>) -> Answer<ShortIds> {
         let ids = ids.collect();
-        Ok(ShortIds::at(self.service.short_ids(&ShortIdsRequest { ids })?.chars))
+        Ok(ShortIds::at(self.service.short_ids(&ShortIdsRequest { ids, sessions: Vec::new() })?.chars))
     }
 
     fn session(&self, session: &Session) -> Row {
