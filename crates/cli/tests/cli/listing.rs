@@ -38,7 +38,15 @@ fn drawn(stage: &Stage, args: &[&str], columns: usize, color: &str) -> String {
         String::from_utf8(output.stdout).unwrap(),
         String::from_utf8(output.stderr).unwrap()
     );
-    stage.tame(&text).replace('\u{1b}', "␛")
+    let mut text = stage.tame(&text).replace('\u{1b}', "␛");
+    // The ids of forks are random.
+    for session in stage.json(&["list", "--all"])["sessions"].as_array().unwrap() {
+        if session["origin"] == "placed" {
+            let id = session["short_id"].as_str().unwrap();
+            text = text.replace(id, &"x".repeat(id.len()));
+        }
+    }
+    text
 }
 
 #[test]
