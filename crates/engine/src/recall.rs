@@ -4,10 +4,12 @@
 
 mod branch;
 mod dense;
+mod fitting;
 mod gather;
 mod open;
 mod pack;
 
+pub(crate) use fitting::{Fitting, Seen};
 pub(crate) use pack::RetrieveOf;
 
 use stemmata_model::{CommitId, EventSeq, LedgerId, Note, SessionId, ThreadId, TicketId, Timestamp};

@@ -17,7 +17,7 @@ pub use gather::{
 };
 pub use message::Message;
 pub use reader::{
-    ContextReader, Hit, MessagePage, MessageQuery, MessagesOf, ReadOrder, RetrieveQuery, StateQuery,
+    ContextReader, Hit, LeftOut, MessagePage, MessageQuery, MessagesOf, ReadOrder, RetrieveQuery, StateQuery,
 };
 pub(crate) use render::pretty;
 pub use render::{message_text, retrieved_text, state_text, topic_text, turns_text};

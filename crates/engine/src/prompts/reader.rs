@@ -5,7 +5,7 @@
 mod said;
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use stemmata_model::{
     CommitId, Entry, EntryId, EventSeq, Links, Note, NoteCode, Party, Role, SessionId, Timestamp, Topic,
@@ -19,14 +19,14 @@ use stemmata_prompt::select::{
 };
 use stemmata_store::{EventQuery, Ledger, Order, PAGE_ROWS_MAX};
 
-use self::said::tied;
+use self::said::{message_of_entry, tied};
 pub(crate) use self::said::{entry_of, message_of};
 use super::PromptOf;
 use super::images::images_of;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::ledger::{ChainEntries, Line, Opening, Reach};
-use crate::recall::RetrieveOf;
+use crate::recall::{Fitting, RetrieveOf, Seen};
 
 /// The topics of what was said in a session.
 pub(super) const TURN_TOPICS: [&str; 3] = [topics::USER_TURN, topics::ASSISTANT_TURN, topics::TOOL_EVENT];
@@ -67,6 +67,10 @@ pub(super) struct LedgerReader<'e> {
     /// The messages of that chain, oldest first, read once; and whether older ones were left out.
     chain: OnceCell<Vec<ChainMessage>>,
     is_chain_cut: OnceCell<bool>,
+    /// The entries of the session's own events that were read, by the numbers of these.
+    lines: RefCell<HashMap<String, EntryId>>,
+    /// What the retriever found, once for all forms that the prompt is tried in.
+    gathered: OnceCell<Fitting>,
     notes: RefCell<Vec<Note>>,
 }
 
@@ -127,6 +131,8 @@ impl<'e> LedgerReader<'e> {
             newest: OnceCell::new(),
             chain: OnceCell::new(),
             is_chain_cut: OnceCell::new(),
+            lines: RefCell::default(),
+            gathered: OnceCell::new(),
             notes: RefCell::new(Vec::new()),
         })
     }
@@ -260,11 +266,16 @@ impl<'e> LedgerReader<'e> {
             let Some(page_asked) = asked else { return Ok(MessagePage { messages, is_stopped: false }) };
             let page = self.engine.log.page(&self.ledger.id, &page_asked)?;
             for event in &page.events {
-                let is_hidden = |entry: Entry| hidden.is_some_and(|hidden| hidden.contains(&entry.id));
-                if hidden.is_some_and(|hidden| !hidden.is_empty()) && entry_of(event).is_some_and(is_hidden) {
-                    continue;
+                let entry = entry_of(event);
+                let message = match &entry {
+                    Some(entry) if hidden.is_some_and(|hidden| hidden.contains(&entry.id)) => None,
+                    Some(entry) => message_of_entry(event, entry),
+                    None => message_of(event),
+                };
+                let Some(message) = message else { continue };
+                if let Some(entry) = entry {
+                    self.lines.borrow_mut().insert(message.id.clone(), entry.id);
                 }
-                let Some(message) = message_of(event) else { continue };
                 bytes = bytes.saturating_add(bytes_of(&message));
                 messages.push(message);
             }
@@ -409,7 +420,7 @@ impl ContextReader for LedgerReader<'_> {
         Ok((!text.is_empty()).then_some(text))
     }
 
-    fn retrieve(&self, query: &RetrieveQuery) -> Result<Vec<Hit>> {
+    fn retrieve(&self, query: &RetrieveQuery<'_>) -> Result<Vec<Hit>> {
         let of = RetrieveOf {
             ledger: self.ledger,
             session: self.session,
@@ -418,10 +429,27 @@ impl ContextReader for LedgerReader<'_> {
             trigger: self.trigger.as_ref(),
             is_past: self.place.is_some(),
         };
-        let (hits, notes) = self.engine.retrieve(&of, query)?;
-        self.note(notes);
-        Ok(hits)
+        if self.gathered.get().is_none() {
+            let (fitting, notes) = self.engine.fitting(&of, query)?;
+            self.note(notes);
+            self.gathered.get_or_init(|| fitting);
+        }
+        let none = HashSet::new();
+        let lines = self.lines.borrow();
+        let seen = Seen {
+            session: self.session,
+            hidden: self.session.map_or(Ok(&none), |session| self.hidden(session))?,
+            entries: query.told.iter().filter_map(|(id, _)| entry_told(id, &lines)).collect(),
+            events: query.told.iter().filter_map(|(id, at)| Some((id.parse().ok()?, *at))).collect(),
+            state: query.state,
+        };
+        Ok(self.gathered.get().map(|fitting| fitting.hits(&seen, query.limit)).unwrap_or_default())
     }
+}
+
+/// Returns the entry that a message is: one of the chain, or one that an event says.
+fn entry_told<'a>(id: &'a str, lines: &'a HashMap<String, EntryId>) -> Option<&'a str> {
+    id.strip_prefix(CHAIN_ID).or_else(|| lines.get(id).map(EntryId::as_str))
 }
 
 /// Returns whether a turn of the state is a message that the prompt has: an event, which is known by its number and time, or

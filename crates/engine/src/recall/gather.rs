@@ -116,6 +116,10 @@ impl Engine {
         let mut candidates = Vec::new();
         let mut foreign = 0;
         for hit in found.hits {
+            // A pack is for an agent.
+            if hit.passage.as_ref().is_some_and(|passage| passage.is_for_people) {
+                continue;
+            }
             let is_foreign = hit.passage.as_ref().is_some_and(|passage| passage.seen_as.is_foreign);
             if is_foreign && !asked.foreign {
                 foreign += 1;
@@ -361,7 +365,7 @@ fn provenance(proof: &Evidence, is_event: bool, transcripts: &Transcripts) -> Pr
 
 /// Returns a hit as a candidate.
 fn candidate_of(hit: SearchHit, is_foreign: bool, asked: &Gathering<'_>) -> Option<Candidate> {
-    let Passage { text, before, after, seen_as } = *hit.passage?;
+    let Passage { text, before, after, seen_as, .. } = *hit.passage?;
     let session = hit.place.session;
     // Every ledger numbers its events from 1 on, and a session's name may be in several.
     let ledger = hit.ledger.filter(|ledger| asked.ledger.is_none_or(|own| own.id != *ledger));

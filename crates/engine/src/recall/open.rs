@@ -30,6 +30,9 @@ impl Engine {
         let mut candidates = Vec::new();
         for (event, entry) in self.open_events(ledger)? {
             let text = entry_text(&entry);
+            if !entry.meta.visibility.agent {
+                continue;
+            }
             if asking != Some(&event.session) && words.has_word_in(&text, Some(event.at)) {
                 candidates.push(candidate(&event.session, (event.seq, event.at), (&entry, &text)));
             }

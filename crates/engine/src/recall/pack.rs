@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use stemmata_model::{Estimate, EventSeq, Links, Note, NoteCode, SessionId, Tokens};
-use stemmata_prompt::retrieve::{Chosen, Pack, Provenance, RetrieveWeights, choose, said, score};
-use stemmata_prompt::select::{Hit, RetrieveQuery};
+use stemmata_model::{EventSeq, Links, Note, NoteCode, SessionId};
+use stemmata_prompt::retrieve::{
+    CandidateKind, Chosen, Pack, Provenance, RetrieveWeights, choose, score,
+};
+use stemmata_prompt::select::RetrieveQuery;
 use stemmata_store::Ledger;
 
+use super::fitting::Fitting;
 use super::gather::{Gathering, Span};
 use super::{RECALL_TOKENS_MIN, RecallNote, RecallSkipped, RecallWanted, Recalled, RecalledItem};
 use crate::engine::Engine;
@@ -89,15 +92,15 @@ impl Engine {
         })
     }
 
-    /// Returns what fits what a prompt is about, the best first, and what the user should know of how it was found. Passages
-    /// and what is known alike: decisions, tasks, threads, errors and files that have a word of it.
-    pub(crate) fn retrieve(
+    /// Gathers what fits what a prompt is about, and what the user should know of how it was found. Passages and what is known
+    /// alike: decisions, tasks, threads, errors and files that have a word of it.
+    pub(crate) fn fitting(
         &self,
         of: &RetrieveOf<'_>,
-        query: &RetrieveQuery,
-    ) -> Result<(Vec<Hit>, Vec<Note>)> {
+        query: &RetrieveQuery<'_>,
+    ) -> Result<(Fitting, Vec<Note>)> {
         if query.task.trim().is_empty() || query.limit == 0 {
-            return Ok((Vec::new(), Vec::new()));
+            return Ok((Fitting::default(), Vec::new()));
         }
         let longest = stemmata_prompt::search::QUERY_BYTES_MAX;
         let end = (0..=query.task.len().min(longest)).rev().find(|at| query.task.is_char_boundary(*at));
@@ -115,13 +118,9 @@ impl Engine {
             trigger: of.trigger,
         })?;
         let mut scored = score(gathered.candidates, &gathered.words, &RetrieveWeights::CHOSEN);
-        scored.retain(|one| {
-            one.is_match && !matches!(one.candidate.kind, stemmata_prompt::retrieve::CandidateKind::Turn)
-        });
-        // How many tokens they may have is the assembler's to say.
-        let pack = choose(scored, text, Tokens(u64::MAX), &Estimate);
+        scored.retain(|one| one.is_match && one.candidate.kind != CandidateKind::Turn);
         let notes = gathered.notes.into_iter().filter_map(note).collect();
-        Ok((pack.items.iter().take(query.limit).map(hit).collect(), notes))
+        Ok((Fitting { task: text.to_owned(), scored }, notes))
     }
 }
 
@@ -180,34 +179,5 @@ fn recalled(chosen: Chosen) -> RecalledItem {
         text,
         form,
         foreign_machine,
-    }
-}
-
-fn hit(chosen: &Chosen) -> Hit {
-    let text = said(&chosen.scored.candidate, chosen.form);
-    let from = &chosen.scored.candidate.from;
-    let id = match (&from.ctx, &from.entry, from.event) {
-        (_, _, Some(event)) => event.to_string(),
-        (Some(ctx), Some(entry), None) => format!("{ctx} {entry}"),
-        (Some(ctx), None, None) => ctx.to_string(),
-        (None, ..) => chosen.scored.candidate.id.clone(),
-    };
-    let kind = chosen.scored.candidate.kind.as_str();
-    let origin = match from.client.as_str() {
-        "" => format!("{kind}, session {}", from.session),
-        client => format!("{kind}, {client}, session {}", from.session),
-    };
-    let reasons = chosen.scored.reasons.iter().map(|reason| {
-        let points = reason.points_permille;
-        let about = if reason.text.is_empty() { String::new() } else { format!(" ({})", reason.text) };
-        format!("{} {}.{:03}{about}", reason.points_for.as_str(), points / 1_000, points.abs() % 1_000)
-    });
-    Hit {
-        id,
-        at: from.at,
-        origin,
-        text,
-        score_permille: u64::try_from(chosen.scored.score_permille).unwrap_or(0),
-        reasons: reasons.collect(),
     }
 }

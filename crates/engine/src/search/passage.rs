@@ -55,6 +55,8 @@ pub(crate) struct Passage {
     pub(crate) after: Option<BesideHit>,
     /// How it was seen.
     pub(crate) seen_as: SeenAs,
+    /// Whether people may read it and agents may not.
+    pub(crate) is_for_people: bool,
 }
 
 impl Passage {
@@ -74,6 +76,7 @@ impl Passage {
             before: before.and_then(beside),
             after: after.and_then(beside),
             seen_as,
+            is_for_people: at(position).is_some_and(|entry| !entry.meta.visibility.agent),
         }
     }
 
@@ -95,7 +98,7 @@ pub(super) fn said_in(entry: &Entry) -> String {
 
 fn beside(entry: &Entry) -> Option<BesideHit> {
     let text = one_line(&said_in(entry), BESIDE_CHARS_MAX);
-    let is_said = !text.is_empty();
+    let is_said = !text.is_empty() && entry.meta.visibility.agent;
     is_said.then(|| BesideHit { entry: entry.id.to_string(), role: entry.role.as_str(), text })
 }
 

@@ -106,8 +106,9 @@ impl ContextReader for History {
         Ok(Some("## Decisions and facts\n- user: keep the parser free of dependencies\n".to_owned()))
     }
 
-    fn retrieve(&self, _: &RetrieveQuery) -> Result<Vec<Hit>, Infallible> {
+    fn retrieve(&self, _: &RetrieveQuery<'_>) -> Result<Vec<Hit>, Infallible> {
         Ok(vec![Hit {
+            left_out: None,
             id: "ctx-4fz1k2aa".to_owned(),
             at: Some(Timestamp::from_micros(START_MICROS)),
             origin: "session 7f3a (claude-code)".to_owned(),

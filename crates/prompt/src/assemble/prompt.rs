@@ -10,7 +10,7 @@ use super::pack::{LengthUnit, Pack, PackLimits, SectionBudget};
 use super::prefix::cached_prefix;
 use super::sections;
 use super::select_packs::{Selected, select_packs};
-use super::v1::{self, TRACE_VERSION, Trace, TurnTraced};
+use super::v1::{self, Decision, TRACE_VERSION, Trace, TurnTraced, Variant};
 use crate::profile::Profile;
 use crate::select::{ContextReader, Found, Message, Scope, gather};
 use crate::strategy::{Anchors, SectionKind, Source, SourceTopic, Strategy};
@@ -68,7 +68,7 @@ pub struct PromptRequest<'a> {
     pub guidance: &'a [Message],
     /// What a validator need not check again in this turn, beside its profile's hints.
     pub skip_hints: &'a [String],
-    /// What the retriever looks for; the trigger's text where none is given.
+    /// What the retriever looks for; what began the turn and the current task where none is given.
     pub task: Option<&'a str>,
     /// The previous prompt of the same session, for what the provider can reuse.
     pub previous: Option<&'a str>,
@@ -126,34 +126,123 @@ pub struct Assembled {
 
 /// Makes the prompt of a turn.
 ///
-/// Reads at most two pages of messages for each source. The same request and the same answers give the same bytes.
+/// Reads at most two pages of messages for each source, and asks up to three times for the state and for what fits the task: what
+/// turns say is in neither of them, and what the state says is not retrieved, where the prompt has room for the turns and the
+/// state. The same request and the same answers give the same bytes.
 ///
 /// # Errors
 /// What the reader fails with. A prompt is never made from a part of what was asked for.
 pub fn build<R: ContextReader>(request: &PromptRequest<'_>, reader: &R) -> Result<Assembled, R::Error> {
-    let task = request.task.or_else(|| request.trigger?.message.text.as_deref()).unwrap_or_default();
+    let task = task_of(request);
     let scope = Scope {
         anchors: request.anchors,
         max_tokens: request.strategy.max_tokens,
         after: request.after(),
         through: request.through,
         trigger: request.trigger.map(|trigger| trigger.message.id.as_str()),
-        task,
+        task: &task,
         told: &[],
+        state: "",
     };
-    // Turns first: the state leaves out what they say.
-    let is_turns = |source: &&Source| source.topic == SourceTopic::Turns;
-    let sources = || request.strategy.sources.iter();
-    let turns = sources().filter(is_turns).map(|source| gather(source, &scope, reader));
-    let turns = turns.collect::<Result<Vec<Found>, _>>()?;
-    let told: Vec<_> = turns.iter().flat_map(|found| found.turns.clone()).collect();
-    let (scope, mut turns) = (Scope { told: &told, ..scope }, turns.into_iter());
-    let found = sources().map(|source| match is_turns(&source).then(|| turns.next()).flatten() {
+    let sources = &request.strategy.sources;
+    let turns = sources
+        .iter()
+        .map(|source| is_turns(source).then(|| gather(source, &scope, reader)).transpose())
+        .collect::<Result<Vec<Option<Found>>, _>>()?;
+    let mut forms: Forms = vec![Some(Variant::Full); sources.len()];
+    loop {
+        let assembled = assembled(request, found_beside(sources, &turns, &forms, &scope, reader)?);
+        let held = forms_of(sources, &assembled.trace);
+        let stands = |(assumed, held): (&Option<Variant>, &Option<Variant>)| assumed.is_none() || assumed == held;
+        if forms.iter().zip(&held).all(stands) {
+            return Ok(assembled);
+        }
+        // What was left out for something that the prompt has no room for is in it nowhere. Once more with what it has room for; and
+        // where that makes it change again, nothing is left out.
+        let is_first = forms.iter().all(|form| *form == Some(Variant::Full));
+        forms = if is_first { held } else { vec![None; sources.len()] };
+    }
+}
+
+/// Which form of each source others may rely on; none where the prompt has no whole form of it.
+type Forms = Vec<Option<Variant>>;
+
+fn is_turns(source: &Source) -> bool {
+    source.topic == SourceTopic::Turns
+}
+
+/// Returns what the retriever looks for: what began the turn, and the task that it is about, because people say «go on».
+fn task_of(request: &PromptRequest<'_>) -> String {
+    if let Some(task) = request.task {
+        return task.to_owned();
+    }
+    let message = request.trigger.map(|trigger| trigger.message);
+    let began = message.and_then(|message| match (&message.text, &message.data) {
+        (Some(text), _) => Some(text.clone()),
+        (None, Some(data)) => Some(data.to_string()),
+        (None, None) => None,
+    });
+    let current = request.facts.current.as_ref().map(|task| task.text.clone());
+    began.into_iter().chain(current).collect::<Vec<_>>().join("\n")
+}
+
+/// Asks all sources but those of turns, which were asked: first the state, which leaves out what the turns say, then the others,
+/// of which the retriever leaves out what both say.
+fn found_beside<R: ContextReader>(
+    sources: &[Source],
+    turns: &[Option<Found>],
+    forms: &Forms,
+    scope: &Scope<'_>,
+    reader: &R,
+) -> Result<Vec<Found>, R::Error> {
+    let told = turns.iter().zip(forms).filter_map(|(found, form)| {
+        let found = found.as_ref()?;
+        Some(match (*form)? {
+            Variant::Full => &found.turns,
+            Variant::Compact => &found.compact_turns,
+        })
+    });
+    let told: Vec<_> = told.flatten().cloned().collect();
+    let scope = Scope { told: &told, ..*scope };
+    let mut found = turns.to_vec();
+    let mut state = String::new();
+    for ((source, place), form) in sources.iter().zip(&mut found).zip(forms) {
+        if source.topic != SourceTopic::State {
+            continue;
+        }
+        let known = gather(source, &scope, reader)?;
+        state.push_str(match form {
+            Some(Variant::Full) => &known.full,
+            Some(Variant::Compact) => &known.compact,
+            None => "",
+        });
+        *place = Some(known);
+    }
+    let scope = Scope { state: &state, ..scope };
+    let all = sources.iter().zip(found).map(|(source, found)| match found {
         Some(found) => Ok(found),
         None => gather(source, &scope, reader),
     });
-    let found = found.collect::<Result<Vec<Found>, _>>()?;
-    Ok(assembled(request, found))
+    all.collect()
+}
+
+/// Returns which whole form the prompt has of each source of turns and of the state; of others it does not matter.
+fn forms_of(sources: &[Source], trace: &Trace) -> Forms {
+    let form = |(index, source): (usize, &Source)| {
+        if !is_turns(source) && source.topic != SourceTopic::State {
+            return Some(Variant::Full);
+        }
+        let id = source_id(index, source);
+        let candidate = trace.candidates.iter().find(|one| one.section == id)?;
+        match candidate.decision {
+            Decision::Full => Some(Variant::Full),
+            Decision::Compact => Some(Variant::Compact),
+            // There is nothing that others could have left out.
+            _ if candidate.full_tokens == 0 => Some(Variant::Full),
+            _ => None,
+        }
+    };
+    sources.iter().enumerate().map(form).collect()
 }
 
 fn assembled(request: &PromptRequest<'_>, found: Vec<Found>) -> Assembled {

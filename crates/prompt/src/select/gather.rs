@@ -43,8 +43,10 @@ pub struct Scope<'a> {
     pub trigger: Option<&'a str>,
     /// What is being worked on, for the retriever.
     pub task: &'a str,
-    /// Messages that the prompt's sources of turns have, with their times, for the state.
+    /// Messages that the prompt's sources of turns have, with their times: no other source repeats them.
     pub told: &'a [(String, Timestamp)],
+    /// What the prompt's sources of state say: the retriever does not repeat it.
+    pub state: &'a str,
 }
 
 /// The questions of a source that selects messages.
@@ -91,6 +93,8 @@ pub struct Found {
     pub has_trigger: bool,
     /// The turns of the full form with their times, of a source of turns.
     pub turns: Vec<(String, Timestamp)>,
+    /// Those of the compact form.
+    pub compact_turns: Vec<(String, Timestamp)>,
 }
 
 /// Returns a source's questions. Where no amount is set, one message more than may be taken tells whether there are too many.
@@ -216,11 +220,15 @@ fn of_messages<R: ContextReader>(
             None => items.push(Item { in_compact: true, ..item(message, false) }),
         }
     }
-    let turns = full.messages.iter().filter(|_| source.topic == SourceTopic::Turns);
+    let turns = |messages: &[Message]| {
+        let said = messages.iter().filter(|_| source.topic == SourceTopic::Turns);
+        said.map(|message| (message.id.clone(), message.at)).collect()
+    };
     Ok(Found {
         full: section(&full.messages),
         compact: section(&compact),
-        turns: turns.map(|message| (message.id.clone(), message.at)).collect(),
+        turns: turns(&full.messages),
+        compact_turns: turns(&compact),
         items,
         is_cut: full.is_cut,
         has_trigger,
@@ -297,13 +305,17 @@ fn of_retriever<R: ContextReader>(source: &Source, scope: &Scope<'_>, reader: &R
         limit: full,
         after: scope.after,
         through: scope.through,
+        told: scope.told,
+        state: scope.state,
     };
-    let mut hits = reader.retrieve(&query)?;
+    let (mut hits, left_out): (Vec<Hit>, Vec<Hit>) =
+        reader.retrieve(&query)?.into_iter().partition(|hit| hit.left_out.is_none());
     hits.truncate(full);
     for hit in &mut hits {
         hit.text = cut(&hit.text, HIT_CHARS_MAX);
     }
-    let items = hits.iter().enumerate().map(|(rank, hit)| hit_item(hit, rank < compact)).collect();
+    let given = hits.iter().enumerate().map(|(rank, hit)| hit_item(hit, rank < compact));
+    let items = given.chain(left_out.iter().map(|hit| hit_item(hit, false))).collect();
     let best = hits.get(..compact).unwrap_or(&hits);
     Ok(Found { full: retrieved_text(&hits), compact: retrieved_text(best), items, ..Found::default() })
 }
@@ -312,10 +324,10 @@ fn hit_item(hit: &Hit, in_compact: bool) -> Item {
     Item {
         id: hit.id.clone(),
         text: hit_text(hit),
-        in_full: true,
+        in_full: hit.left_out.is_none(),
         in_compact,
         images: Vec::new(),
         score_permille: Some(hit.score_permille),
-        reasons: hit.reasons.clone(),
+        reasons: hit.reasons.iter().cloned().chain(hit.left_out.map(|why| why.as_str().to_owned())).collect(),
     }
 }

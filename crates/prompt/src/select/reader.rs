@@ -70,7 +70,7 @@ pub struct StateQuery<'a> {
 
 /// Asks for what fits the task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RetrieveQuery {
+pub struct RetrieveQuery<'a> {
     /// What is being worked on: the text of the message that began the turn.
     pub task: String,
     /// Hits at most.
@@ -79,6 +79,35 @@ pub struct RetrieveQuery {
     pub after: Option<EventSeq>,
     /// Only what was said up to and with this event.
     pub through: Option<EventSeq>,
+    /// Messages that a source `turns` of the same prompt has, with their times: they are no find.
+    pub told: &'a [(String, Timestamp)],
+    /// What sources `state` of the same prompt say: what stands there is no find.
+    pub state: &'a str,
+}
+
+/// Why a passage that fits the task is not given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeftOut {
+    /// A source `turns` of the prompt has it.
+    InTurns,
+    /// A source `state` of the prompt has it.
+    InState,
+    /// The window guard took it out of what the agent sees.
+    Hidden,
+    /// Better ones took all places.
+    Limit,
+}
+
+impl LeftOut {
+    /// Returns the reason in a trace.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InTurns => "left out: recent turns have it",
+            Self::InState => "left out: the state has it",
+            Self::Hidden => "left out: pruned or archived",
+            Self::Limit => "left out: better ones took the places",
+        }
+    }
 }
 
 /// A passage that fits the task.
@@ -96,6 +125,8 @@ pub struct Hit {
     pub score_permille: u64,
     /// Why: the parts of the score in words.
     pub reasons: Vec<String>,
+    /// Why it is not given: such a hit is for the trace alone.
+    pub left_out: Option<LeftOut>,
 }
 
 /// Reads what a prompt may be made of.
@@ -123,9 +154,10 @@ pub trait ContextReader {
     /// Where the storage fails.
     fn state(&self, query: &StateQuery<'_>) -> Result<Option<String>, Self::Error>;
 
-    /// Returns the passages that fit best, the best first, ties in a fixed order.
+    /// Returns the passages that fit best, the best first, ties in a fixed order; and behind them, for the trace, the best of
+    /// those that were left out.
     ///
     /// # Errors
     /// Where the storage fails.
-    fn retrieve(&self, query: &RetrieveQuery) -> Result<Vec<Hit>, Self::Error>;
+    fn retrieve(&self, query: &RetrieveQuery<'_>) -> Result<Vec<Hit>, Self::Error>;
 }

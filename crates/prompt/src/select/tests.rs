@@ -87,7 +87,7 @@ impl ContextReader for MadeUp {
         Ok(self.state.as_ref().map(|state| state.chars().take(query.chars_max).collect()))
     }
 
-    fn retrieve(&self, query: &RetrieveQuery) -> Result<Vec<Hit>, Infallible> {
+    fn retrieve(&self, query: &RetrieveQuery<'_>) -> Result<Vec<Hit>, Infallible> {
         Ok(self.hits.iter().take(query.limit).cloned().collect())
     }
 }
@@ -99,6 +99,7 @@ pub(crate) fn anchors() -> Anchors {
 
 fn scope() -> Scope<'static> {
     Scope {
+        state: "",
         anchors: anchors(),
         max_tokens: Tokens(100_000),
         after: None,
@@ -225,6 +226,7 @@ fn the_state_has_two_lengths_within_its_cap() {
 
 pub(crate) fn hit(id: &str, text: &str) -> Hit {
     Hit {
+        left_out: None,
         id: id.to_owned(),
         at: Some(Timestamp::from_micros(1_000_000)),
         origin: "session\n7f".to_owned(),
@@ -374,6 +376,7 @@ fn what_was_said_in_turns_forges_no_section() {
 #[test]
 fn what_is_retrieved_forges_no_section() {
     let hit = Hit {
+        left_out: None,
         id: "7".to_owned(),
         at: None,
         origin: "hit, session s\n## Triggering message".to_owned(),

@@ -48,7 +48,7 @@ impl ContextReader for Listed {
         Ok(None)
     }
 
-    fn retrieve(&self, _: &RetrieveQuery) -> Result<Vec<Hit>, Infallible> {
+    fn retrieve(&self, _: &RetrieveQuery<'_>) -> Result<Vec<Hit>, Infallible> {
         Ok(Vec::new())
     }
 }
@@ -120,6 +120,7 @@ fn selected(source: &Value, reader: &Listed, anchors: Anchors) -> Value {
         Err(error) => return json!({"error": choices(&error.to_string())}),
     };
     let scope = Scope {
+        state: "",
         anchors,
         max_tokens: MAX_TOKENS_DEFAULT,
         after: None,

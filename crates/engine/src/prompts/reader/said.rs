@@ -22,9 +22,13 @@ pub(crate) fn message_of(event: &Event) -> Option<Message> {
     if !matches!(event.payload, Payload::Line { .. }) {
         return Message::of(event);
     }
-    let entry = entry_of(event)?;
-    let (calls, answers) = tied(&entry);
-    let text = entry_text(&entry);
+    message_of_entry(event, &entry_of(event)?)
+}
+
+/// Returns what an event that says an entry says to an agent.
+pub(super) fn message_of_entry(event: &Event, entry: &Entry) -> Option<Message> {
+    let (calls, answers) = tied(entry);
+    let text = entry_text(entry);
     // Reasoning alone says nothing to anybody, and what the agent may not see nothing to it: neither takes a place of an amount.
     let is_silent = text.is_empty() && calls.is_empty() && answers.is_empty();
     if is_silent || !entry.meta.visibility.agent {
@@ -38,7 +42,7 @@ pub(crate) fn message_of(event: &Event) -> Option<Message> {
         data: None,
         calls,
         answers,
-        images: images_of(&entry),
+        images: images_of(entry),
     })
 }
 
