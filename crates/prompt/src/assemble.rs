@@ -5,8 +5,6 @@
 
 mod budget;
 mod facts;
-#[cfg(test)]
-mod golden_tests;
 mod guard;
 #[cfg(test)]
 mod laws_tests;

@@ -71,7 +71,11 @@ pub(crate) fn request(app: &App, args: &PromptArgs) -> Result<AssembleRequest, C
     let template = args.template.as_deref();
     let agent = template.map(|name| app.host()?.agent(templates, name).map_err(CliError::from));
     let agent = agent.transpose()?;
-    let (own_strategy, own_profile) = agent.map_or((None, None), |agent| (agent.strategy, agent.profile));
+    if let (Some(name), Some(agent), None) = (template, &agent, &args.model) {
+        say_unknown_model(app, name, agent.unknown_model.as_deref());
+    }
+    let (own_strategy, own_profile, own_model) =
+        agent.map_or((None, None, None), |agent| (agent.strategy, agent.profile, agent.model));
     let strategy = match &args.strategy {
         Some(name) => strategy(app, name)?,
         None => own_strategy.ok_or_else(|| {
@@ -101,13 +105,24 @@ pub(crate) fn request(app: &App, args: &PromptArgs) -> Result<AssembleRequest, C
         trigger: event.or_else(|| args.say.clone().map(PromptTrigger::Said)),
         max_tokens: args.max_tokens,
         counter: args.counter.clone(),
-        model: args.model.clone(),
+        model: args.model.clone().or(own_model),
         after: args.after.map(|seq| seq.to_string()),
         through: args.through.map(|seq| seq.to_string()),
         task: None,
         iteration: args.iteration,
         records_metrics: false,
     })
+}
+
+/// Says that a template's model is not known, so that its tokens are estimated and no window is taken from it.
+pub(crate) fn say_unknown_model(app: &App, template: &str, model: Option<&str>) {
+    let note = model.map(|model| {
+        format!(
+            "the model `{model}` of template `{template}` is not known: tokens are estimated; a full name such as \
+             `claude-opus-4-5` is counted"
+        )
+    });
+    app.console.notes(note.as_slice());
 }
 
 fn strategy(app: &App, name: &str) -> Result<StrategySource, CliError> {

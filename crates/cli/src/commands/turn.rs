@@ -57,12 +57,13 @@ fn begin(app: &App, args: &TurnArgs) -> Result<Exit, CliError> {
                 "template `{name}` names no strategy; give it one, or leave `--template` out to begin the turn without a prompt"
             ))
         })?;
+        assemble::say_unknown_model(app, name, agent.unknown_model.as_deref());
         request.prompt = Some(TurnPrompt {
             strategy,
             profile: agent.profile,
             max_tokens: None,
             counter: None,
-            model: None,
+            model: agent.model,
             after: None,
             iteration: None,
             records_metrics: false,

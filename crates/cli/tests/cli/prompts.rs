@@ -6,7 +6,7 @@ use stemmata_testkit::model_server::{Answer, Asked, ModelServer};
 use crate::stage::{Said, Stage};
 
 const CONFIG: &str = "[profiles.careful]\nrole = \"worker\"\ninstructions = \"Change little.\"\n\n\
-                      [templates.fixer]\nclient = \"claude-code\"\nmodel = \"opus\"\nprofile = \"careful\"\n\
+                      [templates.fixer]\nclient = \"claude-code\"\nmodel = \"claude-opus-4-5\"\nprofile = \"careful\"\n\
                       strategy = \"mine.json\"\n";
 
 const STRATEGY: &str = "{\"sources\":[\n  {\"topic\":\"ISSUE_OPENED\",\"priority\":\"required\",\"strategy\":\"latest\",\"amount\":1},\n  \
@@ -74,7 +74,7 @@ fn the_same_place_gives_the_same_prompt() {
 fn start_reads_what_the_loop_reads() {
     let stage = stage();
     let started = stage.json(&["start", "-t", "fixer"]);
-    let wanted = ["claude", "--model", "opus", "--append-system-prompt", "Change little."];
+    let wanted = ["claude", "--model", "claude-opus-4-5", "--append-system-prompt", "Change little."];
     assert_eq!(started["command"], Value::from(wanted.to_vec()));
     let prompt = assembled(&stage, &["-t", "fixer"]).ok().text();
     assert!(prompt.contains("careful") && prompt.contains("Change little."), "{prompt}");
@@ -87,6 +87,25 @@ fn start_reads_what_the_loop_reads() {
         assert_ne!(said.code, 0, "{args:?}");
         said.complains(&reasons);
     }
+}
+
+#[test]
+fn a_templates_model_counts_the_tokens_of_its_prompts() {
+    let stage = stage();
+    let counter = |model: &str| {
+        let config = CONFIG.replace("claude-opus-4-5", model);
+        stage.home.write("home/.config/stemmata/config.toml", config.as_bytes());
+        let said = assembled(&stage, &["-t", "fixer", "--json"]).ok();
+        let asked = "{\"turn\":{\"ledger\":\"c1\",\"session\":\"m\",\"agent\":\"careful\"},\"said\":{\"text\":\"go\"}}";
+        let begun = stage.feed(&["turn", "begin", "-t", "fixer"], asked.as_bytes()).ok();
+        assert_eq!(begun.json()["prompt"]["trace"]["counter"], said.json()["trace"]["counter"], "{model}");
+        assert_eq!(begun.stderr, said.stderr, "{model}");
+        (said.json()["trace"]["counter"].as_str().unwrap().to_owned(), said.stderr)
+    };
+    assert_eq!(counter("gpt-5"), ("o200k".to_owned(), String::new()));
+    let (estimate, note) = counter("opus");
+    assert!(estimate.contains('4') || estimate.contains("estimate"), "{estimate}");
+    assert!(note.contains("the model `opus` of template `fixer` is not known"), "{note}");
 }
 
 #[test]

@@ -19,8 +19,8 @@ use stemmata_prompt::select::{
 };
 use stemmata_store::{EventQuery, Ledger, Order, PAGE_ROWS_MAX};
 
-use self::said::{message_of_entry, tied};
 pub(crate) use self::said::{entry_of, message_of};
+use self::said::{message_of_entry, tied};
 use super::PromptOf;
 use super::images::images_of;
 use crate::engine::Engine;

@@ -9,7 +9,7 @@ use stemmata_prompt::retrieve::{Candidate, CandidateKind, Scored, choose, said};
 use stemmata_prompt::select::{Hit, LeftOut};
 
 /// Candidates that were left out and are in the trace, the best.
-const LEFT_OUT_MAX: usize = 32;
+const LEFT_OUT_MAX: usize = 16;
 
 /// What fits, the best first.
 #[derive(Debug, Default)]
@@ -76,7 +76,10 @@ impl Seen<'_> {
 
     fn why_not_place(&self, candidate: &Candidate) -> Option<LeftOut> {
         let from = &candidate.from;
-        let entry = from.entry.as_deref().or_else(|| candidate.place.as_deref()?.rsplit_once('/').map(|(_, entry)| entry));
+        let entry = from
+            .entry
+            .as_deref()
+            .or_else(|| candidate.place.as_deref()?.rsplit_once('/').map(|(_, entry)| entry));
         let is_own = self.session.is_some_and(|session| session.as_str() == from.session);
         let is_hidden = |entry: &str| EntryId::new(entry).is_ok_and(|entry| self.hidden.contains(&entry));
         if is_own && entry.is_some_and(is_hidden) {
@@ -101,7 +104,8 @@ impl Seen<'_> {
 
 /// Returns what a memory's candidate says, without the marks of its standing, which a state writes in another way.
 fn core_of(text: &str) -> &str {
-    let text = ["[open] ", "[begun] ", "[done] "].iter().find_map(|mark| text.strip_prefix(mark)).unwrap_or(text);
+    let text =
+        ["[open] ", "[begun] ", "[done] "].iter().find_map(|mark| text.strip_prefix(mark)).unwrap_or(text);
     text.strip_suffix(" [superseded]").unwrap_or(text).trim()
 }
 

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use stemmata_model::{EventSeq, Links, Note, NoteCode, SessionId};
-use stemmata_prompt::retrieve::{
-    CandidateKind, Chosen, Pack, Provenance, RetrieveWeights, choose, score,
-};
+use stemmata_prompt::retrieve::{CandidateKind, Chosen, Pack, Provenance, RetrieveWeights, choose, score};
 use stemmata_prompt::select::RetrieveQuery;
 use stemmata_store::Ledger;
 

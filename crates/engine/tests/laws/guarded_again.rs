@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use stemmata_engine::prompt::strategy::Strategy;
+use stemmata_engine::prompt::strategy::{DocumentFormat, Strategy, parse};
 use stemmata_engine::{BeginTurn, Engine, EntryMark, PromptWanted, Told, TurnGuard, TurnMade};
 use stemmata_model::{
     CommitId, Entry, EntryId, Estimate, Granularity, Json, NewEvent, NewPayload, Part, Payload, Reason, Role,
@@ -22,7 +22,8 @@ use crate::guarded::{
     TOO_LONG, begin, config, data, end, events, guard, id, names_of, pair, root, said, seen, settings, step,
     take, tip, turn,
 };
-use crate::support::{Folder, chain, engine, engine_on};
+use crate::search::indexed;
+use crate::support::{Folder, chain, engine, engine_on, new_store};
 
 const SECRET: &str = "kilnwright";
 
@@ -288,7 +289,14 @@ fn a_reason_is_on_one_commit() {
 /// What is pruned or archived is not in the prompt that the turn gets, either.
 #[test]
 fn a_prompt_quotes_nothing_that_was_pruned() {
-    let engine = engine();
+    quotes_nothing_that_was_pruned(&engine(), &strategy());
+    let (store, dir) = (new_store(), tempfile::TempDir::new().expect("a folder"));
+    let retriever = "maxTokens = 50000\n[[sources]]\ntopic = \"turns\"\namount = 40\n[[sources]]\ntopic = \"retriever\"\namount = 40\n";
+    let strategy = parse(retriever, DocumentFormat::Toml).expect("a strategy");
+    quotes_nothing_that_was_pruned(&indexed(&store, dir.path()), &strategy);
+}
+
+fn quotes_nothing_that_was_pruned(engine: &Engine, strategy: &Strategy) {
     let config = config(1_000);
     let text = |name: &str| format!("{name} {}", "word".repeat(54));
     let entry = |name: &str, role| {
@@ -303,17 +311,20 @@ fn a_prompt_quotes_nothing_that_was_pruned() {
         engine
             .begin_turn(&BeginTurn { guard: Some(guard(&config)), ..BeginTurn::new(turn(), prompt) })
             .expect("begun");
-        end(&engine, vec![entry(&format!("a{number}"), Role::Assistant)], &config);
+        end(engine, vec![entry(&format!("a{number}"), Role::Assistant)], &config);
     }
-    let (profile, strategy): (_, Strategy) = (profile(), strategy());
+    let profile = profile();
+    let words = (0..8).map(|number| format!("says-a{number} says-t{number}")).collect::<Vec<_>>().join(" ");
+    let last =
+        Entry::said(EntryId::new("last").expect("a name"), Role::User, vec![Part::Text(words.clone())]);
     let begin = BeginTurn {
         guard: Some(guard(&config)),
-        prompt: Some(PromptWanted::new(&profile, &strategy, &Estimate)),
-        ..BeginTurn::new(turn(), said("last", Role::User, 100))
+        prompt: Some(PromptWanted::new(&profile, strategy, &Estimate)),
+        ..BeginTurn::new(turn(), last)
     };
     let made = engine.begin_turn(&begin).expect("begun");
     let report = made.window.expect("guarded");
-    let prompt = made.prompt.expect("a prompt").text;
+    let prompt = made.prompt.expect("a prompt").text.replace(&words, "");
     assert!(!report.pruned.is_empty());
     let turns = prompt.split_once("says-").map(|(_, turns)| turns).expect("turns are quoted");
     for gone in &report.pruned {

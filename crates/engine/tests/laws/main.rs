@@ -31,6 +31,7 @@ mod folds;
 mod forget;
 mod golden_bureau;
 mod golden_ledger;
+mod golden_prompts;
 mod guarded;
 mod guarded_again;
 mod guards;

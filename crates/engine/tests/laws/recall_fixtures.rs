@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::Path;
 
-use stemmata_engine::{AroundQuery, Engine, RecallWanted};
+use stemmata_engine::{AroundQuery, CandidateKind, Engine, RecallWanted, Recalled};
 use stemmata_model::{Estimate, LedgerId, Part, Role, Timestamp, TokenCounter as _, Tokens};
 use stemmata_prompt::vectors::{SourceTurn, relevant_by_the_source};
 use stemmata_store::LedgerChange;
@@ -157,6 +157,34 @@ const ROWS: &[Row] = &[
     ),
 ];
 
+const SUMMARISE: &str = "claude-code/entireio_cli/1e0816ef-6f89-4f05-b331-dab09bb14485.jsonl";
+
+/// What a person decided, a line or many after it was said. Asked for in words that are not its own.
+const DECIDED: &[Row] = &[
+    row(
+        SUMMARISE,
+        400,
+        "where in the settings does the summary option belong",
+        &["nested in strategy options"],
+    ),
+    row(SUMMARISE, 400, "which strategies get automatic summaries", &["just manual commit for now"]),
+    row(SUMMARISE, 400, "how much of the log goes into a summary", &["summarising the checkpoint scope"]),
+    row(SUMMARISE, 600, "reuse what explain has instead of writing it twice", &["avoid code duplication"]),
+];
+
+/// What had failed before.
+const FAILED: &[Row] = &[
+    row(SUMMARISE, 1_000, "the summarise tests do not build", &["undefined: strings"]),
+    row(SCENARIOS, 886, "the e2e test environment does not compile", &["undefined: getTestBinary"]),
+    row(RESUME, 260, "lint complains that resume swallows errors", &["nilerr"]),
+    row(
+        MIGRATE,
+        384,
+        "the linter is called with a flag that it does not know",
+        &["unknown flag: --disable-all"],
+    ),
+];
+
 /// Returns how many of the expected words a text has.
 fn found(text: &str, row: &Row) -> usize {
     row.expected.iter().filter(|word| text.contains(*word)).count()
@@ -190,6 +218,12 @@ pub(crate) fn by_the_source(engine: &Engine, tip: stemmata_model::CommitId, ques
 
 /// Returns what the pack has, and what the source's rule finds.
 fn measured(data: &Path, row: &Row) -> (usize, usize) {
+    let (pack, source) = recalled(data, row);
+    (found(&pack.text, row), found(&source, row))
+}
+
+/// Returns the pack, and what the source's rule finds.
+fn recalled(data: &Path, row: &Row) -> (Recalled, String) {
     let folder = TempDir::new().expect("a folder");
     let path = data.join(row.transcript);
     let whole = fs::read_to_string(&path).expect("a transcript of the corpus");
@@ -213,7 +247,41 @@ fn measured(data: &Path, row: &Row) -> (usize, usize) {
     let source = by_the_source(&engine, session.tip.expect("a tip"), row.query);
     #[expect(clippy::print_stdout, reason = "with --no-capture the packs are for reading")]
     let () = println!("=== {} {}\n{}", row.transcript, row.query, pack.text);
-    (found(&pack.text, row), found(&source, row))
+    (pack, source)
+}
+
+/// What a person decided and what failed is in the pack as that, or word for word as it was said. The source leaves results of tools out,
+/// so its rule knows of no error.
+#[test]
+fn recall_finds_decisions_and_errors_of_real_sessions() {
+    let Some(data) = corpus("recall_finds_decisions_and_errors_of_real_sessions") else { return };
+    let mut lines = Vec::new();
+    let mut of = |rows: &[Row], kind: CandidateKind| {
+        let (mut own, mut as_such, mut source) = (0, 0, 0);
+        for row in rows {
+            let (pack, by_source) = recalled(&data, row);
+            let words = row.expected[0];
+            let kinds: Vec<&str> = pack
+                .items
+                .iter()
+                .filter(|item| item.text.contains(words))
+                .map(|item| item.kind.as_str())
+                .collect();
+            own += usize::from(!kinds.is_empty());
+            as_such += usize::from(kinds.contains(&kind.as_str()));
+            source += usize::from(by_source.contains(words));
+            lines.push(format!("{kinds:?} {words}: {}", row.query));
+        }
+        (own, as_such, source)
+    };
+    let (decided, failed) = (of(DECIDED, CandidateKind::Decision), of(FAILED, CandidateKind::Error));
+    let report = format!(
+        "{}\ndecisions {decided:?}, errors {failed:?} (ours, as such, the source's rule)",
+        lines.join("\n")
+    );
+    let () = println!("{report}");
+    assert!(decided.0 >= 3 && decided.0 >= decided.2, "{report}");
+    assert!(failed.0 >= 3 && failed.1 >= 2 && failed.0 > failed.2, "{report}");
 }
 
 #[test]

@@ -191,6 +191,74 @@ fn state_and_turns_say_each_turn_once() {
     assert_eq!(prompt.text.matches("ibex is answered").count(), 1, "{}", prompt.text);
 }
 
+/// What turns and state say is no find: the retriever gives its places to what the prompt lacks.
+#[test]
+fn nothing_is_retrieved_that_turns_or_state_say() {
+    let (store, dir) = (new_store(), TempDir::new().expect("a folder"));
+    let engine = indexed(&store, dir.path());
+    for name in ["ibex", "heron"] {
+        take(&engine, "s", name, Vec::new());
+    }
+    settle(&engine);
+    let prompt = prompt_of(&engine, turn("s"), TurnContext::None, "which of ibex and heron is answered");
+    for words in ["ibex please", "ibex is answered", "heron please", "heron is answered"] {
+        assert_eq!(prompt.text.matches(words).count(), 1, "{words}: {}", prompt.text);
+    }
+    let items = || prompt.trace.candidates.iter().flat_map(|one| &one.items);
+    let says = |words: &str| items().any(|item| item.reasons.iter().any(|reason| reason == words));
+    assert!(says("left out: recent turns have it"), "{:?}", prompt.trace);
+}
+
+/// Turns that a prompt has no room for are not left out of its state and of what it retrieves on their account.
+#[test]
+fn a_turn_that_has_no_room_among_turns_is_said_elsewhere() {
+    let (store, dir) = (new_store(), TempDir::new().expect("a folder"));
+    let engine = indexed(&store, dir.path());
+    let names = ["ibex", "heron", "walrus", "otter", "gecko", "quokka"];
+    for name in names {
+        take(&engine, "s", name, Vec::new());
+    }
+    settle(&engine);
+    let profile = profile();
+    for (turns, is_whole) in [("amount = 40", true), ("amount = 40\ncap = 20\ncompactAmount = 1", false)] {
+        let text = format!(
+            "maxTokens = 50000\n[[sources]]\ntopic = \"state\"\npriority = \"required\"\n[[sources]]\ntopic = \"turns\"\nstrategy = \"latest\"\n{turns}\n"
+        );
+        let strategy = parse(&text, DocumentFormat::Toml).expect("a strategy");
+        let prompt = Some(PromptWanted::new(&profile, &strategy, &Estimate));
+        let said = said("asks", Role::User, "go on");
+        let begun =
+            engine.begin_turn(&BeginTurn { prompt, ..BeginTurn::new(turn("s"), said) }).expect("begun");
+        let prompt = begun.prompt.expect("a prompt");
+        for name in names {
+            let count = prompt.text.matches(&format!("{name} is answered")).count();
+            assert!(count == 1 || (count > 1 && !is_whole), "{name}: {count}: {}", prompt.text);
+        }
+        engine.end_turn(&turn("s"), TurnMade::default()).expect("ended");
+    }
+}
+
+/// People say «go on»: what they go on with is looked for.
+#[test]
+fn the_current_task_is_looked_for_with_what_began_the_turn() {
+    let (store, dir) = (new_store(), TempDir::new().expect("a folder"));
+    let engine = indexed(&store, dir.path());
+    take(&engine, "other", "quagga", Vec::new());
+    settle(&engine);
+    let (profile, strategy) = (profile(), strategy());
+    let current =
+        CurrentTask { id: "T1".to_owned(), text: "comb the quagga".to_owned(), depends_on: Vec::new() };
+    let asked = |task: TaskFacts, session: &str| {
+        let prompt = Some(PromptWanted::new(&profile, &strategy, &Estimate));
+        let begin =
+            BeginTurn { prompt, task, ..BeginTurn::new(turn(session), said(session, Role::User, "go on")) };
+        engine.begin_turn(&begin).expect("begun").prompt.expect("a prompt")
+    };
+    let found = asked(TaskFacts { current: Some(current), ..TaskFacts::NONE }, "s");
+    let items = found.trace.candidates.iter().flat_map(|one| &one.items);
+    assert!(items.filter(|item| item.score_permille.is_some()).count() > 0, "{:?}", found.trace);
+}
+
 /// What began a turn is in no commit until a step is stored: neither index has it.
 #[test]
 fn what_no_step_has_stored_yet_is_recalled() {

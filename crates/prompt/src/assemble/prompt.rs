@@ -153,7 +153,8 @@ pub fn build<R: ContextReader>(request: &PromptRequest<'_>, reader: &R) -> Resul
     loop {
         let assembled = assembled(request, found_beside(sources, &turns, &forms, &scope, reader)?);
         let held = forms_of(sources, &assembled.trace);
-        let stands = |(assumed, held): (&Option<Variant>, &Option<Variant>)| assumed.is_none() || assumed == held;
+        let stands =
+            |(assumed, held): (&Option<Variant>, &Option<Variant>)| assumed.is_none() || assumed == held;
         if forms.iter().zip(&held).all(stands) {
             return Ok(assembled);
         }

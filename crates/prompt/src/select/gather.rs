@@ -328,6 +328,11 @@ fn hit_item(hit: &Hit, in_compact: bool) -> Item {
         in_compact,
         images: Vec::new(),
         score_permille: Some(hit.score_permille),
-        reasons: hit.reasons.iter().cloned().chain(hit.left_out.map(|why| why.as_str().to_owned())).collect(),
+        reasons: hit
+            .left_out
+            .map(|why| why.as_str().to_owned())
+            .into_iter()
+            .chain(hit.reasons.clone())
+            .collect(),
     }
 }

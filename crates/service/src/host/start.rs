@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use stemmata_api::v1::{ChildrenRequest, PROMPT_FILE_BYTES_MAX, Started, StrategySource};
 use stemmata_api::{Answer, Code, Control, PageRequest, Problem, Service};
 use stemmata_engine::prompt::strategy;
+use stemmata_engine::tokens;
 use stemmata_engine::{AgentConfig, AgentTemplate, StartMode, Templates};
 
 use super::Host;
@@ -48,8 +49,11 @@ pub struct AgentFound {
     pub strategy: Option<StrategySource>,
     /// Who it is: the text of its profile.
     pub profile: Option<String>,
-    /// The model.
+    /// The model, where its tokens and its window are known.
     pub model: Option<String>,
+    /// The model's name as the template has it, where nothing is known of it: it may be an alias of the client's, and nothing is
+    /// guessed.
+    pub unknown_model: Option<String>,
 }
 
 impl Host {
@@ -62,12 +66,17 @@ impl Host {
             let agent = resolved(templates, name)?;
             // One that comes with Stemmata goes by its name, which is the role where no profile says one.
             let shipped = agent.template.strategy.filter(|name| strategy::shipped(name).is_some());
+            let (model, unknown_model) = match agent.template.model {
+                Some(name) if tokens::model(&name).is_none() => (None, Some(name)),
+                known => (known, None),
+            };
             Ok(AgentFound {
                 strategy: shipped
                     .map(StrategySource::Name)
                     .or_else(|| agent.strategy.map(|strategy| StrategySource::Text(strategy.text))),
                 profile: agent.profile.map(|profile| profile.text),
-                model: agent.template.model,
+                model,
+                unknown_model,
             })
         })
     }

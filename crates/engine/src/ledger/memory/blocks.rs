@@ -72,7 +72,7 @@ impl<'m> Groups<'m> {
 pub(super) struct Reading<'e> {
     engine: &'e Engine,
     ledger: &'e LedgerId,
-    /// Up to when sessions count; nothing is taken from blocks and saved in them for a place in the past.
+    /// Up to when sessions count; what is saved of a block counts where none of its sessions went on since.
     until: Option<Timestamp>,
     /// The states of a log that reads all of them anyway when it is asked for one.
     states: Option<BTreeMap<String, SavedState>>,
@@ -164,7 +164,10 @@ impl<'e> Reading<'e> {
         if members.is_empty() {
             return Ok(Block::default());
         }
-        if self.until.is_some() {
+        let is_later = |until: Timestamp| {
+            members.iter().any(|member| member.session.last_at.is_none_or(|last| last > until))
+        };
+        if self.until.is_some_and(is_later) {
             return make(self);
         }
         let (name, digest) = (format!("{BLOCK_PREFIX}{name}"), digest(members));
