@@ -17,6 +17,7 @@ mod retrieval;
 mod scrub;
 mod search;
 mod sessions;
+mod surface;
 mod tokens;
 mod translate;
 
@@ -65,11 +66,13 @@ pub(crate) enum Row {
     Recall,
     /// What a summary keeps of what is needed again.
     Compaction,
+    /// What people wait for.
+    Surface,
 }
 
 impl Row {
     /// Every row.
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::Checkpoint,
         Self::Bytes,
         Self::Packed,
@@ -88,6 +91,7 @@ impl Row {
         Self::Search,
         Self::Recall,
         Self::Compaction,
+        Self::Surface,
     ];
 
     /// Returns what it is called.
@@ -111,6 +115,7 @@ impl Row {
             Self::Search => "search",
             Self::Recall => "recall",
             Self::Compaction => "compaction",
+            Self::Surface => "surface",
         }
     }
 
@@ -147,6 +152,7 @@ impl Row {
             Self::Search => search::run(bench),
             Self::Recall => recall::run(bench),
             Self::Compaction => compaction::run(bench),
+            Self::Surface => surface::run(bench),
         }
     }
 }

@@ -9,6 +9,8 @@ use crate::process::{cargo, execute};
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     let manifest = root.join("benches").join("Cargo.toml");
     anyhow::ensure!(manifest.is_file(), "there are no benchmarks: `benches/Cargo.toml` does not exist");
+    // A row times whole commands.
+    execute(&mut cargo(root, &["build", "--release", "--bin", "stemma"]))?;
     let mut command =
         cargo(root, &["run", "--release", "--package", "stemmata-benches", "--features", "oracle", "--"]);
     execute(command.args(arguments))

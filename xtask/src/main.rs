@@ -4,7 +4,6 @@
 mod bench;
 mod check;
 mod clients;
-mod examples;
 mod faults;
 mod fuzz;
 mod generate;

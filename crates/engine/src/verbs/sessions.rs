@@ -142,7 +142,10 @@ impl Engine {
             let subagents = subagents.get(session.session.as_str()).copied().unwrap_or(0);
             let counts = query.counts.then(|| self.counts_of(session.tip, subagents)).transpose()?;
             let copies = if query.folded { id.sessions.saturating_sub(1) } else { 0 };
-            let reference = session.tip.filter(|_| !is_best).map_or(id.text, |tip| tip.to_string());
+            let reference = match session.tip.filter(|_| !is_best) {
+                Some(tip) => tip.short(self.unique_chars(tip, stemmata_model::SHORT_CHARS_MIN)?),
+                None => id.text,
+            };
             rows.push(SessionRow {
                 reference,
                 folded: copies + if query.folded { folds.count(&session.key) } else { 0 },

@@ -1,6 +1,6 @@
 //! The shortest id of a session that names nothing else: what every listing prints and every command takes.
 
-use stemmata_model::{CommitPrefix, IdKind, PREFIX_CHARS_MIN, SessionId};
+use stemmata_model::{CommitId, CommitPrefix, IdKind, PREFIX_CHARS_MIN, SessionId};
 use stemmata_store::IdPart;
 
 use crate::engine::Engine;
@@ -46,6 +46,20 @@ impl Engine {
         let own = self.store.session_ids(IdPart::Beginning(whole), 1)?;
         let sessions = own.first().filter(|(found, _)| found == id).map_or(0, |(_, count)| *count);
         Ok(ShortId { text: whole.to_owned(), sessions })
+    }
+
+    /// Returns how many characters of a commit's id, at least so many, mean no other commit of the store.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn unique_chars(&self, id: CommitId, at_least: usize) -> Result<usize> {
+        let mut chars = at_least;
+        while let Ok(prefix) = id.short(chars).parse()
+            && self.store.commits_in(prefix, 2)?.len() > 1
+        {
+            chars += 1;
+        }
+        Ok(chars)
     }
 
     /// Returns how many sessions have an id, where nothing else goes by this part of it.

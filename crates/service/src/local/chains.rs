@@ -43,11 +43,7 @@ impl Chains for Local {
             let ids: Vec<CommitId> = request.ids.iter().map(|id| id.parse()).collect::<Result<_, _>>()?;
             let mut chars = shortest_unique(&ids);
             for id in ids.iter().take(CHECKED_IDS_MAX) {
-                while let Ok(prefix) = id.short(chars).parse()
-                    && engine.store().commits_in(prefix, 2)?.len() > 1
-                {
-                    chars += 1;
-                }
+                chars = engine.unique_chars(*id, chars)?;
             }
             let sessions = request.sessions.iter().map(|id| {
                 let id = SessionId::new(id.as_str())?;
