@@ -154,7 +154,7 @@ impl Columns<'_> {
         let Self { case, ours, peer, peer_figure, ratio, target, verdict } = self;
         let line = format!(
             "  {case:<CASE_COLUMNS$}{ours:>FIGURE_COLUMNS$}  {peer:<PEER_COLUMNS$}{peer_figure:>FIGURE_COLUMNS$}\
-             {ratio:>RATIO_COLUMNS$}  {target:<TARGET_COLUMNS$}{verdict}"
+             {ratio:>RATIO_COLUMNS$}  {target:<TARGET_COLUMNS$} {verdict}"
         );
         line.trim_end().to_owned()
     }
