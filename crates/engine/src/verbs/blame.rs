@@ -149,7 +149,12 @@ impl Engine {
         for session in self.sessions_around(query.project)? {
             starts.extend(session.tip.map(|tip| (tip, session.session.to_string(), session.cwd)));
         }
-        starts.extend(query.known.values().map(|ctx| (*ctx, String::new(), None)));
+        // Of a project that lies elsewhere by now, the commit itself says whose it is.
+        for ctx in query.known.values() {
+            let seen = self.store.sightings(*ctx, 1)?;
+            let session = seen.first().map(|sighting| sighting.session.to_string()).unwrap_or_default();
+            starts.push((*ctx, session, None));
+        }
         let mut seen: HashSet<CommitId> = HashSet::new();
         let mut found = Vec::new();
         for (tip, session, cwd) in starts {
