@@ -37,8 +37,12 @@ impl Fitting {
     /// Returns hits, the best first, and behind them the best of what was left out.
     pub(crate) fn hits(&self, seen: &Seen<'_>, limit: usize) -> Vec<Hit> {
         let (mut kept, mut left_out) = (Vec::new(), Vec::new());
+        let known = self.events_in_state(seen);
         for one in &self.scored {
-            match seen.why_not(&one.candidate) {
+            let place = one.candidate.place.as_deref().filter(|_| one.candidate.from.event.is_some());
+            let is_known = place.is_some_and(|place| known.contains(place));
+            let why_not = seen.why_not(&one.candidate).or(is_known.then_some(LeftOut::InState));
+            match why_not {
                 Some(why) => left_out.push(hit(one, one.candidate.compact.clone(), Some(why))),
                 None => kept.push(seen.without_known_window(one.clone())),
             }
@@ -59,6 +63,16 @@ impl Fitting {
         left_out.truncate(LEFT_OUT_MAX);
         given.extend(left_out);
         given
+    }
+
+    /// Returns the places of events of which the state says all that they say: what a decision or a task was recorded with.
+    fn events_in_state(&self, seen: &Seen<'_>) -> HashSet<&str> {
+        let candidates = self.scored.iter().map(|one| &one.candidate);
+        let said = candidates.filter(|one| {
+            let is_of_state = one.kind != CandidateKind::Hit && one.from.event.is_some();
+            is_of_state && seen.why_not(one) == Some(LeftOut::InState)
+        });
+        said.filter_map(|one| one.place.as_deref()).collect()
     }
 }
 

@@ -315,6 +315,7 @@ fn quotes_nothing_that_was_pruned(engine: &Engine, strategy: &Strategy) {
     }
     let profile = profile();
     let words = (0..8).map(|number| format!("says-a{number} says-t{number}")).collect::<Vec<_>>().join(" ");
+    let words = format!("{words} {}", "word ".repeat(50).trim_end());
     let last =
         Entry::said(EntryId::new("last").expect("a name"), Role::User, vec![Part::Text(words.clone())]);
     let begin = BeginTurn {

@@ -44,7 +44,8 @@ fn a_fork_retrieves_nothing_of_the_branch_it_left() {
     let task = "Cobol, Store times as words or numbers, Measure the parser, exploded linker, left or base is answered, quarry";
     let fork = TurnContext::Fork { ctx: base, at: None };
     let prompt = prompt_of(&engine, turn("new"), fork, task);
-    let found = retrieved(&prompt);
+    // What turns and the state say is retrieved no second time.
+    let found = prompt.text.replace(task, "");
     for (words, is_known) in [
         ("Cobol", false),
         ("exploded", false),
@@ -56,7 +57,7 @@ fn a_fork_retrieves_nothing_of_the_branch_it_left() {
         assert_eq!(found.contains(words), is_known, "{words}: {found}");
     }
     let prompt = prompt_of(&engine, turn("again"), TurnContext::Resume(left), task);
-    let found = retrieved(&prompt);
+    let found = prompt.text.replace(task, "");
     for words in ["Cobol", "left is answered", "quarry is answered"] {
         assert!(found.contains(words), "{words}: {found}");
     }
@@ -200,7 +201,7 @@ fn nothing_is_retrieved_that_turns_or_state_say() {
         take(&engine, "s", name, Vec::new());
     }
     settle(&engine);
-    let prompt = prompt_of(&engine, turn("s"), TurnContext::None, "which of ibex and heron is answered");
+    let prompt = prompt_of(&engine, turn("s"), TurnContext::None, "which of ibex and heron was it");
     for words in ["ibex please", "ibex is answered", "heron please", "heron is answered"] {
         assert_eq!(prompt.text.matches(words).count(), 1, "{words}: {}", prompt.text);
     }
