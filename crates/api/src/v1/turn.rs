@@ -99,7 +99,7 @@ pub struct TurnEntry {
 }
 
 /// What the caller knows of an entry. What is left out is read from the conversation.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TurnHint {

@@ -349,12 +349,12 @@ fn a_printed_summary_has_what_is_pinned_and_says_where_it_has_no_room() {
         "{}",
         with.text()
     );
-    assert!(!with.stderr.contains("pinned"), "{}", with.stderr);
+    assert!(!with.stderr.contains("what is pinned"), "{}", with.stderr);
     // Before anybody pinned it.
     assert!(!print(&ctx, &["--ratio", "0.5"]).text().contains("## Pinned"));
     let small = print(&pinned, &["--ratio", "0.05"]);
     assert!(
-        small.stderr.contains("somebody pinned") && small.stderr.contains("`--ratio`"),
+        small.stderr.contains("what is pinned takes more") && small.stderr.contains("`--ratio`"),
         "{}",
         small.stderr
     );

@@ -61,9 +61,10 @@ pub(super) fn summarize(engine: &Engine, request: &SummarizeRequest) -> Result<S
 /// Says that not all that is pinned fits the summary.
 fn pins_left_out(made: &Summary) -> Option<String> {
     let (_, count) = made.dropped.iter().find(|(section, _)| *section == Section::Pins)?;
-    let entries = if *count == 1 { "entry".to_owned() } else { format!("{count} entries") };
+    let entries =
+        if *count == 1 { "an entry that is".to_owned() } else { format!("{count} entries that are") };
     Some(format!(
-        "what is pinned takes more than the summary may have: it lacks the text of {entries} that somebody pinned; ask for a \
+        "what is pinned takes more than the summary may have: it lacks the text of {entries} pinned; ask for a \
          larger share (`--ratio`)"
     ))
 }
