@@ -39,12 +39,12 @@ pub(super) fn run(_bench: &Bench) -> anyhow::Result<Section> {
     for bytes in TRANSCRIPTS_BYTES {
         lines.extend(transcript(bytes)?);
     }
-    lines.extend(brief(TRANSCRIPTS_BYTES[1])?);
+    lines.extend(brief(TRANSCRIPTS_BYTES[2])?);
     let notes = vec![format!(
         "A transcript of that size is in the store and gains {ROUNDS} turns of about {TURN_BYTES} bytes; after each the \
          store is opened, what is new is captured, durably, and the store is closed. The peer appends the same bytes to \
          a file and syncs it. Without the sync: the slowest of a hundred calls less the slowest of a hundred syncs. A brief is \
-         made in the background before; each call opens the store, captures what is new, and hands it over."
+         made in the background before; each call opens the store, captures the turn that the transcript has gained, and hands it over."
     )];
     Ok(Section { name: "hook", title: "a hook's call at the end of a turn".to_owned(), notes, lines })
 }
@@ -94,15 +94,21 @@ fn transcript(bytes: u64) -> anyhow::Result<Vec<Line>> {
 /// Measures what a hook takes that hands over a brief, behind a compaction of the client.
 fn brief(bytes: u64) -> anyhow::Result<Vec<Line>> {
     let folder = scratch::folder()?;
-    let text = input::claude_session(9, bytes)?;
-    let hooked = Hooked::begin(folder.path(), &text, false)?;
+    let extra = u64::try_from(ROUNDS * TURN_BYTES)?;
+    let text = input::claude_session(9, bytes + 2 * extra)?;
+    let (known, mut news) = text.split_at(cut(&text, usize::try_from(bytes)?));
+    let mut hooked = Hooked::begin(folder.path(), known, false)?;
     let cache = folder.path().join("cache");
     let made = stores::engine(&hooked.store)?.with_briefs(&cache).prepare_brief(&hooked.file)?;
     anyhow::ensure!(made, "the transcript has nothing to brief about");
     let call: Contender<'_> = Box::new(|_| {
+        let (turn, rest) = news.split_at(cut(news, TURN_BYTES));
+        news = rest;
+        hooked.growing.write_all(turn)?;
         spent(|| {
             let engine = stores::engine(&hooked.store)?.with_briefs(&cache);
-            engine.nudge(&hooked.file, &CaptureOptions::live(Trigger::Compaction))?;
+            let nudged = engine.nudge(&hooked.file, &CaptureOptions::live(Trigger::Compaction))?;
+            anyhow::ensure!(matches!(nudged, Nudged::Captured(_)), "the hook left it to an import");
             let handed = engine.handed_brief(&hooked.file, true)?;
             anyhow::ensure!(handed.text.is_some() && !handed.is_missing, "no brief was handed over");
             Ok(())

@@ -7,17 +7,18 @@ mod live;
 use std::collections::BTreeSet;
 
 use stemmata_model::{Entry, EntryId, Note, Reason, Timestamp, TokenCounter, Tokens};
-use stemmata_prompt::guard::derive::{DeriveRequest, Derived, Hint, derive};
+use stemmata_prompt::guard::derive::{DeriveRequest, Derived, derive};
 use stemmata_prompt::guard::{
     ContentType, ContextOverflow, Decision, Form, Item, ItemCounters, PrunePlan, PruneRequest, Ratio,
     TaskGraph, TriggerFacts, Window, Zone, checkpoint_reasons, item_counters, plan_prune, plan_to_target,
 };
 use stemmata_prompt::window::{EstimatedFrom, entry_tokens, estimate};
 
-pub use live::LiveWindow;
+pub use live::{LiveWindow, known_window};
 pub(crate) use live::{drop_old_usage, is_seen};
 
 use crate::error::{EngineError, Refusal, Result};
+use crate::ledger::WorkTold;
 
 /// What stands for the system prompt and the tools, which a reported usage counts and no entry holds: no client and no caller
 /// names an entry so.
@@ -87,7 +88,7 @@ impl LiveWindow {
     /// `Refused` for a window of more turns than can be judged.
     pub fn guard(&self, wanted: &GuardWanted<'_>) -> Result<Guarded> {
         let sizes = Sizes::of(&self.entries, wanted.counter, wanted.overhead);
-        let weighed = Weighed::of(&self.entries, &self.pins, sizes, wanted.counter)?;
+        let weighed = Weighed::of((&self.entries, &self.pins), sizes, wanted.counter, &self.told)?;
         let request = weighed.request(wanted.window, wanted.now);
         let (plan, overflow) = match plan_prune(request) {
             Ok(plan) => (plan, None),
@@ -160,23 +161,23 @@ pub(crate) struct Weighed {
 }
 
 impl Weighed {
-    /// Weighs a window whose entries take so much.
+    /// Weighs a window whose entries take so much, with what callers told of it.
     pub(crate) fn of(
-        entries: &[Entry],
-        pins: &BTreeSet<EntryId>,
+        (entries, pins): (&[Entry], &BTreeSet<EntryId>),
         sizes: Sizes,
         counter: &dyn TokenCounter,
+        told: &WorkTold,
     ) -> Result<Self> {
         let counters: Vec<ItemCounters> = entries.iter().map(|entry| item_counters(entry, counter)).collect();
-        let hints: Vec<Hint> = entries
-            .iter()
-            .map(|entry| Hint { is_pinned: pins.contains(&entry.id), ..Hint::default() })
-            .collect();
+        let mut hints = told.hints(entries);
+        for (hint, entry) in hints.iter_mut().zip(entries) {
+            hint.is_pinned = pins.contains(&entry.id);
+        }
         let Derived { mut items, tasks } = derive(DeriveRequest {
             entries,
             counters: &counters.iter().collect::<Vec<_>>(),
             hints: &hints,
-            tasks: None,
+            tasks: told.given(),
         })
         .map_err(|error| EngineError::Refused {
             what: Refusal::GuardWindow,

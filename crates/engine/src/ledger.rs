@@ -32,9 +32,10 @@ pub use publish::{PublishOptions, Published};
 pub(crate) use publish::{scrub_json, scrub_text};
 pub use state::{ComparedState, LedgerState, PublishedState};
 pub use turn::begin::{BeginTurn, Opened, TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TurnBegun, TurnContext};
+pub(crate) use turn::guard::WorkTold;
 pub use turn::guard::{
-    CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, CheckpointState, EntryMark, Marked, PlannedPrune, PrunedEntry,
-    Recovered, TurnCompaction, TurnGuard, WindowReport, WindowSample,
+    CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, CheckpointState, EntryHint, EntryMark, Marked, PlannedPrune,
+    PrunedEntry, Recovered, TurnCompaction, TurnGuard, WindowReport, WindowSample,
 };
 pub use turn::step::StepTaken;
 pub use turn::{TurnEnded, TurnMade, TurnOf};

@@ -47,8 +47,9 @@ pub use capture::git_hook::{
 pub use capture::homes::{FILES_MAX, HomeHints, RUNTIMES, RuntimeHome, RuntimePlace};
 pub use capture::import::{ImportFailure, ImportProgress, ImportReport, ImportedSession};
 pub use capture::install::{
-    AskedFor, ConfigPlace, HOOK_PLACES, HookEvents, HookKind, HookPlace, HookWish, InstalledHooks,
-    SETTINGS_BYTES_MAX, SettingsError, hook_command, installed_hooks, with_hooks, without_hooks,
+    AskedFor, ConfigPlace, HOOK_PLACES, HOOKLESS_RUNTIMES, HookEvents, HookKind, HookPlace, HookWish,
+    InstalledHooks, SETTINGS_BYTES_MAX, SettingsError, hook_command, installed_hooks, with_hooks,
+    without_hooks,
 };
 pub use capture::kept::{Listen, is_session_kept, is_session_there, listen_at};
 pub use capture::leaf::{ParseProvisionalError, Provisional};
@@ -66,7 +67,7 @@ pub use capture::watch::{Agenda, Look, WatchPace};
 pub use counters::{ChosenCounter, CounterChoice};
 pub use engine::{Engine, FORMER_MACHINES_MAX, Identity};
 pub use error::{Absent, Candidate, EngineError, ErrorKind, FormatUse, Refusal, Result, Wanted};
-pub use guard::{GuardWanted, Guarded, GuardedItem, LiveWindow, is_overhead};
+pub use guard::{GuardWanted, Guarded, GuardedItem, LiveWindow, is_overhead, known_window};
 pub use home::{
     Calls, Clients, HeldSession, Home, HomeNote, HomeOptions, MachineFacts, Marker, Markers, NotTakenUp,
     Process, Quota, QuotaPlan, ReducedState, RestoredState, StreamProof, Streams, TakeUpLimits, TrustedRules,
@@ -74,7 +75,7 @@ pub use home::{
 };
 pub use ledger::{
     BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, CheckpointState, Cluster, ComparedState, Decision,
-    DecisionKind, EntryMark, EventFilter, EventsPlan, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY,
+    DecisionKind, EntryHint, EntryMark, EventFilter, EventsPlan, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY,
     LedgerState, MEMORY_SESSIONS_MAX, Marked, Opened, PlannedPrune, Project, PrunedEntry, PublishOptions,
     Published, PublishedState, Recovered, Remembered, SAVE_EVENTS, StartAt, StepTaken, Subscription,
     TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole, Told, TranscriptsReplayed, TurnBegun,
@@ -126,7 +127,9 @@ pub use verbs::checkpoint_file::{
 };
 pub use verbs::checkpoint_load::{CheckpointGiven, FOREIGN_TAG};
 pub use verbs::collect::{CollectOptions, CollectPlan, CollectReport, RetiredSession};
-pub use verbs::compact::{CompactOf, CompactWanted, CompactWith, Compacted, KEEP_RECENT_TOKENS};
+pub use verbs::compact::{
+    CompactOf, CompactWanted, CompactWith, Compacted, KEEP_RECENT_TOKENS, pinned_before,
+};
 pub use verbs::compare::{ChainSide, Comparison};
 pub use verbs::copies::Copy;
 pub use verbs::costs::{ChainBytes, ChainCost};

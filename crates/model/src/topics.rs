@@ -52,6 +52,8 @@ pub const CONTEXT_SIZE_ALERT: &str = "CONTEXT_SIZE_ALERT";
 pub const CONTEXT_WINDOW: &str = "CONTEXT_WINDOW";
 /// A line that hides entries from the model, shows them again, or pins them.
 pub const CONTEXT_VISIBILITY: &str = "CONTEXT_VISIBILITY";
+/// What a caller knows of single entries of its session: task, content, class.
+pub const CONTEXT_HINTS: &str = "CONTEXT_HINTS";
 /// A line that stands for archived results of tools.
 pub const TOOL_SUMMARY: &str = "TOOL_SUMMARY";
 /// The state of the work at a checkpoint that a rule asked for: phase, tasks, metrics, checksums of files.
@@ -97,6 +99,7 @@ pub const ALL: &[&str] = &[
     CONTEXT_SIZE_ALERT,
     CONTEXT_WINDOW,
     CONTEXT_VISIBILITY,
+    CONTEXT_HINTS,
     TOOL_SUMMARY,
     CHECKPOINT_STATE,
     COMPACTION_START,

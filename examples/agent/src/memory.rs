@@ -72,19 +72,14 @@ impl<'e> Memory<'e> {
     pub fn begin(&mut self, said: Entry) -> Result<()> {
         let is_task = self.context.is_empty() && self.at.from.is_none();
         let fits = entry_tokens(&said, &Estimate).0 <= self.window.window().limit().0 / TASK_SHARE;
-        let id = said.id.clone();
         let context = match self.at.from {
             Some(ctx) => TurnContext::Fork { ctx, at: self.at.entry.clone() },
             None => TurnContext::None,
         };
-        let guard = Some(self.guard());
+        let (pins, guard) = (is_task && fits, Some(self.guard()));
         let begun =
-            self.engine.begin_turn(&BeginTurn { context, guard, ..BeginTurn::new(self.turn()?, said) })?;
-        self.see(begun.window)?;
-        if is_task && fits {
-            self.engine.mark_entries(&self.turn()?, (slice::from_ref(&id), EntryMark::Pin), None)?;
-        }
-        Ok(())
+            self.engine.begin_turn(&BeginTurn { context, pins, guard, ..BeginTurn::new(self.turn()?, said) })?;
+        self.see(begun.window)
     }
 
     /// Stores what came of the turn so far. It is on the disk when this returns.
@@ -111,7 +106,13 @@ impl<'e> Memory<'e> {
 
     /// Puts a summary in the place of all but the recent entries.
     pub fn compact(&mut self) -> Result<String> {
-        let wanted = CompactWanted::new(CompactWith::Heuristic);
+        let (limits, tokens) = (self.window.compact(), self.window.window().limit());
+        let wanted = CompactWanted {
+            keep: limits.keep_recent(Some(tokens)),
+            window: Some(tokens),
+            tool_call_cutoff: limits.visible_results(),
+            ..CompactWanted::new(CompactWith::Heuristic)
+        };
         let made = self.engine.compact(&CompactOf::Session(self.turn()?), &wanted)?;
         self.look()?;
         let (before, after) = (made.tokens_before, made.tokens_after);

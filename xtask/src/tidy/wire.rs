@@ -23,6 +23,7 @@ const PARTS_OF_REQUESTS: &[&str] = &[
     "CompactRange",
     "TurnFork",
     "TurnEntry",
+    "TurnHint",
     "TurnCall",
     "TurnUsage",
     "TurnWindow",

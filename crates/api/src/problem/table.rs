@@ -63,6 +63,7 @@ const MENDED_OR_MOVED: &str =
 codes! {
     // Requests
     BadRequest "bad_request" Usage "the request cannot be understood";
+    TaskCycle "task_cycle" BadInput "tasks depend on each other in a circle" => "name in `depends_on` only what has to be done before";
     BadPlace "bad_place" Usage "not a place in a file" => "name it as `FILE`, `FILE:LINE` or `FILE:FROM-TO`";
     BadName "bad_name" BadInput "not a name";
     BadId "bad_id" BadInput "not an id";
@@ -145,7 +146,8 @@ codes! {
     ForkBeforeFirst "fork_before_first" Refused "there is nothing before the first entry";
     SummaryEmpty "summary_empty" Refused "the summary is empty";
     SummaryTooLong "summary_too_long" BadInput "the summary is too long";
-    SummaryNotSmaller "summary_not_smaller" Refused "the compaction would not be smaller";
+    SummaryNotSmaller "summary_not_smaller" Refused "the compaction would not be smaller"
+        => "ask for a smaller summary (`--ratio 0.05`), keep less as it is (`--keep 5000`), or write a shorter one";
     NothingToCompact "nothing_to_compact" Refused "there is nothing to compact";
     RangeNotCompactable "range_not_compactable" Refused "the range cannot be compacted";
     NoModel "no_model" Usage "no model can be asked"

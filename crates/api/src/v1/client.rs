@@ -209,6 +209,9 @@ pub struct Installed {
 pub struct InstalledAll {
     /// One for each client.
     pub clients: Vec<Installed>,
+    /// Clients without hooks: their agents can get no brief of what a compaction loses. Empty after `uninstall`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without_brief: Vec<String>,
 }
 
 /// What `setup` did.

@@ -29,7 +29,7 @@ pub struct CompactRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<CompactRange>,
     /// Tokens of the summary as a share of those it is made of, in thousandths, from 1 to 1000; absent: a tenth, and 2,000 tokens
-    /// at least as far as these are a quarter.
+    /// at least as far as these are a quarter, but at most an eighth of the window and a quarter of what it replaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio_permille: Option<u32>,
     /// Tokens at the end that stay as they are, where the format can keep them; absent: what `window.keep_recent_tokens` says.

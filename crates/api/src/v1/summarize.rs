@@ -4,6 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Note;
+
 /// Asks for a summary of the beginning of a context.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -47,6 +49,9 @@ pub struct Summarized {
     pub sections: Vec<SummarySection>,
     /// The summary.
     pub text: String,
+    /// What the user should know.
+    #[serde(default)]
+    pub notes: Vec<Note>,
 }
 
 /// A section of a summary.

@@ -93,6 +93,35 @@ pub struct TurnEntry {
     /// Why the model stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
+    /// What the caller knows of it, for the guard of the window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<TurnHint>,
+}
+
+/// What the caller knows of an entry. What is left out is read from the conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TurnHint {
+    /// The id of the task that it belongs to; one that no turn named says nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// What it contains: `system_prompt`, `current_task`, `acceptance_criteria`, `active_code`, `recent_feedback`, `task_history`,
+    /// `examples` or `other`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// Its row of the priority matrix, such as `deprecated_context` or `temporary_debug_info`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub row: Option<String>,
+    /// `P1` to `P4`: stronger than its row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// How many later entries refer to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub references: Option<u32>,
+    /// Whether nothing works without it: no prune drops it.
+    #[serde(default)]
+    pub essential: bool,
 }
 
 /// Tokens of one call of a model, as its provider reported them.
@@ -206,6 +235,9 @@ pub struct BeginTurnRequest {
     /// Ids of tasks that are done.
     #[serde(default)]
     pub completed: Vec<String>,
+    /// Whether what the user says is pinned: no prune drops it, and summaries hold it word for word.
+    #[serde(default)]
+    pub pin: bool,
     /// The prompt to make; absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<TurnPrompt>,

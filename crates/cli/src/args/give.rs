@@ -282,7 +282,7 @@ pub(crate) struct Compact {
     pub(crate) recent_from: Option<String>,
 
     /// Tokens of the summary as a share of those it is made of, from 0.001 to 1 [default: 0.1, and 2000 tokens at least as far
-    /// as these are a quarter]
+    /// as these are a quarter; without `--print` an eighth of the window at most]
     #[arg(long, value_name = "SHARE", value_parser = permille)]
     pub(crate) ratio: Option<u32>,
 

@@ -5,7 +5,7 @@ use stemmata_api::v1::{
 };
 
 use crate::args::give::{Compact, Summarizer};
-use crate::commands::read_input;
+use crate::commands::{place, read_input};
 use crate::errors::{CliError, Exit};
 use crate::output::commit::ShortIds;
 use crate::output::put;
@@ -15,10 +15,10 @@ use crate::wiring::App;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Compact) -> Result<Exit, CliError> {
-    let ctx = app.ctx(&args.reference)?;
     if args.print {
-        return print(app, args, ctx);
+        return print(app, args);
     }
+    let ctx = place::newest(app, &args.reference)?;
     let summary = match &args.summary_file {
         Some(file) => {
             let bytes = read_input(file, SUMMARY_BYTES_MAX)?;
@@ -107,13 +107,22 @@ fn say_next(app: &App, made: &Compacted, ids: ShortIds) {
 }
 
 /// Prints a summary that no model made; stores nothing.
-fn print(app: &App, args: &Compact, ctx: String) -> Result<Exit, CliError> {
+fn print(app: &App, args: &Compact) -> Result<Exit, CliError> {
     if args.with != Some(Summarizer::Heuristic) {
         let reason = "`--print` writes a summary that needs no model: use `--with heuristic`";
         return Err(CliError::Usage(reason.to_owned()));
     }
+    // Nothing is stored, so what a client wrote since the last commit is not read either.
+    let found = app.service()?.find(&app.reference(&args.reference))?;
+    if found.session_id.is_some() && !app.console.json {
+        let note = Style::Note.paint("note");
+        app.console.say(&format!(
+            "{note}: the summary is of the session's newest commit; `stemma current {}` commits what came since",
+            args.reference
+        ));
+    }
     let request = SummarizeRequest {
-        ctx,
+        ctx: app.told(found),
         stop: app.stop(&args.stop)?,
         at: args.at.clone(),
         recent_from: args.recent_from.clone(),
@@ -122,6 +131,7 @@ fn print(app: &App, args: &Compact, ctx: String) -> Result<Exit, CliError> {
     };
     let made = app.service()?.summarize(&request)?;
     let exit = app.answer(&made, || Ok(made.text.clone()))?;
+    app.console.notes(&made.notes);
     if !app.console.json {
         app.console.say(&format!(
             "about {} tokens of {} instead of {}, of {}",

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stemmata_api::v1::{Installed, InstalledAll};
-use stemmata_service::{InstallChange, InstallRequest};
+use stemmata_service::{HOOKLESS_RUNTIMES, InstallChange, InstallRequest};
 
 use crate::args::live::{Install, Uninstall};
 use crate::config::{INJECT, is_on};
@@ -69,14 +69,17 @@ fn all(app: &App, clients: &[&str], manner: Manner) -> Result<Exit, CliError> {
             }
         }
     }
+    let without_brief = if manner.removes { &[] } else { HOOKLESS_RUNTIMES };
     if app.console.json {
         let clients = done.into_iter().map(|done| done.installed).collect();
-        app.console.json(&InstalledAll { clients })?;
+        let without_brief = without_brief.iter().map(|client| (*client).to_owned()).collect();
+        app.console.json(&InstalledAll { clients, without_brief })?;
     } else {
         let text: String = done.iter().map(|done| told(app, done, manner)).collect();
         let nothing = if manner.removes { "No client has hooks of ours\n" } else { "No client was found\n" };
         app.console.text(if clients.is_empty() { nothing } else { &text })?;
         say_dry_run(app, manner);
+        say_briefs(app, done.iter().map(|done| &done.installed), without_brief);
     }
     failed.map_or(Ok(Exit::Done), Err)
 }
@@ -147,6 +150,30 @@ fn say_brief(app: &App, installed: &Installed) {
              that on"
         )
     });
+}
+
+/// Says whose agents get a brief, whose could, and whose can't: a line for each kind of client.
+fn say_briefs<'a>(app: &App, done: impl Iterator<Item = &'a Installed>, without: &[&str]) {
+    let (on, off): (Vec<&Installed>, Vec<&Installed>) =
+        done.filter(|installed| installed.brief.is_some()).partition(|installed| installed.briefs);
+    let names = |of: &[&Installed]| {
+        of.iter().map(|installed| installed.runtime.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    if !on.is_empty() {
+        app.console.say(&format!("Agents that get a brief of what a compaction loses: {}", names(&on)));
+    }
+    if !off.is_empty() {
+        app.console.say(&format!(
+            "Agents that can get a brief of what a compaction loses: {} (`stemma install --inject` turns that on)",
+            names(&off)
+        ));
+    }
+    if !without.is_empty() {
+        app.console.say(&format!(
+            "Agents that can get none, since their clients have no hooks: {}, and programs under `stemma run`",
+            without.join(", ")
+        ));
+    }
 }
 
 /// Returns the lines that differ: what is common before and after them is left out.

@@ -81,6 +81,39 @@ fn a_compaction_by_rules_keeps_the_recent_turns_and_is_undone() {
     resumes(&stage, id);
 }
 
+/// Without hooks, what the client wrote since the last import is read first, as `guard` and `handoff` do.
+#[test]
+fn a_session_is_compacted_as_it_is_now() {
+    let stage = Stage::new();
+    let path = stage.home.write_session(&ClaudeSession::new(5).turns(24).build());
+    let tip = stage.import(&path)["tip"].as_str().unwrap().to_owned();
+    let id = stage.json(&["list"])["sessions"][0]["session_id"].as_str().unwrap().to_owned();
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let mut added = last.clone();
+    added["uuid"] = "aaaaaaaa-0000-4000-8000-000000000001".into();
+    added["parentUuid"] = last["uuid"].clone();
+    added["type"] = "user".into();
+    added["message"] = json!({"role": "user", "content": "And now the last word"});
+    text.push_str(&format!("{added}\n"));
+    std::fs::write(&path, text).unwrap();
+    // What stores nothing reads nothing either, and says so.
+    let printed = stage.run(&["compact", &id, "--with", "heuristic", "--print"]).ok();
+    assert!(!printed.text().contains("the last word"));
+    assert!(printed.stderr.contains(&format!("`stemma current {id}`")), "{}", printed.stderr);
+    let made = stage.json(&["compact", &id, "--with", "heuristic"]);
+    assert_ne!(made["parent"], tip.as_str());
+    let context = stage.run(&["materialize", made["id"].as_str().unwrap(), "--out", "-"]).ok().text();
+    assert!(context.contains("And now the last word"), "{context}");
+}
+
+#[test]
+fn a_summary_that_would_not_be_smaller_names_the_option_for_it() {
+    let (stage, tip) = stage();
+    let said = stage.run(&["compact", &tip, "--ratio", "1", "--keep", "1"]).code(5);
+    assert!(said.stderr.contains("`--ratio 0.05`"), "{}", said.stderr);
+}
+
 #[test]
 fn what_is_compacted_again_is_a_branch_made_of_the_entries() {
     let (stage, tip) = stage();

@@ -56,6 +56,16 @@ fn uninstall_leaves_nothing_that_install_made() {
     // Another version of the hooks, so that there are two copies.
     stage.run(&["install", "claude-code", "--inject"]).ok();
     assert_ne!(all(&home), before);
+    let again = stage.json(&["install", "--all"]);
+    assert_eq!(again["without_brief"], serde_json::json!(["aider", "openhands", "swe-agent"]));
+    assert!(again["clients"].as_array().unwrap().iter().all(|client| client["brief"].is_string()), "{again}");
+    let said = stage.run(&["install", "--all"]).ok().stderr;
+    for line in [
+        "can get a brief of what a compaction loses: claude-code, codex, gemini, pi (",
+        "no hooks: aider, openhands, swe-agent",
+    ] {
+        assert!(said.contains(line), "{line} is not in {said}");
+    }
     assert_eq!(stage.json(&["uninstall", "--all", "--dry-run"])["clients"].as_array().unwrap().len(), 4);
     insta::assert_snapshot!("uninstall_all", stage.told(&["uninstall", "--all"]));
     assert_eq!(all(&home), before);

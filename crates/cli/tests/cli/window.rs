@@ -70,6 +70,48 @@ fn a_live_claude_session_is_guarded_as_it_is_now() {
 }
 
 #[test]
+fn a_live_codex_session_is_guarded_as_it_is_now_in_the_window_that_it_reports() {
+    let stage = Stage::new();
+    let line = |second: u32, kind: &str, payload: Value| {
+        let at = format!("2026-01-01T00:00:{second:02}.000Z");
+        format!("{}\n", serde_json::json!({"timestamp": at, "type": kind, "payload": payload}))
+    };
+    let said = |second, role: &str, part: &str, text: &str| {
+        let content = serde_json::json!([{"type": part, "text": text}]);
+        line(
+            second,
+            "response_item",
+            serde_json::json!({"type": "message", "role": role, "content": content}),
+        )
+    };
+    let id = "01a1ffc3-10c3-7793-a024-3ccf54e49278";
+    let mut text = line(
+        0,
+        "session_meta",
+        serde_json::json!({"id": id, "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/srv",
+            "originator": "codex", "cli_version": "0.40.0"}),
+    );
+    text += &said(1, "user", "input_text", "hello");
+    text += &said(2, "assistant", "output_text", "hello to you");
+    let name = format!("rollout-2026-01-01T00-00-00-{id}.jsonl");
+    let path = stage.home.write(&name, text.as_bytes());
+    stage.import(&path);
+    let before = guarded(&stage, &[id]);
+    text += &said(3, "user", "input_text", "And now the last word");
+    text += &line(
+        4,
+        "event_msg",
+        serde_json::json!({"type": "token_count", "info": {"model_context_window": 123_000}}),
+    );
+    std::fs::write(&path, text).unwrap();
+    let after = guarded(&stage, &[id]);
+    let items = |report: &Value| report["items"].as_array().unwrap().len();
+    assert_eq!(items(&after), items(&before) + 1);
+    assert_eq!(after["limit"], 123_000, "{after}");
+    assert!(after["limit_from"].as_str().unwrap().starts_with("codex: "), "{after}");
+}
+
+#[test]
 fn a_window_of_nothing_and_one_that_nobody_knows_are_refused() {
     let stage = Stage::new();
     let text = story::retry("/home/ann/shop").text().replace("claude-test", "mystery-1");
@@ -197,4 +239,145 @@ fn a_loop_in_any_language_has_its_window_guarded() {
         let said = stage.feed(&["turn", "step"], input.as_bytes());
         assert!(said.code != 0 && said.stderr.contains(reason), "{input}: {} {}", said.code, said.stderr);
     }
+}
+
+/// A task names what it depends on and what is done, an entry what the caller knows of it: the guard goes by that.
+#[test]
+fn the_tasks_of_a_loop_and_its_hints_decide_what_the_guard_keeps() {
+    let stage = Stage::new();
+    let words = "word".repeat(60);
+    let said = |id: &str, role: &str, more: &str| {
+        format!(r#"{{"id":"{id}","role":"{role}","text":"{words}"{more}}}"#)
+    };
+    let mut done: Vec<String> = Vec::new();
+    for number in 0..8 {
+        let needs = if number == 7 { r#"["t1"]"# } else { "[]" };
+        let task = format!(r#""task":{{"id":"t{number}","text":"do it","depends_on":{needs}}}"#);
+        let completed = serde_json::to_string(&done).unwrap();
+        let begin = format!(
+            r#""said":{},{task},"completed":{completed},"pin":{}"#,
+            said(&format!("u{number}"), "user", ""),
+            number == 2
+        );
+        // Room for all of it: nothing is pruned until somebody asks.
+        let of = r#""turn":{"ledger":"c1","session":"s1","agent":"worker","template":"fixer"}"#;
+        stage.feed(&["turn", "begin"], format!("{{{of},{begin}}}").as_bytes()).ok();
+        let hint = match number {
+            3 => r#","hint":{"essential":true}"#,
+            7 => r#","hint":{"row":"temporary_debug_info"}"#,
+            _ => "",
+        };
+        let answer = said(&format!("a{number}"), "assistant", hint);
+        stage.feed(&["turn", "end"], format!(r#"{{{of},"entries":[{answer}]}}"#).as_bytes()).ok();
+        done.push(format!("t{number}"));
+    }
+    let report = guarded(&stage, &["s1", "--window", "1000"]);
+    let of = |id: &str, key: &str| {
+        let items = report["items"].as_array().unwrap();
+        items.iter().find(|item| item["entry"] == id).unwrap_or_else(|| panic!("{id}"))[key].clone()
+    };
+    for (id, decision, reason) in [
+        ("a0", "prune", "always pruned (completed_task_details)"),
+        ("a1", "keep", "relevant to the current task (dependency_information)"),
+        ("u2", "keep", "pinned"),
+        ("a3", "keep", "marked as essential"),
+        ("a7", "prune", "always pruned (temporary_debug_info)"),
+    ] {
+        assert_eq!((of(id, "decision"), of(id, "reason")), (decision.into(), reason.into()), "{id}");
+    }
+    assert_eq!(of("u7", "category"), "current_task");
+    let of = r#""turn":{"ledger":"c1","session":"s1","agent":"worker","template":"fixer"}"#;
+    let circle = r#""task":{"id":"t1","text":"do it","depends_on":["t7"]}"#;
+    let refused = stage.feed(
+        &["turn", "begin", "--json"],
+        format!(r#"{{{of},{circle},"said":{}}}"#, said("u8", "user", "")).as_bytes(),
+    );
+    let problem: Value = serde_json::from_str(&refused.stderr).unwrap();
+    assert_eq!(problem["code"], "task_cycle", "{problem}");
+    let bad = format!(r#"{{{of},"entries":[{}]}}"#, said("a8", "assistant", r#","hint":{"class":"P9"}"#));
+    stage.feed(&["turn", "step"], bad.as_bytes()).code(2).complains(&["P9", "P1, P2, P3, P4"]);
+}
+
+#[test]
+fn a_range_across_a_tool_group_is_refused_with_where_the_group_is() {
+    let stage = Stage::new();
+    turn(&stage, "begin", r#""said":{"id":"u1","role":"user","text":"go on"}"#);
+    let entries = r#""entries":[
+        {"id":"c","role":"assistant","calls":[{"id":"c1","name":"t","input":{}}]},
+        {"id":"r","role":"tool","results":[{"id":"c1","text":"done"}]},
+        {"id":"a1","role":"assistant","text":"It is done."}]"#;
+    let ended = turn(&stage, "end", entries);
+    let ctx = ended["ctx"].as_str().unwrap();
+    let said = stage.run(&["compact", ctx, "--range", "@1..@3"]).code(5);
+    assert!(said.stderr.contains("a call from its results: they are at @2 to @3"), "{}", said.stderr);
+}
+
+/// What is pinned is in a summary that is only printed, too: as far as the context is known that it is made of.
+#[test]
+fn a_printed_summary_has_what_is_pinned_and_says_where_it_has_no_room() {
+    let stage = Stage::new();
+    let rule = format!("The port of the billing service is 8443. {}", "It stays that way. ".repeat(40));
+    let of = r#""turn":{"ledger":"c1","session":"s1","agent":"worker","template":"fixer"}"#;
+    let mut ctx = String::new();
+    for number in 0..6 {
+        let text = if number == 1 {
+            rule.clone()
+        } else {
+            format!("Look at {number}. {}", "words and ".repeat(200))
+        };
+        let said = serde_json::json!({"id": format!("u{number}"), "role": "user", "text": text});
+        stage.feed(&["turn", "begin"], format!(r#"{{{of},"said":{said}}}"#).as_bytes()).ok();
+        let answer =
+            serde_json::json!({"id": format!("a{number}"), "role": "assistant", "text": "done ".repeat(200)});
+        let ended =
+            stage.feed(&["turn", "end", "--json"], format!(r#"{{{of},"entries":[{answer}]}}"#).as_bytes());
+        ctx = ended.ok().json()["ctx"].as_str().unwrap().to_owned();
+    }
+    let pin = stage
+        .feed(&["turn", "pin", "--json"], format!(r#"{{{of},"entries":["u1"]}}"#).as_bytes())
+        .ok()
+        .json();
+    let pinned = pin["ctx"].as_str().unwrap().to_owned();
+    let print = |ctx: &str, more: &[&str]| {
+        stage
+            .run(&[&["compact", ctx, "--with", "heuristic", "--print", "--exclude-user"], more].concat())
+            .ok()
+    };
+    let with = print(&pinned, &["--ratio", "0.5"]);
+    assert!(
+        with.text().contains(&format!("## Pinned, verbatim\n@3: {}", rule.trim_end())),
+        "{}",
+        with.text()
+    );
+    assert!(!with.stderr.contains("what is pinned"), "{}", with.stderr);
+    // Before anybody pinned it.
+    assert!(!print(&ctx, &["--ratio", "0.5"]).text().contains("## Pinned"));
+    let small = print(&pinned, &["--ratio", "0.05"]);
+    assert!(
+        small.stderr.contains("what is pinned takes more") && small.stderr.contains("`--ratio`"),
+        "{}",
+        small.stderr
+    );
+}
+
+/// An id that stands twice names no place.
+#[test]
+fn an_entry_id_that_stands_twice_is_ambiguous() {
+    let stage = Stage::new();
+    let of = r#""turn":{"ledger":"c1","session":"s1","agent":"worker","template":"fixer"}"#;
+    let mut ctx = String::new();
+    for answer in ["a1", "a2"] {
+        let said = r#"{"id":"u1","role":"user","text":"and again"}"#;
+        stage.feed(&["turn", "begin"], format!(r#"{{{of},"said":{said}}}"#).as_bytes()).ok();
+        let entry =
+            format!(r#"{{"id":"{answer}","role":"assistant","text":"it is done, as it was asked for"}}"#);
+        let ended =
+            stage.feed(&["turn", "end", "--json"], format!(r#"{{{of},"entries":[{entry}]}}"#).as_bytes());
+        ctx = ended.ok().json()["ctx"].as_str().unwrap().to_owned();
+    }
+    let print = ["compact", &ctx, "--with", "heuristic", "--print"];
+    for option in ["--at", "--recent-from"] {
+        stage.run(&[&print[..], &[option, "u1"]].concat()).code(4).complains(&["u1", "@1", "@3"]);
+    }
+    stage.run(&[&print[..], &["--at", "a2"]].concat()).ok();
 }

@@ -99,6 +99,9 @@ pub struct HookWish<'a> {
     pub inject: bool,
 }
 
+/// Runtimes whose sessions can be imported and that have no hooks: nothing can be handed to their agents.
+pub const HOOKLESS_RUNTIMES: &[&str] = &["aider", "openhands", "swe-agent"];
+
 /// The runtimes that can be told to call us.
 pub const HOOK_PLACES: &[HookPlace] = &[
     HookPlace {

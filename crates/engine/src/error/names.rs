@@ -136,6 +136,8 @@ words! {
         StoreDocument = "storing a document",
         /// A turn whose session goes on from something else.
         BeginTurn = "beginning the turn",
+        /// A turn whose task depends on itself.
+        TaskCycle = "beginning the turn",
         /// A fork before the first entry.
         ForkBeforeFirst = "a fork before the first entry",
         /// The compaction, by a summary that is empty.

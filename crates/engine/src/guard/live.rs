@@ -8,10 +8,12 @@ use stemmata_model::{
 use stemmata_runtimes::captured::visibility;
 use stemmata_runtimes::codex;
 use stemmata_runtimes::translate::runtime_of;
+use stemmata_tokens::{client, model};
 
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
+use crate::ledger::WorkTold;
 use crate::verbs::materialize::Stop;
 
 /// Entries of a window that can be judged.
@@ -41,6 +43,8 @@ pub struct LiveWindow {
     pub window_tokens: Option<u64>,
     /// What the user should know.
     pub notes: Vec<Note>,
+    /// What callers told of the work, where it is the newest commit of a session of turns.
+    pub(super) told: WorkTold,
 }
 
 impl Engine {
@@ -68,7 +72,27 @@ impl Engine {
         let ordinals = entries.iter().map(|entry| known.get(&entry.id).copied()).collect();
         let runtime = runtime_of(&commit.core.format).to_owned();
         let window_tokens = self.reported_window(ctx)?;
-        Ok(LiveWindow { ctx, entries, ordinals, pins, hidden_entries, model, runtime, window_tokens, notes })
+        let told = self.told_at(ctx)?;
+        Ok(LiveWindow {
+            ctx,
+            entries,
+            ordinals,
+            pins,
+            hidden_entries,
+            model,
+            runtime,
+            window_tokens,
+            notes,
+            told,
+        })
+    }
+
+    /// Returns what callers told of the work in a session of turns whose newest commit this is.
+    fn told_at(&self, ctx: CommitId) -> Result<WorkTold> {
+        let Some(session) = self.own_session_at(ctx)? else { return Ok(WorkTold::default()) };
+        let Some(turn) = self.turn_of_session(&session)? else { return Ok(WorkTold::default()) };
+        let last = self.log.ledger(&turn.ledger)?.map_or(0, |known| known.last);
+        self.told(&turn, &[], last)
     }
 
     /// Returns the window that a client reported: of what a session goes on from, or of a session that was only captured.
@@ -105,6 +129,17 @@ impl Engine {
         }
         Ok(None)
     }
+}
+
+/// Returns the window of a runtime with a model, where one is known of either: whose it is, its tokens, and where that is said. The
+/// client's own window holds within that of its model.
+pub fn known_window<'a>(
+    runtime: &'a str,
+    model_name: Option<&'a str>,
+) -> Option<(&'a str, (u64, &'static str))> {
+    let of_client = client(runtime).and_then(|row| Some((runtime, row.window?)));
+    let of_model = model_name.and_then(|name| Some((name, model(name)?.window?)));
+    of_client.into_iter().chain(of_model).min_by_key(|(_, (tokens, _))| *tokens)
 }
 
 /// Returns whether a model sees an entry.

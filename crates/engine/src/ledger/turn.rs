@@ -17,10 +17,11 @@ use stemmata_model::{
     Party, Role, SessionId, Template, ThreadId, TicketId, topics,
 };
 use stemmata_prompt::reduce::memory::MemoryReducer;
+use stemmata_prompt::window::silent_overflow;
 use stemmata_store::{Appended, Durability};
 
 use self::commit::{Boundary, Stored};
-use self::guard::{Acted, Guarding, TurnGuard, WindowReport};
+use self::guard::{Acted, EntryHint, Guarding, TurnGuard, WindowReport, hints_event};
 use super::snapshots::is_trigger;
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
@@ -68,6 +69,8 @@ pub struct TurnMade {
     pub entries: Vec<Entry>,
     /// What else is to be known of the turn: statuses, errors, decisions.
     pub events: Vec<NewEvent>,
+    /// What the caller knows of its entries, for the guard.
+    pub hints: Vec<EntryHint>,
     /// Whether the session ends with it.
     pub ends: bool,
 }
@@ -154,8 +157,10 @@ impl Engine {
     ) -> Result<Taken> {
         let known = self.log.ledger(&turn.ledger)?;
         let (made, outputs, mut notes) = self.within_output_limits(turn, known.as_ref(), made)?;
+        let overflow = guard.and_then(|guard| silent(&made.entries, guard));
         let mut events = self.events_of(turn, &made.entries)?;
         events.extend(made.events);
+        events.extend(hints_event(turn, &made.hints));
         if made.ends {
             let payload = NewPayload::Plain { text: None, data: None };
             let topic = topics::topic(topics::SESSION_ENDED);
@@ -180,7 +185,10 @@ impl Engine {
             (None, None)
         };
         notes.extend(note);
-        let Stored { appended, checkpoint, acted, .. } = stored;
+        let Stored { appended, checkpoint, mut acted, .. } = stored;
+        if let (Some(why), Some(acted)) = (overflow, &mut acted) {
+            acted.see_overflow(why);
+        }
         Ok(Taken { appended, checkpoint, snapshot, acted, notes })
     }
 
@@ -214,4 +222,11 @@ impl Engine {
         }
         Ok(events)
     }
+}
+
+/// Returns why the last answer shows an overflow that no error said.
+fn silent(entries: &[Entry], guard: &TurnGuard<'_>) -> Option<&'static str> {
+    let answer = entries.iter().rev().find(|entry| entry.role == Role::Assistant)?;
+    let (usage, stop) = (answer.meta.usage?, answer.meta.stop_reason.as_deref());
+    silent_overflow(usage, stop, guard.config.window().limit())
 }

@@ -19,7 +19,7 @@ use crate::briefs::{BriefV1, named};
 use crate::calibration::hex;
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::Result;
 
 /// Bytes of commits that are read for a brief, the newest: decoded they take ten times that.
 const READ_BYTES_MAX: u64 = 16 << 20;
@@ -148,11 +148,10 @@ impl Engine {
             let brief = Brief { tasks: open.take(BRIEF_LINES_MAX).collect(), ..Brief::default() };
             (with_said(brief, &said), tasks.is_whole)
         };
-        let text = rendered(tip, &brief, said.compaction, is_whole);
-        // What was said since was scrubbed by the rules of its time.
-        let scrubber = self.scrubber_of(tip)?;
-        let clean = |text: String| Ok::<_, EngineError>(scrubber.scrub_text(&text)?.text.into_owned());
-        Ok(HandedBrief { text: text.map(clean).transpose()?, is_missing })
+        // What was said since was scrubbed by the rules of its time. Before it is cut to what clients take: a marker may be longer
+        // than the secret that it stands for.
+        let brief = scrubbed(&self.scrubber_of(tip)?, brief)?;
+        Ok(HandedBrief { text: rendered(tip, &brief, said.compaction, is_whole), is_missing })
     }
 
     /// Leaves word that a transcript's session is about to be compacted: [`Engine::is_brief_due`] says so once.
@@ -337,6 +336,15 @@ fn with_said(brief: Brief, said: &Said) -> Brief {
         summary: said.summary.iter().map(|(_, line)| line.clone()).collect(),
         ..brief
     }
+}
+
+/// Replaces the secrets of a brief, each line whole.
+fn scrubbed(scrubber: &Scrubber, mut brief: Brief) -> Result<Brief> {
+    let Brief { tasks, pins, constraints, decisions, files, failures, notes, summary } = &mut brief;
+    for line in [tasks, pins, constraints, decisions, files, failures, notes, summary].into_iter().flatten() {
+        *line = scrubber.scrub_text(line)?.text.into_owned();
+    }
+    Ok(brief)
 }
 
 /// Puts a kept brief together with what is said of the newest commits now: of these only that counts.

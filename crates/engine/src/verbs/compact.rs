@@ -15,6 +15,7 @@ use stemmata_prompt::window::KeepRecent;
 use stemmata_store::{Session, SessionKey, SessionOrigin, StoreError};
 
 pub(crate) use self::make::MadeCompaction;
+pub use self::summary::pinned_before;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{Absent, EngineError, Refusal, Result};
@@ -74,8 +75,11 @@ pub struct CompactWanted<'a> {
     pub range: Option<(&'a str, &'a str)>,
     /// What stays as it is at the end, where the format can keep something. With a range, everything behind it stays.
     pub keep: KeepRecent,
-    /// The size of a summary that the caller did not write.
-    pub size: Size,
+    /// The size of a summary that the caller did not write. Absent: a tenth of the chain from its root, but at most an eighth of
+    /// the window and a quarter of the tokens that the summary stands for, so that a long chain's summary fits the window.
+    pub size: Option<Size>,
+    /// Tokens that the model takes. Absent: what the session's client reported or is known of its model.
+    pub window: Option<Tokens>,
     /// Whether such a summary leaves out what users said.
     pub excludes_user: bool,
     /// What such a summary should look at.
@@ -90,9 +94,17 @@ pub struct CompactWanted<'a> {
 impl<'a> CompactWanted<'a> {
     /// Compacts all but the recent turns.
     pub const fn new(with: CompactWith<'a>) -> Self {
-        let (keep, size) = (KeepRecent::Tokens(KEEP_RECENT_TOKENS), Size::DEFAULT);
-        let (tool_call_cutoff, reasons) = (TOOL_CALL_CUTOFF, Reasons::NONE);
-        Self { with, range: None, keep, size, excludes_user: false, focus: None, tool_call_cutoff, reasons }
+        Self {
+            with,
+            range: None,
+            keep: KeepRecent::Tokens(KEEP_RECENT_TOKENS),
+            size: None,
+            window: None,
+            excludes_user: false,
+            focus: None,
+            tool_call_cutoff: TOOL_CALL_CUTOFF,
+            reasons: Reasons::NONE,
+        }
     }
 }
 
@@ -205,7 +217,7 @@ impl Engine {
 
     /// Returns the session of ours whose newest commit this is. A client's session never moves: its file knows nothing of what
     /// is made here.
-    fn own_session_at(&self, ctx: CommitId) -> Result<Option<Session>> {
+    pub(crate) fn own_session_at(&self, ctx: CommitId) -> Result<Option<Session>> {
         for sighting in self.store.sightings(ctx, SIGHTINGS_MAX)? {
             let key = SessionKey { machine: sighting.machine, path: format!("api:{}", sighting.session) };
             let session = self.store.session(&key)?;

@@ -28,10 +28,18 @@ impl Engine {
     /// As [`materialize`](Self::materialize).
     pub fn numbered_entries(&self, ctx: CommitId, stop: Stop) -> Result<NumberedEntries> {
         let (entries, _) = self.told_entries(ctx, stop)?;
-        let known = self.entry_numbers(ctx)?;
+        let mut known: HashMap<EntryId, Vec<u64>> = HashMap::new();
+        self.each_entry(ctx, &mut |number, entry| known.entry(entry.id).or_default().push(number))?;
+        let mut numbers = Vec::with_capacity(entries.len());
+        // From the end: what is read begins somewhere in the chain, and ends where that does. So each copy of an id has its own
+        // number, whatever follows it.
+        for entry in entries.iter().rev() {
+            let own = known.get_mut(&entry.id);
+            numbers.push(own.and_then(|own| if own.len() > 1 { own.pop() } else { own.first().copied() }));
+        }
         let mut last = 1;
-        let numbers = entries.iter().map(|entry| {
-            last = known.get(&entry.id).copied().unwrap_or(last);
+        let numbers = numbers.into_iter().rev().map(|number| {
+            last = number.unwrap_or(last);
             last
         });
         Ok(NumberedEntries { numbers: numbers.collect(), entries })
@@ -43,14 +51,5 @@ impl Engine {
         let mut bytes = Vec::new();
         let made = self.materialize(Some(ctx), Some(&format), stop, &mut bytes)?;
         Ok((Self::adapter(&format, FormatUse::Read)?.decode(&bytes).entries, made.hidden_entries))
-    }
-
-    /// Returns the numbers of the entries of a chain, the last one where an id stands twice.
-    pub(crate) fn entry_numbers(&self, ctx: CommitId) -> Result<HashMap<EntryId, u64>> {
-        let mut numbers = HashMap::new();
-        self.each_entry(ctx, &mut |number, entry| {
-            numbers.insert(entry.id, number);
-        })?;
-        Ok(numbers)
     }
 }

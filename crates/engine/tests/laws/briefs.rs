@@ -282,3 +282,25 @@ fn a_line_of_a_brief_holds_no_part_of_a_secret() {
         }
     }
 }
+
+/// What was stored before there was a rule is replaced when it is handed over, and a marker is longer than such a secret.
+#[test]
+fn a_brief_keeps_to_its_size_with_markers_in_the_place_of_short_secrets() {
+    let folder = Folder::new();
+    let store = new_store();
+    let path = folder.write("s.jsonl", worked(1).as_bytes());
+    let before = engine_on("m1", Arc::clone(&store));
+    let tip = import(&before, &path).session.tip.expect("a tip");
+    let by = Principal::new("ada@m1").expect("a name");
+    for number in 0..40 {
+        let note = format!("{number}: {}", "AC-7712 and then ".repeat(30));
+        before.update(tip, Update { notes: vec![note], ..Update::default() }, &by).expect("noted");
+    }
+    let rules = "[[rules]]\nkind = 'ticket-of-the-accounting-department'\nkeywords = ['AC-']\nregex = 'AC-[0-9]{4}'\n";
+    let rules = StoreRules { name: "secrets.toml".to_owned(), text: rules.to_owned() };
+    let engine = engine_on("m1", store).with_briefs(folder.path()).with_rules(rules);
+    let text = handed(&engine, &path).text.expect("something to tell");
+    let units = text.encode_utf16().count();
+    assert!((9_000..=10_000).contains(&units), "{units}");
+    assert!(!text.contains("7712"), "{text}");
+}

@@ -1,12 +1,13 @@
 //! Compactions of sessions of ours: the session goes on from them, nothing is lost, and all of it is there or nothing.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use stemmata_engine::{
-    AroundQuery, BeginTurn, BundleSelection, CheckpointRequest, CompactOf, CompactWanted, CompactWith,
-    Compacted, Engine, EngineError, Refusal, Result, ScrubTarget, Stop, StoreRules, TurnMade, TurnOf,
+    AroundQuery, BeginTurn, BundleSelection, CheckpointRequest, Clock, CompactOf, CompactWanted, CompactWith,
+    Compacted, Engine, EngineError, RandomIds, Refusal, Result, ScrubTarget, Stop, StoreRules, TurnMade,
+    TurnOf,
 };
 use stemmata_model::{
     CommitId, CommitType, Entry, EntryId, EntryKind, FormatId, LedgerId, NewEvent, NewPayload, Part, Party,
@@ -302,11 +303,38 @@ fn a_better_summary_is_a_branch() {
     let (engine, before) = talked(3);
     let first = compact(&engine, before);
     let next = take(&engine, "t3");
-    let better = CompactWanted { size: Size::Tokens(Tokens(200)), ..wanted(CompactWith::Heuristic) };
+    let better = CompactWanted { size: Some(Size::Tokens(Tokens(200))), ..wanted(CompactWith::Heuristic) };
     let again = engine.recompact(next, &better).expect("compacted");
     assert_eq!((again.parent, again.moved, tip(&engine)), (before, None, next));
     assert_eq!(ids(&engine, again.id, Stop::Compaction), ids(&engine, first.id, Stop::Compaction));
     assert_ne!(again.id, first.id);
+}
+
+/// A summary is of the whole chain, which has many windows: a tenth of it is larger than one.
+#[test]
+fn the_summary_of_a_chain_of_many_windows_fits_one() {
+    let (engine, before) = talked(150);
+    let chain = engine.compact_dry(before, &wanted(CompactWith::Off)).expect("a plan").0.tokens_before;
+    compact(&engine, before);
+    for number in 150..158 {
+        take(&engine, &format!("t{number}"));
+    }
+    let tip = tip(&engine);
+    let window = Tokens(4_000);
+    assert!(chain / 10 > window.0, "{chain}");
+    let known = CompactWanted { window: Some(window), ..wanted(CompactWith::Heuristic) };
+    let unknown = wanted(CompactWith::Heuristic);
+    let kept = engine.compact_dry(tip, &wanted(CompactWith::Off)).expect("a plan").0.tokens_after;
+    for (wish, summary_max) in [(&known, window.0 / 8), (&unknown, window.0 / 4)] {
+        let (made, _) = engine.compact_dry(tip, wish).expect("it fits");
+        assert!(made.tokens_before < window.0, "{made:?}");
+        assert!(made.tokens_after <= kept + summary_max, "{} of {kept} and {summary_max}", made.tokens_after);
+        let again = engine.recompact(tip, wish).expect("compacted");
+        assert!(again.tokens_after < chain / 4, "{again:?}");
+    }
+    let larger = CompactWanted { size: Some(Size::DEFAULT), ..unknown };
+    let error = engine.compact_dry(tip, &larger).expect_err("a tenth of all is larger than the window");
+    assert!(matches!(error, EngineError::Refused { what: Refusal::LongSummary, .. }), "{error}");
 }
 
 #[test]
@@ -686,7 +714,7 @@ fn a_pin_larger_than_the_summary_may_be_is_in_it_word_by_word() {
     let begun = [said("pin", Role::User, &pin), said("bulk", Role::Assistant, &"words ".repeat(4_000))];
     let text = [lines(&begun), three_turns(), shown(&["pin"], ShowAs::Pinned)].concat();
     let before = stored(&engine, &text, None);
-    let wish = CompactWanted { size: Size::Tokens(Tokens(300)), ..wanted(CompactWith::Heuristic) };
+    let wish = CompactWanted { size: Some(Size::Tokens(Tokens(300))), ..wanted(CompactWith::Heuristic) };
     let made = engine.compact(&CompactOf::Commit(before), &wish).expect("compacted");
     assert!(context(&engine, made.id, Stop::Compaction).contains(&pin));
     assert!(made.notes.iter().any(|note| note.message.contains("what is pinned takes")), "{:?}", made.notes);
@@ -780,5 +808,75 @@ proptest! {
             }
             prop_assert_eq!(ids(&engine, tip(&engine), Stop::Root), said.clone());
         }
+    }
+}
+
+/// A clock at which somebody else writes to the ledger, so that no act that was measured before it is the next one.
+struct Meddled {
+    other: Engine,
+    is_on: AtomicBool,
+}
+
+impl Clock for Meddled {
+    fn now(&self) -> Timestamp {
+        if self.is_on.load(Ordering::Relaxed) {
+            let payload = NewPayload::Plain { text: Some("meanwhile".to_owned()), data: None };
+            let session = SessionId::new("another").expect("a name");
+            let event = NewEvent::new(session, topics::topic(topics::STATUS_EVENT), turn().agent, payload);
+            self.other.publish(&turn().ledger, vec![event]).expect("published");
+        }
+        Timestamp::from_micros(1_800_000_000_000_000)
+    }
+}
+
+#[test]
+fn a_session_that_is_written_without_end_is_busy_and_stays_as_it_was() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let other = engine_on("m1", Arc::clone(&store));
+    let identity = other.identity().clone();
+    let clock = Arc::new(Meddled { other, is_on: AtomicBool::new(false) });
+    let engine = Engine::over(store, Arc::<Meddled>::clone(&clock), Arc::new(RandomIds), identity);
+    for number in 0..3 {
+        take(&engine, &format!("t{number}"));
+    }
+    let before = tip(&engine);
+    clock.is_on.store(true, Ordering::Relaxed);
+    let error =
+        engine.compact(&CompactOf::Commit(before), &wanted(CompactWith::Given(SUMMARY))).expect_err("busy");
+    clock.is_on.store(false, Ordering::Relaxed);
+    assert!(matches!(error, EngineError::Refused { what: Refusal::CompactBusy, .. }), "{error}");
+    assert_eq!(tip(&engine), before, "the session goes on from where it was");
+    compact(&engine, before);
+}
+
+#[test]
+fn a_compaction_of_an_open_turn_says_that_more_may_come() {
+    let (engine, _) = talked(3);
+    begin(&engine, "t3");
+    let open = TurnMade { entries: vec![call("t3"), result("t3")], ..TurnMade::default() };
+    let open = engine.step(&turn(), open).expect("a step").checkpoint.expect("a commit").id;
+    let notes = |ctx| {
+        let made = engine.compact(&CompactOf::Branch(ctx), &wanted(CompactWith::Given(SUMMARY)));
+        made.expect("compacted").notes.iter().map(|note| note.message.clone()).collect::<Vec<_>>().join("\n")
+    };
+    assert!(notes(open).contains("the last turn was still open"));
+    let closed = engine.end_turn(&turn(), made("t3")).expect("ended").checkpoint.expect("a commit").id;
+    assert!(!notes(closed).contains("still open"));
+}
+
+/// What follows an entry changes nothing about its number.
+#[test]
+fn each_copy_of_an_id_has_its_own_number() {
+    let engine = engine();
+    let take = |answer: &str| {
+        let again = said("again", Role::User, Part::Text("and again".to_owned()));
+        engine.begin_turn(&BeginTurn::new(turn(), again)).expect("begun");
+        let answer = said(answer, Role::Assistant, Part::Text("done".to_owned()));
+        let made = TurnMade { entries: vec![answer], ..TurnMade::default() };
+        engine.end_turn(&turn(), made).expect("ended").checkpoint.expect("a commit").id
+    };
+    for (answer, numbers) in [("a1", vec![1, 2]), ("a2", vec![1, 2, 3, 4]), ("a3", (1..=6).collect())] {
+        let ctx = take(answer);
+        assert_eq!(engine.numbered_entries(ctx, Stop::Root).expect("entries").numbers, numbers);
     }
 }

@@ -563,6 +563,25 @@ fn three_compactions_that_lead_nowhere_are_the_last_ones() {
 
 pub(crate) const TOO_LONG: &str = "prompt is too long: 210000 tokens > 200000 maximum";
 
+/// Some providers report no error: they cut the input, or stop where the window is full.
+#[test]
+fn an_answer_that_shows_an_overflow_is_said_and_compacts_the_session() {
+    let engine = engine();
+    let config = settings(100_000, |compact| compact.keep_recent_tokens = Tokens(20));
+    for number in 0..4 {
+        take(&engine, &format!("t{number}"), 200, &config);
+    }
+    begin(&engine, "more", 10, &config);
+    let mut answer = said("cut", Role::Assistant, 10);
+    answer.meta.stop_reason = Some("model_context_window_exceeded".to_owned());
+    answer.meta.usage = Some(Usage { input_tokens: 900, output_tokens: 10, ..Usage::default() });
+    let report = end(&engine, vec![answer], &config).1;
+    let told = report.notes.iter().any(|note| note.message.contains("because the window was full"));
+    assert!(told, "{:?}", report.notes);
+    let made = report.compaction.expect("a compaction");
+    assert!(made.reason.contains("the window was full"), "{}", made.reason);
+}
+
 #[test]
 fn an_overflow_is_answered_once_and_the_second_one_is_fatal() {
     let engine = engine();

@@ -381,7 +381,7 @@ fn a_turn_that_fills_a_batch_reports_nothing_that_was_not_stored() {
     let made = TurnMade {
         entries: [pair("c1", 5), pair("c2", 5), pair("c3", 5)].concat(),
         events: std::iter::repeat_with(noted).take(stemmata_store::BATCH_EVENTS_MAX - 6).collect(),
-        ends: false,
+        ..TurnMade::default()
     };
     let report = engine.guarded_step(&turn(), made, Some(&guard(&config))).expect("a step").window;
     let report = report.expect("guarded");

@@ -78,6 +78,7 @@ mod statements;
 mod strangers;
 mod subagents;
 mod support;
+mod tasks;
 mod turns;
 mod vault;
 mod watch;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use stemmata_engine::{CheckpointRequest, Engine, Stop};
-use stemmata_model::{CommitId, CommitType, FormatId, NoteCode, SessionId, Template};
+use stemmata_model::{CommitId, CommitType, Entry, FormatId, NoteCode, Part, SessionId, Template};
 use stemmata_store::{Page, SessionFilter};
 
 use crate::support::{Folder, chain, closed, engine, import, native};
@@ -314,4 +314,84 @@ fn a_program_s_list_with_a_compaction_is_commits_around_it_in_one_act() {
         let alone = checkpoint(None, &[api.compaction("so far"), api.user("c")]);
         assert_eq!(types(&engine, alone), [delta]);
     }
+}
+
+/// Returns what a model sees of a context, one text for each entry that has one.
+fn texts(engine: &Engine, ctx: CommitId, stop: Stop) -> Vec<String> {
+    let entries = engine.numbered_entries(ctx, stop).expect("entries").entries;
+    let text = |entry: &Entry| {
+        entry.parts.iter().find_map(|part| match part {
+            Part::Text(text) | Part::Summary { text, .. } => Some(text.clone()),
+            _ => None,
+        })
+    };
+    entries.iter().filter(|entry| entry.meta.visibility.agent).filter_map(text).collect()
+}
+
+/// Checks a client's compaction: the contexts around it, the way back, and what it lost.
+fn is_a_pair(lines: &str, [before, made, tip]: [&[&str]; 3], lost: &[&str]) {
+    let folder = Folder::new();
+    let engine = engine();
+    let captured = import(&engine, &folder.write("talk.jsonl", lines.as_bytes()));
+    let ctx = captured.session.tip.expect("a tip");
+    assert_eq!(texts(&engine, ctx, Stop::Compaction), tip);
+    let (compaction, parent) = engine.before_compaction(ctx).expect("a compaction");
+    assert_eq!(texts(&engine, parent, Stop::Compaction), before);
+    assert_eq!(texts(&engine, compaction, Stop::Compaction), made);
+    let diff = engine.diff(ctx).expect("a difference");
+    assert_eq!(diff.before, parent);
+    let found: Vec<&str> = diff.lost_entries.iter().map(|entry| entry.text.as_str()).collect();
+    assert_eq!(found, lost);
+    // All of it can still be read.
+    let whole = texts(&engine, ctx, Stop::Root);
+    assert!(before.iter().all(|text| whole.iter().any(|found| found == text)), "{whole:?}");
+    assert_eq!(import(&engine, &folder.write("talk.jsonl", lines.as_bytes())).new_commits, 0);
+}
+
+#[test]
+fn a_printed_claude_session_s_compaction_is_a_commit_pair() {
+    let said = |role: &str, id: &str, text: &str| {
+        format!(
+            r#"{{"type":"{role}","session_id":"s-1","uuid":"{id}","message":{{"id":"m{id}","role":"{role}","content":[{{"type":"text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let system =
+        |more: &str, id: &str| format!(r#"{{"type":"system",{more},"session_id":"s-1","uuid":"{id}"}}"#);
+    let summary = "This session is being continued from a previous conversation that ran out of context.";
+    let lines = [
+        system(r#""subtype":"init""#, "h1"),
+        said("user", "u1", "begin"),
+        said("assistant", "a1", "begun"),
+        system(r#""subtype":"compact_boundary","compact_metadata":{"trigger":"auto","pre_tokens":9}"#, "b1"),
+        said("user", "s1", summary),
+        said("assistant", "a2", "further"),
+    ];
+    let lines = lines.map(|line| line + "\n").concat();
+    is_a_pair(&lines, [&["begin", "begun"], &[summary], &[summary, "further"]], &["begin", "begun"]);
+}
+
+#[test]
+fn a_condensation_of_openhands_is_a_commit_pair_that_keeps_what_it_does_not_name() {
+    let said = |id: &str, role: &str, source: &str| {
+        format!(
+            r#"{{"id":"{id}","timestamp":"2026-01-01T00:00:01","source":"{source}","llm_message":{{"role":"{role}","content":[{{"type":"text","text":"said {id}"}}]}},"kind":"MessageEvent"}}"#
+        )
+    };
+    let lines = [
+        said("a", "user", "user"),
+        said("b", "assistant", "agent"),
+        said("c", "assistant", "agent"),
+        r#"{"id":"1","timestamp":"2026-01-01T00:00:02","source":"environment","forgotten_event_ids":["b"],"summary":"so far","summary_offset":1,"kind":"Condensation"}"#.to_owned(),
+        said("d", "assistant", "agent"),
+    ];
+    let lines = lines.map(|line| line + "\n").concat();
+    is_a_pair(
+        &lines,
+        [
+            &["said a", "said b", "said c"],
+            &["said a", "so far", "said c"],
+            &["said a", "so far", "said c", "said d"],
+        ],
+        &["said b"],
+    );
 }

@@ -40,8 +40,8 @@ impl Script {
     pub(super) fn turn(&mut self) -> Turn {
         let turn = self.turns;
         self.turns += 1;
-        // The task is pinned, as a harness does that must not lose it: a summary may cut what users said.
-        let is_pinned = turn == 0 || turn % PIN_EVERY == PIN_EVERY / 2;
+        // Not the task: a summary has it without a pin.
+        let is_pinned = turn % PIN_EVERY == PIN_EVERY / 2;
         let said = match turn {
             0 => TASK.to_owned(),
             _ if is_pinned => format!("Rule {turn}: never write to invoices-{}.", self.rng.hex(12)),

@@ -168,7 +168,7 @@ impl Chains for Local {
     }
 
     fn compact(&self, request: &CompactRequest) -> Answer<Compacted> {
-        let rules = self.home.options().settings.window.compact;
+        let rules = self.home.options().settings.window;
         self.with(|engine| compacting::compact(engine, request, (&|of| self.model(engine, of), &rules)))
     }
 

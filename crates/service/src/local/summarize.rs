@@ -1,9 +1,9 @@
 //! A summary of the beginning of a context: which entries it is made of, and its wire form.
 
-use stemmata_api::v1::{SummarizeRequest, Summarized, SummarySection};
-use stemmata_engine::{Candidate, Engine, EngineError, NumberedEntries, Wanted};
+use stemmata_api::v1::{Note, SummarizeRequest, Summarized, SummarySection};
+use stemmata_engine::{Candidate, Engine, EngineError, NumberedEntries, Wanted, pinned_before};
 use stemmata_model::{Entry, Estimate, TokenCounter as _, Tokens};
-use stemmata_prompt::compact::summary::{Limits, Section, Size, Window, compose, count};
+use stemmata_prompt::compact::summary::{Limits, Section, Size, Summary, Window, compose, count, pins};
 
 use super::{bad_request, ctx, stop};
 use crate::fault::Fault;
@@ -29,8 +29,10 @@ pub(super) fn summarize(engine: &Engine, request: &SummarizeRequest) -> Result<S
     // What stands after `at` is not known: nothing of it may change the summary.
     let known = entries.get(..at).unwrap_or_default();
     let limits = Limits { size, excludes_user: request.exclude_user, ..Limits::default() };
-    let window = Window { entries: &count(known), recent_from, pins: &[], numbers: &numbers, commit: None };
+    let pins = pins(known, pinned_before(known, known, recent_from).into_iter());
+    let window = Window { entries: &count(known), recent_from, pins: &pins, numbers: &numbers, commit: None };
     let made = compose(&window, &limits);
+    let notes = pins_left_out(&made).map(|message| Note { code: "degraded".to_owned(), message, line: None });
     let Tokens(token_count) = Estimate.count(&made.text);
     let sections = Section::ALL.into_iter().map(|section| SummarySection {
         name: section.as_str().to_owned(),
@@ -52,7 +54,19 @@ pub(super) fn summarize(engine: &Engine, request: &SummarizeRequest) -> Result<S
         token_count,
         sections: sections.filter(|section| section.kept + section.dropped > 0).collect(),
         text: made.text,
+        notes: notes.into_iter().collect(),
     })
+}
+
+/// Says that not all that is pinned fits the summary.
+fn pins_left_out(made: &Summary) -> Option<String> {
+    let (_, count) = made.dropped.iter().find(|(section, _)| *section == Section::Pins)?;
+    let entries =
+        if *count == 1 { "an entry that is".to_owned() } else { format!("{count} entries that are") };
+    Some(format!(
+        "what is pinned takes more than the summary may have: it lacks the text of {entries} pinned; ask for a \
+         larger share (`--ratio`)"
+    ))
 }
 
 /// Reads the size of a summary.

@@ -10,10 +10,10 @@ use stemmata_api::v1::{
     TurnWindowShown,
 };
 use stemmata_engine::prompt::assemble::{CurrentTask, TaskFacts};
-use stemmata_engine::prompt::guard::Ratio;
+use stemmata_engine::prompt::guard::{Class, ContentType, Ratio, Row};
 use stemmata_engine::{
-    self as engine, BeginTurn, Engine, EngineError, EntryMark, NewIds, PromptWanted, StepTaken, TurnGuard,
-    TurnMade,
+    self as engine, BeginTurn, Engine, EngineError, EntryHint, EntryMark, NewIds, PromptWanted, StepTaken,
+    TASK_TEXT_BYTES_MAX, TurnGuard, TurnMade,
 };
 use stemmata_model::{
     Entry, EntryId, LedgerId, Part, Party, Role, SessionId, Template, ThreadId, TicketId, Usage,
@@ -54,11 +54,15 @@ pub(super) fn begin(
         return Err(bad_request("said", reason));
     }
     let task = facts(request);
+    let hints = hint(&request.said, &said).map_err(|reason| bad_request("said", reason))?;
+    let (hints, pins) = (hints.into_iter().collect(), request.pin);
     let named = request.prompt.as_ref().and_then(|prompt| prompt.model.as_deref());
     let of = OfSession::of(engine, &turn, (request.window.as_ref(), named, from), rules)?;
     let guard = of.as_ref().map(OfSession::guard);
-    let start =
-        |prompt| engine.begin_turn(&BeginTurn { turn: turn.clone(), context, said, task, prompt, guard });
+    let start = |prompt| {
+        let turn = turn.clone();
+        engine.begin_turn(&BeginTurn { turn, context, said, task, hints, pins, prompt, guard })
+    };
     let mut counted = None;
     let begun = match &request.prompt {
         None => start(None)?,
@@ -264,10 +268,13 @@ fn made(request: &TurnMadeRequest, ids: &dyn NewIds) -> Result<(engine::TurnOf, 
         ));
     }
     let turn = of_session(&request.turn, ids)?;
-    let read = |(at, one): (usize, &TurnEntry)| {
-        entry(one, ids).map_err(|reason| bad_request("entries", format!("entry {}: {reason}", at + 1)))
-    };
-    let entries = request.entries.iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
+    let (mut entries, mut hints) = (Vec::with_capacity(request.entries.len()), Vec::new());
+    for (at, one) in request.entries.iter().enumerate() {
+        let bad = |reason| bad_request("entries", format!("entry {}: {reason}", at + 1));
+        let read = entry(one, ids).map_err(bad)?;
+        hints.extend(hint(one, &read).map_err(bad)?);
+        entries.push(read);
+    }
     let of_turn = |event: &NewEvent| NewEvent {
         session_id: event.session_id.clone().or_else(|| Some(turn.session.to_string())),
         sender: event.sender.clone().or_else(|| Some(turn.agent.to_string())),
@@ -275,7 +282,38 @@ fn made(request: &TurnMadeRequest, ids: &dyn NewIds) -> Result<(engine::TurnOf, 
     };
     let events: Vec<NewEvent> = request.events.iter().map(of_turn).collect();
     let events = ledgers::read::events(&events)?;
-    Ok((turn, TurnMade { entries, events, ends: request.ends }))
+    Ok((turn, TurnMade { entries, events, hints, ends: request.ends }))
+}
+
+/// Reads what the caller knows of an entry, or says what is wrong with it.
+fn hint(entry: &TurnEntry, read: &Entry) -> Result<Option<EntryHint>, String> {
+    let Some(hint) = &entry.hint else { return Ok(None) };
+    let unknown = |what: &str, name: &str, known: Vec<&str>| {
+        format!("`{what}` of its `hint` is `{name}`, and is one of {}", known.join(", "))
+    };
+    let content = hint.content.as_deref().map(|name| {
+        ContentType::read(name)
+            .ok_or_else(|| unknown("content", name, ContentType::ALL.map(ContentType::as_str).to_vec()))
+    });
+    let row = hint
+        .row
+        .as_deref()
+        .map(|name| Row::read(name).ok_or_else(|| unknown("row", name, Row::ALL.map(Row::as_str).to_vec())));
+    let class = hint.class.as_deref().map(|name| {
+        Class::read(name).ok_or_else(|| unknown("class", name, Class::ALL.map(Class::as_str).to_vec()))
+    });
+    if hint.task.as_ref().is_some_and(|task| task.len() > TASK_TEXT_BYTES_MAX) {
+        return Err(format!("`task` of its `hint` has more than {TASK_TEXT_BYTES_MAX} bytes"));
+    }
+    Ok(Some(EntryHint {
+        task: hint.task.clone(),
+        content: content.transpose()?,
+        row: row.transpose()?,
+        class: class.transpose()?,
+        reference_count: hint.references,
+        is_essential: hint.essential,
+        ..EntryHint::new(read.id.clone())
+    }))
 }
 
 /// Reads an entry, or says what is wrong with it.

@@ -57,6 +57,7 @@ fn said(text: &str) -> TurnEntry {
         model: None,
         usage: None,
         stop_reason: None,
+        hint: None,
     }
 }
 
@@ -68,6 +69,7 @@ fn begin(session: &str) -> BeginTurnRequest {
         phase: None,
         task: None,
         completed: Vec::new(),
+        pin: false,
         prompt: None,
         window: None,
     }

@@ -20,8 +20,10 @@ impl Engine {
     pub(super) fn said_already(&self, turn: &TurnOf, events: &[NewEvent]) -> Result<Option<Appended>> {
         let lines: Vec<(&str, &Json)> = events
             .iter()
-            // A whole output stands beside what is said of it.
-            .filter(|event| event.topic.as_str() != topics::TOOL_OUTPUT)
+            // A whole output and a pin stand beside what is said.
+            .filter(|event| {
+                ![topics::TOOL_OUTPUT, topics::CONTEXT_VISIBILITY].contains(&event.topic.as_str())
+            })
             .filter_map(|event| match &event.payload {
                 NewPayload::Line(line) => Some((event.topic.as_str(), line)),
                 NewPayload::Plain { .. } => None,

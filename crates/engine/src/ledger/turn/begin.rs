@@ -10,7 +10,7 @@ use stemmata_prompt::assemble::TaskFacts;
 use stemmata_store::{Ledger, SessionKey, StoreError};
 
 use super::TurnOf;
-use super::guard::{TurnGuard, WindowReport};
+use super::guard::{EntryHint, EntryMark, TurnGuard, WindowReport, hints_event};
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
 use crate::ledger::opening::{Opening, opening};
@@ -53,6 +53,10 @@ pub struct BeginTurn<'a> {
     pub said: Entry,
     /// What is being worked on. At most [`TASK_IDS_MAX`] ids a list, [`TASK_TEXT_BYTES_MAX`] bytes a text.
     pub task: TaskFacts,
+    /// What the caller knows of what the user says, for the guard.
+    pub hints: Vec<EntryHint>,
+    /// Whether what the user says is pinned, in the same act: no prune drops it, and summaries hold it word for word.
+    pub pins: bool,
     /// The prompt to make, or `None` if the caller makes its own. Its trigger, place and task facts are the turn's.
     pub prompt: Option<PromptWanted<'a>>,
     /// How the window is guarded before the model is called, or `None` if nobody guards it.
@@ -62,7 +66,16 @@ pub struct BeginTurn<'a> {
 impl BeginTurn<'_> {
     /// Begins a turn of a session that goes on from nothing, without a prompt.
     pub const fn new(turn: TurnOf, said: Entry) -> Self {
-        Self { turn, context: TurnContext::None, said, task: TaskFacts::NONE, prompt: None, guard: None }
+        Self {
+            turn,
+            context: TurnContext::None,
+            said,
+            task: TaskFacts::NONE,
+            hints: Vec::new(),
+            pins: false,
+            prompt: None,
+            guard: None,
+        }
     }
 }
 
@@ -100,7 +113,7 @@ impl Engine {
     ///
     /// # Errors
     /// `NotFound` and `Store` for a context that is not there or was forgotten, or an entry that is not on its chain;
-    /// `Refused` for a session that goes on from something else already; `Bound` for task facts beyond their bounds; as
+    /// `Refused` for a session that goes on from something else already, and for tasks that depend on each other in a circle; `Bound` for task facts beyond their bounds; as
     /// [`Engine::publish`] and [`Engine::assemble`]. An error of the guard or the prompt leaves the turn begun: repeat the call.
     pub fn begin_turn(&self, begin: &BeginTurn<'_>) -> Result<TurnBegun> {
         check_facts(&begin.task)?;
@@ -110,14 +123,22 @@ impl Engine {
         let (task, redacted) = self.scrubbed_facts(known.as_ref(), &begin.task)?;
         let opened = self.context_of(turn, &begin.context)?;
         let head = opened.as_ref().map(|opened| opened.head);
-        let links = turn.links();
+        self.check_task(turn, task.current.as_ref())?;
+        let (links, ids) = (turn.links(), [begin.said.id.clone()]);
         let mut events: Vec<NewEvent> = status(turn, &task).into_iter().collect();
+        // Before what is said, which is the last event then.
+        events.extend(hints_event(turn, &begin.hints));
+        events.extend(begin.pins.then(|| self.mark_event(turn, &ids, EntryMark::Pin)));
         events.extend(self.events_of(turn, std::slice::from_ref(&begin.said))?);
         let events = events.into_iter().map(|event| event.with_links(&links)).collect();
         let (events, mut notes) = self.scrubbed_events(known.as_ref(), events)?;
         notes.extend(redacted);
         let start = || opening(turn, &begin.context, head);
         let said = if let Some(said) = self.said_already(turn, &events)? {
+            if begin.pins {
+                // An earlier try may have been one without a pin.
+                self.mark_entries(turn, (&ids, EntryMark::Pin), None)?;
+            }
             said.last
         } else {
             let published = self.publish_begun(turn, events, (&begin.context, &start))?;

@@ -10,6 +10,7 @@ mod marks;
 mod recover;
 mod status;
 mod summaries;
+mod told;
 mod window;
 
 use std::cell::RefCell;
@@ -21,7 +22,7 @@ use stemmata_prompt::compact::Summarizer;
 use stemmata_prompt::compact::summary::Size;
 use stemmata_prompt::guard::flow::FatalReason;
 use stemmata_prompt::guard::{Alert, ContextOverflow, Form, Ratio, Zone};
-use stemmata_prompt::window::{KeepRecent, WindowConfig};
+use stemmata_prompt::window::{Due, KeepRecent, WindowConfig};
 
 use super::TurnOf;
 use super::commit::Boundary;
@@ -33,9 +34,12 @@ pub use checkpoint::{CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, CheckpointState};
 pub use known::WindowSample;
 pub use marks::{EntryMark, Marked};
 pub use recover::Recovered;
+pub use told::EntryHint;
 
 pub(super) use act::Acted;
 pub(super) use checkpoint::{PlacedReasons, reasons_in};
+pub(crate) use told::WorkTold;
+pub(super) use told::hints_event;
 
 use summaries::Asked;
 
@@ -242,7 +246,10 @@ impl Engine {
     /// Compacts a session whose turn has ended, where that is due by itself.
     pub(super) fn compact_if_due(&self, turn: &TurnOf, guard: &TurnGuard<'_>, acted: &mut Acted) {
         let (settings, limit) = (guard.config.compact(), guard.config.window().limit());
-        let due = settings.due(Some(limit), acted.report.tokens_after, acted.messages);
+        let mut due = settings.due(Some(limit), acted.report.tokens_after, acted.messages);
+        if let Some(why) = acted.overflow_seen.filter(|_| settings.is_automatic) {
+            due = Due { is_due: true, reason: why.to_owned() };
+        }
         if !due.is_due {
             return;
         }
@@ -286,7 +293,7 @@ impl Engine {
             keep => keep,
         };
         // The summary is of the whole chain, which grows without end: a share of it would outgrow the window.
-        let size = Size::Tokens(Tokens(limit.0 / SUMMARY_SHARE));
+        let size = Some(Size::Tokens(Tokens(limit.0 / SUMMARY_SHARE)));
         let with = model.map_or(CompactWith::Heuristic, CompactWith::By);
         let tool_call_cutoff = compact.visible_results();
         let wanted = CompactWanted { keep, size, tool_call_cutoff, reasons, ..CompactWanted::new(with) };

@@ -3,12 +3,15 @@
 use std::collections::HashMap;
 
 use stemmata_model::{
-    ArtifactId, Bytes, Closure, Commit, CommitCore, CommitId, CommitType, Counts, Entry, EntryId, FormatId,
-    Note, NoteCode, Reasons, RulesHash, SessionId, Timestamp, Trigger, artifact_id,
+    ArtifactId, Bytes, Closure, Commit, CommitCore, CommitId, CommitType, Counts, Entry, EntryId, Estimate,
+    FormatId, Note, NoteCode, Reasons, RulesHash, SessionId, Timestamp, Tokens, Trigger, artifact_id,
 };
+use stemmata_prompt::compact::summary::{Limits, Size};
+use stemmata_prompt::window::entry_tokens;
 use stemmata_redact::Scrubber;
 use stemmata_runtimes::adapter::{Adapter, Decoded, Keeping, Keeps};
 use stemmata_runtimes::captured::visibility;
+use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{NewCommit, Session, StoreError, Write};
 
 use super::digest::{archived, context_after};
@@ -19,11 +22,18 @@ use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Refusal, Result};
+use crate::guard::known_window;
 use crate::verbs::checkpoint::{CheckpointContent, CheckpointRequest, Held, Spot};
 use crate::verbs::count::count;
 use crate::verbs::materialize::Stop;
 use crate::verbs::snapshot::contents;
 use crate::verbs::summarize::NumberedEntries;
+
+/// A summary whose size nobody asked for takes an eighth of the window at most.
+const WINDOW_SHARE: u64 = 8;
+
+/// The same of what it stands for: a quarter, so that a compaction always saves something.
+const REPLACED_SHARE: u64 = 4;
 
 /// A compaction that is not stored yet.
 pub(crate) struct MadeCompaction {
@@ -134,11 +144,14 @@ impl Engine {
         let created_at = self.clock.now().max(parent.core.created_at);
         let at = (parent, created_at);
         let keeping = adapter.keeping(&window);
+        let context = adapter.decode(&window);
         let drawn = match keeping {
             Keeping::Slices | Keeping::Recent => {
-                self.drawn_keeping((adapter, &scrubber), at, (&adapter.decode(&window), keeping), wanted)?
+                self.drawn_keeping((adapter, &scrubber), at, (&context, keeping), wanted)?
             }
-            Keeping::Restated | Keeping::Nothing => self.drawn_whole((adapter, &scrubber), at, wanted)?,
+            Keeping::Restated | Keeping::Nothing => {
+                self.drawn_whole((adapter, &scrubber), at, (&context, wanted))?
+            }
         };
         let native_id = artifact_id(&drawn.native);
         let mut contents = contents(native_id, &drawn.native);
@@ -214,7 +227,12 @@ impl Engine {
         let written = match given {
             // A client says by itself what its summaries are.
             Some(text) => Written::given(text, Some(parent).filter(|_| keeping == Keeping::Slices)),
-            None => Written::made(&root, root_range(&root, covers_from, keeps_from), parent, wanted)?,
+            None => {
+                let covered = window.get(from..to).unwrap_or_default();
+                let size = self.summary_size(parent, (window, covered), wanted)?;
+                let limits = limits(wanted, size);
+                Written::made(&root, root_range(&root, covers_from, keeps_from), parent, (wanted, &limits))?
+            }
         };
         let text = checked(scrubber, &written.text)?;
         let kept: Vec<Entry> =
@@ -239,7 +257,7 @@ impl Engine {
         &self,
         (adapter, scrubber): (&dyn Adapter, &Scrubber),
         (parent, at): (&Commit, Timestamp),
-        wanted: &CompactWanted<'_>,
+        (context, wanted): (&Decoded, &CompactWanted<'_>),
     ) -> Result<Drawn> {
         if wanted.range.is_some() {
             return Err(no_part(parent));
@@ -248,7 +266,9 @@ impl Engine {
             CompactWith::Given(text) => Written::given(text, None),
             CompactWith::Off | CompactWith::Heuristic | CompactWith::By(_) => {
                 let root = self.numbered_entries(parent.id, Stop::Root)?;
-                Written::made(&root, (0, root.entries.len()), parent, wanted)?
+                let window = context.entries.as_slice();
+                let limits = limits(wanted, self.summary_size(parent, (window, window), wanted)?);
+                Written::made(&root, (0, root.entries.len()), parent, (wanted, &limits))?
             }
         };
         let text = checked(scrubber, &written.text)?;
@@ -264,6 +284,37 @@ impl Engine {
             with: written.with,
             notes: written.notes.into_iter().chain([note]).collect(),
         })
+    }
+
+    /// Returns the size of the summary of a window's covered part. The summary is of the whole chain, which grows without end: where
+    /// nobody asks for a size, what it stands for and the window bound it.
+    fn summary_size(
+        &self,
+        parent: &Commit,
+        (window, covered): (&[Entry], &[Entry]),
+        wanted: &CompactWanted<'_>,
+    ) -> Result<Size> {
+        if let Some(size) = wanted.size {
+            return Ok(size);
+        }
+        let seen = covered.iter().filter(|entry| entry.meta.visibility.agent);
+        let replaced: Tokens = seen.map(|entry| entry_tokens(entry, &Estimate)).sum();
+        let known = match wanted.window {
+            Some(tokens) => Some(tokens),
+            None => self.window_of(parent, window)?,
+        };
+        let of_window = known.map_or(Tokens(u64::MAX), |tokens| Tokens(tokens.0 / WINDOW_SHARE));
+        Ok(Size::default_within(of_window.min(Tokens(replaced.0 / REPLACED_SHARE))))
+    }
+
+    /// Returns the tokens of the window that a context is in, where its client reported them or they are known of its model.
+    fn window_of(&self, parent: &Commit, window: &[Entry]) -> Result<Option<Tokens>> {
+        if let Some(reported) = self.reported_window(parent.id)? {
+            return Ok(Some(Tokens(reported)));
+        }
+        let model = window.iter().rev().find_map(|entry| entry.meta.model.as_deref());
+        let known = known_window(runtime_of(&parent.core.format), model);
+        Ok(known.map(|(_, (tokens, _))| Tokens(tokens)))
     }
 
     /// Stores a compaction on a branch below its parent.
@@ -322,6 +373,11 @@ impl Engine {
 fn still_open(parent: &Commit) -> Option<Note> {
     let message = "the last turn was still open when it was read: what its client writes after that is in the session's own chain";
     (parent.closure == Closure::Provisional).then(|| Note::new(NoteCode::Degraded, message))
+}
+
+fn limits(wanted: &CompactWanted<'_>, size: Size) -> Limits {
+    let focus = wanted.focus.unwrap_or_default().to_owned();
+    Limits { size, excludes_user: wanted.excludes_user, focus, ..Limits::default() }
 }
 
 fn no_part(parent: &Commit) -> EngineError {

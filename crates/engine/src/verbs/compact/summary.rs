@@ -38,33 +38,27 @@ impl Written {
         root: &NumberedEntries,
         (from, to): (usize, usize),
         parent: &Commit,
-        wanted: &CompactWanted<'_>,
+        (wanted, limits): (&CompactWanted<'_>, &Limits),
     ) -> Result<Self> {
         let entries = root.entries.get(from..).unwrap_or_default();
         let numbers = root.numbers.get(from..).unwrap_or_default();
         let recent_from = to.saturating_sub(from);
-        let pinned = pinned(&root.entries, entries, recent_from);
+        let pinned = pinned_before(&root.entries, entries, recent_from);
         let pins = pins(entries, pinned.into_iter());
         let counted = count(entries);
         let commit = parent.id.to_string();
         let window = Window { entries: &counted, recent_from, pins: &pins, numbers, commit: Some(&commit) };
-        let limits = Limits {
-            size: wanted.size,
-            excludes_user: wanted.excludes_user,
-            focus: wanted.focus.unwrap_or_default().to_owned(),
-            ..Limits::default()
-        };
         let written = match wanted.with {
-            CompactWith::By(model) => of_model(completed(model, entries, &window, &limits), model.name()),
+            CompactWith::By(model) => of_model(completed(model, entries, &window, limits), model.name()),
             CompactWith::Off => {
                 Self { text: pins_alone(&window), with: wanted.with.as_str(), notes: Vec::new() }
             }
             CompactWith::Heuristic | CompactWith::Given(_) => {
-                let (text, with) = (compose(&window, &limits).text, CompactWith::Heuristic.as_str());
+                let (text, with) = (compose(&window, limits).text, CompactWith::Heuristic.as_str());
                 Self { text, with, notes: Vec::new() }
             }
         };
-        let written = written.with_pins(&window, &limits);
+        let written = written.with_pins(&window, limits);
         if written.text.is_empty() {
             let reason =
                 "so small a summary has no room for its heading: ask for a larger share, or compact more";
@@ -137,8 +131,8 @@ fn first(dropped: &[Dropped]) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the positions of pinned entries before the kept part.
-fn pinned(all: &[Entry], entries: &[Entry], recent_from: usize) -> Vec<usize> {
+/// Returns the positions of pinned entries before the kept part; `all` are the entries that may pin them.
+pub fn pinned_before(all: &[Entry], entries: &[Entry], recent_from: usize) -> Vec<usize> {
     let pins = visibility::pins(all);
     // The last copy of an id is the one that a pin is about.
     let places: HashMap<&EntryId, usize> =

@@ -152,9 +152,11 @@ impl<'n> Draft<'n> {
         *dropped = dropped.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
     }
 
-    /// Puts the last lines of a section in another order.
-    pub(super) fn reverse(&mut self, section: Section) {
-        self.sections[section as usize].0.reverse();
+    /// Turns round the lines of a section behind its first ones.
+    pub(super) fn reverse_behind(&mut self, section: Section, first: usize) {
+        if let Some(later) = self.sections[section as usize].0.get_mut(first..) {
+            later.reverse();
+        }
     }
 
     /// Returns the text below its heading, where each line comes from, and how many lines each section left out.

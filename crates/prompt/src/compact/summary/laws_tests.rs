@@ -58,7 +58,11 @@ fn entries() -> impl Strategy<Value = Vec<Entry>> {
 fn size() -> impl Strategy<Value = Size> {
     prop_oneof![
         (0..1_500_u32).prop_map(Size::Share),
-        (0..1_500_u32, 0..5_000_u64).prop_map(|(share, floor)| Size::ShareOr { share, floor: Tokens(floor) }),
+        (0..1_500_u32, 0..5_000_u64, 0..9_000_u64).prop_map(|(share, floor, most)| Size::ShareWithin {
+            share,
+            floor: Tokens(floor),
+            most: Tokens(most),
+        }),
         (0..5_000_u64).prop_map(|tokens| Size::Tokens(Tokens(tokens))),
     ]
 }

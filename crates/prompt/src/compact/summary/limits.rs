@@ -13,12 +13,15 @@ pub enum Size {
     /// A share of what is compacted, in thousandths.
     Share(u32),
     /// The same, but at least so many tokens, as far as these are a quarter of what is compacted: a tenth of a short
-    /// conversation does not hold what its names and files need.
-    ShareOr {
+    /// conversation does not hold what its names and files need. Never more than `most`: a summary of a whole chain has to fit
+    /// the window that a part of the chain is in.
+    ShareWithin {
         /// In thousandths.
         share: u32,
         /// The floor.
         floor: Tokens,
+        /// The bound.
+        most: Tokens,
     },
     /// So many tokens.
     Tokens(Tokens),
@@ -26,7 +29,12 @@ pub enum Size {
 
 impl Size {
     /// What is taken where nobody asks for a size: a tenth, and 2,000 tokens at least.
-    pub const DEFAULT: Self = Self::ShareOr { share: 100, floor: Tokens(2_000) };
+    pub const DEFAULT: Self = Self::default_within(Tokens(u64::MAX));
+
+    /// Returns what is taken where nobody asks for a size and the summary may have so many tokens at most.
+    pub const fn default_within(most: Tokens) -> Self {
+        Self::ShareWithin { share: 100, floor: Tokens(2_000), most }
+    }
 
     /// Returns the characters of a summary of so many tokens: never more than there are.
     pub(super) fn chars(self, compacted: Tokens) -> u64 {
@@ -34,9 +42,9 @@ impl Size {
         let of = |share: u64| compacted.saturating_mul(share) / 1_000;
         let chars = match self {
             Self::Share(share) => of(share.into()),
-            Self::ShareOr { share, floor } => {
+            Self::ShareWithin { share, floor, most } => {
                 let floor = floor.0.saturating_mul(CHARS_A_TOKEN).min(of(FLOOR_SHARE_MAX));
-                of(share.into()).max(floor)
+                of(share.into()).max(floor).min(most.0.saturating_mul(CHARS_A_TOKEN))
             }
             Self::Tokens(tokens) => tokens.0.saturating_mul(CHARS_A_TOKEN),
         };
@@ -98,6 +106,8 @@ mod tests {
             (Size::DEFAULT, 100_000, 40_000),
             (Size::DEFAULT, 10_000, 8_000),
             (Size::DEFAULT, 5_000, 5_000),
+            (Size::default_within(Tokens(700)), 100_000, 2_800),
+            (Size::default_within(Tokens(20_000)), 100_000, 40_000),
             (Size::Tokens(Tokens(10)), 7, 28),
             (Size::Tokens(Tokens(u64::MAX)), u64::MAX, u64::MAX),
             (Size::Share(u32::MAX), 10, 40),

@@ -15,6 +15,16 @@ const NUMBER_CHARS: usize = 8;
 const GAP: &str = " […] ";
 /// Characters that prompts may take of any summary, however short it is.
 const ROOM_CHARS_MIN: usize = 400;
+/// Characters of the section's title, with some to spare.
+const TITLE_CHARS: usize = 24;
+
+/// Where texts would be cut to fewer characters than these, the older ones do not come in at all: what is left of a text has no
+/// room for a demand.
+const CROWDED_CHARS: usize = 240;
+/// What the first text may take of a crowded section, as a fraction: it is the task, and nothing later says it again.
+const TASK_FRACTION: usize = 4;
+/// The same of what users demand in texts that do not come in.
+const DEMANDS_FRACTION: usize = 4;
 
 pub(super) fn prompts(table: &mut Table<'_>, draft: &mut Draft<'_>, entries: &[Counted], chars: usize) {
     let mut seen = HashSet::new();
@@ -29,12 +39,59 @@ pub(super) fn prompts(table: &mut Table<'_>, draft: &mut Draft<'_>, entries: &[C
     }
     let chars = chars.max(ROOM_CHARS_MIN).min(draft.left);
     let limit = limit(&found, chars);
-    // The newest come first, so that they are there if not all fit.
-    for (at, text) in found.iter().rev() {
-        let line = format!("@{}: {}", draft.number(*at), clip(text, limit));
-        draft.add(table, (Section::Prompts, *at, &line), chars);
+    let lines = match found.split_first() {
+        Some((first, later)) if limit < CROWDED_CHARS => crowded(*first, later, chars),
+        _ => found.iter().map(|(at, text)| (*at, clip(text, limit))).collect(),
+    };
+    draft.drop_many(Section::Prompts, found.len() - lines.len());
+    // The first comes first and then the newest, so that they are there if not all fit.
+    let numbered = lines.iter().map(|(at, text)| (*at, format!("@{}: {text}", draft.number(*at))));
+    let numbered: Vec<(usize, String)> = numbered.collect();
+    let Some(((at, task), later)) = numbered.split_first() else { return };
+    let has_task = draft.add(table, (Section::Prompts, *at, task), chars);
+    for (at, line) in later.iter().rev() {
+        draft.add(table, (Section::Prompts, *at, line), chars);
     }
-    draft.reverse(Section::Prompts);
+    draft.reverse_behind(Section::Prompts, usize::from(has_task));
+}
+
+/// Chooses among more texts than fit, and returns them in their order: the task, what later texts demand, and of the rest the newest.
+fn crowded<'t>(first: (usize, &'t str), later: &[(usize, &'t str)], chars: usize) -> Vec<(usize, String)> {
+    let cost = |text: &str| text.chars().count() + NUMBER_CHARS + 1;
+    let task = clip(first.1, (chars / TASK_FRACTION).saturating_sub(NUMBER_CHARS + 1).max(KEPT_CHARS_MIN));
+    let mut left = chars.saturating_sub(TITLE_CHARS + cost(&task));
+    let mut demands_left = left / DEMANDS_FRACTION;
+    let mut demands: Vec<Option<String>> = vec![None; later.len()];
+    for ((_, text), demand) in later.iter().zip(&mut demands).rev() {
+        let own = demands_of(text);
+        if !own.is_empty() && cost(&own) <= demands_left {
+            demands_left -= cost(&own);
+            left -= cost(&own);
+            *demand = Some(own);
+        }
+    }
+    let length = limit(later, left).max(CROWDED_CHARS);
+    let mut chosen: Vec<(usize, String)> = Vec::new();
+    for ((at, text), demand) in later.iter().zip(demands).rev() {
+        let whole = clip(text, length);
+        let refund = demand.as_deref().map_or(0, cost);
+        let has_all = demand.as_deref().is_none_or(|demand| demand.split(GAP).all(|one| whole.contains(one)));
+        if has_all && cost(&whole) <= left + refund {
+            left = left + refund - cost(&whole);
+            chosen.push((*at, whole));
+        } else if let Some(demand) = demand {
+            chosen.push((*at, demand));
+        }
+    }
+    chosen.push((first.0, task));
+    chosen.reverse();
+    chosen
+}
+
+/// Returns the sentences of a text that demand or forbid something.
+fn demands_of(text: &str) -> String {
+    let own = sentences(text).into_iter().filter(|sentence| constrains(sentence));
+    own.collect::<Vec<_>>().join(GAP)
 }
 
 /// Returns the length that all texts are cut to, so that they fit: short ones leave what they do not need to the long ones.
@@ -90,6 +147,27 @@ mod tests {
         assert!(cut.contains("You must never touch the file a.rs."), "{cut}");
         assert!(cut.chars().count() <= 300);
         assert_eq!(clip("short", 300), "short");
+    }
+
+    #[test]
+    fn among_more_texts_than_fit_the_task_and_what_users_demand_stay() {
+        let task = "Move the billing service to the new ledger.";
+        let texts: Vec<String> = (1..400)
+            .map(|number| match number {
+                200 => "Look at this one. You must never write to the invoices table. Go ahead.".to_owned(),
+                _ => format!("Go ahead with number {number}, and say how it went when it is done, please."),
+            })
+            .collect();
+        let later: Vec<(usize, &str)> =
+            texts.iter().enumerate().map(|(at, text)| (at + 1, text.as_str())).collect();
+        let kept = crowded((0, task), &later, 3_000);
+        assert_eq!(kept.first(), Some(&(0, task.to_owned())));
+        let demand = (200, "You must never write to the invoices table.".to_owned());
+        assert!(kept.contains(&demand), "{kept:?}");
+        assert_eq!(kept.last(), later.last().map(|(at, text)| (*at, (*text).to_owned())).as_ref());
+        assert!(kept.is_sorted_by_key(|(at, _)| *at));
+        let chars: usize = kept.iter().map(|(_, text)| text.chars().count() + NUMBER_CHARS + 1).sum();
+        assert!((2_800..=3_000 - TITLE_CHARS).contains(&chars), "{chars}");
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use stemmata_api::v1::{CompactRequest, Compacted, LostCounts, SUMMARY_BYTES_MAX, SummaryWith};
 use stemmata_api::{Code, Problem};
 use stemmata_engine::{
-    self as engine, CompactOf, CompactWanted, CompactWith, CompactionDiff, Engine, Summarizer,
+    self as engine, CompactOf, CompactWanted, CompactWith, CompactionDiff, Engine, Summarizer, WindowRules,
 };
 use stemmata_model::{CommitId, Tokens};
-use stemmata_prompt::window::{CompactSettings, KeepRecent};
+use stemmata_prompt::window::KeepRecent;
 
 use crate::fault::Fault;
 use crate::local::summarize::size_of;
@@ -22,7 +22,7 @@ type Model<'a> = dyn Fn(CommitId) -> Result<Box<dyn Summarizer>, Fault> + 'a;
 pub(super) fn compact(
     engine: &Engine,
     request: &CompactRequest,
-    (model, rules): (&Model<'_>, &CompactSettings),
+    (model, rules): (&Model<'_>, &WindowRules),
 ) -> Result<Compacted, Fault> {
     checked(request)?;
     let mut of = ctx(engine, &request.ctx)?;
@@ -39,14 +39,16 @@ pub(super) fn compact(
         (None, _, Some(model)) => CompactWith::By(model.as_ref()),
         (None, _, None) => CompactWith::Heuristic,
     };
+    let window = rules.tokens.map(Tokens);
     let keep = request
         .keep_tokens
-        .map_or_else(|| rules.keep_recent(None), |tokens| KeepRecent::Tokens(Tokens(tokens)));
+        .map_or_else(|| rules.compact.keep_recent(window), |tokens| KeepRecent::Tokens(Tokens(tokens)));
     let wanted = CompactWanted {
         range: request.range.as_ref().map(|range| (range.from.as_str(), range.to.as_str())),
         keep,
-        size: size_of(request.ratio_permille)?,
-        tool_call_cutoff: rules.visible_results(),
+        size: request.ratio_permille.map(|share| size_of(Some(share))).transpose()?,
+        window,
+        tool_call_cutoff: rules.compact.visible_results(),
         focus: request.focus.as_deref(),
         ..CompactWanted::new(with)
     };

@@ -4,7 +4,9 @@ use stemmata_api::v1::{GuardItem, GuardOverflow, GuardReport, GuardRequest};
 use stemmata_api::{Code, Problem};
 use stemmata_engine::prompt::guard::{Form, Window};
 use stemmata_engine::tokens::{client, model};
-use stemmata_engine::{Engine, GuardWanted, Guarded, GuardedItem, LiveWindow, WindowRules, is_overhead};
+use stemmata_engine::{
+    Engine, GuardWanted, Guarded, GuardedItem, LiveWindow, WindowRules, is_overhead, known_window,
+};
 use stemmata_model::{Timestamp, TokenCounter as _, Tokens};
 
 use super::window::{REPORTED, client_window};
@@ -51,11 +53,7 @@ fn limit(request: &GuardRequest, rules: &WindowRules, live: &LiveWindow) -> Resu
     if let Some(tokens) = live.window_tokens {
         return Ok((Tokens(tokens), format!("{}: {REPORTED}", live.runtime)));
     }
-    let of_client = client(&live.runtime).and_then(|row| Some((live.runtime.as_str(), row.window?)));
-    let of_model = live.model.as_deref().and_then(|name| Some((name, model(name)?.window?)));
-    // The client's own window holds within that of its model.
-    let known = of_client.into_iter().chain(of_model).min_by_key(|(_, (tokens, _))| *tokens);
-    if let Some((name, (tokens, source))) = known {
+    if let Some((name, (tokens, source))) = known_window(&live.runtime, live.model.as_deref()) {
         return Ok((Tokens(tokens), format!("{name}: {source}")));
     }
     let what = match &live.model {

@@ -41,6 +41,17 @@ pub(in crate::ledger::turn) struct Acted {
     pub(super) summaries: Summaries,
     /// Messages that the model sees.
     pub(super) messages: usize,
+    /// Why the answer shows an overflow that the provider did not report as an error.
+    pub(super) overflow_seen: Option<&'static str>,
+}
+
+impl Acted {
+    /// Takes in that the answer shows an overflow: the caller hears of it, and the session is compacted when its turn ends.
+    pub(in crate::ledger::turn) fn see_overflow(&mut self, why: &'static str) {
+        self.overflow_seen = Some(why);
+        let message = format!("{why}: the answer may rest on a part of the context; check it, or ask again");
+        self.report.notes.push(Note::new(NoteCode::Degraded, message));
+    }
 }
 
 /// A window on its way through a call.
@@ -125,7 +136,8 @@ impl Engine {
         }
         let kept = self.never_archived(turn, (&entries, &pins), last)?;
         self.archive(&mut work, &mut entries, (&kept, &mut sizes))?;
-        let weighed = Weighed::of(&entries, &pins, sizes.clone(), guard.counter)?;
+        let told = self.told(turn, events, last)?;
+        let weighed = Weighed::of((&entries, &pins), sizes.clone(), guard.counter, &told)?;
         let start = match boundary {
             Boundary::Overflow { prunes: true, .. } => Start::Refused,
             _ => Start::Call(work.window.zone(sizes.tokens)),
@@ -299,7 +311,7 @@ impl Work<'_> {
         };
         let (events, progress) = (std::mem::take(&mut self.events), std::mem::take(&mut self.known.progress));
         let (summaries, messages) = (std::mem::take(&mut self.known.summaries), self.known.messages);
-        Acted { events, commits, report, progress, summaries, messages }
+        Acted { events, commits, report, progress, summaries, messages, overflow_seen: None }
     }
 
     fn push_alert(&mut self, alert: &Alert, tokens: Tokens) {

@@ -144,7 +144,12 @@ impl Engine {
         Err(refused(Refusal::MarkEntries, reason))
     }
 
-    fn mark_event(&self, turn: &TurnOf, entries: &[EntryId], mark: EntryMark) -> NewEvent {
+    pub(in crate::ledger::turn) fn mark_event(
+        &self,
+        turn: &TurnOf,
+        entries: &[EntryId],
+        mark: EntryMark,
+    ) -> NewEvent {
         let shown = Shown { entries: entries.to_vec(), show_as: mark.show_as(), reason: String::new() };
         let line = visibility::line(&[shown], self.clock.now());
         let line = String::from_utf8_lossy(&line);
