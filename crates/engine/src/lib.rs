@@ -68,9 +68,9 @@ pub use engine::{Engine, FORMER_MACHINES_MAX, Identity};
 pub use error::{Absent, Candidate, EngineError, ErrorKind, FormatUse, Refusal, Result, Wanted};
 pub use guard::{GuardWanted, Guarded, GuardedItem, LiveWindow, is_overhead};
 pub use home::{
-    Calls, Clients, HeldSession, Home, HomeNote, HomeOptions, MachineFacts, Marker, Markers, NotTakenUp,
-    Process, Quota, QuotaPlan, ReducedState, RestoredState, StreamProof, Streams, TakeUpLimits, TrustedRules,
-    create_private, modified,
+    Calls, Clients, HeldSession, Holding, Home, HomeNote, HomeOptions, MachineFacts, Marker, Markers,
+    NotTakenUp, Process, Quota, QuotaPlan, ReducedState, RestoredState, StreamProof, Streams, TakeUpLimits,
+    TrustedRules, create_private, modified,
 };
 pub use ledger::{
     BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, CheckpointState, Cluster, ComparedState, Decision,
@@ -147,7 +147,7 @@ pub use verbs::place::own::{NotResumed, OwnSession};
 pub use verbs::place::placing::{PlacedFile, Placing, PlacingWish, ReadyFile};
 pub use verbs::place::record::{PlacementRecord, WrittenFile};
 pub use verbs::place::{PlaceOptions, Placed, PreparedPlacement};
-pub use verbs::recover::{RecoveredCopy, TranscriptState};
+pub use verbs::recover::{JudgedBy, RecoveredCopy, TranscriptState};
 pub use verbs::scan::files::{FileSecret, ScannedFiles};
 pub use verbs::scan::{FoundIn, Holder, ScanPlace, ScanTarget, Scanned, SecretFound, UnreadLedger};
 pub use verbs::scrub::{ScrubPlan, ScrubReport, ScrubTarget};

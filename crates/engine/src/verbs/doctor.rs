@@ -132,7 +132,7 @@ fn quirk(now: &Validation, old: &Validation, version: &str) -> Option<Finding> {
 }
 
 /// Returns whether a file is where Claude Code keeps what subagents wrote.
-fn is_subagent(path: &Path) -> bool {
+pub(crate) fn is_subagent(path: &Path) -> bool {
     path.parent().and_then(Path::file_name).is_some_and(|folder| folder == "subagents")
 }
 

@@ -126,7 +126,10 @@ fn history(chains: &dyn Chains, tip: &str) -> Vec<Commit> {
     for commit in &whole.commits {
         assert_eq!(chains.find(&find(&commit.id[..4 + chars])).expect("found").ctx, commit.id);
     }
-    assert_eq!(code(chains.short_ids(&ShortIdsRequest { ids: vec!["ctx-?".to_owned()], sessions: Vec::new() })), "bad_id");
+    assert_eq!(
+        code(chains.short_ids(&ShortIdsRequest { ids: vec!["ctx-?".to_owned()], sessions: Vec::new() })),
+        "bad_id"
+    );
     whole.commits
 }
 
