@@ -48,7 +48,8 @@ pub use capture::homes::{FILES_MAX, HomeHints, RUNTIMES, RuntimeHome, RuntimePla
 pub use capture::import::{ImportFailure, ImportProgress, ImportReport, ImportedSession};
 pub use capture::install::{
     AskedFor, ConfigPlace, HOOK_PLACES, HookEvents, HookKind, HookPlace, HookWish, InstalledHooks,
-    SETTINGS_BYTES_MAX, SettingsError, hook_command, installed_hooks, with_hooks, without_hooks,
+    SETTINGS_BYTES_MAX, SettingsError, differs_by_hooks_only, hook_command, installed_hooks, with_hooks,
+    without_hooks,
 };
 pub use capture::kept::{Listen, is_session_kept, is_session_there, listen_at};
 pub use capture::leaf::{ParseProvisionalError, Provisional};

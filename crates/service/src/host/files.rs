@@ -20,6 +20,8 @@ pub struct NamedFile {
     pub text: String,
     /// The name as a whole path.
     pub path: PathBuf,
+    /// The directory that `@` means.
+    pub here: PathBuf,
 }
 
 /// A repaired transcript, which is nowhere yet.
@@ -158,5 +160,5 @@ fn file_of(home: &Home, named: &NamedFile) -> Result<PathBuf, Fault> {
     if named.path.exists() {
         return Ok(named.path.clone());
     }
-    Ok(home.engine()?.named_transcript(&named.text, &named.path)?)
+    Ok(home.engine()?.named_transcript(&named.text, &named.path, Some(&named.here.to_string_lossy()))?)
 }

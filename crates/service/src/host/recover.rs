@@ -150,11 +150,13 @@ pub(super) fn is_recoverable(home: &Home, path: &Path, judged_by: &JudgedBy<'_>)
 fn session_of(engine: &Engine, named: &NamedFile) -> Result<Session, Fault> {
     let by_path = engine.find_session(&named.path.to_string_lossy())?;
     let found = by_path.map_or_else(|| engine.find_session(&named.text), |session| Ok(Some(session)))?;
-    if let Some(session) = found {
+    let here = named.here.to_string_lossy();
+    let meant = || engine.session_meant(&named.text, Some(&here));
+    if let Some(session) = found.map_or_else(meant, |session| Ok(Some(session)))? {
         return Ok(session);
     }
     // A commit or a tag means the session that it was read from.
-    let ctx = engine.find(&named.text)?;
+    let ctx = engine.meant(&named.text, Some(&here))?.ctx;
     let session = engine.session_of(ctx)?;
     session.ok_or_else(|| {
         let detail = format!("`{}` was not read from a transcript", named.text);
