@@ -160,6 +160,20 @@ impl App {
         self.environment.data_dir().is_some_and(|folder| folder.is_dir())
     }
 
+    /// Works in an empty data directory, which is gone when the value that is returned is dropped, where this machine has no store yet:
+    /// a dry run may ask a store what is known, but makes none. Comes before everything that needs a data directory.
+    pub(crate) fn rehearse(&self) -> Result<Option<tempfile::TempDir>, CliError> {
+        let root = self.environment.data_dir();
+        if root.as_ref().is_none_or(|root| root.join("store").is_dir()) {
+            return Ok(None);
+        }
+        let temp = environment::temp_dir();
+        let folder = tempfile::tempdir_in(&temp).map_err(|source| CliError::io("write in", &temp, source))?;
+        let home = self.open_home(folder.path())?;
+        self.home.get_or_init(|| Arc::new(home));
+        Ok(Some(folder))
+    }
+
     /// Says whether a person can be shown a screen that follows what is typed.
     pub(crate) fn takes_keys(&self) -> bool {
         let environment = &self.environment;

@@ -43,7 +43,7 @@ use rules_file::Rules;
 
 pub use calls::{Calls, modified};
 pub use clients::{Clients, Process};
-pub use holders::HeldSession;
+pub use holders::{HeldSession, Holding};
 pub use machine::MachineFacts;
 pub use markers::{Marker, Markers};
 pub use quota::{Quota, QuotaPlan};

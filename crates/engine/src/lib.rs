@@ -48,7 +48,7 @@ pub use capture::homes::{FILES_MAX, HomeHints, RUNTIMES, RuntimeHome, RuntimePla
 pub use capture::import::{ImportFailure, ImportProgress, ImportReport, ImportedSession};
 pub use capture::install::{
     AskedFor, ConfigPlace, HOOK_PLACES, HOOKLESS_RUNTIMES, HookEvents, HookKind, HookPlace, HookWish,
-    InstalledHooks, SETTINGS_BYTES_MAX, SettingsError, hook_command, installed_hooks, with_hooks,
+    InstalledHooks, SETTINGS_BYTES_MAX, SettingsError, differs_by_hooks_only, hook_command, installed_hooks, with_hooks,
     without_hooks,
 };
 pub use capture::kept::{Listen, is_session_kept, is_session_there, listen_at};
@@ -69,9 +69,9 @@ pub use engine::{Engine, FORMER_MACHINES_MAX, Identity};
 pub use error::{Absent, Candidate, EngineError, ErrorKind, FormatUse, Refusal, Result, Wanted};
 pub use guard::{GuardWanted, Guarded, GuardedItem, LiveWindow, is_overhead, known_window};
 pub use home::{
-    Calls, Clients, HeldSession, Home, HomeNote, HomeOptions, MachineFacts, Marker, Markers, NotTakenUp,
-    Process, Quota, QuotaPlan, ReducedState, RestoredState, StreamProof, Streams, TakeUpLimits, TrustedRules,
-    create_private, modified,
+    Calls, Clients, HeldSession, Holding, Home, HomeNote, HomeOptions, MachineFacts, Marker, Markers,
+    NotTakenUp, Process, Quota, QuotaPlan, ReducedState, RestoredState, StreamProof, Streams, TakeUpLimits,
+    TrustedRules, create_private, modified,
 };
 pub use ledger::{
     BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, CheckpointState, Cluster, ComparedState, Decision,
@@ -150,7 +150,7 @@ pub use verbs::place::own::{NotResumed, OwnSession};
 pub use verbs::place::placing::{PlacedFile, Placing, PlacingWish, ReadyFile};
 pub use verbs::place::record::{PlacementRecord, WrittenFile};
 pub use verbs::place::{PlaceOptions, Placed, PreparedPlacement};
-pub use verbs::recover::{RecoveredCopy, TranscriptState};
+pub use verbs::recover::{JudgedBy, RecoveredCopy, TranscriptState};
 pub use verbs::scan::files::{FileSecret, ScannedFiles};
 pub use verbs::scan::{FoundIn, Holder, ScanPlace, ScanTarget, Scanned, SecretFound, UnreadLedger};
 pub use verbs::scrub::{ScrubPlan, ScrubReport, ScrubTarget};

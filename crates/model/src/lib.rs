@@ -35,7 +35,7 @@ pub use json::{Json, JsonError};
 pub use links::Links;
 pub use names::{
     EntryId, FormatId, LedgerId, MachineId, NAME_BYTES_MAX, NameError, Party, Principal, SessionId, Template,
-    ThreadId, TicketId, Topic,
+    ThreadId, TicketId, Topic, check_tag,
 };
 pub use note::{Note, NoteCode};
 pub use plural::{noun_of, plural};

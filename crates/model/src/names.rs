@@ -32,6 +32,36 @@ pub enum NameError {
         /// Where the first one is.
         offset: usize,
     },
+    /// The text would mean something else where a commit is named.
+    #[error("`{text}` cannot be a tag: {reason}")]
+    Tag {
+        /// The text.
+        text: Box<str>,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+}
+
+/// Hexadecimal digits of a name that could be the beginning of an id.
+const ID_PREFIX_MIN: usize = 4;
+
+/// Accepts what can name a commit beside ids, their beginnings, and `@`, `~`, `:` behind them. A tag comes before all of these, so
+/// that one called `@` or `4a36` would redirect what everybody else means by it.
+///
+/// # Errors
+/// `NameError` says what is wrong with the text.
+pub fn check_tag(text: &str) -> Result<(), NameError> {
+    let is_id = text.len() >= ID_PREFIX_MIN && text.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    let reason = if text.is_empty() {
+        return Err(NameError::Empty { what: "the tag" });
+    } else if text.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '@' | '~' | ':')) {
+        "a tag has no spaces, `@`, `~` or `:`"
+    } else if is_id || text.starts_with("ctx-") || text == "none" {
+        "it looks like an id"
+    } else {
+        return Ok(());
+    };
+    Err(NameError::Tag { text: text.into(), reason })
 }
 
 fn check(what: &'static str, text: &str) -> Result<(), NameError> {

@@ -53,7 +53,7 @@ pub use place::PlaceRequest;
 pub use policy::PolicyChange;
 pub use record::{Record, RecordRequest, Recorded, Suspended, Tape};
 pub use recover::RecoverRequest;
-pub use sessions::Latest;
+pub use sessions::{Latest, Newest};
 pub use start::{AgentFound, StartFrom, StartRequest};
 pub use status::StatusRequest;
 pub use watch::{Due, LookedAt, WATCH_POLL_MS, WatchRequest, WatchedPlace, Watching};

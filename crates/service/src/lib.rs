@@ -17,8 +17,8 @@ pub use file::{FileBytes, parse_have, write_whole};
 pub use host::{
     AgentFound, BlamedCommit, BlamedFile, Current, Due, GitHookChange, GitHookRequest, HookRequest, Hooked,
     Host, ImportRequest, InstallChange, InstallRequest, Latest, LedgerOf, LedgerOfRequest,
-    LoadCheckpointRequest, LookedAt, Machine, MakeLedger, NamedFile, PlaceRequest, PolicyChange, Process,
-    Record, RecordRequest, Recorded, RecoverRequest, Repaired, SaveCheckpointRequest, StartFrom,
+    LoadCheckpointRequest, LookedAt, Machine, MakeLedger, NamedFile, Newest, PlaceRequest, PolicyChange,
+    Process, Record, RecordRequest, Recorded, RecoverRequest, Repaired, SaveCheckpointRequest, StartFrom,
     StartRequest, StatusRequest, Surveyed, Suspended, Tape, TrailerRequest, TrailerStage, WATCH_POLL_MS,
     WatchRequest, WatchedPlace, Watching, Whose, drain, is_program, open_for_hook, read_settings,
 };

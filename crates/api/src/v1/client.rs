@@ -192,7 +192,7 @@ pub struct Installed {
     /// The copy of the file as it was; absent where there was none, or nothing changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
-    /// Copies and folders of earlier installs that `uninstall` removed.
+    /// Copies and folders of earlier installs that `uninstall` removed, with `--dry-run` the copies that it would.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<String>,
     /// How the client's agent gets a brief of what a compaction loses; absent after `uninstall`.
@@ -212,6 +212,9 @@ pub struct InstalledAll {
     /// Clients without hooks: their agents can get no brief of what a compaction loses. Empty after `uninstall`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without_brief: Vec<String>,
+    /// Completion files of `setup`, and folders for them, that `uninstall --all` removed, with `--dry-run` the files that it would.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub completions: Vec<String>,
 }
 
 /// What `setup` did.

@@ -3,7 +3,7 @@
 //! Only shapes, as everything below `args`.
 
 use clap::{ArgGroup, Args, Subcommand};
-use stemmata_model::{ThreadId, TicketId};
+use stemmata_model::{ThreadId, TicketId, check_tag};
 
 use super::REF_HELP;
 
@@ -109,22 +109,9 @@ pub(crate) struct TagRemove {
     pub(crate) name: String,
 }
 
-/// Hexadecimal digits of a name that could be the beginning of an id.
-const ID_PREFIX_MIN: usize = 4;
-
-/// Refuses a name that no reference could mean: references are ids, their beginnings, and `@`, `~`, `:` behind them.
+/// Refuses a name that would mean something else where a commit is named.
 fn parse_tag(text: &str) -> Result<String, String> {
-    let is_id = text.len() >= ID_PREFIX_MIN && text.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
-    let reason = if text.is_empty() {
-        "a tag cannot be empty"
-    } else if text.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '@' | '~' | ':')) {
-        "a tag cannot contain spaces, `@`, `~` or `:`"
-    } else if is_id || text.starts_with("ctx-") || text == "none" {
-        "this looks like an id"
-    } else {
-        return Ok(text.to_owned());
-    };
-    Err(reason.to_owned())
+    check_tag(text).map(|()| text.to_owned()).map_err(|error| error.to_string())
 }
 
 /// `pin` and `unpin`

@@ -128,7 +128,7 @@ Examples:
 
 Finds the clients of this machine, imports their sessions, adds hooks, so that each turn is captured as it ends, writes a \
 completion file for your shell, and lets git commits of this repository name their session. What is done already is left alone. \
-`stemma uninstall --all` takes the hooks out again, `stemma git uninstall` the trailer.")]
+`stemma uninstall --all` removes the hooks and the completion file, `stemma git uninstall` the trailer.")]
 pub(crate) struct Setup {
     /// Do everything without asking
     #[arg(long, short = 'y', conflicts_with = "dry_run")]
@@ -183,7 +183,7 @@ Examples:
   stemma uninstall --all --dry-run
 
 Takes our hooks out of the client's settings, which are then what they were before, byte for byte. Copies, folders and files that \
-`install` made go too. What was captured stays.")]
+`install` made go too, with `--all` also the completion file that `setup` wrote. What was captured stays.")]
 pub(crate) struct Uninstall {
     /// The client
     #[arg(value_name = "CLIENT", required_unless_present = "all", conflicts_with = "all")]

@@ -94,6 +94,9 @@ fn run(app: &App, act: Act, reference: String, wanted: Wanted) -> Result<Exit, C
 
 fn choose(app: &App, enter: Act, command: &str) -> Result<Choice, CliError> {
     let service = app.service()?;
+    // A session that was never imported is one to choose from, too.
+    let unread = app.host()?.catch_up(Some(&app.environment.current_dir))?;
+    unread.iter().for_each(|unread| app.console.warn(unread));
     if !app.takes_keys() {
         return missing(app, command);
     }

@@ -22,7 +22,7 @@ const SESSIONS_MAX: usize = 200;
 const TITLE_COLUMNS: usize = 60;
 
 /// Names of values that are a session or a commit.
-const REFERENCES: &[&str] = &["REF", "SESSION", "A", "B", "SESSION|COMMIT"];
+const REFERENCES: &[&str] = &["REF", "OTHER", "SESSION", "FILE|SESSION", "SESSION|FILE"];
 
 /// A value, and what it is.
 type Offer = (String, String);

@@ -35,7 +35,9 @@ pub(crate) fn run(app: &App, args: &Doctor) -> Result<Exit, CliError> {
 
 /// Returns a transcript as the user named it.
 pub(super) fn file(app: &App, given: &str) -> NamedFile {
-    NamedFile { text: given.to_owned(), path: app.environment.absolute(Path::new(given)) }
+    let environment = &app.environment;
+    let (path, here) = (environment.absolute(Path::new(given)), environment.current_dir.clone());
+    NamedFile { text: given.to_owned(), path, here }
 }
 
 fn told_all(app: &App, found: &Diagnoses, only_troubled: bool) -> String {

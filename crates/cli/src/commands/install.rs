@@ -70,14 +70,19 @@ fn all(app: &App, clients: &[&str], manner: Manner) -> Result<Exit, CliError> {
         }
     }
     let without_brief = if manner.removes { &[] } else { HOOKLESS_RUNTIMES };
+    let completions =
+        if manner.removes { app.host()?.remove_completions(manner.dry_run)? } else { Vec::new() };
+    let completions: Vec<String> =
+        completions.iter().map(|path| path.to_string_lossy().into_owned()).collect();
     if app.console.json {
         let clients = done.into_iter().map(|done| done.installed).collect();
         let without_brief = without_brief.iter().map(|client| (*client).to_owned()).collect();
-        app.console.json(&InstalledAll { clients, without_brief })?;
+        app.console.json(&InstalledAll { clients, without_brief, completions })?;
     } else {
         let text: String = done.iter().map(|done| told(app, done, manner)).collect();
         let nothing = if manner.removes { "No client has hooks of ours\n" } else { "No client was found\n" };
-        app.console.text(if clients.is_empty() { nothing } else { &text })?;
+        let clients = if clients.is_empty() { nothing } else { &text };
+        app.console.text(&format!("{clients}{}", removed(app, &completions, manner)))?;
         say_dry_run(app, manner);
         say_briefs(app, done.iter().map(|done| &done.installed), without_brief);
     }
@@ -102,7 +107,7 @@ pub(super) fn told(app: &App, done: &InstallChange, manner: Manner) -> String {
     let Installed { path, changed, hooks, kept, .. } = &done.installed;
     let shown = app.environment.shown(Path::new(path));
     if !changed {
-        return format!("{shown}: nothing to change\n");
+        return format!("{shown}: nothing to change\n{}", removed(app, &done.installed.removed, manner));
     }
     let (before, after) = (done.before.as_deref(), done.after.as_deref());
     let verb = match (before, after, manner.dry_run) {
@@ -120,9 +125,7 @@ pub(super) fn told(app: &App, done: &InstallChange, manner: Manner) -> String {
     };
     let copy = kept.as_deref().map(|kept| format!("; backup: {}", app.environment.shown(Path::new(kept))));
     let mut text = format!("{verb} {shown} ({what}{})\n", copy.unwrap_or_default());
-    for removed in &done.installed.removed {
-        put!(text, "Removed {}\n", app.environment.shown(Path::new(removed)));
-    }
+    text.push_str(&removed(app, &done.installed.removed, manner));
     if manner.diff {
         text.push_str(&diff(&shown, before.unwrap_or_default(), after.unwrap_or_default()));
     }
@@ -130,6 +133,13 @@ pub(super) fn told(app: &App, done: &InstallChange, manner: Manner) -> String {
         put!(text, "{trust}\n");
     }
     text
+}
+
+/// Says what goes that `install` or `setup` had made beside the settings.
+fn removed(app: &App, paths: &[String], manner: Manner) -> String {
+    let verb = if manner.dry_run { "Would remove" } else { "Removed" };
+    let line = |path: &String| format!("{verb} {}\n", app.environment.shown(Path::new(path)));
+    paths.iter().map(line).collect()
 }
 
 fn say_dry_run(app: &App, manner: Manner) {

@@ -158,7 +158,9 @@ pub(crate) fn newest(app: &App, reference: &str) -> Result<String, CliError> {
 /// Finds what the user means as [`newest`] does, with the prompt that was named where one was.
 pub(crate) fn found_newest(app: &App, reference: &str) -> Result<Found, CliError> {
     let service = app.service()?;
-    Ok(app.host()?.newest(service, &app.reference(reference))?)
+    let newest = app.host()?.newest(service, &app.reference(reference))?;
+    newest.unread.iter().for_each(|unread| app.console.warn(unread));
+    Ok(newest.found)
 }
 
 /// Finds the latest session of the current directory, or of all, brought up to date; with `is_loadable` one that its client can

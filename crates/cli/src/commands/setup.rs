@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap_complete::Shell;
 use stemmata_api::Code;
 use stemmata_api::v1::{Setup as Done, SetupStep};
-use stemmata_service::{GitHookRequest, write_whole};
+use stemmata_service::GitHookRequest;
 
 use crate::args::capture::Import;
 use crate::args::live::Setup;
@@ -28,6 +28,8 @@ pub(crate) fn run(app: &App, args: &Setup) -> Result<Exit, CliError> {
         let why = "setup asks before each step: run it on a terminal, or with `--yes` (`--dry-run` lists the steps)";
         return Err(CliError::Usage(why.to_owned()));
     }
+    // A store is nothing that a dry run makes.
+    let _nowhere = if args.dry_run { app.rehearse()? } else { None };
     let mut walk = Walk { app, args, steps: Vec::new() };
     walk.clients()?;
     walk.import()?;
@@ -99,7 +101,8 @@ impl Walk<'_> {
     }
 
     fn import(&mut self) -> Result<(), CliError> {
-        let host = self.app.opened_host()?;
+        // Opened by a command, the store takes up what others left: a dry run leaves that alone.
+        let host = if self.args.dry_run { self.app.host()? } else { self.app.opened_host()? };
         let found = host.survey(&host.clients_folders())?;
         let due = found.new + found.changed;
         if due == 0 {
@@ -166,9 +169,7 @@ impl Walk<'_> {
         if !self.is_wanted("completions", &format!("Complete commands in {shell} ({shown})"))? {
             return Ok(());
         }
-        let failed = |source| CliError::io("write", &path, source);
-        std::fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).map_err(failed)?;
-        write_whole(&path, failed, |out| out.write_all(script.as_bytes()).map_err(failed))?;
+        app.host()?.write_completions(&path, &script)?;
         let more = if shell == Shell::Zsh { "; add its folder to `fpath` in ~/.zshrc" } else { "" };
         self.note(("completions", "done"), format!("Wrote {shown}{more}"))
     }

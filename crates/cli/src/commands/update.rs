@@ -7,6 +7,9 @@ use crate::errors::{CliError, Exit};
 use crate::output::style::{Style, tame};
 use crate::wiring::App;
 
+/// Verbs, also those that other commands have: `stemma tag list NAME` is a slip, and no commit is called so.
+const VERBS: [&str; 5] = ["list", "ls", "add", "rm", "remove"];
+
 /// Runs `update`.
 pub(crate) fn run(app: &App, args: Update) -> Result<Exit, CliError> {
     let wish = UpdateRequest {
@@ -26,6 +29,10 @@ pub(crate) fn tag(app: &App, args: &Tag) -> Result<Exit, CliError> {
     let (reference, name, remove) = match (&args.command, &args.reference, &args.name) {
         (Some(TagCommand::Add(add)), ..) => (&add.reference, &add.name, false),
         (Some(TagCommand::Remove(gone)), ..) => (&gone.reference, &gone.name, true),
+        (None, Some(verb), _) if VERBS.contains(&verb.as_str()) => {
+            let how = format!("`{verb}` is a verb, not a commit: see `stemma tag --help`");
+            return Err(CliError::Usage(how));
+        }
         (None, Some(reference), Some(name)) => (reference, name, args.remove),
         (None, ..) => {
             return Err(CliError::Usage("name a commit and a tag: `stemma tag add REF NAME`".to_owned()));

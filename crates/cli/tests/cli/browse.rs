@@ -173,15 +173,35 @@ fn a_tag_on_two_commits_is_told() {
 }
 
 #[test]
-fn a_tag_means_its_commit_for_every_command_though_a_session_begins_like_it() {
+fn a_tag_is_no_id_and_no_place() {
     let (stage, tip) = stage();
     let history = stage.json(&["history", &tip]);
     let parent = history["commits"][1]["id"].as_str().unwrap();
     let session = stage.json(&["list"])["sessions"][0]["session_id"].as_str().unwrap()[..8].to_owned();
     assert_eq!(stage.json(&["handoff", &session])["ctx"], tip.as_str());
-    stage.run(&["tag", parent, &session]).ok();
-    assert_eq!(stage.json(&["show", &session])["id"], parent);
-    assert_eq!(stage.json(&["handoff", &session])["ctx"], parent);
+    // No tag takes an id away from its session, whichever command sets it.
+    for name in [session.as_str(), "@", "a b", "none", ""] {
+        for args in [["tag", parent, name].as_slice(), &["update", parent, "--tag", name]] {
+            stage.run(args).code(5);
+        }
+    }
+    stage
+        .run(&["update", parent, "--tag", "@"])
+        .complains(&["`@` cannot be a tag", "a tag has no spaces, `@`"]);
+    assert_eq!(stage.json(&["handoff", &session])["ctx"], tip.as_str());
+    for verb in ["list", "ls"] {
+        stage.run(&["tag", verb, "name"]).code(2);
+    }
+}
+
+/// The help's own example: a part of a session's id.
+#[test]
+fn a_part_of_a_sessions_id_is_enough_for_resolve_and_tips() {
+    let (stage, tip) = stage();
+    let of = &SESSION[..8];
+    let resolved = stage.json(&["resolve", "--session", of, "--at", "now"]);
+    assert_eq!(resolved["commits"][0]["id"], tip.as_str());
+    assert_eq!(stage.json(&["tips", "--session", of])["commits"][0]["id"], tip.as_str());
 }
 
 #[test]

@@ -120,9 +120,9 @@ fn resume_takes_the_session_of_this_directory_even_one_that_was_never_imported()
     stage
         .home
         .write(&format!("home/.claude/projects/{folder}/{SESSION}.jsonl"), transcript.text().as_bytes());
+    let placed = stage.json(&["resume", "@", "--copy"]);
     let current = stage.json(&["current"]);
     assert_eq!(current["session_id"], SESSION);
-    let placed = stage.json(&["resume", "@", "--copy"]);
     assert_eq!(placed["ctx"], current["id"]);
     // What a mere command printed is newer, and no client loads it.
     stage.run(&["run", "--", "echo", "hi"]).ok();
@@ -137,6 +137,47 @@ fn resume_takes_the_session_of_this_directory_even_one_that_was_never_imported()
     let output = command.current_dir(&elsewhere).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.starts_with(&format!("cd {} && claude --resume ", cwd.display())), "{text}");
+}
+
+/// Without hooks nothing is known of what was worked in since the last import.
+#[test]
+fn the_newest_session_is_one_that_was_never_imported() {
+    let (stage, _, _) = stage();
+    let cwd = stage.home.project();
+    let folder = stemmata_testkit::home::slug(cwd.to_str().unwrap());
+    // Each later than the one before.
+    let place = |id: &str, turns: usize| {
+        let mut story = story::Story::new(id, cwd.to_str().unwrap());
+        for turn in 0..turns {
+            story.user(&format!("Prompt {turn} of {turns}")).assistant("Done.");
+        }
+        let path = format!("home/.claude/projects/{folder}/{id}.jsonl");
+        stage.home.write(&path, story.text().as_bytes());
+    };
+    let ids = ["a", "b", "c"].map(|last| format!("62687def-0000-4000-8000-00000000000{last}"));
+    place(&ids[0], 15);
+    let printed = stage.run(&["resume", "@", "--print"]).ok();
+    assert!(printed.text().contains(&ids[0]), "{}{}", printed.text(), printed.stderr);
+    place(&ids[1], 20);
+    // Off a terminal the sessions to choose from are printed.
+    let offered = stage.run(&["resume"]).code(2).text();
+    assert!(offered.contains("Prompt 0 of 20"), "{offered}");
+    place(&ids[2], 25);
+    let mut command = stage.command(&["resume", "--last", "--print"]);
+    let output = command.current_dir(stage.home.path().join("home")).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains(&ids[2]), "{text}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A copy that nobody used is the newest session of its directory, and none that anybody means.
+#[test]
+fn a_copy_that_nobody_used_is_not_the_latest_session() {
+    let (stage, tip, _) = stage();
+    let placed = stage.json(&["fork", &tip]);
+    let copy = placed["session_id"].as_str().unwrap().to_owned();
+    let resumed = stage.run(&["resume", "--last", "--print"]).ok();
+    assert!(!resumed.text().contains(&copy), "{}{}", resumed.text(), resumed.stderr);
+    assert_eq!(stage.json(&["current"])["session_id"], SESSION);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Lists of sessions, the first page and what completes a command line, as a person sees them.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -203,7 +204,9 @@ fn what_completes_a_command_line_is_offered_and_nothing_is_complained_of() {
     assert_eq!(offered(&["show", ""])[0], id, "those of this directory come first");
     assert!(stage.run(&["complete", "--", "show", &id]).ok().text().contains("/review the retry loop"));
     stage.run(&["tag", &id, "good-one"]).ok();
-    assert_eq!(offered(&["resume", "good"]), ["good-one"]);
+    for before in [&["resume"][..], &["doctor"], &["repair"], &["recover"], &["diff"], &["diff", &id]] {
+        assert_eq!(offered(&[before, &["good"]].concat()), ["good-one"], "{before:?}");
+    }
     assert_eq!(offered(&["list", "--no-such", "x"]), Vec::<String>::new());
     let empty = Stage::new();
     assert_eq!(empty.run(&["complete", "--", "show", ""]).ok().text(), "");
@@ -235,7 +238,43 @@ fn bash_completes_sessions() {
         .unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.lines().any(|line| line == id), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    // Where another shell is not installed, its script is only looked at: a test must not depend on what a machine has.
+    asked_by(
+        &stage,
+        "zsh",
+        &format!(
+            "compdef() {{ :; }}; compadd() {{ print -l -- $values; }}; source SCRIPT; \
+         words=(stemma show {}); CURRENT=3; _stemma",
+            &id[..2]
+        ),
+        &id,
+    );
+    asked_by(&stage, "fish", &format!("source SCRIPT; complete -C 'stemma show {}'", &id[..2]), &id);
     for (shell, says) in [("zsh", "#compdef stemma"), ("fish", "complete -c stemma"), ("elvish", "stemma")] {
         assert!(stage.run(&["completions", shell]).ok().text().contains(says), "{shell}");
     }
+}
+
+/// Runs a shell with its script as it would ask, where the machine has the shell; else says that it was skipped.
+fn asked_by(stage: &Stage, shell: &str, ask: &str, id: &str) {
+    let places = ["/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"];
+    let Some(program) = places.iter().map(|folder| Path::new(folder).join(shell)).find(|path| path.exists())
+    else {
+        let _closed = writeln!(std::io::stderr(), "skipped: {shell} is not installed");
+        return;
+    };
+    let script =
+        stage.home.write(&format!("stemma.{shell}"), &stage.run(&["completions", shell]).ok().stdout);
+    let folder = Path::new(env!("CARGO_BIN_EXE_stemma")).parent().unwrap();
+    let output = Command::new(program)
+        .arg("-c")
+        .arg(ask.replace("SCRIPT", script.to_str().unwrap()))
+        .env_clear()
+        .envs(stage.home.environment())
+        .env("PATH", format!("{}:/usr/bin:/bin", folder.display()))
+        .current_dir(stage.home.project())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.lines().any(|line| line.split('\t').next() == Some(id)), "{shell}: {said}{output:?}");
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use stemmata_testkit::claude::ClaudeSession;
 
 use crate::stage::Stage;
+use crate::story;
 
 /// A session of Claude Code, imported: where it is, what is in it, and its id.
 fn imported(stage: &Stage) -> (PathBuf, Vec<u8>, String) {
@@ -101,5 +102,93 @@ fn secrets_stay_redacted_unless_the_vault_has_them() {
     assert!(!std::fs::read_to_string(&path).unwrap().contains(secret));
     std::fs::remove_file(&path).unwrap();
     stage.run(&["recover", id, "--with-secrets"]).ok();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+}
+
+/// A transcript that is one document: each state of it is a snapshot, and only the last one is the file.
+#[test]
+fn a_document_comes_back_with_its_secrets_as_it_was_last() {
+    let stage = Stage::new();
+    stage.run(&["config", "set", "secrets.vault", "true"]).ok();
+    let secret = "ghp_0123456789abcdefABCDEF0123456789abcd";
+    let say =
+        |role: &str, content: serde_json::Value| serde_json::json!({ "role": role, "content": content });
+    let call = serde_json::json!([{ "type": "tool_use", "id": "toolu_x", "name": "look", "input": {} }]);
+    let seen = serde_json::json!([{ "type": "tool_result", "tool_use_id": "toolu_x", "content": secret }]);
+    let mut messages = vec![say("user", "begin".into()), say("assistant", call), say("user", seen)];
+    let mut path = std::path::PathBuf::new();
+    let mut text = String::new();
+    for answer in ["So it goes.", "And so it ends."] {
+        messages.push(say("assistant", answer.into()));
+        text = serde_json::to_string_pretty(&messages).unwrap();
+        path = stage.home.write("home/project/talk.json", text.as_bytes());
+        stage.import(&path);
+        messages.push(say("user", "go on".into()));
+    }
+    std::fs::remove_file(&path).unwrap();
+    let name = path.to_str().unwrap();
+    stage.run(&["recover", name, "--with-secrets"]).ok();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+}
+
+#[test]
+fn the_transcripts_of_every_client_come_back_byte_for_byte() {
+    for client in ["codex", "pi", "gemini"] {
+        // Written by one store's client, and read by another store that knows nothing of it.
+        let (from, stage) = (Stage::new(), Stage::new());
+        let text = story::retry(from.home.project().to_str().unwrap()).text();
+        let tip =
+            from.import(&from.home.write("a.jsonl", text.as_bytes()))["tip"].as_str().unwrap().to_owned();
+        let placed = from.json(&["fork", &tip, "--in", client, "--stop", "root"]);
+        let place = Path::new(placed["path"].as_str().unwrap());
+        let bytes = std::fs::read(place).unwrap();
+        let below = place.strip_prefix(from.home.path()).unwrap();
+        let path = stage.home.write(below.to_str().unwrap(), &bytes);
+        stage.run(&["import"]).ok();
+        let session = stage.json(&["list"])["sessions"][0].clone();
+        assert_eq!(session["client"], client, "{session}");
+        std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+        let id = session["session_id"].as_str().unwrap();
+        let told = stage.json(&["recover", id]);
+        assert_eq!(told["files"][0]["what"], "written", "{client}");
+        assert_eq!(std::fs::read(&path).unwrap(), bytes, "{client}");
+        stage.run(&["doctor", path.to_str().unwrap()]).ok();
+    }
+}
+
+/// What `doctor` calls lossy is what `recover` mends: a longer state that its client would load only in part is not given back.
+#[test]
+fn a_longer_state_that_loses_messages_is_not_given_back() {
+    let stage = Stage::new();
+    let (path, bytes, id) = imported(&stage);
+    // One record whose parent is nowhere: the client loads what is below it, and no more.
+    let last: serde_json::Value = {
+        let text = String::from_utf8(bytes.clone()).unwrap();
+        let records = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        records.filter(|record| record["type"] == "user").last().unwrap()
+    };
+    let mut orphan = last;
+    orphan["uuid"] = "0badbeef-0000-4000-8000-000000000001".into();
+    orphan["parentUuid"] = "0badbeef-0000-4000-8000-000000000000".into();
+    let lossy = [bytes.as_slice(), format!("{orphan}\n").as_bytes()].concat();
+    std::fs::write(&path, &lossy).unwrap();
+    stage.run(&["import"]).ok();
+    let name = path.to_str().unwrap();
+    let found = stage.run(&["doctor", name, "--json"]).code(6).json();
+    assert_eq!((&found["ok"], &found["transcripts"][0]["recoverable"]), (&false.into(), &id.as_str().into()));
+    stage.run(&["recover", &id, "--replace"]).ok();
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+}
+
+#[test]
+fn the_newest_session_of_the_directory_is_checked_repaired_and_recovered() {
+    let stage = Stage::new();
+    let text = story::retry(stage.home.project().to_str().unwrap()).text();
+    let path = stage.home.write("home/.claude/projects/-p/a.jsonl", text.as_bytes());
+    stage.import(&path);
+    assert_eq!(stage.json(&["doctor", "@"])["transcripts"][0]["path"], path.to_str().unwrap());
+    stage.run(&["repair", "@", "--out", "-"]).ok();
+    std::fs::remove_file(&path).unwrap();
+    stage.run(&["recover", "@"]).ok();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::stage::{Said, Stage, said};
 use crate::story::{self, SESSION};
+use crate::terminal::Terminal;
 
 /// A session in the project of the stage, where Claude Code keeps it.
 fn session(stage: &Stage) -> PathBuf {
@@ -170,4 +171,44 @@ fn clients_go_by_the_names_that_people_type() {
     stage.run(&["resume", SESSION, "--in", "Claude Code", "--print"]).ok();
     stage.run(&["fork", SESSION, "--in", "codx"]).code(2).complains(&["Did you mean `codex`?"]);
     stage.run(&["fork", SESSION, "--in", "cursor"]).code(2).complains(&["supported clients: claude-code"]);
+}
+
+/// On a terminal a person is asked where the session's directory is another one, and every answer counts.
+#[test]
+fn a_person_is_asked_in_which_directory_to_go_on() {
+    let stage = Stage::new();
+    let path = session(&stage);
+    let before = std::fs::read(&path).unwrap();
+    let bin = client(&stage, "claude");
+    let (own, elsewhere) = (stage.home.project(), stage.home.path().join("home"));
+    for (answer, wanted) in [
+        ("", Some(&own)),
+        ("y", Some(&own)),
+        ("YES", Some(&own)),
+        ("n", None),
+        ("nonsense", None),
+        ("here", Some(&elsewhere)),
+        ("h", Some(&elsewhere)),
+    ] {
+        let placed = transcripts(&stage);
+        let mut command = stage.command(&["resume", SESSION]);
+        command.env("PATH", format!("{}:/usr/bin:/bin", bin.display())).current_dir(&elsewhere);
+        let mut terminal = Terminal::start(command, (120, 24));
+        let asked = terminal.until(|screen| screen.printed.contains("[Y/n/here]"));
+        assert!(asked.printed.contains("project (its directory)?"), "{asked:#?}");
+        terminal.press(&format!("{answer}\r"));
+        let (status, screen) = terminal.end();
+        assert_eq!(status.code(), Some(0), "{answer}: {screen:#?}");
+        let printed = screen.printed.replace('\r', "");
+        match wanted {
+            Some(dir) => {
+                assert!(printed.ends_with(&format!(" in {}\n", dir.display())), "{answer}: {printed}")
+            }
+            None => assert!(printed.contains("Nothing was started"), "{answer}: {printed}"),
+        }
+        // In its own directory the session goes on itself; elsewhere it is a copy, and declined it is nothing.
+        let copies = usize::from(wanted == Some(&elsewhere));
+        assert_eq!(transcripts(&stage), placed + copies, "{answer}");
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
 }

@@ -34,8 +34,9 @@ fn setup_does_each_step_once() {
         stage.tame(&format!("exit {}\n{}---\n{}", said.code, said.text(), said.stderr))
     };
     assert!(run(&["setup"]).starts_with("exit 2"), "nobody can be asked");
+    let untouched = all(stage.home.path());
     insta::assert_snapshot!("setup_dry_run", run(&["setup", "--dry-run"]));
-    assert!(!stage.home.path().join("home/.codex/hooks.json").exists());
+    assert_eq!(all(stage.home.path()).keys().collect::<Vec<_>>(), untouched.keys().collect::<Vec<_>>());
     insta::assert_snapshot!("setup", run(&["setup", "--yes"]));
     let before = all(&stage.home.path().join("home"));
     insta::assert_snapshot!("setup_again", run(&["setup", "--yes"]));
@@ -70,4 +71,57 @@ fn uninstall_leaves_nothing_that_install_made() {
     insta::assert_snapshot!("uninstall_all", stage.told(&["uninstall", "--all"]));
     assert_eq!(all(&home), before);
     assert!(stage.run(&["uninstall", "--all"]).ok().text().contains("No client has hooks of ours"));
+}
+
+/// Found in review: empty lists of hooks were lost, and a backup that nobody recorded stayed.
+#[test]
+fn settings_come_back_byte_for_byte_whatever_they_were() {
+    for settings in ["", "{}", "{\"hooks\": {}}\n", "{ \"hooks\" : { \"Stop\" : [] } }", "{\n\t\"a\": 1\n}\n"]
+    {
+        let stage = Stage::new();
+        let path = stage.home.write("home/.claude/settings.json", settings.as_bytes());
+        let before = all(&stage.home.path().join("home"));
+        stage.run(&["install", "claude-code"]).ok();
+        stage.run(&["install", "claude-code", "--inject"]).ok();
+        assert!(std::fs::read_to_string(&path).unwrap().contains("hook claude-code"), "{settings}");
+        stage.run(&["uninstall", "claude-code"]).ok();
+        assert_eq!(all(&stage.home.path().join("home")), before, "{settings}");
+    }
+}
+
+#[test]
+fn what_install_made_goes_though_hooks_were_taken_out_by_hand() {
+    for args in [["uninstall", "--all"], ["uninstall", "claude-code"]] {
+        let stage = Stage::new();
+        let path = stage.home.write("home/.claude/settings.json", b"{\"a\": 1}\n");
+        let before = all(&stage.home.path().join("home"));
+        stage.run(&["install", "claude-code"]).ok();
+        std::fs::write(&path, "{\"a\": 1}\n").unwrap();
+        let plan = stage.run(&[args[0], args[1], "--dry-run"]).ok().text();
+        assert!(plan.contains("Would remove") && plan.contains("before-stemma"), "{plan}");
+        let told = stage.run(&args).ok().text();
+        assert!(told.contains("nothing to change\nRemoved") && told.contains("before-stemma"), "{told}");
+        assert_eq!(all(&stage.home.path().join("home")), before);
+    }
+}
+
+#[test]
+fn uninstall_removes_the_completion_file_that_setup_wrote_unless_it_was_changed() {
+    let file = "home/.config/fish/completions/stemma.fish";
+    for is_changed in [false, true] {
+        let stage = Stage::new();
+        let before = all(&stage.home.path().join("home"));
+        let mut command = stage.command(&["setup", "--yes"]);
+        crate::stage::said(command.env("SHELL", "/usr/bin/fish").output().unwrap()).ok();
+        let path = stage.home.path().join(file);
+        assert!(path.is_file());
+        if is_changed {
+            std::fs::write(&path, "mine\n").unwrap();
+        }
+        let told = stage.run(&["uninstall", "--all"]).ok().text();
+        assert_eq!((told.contains("stemma.fish"), path.exists()), (!is_changed, is_changed), "{told}");
+        if !is_changed {
+            assert_eq!(all(&stage.home.path().join("home")), before);
+        }
+    }
 }

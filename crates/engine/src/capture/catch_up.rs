@@ -15,7 +15,7 @@ use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Page, SessionFilter};
 
 use crate::capture::database::{self, Which, is_database};
-use crate::capture::homes::RuntimeHome;
+use crate::capture::homes::{RuntimeHome, find};
 use crate::capture::import::ImportFailure;
 use crate::capture::kept::is_session_there;
 use crate::capture::policy::first_cwd;
@@ -23,6 +23,7 @@ use crate::capture::source::{is_packed, is_transcript_name, look};
 use crate::capture::transcript::CaptureOptions;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
+use crate::verbs::doctor::is_subagent;
 
 /// Transcripts that are looked at, the latest written first: a person works in a handful of sessions at once.
 const FILES_MAX: usize = 16;
@@ -67,13 +68,42 @@ impl Engine {
                 paths.extend(latest(&[folder])?.into_iter().take(FILES_MAX));
             }
         }
+        self.read_on(paths, &mut failures);
+        Ok(failures)
+    }
+
+    /// Does for all directories what [`Engine::catch_up`] does for one: of each home the transcripts that were written last, but
+    /// no subagent's, since what is asked for is the latest session. An unchanged one is recognized by its stamp and not read.
+    pub fn catch_up_everywhere(&self, homes: &[RuntimeHome]) -> Vec<ImportFailure> {
+        let mut failures = Vec::new();
+        let mut paths = BTreeSet::new();
+        for home in homes {
+            if is_database(&home.transcripts) {
+                match database::sessions(&home.transcripts, Which::Latest(FILES_MAX)) {
+                    Ok(sessions) => paths.extend(sessions.into_iter().map(|(path, _)| path)),
+                    Err(error) => failures.push(ImportFailure { path: home.transcripts.clone(), error }),
+                }
+                continue;
+            }
+            let found = find(std::slice::from_ref(&home.transcripts));
+            failures.extend(found.failures.into_iter().map(|(path, error)| ImportFailure { path, error }));
+            let mut files: Vec<PathBuf> = found.files.into_iter().map(|file| file.path).collect();
+            files.retain(|path| !is_subagent(path));
+            files.sort_by_cached_key(|path| std::cmp::Reverse(written(path)));
+            paths.extend(files.into_iter().take(FILES_MAX));
+        }
+        self.read_on(paths, &mut failures);
+        failures
+    }
+
+    /// Captures what some transcripts hold beyond what is stored. What is no transcript or is held back is passed over.
+    fn read_on(&self, paths: BTreeSet<PathBuf>, failures: &mut Vec<ImportFailure>) {
         for path in paths {
             match self.capture(&path, &CaptureOptions::live(Trigger::Explicit)) {
                 Ok(_) | Err(EngineError::NotATranscript { .. } | EngineError::HeldBack { .. }) => {}
                 Err(error) => failures.push(ImportFailure { path, error }),
             }
         }
-        Ok(failures)
     }
 
     /// Returns transcripts of a working directory, those that were written last first: of its known sessions, and what lies
@@ -91,7 +121,6 @@ impl Engine {
                 paths.extend(latest(&[folder])?.into_iter().take(FILES_MAX));
             }
         }
-        let written = |path: &PathBuf| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
         let mut paths: Vec<PathBuf> = paths.into_iter().collect();
         paths.sort_by_cached_key(|path| std::cmp::Reverse(written(path)));
         Ok(paths)
@@ -204,6 +233,11 @@ pub(crate) fn latest(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
     }
     found.sort();
     Ok(found.into_iter().rev().map(|(_, path)| path).collect())
+}
+
+/// Returns when a file was written last.
+fn written(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
 }
 
 /// Returns whether the first records of a transcript name a directory or one below it.

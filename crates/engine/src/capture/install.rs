@@ -268,3 +268,14 @@ pub fn without_hooks(text: &str, place: &HookPlace) -> Result<Option<String>, Se
         HookKind::Extension(_) => extension::without_hooks(text, place.runtime).map(|()| None),
     }
 }
+
+/// Returns whether settings are an earlier text with our hooks and nothing else: then that text is what they were, byte for byte, while
+/// [`without_hooks`] also leaves out empty lists that were there.
+pub fn differs_by_hooks_only(text: &str, earlier: &str, place: &HookPlace) -> bool {
+    match place.kind {
+        HookKind::Settings(events) => {
+            settings::differs_by_hooks_only(text, earlier, (&events, place.runtime)).unwrap_or(false)
+        }
+        HookKind::Extension(_) => false,
+    }
+}

@@ -1,8 +1,8 @@
 //! Whether a client has a session open at this moment, so that nobody else may write to it.
 //!
 //! By what hooks recorded, by files that processes hold open, by command lines, and by clients that run in the session's
-//! directory and began before it was last written. Only where the system lists processes as Linux does; elsewhere only what
-//! this program cannot know is left out. A client that is wrongly believed to have it open costs a copy, and nothing else.
+//! directory and began before it was last written. Where the system does not list processes as Linux does, the answer is that
+//! it is unknown: two clients that write one transcript destroy it, and one that is wrongly believed to have it open costs a copy.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
@@ -23,8 +23,8 @@ const TEXT_BYTES_MAX: u64 = 256 * 1024;
 /// Ticks in a second, as Linux counts for programs on every machine.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// Words of a command line that may name the client: an interpreter may come before it.
-const PROGRAM_WORDS: usize = 2;
+/// Words of a command line in which the client's program is looked for: an interpreter and its flags may come before it.
+const PROGRAM_WORDS_MAX: usize = 32;
 
 /// A session that somebody may have open.
 #[derive(Debug, Clone)]
@@ -39,29 +39,44 @@ pub struct HeldSession<'a> {
     pub cwd: Option<&'a Path>,
 }
 
+/// Whether a client has a session open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holding {
+    /// A process has it open.
+    Held(u32),
+    /// None has.
+    Free,
+    /// The system does not list its processes, so nothing can be said.
+    Unknown,
+}
+
 impl Clients {
-    /// Returns the process that has a session open; none where none is known to.
-    pub fn holder(&self, session: &HeldSession<'_>) -> Option<u32> {
-        let pids = self.pids();
+    /// Returns whether a process has a session open, and which one.
+    pub fn holding(&self, session: &HeldSession<'_>) -> Holding {
+        let Some(pids) = self.pids() else { return Holding::Unknown };
         let hooked = || pids.iter().copied().find(|pid| self.works_in(*pid, session.path));
+        // The system names what a process works in and holds open by its real path, whichever link led there.
+        let (path, cwd) = (real(session.path), session.cwd.map(real));
+        let session = HeldSession { path: &path, cwd: cwd.as_deref(), ..session.clone() };
         let written = written_since_boot(self.processes(), session.path);
-        let seen = |pid: &u32| self.is_holder(*pid, session, written);
-        hooked().or_else(|| pids.iter().copied().find(seen))
+        let seen = |pid: &u32| self.is_holder(*pid, &session, written);
+        hooked().or_else(|| pids.iter().copied().find(seen)).map_or(Holding::Free, Holding::Held)
     }
 
-    fn pids(&self) -> Vec<u32> {
-        let entries = std::fs::read_dir(self.processes()).into_iter().flatten().flatten();
+    /// Returns the processes of the system but this one; none where it does not list them: where it does, one is there always.
+    fn pids(&self) -> Option<Vec<u32>> {
+        let entries = std::fs::read_dir(self.processes()).ok()?.flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        pids.filter(|pid| *pid != std::process::id()).take(PROCESSES_MAX).collect()
+        let mut pids: Vec<u32> = pids.take(PROCESSES_MAX).collect();
+        let is_listed = !pids.is_empty();
+        pids.retain(|pid| *pid != std::process::id());
+        is_listed.then_some(pids)
     }
 
     fn is_holder(&self, pid: u32, session: &HeldSession<'_>, written: Option<u64>) -> bool {
         let own = self.processes().join(pid.to_string());
         let words = words(&own);
-        let is_client = words
-            .iter()
-            .take(PROGRAM_WORDS)
-            .any(|word| Path::new(word).file_name() == Some(session.program.as_ref()));
+        let is_client = is_run_by(&words, session.program);
         if is_client && words.iter().any(|word| word == session.id) {
             return true;
         }
@@ -76,6 +91,29 @@ impl Clients {
         }
         holds_open(&own, session.path)
     }
+}
+
+/// Returns whether a command line runs a program: as its first word, or as what an interpreter runs. The interpreter's flags come
+/// before that, and the word after a flag may be the flag's value.
+fn is_run_by(words: &[String], program: &str) -> bool {
+    let is_program = |word: &String| Path::new(word).file_name() == Some(program.as_ref());
+    let mut is_value = false;
+    for (at, word) in words.iter().take(PROGRAM_WORDS_MAX).enumerate() {
+        if is_program(word) {
+            return true;
+        }
+        let is_flag = word.starts_with('-');
+        if at > 0 && !is_flag && !is_value {
+            return false;
+        }
+        is_value = is_flag;
+    }
+    false
+}
+
+/// Returns a path without links, where it is there.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// Returns how many seconds after the system began a file was last written.
@@ -137,6 +175,8 @@ mod tests {
             ("claude --resume s-1", 5, "/elsewhere", false, true),
             ("claude --resume s-2", 5, "/elsewhere", false, false),
             ("node /opt/bin/claude", 5, "/app", false, true),
+            ("node --no-warnings --enable-source-maps /opt/bin/claude", 5, "/app", false, true),
+            ("node --require hook.js /opt/bin/claude --resume s-1", 5, "/elsewhere", false, true),
             ("vim /app/claude.md x claude", 5, "/app", false, false),
             // Begun long after the session was last written.
             ("claude", u64::MAX / 2, "/app", false, false),
@@ -157,7 +197,8 @@ mod tests {
             let clients = Clients::in_run(&at("run"), &processes, Patience::each(Duration::ZERO));
             let app = Path::new("/app");
             let session = HeldSession { id: "s-1", path: &path, program: "claude", cwd: Some(app) };
-            assert_eq!(clients.holder(&session), wanted.then_some(7), "{line}");
+            let wanted = if wanted { Holding::Held(7) } else { Holding::Free };
+            assert_eq!(clients.holding(&session), wanted, "{line}");
         }
         let processes = at("proc-1");
         let clients = Clients::in_run(&at("run"), &processes, Patience::each(Duration::ZERO));
@@ -165,8 +206,34 @@ mod tests {
         let client = clients.process(7).unwrap();
         let session = HeldSession { id: "s-1", path: &path, program: "claude", cwd: None };
         clients.remember(&client, &path, false).unwrap();
-        assert_eq!(clients.holder(&session), Some(7), "a hook said so");
+        assert_eq!(clients.holding(&session), Holding::Held(7), "a hook said so");
         clients.remember(&client, &path, true).unwrap();
-        assert_eq!(clients.holder(&session), None, "it is over");
+        assert_eq!(clients.holding(&session), Holding::Free, "it is over");
+    }
+
+    #[test]
+    fn a_client_that_works_in_a_directory_is_found_by_a_link_to_it() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().canonicalize().unwrap().join(name);
+        std::fs::create_dir_all(at("app")).unwrap();
+        symlink(at("app"), at("link")).unwrap();
+        std::fs::File::create(at("s-1.jsonl")).unwrap();
+        put(&at("proc"), 7, "claude", (5, &at("app")));
+        std::fs::File::create(at("proc/stat")).unwrap().write_all(b"btime 1000\n").unwrap();
+        let clients = Clients::in_run(&at("run"), &at("proc"), Patience::each(Duration::ZERO));
+        let (path, link) = (at("s-1.jsonl"), at("link"));
+        let session = HeldSession { id: "s-1", path: &path, program: "claude", cwd: Some(&link) };
+        assert_eq!(clients.holding(&session), Holding::Held(7));
+    }
+
+    #[test]
+    fn nothing_is_said_where_the_system_lists_no_processes() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("s-1.jsonl");
+        for processes in [root.path().join("none"), root.path().to_owned()] {
+            let clients = Clients::in_run(root.path(), &processes, Patience::each(Duration::ZERO));
+            let session = HeldSession { id: "s-1", path: &path, program: "claude", cwd: None };
+            assert_eq!(clients.holding(&session), Holding::Unknown, "{}", processes.display());
+        }
     }
 }

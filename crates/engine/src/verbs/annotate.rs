@@ -1,7 +1,7 @@
 //! `update`, `tag`, `pin`: a commit's mutable metadata, with an audit trail.
 
 use stemmata_model::{
-    CommitId, Links, Principal, Reasons, SessionId, Sighting, SummarySource, Timestamp, Trigger,
+    CommitId, Links, Principal, Reasons, SessionId, Sighting, SummarySource, Timestamp, Trigger, check_tag,
 };
 use stemmata_store::{Annotation, Write};
 
@@ -29,8 +29,9 @@ impl Engine {
     /// Changes mutable metadata; secrets in the texts are replaced first. The commit itself never changes.
     ///
     /// # Errors
-    /// `CommitMissing`, `Bound` for a text or tag that is too long, store errors.
+    /// `Name` for a tag that would mean something else, `CommitMissing`, `Bound` for a text or tag that is too long, store errors.
     pub fn update(&self, ctx: CommitId, update: Update, by: &Principal) -> Result<()> {
+        update.add_tags.iter().try_for_each(|tag| check_tag(tag))?;
         if self.store.commit(ctx)?.is_none() {
             return Err(stemmata_store::StoreError::CommitMissing(ctx).into());
         }

@@ -48,7 +48,7 @@ impl Engine {
     }
 
     /// Returns the session of a working directory that was active last, of those that were recorded here: what came in a
-    /// bundle is only given to those who name it.
+    /// bundle is only given to those who name it. A copy that nobody used is taken where there is nothing else.
     ///
     /// # Errors
     /// `NotFound` when none worked there.
@@ -84,13 +84,20 @@ impl Engine {
     ) -> Result<Session> {
         let filter =
             SessionFilter { project: cwd.map(str::to_owned), main_only: true, ..SessionFilter::default() };
-        let mut latest = None;
+        let (mut latest, mut unused) = (None, None);
         self.each_session(&filter, &mut |session, is_recorded| {
-            let is_it = is_recorded && is_meant(&session);
-            latest = is_it.then_some(session);
-            if is_it { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if !is_recorded || !is_meant(&session) {
+                return ControlFlow::Continue(());
+            }
+            // A copy that nobody used is newer than the session that somebody worked in, and holds nothing of its own.
+            if is_unused(&session) {
+                unused.get_or_insert(session);
+                return ControlFlow::Continue(());
+            }
+            latest = Some(session);
+            ControlFlow::Break(())
         })?;
-        latest.ok_or_else(|| match cwd {
+        latest.or(unused).ok_or_else(|| match cwd {
             Some(cwd) => EngineError::NothingThere { what: Absent::SessionBelow, place: cwd.to_owned() },
             None => EngineError::NothingThere { what: Absent::Session, place: "in this store".to_owned() },
         })

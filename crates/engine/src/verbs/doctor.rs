@@ -13,6 +13,7 @@ use crate::capture::lines::{Lines, split_lines};
 use crate::capture::reading::{detect_version, open};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result, Wanted};
+use crate::verbs::find::Meant;
 
 /// What was found out about a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,22 +34,23 @@ pub struct Diagnosis {
 
 impl Engine {
     /// Returns the transcript of a session or of a commit that was read from a file of this machine. `path` is the name as a
-    /// whole path.
+    /// whole path, `here` the directory that `@` means.
     ///
     /// # Errors
     /// `TranscriptGone` where only the store still has it; `NotFound`, `Ambiguous`, store errors.
-    pub fn named_transcript(&self, text: &str, path: &Path) -> Result<PathBuf> {
+    pub fn named_transcript(&self, text: &str, path: &Path, here: Option<&str>) -> Result<PathBuf> {
         let is_path = Path::new(text).components().count() > 1;
         let session = match self.find_session(text)? {
             None if is_path => self.find_session(&path.to_string_lossy())?,
+            None => self.session_meant(text, here)?,
             session => session,
         };
         if let Some(session) = session {
             return there(PathBuf::from(session.key.path), session.tip);
         }
         // Where several sessions go by a prefix, commits are what is offered to choose from.
-        let (seen, ctx) = match self.find(text) {
-            Ok(ctx) => (self.show(ctx)?.sightings, Some(ctx)),
+        let (seen, ctx) = match self.meant(text, here) {
+            Ok(Meant { ctx, .. }) => (self.show(ctx)?.sightings, Some(ctx)),
             Err(EngineError::NotFound { .. }) => (Vec::new(), None),
             Err(error) => return Err(error),
         };
@@ -132,7 +134,7 @@ fn quirk(now: &Validation, old: &Validation, version: &str) -> Option<Finding> {
 }
 
 /// Returns whether a file is where Claude Code keeps what subagents wrote.
-fn is_subagent(path: &Path) -> bool {
+pub(crate) fn is_subagent(path: &Path) -> bool {
     path.parent().and_then(Path::file_name).is_some_and(|folder| folder == "subagents")
 }
 

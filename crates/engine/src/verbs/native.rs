@@ -23,6 +23,24 @@ impl Engine {
     /// # Errors
     /// `CommitMissing`, `Refused` where documents cannot be joined, `Forgotten` for a chain with a hole, `Corrupt` (verified before bytes are handed out), or the output's own error.
     pub fn native(&self, ctx: CommitId, out: &mut dyn Write) -> Result<Bytes> {
+        let native = self.native_contents(ctx)?;
+        if native.joins_with.is_some() {
+            let joined = native.joined(&mut |content| read_whole(self, content))?;
+            out.write_all(&joined).map_err(StoreError::Sink)?;
+            return Ok(Bytes::of(&joined));
+        }
+        let mut written = Bytes(0);
+        for page in native.contents.chunks(CONTENTS_AT_ONCE) {
+            self.store.read_contents(page, &mut |_, piece: &[u8]| -> io::Result<()> {
+                written += Bytes::of(piece);
+                out.write_all(piece)
+            })?;
+        }
+        Ok(written)
+    }
+
+    /// Returns the contents that make up a transcript up to and with a commit.
+    pub(crate) fn native_contents(&self, ctx: CommitId) -> Result<NativeContents> {
         let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
         let mut contents = Vec::new();
         let mut format = None;
@@ -37,34 +55,32 @@ impl Engine {
                 break;
             }
         }
-        let mut written = Bytes(0);
         contents.reverse();
         let adapter = format.as_ref().and_then(registry::by_format);
-        if let Some(adapter) =
-            adapter.filter(|adapter| adapter.shape() == Shape::Document && contents.len() > 1)
-        {
-            let joined = self.joined(adapter, &contents)?;
-            out.write_all(&joined).map_err(StoreError::Sink)?;
-            return Ok(Bytes::of(&joined));
-        }
-        for page in contents.chunks(CONTENTS_AT_ONCE) {
-            self.store.read_contents(page, &mut |_, piece: &[u8]| -> io::Result<()> {
-                written += Bytes::of(piece);
-                out.write_all(piece)
-            })?;
-        }
-        Ok(written)
+        let joins = |adapter: &&dyn Adapter| adapter.shape() == Shape::Document && contents.len() > 1;
+        Ok(NativeContents { joins_with: adapter.filter(joins), contents })
     }
+}
 
-    /// Joins documents, oldest first.
-    fn joined(&self, adapter: &dyn Adapter, contents: &[ArtifactId]) -> Result<Vec<u8>> {
-        let read: Vec<Vec<u8>> = contents.iter().map(|id| read_whole(self, *id)).collect::<Result<_>>()?;
+/// The contents that make up a transcript, oldest first.
+pub(crate) struct NativeContents {
+    /// The contents.
+    pub(crate) contents: Vec<ArtifactId>,
+    /// What makes one document of them, where one after the other they are none.
+    pub(crate) joins_with: Option<&'static dyn Adapter>,
+}
+
+impl NativeContents {
+    /// Returns one transcript of the contents, each as `read` returns it: in memory.
+    pub(crate) fn joined(&self, read: &mut dyn FnMut(ArtifactId) -> Result<Vec<u8>>) -> Result<Vec<u8>> {
+        let read: Vec<Vec<u8>> = self.contents.iter().map(|id| read(*id)).collect::<Result<_>>()?;
+        let Some(adapter) = self.joins_with else { return Ok(read.concat()) };
         let slices: Vec<&[u8]> = read.iter().map(Vec::as_slice).collect();
         adapter.join(&slices).ok_or_else(|| EngineError::Refused {
             what: Refusal::JoinDocuments,
             reasons: vec![format!(
                 "not all of its {} commits hold what `{}` joins; `stemma cat` shows each",
-                contents.len(),
+                self.contents.len(),
                 adapter.format()
             )],
         })

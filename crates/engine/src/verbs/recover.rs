@@ -1,8 +1,8 @@
 //! `recover`: a transcript as its client wrote it, from the store.
 //!
 //! A client may have deleted its file, or damaged it, and the damaged one may have been captured since. So of all that a session
-//! ever held, the state with the most lines that the client would load completely is given back. Here it is written and
-//! checked under no name; where it goes is the caller's.
+//! ever held, the state with the most lines that the client would load completely is given back. The installed client judges, as it
+//! does for `doctor`. Here the state is written and checked under no name; where it goes is the caller's.
 
 use std::collections::HashSet;
 use std::io::{BufWriter, Write};
@@ -15,9 +15,9 @@ use stemmata_store::{Session, SessionOrigin};
 
 use crate::capture::kept::is_session_kept;
 use crate::chain::segments::read_whole;
-use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
+use crate::verbs::doctor::is_subagent;
 use crate::verbs::place::secrets::{PLACEHOLDER, PuttingBack};
 
 /// States of one session that are tried: each damage that was captured left one.
@@ -44,9 +44,14 @@ pub struct RecoveredCopy {
     pub bytes: u64,
     /// What the client would make of it.
     pub validation: Validation,
+    /// Whether the client would load less than all of it.
+    pub loses: bool,
     /// Secrets that stay replaced in it.
     pub replaced: u64,
 }
+
+/// Returns the version of the client that a transcript of a format is judged by; none: the newest that is known.
+pub type JudgedBy<'a> = dyn Fn(&FormatId) -> Option<String> + 'a;
 
 /// What a session's transcript is now, compared with what the store has.
 #[derive(Debug)]
@@ -55,16 +60,33 @@ pub enum TranscriptState {
     Gone,
     /// It is there with all that was read, and its client would load it.
     Intact,
-    /// The client would not load all of it, or lines are missing that were read before.
+    /// The store has a better one: the client would not load all of this, or lines are missing that were read before.
     Damaged(String),
+    /// The client would not load all of it, and the store has nothing better.
+    Lossy(String),
+}
+
+/// The session whose states are tried, where they are written, and which client judges them.
+#[derive(Clone, Copy)]
+struct Trial<'a> {
+    session: &'a Session,
+    folder: &'a Path,
+    judged_by: &'a JudgedBy<'a>,
 }
 
 impl Engine {
-    /// Writes the best state of a session into a file of a folder.
+    /// Writes the best state of a session into a file of a folder: of those that the client would load completely the longest, else
+    /// the longest that it would load at all.
     ///
     /// # Errors
     /// `Refused` where no state of it is one that its client would load; `Io`; store errors.
-    pub fn recovered(&self, session: &Session, folder: &Path, with_secrets: bool) -> Result<RecoveredCopy> {
+    pub fn recovered(
+        &self,
+        session: &Session,
+        folder: &Path,
+        with_secrets: bool,
+        judged_by: &JudgedBy<'_>,
+    ) -> Result<RecoveredCopy> {
         if let SessionOrigin::Placed(_) = session.origin
             && self.seen(session)?.is_empty()
         {
@@ -74,12 +96,14 @@ impl Engine {
         }
         let mut best: Option<RecoveredCopy> = None;
         let mut why = "the store has nothing of it".to_owned();
+        let trial = Trial { session, folder, judged_by };
+        let worth = |copy: &RecoveredCopy| (!copy.loses, copy.lines);
         for ctx in self.states(session)? {
-            match self.state(ctx, folder, None) {
+            match self.state(ctx, trial, None) {
                 Ok(copy) if !copy.validation.is_accepted() => {
                     "the client would load no state of it that the store has".clone_into(&mut why);
                 }
-                Ok(copy) if best.as_ref().is_none_or(|best| copy.lines > best.lines) => best = Some(copy),
+                Ok(copy) if best.as_ref().is_none_or(|best| worth(&copy) > worth(best)) => best = Some(copy),
                 Ok(_) => {}
                 Err(error @ EngineError::Io { .. }) => return Err(error),
                 Err(error) => why = error.to_string(),
@@ -90,36 +114,50 @@ impl Engine {
             return Ok(best);
         }
         let putting_back = self.putting_back(&mut Vec::new())?;
-        self.state(best.ctx, folder, putting_back)
+        let whole = self.state(best.ctx, trial, putting_back)?;
+        // A value may be of another form than what replaced it.
+        if !whole.validation.is_accepted() || worth(&whole) < worth(&best) {
+            return Err(refused(
+                "the client would not load all of it with its secrets; without `--with-secrets` it can be recovered"
+                    .to_owned(),
+            ));
+        }
+        Ok(whole)
     }
 
     /// Compares a session's transcript with what the store has of it.
     ///
     /// # Errors
     /// `Io`.
-    pub fn transcript_state(path: &Path, copy: &RecoveredCopy) -> Result<TranscriptState> {
+    pub fn transcript_state(
+        path: &Path,
+        copy: &RecoveredCopy,
+        judged_by: &JudgedBy<'_>,
+    ) -> Result<TranscriptState> {
         if !path.exists() {
             return Ok(TranscriptState::Gone);
         }
-        let found = match Self::doctor(path, &|_| None) {
+        let found = match Self::doctor(path, judged_by) {
             Ok(found) => found,
             Err(error @ EngineError::Io { .. }) => return Err(error),
             // What is there is no transcript any more.
             Err(error) => return Ok(TranscriptState::Damaged(error.to_string())),
         };
-        if !found.validation.is_accepted() {
-            let (sent, present) = (found.validation.messages_sent, found.validation.messages_present);
-            let why = match present {
-                0 => "the client would load nothing of it".to_owned(),
-                present => format!("the client would load {sent} of {present} messages"),
-            };
-            return Ok(TranscriptState::Damaged(why));
-        }
-        if found.lines < copy.lines {
-            let why = format!("it has {} of {} lines", found.lines, copy.lines);
-            return Ok(TranscriptState::Damaged(why));
-        }
-        Ok(TranscriptState::Intact)
+        let (sent, present) = (found.validation.messages_sent, found.validation.messages_present);
+        let loss = || match present {
+            0 => "the client would load nothing of it".to_owned(),
+            present => format!("the client would load {sent} of {present} messages"),
+        };
+        let loads_more = !found.validation.is_accepted() || sent < copy.validation.messages_sent;
+        Ok(if found.loses() && (!copy.loses || loads_more) {
+            TranscriptState::Damaged(loss())
+        } else if found.lines < copy.lines {
+            TranscriptState::Damaged(format!("it has {} of {} lines", found.lines, copy.lines))
+        } else if found.loses() {
+            TranscriptState::Lossy(loss())
+        } else {
+            TranscriptState::Intact
+        })
     }
 
     /// Gives each session of this machine whose transcript is gone, the one with the latest activity first: only this store has
@@ -177,7 +215,7 @@ impl Engine {
     fn state(
         &self,
         ctx: CommitId,
-        folder: &Path,
+        Trial { session, folder, judged_by }: Trial<'_>,
         putting_back: Option<PuttingBack>,
     ) -> Result<RecoveredCopy> {
         let failed = |operation: &'static str| EngineError::io(operation, folder);
@@ -197,8 +235,11 @@ impl Engine {
         let replaced = out.replaced;
         drop(out);
         file.as_file().sync_all().map_err(failed("sync a file in"))?;
-        let found = Self::doctor(file.path(), &|_| None)?;
+        let mut found = Self::doctor(file.path(), judged_by)?;
+        // The folder says whose it is; this file has no place yet.
+        found.is_subagent = is_subagent(Path::new(&session.key.path));
         Ok(RecoveredCopy {
+            loses: found.loses(),
             file,
             ctx,
             format: found.format,
@@ -216,14 +257,15 @@ impl Engine {
         putting_back: &mut PuttingBack,
         out: &mut dyn Write,
     ) -> Result<()> {
-        let mut contents = Vec::new();
-        let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
-        while let Some(commit) = walk.next()? {
-            contents.push(commit.core.native_artifact());
+        let native = self.native_contents(ctx)?;
+        let mut restored = |content| putting_back.restored(content, read_whole(self, content)?);
+        if native.joins_with.is_some() {
+            let joined = native.joined(&mut restored)?;
+            out.write_all(&joined).map_err(stemmata_store::StoreError::Sink)?;
+            return Ok(());
         }
-        for content in contents.into_iter().rev() {
-            let bytes = putting_back.restored(content, read_whole(self, content)?)?;
-            out.write_all(&bytes).map_err(stemmata_store::StoreError::Sink)?;
+        for content in native.contents {
+            out.write_all(&restored(content)?).map_err(stemmata_store::StoreError::Sink)?;
         }
         Ok(())
     }

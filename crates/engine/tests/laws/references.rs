@@ -91,13 +91,35 @@ fn ids_that_begin_with_a_time_are_told_apart_by_their_ends() {
     assert_eq!(candidates[0].summary, "claude-code  1970-01-01  fix the törtchen");
 }
 
+/// Tags a commit as versions did that took any name, and as bundles of theirs bring it.
+fn tag_as_before(engine: &Engine, tip: CommitId, tags: &[&str]) {
+    let by = stemmata_model::Principal::new("ada@m1/stemma").expect("a name");
+    let tagged = |tag: &&str| Write::Annotate {
+        commit: tip,
+        change: stemmata_store::Annotation::AddTag((*tag).to_owned()),
+        at: stemmata_model::Timestamp::from_micros(1),
+        by: by.clone(),
+    };
+    write(engine.store(), tags.iter().map(tagged).collect());
+}
+
+#[test]
+fn a_tag_that_could_be_anything_else_is_refused() {
+    let engine = engine();
+    let tip = add(&engine, "4a364c97-9dde", |_| ());
+    let by = stemmata_model::Principal::new("ada@m1/stemma").expect("a name");
+    for tag in ["4a36", "@", "@-", "a b", "a:1", "a~1", "none", "ctx-1", ""] {
+        let update = stemmata_engine::Update { add_tags: vec![tag.to_owned()], ..Default::default() };
+        let refused = engine.update(tip, update, &by);
+        assert!(matches!(refused, Err(EngineError::Name(_))), "{tag}: {refused:?}");
+    }
+}
+
 #[test]
 fn a_tag_takes_a_short_id_away_from_a_session_before_it_is_printed() {
     let engine = engine();
     let tip = add(&engine, "4a364c97-9dde", |_| ());
-    let by = stemmata_model::Principal::new("ada@m1/stemma").expect("a name");
-    let tagged = stemmata_engine::Update { add_tags: vec!["4a36".to_owned()], ..Default::default() };
-    engine.update(tip, tagged, &by).expect("tagged");
+    tag_as_before(&engine, tip, &["4a36"]);
     assert_eq!(engine.short_id(&session_id("4a364c97-9dde")).expect("a read").text, "4a364");
 }
 
@@ -206,12 +228,9 @@ fn words_of_a_title_mean_the_one_session_that_has_them() {
 fn odd_names_are_errors_or_what_they_name() {
     let engine = engine();
     let tip = add(&engine, "1111aaaa", |_| ());
-    let by = stemmata_model::Principal::new("ada@m1/stemma").expect("a name");
-    let tags: Vec<String> = ["v1:2", "käse", "a~1"].map(str::to_owned).to_vec();
-    engine
-        .update(tip, stemmata_engine::Update { add_tags: tags.clone(), ..Default::default() }, &by)
-        .expect("tagged");
-    for tag in &tags {
+    let tags = ["v1:2", "käse", "a~1"];
+    tag_as_before(&engine, tip, &tags);
+    for tag in tags {
         assert_eq!(engine.find(tag).expect("the tag"), tip, "{tag}");
     }
     for text in [

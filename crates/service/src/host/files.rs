@@ -20,6 +20,8 @@ pub struct NamedFile {
     pub text: String,
     /// The name as a whole path.
     pub path: PathBuf,
+    /// The directory that `@` means.
+    pub here: PathBuf,
 }
 
 /// A repaired transcript, which is nowhere yet.
@@ -67,15 +69,17 @@ impl Host {
                 files.extend(found.filter(|file| file.state != FileState::Other).map(|file| file.path));
             }
             let (mut transcripts, mut failures) = (Vec::new(), Vec::new());
+            let judged_by = |format: &FormatId| self.judged_by(format, client_version);
             for path in files {
-                match Engine::doctor(&path, &|format| self.judged_by(format, client_version)) {
+                match Engine::doctor(&path, &judged_by) {
                     Ok(found) => {
                         let mut told = wire::client::diagnosis(&path, &found);
                         if all && told.ok && is_placed(home, &path, told.bytes)? {
                             // It was checked when it was placed; what is odd about it is ours.
                             told.findings.clear();
                         }
-                        let recoverable = if told.ok { None } else { is_recoverable(home, &path) };
+                        let recoverable =
+                            if told.ok { None } else { is_recoverable(home, &path, &judged_by) };
                         transcripts.push(v1::Diagnosis { recoverable, ..told });
                     }
                     Err(error) if all || named.len() > 1 => {
@@ -102,7 +106,7 @@ impl Host {
     }
 
     /// Returns the version of the client that a transcript is judged by: the one that is named, else the installed one.
-    fn judged_by(&self, format: &FormatId, named: Option<&str>) -> Option<String> {
+    pub(super) fn judged_by(&self, format: &FormatId, named: Option<&str>) -> Option<String> {
         named.map(str::to_owned).or_else(|| self.machine.installed_version(runtime_of(format)))
     }
 }
@@ -156,5 +160,5 @@ fn file_of(home: &Home, named: &NamedFile) -> Result<PathBuf, Fault> {
     if named.path.exists() {
         return Ok(named.path.clone());
     }
-    Ok(home.engine()?.named_transcript(&named.text, &named.path)?)
+    Ok(home.engine()?.named_transcript(&named.text, &named.path, Some(&named.here.to_string_lossy()))?)
 }

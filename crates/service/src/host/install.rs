@@ -2,6 +2,7 @@
 //!
 //! Which bytes change is decided in the engine; here the file is read, kept aside and replaced.
 
+mod completions;
 mod made;
 
 use std::io::{self, Write as _};
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use stemmata_api::{Answer, Code, Problem, v1};
 use stemmata_engine::{
     HOOK_PLACES, HookKind, HookPlace, HookWish, RUNTIMES, RuntimePlace, SETTINGS_BYTES_MAX, SettingsError,
-    client_named, create_private, installed_hooks, with_hooks, without_hooks,
+    client_named, create_private, differs_by_hooks_only, installed_hooks, with_hooks, without_hooks,
 };
 use stemmata_store::{Files as _, SystemFiles, read_bounded};
 
@@ -70,14 +71,15 @@ impl Host {
         HOOK_PLACES.iter().map(|place| place.runtime).filter(|runtime| is_here(runtime)).collect()
     }
 
-    /// Returns the clients whose settings have hooks of ours.
+    /// Returns the clients whose settings have hooks of ours, or beside whose settings lies what `install` made: hooks may have been
+    /// taken out by hand.
     pub fn hooked_clients(&self) -> Vec<&'static str> {
-        let has_ours = |place: &HookPlace| {
-            let path = self.settings_of(place.runtime).ok()?;
-            installed_hooks(&read_settings(&path).ok()??, place).ok()?
+        let has_ours = |place: &&HookPlace| {
+            let Ok(path) = self.settings_of(place.runtime) else { return false };
+            let hooks = || installed_hooks(&read_settings(&path).ok()??, place).ok()?;
+            hooks().is_some() || Made::read(self, place, &path).is_some()
         };
-        let hooked = HOOK_PLACES.iter().filter(|place| has_ours(place).is_some());
-        hooked.map(|place| place.runtime).collect()
+        HOOK_PLACES.iter().filter(has_ours).map(|place| place.runtime).collect()
     }
 
     fn changed(&self, request: &InstallRequest) -> Result<InstallChange, Fault> {
@@ -87,6 +89,10 @@ impl Host {
         let after = if request.removes {
             let after = without_hooks(before.as_deref().unwrap_or_default(), place);
             let after = after.map_err(|error| unreadable(&path, &error))?;
+            let first = made.as_ref().and_then(Made::first).filter(|first| {
+                before.as_deref().is_some_and(|before| differs_by_hooks_only(before, first, place))
+            });
+            let after = first.or(after);
             // A file that we made, and that nobody put anything into, goes as it came.
             let is_ours = made.as_ref().is_some_and(|made| made.created);
             after.filter(|after| !(is_empty(after) && is_ours))
@@ -116,7 +122,9 @@ impl Host {
             replace(&path, after.as_deref())?;
         }
         let mut removed = Vec::new();
-        if request.removes && !request.dry_run {
+        if request.removes && request.dry_run {
+            removed = made.map(|made| made.present()).unwrap_or_default();
+        } else if request.removes {
             removed = made.map(|made| made.remove()).unwrap_or_default();
             Made::forget(self, place);
             self.home.calls().forget(place.runtime);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use stemmata_api::v1::Placed;
-use stemmata_engine::{HeldSession, RuntimeHome};
+use stemmata_engine::{HeldSession, Holding, RuntimeHome};
 
 use super::Host;
 use super::place::WhatToPlace;
@@ -48,8 +48,13 @@ impl Host {
             program: client.program,
             cwd: Some(&what.cwd),
         };
-        if let Some(pid) = self.home.clients(&self.machine.processes).holder(&held) {
-            return Ok(Err(format!("{} has it open (process {pid})", client.shown)));
+        match self.home.clients(&self.machine.processes).holding(&held) {
+            Holding::Free => {}
+            Holding::Held(pid) => return Ok(Err(format!("{} has it open (process {pid})", client.shown))),
+            // Two clients that write one transcript destroy it; a copy is always safe.
+            Holding::Unknown => {
+                return Ok(Err(format!("it cannot be told whether {} has it open", client.shown)));
+            }
         }
         Ok(Ok(Placed {
             ctx: request.ctx.clone(),

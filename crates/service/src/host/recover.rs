@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, Code, Problem, v1};
 use stemmata_engine::{
-    Engine, HeldSession, Home, RUNTIMES, RecoveredCopy, TranscriptState, create_private, is_session_kept,
-    runtime_of,
+    Engine, HeldSession, Holding, Home, JudgedBy, RUNTIMES, RecoveredCopy, TranscriptState, create_private,
+    is_session_kept, runtime_of,
 };
+use stemmata_model::FormatId;
 use stemmata_store::{Files as _, Session, SystemFiles};
 
 use super::Host;
@@ -38,7 +39,7 @@ impl Host {
     /// place where nothing is there, else beside it or in its place. A transcript that is intact is left alone.
     ///
     /// # Errors
-    /// `session_not_found`, `ambiguous`, `not_recoverable`, `session_open`, `io_failed`.
+    /// `session_not_found`, `ambiguous`, `not_recoverable`, `session_open`, `session_maybe_open`, `io_failed`.
     pub fn recover(&self, request: &RecoverRequest) -> Answer<v1::Recovered> {
         self.with(|home| {
             let engine = home.engine()?;
@@ -81,13 +82,15 @@ impl Host {
         let folder = path.parent().unwrap_or(path);
         // A check needs no folder of the client's.
         let scratch = self.home.cache_dir();
-        let checked = engine.recovered(session, &scratch, false)?;
-        let state = Engine::transcript_state(path, &checked)?;
+        let judged_by = |format: &FormatId| self.judged_by(format, None);
+        let checked = engine.recovered(session, &scratch, false, &judged_by)?;
+        let state = Engine::transcript_state(path, &checked, &judged_by)?;
         let target = match &state {
             TranscriptState::Gone => path.to_owned(),
             TranscriptState::Damaged(_) if request.replace => path.to_owned(),
             TranscriptState::Damaged(_) => beside(path),
             TranscriptState::Intact => return Ok(told(&checked, path, "intact")),
+            TranscriptState::Lossy(why) => return Err(nothing_better(session, path, why)),
         };
         let what = match (&state, request.replace) {
             (TranscriptState::Damaged(_), true) => "replaced",
@@ -96,7 +99,7 @@ impl Host {
         };
         let damage = match state {
             TranscriptState::Damaged(why) => Some(why),
-            TranscriptState::Gone | TranscriptState::Intact => None,
+            TranscriptState::Gone | TranscriptState::Intact | TranscriptState::Lossy(_) => None,
         };
         if request.dry_run {
             return Ok(v1::RecoveredFile { damage, ..told(&checked, &target, what) });
@@ -105,7 +108,7 @@ impl Host {
             self.refuse_open(session, path)?;
         }
         create_private(folder)?;
-        let copy = engine.recovered(session, folder, request.with_secrets)?;
+        let copy = engine.recovered(session, folder, request.with_secrets, &judged_by)?;
         let mut written = v1::RecoveredFile { damage, ..told(&copy, &target, what) };
         if what == "replaced" {
             written.kept = Some(keep(self, path)?.to_string_lossy().into_owned());
@@ -121,33 +124,39 @@ impl Host {
         let Some(client) = client else { return Ok(()) };
         let cwd = session.cwd.as_deref().map(Path::new);
         let held = HeldSession { id: session.session.as_str(), path, program: client.program, cwd };
-        match self.home.clients(&self.machine.processes).holder(&held) {
-            None => Ok(()),
-            Some(pid) => {
+        match self.home.clients(&self.machine.processes).holding(&held) {
+            Holding::Free => Ok(()),
+            Holding::Held(pid) => {
                 let detail = format!("{} has the session open (process {pid})", client.shown);
                 Err(Problem::new(Code::SessionOpen, detail).with("pid", pid).into())
+            }
+            Holding::Unknown => {
+                let detail = format!("it cannot be told whether {} has the session open", client.shown);
+                Err(Problem::new(Code::SessionMaybeOpen, detail).into())
             }
         }
     }
 }
 
-/// Says whether the store has an intact state of a transcript that its client would not load completely.
-pub(super) fn is_recoverable(home: &Home, path: &Path) -> Option<String> {
+/// Returns the session of a transcript that its client would not load completely, where the store has a better state of it.
+pub(super) fn is_recoverable(home: &Home, path: &Path, judged_by: &JudgedBy<'_>) -> Option<String> {
     let engine = home.engine().ok()?;
     let session = engine.find_session(&path.to_string_lossy()).ok()??;
-    let copy = engine.recovered(&session, &home.cache_dir(), false).ok()?;
-    let state = Engine::transcript_state(path, &copy).ok()?;
+    let copy = engine.recovered(&session, &home.cache_dir(), false, judged_by).ok()?;
+    let state = Engine::transcript_state(path, &copy, judged_by).ok()?;
     matches!(state, TranscriptState::Damaged(_)).then(|| session.session.to_string())
 }
 
 fn session_of(engine: &Engine, named: &NamedFile) -> Result<Session, Fault> {
     let by_path = engine.find_session(&named.path.to_string_lossy())?;
     let found = by_path.map_or_else(|| engine.find_session(&named.text), |session| Ok(Some(session)))?;
-    if let Some(session) = found {
+    let here = named.here.to_string_lossy();
+    let meant = || engine.session_meant(&named.text, Some(&here));
+    if let Some(session) = found.map_or_else(meant, |session| Ok(Some(session)))? {
         return Ok(session);
     }
     // A commit or a tag means the session that it was read from.
-    let ctx = engine.find(&named.text)?;
+    let ctx = engine.meant(&named.text, Some(&here))?.ctx;
     let session = engine.session_of(ctx)?;
     session.ok_or_else(|| {
         let detail = format!("`{}` was not read from a transcript", named.text);
@@ -169,6 +178,15 @@ fn refuse_elsewhere(engine: &Engine, session: &Session, path: &Path) -> Result<(
     };
     let detail = format!("{id} cannot be recovered as a file: {reason}");
     Err(Problem::new(Code::NotRecoverable, detail).with("session", id).into())
+}
+
+/// Says that the store has only what is there already.
+fn nothing_better(session: &Session, path: &Path, why: &str) -> Fault {
+    let detail = format!(
+        "{} is damaged ({why}), and the store has nothing better; `stemma repair FILE` writes a repaired copy",
+        path.display()
+    );
+    Problem::new(Code::NotRecoverable, detail).with("session", &session.session).into()
 }
 
 fn told(copy: &RecoveredCopy, path: &Path, what: &str) -> v1::RecoveredFile {

@@ -5,7 +5,7 @@ use std::path::Path;
 use stemmata_api::v1::{FindRequest, Found, Session};
 use stemmata_api::{Answer, Chains};
 
-use stemmata_engine::ImportFailure;
+use stemmata_engine::{Engine, ImportFailure};
 
 use super::Host;
 use crate::fault::Fault;
@@ -25,12 +25,41 @@ pub struct Latest {
     pub unread: Vec<String>,
 }
 
+/// What a reference means, brought up to date.
+#[derive(Debug, Clone)]
+pub struct Newest {
+    /// The commit, and the session or prompt that was named.
+    pub found: Found,
+    /// What was not read on the way, in words.
+    pub unread: Vec<String>,
+}
+
 impl Host {
-    /// Finds the commit that is meant. A session means its newest one, brought up to date first.
+    /// Reads what clients wrote since it was last asked: the latest sessions of a directory, or of all directories. Returns what was not
+    /// read, in words. What is known and unchanged is not read again.
+    ///
+    /// # Errors
+    /// `io_failed` where a client's folder cannot be listed, and those of the store.
+    pub fn catch_up(&self, dir: Option<&Path>) -> Answer<Vec<String>> {
+        self.with_engine(|engine| self.caught_up(engine, dir))
+    }
+
+    fn caught_up(&self, engine: &Engine, dir: Option<&Path>) -> Result<Vec<String>, Fault> {
+        let homes = self.machine.clients.existing();
+        Ok(unread(&match dir {
+            Some(dir) => engine.catch_up(&homes, dir)?,
+            None => engine.catch_up_everywhere(&homes),
+        }))
+    }
+
+    /// Finds the commit that is meant. A session means its newest one, brought up to date first. `@` counts sessions of the
+    /// directory from the newest, so those that were never imported are read first.
     ///
     /// # Errors
     /// Those of [`find`](stemmata_api::Chains::find), and of capture.
-    pub fn newest(&self, service: &dyn Chains, request: &FindRequest) -> Answer<Found> {
+    pub fn newest(&self, service: &dyn Chains, request: &FindRequest) -> Answer<Newest> {
+        let here = request.here.as_deref().filter(|_| request.text.starts_with('@'));
+        let unread = here.map_or(Ok(Vec::new()), |here| self.catch_up(Some(Path::new(here))))?;
         let own = || -> Result<Option<Found>, Fault> {
             let engine = self.home.renewed()?;
             let by_path = request.path.as_deref().filter(|_| is_path(&request.text));
@@ -44,7 +73,8 @@ impl Host {
             let session_id = Some(session.session.to_string());
             Ok(Some(Found { ctx, session_id, prompt: None, redirected_from: None }))
         };
-        own().map_err(|fault| fault.0)?.map_or_else(|| service.find(request), Ok)
+        let found = own().map_err(|fault| fault.0)?.map_or_else(|| service.find(request), Ok)?;
+        Ok(Newest { found, unread })
     }
 
     /// Returns the session that was active last, of all or of a directory, after reading what its clients wrote there since. With
@@ -55,10 +85,7 @@ impl Host {
     pub fn latest(&self, dir: Option<&Path>, is_loadable: bool) -> Answer<Latest> {
         let latest = || -> Result<Latest, Fault> {
             let engine = self.home.renewed()?;
-            let mut unread = Vec::new();
-            if let Some(dir) = dir {
-                unread = self::unread(&engine.catch_up(&self.machine.clients.existing(), dir)?);
-            }
+            let unread = self.caught_up(&engine, dir)?;
             let dir = dir.map(Path::to_string_lossy);
             let (session, skipped) = if is_loadable {
                 engine.latest_loadable_session(dir.as_deref())?

@@ -135,7 +135,7 @@ impl Chains for Local {
         self.with(|engine| {
             let scope = match &request.scope {
                 ResolveScope::Principal(name) => Scope::Principal(Principal::new(name.as_str())?),
-                ResolveScope::Session(id) => Scope::Session(SessionId::new(id.as_str())?),
+                ResolveScope::Session(text) => Scope::Session(session_id(engine, text)?),
                 ResolveScope::Project(dir) => Scope::Project(dir.clone()),
             };
             let at = Timestamp::parse(&request.at)?;
@@ -181,6 +181,15 @@ impl Chains for Local {
 
     fn update(&self, request: &UpdateRequest) -> Answer<Changed> {
         self.with(|engine| making::update(engine, request, self.by()))
+    }
+}
+
+/// Returns the id of the session that a text means by a part of its id or otherwise; else the text, since a program's checkpoints
+/// have sessions that were never read.
+fn session_id(engine: &Engine, text: &str) -> Result<SessionId, Fault> {
+    match engine.find_session(text)? {
+        Some(session) => Ok(session.session),
+        None => Ok(SessionId::new(text)?),
     }
 }
 

@@ -189,6 +189,32 @@ pub(super) fn without_hooks(text: &str, runtime: &str) -> Result<(String, bool),
     Ok((without(text, cuts), found))
 }
 
+/// Returns whether settings are an earlier text with our hooks and nothing else, of whichever version and wish.
+///
+/// # Errors
+/// As [`with_hooks`].
+pub(super) fn differs_by_hooks_only(
+    text: &str,
+    earlier: &str,
+    (events, runtime): (&HookEvents, &str),
+) -> Result<bool, SettingsError> {
+    // With hooks of ours it is not what there was before us.
+    if without_hooks(earlier, runtime)?.1 {
+        return Ok(false);
+    }
+    let (text, _) = without_hooks(text, runtime)?;
+    for provisional in [Provisional::Turn, Provisional::Significant, Provisional::Tool] {
+        for inject in [false, true] {
+            let wish = HookWish { program: "stemma", provisional, inject };
+            let with = with_hooks(earlier, runtime, &wanted(events, runtime, &wish))?;
+            if without_hooks(&with, runtime)?.0 == text {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
 /// Returns a member's place with the line breaks that came with it into an empty object.
 fn with_its_lines(text: &str, own: Range<usize>) -> Range<usize> {
     let (before, after) = (text.get(..own.start), text.get(own.end..));
@@ -301,7 +327,9 @@ mod tests {
         for text in [
             "{}\n",
             "{\n  \"model\": \"opus\"\n}\n",
+            "",
             "{ \"hooks\": {}, \"n\": 1.50 }",
+            "{\"hooks\": {\"Stop\": []}}",
             &format!(
                 "{{\n  \"hooks\": {{\n    \"Stop\": [{foreign}],\n    \"Other\": []\n  }},\n  \"z\": 1\n}}"
             ),
@@ -316,13 +344,15 @@ mod tests {
             assert_eq!(installed(&with), with, "once is enough");
             let (without, found) = without_hooks(&with, RUNTIME).expect("settings");
             assert!(found);
-            let was: serde_json::Value = serde_json::from_str(text).expect("JSON");
-            let mut is: serde_json::Value = serde_json::from_str(&without).expect("JSON");
-            // An empty list of hooks is none.
-            if was["hooks"].as_object().is_some_and(serde_json::Map::is_empty) {
-                is["hooks"] = serde_json::json!({});
-            }
-            assert_eq!(is, was, "{without}");
+            // An empty list goes with ours, so the text from before is what comes back.
+            let is_its = |text: &str, earlier: &str| {
+                differs_by_hooks_only(text, earlier, (events(), RUNTIME)).expect("settings")
+            };
+            assert!(is_its(&with, text) && is_its(&without, text), "{without}");
+            let tools = HookWish { provisional: Provisional::Tool, inject: true, ..WISH };
+            assert!(is_its(&asked(text, &tools).expect("settings"), text));
+            let more = with.replacen('{', "{\"mine\": 1,", 1);
+            assert!(!is_its(&more, text) && !is_its(&with, &with), "{more}");
             assert_eq!(without_hooks(text, RUNTIME).expect("settings"), (text.to_owned(), false));
         }
         assert!(installed("").starts_with("{\n  \"hooks\": {\n    \"SessionStart\""));

@@ -49,6 +49,16 @@ impl Made {
         let _unknown = create_private(folder).map(|()| write_file(&record, &text));
     }
 
+    /// Returns the copies that are there still, which would go.
+    pub(super) fn present(&self) -> Vec<PathBuf> {
+        self.copies.iter().filter(|copy| copy.exists()).cloned().collect()
+    }
+
+    /// Returns the settings as they were before the first change; none where there were none, or the copy is gone.
+    pub(super) fn first(&self) -> Option<String> {
+        super::read_text(self.copies.first()?).ok()?
+    }
+
     /// Removes copies, and folders that hold nothing else; returns what was removed.
     pub(super) fn remove(&self) -> Vec<PathBuf> {
         let copies = self.copies.iter().filter(|copy| std::fs::remove_file(copy).is_ok());

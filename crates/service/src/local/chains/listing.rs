@@ -4,9 +4,10 @@ use stemmata_api::v1::{
     Children, ChildrenRequest, Commit, CommitPage, SessionDetails, SessionPage, SessionsRequest, TipsRequest,
 };
 use stemmata_engine::{Engine, SessionOnly, SessionQuery};
-use stemmata_model::{CommitId, SessionId, Timestamp};
+use stemmata_model::{CommitId, Timestamp};
 use stemmata_store::{PAGE_ROWS_MAX, Page, SessionFilter, TipFilter};
 
+use super::session_id;
 use crate::fault::Fault;
 use crate::local::{ctx, items_max, next_of, position, size};
 use crate::wire;
@@ -59,7 +60,7 @@ pub(super) fn children(engine: &Engine, request: &ChildrenRequest) -> Result<Chi
 
 pub(super) fn tips(engine: &Engine, request: &TipsRequest) -> Result<CommitPage, Fault> {
     let filter = TipFilter {
-        session: request.session.as_deref().map(SessionId::new).transpose()?,
+        session: request.session.as_deref().map(|text| session_id(engine, text)).transpose()?,
         ticket: request.ticket.clone(),
         thread: request.thread.clone(),
     };
