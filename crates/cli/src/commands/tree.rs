@@ -24,12 +24,10 @@ pub(crate) fn run(app: &App, args: &Tree) -> Result<Exit, CliError> {
     let exit = app.answer(&tree, || {
         let ids = app.short_ids(tree.nodes.iter().map(|node| node.id.as_str()))?;
         let head = tree.session.as_ref().map(|session| header(app, session)).unwrap_or_default();
-        let (here, now) = (ctx.as_str(), app.now());
+        let (here, now, width) = (ctx.as_str(), app.now(), app.console.width);
         if args.collapse {
-            return Ok(head + &Drawing { here, ids, now, width: app.console.width }.render(&tree));
+            return Ok(head + &Drawing { here, ids, now, width }.render(&tree));
         }
-        // Off a terminal nothing is cut: a program reads it.
-        let width = if app.console.out.is_terminal { app.console.width } else { usize::MAX };
         Ok(head + &TurnDrawing { here, ids, now, width }.render(&tree))
     })?;
     let is_read = args.collapse || tree.nodes.iter().any(|node| node.turns.is_some());
