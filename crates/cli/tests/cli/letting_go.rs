@@ -114,7 +114,12 @@ fn a_branch_keeps_what_it_needs_unless_it_is_cut_everywhere() {
     let placed = stage.json(&["fork", &tip, "--here"]);
     let path = placed["path"].as_str().unwrap();
     let fork = placed["session_id"].as_str().unwrap();
-    let told = |args: &[&str]| stage.told(args).replace(fork, "[FORK]").replace(&fork[..8], "[FORK]");
+    let listed = stage.json(&["list", "--all"])["sessions"].clone();
+    let short = listed.as_array().unwrap().iter().find(|session| session["session_id"] == fork);
+    let short =
+        short.map_or_else(|| fork[..8].to_owned(), |own| own["short_id"].as_str().unwrap().to_owned());
+    let told =
+        |args: &[&str]| stage.told(args).replace(fork, "[FORK]").replace(&format!("{short}  "), "[FORK]  ");
     insta::assert_snapshot!("forget_branch_dry_run", told(&["forget", SESSION, "--dry-run"]));
     let kept = stage.json(&["forget", SESSION, "--dry-run"]);
     assert!(!kept["kept"].as_array().unwrap().is_empty(), "{kept}");

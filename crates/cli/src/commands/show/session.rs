@@ -33,7 +33,7 @@ pub(super) fn render(app: &App, args: &Show, commit: &Commit) -> Result<String, 
     let ids = app.short_ids(tips.chain(turns))?;
     let listed_max = if args.full { usize::MAX } else { LISTED_MAX };
     let mut page = Page { text: String::new(), width: app.console.width, listed_max };
-    page.head(app, overview);
+    page.head(app, overview)?;
     page.times(app, overview);
     page.work(overview);
     let room = page.room();
@@ -96,15 +96,17 @@ impl Page {
         }
     }
 
-    fn head(&mut self, app: &App, overview: &SessionOverview) {
+    fn head(&mut self, app: &App, overview: &SessionOverview) -> Result<(), CliError> {
         let of = &overview.session;
         put!(self.text, "{}\n", Style::Strong.paint(&fit(&session::title(of), self.width)));
         let client = tame(session::client(of));
         let version = of.version.as_deref().map(|version| format!(" {}", tame(version))).unwrap_or_default();
-        let mut second = vec![(Style::Id, session::short(of)), (Style::Plain, format!("{client}{version}"))];
+        let id = app.short_sessions([of.session_id.as_str()])?.concat();
+        let mut second = vec![(Style::Id, id), (Style::Plain, format!("{client}{version}"))];
         second.extend(of.cwd.as_deref().map(|cwd| (Style::Plain, app.environment.shown(Path::new(cwd)))));
         second.extend(of.git_branch.as_deref().map(|branch| (Style::Branch, format!("⎇ {}", tame(branch)))));
         put!(self.text, "{}\n\n", painted(&second, " · "));
+        Ok(())
     }
 
     fn times(&mut self, app: &App, overview: &SessionOverview) {
