@@ -40,6 +40,9 @@ pub struct Problem {
     /// What it is about, by name: `ctx`, `path`, `line`, `bound` …
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub about: BTreeMap<String, String>,
+    /// Warnings and notes of the command before it failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The exit code that stands for it.
     pub exit_code: u64,
 }
@@ -153,6 +156,7 @@ impl Problem {
             hint: row.hint.map(str::to_owned),
             candidates: Vec::new(),
             about: BTreeMap::new(),
+            notes: Vec::new(),
             exit_code: row.kind.exit_code().into(),
         }
     }

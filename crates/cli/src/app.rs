@@ -5,10 +5,11 @@
 use std::ffi::OsString;
 use std::io::Write as _;
 
-use clap::FromArgMatches as _;
 use clap::error::ErrorKind;
+use clap::{CommandFactory as _, FromArgMatches as _};
 use stemmata_api::{Code, Problem};
 
+use crate::args::ledger::EventsCommand;
 use crate::args::memory::MemoryCommand;
 use crate::args::prompts::PromptCommand;
 use crate::args::window::WindowCommand;
@@ -46,14 +47,19 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
             return explained(&arguments).unwrap_or_else(|| usage(&error, &arguments, environment));
         }
     };
-    let app = match App::new(environment.clone(), &cli.global, open_for(&cli.command)) {
+    let mut app = match App::new(environment.clone(), &cli.global, open_for(&cli.command)) {
         Ok(app) => app,
         // A client must not fail because a configuration is wrong: `status` will say so.
         Err(_) if is_hook(&cli.command) => return commands::hook::pass_over(environment),
         // A shell asks while somebody types.
         Err(_) if matches!(cli.command, Command::Complete(_)) => return Exit::Done,
-        Err(error) => return failed(&error, cli.global.json, environment.stderr_is_terminal),
+        Err(error) => {
+            return failed(&error.problem(), cli.global.json, environment.stderr_is_terminal);
+        }
     };
+    if is_endless(&cli.command) {
+        app.console.hold_nothing();
+    }
     let name = name.unwrap_or_default();
     let began = app.now();
     // What a command under `run` says on standard error is not mixed with ours.
@@ -61,11 +67,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
     let result = command(&app, cli.command);
     app.ledger_findings().iter().for_each(|finding| app.console.warn(finding));
     app.tell_of_untrusted_rules(may_tell);
-    let exit = match &result {
-        Ok(exit) => *exit,
-        Err(error) if error.is_closed_pipe() => Exit::Done,
-        Err(error) => failed(error, app.console.json, app.console.err.color),
-    };
+    let exit = ended(&app, &result);
     let took_ms = app.now().as_micros().saturating_sub(began.as_micros()) / 1000;
     tracing::info!(command = name, exit = exit.code(), took_ms, "ended");
     exit
@@ -80,6 +82,36 @@ fn names_no_command(error: &clap::Error) -> bool {
 
 const fn is_hook(command: &Command) -> bool {
     matches!(command, Command::Hook(_))
+}
+
+/// Says whether a command goes on until it is stopped: nobody waits for its end to read what it says.
+const fn is_endless(command: &Command) -> bool {
+    match command {
+        Command::Watch(_) | Command::Run(_) => true,
+        Command::Events(events) => matches!(events.command, EventsCommand::Follow(_)),
+        _ => false,
+    }
+}
+
+/// Shows how a command ended, and what was held back until then.
+fn ended(app: &App, result: &Result<Exit, CliError>) -> Exit {
+    let console = &app.console;
+    match result {
+        Err(error) if !error.is_closed_pipe() => {
+            let mut problem = error.problem();
+            if console.json {
+                problem.notes = console.take_held();
+            } else {
+                console.say_held();
+            }
+            failed(&problem, console.json, console.err.color)
+        }
+        Ok(exit) if *exit != Exit::Done || !console.quiet => {
+            console.say_held();
+            *exit
+        }
+        Ok(_) | Err(_) => Exit::Done,
+    }
 }
 
 fn command(app: &App, command: Command) -> Result<Exit, CliError> {
@@ -203,13 +235,18 @@ fn usage(error: &clap::Error, arguments: &[OsString], environment: &Environment)
             let _closed = error.print();
             return Exit::Done;
         }
+        kind if arguments.iter().any(|argument| argument == "--json") => {
+            let text = error.render().to_string();
+            let detail = match kind {
+                ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+                    no_verb(arguments)
+                }
+                _ => text.trim().strip_prefix("error: ").unwrap_or(&text).to_owned(),
+            };
+            Console::json_error(&Problem::new(Code::BadRequest, detail));
+        }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _closed = error.print();
-        }
-        _ if arguments.iter().any(|argument| argument == "--json") => {
-            let text = error.render().to_string();
-            let detail = text.trim().strip_prefix("error: ").unwrap_or(&text);
-            Console::json_error(&Problem::new(Code::BadRequest, detail));
         }
         _ => {
             let color = Config::load(environment)
@@ -221,14 +258,31 @@ fn usage(error: &clap::Error, arguments: &[OsString], environment: &Environment)
     Exit::Usage
 }
 
-fn failed(error: &CliError, as_json: bool, color: bool) -> Exit {
-    let problem = error.problem();
+/// Says which command needs another one behind it, and which there are.
+fn no_verb(arguments: &[OsString]) -> String {
+    let whole = Cli::command();
+    let mut command = &whole;
+    let mut name = command.get_name().to_owned();
+    for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {
+        if let Some(sub) = command.find_subcommand(word) {
+            command = sub;
+            name = format!("{name} {}", sub.get_name());
+        }
+    }
+    if !name.contains(' ') {
+        return format!("`{name}` needs a command; `{name} help` lists them");
+    }
+    let verbs = command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(clap::Command::get_name);
+    format!("`{name}` needs a command: {}", verbs.collect::<Vec<_>>().join(", "))
+}
+
+fn failed(problem: &Problem, as_json: bool, color: bool) -> Exit {
     // Neither what the user wrote nor what a transcript holds goes into the log.
     tracing::error!(error = problem.code, "failed");
     if as_json {
-        Console::json_error(&problem);
+        Console::json_error(problem);
     } else {
-        Console::plain_error(errors::render(&problem).trim_end(), color);
+        Console::plain_error(errors::render(problem).trim_end(), color);
     }
     Exit::of(problem.kind)
 }

@@ -33,7 +33,7 @@ How to name a session or a commit (REF in the help of commands):
   4a36             a session, by its ID in `stemma list`: its newest commit
   ctx-3f9k2m7q     a commit, by its id or a unique beginning: 3f9k
   @                the newest session of this directory; @- is the one before
-  4a36~2           two turns before it
+  4a36~2           two commits before it
   4a36:3           the state before the third prompt
   before-rewrite   a tag (`stemma tag`)
   'flaky timer'    words of a title
@@ -75,7 +75,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "WHEN", help_heading = "Global options")]
     pub(crate) color: Option<ColorWhen>,
 
-    /// Show no progress and no notes, only results and errors
+    /// Show only results and errors: no progress, no notes and, if all went well, no warnings
     #[arg(long, short, global = true, help_heading = "Global options")]
     pub(crate) quiet: bool,
 
@@ -117,7 +117,7 @@ pub(crate) enum Command {
     Import(capture::Import),
     /// Capture sessions while clients write them
     Watch(live::Watch),
-    /// Start an agent of a configured kind, with a context or none
+    /// Start an agent of a configured kind, with or without a context
     Start(live::Start),
     /// Run a command and record what it reads and prints as a session
     Run(live::Run),
@@ -171,7 +171,7 @@ pub(crate) enum Command {
     Tag(annotate::Tag),
     /// Protect a commit, and what it needs, from deletion by `gc`
     Pin(annotate::Pin),
-    /// Remove that protection
+    /// Remove the protection of `pin`
     Unpin(annotate::Pin),
     /// Permanently delete a session, a commit or a project
     Forget(keep::Forget),
@@ -227,7 +227,7 @@ pub(crate) enum Command {
     Uninstall(live::Uninstall),
     /// Add a `Context-Id` trailer to git commits
     Git(git::Git),
-    /// Capture the news of a session (called by hooks)
+    /// Capture what is new in a session (called by hooks)
     Hook(live::Hook),
     /// Choose directories whose sessions are never captured
     Exclude(maintain::Exclude),

@@ -25,6 +25,7 @@ macro_rules! put {
 }
 pub(crate) use put;
 
+use std::cell::RefCell;
 use std::fmt::Display;
 use std::io::{self, Write};
 
@@ -40,6 +41,9 @@ const WIDTH_MIN: usize = 60;
 
 /// Columns that a table uses at most: longer lines are hard to read.
 const WIDTH_MAX: usize = 200;
+
+/// Warnings and notes that wait for the end of a command at most.
+const HELD_MAX: usize = 1_000;
 
 /// One of the two streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,10 +65,12 @@ pub(crate) struct Console {
     pub(crate) out: Stream,
     /// Standard error.
     pub(crate) err: Stream,
-    /// Columns for text.
+    /// Columns that a line has: those of the terminal or of `COLUMNS`. Off a terminal a program reads it and nothing is cut:
+    /// [`usize::MAX`].
     pub(crate) width: usize,
-    /// Columns of the lines of lists, where these are cut.
-    pub(crate) cut: Option<usize>,
+    /// What is said on standard error before it is known how the command ends: with JSON a failure is one object there, and with
+    /// `--quiet` a success says nothing. `None` where it is said at once.
+    pub(crate) held: Option<RefCell<Vec<String>>>,
     /// The command that long output goes through on a terminal.
     pub(crate) pager: Option<String>,
 }
@@ -75,9 +81,14 @@ impl Console {
         columns.clamp(WIDTH_MIN, WIDTH_MAX)
     }
 
-    /// Returns the columns that a list has: as many as it wants where nothing is cut.
-    pub(crate) fn list_width(&self) -> usize {
-        self.cut.map_or(usize::MAX, Self::width_in)
+    /// Says whether lines are cut to the width.
+    pub(crate) const fn is_cut(&self) -> bool {
+        self.width != usize::MAX
+    }
+
+    /// Returns a part of a line, cut to so many columns where lines are cut at all.
+    pub(crate) fn fit(&self, text: &str, columns: usize) -> String {
+        table::fit(text, if self.is_cut() { columns } else { usize::MAX })
     }
 
     /// Prints one JSON object. Characters that a terminal would obey are escaped.
@@ -134,15 +145,51 @@ impl Console {
         }
     }
 
-    /// Warns about something that does not stop the command.
+    /// Warns about something that does not stop the command; with `--quiet` only where the command ends with another code than 0.
     pub(crate) fn warn(&self, text: &str) {
         // A name with a line end in it cannot pass for a line of ours.
         let text = text.replace('\n', "\n  ");
         self.to_stderr(&format!("{}: {text}", Style::Warning.paint("warning")));
     }
 
+    /// Warns about something that a person must know even with `--quiet`, because no exit code says it.
+    pub(crate) fn warn_always(&self, text: &str) {
+        if self.json {
+            self.warn(text);
+        } else {
+            Self::plain_error(&format!("{}: {text}", Style::Warning.paint("warning")), self.err.color);
+        }
+    }
+
     fn to_stderr(&self, text: &str) {
-        Self::plain_error(text, self.err.color);
+        match &self.held {
+            Some(held) => {
+                let mut held = held.borrow_mut();
+                if held.len() < HELD_MAX {
+                    held.push(text.to_owned());
+                }
+            }
+            None => Self::plain_error(text, self.err.color),
+        }
+    }
+
+    /// Returns what was held back, without colour, for an object that says it.
+    pub(crate) fn take_held(&self) -> Vec<String> {
+        let held = self.held.as_ref().map(RefCell::take).unwrap_or_default();
+        held.iter().map(|text| screen::finish(text, false)).collect()
+    }
+
+    /// Says what was held back.
+    pub(crate) fn say_held(&self) {
+        for text in self.held.as_ref().map(RefCell::take).unwrap_or_default() {
+            Self::plain_error(&text, self.err.color);
+        }
+    }
+
+    /// Says from now on everything at once, for a command that ends only when it is stopped.
+    pub(crate) fn hold_nothing(&mut self) {
+        self.say_held();
+        self.held = None;
     }
 
     /// Writes a problem to standard error as one JSON object: who reads the results on standard output does not meet it there.

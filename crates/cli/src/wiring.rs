@@ -422,7 +422,12 @@ impl App {
 
     /// Finds where the user wants a context to begin.
     pub(crate) fn stop(&self, text: &str) -> Result<String, CliError> {
-        if matches!(text, "compaction" | "root") { Ok(text.to_owned()) } else { self.ctx(text) }
+        match text {
+            "compaction" => Ok(text.to_owned()),
+            // The old name is still understood.
+            "start" | "root" => Ok("root".to_owned()),
+            reference => self.ctx(reference),
+        }
     }
 
     /// Returns how these ids are cut for people.
@@ -485,8 +490,8 @@ fn console(environment: &Environment, config: &Config, global: &Global) -> Conso
         quiet: global.quiet,
         out: stream(environment.stdout_is_terminal),
         err: stream(environment.stderr_is_terminal),
-        width: Console::width_in(environment.columns),
-        cut: environment.cut_columns,
+        width: environment.cut_columns.map_or(usize::MAX, Console::width_in),
+        held: (global.json || global.quiet).then(Default::default),
         pager: config.get(&config::PAGER).filter(|command| command != "never"),
     }
 }

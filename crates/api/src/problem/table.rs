@@ -52,7 +52,7 @@ const MIGHT_BE_DAMAGED: &str = "`stemma verify` lists everything that is damaged
 const REPAIR: &str = "`stemma verify --repair --from BACKUP` repairs a store from a sound copy";
 const GONE_ON_PURPOSE: &str = "it was forgotten on purpose; `stemma show REF` says what is left of a commit";
 const BAD_RULE: &str =
-    "repair the rule; until then only that a session exists is stored, and nothing of its content";
+    "repair the rule; until then only the fact that a session exists is stored, none of its content";
 const NOTHING_STORED: &str = "nothing was stored";
 const FETCH_AGAIN: &str = "fetch or export it again; nothing was stored";
 const PURGE: &str = "`stemma vault purge --all` removes it; what is stored does not need it";
@@ -67,10 +67,12 @@ codes! {
     BadPlace "bad_place" Usage "not a place in a file" => "name it as `FILE`, `FILE:LINE` or `FILE:FROM-TO`";
     BadName "bad_name" BadInput "not a name";
     BadId "bad_id" BadInput "not an id";
-    BadTime "bad_time" BadInput "not a time";
+    BadTime "bad_time" BadInput "not a time"
+        => "use a time such as `2026-11-21T20:20:08Z` or how long ago: `30m`, `2h`, `3d`";
     BadJson "bad_json" BadInput "not JSON";
-    BudgetTooSmall "budget_too_small" Usage "the budget is too small to say anything";
-    NotSupported "not_supported" Refused "this store cannot do that";
+    BudgetTooSmall "budget_too_small" Usage "the budget is too small to say anything"
+        => "give a larger budget";
+    NotSupported "not_supported" Refused "this store cannot do this";
     Cancelled "cancelled" Cancelled "cancelled";
     PlanStale "plan_stale" Conflict "the plan is out of date" => "run the command again: the store has changed since the plan was made";
     ChangedMeanwhile "changed_meanwhile" Conflict "it changed while the command ran" => "run the command again";
@@ -81,7 +83,8 @@ codes! {
     DiskFull "disk_full" Full "the disk is full" => FREE_SPACE;
     IoFailed "io_failed" System "a file operation failed";
     FileExists "file_exists" Refused "the file exists" => "name another file, or use `--force` where the command has it";
-    NotADirectory "not_a_directory" Usage "not a directory";
+    NotADirectory "not_a_directory" Usage "not a directory"
+        => "name a directory";
     TooLarge "too_large" Refused "too large to read";
 
     // Transcripts
@@ -100,13 +103,15 @@ codes! {
     TranscriptNotFound "transcript_not_found" NotFound "no such file or session" => LIST_SESSIONS;
     TranscriptGone "transcript_gone" NotFound "the transcript of this session is gone"
         => "`stemma recover {ctx}` gives it back to its client, `stemma resume {ctx}` continues it";
-    SessionNotInDatabase "session_not_in_database" NotFound "the client's database has no such session";
+    SessionNotInDatabase "session_not_in_database" NotFound "the client's database has no such session"
+        => "`stemma list` shows the sessions that were imported";
     NotRecoverable "not_recoverable" Refused "the transcript cannot be recovered"
         => "`stemma resume REF` places what the store has as a new session";
     SessionOpen "session_open" Refused "a client has the session open" => "end the client, then run the command again";
     SessionMaybeOpen "session_maybe_open" Refused "it cannot be told whether a client has the session open"
         => "without `--replace` the recovered transcript goes beside the damaged one";
-    NotRepairable "not_repairable" Refused "the transcript cannot be repaired";
+    NotRepairable "not_repairable" Refused "the transcript cannot be repaired"
+        => "`stemma recover SESSION` looks for an intact state of the session in the store";
     PlanOutside "plan_outside" Corrupt "a plan names bytes outside of the stored ones"
         => "`stemma verify` says whether the store is sound";
 
@@ -116,16 +121,19 @@ codes! {
     PromptNotFound "prompt_not_found" NotFound "the chain has no such prompt" => "`stemma show SESSION` lists its prompts with their numbers";
     SessionEmpty "session_empty" NotFound "the session has no commit" => "`stemma list --all` shows empty sessions too";
     SessionNotFound "session_not_found" NotFound "no such session" => LIST_SESSIONS;
-    QueryEmpty "query_empty" Usage "there is nothing to search for" => "`stemma search WORDS`, or only a filter such as `--kind decision`; with neither, a terminal gets a list to choose from";
-    QueryTooLong "query_too_long" Usage "the query is too long";
-    RegexBad "regex_bad" Usage "the regular expression cannot be read" => "`--literal` searches for the text as it is, signs such as `(` and `*` included";
+    QueryEmpty "query_empty" Usage "there is nothing to search for"
+        => "give words (`stemma search WORDS`) or a filter such as `--kind decision`; on a terminal, `stemma search` searches as you type";
+    QueryTooLong "query_too_long" Usage "the query is too long"
+        => "search for fewer words";
+    RegexBad "regex_bad" Usage "the regular expression cannot be read" => "`--literal` searches for the text as it is, including characters such as `(` and `*`";
     FilterUnknown "filter_unknown" Usage "a filter names something unknown" => "`--{filter}` takes one of {known}";
     RangeEmpty "range_empty" Usage "nothing can be between these times" => "give an earlier `--since` or a later `--until`";
     ProjectNotFound "project_not_found" NotFound "no such project" => "give `--project` the last part of one of these directories, or a whole directory";
     ProjectAmbiguous "project_ambiguous" Ambiguous "the name could mean several projects" => "give `--project` one of these directories";
     EntryNotFound "entry_not_found" NotFound "the chain has no such entry"
         => "`stemma show REF --entries` lists the entries of a commit with their ids";
-    LineNotFound "line_not_found" NotFound "the file has no such line";
+    LineNotFound "line_not_found" NotFound "the file has no such line"
+        => "name a line that the file has, or leave the line out for the whole file";
     NoSessionHere "no_session_here" NotFound "no session worked here"
         => "`stemma list` shows all sessions; `resume` and `handoff` take the latest of all with `--last`";
     NoSession "no_session" NotFound "there is no session yet"
@@ -143,28 +151,38 @@ codes! {
         => "`stemma native REF` returns the bytes of any format";
     FormatUnwritable "format_unwritable" BadInput "this version cannot write the format"
         => "leave `--format` out to keep the stored one";
-    NothingTranslates "nothing_translates" Refused "nothing of it can be translated";
-    NotJoinable "not_joinable" Refused "the chain's contents cannot be joined";
-    ForkBeforeFirst "fork_before_first" Refused "there is nothing before the first entry";
-    SummaryEmpty "summary_empty" Refused "the summary is empty";
-    SummaryTooLong "summary_too_long" BadInput "the summary is too long";
+    NothingTranslates "nothing_translates" Refused "nothing of it can be translated"
+        => "`stemma export REF` writes it as text; without `--in` its own client continues it";
+    NotJoinable "not_joinable" Refused "the chain's contents cannot be joined"
+        => "`stemma show REF --entries` shows what each commit holds";
+    ForkBeforeFirst "fork_before_first" Refused "there is nothing before the first entry"
+        => "name a later entry: `stemma show REF --entries` lists them";
+    SummaryEmpty "summary_empty" Refused "the summary is empty"
+        => "write a summary, or let `stemma compact REF` make one";
+    SummaryTooLong "summary_too_long" BadInput "the summary is too long"
+        => "shorten it";
     SummaryNotSmaller "summary_not_smaller" Refused "the compaction would not be smaller"
         => "ask for a smaller summary (`--ratio 0.05`), keep less as it is (`--keep 5000`), or write a shorter one";
-    NothingToCompact "nothing_to_compact" Refused "there is nothing to compact";
-    RangeNotCompactable "range_not_compactable" Refused "the range cannot be compacted";
+    NothingToCompact "nothing_to_compact" Refused "there is nothing to compact"
+        => "a smaller `--keep` leaves more to compact";
+    RangeNotCompactable "range_not_compactable" Refused "the range cannot be compacted"
+        => "`stemma show REF --entries` lists the entries with their numbers";
     NoModel "no_model" Usage "no model can be asked"
         => "`stemma config set llm.provider anthropic` (or `openai`) and `llm.model NAME` say which; the key comes from the environment";
     SessionBusy "session_busy" Conflict "the session is being written" => "run the command again when the turn has ended";
 
     // Placing and clients
-    NoFreeSessionId "no_free_session_id" Refused "no free session id was found";
-    CwdNotText "cwd_not_text" Refused "the directory's name is not UTF-8";
+    NoFreeSessionId "no_free_session_id" Refused "no free session id was found"
+        => "run the command again";
+    CwdNotText "cwd_not_text" Refused "the directory's name is not UTF-8"
+        => "use `--cwd DIR` for another directory";
     NoClientLoads "no_client_loads" Refused "no client loads this format" => "name a client with `--in`";
     UnknownClient "unknown_client" Usage "unknown client";
     NotLoadable "not_loadable" Refused "the client would not load the result"
         => "`stemma recover SESSION` looks for an intact state of the session in the store";
     OutsideTheHome "outside_the_home" Refused "the place is outside of the client's home";
-    PlaceTaken "place_taken" Refused "a file is there already";
+    PlaceTaken "place_taken" Refused "a file is there already"
+        => "move that file away, then run the command again";
     SessionTaken "session_taken" Refused "the session continues something else"
         => "use another session, or leave the context out";
     ClientMissing "client_missing" NotFound "the client is not installed"
@@ -177,8 +195,10 @@ codes! {
         => "check its name, and that it is installed";
     NoHome "no_home" System "no home directory is known" => "set `{variable}` to a directory of yours";
     ProgramUnnamable "program_unnamable" Usage "the path of `stemma` cannot be written into the settings";
-    SettingsUnreadable "settings_unreadable" Usage "the client's settings cannot be read";
-    GitNoRepository "git_no_repository" Refused "no git repository";
+    SettingsUnreadable "settings_unreadable" Usage "the client's settings cannot be read"
+        => "correct that file, then run the command again; nothing was changed";
+    GitNoRepository "git_no_repository" Refused "no git repository"
+        => "run it inside a git repository";
     GitSharedHooks "git_shared_hooks" Refused "the hooks of this repository are shared with others";
     GitHookNotOurs "git_hook_not_ours" Refused "the hook cannot be changed safely";
 
@@ -200,12 +220,11 @@ codes! {
 
     // Forgetting and collecting
     NothingForgotten "nothing_forgotten" NotFound "nothing of that name was forgotten"
-        => "of a session give the whole id or the path of its transcript: the store keeps only hashes of these";
+        => "give the whole id of the session or the path of its transcript: the store keeps only their hashes";
     Protected "protected" Refused "it is protected by a pin or a tag"
         => "`stemma forget … --even-pinned` forgets protected commits too";
     NoEventWithText "no_event_with_text" NotFound "no such event has a payload left"
-        => "`stemma events query --topic SESSION_STARTED` lists the sessions that the ledger knows (of another one: with \
-            `--ledger`); `stemma events query` shows its events";
+        => "`stemma events query --topic SESSION_STARTED` lists the sessions that the ledger knows, `stemma events query` shows its events; `--ledger` chooses another ledger";
     OnlyATranscript "only_a_transcript" NotFound "the session was captured from a transcript and has no events of its own"
         => "`stemma forget {session}` forgets the transcript; `stemma events query --topic SESSION_STARTED` lists the \
             sessions that the ledger knows";
@@ -225,8 +244,10 @@ codes! {
     ProjectUnnamed "project_unnamed" Refused "the project could not be given an id";
     MarkTaken "mark_taken" Conflict "another ledger has this alias"
         => "`stemma ledger list` lists the projects and where they are";
-    CursorBeyondEnd "cursor_beyond_end" Refused "the cursor is beyond the last event";
-    CursorUnnamed "cursor_unnamed" Usage "the cursor has no name";
+    CursorBeyondEnd "cursor_beyond_end" Refused "the cursor is beyond the last event"
+        => "`stemma events tail` shows the newest events with their numbers";
+    CursorUnnamed "cursor_unnamed" Usage "the cursor has no name"
+        => "give the cursor a name";
     SequenceMoved "sequence_moved" Conflict "the ledger has other events than expected"
         => "`stemma events tail` shows its events; `--expect` takes the number of the last one";
     EpochMoved "epoch_moved" Conflict "events were forgotten meanwhile"
@@ -250,15 +271,16 @@ codes! {
         => "`--window` gives the tokens that the model takes; `window.zones` and `window.target` of the configuration must fit each other";
     LogClosed "log_closed" System "the ledger was closed";
     LedgerDamaged "ledger_damaged" Corrupt "the ledger is damaged"
-        => "`stemma restore` says what is wrong with the ledger, `stemma restore --repair` sets damaged lines aside; of \
-            another project's: with `--ledger`, which its folder is named after";
+        => "`stemma restore` says what is wrong with the ledger, `stemma restore --repair` sets damaged lines aside; for \
+            another project add `--ledger ID`: its folder has that name";
 
     // The store
     CommitMissing "commit_missing" NotFound "the commit is not in the store"
         => "`stemma list` shows all sessions, `stemma verify` whether something is missing";
     ContentMissing "content_missing" NotFound "the content is not in the store"
         => "`stemma list` shows all sessions, `stemma verify` whether something is missing";
-    ParentMissing "parent_missing" BadInput "the parent is not in the store";
+    ParentMissing "parent_missing" BadInput "the parent is not in the store"
+        => "store the parent first";
     CommitForgotten "commit_forgotten" BadInput "the commit was forgotten" => GONE_ON_PURPOSE;
     CheckpointFileBad "checkpoint_file_bad" BadInput "not a checkpoint file that can be read" => NOTHING_STORED;
     NotText "not_text" Refused "the content is not text" => "`stemma native REF --out FILE` writes the bytes of a commit as they are";
@@ -279,7 +301,7 @@ codes! {
     StoreTooNew "store_too_new" Incompatible "the store was written by a newer version"
         => "update `stemma`; the store was not touched";
     StoreNeedsMigration "store_needs_migration" Incompatible "the store was written by an older version"
-        => "`stemma migrate` makes a backup and brings the store up to date; `--dry-run` shows what it would do";
+        => "`stemma migrate --dry-run` shows what is needed; `stemma migrate` makes a backup and brings the store up to date";
     StoreOnNetwork "store_on_network" Refused "the store is on a network file system"
         => "set `STEMMATA_HOME` to a folder on a disk of this machine; where nothing else ever opens this store, \
             `STEMMATA_ALLOW_NETWORK_STORE=1` allows it";
@@ -287,10 +309,13 @@ codes! {
         => "`stemma status` says which store is used; `STEMMATA_HOME` names another one";
     StoreDamaged "store_damaged" Corrupt "the store is damaged" => REPAIR;
     DatabaseFailed "database_failed" System "the database failed" => "`stemma verify` says whether the store is sound";
-    NotOnDisk "not_on_disk" Refused "the store is not on a disk";
-    PackedAlready "packed_already" Refused "the store is being packed already";
+    NotOnDisk "not_on_disk" Refused "the store is not on a disk"
+        => "use a store on a disk";
+    PackedAlready "packed_already" Refused "the store is being packed already"
+        => "wait until that is done";
     StoreRefused "store_refused" Refused "the store's files cannot be changed in this way";
-    NoCopyThere "no_copy_there" Usage "no copy of a store is there";
+    NoCopyThere "no_copy_there" Usage "no copy of a store is there"
+        => "name the folder of a backup or of another store, or a bundle";
 
     // Bundles
     NotABundle "not_a_bundle" BadInput "not a bundle"
@@ -303,7 +328,7 @@ codes! {
         => "export it without `--have`, or with what `stemma bundle have --all` says here; nothing was stored";
     BundleTooLarge "bundle_too_large" BadInput "the bundle is larger than allowed" => NOTHING_STORED;
     BundleAboveLimit "bundle_above_limit" BadInput "the bundle is above a limit that can be raised"
-        => "if you trust its origin: `{flag}` (at least {value}); nothing was stored";
+        => "nothing was stored; if you trust where the bundle comes from, raise the limit with `{flag}` (at least {value})";
     HaveListBad "have_list_bad" BadInput "not a list of commits"
         => "`stemma bundle have` on the receiving machine writes such a list";
 

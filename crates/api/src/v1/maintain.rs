@@ -197,6 +197,9 @@ pub struct Restored {
     /// Where the store that was there before is now; absent where there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aside: Option<String>,
+    /// Whether the backup was only copied and verified, and nothing was replaced; `aside` is where the store would go.
+    #[serde(default)]
+    pub dry_run: bool,
 }
 
 /// What packing did.
@@ -265,7 +268,7 @@ pub struct Migration {
 pub struct MigrationStep {
     /// The write version after it.
     pub to: u64,
-    /// `additive` or `rewriting`.
+    /// `additive` or `rewriting`; `rollback` for the way back.
     pub kind: String,
     /// What it is for.
     pub about: String,

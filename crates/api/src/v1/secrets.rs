@@ -264,7 +264,8 @@ pub struct ScanRequest {
     /// Where to go on: the `next` of the answer before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// Findings after which it stops, when it is through with what holds the last; absent: 10,000.
+    /// Findings after which it stops, when it is through with what holds the last; absent: 10,000; 0: as many as one answer may
+    /// hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }

@@ -15,7 +15,7 @@ Examples:
   stemma update ctx-3f9k2m7q --tag reviewed --untag draft --note \"see TKT-12\"
   stemma update ctx-3f9k2m7q --ticket TKT-12
 
-The commit itself never changes; who changed what and when is kept (`stemma show`).\n\n{REF_HELP}"))]
+The commit itself never changes. `stemma show REF --meta` shows who changed what, and when.\n\n{REF_HELP}"))]
 #[command(group(ArgGroup::new("changes").required(true).multiple(true).args(["summary", "note", "tag", "untag", "thread", "ticket"])))]
 pub(crate) struct Update {
     /// The commit
@@ -38,11 +38,11 @@ pub(crate) struct Update {
     #[arg(long, value_name = "NAME")]
     pub(crate) untag: Vec<String>,
 
-    /// A discussion thread that it belongs to, beside those that it has
+    /// A discussion thread to add
     #[arg(long, value_name = "THREAD")]
     pub(crate) thread: Option<ThreadId>,
 
-    /// A ticket that it was made for, beside those that it has
+    /// A ticket to add
     #[arg(long, value_name = "TICKET")]
     pub(crate) ticket: Option<TicketId>,
 }
@@ -54,6 +54,7 @@ pub(crate) struct Update {
 Examples:
   stemma tag add ctx-3f9k2m7q before-rewrite
   stemma resume before-rewrite
+  stemma tag list
   stemma tag remove ctx-3f9k2m7q before-rewrite
 
 {REF_HELP}"))]
@@ -83,6 +84,17 @@ pub(crate) enum TagCommand {
     /// Remove a name from a commit
     #[command(visible_alias = "rm")]
     Remove(TagRemove),
+    /// List the tags
+    #[command(visible_alias = "ls")]
+    List(TagList),
+}
+
+/// `tag list`
+#[derive(Debug, Args)]
+pub(crate) struct TagList {
+    /// Only tags that begin with this
+    #[arg(value_name = "PREFIX", default_value = "", hide_default_value = true)]
+    pub(crate) prefix: String,
 }
 
 /// `tag add`

@@ -25,8 +25,8 @@ Examples:
   stemma list --client codex --title timer
   stemma list --all -n 0                  all, with subagents and copies
 
-`+2 forks` counts copies of a session in which nobody went on; `--all` lists them, and sessions that retention has emptied. \
-A narrow terminal leaves out BRANCH, TURNS, PROJECT and CLIENT, in this order; where a program reads, nothing is cut. Marks: \
+`+2 forks` counts copies of a session that nobody continued; `--all` lists them, and sessions that retention has emptied. \
+A narrow terminal leaves out BRANCH, TURNS, PROJECT and CLIENT, in this order; in a pipe or a file nothing is cut. Marks: \
 ⚙ a subagent, ⑂ a copy that a client made, ⇄ another machine's.")]
 pub(crate) struct List {
     /// Only sessions of this project: its name as the list shows it, its ledger's id, or a directory with all below it
@@ -74,7 +74,7 @@ Examples:
   stemma log 4a36              the turns of a session, newest first
   stemma log @ -n 5            the newest five of the newest session here
 
-Numbers are those of prompts: `4a36:3` means the state before the third one. Marks of turns: ○ open, ◆ a compaction, ■ a snapshot, ✕ forgotten.\n\n{REF_HELP}"))]
+The numbers count prompts: `4a36:3` means the state before the third one. Marks of turns: ○ open, ◆ a compaction, ■ a snapshot, ✕ forgotten.\n\n{REF_HELP}"))]
 pub(crate) struct Log {
     /// The session or commit to start from [default: all sessions]
     #[arg(value_name = "REF", conflicts_with_all = ["project", "here", "client", "since", "until", "branch", "title", "all"])]
@@ -93,7 +93,8 @@ Examples:
   stemma tree ctx-3f9k2m7q     the whole tree that a commit is part of
   stemma tree --collapse       only where it branches, compacts and ends
 
-A line for each prompt, with its number, tools, time and outcome; of more than 30 the first and the last ones.
+Draws a line for each prompt, with its number, tools, time and outcome; of more than 30 prompts only the first and the last \
+ones.
 
 ● a turn, ◆ a compaction, ■ a snapshot, ○ a provisional tip (its turn is open), ⚙ a subagent.\n\n{REF_HELP}"))]
 pub(crate) struct Tree {
@@ -131,7 +132,7 @@ pub(crate) struct Show {
     #[arg(long, conflicts_with_all = ["entry", "meta", "entries"])]
     pub(crate) full: bool,
 
-    /// Show only the prompts, whole
+    /// Show only the prompts, in full
     #[arg(long, conflicts_with_all = ["entry", "meta", "entries", "full"])]
     pub(crate) prompts: bool,
 
@@ -151,7 +152,7 @@ pub(crate) struct Show {
     #[arg(long, value_name = "N", default_value_t = AROUND_DEFAULT, requires = "entry")]
     pub(crate) around: u64,
 
-    /// With `--entry`: estimated tokens of all texts together (default: 4000; at most 200000)
+    /// With `--entry`: estimated tokens of all texts together [default: 4000, at most 200000]
     #[arg(long, value_name = "N", requires = "entry")]
     pub(crate) max_tokens: Option<u64>,
 }
@@ -169,7 +170,7 @@ pub(crate) struct History {
     #[arg(value_name = "REF")]
     pub(crate) reference: String,
 
-    /// How many at most; 0 for all (default: 30, with `--json` all)
+    /// How many at most; 0 for all [default: 30; all with `--json`]
     #[arg(short = 'n', long = "limit", value_name = "N")]
     pub(crate) limit: Option<usize>,
 
@@ -211,7 +212,7 @@ pub(crate) struct Tips {
     #[arg(long)]
     pub(crate) session: Option<SessionId>,
 
-    /// How many at most; 0 for all (default: 30, with `--json` all)
+    /// How many at most; 0 for all [default: 30; all with `--json`]
     #[arg(short = 'n', long = "limit", value_name = "N")]
     pub(crate) limit: Option<usize>,
 }
@@ -230,7 +231,7 @@ pub(crate) struct Diff {
     #[arg(value_name = "REF")]
     pub(crate) reference: String,
 
-    /// The other side: compare from where both parted
+    /// The other side: compare from the last commit that both have
     #[arg(value_name = "OTHER")]
     pub(crate) other: Option<String>,
 

@@ -75,11 +75,11 @@ pub(crate) struct Checkpoint {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "session"])]
     pub(crate) load: Option<PathBuf>,
 
-    /// With `--out`: tokens that the model takes (default: what is known of the session's client or model)
+    /// With `--out`: the size of the model's window [default: of the session's client or model]
     #[arg(long, short, value_name = "TOKENS", requires = "out")]
     pub(crate) window: Option<u64>,
 
-    /// With `--out` and `--load`: a folder of the working tree (default: the current directory)
+    /// With `--out` and `--load`: a folder of the working tree [default: the current directory]
     #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "session"])]
     pub(crate) worktree: Option<PathBuf>,
 
@@ -95,11 +95,11 @@ pub(crate) struct Checkpoint {
     #[arg(long, value_name = "FILE", default_value = "-", conflicts_with = "artifact")]
     pub(crate) content: PathBuf,
 
-    /// A content that is stored already, instead of `--content`
+    /// Content that is already stored, instead of `--content`
     #[arg(long, value_name = "ART")]
     pub(crate) artifact: Option<ArtifactId>,
 
-    /// The commit before; none for a root
+    /// The commit before this one [default: none, it is a root]
     #[arg(long, value_name = "REF")]
     pub(crate) parent: Option<String>,
 
@@ -107,7 +107,7 @@ pub(crate) struct Checkpoint {
     #[arg(long = "type", value_name = "TYPE", default_value = "delta")]
     pub(crate) commit_type: TypeArg,
 
-    /// For a snapshot: how many of its leading entries the parent chain says already
+    /// For a snapshot: how many of its first entries the parent's history already contains
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) restated_entries: u64,
 
@@ -115,15 +115,15 @@ pub(crate) struct Checkpoint {
     #[arg(long, default_value = "agent")]
     pub(crate) template: Template,
 
-    /// Who ran it; you on this machine where none is given
+    /// Who ran it [default: you on this machine]
     #[arg(long)]
     pub(crate) principal: Option<Principal>,
 
-    /// Where it ran; this machine where none is given
+    /// Where it ran [default: this machine]
     #[arg(long)]
     pub(crate) machine: Option<MachineId>,
 
-    /// What made it happen
+    /// Why it was made
     #[arg(long, default_value = "explicit")]
     pub(crate) trigger: TriggerArg,
 
@@ -135,7 +135,7 @@ pub(crate) struct Checkpoint {
     #[arg(long)]
     pub(crate) thread: Option<ThreadId>,
 
-    /// What the agent understood, for people
+    /// A summary for people
     #[arg(long, value_name = "TEXT")]
     pub(crate) summary: Option<String>,
 
@@ -147,7 +147,7 @@ pub(crate) struct Checkpoint {
     #[arg(long, value_name = "N")]
     pub(crate) tokens: Option<u64>,
 
-    /// When it happened (`2026-11-21T20:20:08Z`); the present where none is given
+    /// When it happened (`2026-11-21T20:20:08Z`) [default: now]
     #[arg(long, value_name = "TIME")]
     pub(crate) created_at: Option<Timestamp>,
 
@@ -188,16 +188,16 @@ pub(crate) enum TriggerArg {
 #[command(after_help = format!("\
 Examples:
   stemma snapshot ctx-3f9k2m7q
-  stemma snapshot ctx-3f9k2m7q --stop root
+  stemma snapshot ctx-3f9k2m7q --from start
 
-For very deep chains: what is below the snapshot is given back without walking what is above it.\n\n{}", super::REF_HELP))]
+For very long sessions: reading a later commit stops at the snapshot instead of going back to the start.\n\n{}", super::REF_HELP))]
 pub(crate) struct Snapshot {
     /// The commit
     #[arg(value_name = "REF")]
     pub(crate) reference: String,
 
-    /// Where the context begins: `compaction` (the nearest), `root`, or an ancestor
-    #[arg(long, value_name = "STOP", default_value = "compaction")]
+    /// Where the context starts: `compaction` (the nearest), `start` (of the session), or an earlier commit
+    #[arg(long = "from", alias = "stop", value_name = "START", default_value = "compaction")]
     pub(crate) stop: String,
 }
 
@@ -210,14 +210,14 @@ Examples:
   stemma current --hook < input     the session of a client's hook
   git commit --trailer \"Context-Id: $(stemma current)\"
 
-Works in the middle of a turn too: what is not yet closed becomes a provisional commit.")]
+Works in the middle of a turn too: the open turn becomes a provisional commit.")]
 pub(crate) struct Current {
     /// A session id, a prefix of one, or a transcript's path [default: the session that this process runs in, as its
     /// environment says, else the latest session of this directory]
     #[arg(value_name = "SESSION")]
     pub(crate) session: Option<String>,
 
-    /// Read which session it is from the JSON that a client gives its hooks, on standard input
+    /// Read the session's id on standard input, from the JSON that a client gives its hooks
     #[arg(long, conflicts_with = "session")]
     pub(crate) hook: bool,
 }

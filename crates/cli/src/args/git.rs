@@ -14,16 +14,16 @@ Examples:
   stemma blame src/client.rs:40-60 -v    with the prompt and the reason
   stemma blame src/client.rs             the whole file
 
-Beside the first line of each call stand the client, the session, the entry to fork from (`stemma fork SESSION --at ENTRY`), \
-the day and the prompt. A blank line belongs to its neighbour. \
-Git says which of its commits a line is of, and its `Context-Id` trailer (`stemma git install`) which chain; without either, \
-the sessions that worked in the project are searched for the edit that wrote this text. `--json` has all of it.")]
+The first line of each tool call shows the client, the session, the entry to fork from (`stemma fork SESSION --at ENTRY`), the \
+day and the prompt. A blank line belongs to its neighbour. If git knows the commit of a line and that commit has a \
+`Context-Id` trailer (`stemma git install`), the trailer names the session; otherwise Stemmata searches the sessions that worked \
+in the project for the edit that wrote this text. `--json` prints everything.")]
 pub(crate) struct Blame {
     /// The file, with a line or a range of lines
     #[arg(value_name = "FILE[:LINE[-LINE]]")]
     pub(crate) place: String,
 
-    /// Show the commit of git, the prompt and the agent's reason above the lines of each call
+    /// Show the git commit, the prompt and the agent's reason above the lines of each call
     #[arg(short, long)]
     pub(crate) verbose: bool,
 }
@@ -36,9 +36,9 @@ Examples:
   stemma git install               in the repository of the current directory
   stemma git uninstall
 
-Every commit that is made while a session works in the repository then names its context in a trailer, `Context-Id: ctx-…`. \
-A message from an editor gets it when it was written, so that an empty one still stops the commit. The two hooks go among the \
-lines of those that are there, do nothing when this program is gone, and never stop a commit.")]
+Every git commit that is made while a session works in the repository then gets a trailer, `Context-Id: ctx-…`. If you write the \
+message in an editor, the trailer is added after you save, so that an empty message still aborts the commit. The two hooks are \
+added to existing ones, do nothing if `stemma` is gone, and never stop a commit.")]
 pub(crate) struct Git {
     /// What to do.
     #[command(subcommand)]
@@ -50,7 +50,7 @@ pub(crate) struct Git {
 pub(crate) enum GitCommand {
     /// Add a `Context-Id` trailer to commits of this repository
     Install(GitInstall),
-    /// Take our lines out of the repository's hook
+    /// Remove Stemmata's lines from the repository's hooks
     Uninstall(GitInstall),
     /// Add the trailer to a commit's message (called by the hook)
     #[command(hide = true)]

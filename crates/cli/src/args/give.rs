@@ -23,7 +23,7 @@ pub(crate) struct Native {
     #[arg(value_name = "REF")]
     pub(crate) reference: String,
 
-    /// The file to write (it appears whole or not at all), or `-` for standard output
+    /// The file to write (written atomically), or `-` for standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Native {
 #[command(after_help = format!("\
 Examples:
   stemma materialize ctx-3f9k2m7q --out context.jsonl
-  stemma materialize ctx-3f9k2m7q --stop root --out -    skip compactions
+  stemma materialize ctx-3f9k2m7q --from start --out -    skip compactions
   stemma materialize none --out -    a fresh start: nothing
 
 {REF_HELP}"))]
@@ -42,15 +42,15 @@ pub(crate) struct Materialize {
     #[arg(value_name = "REF")]
     pub(crate) reference: String,
 
-    /// Where to begin: `compaction` (the nearest), `root`, or an ancestor (inclusive)
-    #[arg(long, value_name = "STOP", default_value = "compaction")]
+    /// Where to start: `compaction` (the nearest), `start` (of the session), or an earlier commit (included)
+    #[arg(long = "from", alias = "stop", value_name = "START", default_value = "compaction")]
     pub(crate) stop: String,
 
     /// The format [default: the stored one]. `handoff-v1` is a narrative (`stemma handoff` sets its budget)
     #[arg(long)]
     pub(crate) format: Option<FormatId>,
 
-    /// The file to write (it appears whole or not at all), or `-` for standard output
+    /// The file to write (written atomically), or `-` for standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,
 }
@@ -64,22 +64,22 @@ Examples:
   stemma export ctx-3f9k2m7q --format atif      for programs
 
 The whole conversation as it was said, from its beginning and without the summaries of compactions; \
-`--stop compaction` gives what the agent still knows. Secrets were replaced when it was captured; what else should not \
-be passed on is for you to see.\n\n{REF_HELP}"))]
+`--from compaction` gives what the agent still knows. Secrets were redacted when it was captured, but read it before \
+you share it: only you know what else is confidential.\n\n{REF_HELP}"))]
 pub(crate) struct Export {
     /// The commit
     #[arg(value_name = "REF")]
     pub(crate) reference: String,
 
-    /// `html`, `markdown`, `atif`, `acp` or `otel-genai`; none: by the ending of FILE, else `markdown`
+    /// `html`, `markdown`, `atif`, `acp` or `otel-genai` [default: by the extension of FILE, else `markdown`]
     #[arg(long, value_name = "FORM", value_parser = form)]
     pub(crate) format: Option<ExportForm>,
 
-    /// Where to begin: `root`, `compaction` (the nearest), or an ancestor (inclusive)
-    #[arg(long, value_name = "STOP", default_value = "root")]
+    /// Where to start: `start` (of the session), `compaction` (the nearest), or an earlier commit (included)
+    #[arg(long = "from", alias = "stop", value_name = "START", default_value = "start")]
     pub(crate) stop: String,
 
-    /// The file to write (it appears whole or not at all), or `-` for standard output
+    /// The file to write (written atomically), or `-` for standard output
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     pub(crate) out: PathBuf,
 }
@@ -93,13 +93,13 @@ fn form(name: &str) -> Result<ExportForm, String> {
 /// What `resume` and `fork` share.
 #[derive(Debug, Args)]
 pub(crate) struct Placement {
-    /// End at this entry (its id, the beginning of it, or `@N`): an assistant's is the last one, a user's is left out and its
-    /// text given back to edit
+    /// Stop at this entry: its id, the beginning of it, or `@N`. A user prompt is not included; it is printed so you can edit
+    /// and resend it
     #[arg(long, value_name = "ENTRY")]
     pub(crate) at: Option<String>,
 
-    /// Where the context begins: `compaction` (the nearest), `root`, or an ancestor
-    #[arg(long, value_name = "STOP", default_value = "compaction")]
+    /// Where the context starts: `compaction` (the nearest), `start` (of the session), or an earlier commit
+    #[arg(long = "from", alias = "stop", value_name = "START", default_value = "compaction")]
     pub(crate) stop: String,
 
     /// The directory that the agent will work in [default: the session's own]
@@ -115,7 +115,7 @@ pub(crate) struct Placement {
     #[arg(long = "in", value_name = "CLIENT")]
     pub(crate) runtime: Option<String>,
 
-    /// Say what would be written where, with which losses; check it as always and write nothing
+    /// Check everything and report what would be written, and what would be lost; write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 
@@ -123,7 +123,7 @@ pub(crate) struct Placement {
     #[arg(long, value_name = "VERSION")]
     pub(crate) client_version: Option<String>,
 
-    /// Put back what capture replaced, as far as the vault of this machine kept it (`stemma vault`)
+    /// Restore the secrets that capture redacted, as far as this machine's vault has them (`stemma vault`)
     #[arg(long)]
     pub(crate) with_secrets: bool,
 }
@@ -132,21 +132,22 @@ pub(crate) struct Placement {
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Examples:
-  stemma resume                       the latest session of this directory
-  stemma resume --last                the latest of all
+  stemma resume                       choose from the sessions of this directory
+  stemma resume @                     the newest session of this directory
+  stemma resume --last                the newest of all
   stemma resume ctx-3f9k2m7q          from any commit
   stemma resume ctx-3f9k2m7q --print     print the client's command
   stemma resume 3f9c1d20 --in codex --dry-run   what another client would get
 
-Starts the client in the session's own directory. A session that is unchanged since is resumed as it is; from an older \
-commit, in another client or directory, or where a client has the session open, a copy is placed under a new session id. No \
-existing file is touched. What you do there continues the commit.\n\n{REF_HELP}"))]
+Starts the client in the session's own directory. If the session has not changed since, the client resumes it as it is. From an \
+older commit, in another client or directory, or if a client has the session open, the client gets a copy with a new session \
+id, and the old session is not changed. What you do there continues the commit.\n\n{REF_HELP}"))]
 pub(crate) struct Resume {
     /// The session or commit; `@` for the newest session here [default: choose from a list]
     #[arg(value_name = "REF", conflicts_with = "last")]
     pub(crate) reference: Option<String>,
 
-    /// The latest session of all
+    /// The newest session of all
     #[arg(long)]
     pub(crate) last: bool,
 
@@ -154,7 +155,7 @@ pub(crate) struct Resume {
     #[arg(long)]
     pub(crate) print: bool,
 
-    /// Place a copy also where the client's own session could be resumed
+    /// Resume a copy even if the client's own session could be resumed
     #[arg(long)]
     pub(crate) copy: bool,
 
@@ -167,12 +168,11 @@ pub(crate) struct Resume {
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Examples:
-  stemma fork ctx-3f9k2m7q                  a second way on from there
+  stemma fork ctx-3f9k2m7q                  a second branch from there
   stemma fork ctx-3f9k2m7q --at 0f8b6c1d    from an entry within it
   eval \"$(stemma fork ctx-3f9k2m7q --print)\"  fork and start
 
-Places the commit as a new session and prints how to start it. Stores no content; the commit and its session stay \
-as they are.\n\n{REF_HELP}"))]
+Writes a new session for the client and prints how to start it. The commit and its session stay as they are.\n\n{REF_HELP}"))]
 pub(crate) struct Fork {
     /// The session or commit [default: choose from a list]
     #[arg(value_name = "REF", default_value = "", hide_default_value = true)]
@@ -196,27 +196,27 @@ Examples:
   stemma handoff ctx-3f9k2m7q --out handoff.md
   stemma handoff --last | codex exec -           start another agent with it
 
-Tells what happened as one text: the user's last request, open tasks, files that were written, summaries, then the turns, the \
-newest whole and older ones shorter. What was said then is marked line by line as data. To continue in another tool with all of \
-its structure instead: `stemma resume REF --in codex`.\n\n{REF_HELP}"))]
+Summarizes a session as Markdown within a token budget: the user's last request, open tasks, written files and summaries, then \
+the turns: the newest in full, older ones shortened. Every quoted line is marked as data. To continue with the whole \
+conversation in another client instead: `stemma resume REF --in codex`.\n\n{REF_HELP}"))]
 pub(crate) struct Handoff {
     /// The commit or session [default: the latest session of the current directory]
     #[arg(value_name = "REF", conflicts_with = "last")]
     pub(crate) reference: Option<String>,
 
-    /// The latest session of all
+    /// The newest session of all
     #[arg(long)]
     pub(crate) last: bool,
 
-    /// Tokens that the text may take, by estimate (four characters each); at least 1000
+    /// Size of the text in tokens, estimated at four characters each; at least 1000
     #[arg(long, value_name = "TOKENS", default_value_t = HANDOFF_TOKENS_DEFAULT)]
     pub(crate) budget: u64,
 
-    /// Where to begin: `compaction` (the nearest), `root`, or an ancestor
-    #[arg(long, value_name = "STOP", default_value = "compaction")]
+    /// Where to start: `compaction` (the nearest), `start` (of the session), or an earlier commit
+    #[arg(long = "from", alias = "stop", value_name = "START", default_value = "compaction")]
     pub(crate) stop: String,
 
-    /// The file to write (it appears whole or not at all), or `-` for standard output
+    /// The file to write (written atomically), or `-` for standard output
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     pub(crate) out: PathBuf,
 }
@@ -227,13 +227,13 @@ pub(crate) struct Handoff {
 Examples:
   stemma compact ctx-3f9k2m7q               without a model
   stemma compact ctx-3f9k2m7q --with llm --focus 'the parser'
-  stemma compact ctx-3f9k2m7q --range @12..@40 --dry-run  what would come of it
+  stemma compact ctx-3f9k2m7q --range @12..@40 --dry-run  what it would do
   stemma compact ctx-3f9k2m7q --summary-file summary.md
   my-summarizer < context.jsonl | stemma compact ctx-3f9k2m7q --summary-file -
   stemma compact ctx-3f9k2m7q --print       print the summary, store nothing
 
-Stores a compaction: a commit whose context begins with the summary. A session that this program keeps continues from it; for a \
-client's session it is a branch, which `stemma resume` opens. An empty summary, or one that is not smaller than what it \
+Stores a compaction: a commit whose context begins with the summary. A session of your own agent loop (`stemma turn`) \
+continues from it; for a client's session it is a branch, which `stemma resume` opens. An empty summary, or one that is not smaller than what it \
 replaces, is refused. Nothing is deleted: `stemma uncompact` is the way back.\n\n{REF_HELP}"))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Compact {
@@ -253,23 +253,24 @@ pub(crate) struct Compact {
     #[arg(long, value_name = "SUMMARIZER")]
     pub(crate) with: Option<Summarizer>,
 
-    /// What the summary should look at, in your words: they go to the model, and raise what holds them without one
+    /// What the summary should focus on, in your words. A model reads them; without a model, entries with these words rank
+    /// higher
     #[arg(long, value_name = "TEXT")]
     pub(crate) focus: Option<String>,
 
-    /// Compact only these entries: the first and the one behind the last, ids or `@N`
+    /// Compact only these entries, given by id or `@N`: from the first up to, but not including, the second
     #[arg(long, value_name = "FROM..TO", value_parser = range)]
     pub(crate) range: Option<EntryRange>,
 
-    /// Tokens at the end that stay as they are, where the format can keep them [default: `window.keep_recent_tokens`, 20000]
+    /// Keep this many tokens at the end as they are, if the format can [default: `window.keep_recent_tokens`, 20000]
     #[arg(long, value_name = "TOKENS", conflicts_with = "range")]
     pub(crate) keep: Option<u64>,
 
-    /// Compact once more what the nearest compaction stands for, from the entries themselves, on a branch beside it
+    /// Redo the nearest compaction from the original entries, on a branch beside it
     #[arg(long)]
     pub(crate) again: bool,
 
-    /// Say what would come of it and store no compaction; a model is asked all the same
+    /// Report the result and store no compaction; a model is still asked
     #[arg(long)]
     pub(crate) dry_run: bool,
 
@@ -281,17 +282,17 @@ pub(crate) struct Compact {
     #[arg(long, value_name = "ENTRY", requires = "print")]
     pub(crate) recent_from: Option<String>,
 
-    /// Tokens of the summary as a share of those it is made of, from 0.001 to 1 [default: 0.1, and 2000 tokens at least as far
-    /// as these are a quarter; without `--print` an eighth of the window at most]
+    /// Size of the summary as a share of what it replaces, from 0.001 to 1 [default: 0.1, but at least 2000 tokens, unless
+    /// that is more than a quarter; without `--print` at most an eighth of the window]
     #[arg(long, value_name = "SHARE", value_parser = permille)]
     pub(crate) ratio: Option<u32>,
 
-    /// With `--print`: leave out what users said, of the summary and of what the share is of
+    /// With `--print`: leave out what users said, both in the summary and in the size that `--ratio` refers to
     #[arg(long, requires = "print")]
     pub(crate) exclude_user: bool,
 
-    /// With `--print`: where the context begins: `root`, `compaction` (the nearest), or an ancestor
-    #[arg(long, value_name = "STOP", default_value = "root", requires = "print")]
+    /// With `--print`: where the context starts: `start` (of the session), `compaction` (the nearest), or an earlier commit
+    #[arg(long = "from", alias = "stop", value_name = "START", default_value = "start", requires = "print")]
     pub(crate) stop: String,
 }
 
@@ -321,7 +322,7 @@ fn range(text: &str) -> Result<EntryRange, String> {
         Some((from, to)) if !from.is_empty() && !to.is_empty() => {
             Ok(EntryRange { from: from.to_owned(), to: to.to_owned() })
         }
-        _ => Err("use FROM..TO: a first entry and the one behind the last, such as @12..@40".to_owned()),
+        _ => Err("use FROM..TO: the first entry and the one after the last, such as @12..@40".to_owned()),
     }
 }
 
@@ -345,7 +346,7 @@ fn permille(text: &str) -> Result<u32, String> {
 #[command(after_help = format!("\
 Examples:
   stemma uncompact ctx-3f9k2m7q            the commit before the compaction
-  stemma uncompact ctx-3f9k2m7q --out before.jsonl and its context
+  stemma uncompact ctx-3f9k2m7q --out before.jsonl   write its context
 
 {REF_HELP}"))]
 pub(crate) struct Uncompact {

@@ -1,4 +1,4 @@
-//! Flags of the commands that let go of what is stored.
+//! Flags of the commands that delete what is stored.
 //!
 //! Only shapes, as everything below `args`.
 
@@ -55,7 +55,8 @@ pub(crate) struct Forget {
 #[command(after_help = "\
 Examples:
   stemma gc --dry-run
-  stemma gc
+  stemma gc                     asks first, if something would be deleted
+  stemma gc --yes               in a script or a timer
   stemma gc --grace-days 0      delete what an earlier run marked
 
 Expired data (`retention.…`, off by default) and leftovers of crashes are marked first and deleted by a later run, after \
@@ -64,6 +65,10 @@ pub(crate) struct Gc {
     /// Show what would be done, change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
 
     /// Days between marking and deleting
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=3650))]

@@ -175,11 +175,11 @@ pub(crate) struct Query {
     #[arg(long)]
     pub(crate) replayable: bool,
 
-    /// The newest K, oldest first
+    /// The newest K, oldest first; 0 for all
     #[arg(long, value_name = "K", conflicts_with = "limit")]
     pub(crate) latest: Option<usize>,
 
-    /// How many at most; 0 for all [default: 30, with `--json` 10000 or 8 MiB]
+    /// How many at most; 0 for all [default: 30; with `--json` 10000 events or 8 MiB]
     #[arg(short = 'n', long = "limit", value_name = "N")]
     pub(crate) limit: Option<usize>,
 }
@@ -190,7 +190,7 @@ pub(crate) struct Tail {
     #[command(flatten)]
     pub(crate) wanted: Wanted,
 
-    /// How many
+    /// How many at most; 0 for all
     #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = 20)]
     pub(crate) limit: usize,
 }
@@ -268,7 +268,7 @@ pub(crate) enum LedgerCommand {
     Adopt(LedgerAdopt),
     /// Write a ledger as one SQLite file that zeroshot can read
     Export(LedgerExport),
-    /// Import such a file as a ledger
+    /// Import a file that `ledger export` wrote
     Import(LedgerImport),
 }
 

@@ -14,13 +14,13 @@ use super::REF_HELP;
 #[command(after_help = "\
 Examples:
   stemma watch                      all clients of this machine
-  stemma watch ~/backup/projects    what is below a folder
+  stemma watch ~/backup/projects    every transcript below a folder
   stemma watch --poll 10       every ten seconds, for network file systems
   stemma watch --json               one JSON object a line
 
-First imports what was written before, then captures every session within a second or two of each change, until it is \
-interrupted (Ctrl-C) or terminated; what was heard of until then is captured before it ends. The chains are the same as \
-an import's. Exclusions and pauses hold, also those made while it runs. What cannot be captured is tried again.")]
+First imports what is there, then captures every session within a second or two of each change, until it is interrupted \
+(Ctrl-C) or terminated; changes noticed by then are still captured. The commits are the same as those of `stemma import`. \
+Exclusions and pauses apply, also those made while it runs. What cannot be captured is tried again.")]
 pub(crate) struct Watch {
     /// Files, or folders to search for `.jsonl` [default: the homes of known clients, also new ones]
     #[arg(value_name = "PATH")]
@@ -39,17 +39,17 @@ Examples:
   stemma run -- codex exec --json 'fix the test'
   stemma run --ticket T-12 -- ./my-agent < prompt.txt
 
-The command runs as it would alone: input, output, exit code and signals are its own. Structured output of a runtime is \
-kept as it is; any other output line by line with its time, beside the lines that it read (`generic-v1`). Checkpoints are \
-made while it runs, and one when it ends or is terminated. Nothing that goes wrong with the record stops the command: the \
-next `stemma` command takes up what is left, and `stemma status` says what went wrong. The command finds the session's id \
+The command runs as it would alone: input, output, exit code and signals are its own. Structured output of a client is \
+stored as it is. Any other output is stored line by line with the time, together with the lines of input (`generic-v1`). Commits \
+are made while it runs and when it ends. Recording never stops the command: if something goes wrong, the next `stemma` \
+command imports the rest, and `stemma status` says what happened. The command finds the session's id \
 in `$STEMMATA_SESSION`.")]
 pub(crate) struct Run {
     /// The command and its arguments, after `--`
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) command: Vec<String>,
 
-    /// Keep timed lines also of structured output
+    /// Also store structured output as lines with times
     #[arg(long)]
     pub(crate) timed: bool,
 
@@ -67,15 +67,15 @@ pub(crate) struct Run {
 #[command(after_help = format!("\
 Examples:
   stemma start reviewer                            without context
-  stemma start reviewer --context ctx-3f9k2m7q     knowing what was known there
+  stemma start reviewer --context ctx-3f9k2m7q     with the context of a commit
   stemma start reviewer --context T-12 --print
   stemma start author -- -p 'continue'     pass arguments to the client
   stemma start author --ticket T-12      record the ticket with the session
 
-A template is a section of the configuration file: `[templates.reviewer]` with `client`, and where wanted `model`, \
-`profile`, `strategy`, `command`, `system_prompt` and `tools` (docs/reference/configuration.md). A loop of your own reads \
-the same with `stemma assemble --template reviewer`. From a tip the agent resumes, from any other commit it forks; \
-either way in a new session of the client.\n\n{REF_HELP}"))]
+A template is a section of the configuration file: `[templates.reviewer]` with `client`, and optionally `model`, \
+`profile`, `strategy`, `command`, `system_prompt` and `tools` (docs/reference/configuration.md). Your own agent loop uses \
+the same template with `stemma assemble --template reviewer`. The agent always gets a new session: from the newest commit of a \
+session it continues that one, from an older commit it starts a branch.\n\n{REF_HELP}"))]
 pub(crate) struct Start {
     /// The kind of agent: a template of the configuration
     #[arg(value_name = "TEMPLATE", required_unless_present = "template", conflicts_with = "template")]
@@ -85,7 +85,7 @@ pub(crate) struct Start {
     #[arg(long, short, value_name = "NAME")]
     pub(crate) template: Option<String>,
 
-    /// What it knows: a commit, or `none`
+    /// The context to start with: a commit, or `none`
     #[arg(long, short, value_name = "REF")]
     pub(crate) context: Option<String>,
 
@@ -97,11 +97,11 @@ pub(crate) struct Start {
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
 
-    /// The ticket being worked on: what the agent does is recorded with it
+    /// The ticket to record with the session
     #[arg(long, value_name = "TICKET")]
     pub(crate) ticket: Option<TicketId>,
 
-    /// The discussion thread, as `--ticket`
+    /// The discussion thread to record with the session
     #[arg(long, value_name = "THREAD")]
     pub(crate) thread: Option<ThreadId>,
 
@@ -109,7 +109,7 @@ pub(crate) struct Start {
     #[arg(long)]
     pub(crate) print: bool,
 
-    /// Say what would be written and started; check it as always and write nothing
+    /// Check everything and report what would be written and started; write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 
@@ -209,23 +209,23 @@ Examples:
   stemma hook claude-code < input.json
   stemma hook codex Stop < input.json
 
-Called by a client's hooks with JSON on standard input; `stemma install RUNTIME` sets that up. Captures what the \
-transcript holds beyond what is stored, waits at most 20 ms for the store, leaves the rest to a command in the \
-background, prints nothing and always ends with 0. What went wrong is shown by `stemma status`.")]
+Called by a client's hooks with JSON on standard input; `stemma install CLIENT` sets that up. Captures what is new in the \
+transcript, waits at most 20 ms for the store and leaves the rest to a command in the background. Prints nothing and \
+always ends with 0; `stemma status` shows what went wrong.")]
 pub(crate) struct Hook {
-    /// The runtime that calls
-    #[arg(value_name = "RUNTIME")]
+    /// The client that calls
+    #[arg(value_name = "CLIENT")]
     pub(crate) runtime: String,
 
     /// The event [default: the one that the input names]
     #[arg(value_name = "EVENT")]
     pub(crate) event: Option<String>,
 
-    /// Print the brief of a resumed or compacted session, for the client to hand to its agent
+    /// Print the brief of a resumed or compacted session, which the client gives to its agent
     #[arg(long)]
     pub(crate) inject: bool,
 
-    /// The input, instead of standard input: for a client that may end before it could write that
+    /// The input, instead of standard input: for a client that may end before it has written it
     #[arg(long, value_name = "JSON")]
     pub(crate) input: Option<String>,
 }

@@ -153,7 +153,7 @@ pub(crate) struct Du {
     #[arg(long, value_name = "DIR", requires = "chains")]
     pub(crate) project: Option<PathBuf>,
 
-    /// How many at most; 0 for all [default: 30, with `--json` all]
+    /// How many at most; 0 for all [default: 30; all with `--json`]
     #[arg(short = 'n', long = "limit", value_name = "N", requires = "chains")]
     pub(crate) limit: Option<usize>,
 }
@@ -177,6 +177,7 @@ pub(crate) struct Backup {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  stemma restore /mnt/disk/stemmata --dry-run   is the backup sound?
   stemma restore /mnt/disk/stemmata          replace the store by a backup
   stemma restore /mnt/disk/stemmata --into ~/elsewhere
   stemma restore                             recover this project's ledger
@@ -194,6 +195,14 @@ pub(crate) struct Restore {
     /// Restore the backup into this data directory instead
     #[arg(long, value_name = "HOME", requires = "folder")]
     pub(crate) into: Option<PathBuf>,
+
+    /// Copy and verify the backup, replace nothing
+    #[arg(long, requires = "folder")]
+    pub(crate) dry_run: bool,
+
+    /// Do not ask
+    #[arg(long, short, requires = "folder")]
+    pub(crate) yes: bool,
 
     /// Set damaged lines of the ledger aside
     #[arg(long, conflicts_with = "folder")]
@@ -223,15 +232,19 @@ pub(crate) struct Pack {
 #[command(after_help = "\
 Examples:
   stemma migrate --dry-run
-  stemma migrate
-  stemma migrate --rollback
+  stemma migrate --yes
+  stemma migrate --rollback --dry-run
 
 Any command makes changes that only add something. Changes that rewrite the store are made only here: after a backup beside \
 the store (`store.v<version>`), and only if the result verifies.")]
 pub(crate) struct Migrate {
     /// Show what would be done, change nothing
-    #[arg(long, conflicts_with = "rollback")]
+    #[arg(long)]
     pub(crate) dry_run: bool,
+
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
 
     /// Go back to the version before
     #[arg(long)]

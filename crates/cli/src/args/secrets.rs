@@ -30,8 +30,8 @@ pub(crate) struct Scan {
     #[arg(long, conflicts_with_all = ["reference", "all", "after"])]
     pub(crate) clients: bool,
 
-    /// Stop after this many findings; the output says how to continue
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    /// Stop after this many findings; 0 for all, up to 1,000,000. The output says how to continue
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     pub(crate) limit: u64,
 
     /// Continue after a commit, in the order of ids, or after an event (`LEDGER#120`)
@@ -113,7 +113,7 @@ pub(crate) struct SecretsList {}
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stemma config set secrets.vault 1     keep redacted values from now on
+  stemma config set secrets.vault true  keep redacted values from now on
   stemma vault status
   stemma resume --with-secrets          put them back into the resumed session
   stemma vault purge --older-than 30d

@@ -2,11 +2,13 @@
 //!
 //! What is copied, and in which order, is the store's.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use stemmata_api::v1::{BackedUp, Restored};
 
 use crate::args::maintain::{Backup, Restore};
+use crate::commands::confirm::{Final, confirmed};
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::size::{self, many};
@@ -57,15 +59,17 @@ pub(crate) fn restore(app: &App, args: &Restore) -> Result<Exit, CliError> {
         return super::restore::run(app, args);
     };
     let from = app.environment.absolute(folder);
-    let done = match &args.into {
-        Some(root) => {
-            let home = app.open_home(&app.environment.absolute(root))?;
-            app.host_of(Arc::new(home)).restore(&from)?
-        }
-        None => app.host()?.restore(&from)?,
+    let elsewhere = match &args.into {
+        Some(root) => Some(app.host_of(Arc::new(app.open_home(&app.environment.absolute(root))?))),
+        None => None,
     };
+    let host = elsewhere.as_ref().map_or_else(|| app.host(), Ok)?;
+    if !args.yes && !args.dry_run && !may_replace(app, &from)? {
+        return Ok(Exit::Done);
+    }
+    let done = host.restore(&from, args.dry_run)?;
     let exit = app.answer(&done, || Ok(restored(app, &done)))?;
-    if done.aside.is_some() && !app.console.json {
+    if done.aside.is_some() && !done.dry_run && !app.console.json {
         app.console.say(&format!(
             "{}: `stemma import` reads what your clients wrote since the backup; when you miss nothing, delete \
              the folder of the old store",
@@ -75,16 +79,38 @@ pub(crate) fn restore(app: &App, args: &Restore) -> Result<Exit, CliError> {
     Ok(exit)
 }
 
+/// Asks a person whether the backup may take the store's place.
+fn may_replace(app: &App, from: &Path) -> Result<bool, CliError> {
+    let plan = format!(
+        "The backup {} takes the place of the store, once its copy is verified. The old store is renamed.\n",
+        app.environment.shown(from)
+    );
+    let act = Final {
+        what: "restoring replaces the store",
+        plan: &plan,
+        is_nothing: false,
+        question: "Restore it? [y/N] ",
+        declined: "Nothing was changed.",
+    };
+    confirmed(app, &act)
+}
+
 fn restored(app: &App, done: &Restored) -> String {
+    let verb =
+        if done.dry_run { Style::Warning.paint("Would restore") } else { Style::Good.paint("Restored") };
     let mut text = format!(
-        "{} {}: {} and {}, all verified\n",
-        Style::Good.paint("Restored"),
+        "{verb} {}: {} and {}, all verified\n",
         app.environment.shown(done.path.as_ref()),
         many(done.commits, "commit"),
         many(done.contents, "content"),
     );
     if let Some(aside) = &done.aside {
-        put!(text, "  the store that was there is now {}\n", app.environment.shown(aside.as_ref()));
+        let what = if done.dry_run {
+            "the store that is there would become"
+        } else {
+            "the store that was there is now"
+        };
+        put!(text, "  {what} {}\n", app.environment.shown(aside.as_ref()));
     }
     text
 }

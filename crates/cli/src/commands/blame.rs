@@ -45,7 +45,7 @@ pub(crate) fn run(app: &App, args: &Blame) -> Result<Exit, CliError> {
     let layout = Layout {
         width: app.console.width,
         session_columns: ids.max().unwrap_or(0).max(SESSION_COLUMNS),
-        is_cut: app.console.out.is_terminal,
+        is_cut: app.console.is_cut(),
         is_verbose: args.verbose,
         now: app.now(),
     };

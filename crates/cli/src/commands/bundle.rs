@@ -18,7 +18,6 @@ use crate::errors::{CliError, Exit};
 use crate::output::file::Target;
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
-use crate::output::table::fit;
 use crate::output::{put, session};
 use crate::wiring::App;
 
@@ -166,12 +165,12 @@ fn show(app: &App, args: &Show) -> Result<Exit, CliError> {
     if app.console.json {
         app.console.json(&shown)?;
     } else {
-        app.console.text(&told_show(&shown))?;
+        app.console.text(&told_show(app, &shown))?;
     }
     Ok(Exit::Done)
 }
 
-fn told_show(summary: &BundleShown) -> String {
+fn told_show(app: &App, summary: &BundleShown) -> String {
     let mut text = format!(
         "{}: {} in {}, {} of content in {}\n",
         Style::Good.paint("A sound bundle"),
@@ -206,7 +205,7 @@ fn told_show(summary: &BundleShown) -> String {
             "session    {}  {}  {}\n",
             Style::Id.paint(&tame(&own.session_id)),
             Style::Faint.paint(&tame(&own.principal)),
-            fit(&session::title_of(own.title.as_deref().unwrap_or_default()), TITLE_COLUMNS)
+            app.console.fit(&session::title_of(own.title.as_deref().unwrap_or_default()), TITLE_COLUMNS)
         );
     }
     let more = summary.session_count.saturating_sub(u64::try_from(SHOWN_MAX).unwrap_or(u64::MAX));

@@ -1,4 +1,4 @@
-//! Asks before what cannot be taken back.
+//! Asks before what deletes or replaces something: one behaviour of `--yes` and `--dry-run` for all such commands.
 
 use std::io::BufRead;
 
@@ -7,9 +7,9 @@ use stemmata_api::{Answer, Code, PlanDigest};
 use crate::errors::CliError;
 use crate::wiring::App;
 
-/// Something that cannot be taken back.
+/// Something that a person confirms first.
 pub(crate) struct Final<'a> {
-    /// What it is, as the beginning of a sentence.
+    /// Why it is confirmed: `forgetting cannot be undone`.
     pub(crate) what: &'a str,
     /// What would happen, for who is asked.
     pub(crate) plan: &'a str,
@@ -55,9 +55,7 @@ pub(crate) fn shown(digest: Option<&PlanDigest>) -> PlanDigest {
 pub(crate) fn confirmed(app: &App, act: &Final<'_>) -> Result<bool, CliError> {
     if app.console.json || !app.environment.stdout_is_terminal {
         let what = act.what;
-        return Err(CliError::Usage(format!(
-            "{what} cannot be undone: check it with `--dry-run`, then confirm with `--yes`"
-        )));
+        return Err(CliError::Usage(format!("{what}: check it with `--dry-run`, then confirm with `--yes`")));
     }
     app.console.text(act.plan)?;
     if act.is_nothing {
@@ -73,7 +71,7 @@ pub(crate) fn confirmed(app: &App, act: &Final<'_>) -> Result<bool, CliError> {
 /// Warns where a store could not clean its files of what is gone.
 pub(crate) fn warn_unfinished(app: &App, unfinished: Option<&str>) {
     if let Some(reason) = unfinished {
-        app.console.warn(&format!(
+        app.console.warn_always(&format!(
             "some of it may still be in the store's files: {reason}; the next `stemma` command continues"
         ));
     }

@@ -32,10 +32,7 @@ struct Lists {
 
 impl Lists {
     fn new(app: &App, text: String) -> Self {
-        // Off a terminal nothing is cut: a program reads it.
-        let width =
-            if app.console.out.is_terminal { app.console.width.saturating_sub(4) } else { usize::MAX };
-        Self { text, width }
+        Self { text, width: app.console.width.saturating_sub(4) }
     }
 
     fn add(&mut self, title: &str, lines: impl IntoIterator<Item = (&'static str, String)>) {

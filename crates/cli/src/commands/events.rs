@@ -165,8 +165,8 @@ fn query(app: &App, args: &Query) -> Result<Exit, CliError> {
         time.map(|time| time.map(|time| time.to_string()))
     };
     // Who gave no number takes what comes at once as JSON, and goes on by `next`.
-    let default = (!app.console.json).then_some(ROWS_DEFAULT);
-    let limit = args.latest.or(args.limit);
+    let default = (!app.console.json).then_some(ROWS_DEFAULT as u64);
+    let limit = args.latest.or(args.limit).map(count);
     let request = EventsRequest {
         after: args.after.map(|after| after.to_string()),
         through: args.through.map(|through| through.to_string()),
@@ -174,14 +174,19 @@ fn query(app: &App, args: &Query) -> Result<Exit, CliError> {
         until: time(&args.until)?,
         replayable: args.replayable.then_some(true),
         newest_first: args.latest.is_some(),
-        limit: limit.or(default).map(|limit| limit as u64),
+        limit: limit.or(default),
         ..wanted(app, &args.wanted)?
     };
     show(app, request, limit.is_none())
 }
 
+/// Returns how many events to show at most: 0 is all.
+fn count(limit: usize) -> u64 {
+    if limit == 0 { u64::MAX } else { limit as u64 }
+}
+
 fn tail(app: &App, args: &Tail) -> Result<Exit, CliError> {
-    let limit = Some(args.limit as u64);
+    let limit = Some(count(args.limit));
     show(app, EventsRequest { newest_first: true, limit, ..wanted(app, &args.wanted)? }, false)
 }
 
@@ -288,7 +293,7 @@ fn forget(app: &App, args: &EventsForget) -> Result<Exit, CliError> {
             let plan = plan?;
             if !args.dry_run && !args.yes {
                 let act = Final {
-                    what: "forgetting events",
+                    what: "forgetting events cannot be undone",
                     plan: &forgotten(&plan),
                     is_nothing: plan.ledgers.is_empty(),
                     question: "Empty these permanently? [y/N] ",

@@ -39,7 +39,7 @@ pub(crate) fn run(app: &App, args: &Forget) -> Result<Exit, CliError> {
         return show(app, &plan);
     }
     let act = Final {
-        what: "forgetting",
+        what: "forgetting cannot be undone",
         plan: &told(app, &plan)?,
         is_nothing: is_nothing(&plan),
         question: "Forget this permanently? [y/N] ",

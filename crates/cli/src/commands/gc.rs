@@ -1,10 +1,10 @@
-//! `gc`: lets go of what retention says and of what nobody needs, and packs the rest.
+//! `gc`: deletes what retention has expired and what nothing references, then packs.
 
 use stemmata_api::Control;
 use stemmata_api::v1::{CollectRequest, CollectedAmount, Gc as Collected};
 
 use crate::args::keep::Gc;
-use crate::commands::confirm::unasked;
+use crate::commands::confirm::{Final, confirmed, shown, unasked};
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::session;
@@ -21,8 +21,33 @@ pub(crate) fn run(app: &App, args: &Gc) -> Result<Exit, CliError> {
     let request = CollectRequest { grace_days: args.grace_days.map(u64::from) };
     let plan = || service.plan_collect(&request);
     let apply = |digest: &_| service.apply_collect(&request, digest, &Control::none());
-    let done = if args.dry_run { plan()? } else { unasked(plan, |plan| plan.digest.as_ref(), apply)? };
+    if args.yes && !args.dry_run {
+        let done = unasked(plan, |plan| plan.digest.as_ref(), apply)?;
+        return app.answer(&done, || told(app, &done));
+    }
+    let planned = plan()?;
+    if args.dry_run {
+        return app.answer(&planned, || told(app, &planned));
+    }
+    let act = Final {
+        what: "gc deletes data permanently",
+        plan: &told(app, &planned)?,
+        is_nothing: false,
+        question: "Do this? [y/N] ",
+        declined: "Nothing was deleted.",
+    };
+    // Packing loses nothing, so that nobody is asked about it.
+    if deletes(&planned) && !confirmed(app, &act)? {
+        return Ok(Exit::Done);
+    }
+    let done = apply(&shown(planned.digest.as_ref()))?;
     app.answer(&done, || told(app, &done))
+}
+
+/// Says whether something is deleted, or marked to be deleted by a later run.
+fn deletes(planned: &Collected) -> bool {
+    let is_some = |amount: &CollectedAmount| amount.commits > 0 || amount.contents > 0;
+    is_some(&planned.deleted) || is_some(&planned.condemned) || !planned.retired.is_empty()
 }
 
 fn told(app: &App, done: &Collected) -> Result<String, CliError> {

@@ -16,7 +16,6 @@ use crate::commands::{home, list, pack, status};
 use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
 use crate::output::style::Style;
-use crate::output::table::fit;
 use crate::output::{session, time};
 use crate::wiring::App;
 
@@ -182,18 +181,16 @@ fn summary(app: &App, result: &Imported) -> String {
         lines.push(headline(result));
         if totals.bytes_stored > 0 {
             lines.push(format!(
-                "  {} of transcripts, {} stored for what is new ({}), in {}",
+                "  {} read, {} stored, {}",
                 size::bytes(totals.bytes_in),
                 size::bytes(totals.bytes_stored),
-                size::percent(totals.bytes_stored, totals.bytes_in),
                 time::took(Timestamp::EPOCH, millis(totals.elapsed_ms)),
             ));
         }
     }
     if totals.copies > 0 {
-        let copies =
-            if totals.copies == 1 { "1 copy".to_owned() } else { format!("{} copies", totals.copies) };
-        lines.push(format!("  {copies} of sessions that are here, linked to their originals"));
+        let whose = if totals.copies == 1 { "its original" } else { "their originals" };
+        lines.push(format!("  {} linked to {whose}", many(totals.copies, "duplicate")));
     }
     lines.extend(redacted(app, result));
     if totals.skipped > 0 {
@@ -223,7 +220,8 @@ fn redacted(app: &App, result: &Imported) -> Vec<String> {
     let sessions = result.sessions.iter().filter(|session| !session.redacted.is_empty());
     let first =
         sessions.clone().next().map(|session| session.title.as_deref().unwrap_or(&session.session_id));
-    let first = first.map(|title| fit(&session::title_of(title), TITLE_COLUMNS)).unwrap_or_default();
+    let first =
+        first.map(|title| app.console.fit(&session::title_of(title), TITLE_COLUMNS)).unwrap_or_default();
     let others = sessions.count().saturating_sub(1);
     let place = if others == 0 {
         format!("«{first}»")

@@ -111,9 +111,9 @@ pub(crate) fn table(app: &App, sessions: &[Session]) -> String {
         ("TITLE", Column::Flexible),
         ("", Column::Left),
     ]);
-    let width = app.console.list_width();
+    let width = app.console.width;
     // Nothing is cut where a program reads.
-    let name_columns = if app.console.cut.is_some() { NAME_COLUMNS } else { usize::MAX };
+    let name_columns = if app.console.is_cut() { NAME_COLUMNS } else { usize::MAX };
     for session in sessions {
         table.row(row(app, session, name_columns));
     }
@@ -126,7 +126,8 @@ fn row(app: &App, session: &Session, name_columns: usize) -> Vec<Cell> {
         (None, Some(_)) => "⑂ ",
         (None, None) => "",
     };
-    let foreign = session.foreign_machine.as_deref().map(|label| fit(&tame(label), FOREIGN_COLUMNS));
+    let foreign =
+        session.foreign_machine.as_deref().map(|label| app.console.fit(&tame(label), FOREIGN_COLUMNS));
     let foreign = foreign.map(|label| format!("⇄ {label}: ")).unwrap_or_default();
     // A detached head is no branch that says anything.
     let branch = session.git_branch.as_deref().filter(|branch| *branch != "HEAD").unwrap_or_default();

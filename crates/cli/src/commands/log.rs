@@ -46,9 +46,9 @@ pub(crate) fn commit_table(app: &App, shown: &[Commit]) -> Result<String, CliErr
             cell(Style::Faint, app.moment(Some(commit.created_at.as_str()))),
             cell(Style::Faint, size::bytes(commit.native_bytes)),
             cell(Style::Plain, tame(&commit.summary.text)),
-            pieces(&names(commit, NAME_COLUMNS)),
+            pieces(&names(commit, if app.console.is_cut() { NAME_COLUMNS } else { usize::MAX })),
         ];
         table.row(is_numbered.then(|| cell(Style::Strong, number)).into_iter().chain(cells).collect());
     }
-    Ok(table.render(app.console.list_width()))
+    Ok(table.render(app.console.width))
 }

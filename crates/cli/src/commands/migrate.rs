@@ -5,6 +5,7 @@
 use stemmata_api::v1::{Migration, MigrationStep};
 
 use crate::args::maintain::Migrate;
+use crate::commands::confirm::{Final, confirmed};
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::size::{many, plural};
@@ -15,12 +16,15 @@ use crate::wiring::App;
 pub(crate) fn run(app: &App, args: &Migrate) -> Result<Exit, CliError> {
     let host = app.host()?;
     if args.rollback {
-        return roll_back(app, &host.roll_back(args.leave_commits)?);
+        return roll_back(app, args);
     }
     let plan = host.plan_migration()?;
     let Some(digest) = plan.digest.as_ref().filter(|_| !args.dry_run) else {
         return app.answer(&plan, || Ok(planned(&plan)));
     };
+    if !args.yes && !may_rewrite(app, &planned(&plan), "Migrate the store? [y/N] ")? {
+        return Ok(Exit::Done);
+    }
     let done = host.apply_migration(digest)?;
     app.answer(&done, || {
         let mut text = planned(&done);
@@ -38,7 +42,26 @@ pub(crate) fn run(app: &App, args: &Migrate) -> Result<Exit, CliError> {
     })
 }
 
-fn roll_back(app: &App, done: &Migration) -> Result<Exit, CliError> {
+/// Asks a person whether the store may be brought to another version.
+fn may_rewrite(app: &App, plan: &str, question: &str) -> Result<bool, CliError> {
+    let what = "migrating rewrites the store";
+    let act = Final { what, plan, is_nothing: false, question, declined: "Nothing was changed." };
+    confirmed(app, &act)
+}
+
+fn roll_back(app: &App, args: &Migrate) -> Result<Exit, CliError> {
+    let host = app.host()?;
+    if args.dry_run || !args.yes {
+        let plan = host.plan_roll_back()?;
+        let text = planned(&plan);
+        if args.dry_run {
+            return app.answer(&plan, || Ok(text));
+        }
+        if !may_rewrite(app, &text, "Roll back? [y/N] ")? {
+            return Ok(Exit::Done);
+        }
+    }
+    let done = &host.roll_back(args.leave_commits)?;
     let exit = app.answer(done, || {
         let back = Style::Good.paint("Rolled back");
         let (from, to) = (done.found, done.now);
@@ -76,6 +99,7 @@ fn kind(step: &MigrationStep) -> &str {
     match step.kind.as_str() {
         "additive" => "adds only",
         "rewriting" => "rewrites",
+        "rollback" => "goes back",
         other => other,
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn run(app: &App, args: &Scrub) -> Result<Exit, CliError> {
         return show(app, &plan);
     }
     let act = Final {
-        what: "scrubbing",
+        what: "scrubbing cannot be undone",
         plan: &told(app, &plan)?,
         is_nothing: is_nothing(&plan),
         question: "Redact these permanently? [y/N] ",

@@ -23,13 +23,11 @@ pub(crate) fn run(app: &App, args: &Tree) -> Result<Exit, CliError> {
     let tree = app.service()?.tree(&TreeRequest { ctx: ctx.clone(), folded, turns: !args.collapse })?;
     let exit = app.answer(&tree, || {
         let ids = app.short_ids(tree.nodes.iter().map(|node| node.id.as_str()))?;
-        let head = tree.session.as_ref().map(|session| header(app, session)).unwrap_or_default();
-        let (here, now) = (ctx.as_str(), app.now());
+        let head = tree.session.as_ref().map_or_else(|| Ok(String::new()), |session| header(app, session))?;
+        let (here, now, width) = (ctx.as_str(), app.now(), app.console.width);
         if args.collapse {
-            return Ok(head + &Drawing { here, ids, now, width: app.console.width }.render(&tree));
+            return Ok(head + &Drawing { here, ids, now, width }.render(&tree));
         }
-        // Off a terminal nothing is cut: a program reads it.
-        let width = if app.console.out.is_terminal { app.console.width } else { usize::MAX };
         Ok(head + &TurnDrawing { here, ids, now, width }.render(&tree))
     })?;
     let is_read = args.collapse || tree.nodes.iter().any(|node| node.turns.is_some());
@@ -50,9 +48,9 @@ fn latest(app: &App) -> Result<String, CliError> {
 }
 
 /// Says which session the root was captured in.
-fn header(app: &App, session: &Session) -> String {
+fn header(app: &App, session: &Session) -> Result<String, CliError> {
     let cwd = session.cwd.as_deref().map(|cwd| app.environment.shown(Path::new(cwd)));
-    let line =
-        format!("{}  {}  {}", session::title(session), session::short(session), cwd.unwrap_or_default());
-    format!("{}\n", Style::Strong.paint(&fit(&tame(&line), app.console.width)))
+    let id = app.short_sessions([session.session_id.as_str()])?.concat();
+    let line = format!("{}  {id}  {}", session::title(session), cwd.unwrap_or_default());
+    Ok(format!("{}\n", Style::Strong.paint(&fit(&tame(&line), app.console.width))))
 }

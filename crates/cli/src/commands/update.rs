@@ -1,10 +1,11 @@
 //! `update`, `tag`, `pin` and `unpin`: what stands beside a commit.
 
-use stemmata_api::v1::UpdateRequest;
+use stemmata_api::v1::{TagsRequest, UpdateRequest};
 
 use crate::args::annotate::{Pin, Tag, TagCommand, Update};
 use crate::errors::{CliError, Exit};
 use crate::output::style::{Style, tame};
+use crate::output::table::{Column, Table, cell};
 use crate::wiring::App;
 
 /// Verbs, also those that other commands have: `stemma tag list NAME` is a slip, and no commit is called so.
@@ -26,6 +27,9 @@ pub(crate) fn run(app: &App, args: Update) -> Result<Exit, CliError> {
 
 /// Runs `tag`.
 pub(crate) fn tag(app: &App, args: &Tag) -> Result<Exit, CliError> {
+    if let Some(TagCommand::List(wanted)) = &args.command {
+        return list(app, &wanted.prefix);
+    }
     let (reference, name, remove) = match (&args.command, &args.reference, &args.name) {
         (Some(TagCommand::Add(add)), ..) => (&add.reference, &add.name, false),
         (Some(TagCommand::Remove(gone)), ..) => (&gone.reference, &gone.name, true),
@@ -34,7 +38,7 @@ pub(crate) fn tag(app: &App, args: &Tag) -> Result<Exit, CliError> {
             return Err(CliError::Usage(how));
         }
         (None, Some(reference), Some(name)) => (reference, name, args.remove),
-        (None, ..) => {
+        (Some(TagCommand::List(_)) | None, ..) => {
             return Err(CliError::Usage("name a commit and a tag: `stemma tag add REF NAME`".to_owned()));
         }
     };
@@ -46,6 +50,23 @@ pub(crate) fn tag(app: &App, args: &Tag) -> Result<Exit, CliError> {
         UpdateRequest { add_tags: names, ..unchanged }
     };
     apply(app, &request)
+}
+
+/// Runs `tag list`.
+fn list(app: &App, prefix: &str) -> Result<Exit, CliError> {
+    let found = app.service()?.tags(&TagsRequest { prefix: prefix.to_owned() })?;
+    let exit = app.answer(&found, || {
+        let ids = app.short_ids(found.tags.iter().map(|tag| tag.ctx.as_str()))?;
+        let mut table = Table::new(&[("", Column::Flexible), ("", Column::Left)]);
+        for tag in &found.tags {
+            table.row(vec![cell(Style::Branch, tame(&tag.name)), cell(Style::Id, ids.cut(&tag.ctx))]);
+        }
+        Ok(table.render(app.console.width))
+    })?;
+    if found.tags.is_empty() && !app.console.json {
+        app.console.say("No tags. `stemma tag add REF NAME` adds one");
+    }
+    Ok(exit)
 }
 
 /// Runs `pin` and `unpin`.

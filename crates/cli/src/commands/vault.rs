@@ -24,7 +24,7 @@ fn status(app: &App) -> Result<Exit, CliError> {
     app.answer(&status, || Ok(told(app, &status)))?;
     if !status.keeps && !app.console.json {
         let hint = Style::Hint.paint("hint");
-        app.console.say(&format!("{hint}: `stemma config set secrets.vault 1` turns it on"));
+        app.console.say(&format!("{hint}: `stemma config set secrets.vault true` turns it on"));
     }
     Ok(Exit::Done)
 }
@@ -81,7 +81,7 @@ fn purge(app: &App, args: &secrets::VaultPurge) -> Result<Exit, CliError> {
         return app.answer(&plan, || Ok(purged(&plan, "Would delete")));
     }
     let act = Final {
-        what: "purging the vault",
+        what: "purging the vault cannot be undone",
         plan: &purged(&plan, "Would delete"),
         is_nothing: plan.places == 0,
         question: "Delete these values permanently? [y/N] ",

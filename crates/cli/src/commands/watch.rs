@@ -15,7 +15,6 @@ use crate::errors::{CliError, Exit};
 use crate::output::session;
 use crate::output::size::{many, plural};
 use crate::output::style::Style;
-use crate::output::table::fit;
 use crate::signals;
 use crate::wiring::App;
 use ears::{Ears, Heard};
@@ -144,7 +143,7 @@ impl Watcher<'_> {
             "{}  {}  «{}»  {}\n",
             Style::Good.paint(&plural(new, "new commit")),
             ids.concat(),
-            fit(&session::title_of(title.unwrap_or_default()), TITLE_COLUMNS),
+            self.app.console.fit(&session::title_of(title.unwrap_or_default()), TITLE_COLUMNS),
             self.app.environment.shown(Path::new(&captured.path))
         ))
     }

@@ -27,8 +27,10 @@ pub(crate) fn line(event: &Event, width: usize) -> String {
     let number = format!("{:>6}", event.event_seq);
     let head = format!("  {time}  {topic}  ");
     let from = format!("{}{to}", tame(&event.sender));
+    // A piece beyond a screen need not be read; off a terminal nothing is cut.
+    let piece_chars_max = if width == usize::MAX { usize::MAX } else { PIECE_CHARS_MAX };
     let taken = number.chars().count() + head.chars().count() + from.chars().count() + 2;
-    let said = fit(&tame(&said(event)), width.saturating_sub(taken).max(20));
+    let said = fit(&tame(&said(event, piece_chars_max)), width.saturating_sub(taken).max(20));
     format!(
         "{}  {}  {}  {}  {said}\n",
         Style::Id.paint(&number),
@@ -39,7 +41,8 @@ pub(crate) fn line(event: &Event, width: usize) -> String {
 }
 
 /// Returns what an event says, in one line's words.
-fn said(event: &Event) -> String {
+fn said(event: &Event, chars_max: usize) -> String {
+    let cut = |text: &str| cut(text, chars_max);
     let data = || event.data.as_ref().and_then(|data| serde_json::from_str::<Value>(data.as_str()).ok());
     match event.payload.as_str() {
         "plain" => {
@@ -50,7 +53,7 @@ fn said(event: &Event) -> String {
                 (None, _) => event.data.as_ref().map_or_else(String::new, |data| cut(data.as_str())),
             }
         }
-        "line" => entry(&data().unwrap_or_default()),
+        "line" => entry(&data().unwrap_or_default(), chars_max),
         _ if event.topic == topics::EVENT_LOST => "(lost)".to_owned(),
         gone => {
             let why = if gone == "forgotten" { "forgotten" } else { "expired by the ledger's limit" };
@@ -60,25 +63,26 @@ fn said(event: &Event) -> String {
 }
 
 /// Returns what an entry says.
-fn entry(value: &Value) -> String {
+fn entry(value: &Value, chars_max: usize) -> String {
     let mut pieces = Vec::new();
-    tell(value.get("parts"), DEPTH_MAX, &mut pieces);
+    tell(value.get("parts"), (DEPTH_MAX, chars_max), &mut pieces);
     pieces.join("  ")
 }
 
-fn tell(parts: Option<&Value>, depth: usize, pieces: &mut Vec<String>) {
+fn tell(parts: Option<&Value>, (depth, chars_max): (usize, usize), pieces: &mut Vec<String>) {
+    let cut = |text: &str| cut(text, chars_max);
     let word = |part: &Value, key: &str| part.get(key).and_then(Value::as_str).map(cut).unwrap_or_default();
     for part in parts.and_then(Value::as_array).into_iter().flatten() {
         match part.get("type").and_then(Value::as_str) {
             Some("text" | "summary") => pieces.push(word(part, "text")),
             Some("tool_call") => pieces.push(format!("{}({})", word(part, "name"), word(part, "arguments"))),
-            Some("tool_result") if depth > 0 => tell(part.get("parts"), depth - 1, pieces),
+            Some("tool_result") if depth > 0 => tell(part.get("parts"), (depth - 1, chars_max), pieces),
             Some("thinking") | None => {}
             Some(other) => pieces.push(format!("[{}]", cut(other))),
         }
     }
 }
 
-fn cut(text: &str) -> String {
-    text.chars().take(PIECE_CHARS_MAX).collect()
+fn cut(text: &str, chars_max: usize) -> String {
+    text.chars().take(chars_max).collect()
 }

@@ -79,8 +79,8 @@ fn flags(args: &[&Arg]) -> String {
         }
         let defaults: Vec<String> =
             arg.get_default_values().iter().map(|value| format!("`{}`", value.to_string_lossy())).collect();
-        if !defaults.is_empty() && arg.get_action().takes_values() {
-            put!(about, " (default: {})", defaults.join(", "));
+        if !defaults.is_empty() && arg.get_action().takes_values() && !arg.is_hide_default_value_set() {
+            put!(about, " [default: {}]", defaults.join(", "));
         }
         writeln!(text, "| `{}` | {} |", name(arg), in_cell(&about)).expect("a string takes it");
     }

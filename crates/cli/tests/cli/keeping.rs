@@ -24,7 +24,12 @@ fn a_backup_is_restored_and_the_present_store_is_moved_aside() {
     assert!(stage.told(&["backup", to]).contains("Brought up to date [ROOT]/backup: "));
     stage.run(&["tag", &tip, "after-the-backup"]).ok();
 
-    let restored = stage.json(&["restore", to]);
+    stage.run(&["restore", to]).code(2).complains(&["`--dry-run`", "`--yes`"]);
+    let checked = stage.json(&["restore", to, "--dry-run"]);
+    assert_eq!((&checked["dry_run"], &checked["commits"]), (&true.into(), &done["commits"]));
+    assert!(!Path::new(checked["aside"].as_str().unwrap()).exists(), "nothing was moved");
+    stage.run(&["show", "after-the-backup"]).ok();
+    let restored = stage.json(&["restore", to, "--yes"]);
     let aside = restored["aside"].as_str().unwrap();
     assert!(aside.ends_with("store.before-restore-20260309T120000Z"), "{aside}");
     assert!(Path::new(aside).join("stemmata.db").is_file());
@@ -33,7 +38,7 @@ fn a_backup_is_restored_and_the_present_store_is_moved_aside() {
     stage.run(&["verify"]).ok();
 
     let elsewhere = stage.home.path().join("elsewhere");
-    let into = stage.json(&["restore", to, "--into", elsewhere.to_str().unwrap()]);
+    let into = stage.json(&["restore", to, "--yes", "--into", elsewhere.to_str().unwrap()]);
     assert_eq!(into.get("aside"), None);
     let mut command = stage.command(&["native", &tip, "--out", "-"]);
     assert_eq!(command.env("STEMMATA_HOME", &elsewhere).output().unwrap().stdout, before);
@@ -42,7 +47,7 @@ fn a_backup_is_restored_and_the_present_store_is_moved_aside() {
     let store = stage.home.stemmata_home().join("store");
     stage.run(&["backup", store.to_str().unwrap()]).code(5).complains(&["the store itself"]);
     stage
-        .run(&["restore", stage.home.project().to_str().unwrap()])
+        .run(&["restore", stage.home.project().to_str().unwrap(), "--yes"])
         .code(9)
         .complains(&["not a Stemmata store"]);
     let full = stage.home.write("full/letter.txt", b"Dear diary");
@@ -58,7 +63,9 @@ fn a_store_of_the_first_version_opens_migrates_and_goes_back() {
     let plan = stage.json(&["migrate", "--dry-run"]);
     assert_eq!((&plan["found"], &plan["newest"], &plan["now"]), (&1.into(), &5.into(), &1.into()));
     assert_eq!(fs::read(stage.database()).unwrap(), bytes, "a dry run touches nothing");
-    let done = stage.json(&["migrate"]);
+    stage.run(&["migrate"]).code(2).complains(&["`--dry-run`", "`--yes`"]);
+    assert_eq!(fs::read(stage.database()).unwrap(), bytes, "nobody confirmed it");
+    let done = stage.json(&["migrate", "--yes"]);
     assert_eq!(done["now"], 5);
     let backup = Path::new(done["backup"].as_str().unwrap()).to_owned();
     assert!(backup.ends_with("store.v1") && backup.join("stemmata.db").is_file());
@@ -69,8 +76,11 @@ fn a_store_of_the_first_version_opens_migrates_and_goes_back() {
         let native = stage.native(fields[0]);
         assert_eq!(native.len().to_string(), fields[2], "{line}");
     }
-    assert_eq!(stage.json(&["migrate", "--rollback"])["now"], 4);
-    stage.run(&["migrate", "--rollback"]).code(5).complains(&["write version 4"]);
+    stage.run(&["migrate", "--rollback"]).code(2).complains(&["`--dry-run`", "`--yes`"]);
+    let back = stage.json(&["migrate", "--rollback", "--dry-run"]);
+    assert_eq!((&back["now"], &back["steps"][0]["to"]), (&5.into(), &4.into()));
+    assert_eq!(stage.json(&["migrate", "--rollback", "--yes"])["now"], 4);
+    stage.run(&["migrate", "--rollback", "--yes"]).code(5).complains(&["write version 4"]);
     stage.run(&["verify"]).ok();
     assert_eq!(stage.json(&["migrate", "--dry-run"])["found"], 5, "opening it brought it up to date again");
 }

@@ -114,7 +114,12 @@ fn a_branch_keeps_what_it_needs_unless_it_is_cut_everywhere() {
     let placed = stage.json(&["fork", &tip, "--here"]);
     let path = placed["path"].as_str().unwrap();
     let fork = placed["session_id"].as_str().unwrap();
-    let told = |args: &[&str]| stage.told(args).replace(fork, "[FORK]").replace(&fork[..8], "[FORK]");
+    let listed = stage.json(&["list", "--all"])["sessions"].clone();
+    let short = listed.as_array().unwrap().iter().find(|session| session["session_id"] == fork);
+    let short =
+        short.map_or_else(|| fork[..8].to_owned(), |own| own["short_id"].as_str().unwrap().to_owned());
+    let told =
+        |args: &[&str]| stage.told(args).replace(fork, "[FORK]").replace(&format!("{short}  "), "[FORK]  ");
     insta::assert_snapshot!("forget_branch_dry_run", told(&["forget", SESSION, "--dry-run"]));
     let kept = stage.json(&["forget", SESSION, "--dry-run"]);
     assert!(!kept["kept"].as_array().unwrap().is_empty(), "{kept}");
@@ -137,17 +142,17 @@ fn retention_lets_go_in_two_steps() {
     let plan = json_at(&stage, april, &["gc", "--dry-run"]);
     assert_eq!((&plan["retired"][0]["session_id"], &plan["dry_run"]), (&json!(SESSION), &json!(true)));
     assert_eq!(json_at(&stage, april, &["gc", "--dry-run"]), plan, "a dry run changes nothing");
-    let first = json_at(&stage, april, &["gc"]);
+    let first = json_at(&stage, april, &["gc", "--yes"]);
     assert_eq!((&first["condemned"], &first["deleted"]["commits"]), (&plan["condemned"], &json!(0)));
     assert!(first["condemned"]["commits"].as_u64() > Some(1), "{first}");
     assert!(!stage.native(&tip).is_empty(), "it can be read as long as it is only condemned");
     // Neither before the grace is over, nor with one of their own.
-    let early = json_at(&stage, "2026-05-01T12:00:00Z", &["gc"]);
+    let early = json_at(&stage, "2026-05-01T12:00:00Z", &["gc", "--yes"]);
     assert_eq!(
         (&early["waiting"]["commits"], &early["deleted"]["commits"]),
         (&first["condemned"]["commits"], &json!(0))
     );
-    let done = json_at(&stage, "2026-05-04T12:00:00Z", &["gc"]);
+    let done = json_at(&stage, "2026-05-04T12:00:00Z", &["gc", "--yes"]);
     assert_eq!(done["deleted"]["commits"], first["condemned"]["commits"], "{done}");
     stage.run(&["native", &tip, "--out", "-"]).code(3);
     assert_eq!(sessions(&stage), [OTHER]);
@@ -167,8 +172,9 @@ fn gc_says_what_it_does() {
         String::from_utf8(command.args(all).output().unwrap().stdout).unwrap()
     };
     insta::assert_snapshot!("gc_dry_run", told(&["gc", "--dry-run"]));
-    assert!(told(&["gc"]).contains("Condemned: "));
-    let second = told(&["gc", "--grace-days", "0"]);
+    assert_eq!(told(&["gc"]), "", "something would be deleted, and nobody confirmed it");
+    assert!(told(&["gc", "--yes"]).contains("Condemned: "));
+    let second = told(&["gc", "--grace-days", "0", "--yes"]);
     assert!(second.contains("Deleted: ") && !second.contains("Waiting"), "{second}");
     assert_eq!(told(&["gc"]), "Nothing to collect.\n");
 }
@@ -256,7 +262,7 @@ fn a_session_that_retention_emptied_is_only_listed_with_all() {
     let (stage, _) = stage();
     stage.run(&["config", "set", "retention.sessions_days", "1"]).ok();
     for _ in 0..2 {
-        json_at(&stage, "2026-04-20T12:00:00Z", &["gc", "--grace-days", "0"]);
+        json_at(&stage, "2026-04-20T12:00:00Z", &["gc", "--grace-days", "0", "--yes"]);
     }
     let listed = |args: &[&str]| stage.json(args)["sessions"].as_array().unwrap().len();
     assert_eq!((listed(&["list"]), listed(&["list", "--all"])), (0, 1));

@@ -21,7 +21,7 @@ const HOSTILE: &str =
 const PRINTED_BYTES_MAX: usize = 4 << 20;
 
 /// How a command is called, in words; `{…}` is filled in. Commands that go on until they are stopped are at the end.
-const CALLS: &[&str] = &[
+pub(crate) const CALLS: &[&str] = &[
     "import {file}",
     "import {hostile_file} {garbage}",
     "import",
@@ -91,6 +91,7 @@ const CALLS: &[&str] = &[
     "tag {tip} evil",
     "tag add {tip} {hostile}",
     "tag remove {tip} evil",
+    "tag list",
     "recover {hostile}",
     "recover",
     "setup --dry-run",
@@ -159,6 +160,7 @@ const CALLS: &[&str] = &[
     "replay --ledger {hostile}",
     "restore",
     "restore {hostile}",
+    "restore {hostile} --yes",
     "scan",
     "scan --clients",
     "scrub {tip}",
@@ -171,6 +173,7 @@ const CALLS: &[&str] = &[
     "vault purge",
     "vault purge --all",
     "gc",
+    "gc --yes",
     "gc --dry-run",
     "bundle export {tip} --out {cwd}/evil.bundle",
     "bundle show {cwd}/evil.bundle",
@@ -197,6 +200,7 @@ const CALLS: &[&str] = &[
     "backup {cwd}/backup",
     "backup {hostile_file}",
     "migrate",
+    "migrate --rollback --dry-run",
     "migrate --dry-run",
     "install claude-code --dry-run",
     "install {hostile}",
@@ -296,7 +300,7 @@ impl Scene {
         Self { file: text(file), hostile_file: text(hostile_file), garbage: text(garbage), cwd, tip, stage }
     }
 
-    fn filled(&self, call: &str) -> Vec<String> {
+    pub(crate) fn filled(&self, call: &str) -> Vec<String> {
         let fill = |word: &str| {
             word.replace("{hostile}", HOSTILE)
                 .replace("{file}", &self.file)

@@ -130,7 +130,7 @@ impl Stage {
         for (pattern, with) in [
             (r"\b[0-9a-f]{32}\b", "[MACHINE]"),
             (r"\bin \d+(\.\d)? (ms|s)\b", "in [TIME]"),
-            (r"[0-9.]+ k?B stored for what is new \([0-9.]+ %\)", "[SIZE] stored for what is new"),
+            (r"[0-9.]+ k?B stored, \d+(\.\d)? (ms|s)\b", "[SIZE] stored, [TIME]"),
             (r"[0-9.]+ [kM]?B on disk", "[SIZE] on disk"),
             (r"ai_tool_outputs-\d+", "ai_tool_outputs-[UID]"),
         ] {

@@ -134,7 +134,7 @@ fn a_store_is_not_restored_under_a_watch() {
     stage.run(&["backup", backup.to_str().unwrap()]).ok();
     let mut watch = Watch::start(&stage, &[]);
     watch.until("Watching");
-    let refused = stage.run(&["restore", backup.to_str().unwrap()]).code(7);
+    let refused = stage.run(&["restore", backup.to_str().unwrap(), "--yes"]).code(7);
     let holder = if cfg!(target_os = "linux") { watch.child.id().to_string() } else { "another".to_owned() };
     assert!(
         refused.stderr.contains(&holder) && refused.stderr.contains("stemma watch"),
@@ -146,7 +146,7 @@ fn a_store_is_not_restored_under_a_watch() {
     watch.captured_until(&one, 2);
     watch.end(rustix::process::Signal::TERM);
     assert_eq!(stage.json(&["list"])["sessions"][0]["commits"], 2);
-    assert!(stage.json(&["restore", backup.to_str().unwrap()])["aside"].is_string());
+    assert!(stage.json(&["restore", backup.to_str().unwrap(), "--yes"])["aside"].is_string());
 }
 
 #[test]

@@ -34,6 +34,15 @@ impl Home {
         Ok(SqliteStore::restore(from, &self.store_dir(), &aside, &self.store_options())?)
     }
 
+    /// Checks that [`Home::restore`] would succeed, and changes nothing.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn check_restore(&self, from: &Path) -> Result<Restored> {
+        let aside = self.aside("restore");
+        Ok(SqliteStore::check_restore(from, &self.store_dir(), &aside, &self.store_options())?)
+    }
+
     /// Returns what would bring the store to this version. Changes nothing.
     ///
     /// # Errors

@@ -79,7 +79,7 @@ impl NativeContents {
         adapter.join(&slices).ok_or_else(|| EngineError::Refused {
             what: Refusal::JoinDocuments,
             reasons: vec![format!(
-                "not all of its {} commits hold what `{}` joins; `stemma cat` shows each",
+                "not all of its {} commits hold what `{}` joins; `stemma show REF --entries` shows what each holds",
                 self.contents.len(),
                 adapter.format()
             )],

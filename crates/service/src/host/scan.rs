@@ -11,12 +11,15 @@ use crate::fault::{problem_of, with_causes};
 const FINDINGS_MAX: usize = 100_000;
 
 impl Host {
-    /// Finds secrets in the transcripts of this machine's clients, by the current rules; `limit` is how many at most.
+    /// Finds secrets in the transcripts of this machine's clients, by the current rules; `limit` is how many at most, 0 all.
     ///
     /// # Errors
     /// `secret_rules_bad`, `secret_rule_failed`; `cancelled`; those of the store.
     pub fn scan_clients(&self, limit: u64, control: &Control<'_>) -> Answer<v1::ClientScan> {
-        let limit = usize::try_from(limit).unwrap_or(FINDINGS_MAX).min(FINDINGS_MAX);
+        let limit = match usize::try_from(limit) {
+            Ok(limit @ 1..=FINDINGS_MAX) => limit,
+            _ => FINDINGS_MAX,
+        };
         let folders = self.clients_folders();
         self.with_engine(|engine| {
             let mut findings = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stemmata_api::v1::{BackedUp, Migration, Repaired, Restored, Verify};
+use stemmata_api::v1::{BackedUp, Migration, MigrationStep, Repaired, Restored, Verify};
 use stemmata_api::{Answer, PlanDigest};
 use stemmata_store::maintain::migrate::MigrationPlan;
 
@@ -20,19 +20,20 @@ impl Host {
     }
 
     /// Puts what a backup holds in the place of the store. There is no plan of it to hold to: a copy is verified before
-    /// anything is replaced, and nothing is deleted.
+    /// anything is replaced, and nothing is deleted. With `dry_run` only the copy is made, verified and removed again.
     ///
     /// # Errors
     /// `store_in_use`, `not_a_store`, `store_damaged`, `no_room`.
-    pub fn restore(&self, from: &Path) -> Answer<Restored> {
+    pub fn restore(&self, from: &Path, dry_run: bool) -> Answer<Restored> {
         self.with(|home| {
-            let done = home.restore(from)?;
+            let done = if dry_run { home.check_restore(from)? } else { home.restore(from)? };
             Ok(Restored {
                 path: home.store_dir().to_string_lossy().into_owned(),
                 from: from.to_string_lossy().into_owned(),
                 commits: done.verified.commits,
                 contents: done.verified.contents,
                 aside: done.aside.as_ref().map(|path| path.to_string_lossy().into_owned()),
+                dry_run,
             })
         })
     }
@@ -56,6 +57,22 @@ impl Host {
                 hold(plan, Some(digest))?;
             }
             Ok(wire::migrated(&home.migrate(&found)?))
+        })
+    }
+
+    /// Says what going back to the version before this one would do: one step.
+    ///
+    /// # Errors
+    /// `not_a_store`, `store_too_new`, `store_locked`.
+    pub fn plan_roll_back(&self) -> Answer<Migration> {
+        self.with(|home| {
+            let plan = wire::migration(&home.plan_migration()?);
+            let step = MigrationStep {
+                to: plan.found.saturating_sub(1),
+                kind: "rollback".to_owned(),
+                about: "the version before".to_owned(),
+            };
+            Ok(Migration { steps: vec![step], ..plan })
         })
     }
 

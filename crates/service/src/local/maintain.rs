@@ -71,7 +71,11 @@ impl Maintain for Local {
                 }
                 None => (ScanTarget::All(place(request.after.as_deref())?), None),
             };
-            let limit = request.limit.unwrap_or(PAGE_ITEMS_MAX).min(FINDINGS_MAX);
+            let limit = match request.limit {
+                None => PAGE_ITEMS_MAX,
+                Some(0) => FINDINGS_MAX,
+                Some(limit) => limit.min(FINDINGS_MAX),
+            };
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
             let mut findings = Vec::new();
             let scanned = engine.scan(&target, &mut |found| {

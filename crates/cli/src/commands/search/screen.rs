@@ -12,7 +12,7 @@ use crate::output::put;
 use crate::output::session;
 use crate::output::size::many;
 use crate::output::style::{Style, tame};
-use crate::output::table::{fit, fit_end};
+use crate::output::table::fit_end;
 use crate::output::time;
 use crate::wiring::App;
 
@@ -77,10 +77,12 @@ fn head(app: &App, hit: &SearchHit, ids: ShortIds) -> String {
     parts.push(tame(&hit.client));
     // Some clients do not say where they worked.
     parts.extend(hit.cwd.as_deref().map(|cwd| Style::Branch.paint(&session::project_of(Some(cwd)))));
-    let foreign = hit.foreign_machine.as_deref().map(|label| fit(&tame(label), FOREIGN_COLUMNS));
+    let foreign = hit.foreign_machine.as_deref().map(|label| app.console.fit(&tame(label), FOREIGN_COLUMNS));
     parts.extend(foreign.map(|label| format!("⇄ {label}")));
     let title = hit.title.as_deref().map(session::title_of);
-    parts.extend(title.map(|title| Style::Strong.paint(&format!("\"{}\"", fit(&title, TITLE_COLUMNS)))));
+    parts.extend(
+        title.map(|title| Style::Strong.paint(&format!("\"{}\"", app.console.fit(&title, TITLE_COLUMNS)))),
+    );
     parts.push(who(hit.author.as_deref(), &hit.kind, &hit.role));
     let ctx = hit.ctx.as_deref().map(|ctx| Style::Id.paint(&ids.cut(ctx)));
     let name = [ctx.unwrap_or_default(), tame(&hit.short_entry)].join(" ");

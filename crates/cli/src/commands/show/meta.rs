@@ -188,7 +188,7 @@ pub(super) fn entry_table(entries: &[v1::Entry], width: usize) -> String {
         table.row(vec![
             cell(Style::Id, entry.id.chars().take(chars).collect::<String>()),
             cell(Style::Plain, entry.role.clone()),
-            cell(Style::Faint, fit(&entry.kind, 18)),
+            cell(Style::Faint, if width == usize::MAX { entry.kind.clone() } else { fit(&entry.kind, 18) }),
             cell(Style::Plain, entry.text.clone()),
         ]);
     }

@@ -31,16 +31,15 @@ pub(super) fn render(app: &App, args: &Show, commit: &Commit) -> Result<String, 
     let tips = overview.subagents.iter().map(|started| started.subagent.tip.as_str());
     let turns = overview.turns.iter().map(|turn| turn.ctx.as_str());
     let ids = app.short_ids(tips.chain(turns))?;
-    let width = if app.console.out.is_terminal { app.console.width } else { usize::MAX };
-    let mut page =
-        Page { text: String::new(), width, listed_max: if args.full { usize::MAX } else { LISTED_MAX } };
-    page.head(app, overview);
+    let listed_max = if args.full { usize::MAX } else { LISTED_MAX };
+    let mut page = Page { text: String::new(), width: app.console.width, listed_max };
+    page.head(app, overview)?;
     page.times(app, overview);
     page.work(overview);
     let room = page.room();
-    let errors = overview.errors.iter().map(|failed| error(failed, room)).collect();
+    let errors = overview.errors.iter().map(|failed| error(app, failed, room)).collect();
     let fixed = overview.errors.iter().filter(|error| error.resolved).count() as u64;
-    page.list("errors", &format!("{} ({fixed} fixed)", many(overview.errors.len() as u64, "error")), errors);
+    page.list("errors", &counted(overview.errors.len() as u64, fixed), errors);
     let subagents = overview.subagents.iter().map(|started| {
         let (title, messages) = started.subagent.session.as_ref().map_or_else(
             || ("(not imported)".to_owned(), String::new()),
@@ -97,15 +96,17 @@ impl Page {
         }
     }
 
-    fn head(&mut self, app: &App, overview: &SessionOverview) {
+    fn head(&mut self, app: &App, overview: &SessionOverview) -> Result<(), CliError> {
         let of = &overview.session;
         put!(self.text, "{}\n", Style::Strong.paint(&fit(&session::title(of), self.width)));
         let client = tame(session::client(of));
         let version = of.version.as_deref().map(|version| format!(" {}", tame(version))).unwrap_or_default();
-        let mut second = vec![(Style::Id, session::short(of)), (Style::Plain, format!("{client}{version}"))];
+        let id = app.short_sessions([of.session_id.as_str()])?.concat();
+        let mut second = vec![(Style::Id, id), (Style::Plain, format!("{client}{version}"))];
         second.extend(of.cwd.as_deref().map(|cwd| (Style::Plain, app.environment.shown(Path::new(cwd)))));
         second.extend(of.git_branch.as_deref().map(|branch| (Style::Branch, format!("⎇ {}", tame(branch)))));
         put!(self.text, "{}\n\n", painted(&second, " · "));
+        Ok(())
     }
 
     fn times(&mut self, app: &App, overview: &SessionOverview) {
@@ -199,20 +200,30 @@ fn tokens(reported: Option<ReportedTokens>, counted: u64) -> String {
     format!("{} in{cached}, {} out (as reported)", count(sent), count(tokens.output))
 }
 
-fn error(error: &SessionError, width: usize) -> String {
+/// Counts errors: `1 error, fixed`, `5 errors, 3 fixed`.
+fn counted(errors: u64, fixed: u64) -> String {
+    let all = many(errors, "error");
+    match fixed {
+        0 => all,
+        1 if errors == 1 => format!("{all}, fixed"),
+        fixed if fixed == errors => format!("{all}, all fixed"),
+        fixed => format!("{all}, {fixed} fixed"),
+    }
+}
+
+fn error(app: &App, error: &SessionError, width: usize) -> String {
     let times = if error.times > 1 { format!("×{}", error.times) } else { String::new() };
-    let what = fit(&tame(&error.what), WHAT_COLUMNS.min(width / 4));
+    let what = app.console.fit(&tame(&error.what), WHAT_COLUMNS.min(width / 4));
     let what = if what.is_empty() { what } else { format!("{what}:") };
     let place = error.prompt.map(|number| format!("(prompt {number})")).unwrap_or_default();
+    let columns = if app.console.is_cut() { WHAT_COLUMNS.min(width / 5) } else { usize::MAX };
+    let path = |file: &str| fit_end(&tame(file), columns);
     let end = match (error.resolved, error.fixed_by.as_slice()) {
         (false, _) => (Style::Error, "✗ open".to_owned()),
         (true, []) => (Style::Good, "✓ passed later".to_owned()),
-        (true, [file]) => {
-            (Style::Good, format!("✓ fixed by {}", fit_end(&tame(file), WHAT_COLUMNS.min(width / 5))))
-        }
+        (true, [file]) => (Style::Good, format!("✓ fixed by {}", path(file))),
         (true, [file, others @ ..]) => {
-            let file = fit_end(&tame(file), WHAT_COLUMNS.min(width / 5));
-            (Style::Good, format!("✓ fixed by {file} and {} more", others.len()))
+            (Style::Good, format!("✓ fixed by {} and {} more", path(file), others.len()))
         }
     };
     let pieces = [

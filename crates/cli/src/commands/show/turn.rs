@@ -28,9 +28,7 @@ pub(super) fn render(
     let Some(turn) = &commit.turn else { return Ok(String::new()) };
     let started = turn.pieces.iter().filter_map(|piece| piece.call.as_ref()?.subagent.as_deref());
     let ids = app.short_ids(started.chain([commit.id.as_str()]))?;
-    // Off a terminal nothing is cut: a program reads it.
-    let width = if app.console.out.is_terminal { app.console.width } else { usize::MAX };
-    let look = Look { ids, width, full: args.full };
+    let look = Look { ids, width: app.console.width, full: args.full };
     if args.prompts {
         return Ok(prompts(turn));
     }

@@ -23,15 +23,9 @@ pub(in crate::sqlite) fn restore(
     aside: &Path,
     options: &SqliteOptions,
 ) -> Result<Restored, StoreError> {
-    let from = fs::canonicalize(from).map_err(|source| io_error("opening", from, source))?;
     let files = options.files.as_ref();
     let dir = super::absolute(files, dir)?;
-    let parts = refuse(&from, &dir, aside)?;
-    // From the beginning: what others wrote while the backup is copied would be moved aside with the store.
-    let alone = Alone::take(&dir, options)?;
-    let staging = staged(files, &from, &dir, &parts)?;
-    let verified = verified(staging.path(), &from, options)?;
-    let is_there = dir.read_dir().is_ok_and(|mut entries| entries.next().is_some());
+    let Ready { staging, alone, verified, is_there } = ready(from, &dir, aside, options)?;
     if !is_there {
         staging.publish(&dir)?;
         return Ok(Restored { verified, aside: None });
@@ -39,6 +33,44 @@ pub(in crate::sqlite) fn restore(
     open::make_directory(files, aside.parent().unwrap_or(aside))?;
     staging.exchange(&alone, aside)?;
     Ok(Restored { verified, aside: Some(aside.to_owned()) })
+}
+
+/// Does everything that [`restore`] does before it replaces the store, and removes the copy again.
+pub(in crate::sqlite) fn check_restore(
+    from: &Path,
+    dir: &Path,
+    aside: &Path,
+    options: &SqliteOptions,
+) -> Result<Restored, StoreError> {
+    let dir = super::absolute(options.files.as_ref(), dir)?;
+    let Ready { verified, is_there, .. } = ready(from, &dir, aside, options)?;
+    Ok(Restored { verified, aside: is_there.then(|| aside.to_owned()) })
+}
+
+/// A verified copy of a backup beside the store that it is to replace.
+struct Ready<'a> {
+    staging: Staging<'a>,
+    /// Keeps others out until the store is replaced.
+    alone: Alone,
+    verified: Verified,
+    /// Whether there is a store to replace.
+    is_there: bool,
+}
+
+fn ready<'a>(
+    from: &Path,
+    dir: &Path,
+    aside: &Path,
+    options: &'a SqliteOptions,
+) -> Result<Ready<'a>, StoreError> {
+    let from = fs::canonicalize(from).map_err(|source| io_error("opening", from, source))?;
+    let parts = refuse(&from, dir, aside)?;
+    // From the beginning: what others wrote while the backup is copied would be moved aside with the store.
+    let alone = Alone::take(dir, options)?;
+    let staging = staged(options.files.as_ref(), &from, dir, &parts)?;
+    let verified = verified(staging.path(), &from, options)?;
+    let is_there = dir.read_dir().is_ok_and(|mut entries| entries.next().is_some());
+    Ok(Ready { staging, alone, verified, is_there })
 }
 
 /// Puts a backup in the place of a store as it is, in the version that it has.
