@@ -48,8 +48,8 @@ pub use capture::homes::{FILES_MAX, HomeHints, RUNTIMES, RuntimeHome, RuntimePla
 pub use capture::import::{ImportFailure, ImportProgress, ImportReport, ImportedSession};
 pub use capture::install::{
     AskedFor, ConfigPlace, HOOK_PLACES, HOOKLESS_RUNTIMES, HookEvents, HookKind, HookPlace, HookWish,
-    InstalledHooks, SETTINGS_BYTES_MAX, SettingsError, differs_by_hooks_only, hook_command, installed_hooks, with_hooks,
-    without_hooks,
+    InstalledHooks, SETTINGS_BYTES_MAX, SettingsError, differs_by_hooks_only, hook_command, installed_hooks,
+    with_hooks, without_hooks,
 };
 pub use capture::kept::{Listen, is_session_kept, is_session_there, listen_at};
 pub use capture::leaf::{ParseProvisionalError, Provisional};

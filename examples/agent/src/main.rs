@@ -139,7 +139,10 @@ fn prompt() -> Result<()> {
 fn main() -> ExitCode {
     let run = |options: Option<Options>| match options {
         Some(options) => run(&options),
-        None => Ok(println!("{USAGE}")),
+        None => {
+            println!("{USAGE}");
+            Ok(())
+        }
     };
     match Options::parse(std::env::args().skip(1)).and_then(run) {
         Ok(()) => ExitCode::SUCCESS,

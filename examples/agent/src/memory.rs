@@ -77,8 +77,12 @@ impl<'e> Memory<'e> {
             None => TurnContext::None,
         };
         let (pins, guard) = (is_task && fits, Some(self.guard()));
-        let begun =
-            self.engine.begin_turn(&BeginTurn { context, pins, guard, ..BeginTurn::new(self.turn()?, said) })?;
+        let begun = self.engine.begin_turn(&BeginTurn {
+            context,
+            pins,
+            guard,
+            ..BeginTurn::new(self.turn()?, said)
+        })?;
         self.see(begun.window)
     }
 

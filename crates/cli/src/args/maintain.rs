@@ -237,6 +237,7 @@ Examples:
 
 Any command makes changes that only add something. Changes that rewrite the store are made only here: after a backup beside \
 the store (`store.v<version>`), and only if the result verifies.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Migrate {
     /// Show what would be done, change nothing
     #[arg(long)]

@@ -83,8 +83,7 @@ fn say_traced(app: &App, answer: &v1::Blame) {
         let hint = Style::Hint.paint("hint");
         let entry: String = entry.chars().take(ENTRY_CHARS).collect();
         app.console.say(&format!(
-            "{hint}: `stemma fork {} --at {entry}` starts from a call; `stemma blame -v` shows prompts and reasons",
-            session
+            "{hint}: `stemma fork {session} --at {entry}` starts from a call; `stemma blame -v` shows prompts and reasons"
         ));
     }
 }

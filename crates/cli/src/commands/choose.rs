@@ -96,7 +96,9 @@ fn choose(app: &App, enter: Act, command: &str) -> Result<Choice, CliError> {
     let service = app.service()?;
     // A session that was never imported is one to choose from, too.
     let unread = app.host()?.catch_up(Some(&app.environment.current_dir))?;
-    unread.iter().for_each(|unread| app.console.warn(unread));
+    for one in &unread {
+        app.console.warn(one);
+    }
     if !app.takes_keys() {
         return missing(app, command);
     }

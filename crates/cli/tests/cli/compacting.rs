@@ -95,7 +95,8 @@ fn a_session_is_compacted_as_it_is_now() {
     added["parentUuid"] = last["uuid"].clone();
     added["type"] = "user".into();
     added["message"] = json!({"role": "user", "content": "And now the last word"});
-    text.push_str(&format!("{added}\n"));
+    text.push_str(&added.to_string());
+    text.push('\n');
     std::fs::write(&path, text).unwrap();
     // What stores nothing reads nothing either, and says so.
     let printed = stage.run(&["compact", &id, "--with", "heuristic", "--print"]).ok();

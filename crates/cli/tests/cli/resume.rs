@@ -202,7 +202,7 @@ fn a_person_is_asked_in_which_directory_to_go_on() {
         let printed = screen.printed.replace('\r', "");
         match wanted {
             Some(dir) => {
-                assert!(printed.ends_with(&format!(" in {}\n", dir.display())), "{answer}: {printed}")
+                assert!(printed.ends_with(&format!(" in {}\n", dir.display())), "{answer}: {printed}");
             }
             None => assert!(printed.contains("Nothing was started"), "{answer}: {printed}"),
         }

@@ -166,7 +166,7 @@ mod tests {
 
     fn entry((id, role, text): (u8, bool, u8)) -> Entry {
         let role = if role { Role::User } else { Role::Assistant };
-        let id = EntryId::new(&format!("e{id}")).expect("an id");
+        let id = EntryId::new(format!("e{id}")).expect("an id");
         Entry::said(id, role, vec![Part::Text(format!("text {text}"))])
     }
 
@@ -195,7 +195,7 @@ mod tests {
         #[test]
         fn new_ids_make_no_difference(first in entries(), offset in 0..9_u8) {
             let renamed = |(at, entry): (usize, &Entry)| {
-                let id = EntryId::new(&format!("n{offset}-{at}")).expect("an id");
+                let id = EntryId::new(format!("n{offset}-{at}")).expect("an id");
                 Entry { id, ..entry.clone() }
             };
             let second: Vec<Entry> = first.iter().enumerate().map(renamed).collect();

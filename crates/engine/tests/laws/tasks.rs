@@ -167,10 +167,10 @@ fn what_a_caller_knows_of_an_entry_is_stronger_than_what_is_read_from_it() {
 fn a_task_is_pinned_in_the_act_that_begins_its_turn() {
     let engine = engine();
     let begin = BeginTurn { pins: true, ..BeginTurn::new(turn(), said("task", Role::User, 10)) };
-    let begun = engine.begin_turn(&begin).expect("begun");
+    let made = engine.begin_turn(&begin).expect("begun");
     let [pin] = &events(&engine, topics::CONTEXT_VISIBILITY)[..] else { panic!("one pin") };
-    assert_eq!(pin.seq.get() + 1, begun.said.get());
-    assert_eq!(engine.begin_turn(&begin).expect("begun again").said, begun.said);
+    assert_eq!(pin.seq.get() + 1, made.said.get());
+    assert_eq!(engine.begin_turn(&begin).expect("begun again").said, made.said);
     assert_eq!(events(&engine, topics::CONTEXT_VISIBILITY).len(), 1, "it is pinned once");
     end(&engine, "answer", 10);
     let pins = |engine: &Engine| engine.live_window(tip(engine)).expect("a window").pins;

@@ -206,8 +206,8 @@ pub(super) fn differs_by_hooks_only(
     for provisional in [Provisional::Turn, Provisional::Significant, Provisional::Tool] {
         for inject in [false, true] {
             let wish = HookWish { program: "stemma", provisional, inject };
-            let with = with_hooks(earlier, runtime, &wanted(events, runtime, &wish))?;
-            if without_hooks(&with, runtime)?.0 == text {
+            let hooked = with_hooks(earlier, runtime, &wanted(events, runtime, &wish))?;
+            if without_hooks(&hooked, runtime)?.0 == text {
                 return Ok(true);
             }
         }

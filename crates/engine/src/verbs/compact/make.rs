@@ -224,15 +224,14 @@ impl Engine {
         let Covered { from, to } = covered;
         let border = |at: usize| window.get(at).map(|entry| &entry.id);
         let [covers_from, keeps_from] = [border(from).filter(|_| from > 0), border(to)];
-        let written = match given {
+        let written = if let Some(text) = given {
             // A client says by itself what its summaries are.
-            Some(text) => Written::given(text, Some(parent).filter(|_| keeping == Keeping::Slices)),
-            None => {
-                let covered = window.get(from..to).unwrap_or_default();
-                let size = self.summary_size(parent, (window, covered), wanted)?;
-                let limits = limits(wanted, size);
-                Written::made(&root, root_range(&root, covers_from, keeps_from), parent, (wanted, &limits))?
-            }
+            Written::given(text, Some(parent).filter(|_| keeping == Keeping::Slices))
+        } else {
+            let covered = window.get(from..to).unwrap_or_default();
+            let size = self.summary_size(parent, (window, covered), wanted)?;
+            let limits = limits(wanted, size);
+            Written::made(&root, root_range(&root, covers_from, keeps_from), parent, (wanted, &limits))?
         };
         let text = checked(scrubber, &written.text)?;
         let kept: Vec<Entry> =

@@ -277,7 +277,7 @@ impl Engine {
                 format!("{error}; leave one of them out of `depends_on` of task `{}`", task.id),
             )),
             // More than can be judged is said where the window is.
-            Ok(_)
+            Ok(())
             | Err(
                 TaskGraphError::Duplicate { .. }
                 | TaskGraphError::Unknown { .. }
