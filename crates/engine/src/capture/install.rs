@@ -271,7 +271,7 @@ pub fn without_hooks(text: &str, place: &HookPlace) -> Result<Option<String>, Se
 pub fn differs_by_hooks_only(text: &str, earlier: &str, place: &HookPlace) -> bool {
     match place.kind {
         HookKind::Settings(events) => {
-            settings::differs_by_hooks_only(text, earlier, (&events, place.runtime)).unwrap_or(false)
+            settings::differs_by_hooks_only(text, earlier, (events, place.runtime)).unwrap_or(false)
         }
         HookKind::Extension(_) => false,
     }
