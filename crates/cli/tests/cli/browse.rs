@@ -182,7 +182,7 @@ fn a_tag_is_no_id_and_no_place() {
     // No tag takes an id away from its session, whichever command sets it.
     for name in [session.as_str(), "@", "a b", "none", ""] {
         for args in [["tag", parent, name].as_slice(), &["update", parent, "--tag", name]] {
-            stage.run(args).code(5);
+            stage.run(args).code(1);
         }
     }
     stage
