@@ -163,8 +163,8 @@ fn a_longer_state_that_loses_messages_is_not_given_back() {
     let (path, bytes, id) = imported(&stage);
     // One record whose parent is nowhere: the client loads what is below it, and no more.
     let text = String::from_utf8(bytes.clone()).unwrap();
-    let records = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-    let last = records.rev().find(|record| record["type"] == "user").unwrap();
+    let mut records = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let last = records.rfind(|record| record["type"] == "user").unwrap();
     let mut orphan = last;
     orphan["uuid"] = "0badbeef-0000-4000-8000-000000000001".into();
     orphan["parentUuid"] = "0badbeef-0000-4000-8000-000000000000".into();
