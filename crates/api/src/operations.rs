@@ -39,11 +39,12 @@ use crate::v1::{
     Status, Strategies, StrategyFinding, StrategyReport, StrategyRequest, StrategySource, StrategyText,
     SummarizeRequest, Summarized, Summary, SummarySection, Tags, TagsRequest, TipsRequest, Totals, Tree,
     TreeRequest, TreeRun, TreeSubagent, TrustedFile, TrustedRules, TurnBegun, TurnCall, TurnCompaction,
-    TurnContext, TurnEntriesMarked, TurnEntry, TurnFork, TurnMadeRequest, TurnOf, TurnOutline, TurnOverflow,
-    TurnPiece, TurnPrompt, TurnPrune, TurnPruned, TurnRecovered, TurnResult, TurnStored, TurnTask, TurnUsage,
-    TurnWindow, TurnWindowReport, TurnWindowRequest, TurnWindowSample, TurnWindowShown, Uncompacted,
-    UnforgetRequest, Unforgotten, UnreadFile, UnreadLedger, UntrustedRules, UpdateRequest, VaultPurged,
-    VaultStatus, Verify, Watched, WindowCall, WindowEntry, WindowLimit, WindowLimits, WindowResult,
+    TurnContext, TurnEntriesMarked, TurnEntry, TurnFork, TurnHint, TurnMadeRequest, TurnOf, TurnOutline,
+    TurnOverflow, TurnPiece, TurnPrompt, TurnPrune, TurnPruned, TurnRecovered, TurnResult, TurnStored,
+    TurnTask, TurnUsage, TurnWindow, TurnWindowReport, TurnWindowRequest, TurnWindowSample, TurnWindowShown,
+    Uncompacted, UnforgetRequest, Unforgotten, UnreadFile, UnreadLedger, UntrustedRules, UpdateRequest,
+    VaultPurged, VaultStatus, Verify, Watched, WindowCall, WindowEntry, WindowLimit, WindowLimits,
+    WindowResult,
 };
 
 /// An operation.
@@ -319,6 +320,7 @@ pub const READ: &[TypeOf] = &[
     TypeOf::of::<TurnContext>(),
     TypeOf::of::<TurnFork>(),
     TypeOf::of::<TurnEntry>(),
+    TypeOf::of::<TurnHint>(),
     TypeOf::of::<TurnCall>(),
     TypeOf::of::<TurnResult>(),
     TypeOf::of::<TurnUsage>(),
