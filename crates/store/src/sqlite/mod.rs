@@ -166,20 +166,6 @@ impl SqliteStore {
         backup::restore::restore(from, dir, aside, options).map_err(|error| waited(error, options))
     }
 
-    /// Checks that [`SqliteStore::restore`] would succeed: copies the backup and verifies the copy, then removes it. The store stays
-    /// as it is; `aside` of the answer is where it would go.
-    ///
-    /// # Errors
-    /// As [`SqliteStore::restore`].
-    pub fn check_restore(
-        from: &Path,
-        dir: &Path,
-        aside: &Path,
-        options: &SqliteOptions,
-    ) -> Result<Restored, StoreError> {
-        backup::restore::check_restore(from, dir, aside, options).map_err(|error| waited(error, options))
-    }
-
     /// Returns what would bring the store of a directory to this version; changes nothing.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ use crate::seam::{Store, Verified};
 use crate::sqlite::SqliteStore;
 use crate::sqlite::alone::Alone;
 use crate::sqlite::open::{self, STORE_FILE, SqliteOptions, io_error, not_a_store, sync_directory};
+use crate::sqlite::waited;
 
 const RESTORING: &str = "restoring";
 
@@ -35,8 +36,24 @@ pub(in crate::sqlite) fn restore(
     Ok(Restored { verified, aside: Some(aside.to_owned()) })
 }
 
+impl SqliteStore {
+    /// Checks that [`SqliteStore::restore`] would succeed: copies the backup and verifies the copy, then removes it. The store stays
+    /// as it is; `aside` of the answer is where it would go.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::restore`].
+    pub fn check_restore(
+        from: &Path,
+        dir: &Path,
+        aside: &Path,
+        options: &SqliteOptions,
+    ) -> Result<Restored, StoreError> {
+        check_restore(from, dir, aside, options).map_err(|error| waited(error, options))
+    }
+}
+
 /// Does everything that [`restore`] does before it replaces the store, and removes the copy again.
-pub(in crate::sqlite) fn check_restore(
+fn check_restore(
     from: &Path,
     dir: &Path,
     aside: &Path,
