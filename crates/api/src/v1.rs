@@ -123,7 +123,7 @@ pub use strategy::{
 pub use summarize::{SummarizeRequest, Summarized, SummarySection};
 pub use turn::{
     BeginTurnRequest, TURN_BYTES_MAX, TURN_ENTRIES_MAX, TurnBegun, TurnCall, TurnContext, TurnEntry,
-    TurnFork, TurnMadeRequest, TurnOf, TurnPrompt, TurnResult, TurnStored, TurnTask, TurnUsage,
+    TurnFork, TurnHint, TurnMadeRequest, TurnOf, TurnPrompt, TurnResult, TurnStored, TurnTask, TurnUsage,
 };
 pub use turn_window::{
     MarkTurnEntriesRequest, PROVIDER_ERROR_BYTES_MAX, RecoverTurnRequest, TurnCompaction, TurnEntriesMarked,

@@ -108,7 +108,7 @@ codes! {
     NotRecoverable "not_recoverable" Refused "the transcript cannot be recovered"
         => "`stemma resume REF` places what the store has as a new session";
     SessionOpen "session_open" Refused "a client has the session open" => "end the client, then run the command again";
-    SessionMaybeOpen "session_maybe_open" Refused "it cannot be told whether a client has the session open"
+    SessionMaybeOpen "session_maybe_open" Refused "this system does not say whether a client has the session open"
         => "without `--replace` the recovered transcript goes beside the damaged one";
     NotRepairable "not_repairable" Refused "the transcript cannot be repaired"
         => "`stemma recover SESSION` looks for an intact state of the session in the store";

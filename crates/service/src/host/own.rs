@@ -53,7 +53,7 @@ impl Host {
             Holding::Held(pid) => return Ok(Err(format!("{} has it open (process {pid})", client.shown))),
             // Two clients that write one transcript destroy it; a copy is always safe.
             Holding::Unknown => {
-                return Ok(Err(format!("it cannot be told whether {} has it open", client.shown)));
+                return Ok(Err(format!("this system does not say whether {} has it open", client.shown)));
             }
         }
         Ok(Ok(Placed {
