@@ -162,8 +162,8 @@ mod tests {
             texts.iter().enumerate().map(|(at, text)| (at + 1, text.as_str())).collect();
         let kept = crowded((0, task), &later, 3_000);
         assert_eq!(kept.first(), Some(&(0, task.to_owned())));
-        let demand = (200, "You must never write to the invoices table.".to_owned());
-        assert!(kept.contains(&demand), "{kept:?}");
+        let demand = "You must never write to the invoices table.";
+        assert!(kept.iter().any(|(at, text)| *at == 200 && text.contains(demand)), "{kept:?}");
         assert_eq!(kept.last(), later.last().map(|(at, text)| (*at, (*text).to_owned())).as_ref());
         assert!(kept.is_sorted_by_key(|(at, _)| *at));
         let chars: usize = kept.iter().map(|(_, text)| text.chars().count() + NUMBER_CHARS + 1).sum();

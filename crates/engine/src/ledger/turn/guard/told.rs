@@ -120,12 +120,13 @@ impl WorkTold {
         let places: HashMap<&EntryId, usize> =
             self.prompts.iter().enumerate().map(|(place, (id, _))| (id, place)).collect();
         // What stands before the first prompt of a window belongs to the prompt before that, which is no longer there.
-        let first = entries.iter().find_map(|entry| places.get(&entry.id).copied());
-        let before = first.unwrap_or(self.prompts.len()).checked_sub(1);
-        let mut leading = before.and_then(|place| self.prompts.get(place)).and_then(|(_, task)| task.clone());
-        let hint = |entry: &Entry| {
+        let first = entries.iter().position(|entry| places.contains_key(&entry.id)).unwrap_or(entries.len());
+        let place = entries.get(first).and_then(|entry| places.get(&entry.id)).copied();
+        let before = place.unwrap_or(self.prompts.len()).checked_sub(1);
+        let leading = before.and_then(|place| self.prompts.get(place)).and_then(|(_, task)| task.as_ref());
+        let hint = |(at, entry): (usize, &Entry)| {
             let prompt = places.get(&entry.id).and_then(|place| self.prompts.get(*place));
-            let task = prompt.and_then(|(_, task)| task.clone()).or_else(|| leading.take());
+            let task = prompt.and_then(|(_, task)| task.as_ref()).or(leading.filter(|_| at < first)).cloned();
             let Some(own) = self.hints.get(&entry.id) else { return Hint { task, ..Hint::default() } };
             Hint {
                 task: own.task.clone().filter(|own| self.knows(own)).or(task),
@@ -137,7 +138,7 @@ impl WorkTold {
                 is_pinned: false,
             }
         };
-        entries.iter().map(hint).collect()
+        entries.iter().enumerate().map(hint).collect()
     }
 
     fn knows(&self, task: &str) -> bool {
