@@ -109,13 +109,6 @@ fn a_session_is_compacted_as_it_is_now() {
 }
 
 #[test]
-fn a_summary_that_would_not_be_smaller_names_the_option_for_it() {
-    let (stage, tip) = stage();
-    let said = stage.run(&["compact", &tip, "--ratio", "1", "--keep", "1"]).code(5);
-    assert!(said.stderr.contains("`--ratio 0.05`"), "{}", said.stderr);
-}
-
-#[test]
 fn what_is_compacted_again_is_a_branch_made_of_the_entries() {
     let (stage, tip) = stage();
     let first = stage.json(&["compact", &tip, "--with", "off"]);
