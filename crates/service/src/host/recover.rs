@@ -131,7 +131,8 @@ impl Host {
                 Err(Problem::new(Code::SessionOpen, detail).with("pid", pid).into())
             }
             Holding::Unknown => {
-                let detail = format!("this system does not say whether {} has the session open", client.shown);
+                let detail =
+                    format!("this system does not say whether {} has the session open", client.shown);
                 Err(Problem::new(Code::SessionMaybeOpen, detail).into())
             }
         }
