@@ -209,7 +209,7 @@ impl Plan {
     fn tail(&self, (cut, hidden): (u64, u64), turns: u64) -> String {
         format!(
             "\n---\nLeft out to fit the budget: {} and {hidden} texts, calls and results; {cut} are cut. All of it: \
-             `stemma show {} --entries`, `stemma materialize {} --stop root --out -`. Reasoning is not part of this.\n",
+             `stemma show {} --entries`, `stemma materialize {} --from start --out -`. Reasoning is not part of this.\n",
             stemmata_model::plural(turns, "turn"),
             self.ctx,
             self.ctx
