@@ -96,7 +96,7 @@ fn a_templates_model_counts_the_tokens_of_its_prompts() {
         let config = CONFIG.replace("claude-opus-4-5", model);
         stage.home.write("home/.config/stemmata/config.toml", config.as_bytes());
         let said = assembled(&stage, &["-t", "fixer", "--json"]).ok();
-        let asked = "{\"turn\":{\"ledger\":\"c1\",\"session\":\"m\",\"agent\":\"careful\",\"template\":\"fixer\"},\"said\":{\"text\":\"go\"}}";
+        let asked = "{\"turn\":{\"ledger\":\"c1\",\"session\":\"m\",\"agent\":\"careful\",\"template\":\"fixer\"},\"said\":{\"role\":\"user\",\"text\":\"go\"}}";
         let begun = stage.feed(&["turn", "begin", "-t", "fixer"], asked.as_bytes()).ok();
         assert_eq!(begun.json()["prompt"]["trace"]["counter"], said.json()["trace"]["counter"], "{model}");
         assert_eq!(begun.stderr, said.stderr, "{model}");

@@ -320,7 +320,7 @@ fn the_summary_of_a_chain_of_many_windows_fits_one() {
         take(&engine, &format!("t{number}"));
     }
     let tip = tip(&engine);
-    let window = Tokens(3_500);
+    let window = Tokens(3_400);
     assert!(chain / 10 > window.0, "{chain}");
     let known = CompactWanted { window: Some(window), ..wanted(CompactWith::Heuristic) };
     let unknown = wanted(CompactWith::Heuristic);
