@@ -15,8 +15,6 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     let mut docs = cargo(root, &["doc", "--workspace", "--no-deps", "--document-private-items"]);
     execute(docs.env("RUSTDOCFLAGS", "-D warnings"))?;
     generate::verify(root)?;
-    // An example that embeds the engine ends by itself; the agent has tests.
-    execute(&mut cargo(root, &["run", "--quiet", "--package", "embed"]))?;
     if skip_tests {
         return Ok(());
     }

@@ -22,7 +22,7 @@ use process::say;
 const USAGE: &str = "\
 usage: cargo xtask <task> [arguments]
 
-  check [--skip-tests]  everything a change must pass: format, clippy, docs, tidy, generated files, the examples, tests
+  check [--skip-tests]  everything a change must pass: format, clippy, docs, tidy, generated files, tests
   test                  the tests: tidy, documentation examples, unit and integration tests
   tidy                  the repository's own rules: crate edges, sizes, names, documents, links
   generate [--check]    write docs/reference, and the output in README and first steps, from the built `stemma`, or say
