@@ -161,7 +161,7 @@ pub(crate) struct Weighed {
 }
 
 impl Weighed {
-    /// Weighs a window whose entries take so much, with what callers told of it.
+    /// Weighs the entries of a window by their sizes and by the tasks and hints that callers sent.
     pub(crate) fn of(
         (entries, pins): (&[Entry], &BTreeSet<EntryId>),
         sizes: Sizes,

@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use crate::ids::{IdKind, PREFIX_CHARS_MIN};
+
 /// The most bytes a name may have: names are keys of indexes and columns of listings.
 pub const NAME_BYTES_MAX: usize = 512;
 
@@ -42,21 +44,18 @@ pub enum NameError {
     },
 }
 
-/// Hexadecimal digits of a name that could be the beginning of an id.
-const ID_PREFIX_MIN: usize = 4;
-
 /// Accepts what can name a commit beside ids, their beginnings, and `@`, `~`, `:` behind them. A tag comes before all of these, so
 /// that one called `@` or `4a36` would redirect what everybody else means by it.
 ///
 /// # Errors
 /// `NameError` says what is wrong with the text.
 pub fn check_tag(text: &str) -> Result<(), NameError> {
-    let is_id = text.len() >= ID_PREFIX_MIN && text.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    let is_id = text.len() >= PREFIX_CHARS_MIN && text.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
     let reason = if text.is_empty() {
         return Err(NameError::Empty { what: "the tag" });
     } else if text.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '@' | '~' | ':')) {
         "a tag has no spaces, `@`, `~` or `:`"
-    } else if is_id || text.starts_with("ctx-") || text == "none" {
+    } else if is_id || text.starts_with(IdKind::Commit.tag()) || text == "none" {
         "it looks like an id"
     } else {
         return Ok(());

@@ -63,7 +63,7 @@ const MENDED_OR_MOVED: &str =
 codes! {
     // Requests
     BadRequest "bad_request" Usage "the request cannot be understood";
-    TaskCycle "task_cycle" BadInput "tasks depend on each other in a circle" => "name in `depends_on` only what has to be done before";
+    TaskCycle "task_cycle" BadInput "tasks depend on each other in a circle" => "list in `depends_on` only tasks that must be done before this one";
     BadPlace "bad_place" Usage "not a place in a file" => "name it as `FILE`, `FILE:LINE` or `FILE:FROM-TO`";
     BadName "bad_name" BadInput "not a name";
     BadId "bad_id" BadInput "not an id";

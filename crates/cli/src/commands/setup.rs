@@ -28,7 +28,7 @@ pub(crate) fn run(app: &App, args: &Setup) -> Result<Exit, CliError> {
         let why = "setup asks before each step: run it on a terminal, or with `--yes` (`--dry-run` lists the steps)";
         return Err(CliError::Usage(why.to_owned()));
     }
-    // A store is nothing that a dry run makes.
+    // A dry run must not create the store.
     let _nowhere = if args.dry_run { app.rehearse()? } else { None };
     let mut walk = Walk { app, args, steps: Vec::new() };
     walk.clients()?;

@@ -241,7 +241,7 @@ fn a_loop_in_any_language_has_its_window_guarded() {
     }
 }
 
-/// A task names what it depends on and what is done, an entry what the caller knows of it: the guard goes by that.
+/// The caller names tasks, their dependencies and hints for entries; the guard uses them to decide what it keeps.
 #[test]
 fn the_tasks_of_a_loop_and_its_hints_decide_what_the_guard_keeps() {
     let stage = Stage::new();

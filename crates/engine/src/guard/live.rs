@@ -43,7 +43,7 @@ pub struct LiveWindow {
     pub window_tokens: Option<u64>,
     /// What the user should know.
     pub notes: Vec<Note>,
-    /// What callers told of the work, where it is the newest commit of a session of turns.
+    /// The tasks and hints that callers sent, if this is the newest commit of a session of turns; else empty.
     pub(super) told: WorkTold,
 }
 
@@ -87,7 +87,7 @@ impl Engine {
         })
     }
 
-    /// Returns what callers told of the work in a session of turns whose newest commit this is.
+    /// Returns the tasks and hints that callers sent in the session of turns whose newest commit this is; else empty.
     fn told_at(&self, ctx: CommitId) -> Result<WorkTold> {
         let Some(session) = self.own_session_at(ctx)? else { return Ok(WorkTold::default()) };
         let Some(turn) = self.turn_of_session(&session)? else { return Ok(WorkTold::default()) };

@@ -63,7 +63,8 @@ impl Clients {
         hooked().or_else(|| pids.iter().copied().find(seen)).map_or(Holding::Free, Holding::Held)
     }
 
-    /// Returns the processes of the system but this one; none where it does not list them: where it does, one is there always.
+    /// Returns the ids of all processes but this one, or `None` if the system does not list its processes. A list is never empty,
+    /// because this process is on it.
     fn pids(&self) -> Option<Vec<u32>> {
         let entries = std::fs::read_dir(self.processes()).ok()?.flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());

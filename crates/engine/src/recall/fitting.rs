@@ -90,13 +90,8 @@ impl Seen<'_> {
 
     fn why_not_place(&self, candidate: &Candidate) -> Option<LeftOut> {
         let from = &candidate.from;
-        let entry = from
-            .entry
-            .as_deref()
-            .or_else(|| candidate.place.as_deref()?.rsplit_once('/').map(|(_, entry)| entry));
-        let is_own = self.session.is_some_and(|session| session.as_str() == from.session);
-        let is_hidden = |entry: &str| EntryId::new(entry).is_ok_and(|entry| self.hidden.contains(&entry));
-        if is_own && entry.is_some_and(is_hidden) {
+        let entry = from.entry.as_deref();
+        if entry.is_some_and(|entry| self.is_hidden(candidate, entry)) {
             return Some(LeftOut::Hidden);
         }
         let is_event = from.event.zip(from.at).is_some_and(|event| self.events.contains(&event));
@@ -104,14 +99,20 @@ impl Seen<'_> {
         (is_event || is_entry).then_some(LeftOut::InTurns)
     }
 
+    /// Says whether the agent does not see an entry of a candidate's session any more.
+    fn is_hidden(&self, candidate: &Candidate, entry: &str) -> bool {
+        let is_own = self.session.is_some_and(|session| session.as_str() == candidate.from.session);
+        is_own && EntryId::new(entry).is_ok_and(|entry| self.hidden.contains(&entry))
+    }
+
     /// Takes out of what stands beside a candidate what the turns say, and what the agent does not see any more.
     fn without_known_window(&self, mut one: Scored) -> Scored {
-        let is_own = self.session.is_some_and(|session| session.as_str() == one.candidate.from.session);
-        one.candidate.window.retain(|beside| {
-            let Some((_, entry)) = beside.place.rsplit_once('/') else { return true };
-            let is_hidden = is_own && EntryId::new(entry).is_ok_and(|entry| self.hidden.contains(&entry));
-            !is_hidden && !self.entries.contains(entry)
+        let mut window = std::mem::take(&mut one.candidate.window);
+        window.retain(|beside| {
+            let entry = one.candidate.entry_beside(beside);
+            entry.is_none_or(|entry| !self.is_hidden(&one.candidate, entry) && !self.entries.contains(entry))
         });
+        one.candidate.window = window;
         one
     }
 }

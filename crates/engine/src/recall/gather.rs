@@ -334,11 +334,12 @@ fn is_told(mut candidate: Candidate, branch: Option<&Branch<'_>>) -> Result<Opti
         (None, Some(event)) => branch.is_others_event(&from.session, event)?,
         (None, None) => false,
     };
-    if let (Some(ctx), Some(entry)) = (from.ctx, &from.entry) {
-        let session = candidate.id.strip_suffix(entry.as_str()).unwrap_or_default();
-        let is_cut_off =
-            |place: &str| place.strip_prefix(session).is_none_or(|one| branch.is_cut_off(ctx, one));
-        candidate.window.retain(|beside| !is_cut_off(&beside.place));
+    if let (Some(ctx), Some(_)) = (from.ctx, &from.entry) {
+        let mut window = std::mem::take(&mut candidate.window);
+        window.retain(|beside| {
+            candidate.entry_beside(beside).is_some_and(|entry| !branch.is_cut_off(ctx, entry))
+        });
+        candidate.window = window;
     }
     Ok((!is_other).then_some(candidate))
 }

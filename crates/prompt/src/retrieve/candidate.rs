@@ -141,4 +141,10 @@ impl Candidate {
     pub fn place_of(session: &str, entry: &str) -> String {
         format!("{session}/{entry}")
     }
+
+    /// Returns the id of an entry beside this one, which is in the same session; `None` where this candidate is no entry.
+    pub fn entry_beside<'b>(&self, beside: &'b Beside) -> Option<&'b str> {
+        let session = self.id.strip_suffix(self.from.entry.as_deref()?)?;
+        beside.place.strip_prefix(session)
+    }
 }

@@ -1,6 +1,7 @@
-//! What callers told of the work in a session: its tasks, and what they know of single entries.
+//! The tasks of a session and the hints for its entries, as callers sent them with their turns.
 //!
-//! It is read where they told it, so that forgetting these events is enough. What follows from it is the guard's.
+//! They are read from the events that hold them, and nothing is saved beside these: so forgetting the events is enough. The guard
+//! decides what follows.
 
 use std::collections::{HashMap, HashSet};
 
