@@ -23,6 +23,9 @@ const TURNS: u64 = 4;
 /// Bytes of the long session.
 const LONG_BYTES: u64 = 22_000_000;
 
+/// One of the projects that they are of.
+const PROJECT: &str = "/workspace/orchard";
+
 /// Calls of each command.
 const ROUNDS: usize = 20;
 
@@ -84,9 +87,9 @@ pub(super) fn run(_bench: &Bench) -> anyhow::Result<Section> {
         ("start", vec!["--version"], START),
         ("list", vec!["list"], LIST),
         ("list --all -n 200", vec!["list", "--all", "-n", "200"], LIST),
-        ("list of a project, by name", vec!["list", "--project", "shop"], LIST),
+        ("list of a project", vec!["list", "--project", PROJECT], LIST),
         ("search", vec!["search", "retry"], LIST),
-        ("state", vec!["state"], LIST),
+        ("state of a project", vec!["state", "--project", PROJECT], LIST),
         ("show of a turn", vec!["show", "be9c1111:3"], LIST),
         ("show of a session of 22 MB", vec!["show", "be9c1111"], LONG),
     ] {

@@ -15,8 +15,8 @@ pub(crate) struct Which {
     #[arg(long, value_name = "ID", help_heading = "Which ledger")]
     pub(crate) ledger: Option<LedgerId>,
 
-    /// The ledger of the project of this directory
-    #[arg(long, value_name = "DIR", conflicts_with = "ledger", help_heading = "Which ledger")]
+    /// The ledger of this project: its directory or its name
+    #[arg(long, value_name = "DIR|NAME", conflicts_with = "ledger", help_heading = "Which ledger")]
     pub(crate) project: Option<PathBuf>,
 }
 

@@ -97,7 +97,7 @@ pub(crate) fn request(app: &App, args: &PromptArgs) -> Result<AssembleRequest, C
     }
     let event = args.trigger.map(|seq| PromptTrigger::Event(seq.to_string()));
     Ok(AssembleRequest {
-        ledger: ledger(app, &args.which, MakeLedger::Repository)?,
+        ledger: ledger(app, &args.which, MakeLedger::Looked)?,
         session: args.session.as_ref().map(ToString::to_string),
         strategy,
         profile,

@@ -60,7 +60,7 @@ fn close_thread(app: &App, thread: &str, which: &Which) -> Result<Exit, CliError
 }
 
 fn list_decisions(app: &App, which: &Which) -> Result<Exit, CliError> {
-    let request = LedgerRequest { ledger: ledger(app, which, MakeLedger::Repository)? };
+    let request = LedgerRequest { ledger: ledger(app, which, MakeLedger::Looked)? };
     let known = app.service()?.decisions(&request)?;
     let exit = app.answer(&known, || {
         app.console.notes(&known.notes);
@@ -138,7 +138,7 @@ fn finish_task(app: &App, task: &str, which: &Which) -> Result<Exit, CliError> {
 }
 
 fn list_tasks(app: &App, which: &Which) -> Result<Exit, CliError> {
-    let request = LedgerRequest { ledger: ledger(app, which, MakeLedger::Repository)? };
+    let request = LedgerRequest { ledger: ledger(app, which, MakeLedger::Looked)? };
     let open = app.service()?.tasks(&request)?;
     let exit = app.answer(&open, || {
         app.console.notes(&open.notes);

@@ -52,7 +52,9 @@ fn ledger_of(app: &App, which: &Which, make: MakeLedger, even_damaged: bool) -> 
     }
     app.service()?;
     let dir = app.environment.absolute(which.project.as_deref().unwrap_or_else(|| Path::new(".")));
-    let found = app.host()?.ledger_of(&LedgerOfRequest { dir, make, even_damaged })?;
+    let name = which.project.as_deref().and_then(Path::to_str).filter(|text| !text.contains(['/', '\\']));
+    let name = name.map(str::to_owned);
+    let found = app.host()?.ledger_of(&LedgerOfRequest { dir, name, make, even_damaged })?;
     app.console.notes(&found.notes);
     Ok(found.ledger)
 }
@@ -239,7 +241,7 @@ fn found<T>(
 
 fn follow(app: &App, args: &Follow) -> Result<Exit, CliError> {
     let request = FollowRequest {
-        ledger: ledger(app, &args.wanted.which, MakeLedger::Repository)?,
+        ledger: ledger(app, &args.wanted.which, MakeLedger::Looked)?,
         topics: args.wanted.topics.iter().map(ToString::to_string).collect(),
         sender: args.wanted.sender.as_ref().map(ToString::to_string),
         receiver: args.wanted.receiver.as_ref().map(ToString::to_string),

@@ -88,7 +88,7 @@ fn ledger_here(app: &App, args: &Recall) -> Result<Option<String>, CliError> {
     if args.everywhere {
         return Ok(None);
     }
-    match ledger(app, &args.which, MakeLedger::Repository) {
+    match ledger(app, &args.which, MakeLedger::Looked) {
         Ok(ledger) => Ok(Some(ledger)),
         Err(CliError::Problem(problem)) if problem.is(Code::NoLedgerHere) && args.which.project.is_none() => {
             Ok(None)

@@ -20,7 +20,7 @@ const TEXT_CHARS_MAX: u64 = 24_000;
 /// Runs `state`.
 pub(crate) fn run(app: &App, args: &State) -> Result<Exit, CliError> {
     let request = StateRequest {
-        ledger: ledger(app, &args.which, MakeLedger::Repository)?,
+        ledger: ledger(app, &args.which, MakeLedger::Looked)?,
         at: args.at.map(|at| at.to_string()),
         text_chars_max: (!app.console.json).then_some(TEXT_CHARS_MAX),
     };

@@ -11,7 +11,9 @@ mod room;
 use std::path::{Path, PathBuf};
 
 use stemmata_model::{LedgerId, MachineId, Note, NoteCode};
-use stemmata_store::{Ledger, LedgerChange, MARK_BYTES_MAX, Session, StoreError, StoreErrorKind};
+use stemmata_store::{
+    Ledger, LedgerChange, MARK_BYTES_MAX, PAGE_ROWS_MAX, Page, Session, SessionFilter, StoreError, StoreErrorKind,
+};
 
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
@@ -72,6 +74,42 @@ impl Engine {
         };
         notes.splice(0..0, found.notes);
         Ok(Some(Project { ledger, root: found.root, made: false, notes }))
+    }
+
+    /// Returns the project of a directory that nothing but its place names: it is gone, or no repository. Where `makes`, one that
+    /// sessions worked in gets a ledger; nothing is written into the directory.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn project_by_place(&self, dir: &Path, makes: bool) -> Result<Option<Project>> {
+        let Some(place) = dir.to_str() else { return Ok(None) };
+        let mark = plan::place_mark(self.identity.machine.as_str(), place);
+        if mark.len() > MARK_BYTES_MAX {
+            return Ok(None);
+        }
+        let project = |ledger, made| Project { ledger, root: dir.to_owned(), made, notes: Vec::new() };
+        if let Some(known) = self.log.ledger_marked(&mark)? {
+            return Ok(Some(project(known, false)));
+        }
+        let filter = SessionFilter { project: Some(place.to_owned()), ..SessionFilter::default() };
+        // Sessions below it are of other projects: whoever looks from a home directory does not mean them all.
+        let worked = |session: &Session| session.cwd.as_deref() == Some(place);
+        if !makes
+            || !self.store.sessions(&filter, Page { skip: 0, rows_max: PAGE_ROWS_MAX })?.iter().any(worked)
+        {
+            return Ok(None);
+        }
+        let ledger = new_id(&mark);
+        let change = LedgerChange::new(ledger.clone(), self.clock.now());
+        let change = LedgerChange { root: Some(place.to_owned()), marks: vec![mark.clone()], ..change };
+        match self.log.change_ledger(change) {
+            Ok(()) => Ok(Some(project(ledger, true))),
+            // Another process was faster.
+            Err(StoreError::MarkTaken { .. }) => {
+                Ok(self.log.ledger_marked(&mark)?.map(|ledger| project(ledger, false)))
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Returns the ledger that a folder has a mark of, without looking into it: for one that cannot be read.

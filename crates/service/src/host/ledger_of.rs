@@ -15,6 +15,8 @@ use crate::wire;
 pub struct LedgerOfRequest {
     /// The directory, absolute.
     pub dir: PathBuf,
+    /// The name or the id of a project that is meant instead, where there is no such directory.
+    pub name: Option<String>,
     /// What to do where there is none.
     pub make: MakeLedger,
     /// Whether one that cannot be read will do, too.
@@ -26,8 +28,8 @@ pub struct LedgerOfRequest {
 pub enum MakeLedger {
     /// Not by being asked for.
     Never,
-    /// As soon as somebody asks, where it is a repository; a folder without one gets none by looking.
-    Repository,
+    /// As soon as somebody asks, where it is a repository, or a folder that sessions worked in.
+    Looked,
     /// Always.
     Always,
 }
@@ -45,7 +47,8 @@ impl Host {
     /// Returns the ledger of a directory's project.
     ///
     /// # Errors
-    /// `no_ledger_here` where it has none and none is made; `ledger_damaged`, `file_not_found`.
+    /// `no_ledger_here` where it has none and none is made; `ledger_damaged`, `file_not_found`; for a name that no project has, or
+    /// several have, what a filter of a search is refused with.
     pub fn ledger_of(&self, request: &LedgerOfRequest) -> Answer<LedgerOf> {
         self.with_engine(|engine| {
             let (ledger, notes) = found(engine, request)?;
@@ -55,18 +58,28 @@ impl Host {
 }
 
 fn found(engine: &Engine, request: &LedgerOfRequest) -> Result<(LedgerId, Vec<Note>), Fault> {
-    let dir = &request.dir;
     let of_project = |project: Project| (project.ledger, project.notes);
+    let named = match request.name.as_deref().filter(|_| !request.dir.is_dir()) {
+        Some(name) => Some(PathBuf::from(engine.project_dir(name)?)),
+        None => None,
+    };
+    let dir = named.as_ref().unwrap_or(&request.dir);
     if request.make == MakeLedger::Always {
         return Ok(of_project(engine.project_at(dir)?));
     }
+    let makes = request.make == MakeLedger::Looked;
     match engine.known_project_at(dir) {
         Ok(Some(project)) => Ok(of_project(project)),
-        Ok(None) if request.make == MakeLedger::Repository && is_repository(dir) => {
-            Ok(of_project(engine.project_at(dir)?))
-        }
+        Ok(None) if makes && is_repository(dir) => Ok(of_project(engine.project_at(dir)?)),
         Ok(None) => {
-            Err(EngineError::NothingThere { what: Absent::Ledger, place: dir.display().to_string() }.into())
+            let known = engine.project_by_place(dir, makes)?;
+            known.map(of_project).ok_or_else(|| {
+                EngineError::NothingThere { what: Absent::Ledger, place: dir.display().to_string() }.into()
+            })
+        }
+        // Its directory is gone; what was done there is not.
+        Err(missing) if !dir.exists() => {
+            engine.project_by_place(dir, makes)?.map(of_project).ok_or_else(|| missing.into())
         }
         Err(unread) if request.even_damaged && unread.kind() == ErrorKind::Corrupt => {
             let marked = engine.marked_ledger_at(dir)?;
