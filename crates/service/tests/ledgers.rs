@@ -265,8 +265,9 @@ fn a_folder_has_a_ledger_when_somebody_makes_one() {
     let stage = Stage::new();
     let dir = stage.folder.path().join("shop");
     std::fs::create_dir_all(&dir).unwrap();
-    let ledger =
-        |make| stage.host.ledger_of(&LedgerOfRequest { dir: dir.clone(), name: None, make, even_damaged: false });
+    let ledger = |make| {
+        stage.host.ledger_of(&LedgerOfRequest { dir: dir.clone(), name: None, make, even_damaged: false })
+    };
     for make in [MakeLedger::Never, MakeLedger::Looked] {
         assert_eq!(code(ledger(make)), "no_ledger_here");
     }

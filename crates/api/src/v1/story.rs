@@ -14,6 +14,9 @@ use super::{Session, TreeSubagent};
 pub struct ShowTurnRequest {
     /// The commit.
     pub ctx: String,
+    /// Shows the turn of the prompt with this number on the way to the commit instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<u64>,
     /// Whether thoughts, arguments and results are wanted too.
     #[serde(default)]
     pub full: bool,

@@ -5,7 +5,8 @@ mod meta;
 mod session;
 mod turn;
 
-use stemmata_api::v1::{Commit, OverviewRequest, SessionOverview, ShowRequest, ShowTurnRequest};
+use stemmata_api::v1::{Commit, OverviewRequest, SessionOverview, ShowRequest, ShowTurnRequest, ShownTurn};
+use stemmata_api::{Code, Problem};
 
 use crate::args::browse::Show;
 use crate::errors::{CliError, Exit};
@@ -16,8 +17,10 @@ use crate::wiring::App;
 enum Meant {
     /// A session, with its newest commit.
     Session(String, Box<SessionOverview>),
-    /// A commit, with the number of its prompt where that is known.
-    Turn(String, Option<u64>),
+    /// A commit.
+    Commit(String),
+    /// The turn of a numbered prompt, in the chain that ends at a commit.
+    Turn(String, u64),
 }
 
 /// Runs the command.
@@ -36,13 +39,35 @@ pub(crate) fn run(app: &App, args: &Show) -> Result<Exit, CliError> {
             hint_at_turns(app, args, &shown);
             Ok(exit)
         }
+        Meant::Commit(ctx) => {
+            let turn = app.service()?.turn(&ShowTurnRequest { ctx, prompt: None, full: args.full })?;
+            shown(app, args, turn, None)
+        }
         Meant::Turn(ctx, number) => {
-            let commit = commit(app, &ctx)?;
-            let turn = app.service()?.turn(&ShowTurnRequest { ctx, full: args.full })?;
-            let shown = Commit { turn: Some(Box::new(turn)), ..commit };
-            app.answer(&shown, || turn::render(app, args, &shown, number))
+            let request = ShowTurnRequest { ctx, prompt: Some(number), full: args.full };
+            let turn =
+                app.service()?.turn(&request).map_err(|problem| said(app, &args.reference, problem))?;
+            shown(app, args, turn, Some(number))
         }
     }
+}
+
+fn shown(app: &App, args: &Show, turn: ShownTurn, number: Option<u64>) -> Result<Exit, CliError> {
+    let commit = commit(app, &turn.ctx)?;
+    let shown = Commit { turn: Some(Box::new(turn)), ..commit };
+    app.answer(&shown, || turn::render(app, args, &shown, number))
+}
+
+/// Says how many prompts there are where one was asked for that there is not.
+fn said(app: &App, reference: &str, problem: Box<Problem>) -> CliError {
+    let (of, number) = reference.rsplit_once(':').unwrap_or((reference, ""));
+    let overview = overview(app, of).ok().flatten().filter(|_| problem.is(Code::PromptNotFound));
+    let Some(overview) = overview else { return problem.into() };
+    let last = overview.turns.iter().filter_map(|turn| turn.number).max();
+    CliError::Usage(match last {
+        None => format!("there is no prompt {number} in `{of}`: nobody prompted it"),
+        Some(last) => format!("there is no prompt {number} in `{of}`: its prompts are 1 to {last}"),
+    })
 }
 
 /// Shows what the store knows of a commit, and with `--entries` its entries.
@@ -63,29 +88,22 @@ fn commit(app: &App, ctx: &str) -> Result<Commit, CliError> {
     Ok(app.service()?.show(&ShowRequest { ctx: ctx.to_owned(), entries: false })?)
 }
 
-/// Finds what a reference means: a session, the turn of one of its prompts (`SESSION:N`), else a commit.
+/// Finds what a reference means: the turn of a session's prompt (`SESSION:N`), a session, else a commit.
 fn meant(app: &App, reference: &str) -> Result<Meant, CliError> {
+    let numbered =
+        reference.rsplit_once(':').and_then(|(of, number)| Some((of, number.parse::<u64>().ok()?)));
+    if let Some((of, number)) = numbered
+        && let Ok(found) = app.service()?.find(&app.reference(of))
+        && found.session_id.is_some()
+    {
+        return Ok(Meant::Turn(app.told(found), number));
+    }
     if let Some(overview) = overview(app, reference)?
         && let Some(tip) = overview.session.tip.clone()
     {
         return Ok(Meant::Session(tip, Box::new(overview)));
     }
-    let numbered =
-        reference.rsplit_once(':').and_then(|(of, number)| Some((of, number.parse::<u64>().ok()?)));
-    if let Some((of, number)) = numbered
-        && let Some(overview) = overview(app, of)?
-    {
-        let turn = overview.turns.iter().find(|turn| turn.number == Some(number));
-        let prompts = overview.turns.iter().filter_map(|turn| turn.number).max().unwrap_or(0);
-        let turn = turn.ok_or_else(|| {
-            CliError::Usage(match prompts {
-                0 => format!("there is no prompt {number} in `{of}`: nobody prompted it"),
-                _ => format!("there is no prompt {number} in `{of}`: its prompts are 1 to {prompts}"),
-            })
-        })?;
-        return Ok(Meant::Turn(turn.ctx.clone(), Some(number)));
-    }
-    Ok(Meant::Turn(app.ctx(reference)?, None))
+    Ok(Meant::Commit(app.ctx(reference)?))
 }
 
 fn overview(app: &App, reference: &str) -> Result<Option<SessionOverview>, CliError> {

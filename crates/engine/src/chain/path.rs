@@ -4,6 +4,7 @@
 //! Which bytes are part of it is the adapter's plan; here they become entries.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 
 use stemmata_model::{Closure, Commit, CommitId, CommitType, Entry, EntryId, EntryKind};
 use stemmata_runtimes::adapter::{Piece, segment_number};
@@ -27,11 +28,11 @@ pub(crate) struct PathCommit {
 }
 
 impl Engine {
-    /// Calls `visit` with the commits of a chain from its beginning to `ctx`. Forgotten ones end the chain there.
+    /// Calls `visit` with the commits of a chain from its beginning to `ctx`, until it breaks. Forgotten ones end the chain there.
     pub(crate) fn each_of_path(
         &self,
         ctx: CommitId,
-        visit: &mut dyn FnMut(PathCommit) -> Result<()>,
+        visit: &mut dyn FnMut(PathCommit) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let context = self.plan_context(ctx, Stop::Root)?;
         let active = spans(&context.plan.pieces);
@@ -52,7 +53,9 @@ impl Engine {
             let is_told = |entry: &Entry| known.as_ref().is_some_and(|known| known.contains(&entry.id));
             let is_active = entries.iter().map(is_told).collect();
             let first_ordinal = Some(place(&commit));
-            visit(PathCommit { commit, entries, is_active, first_ordinal })?;
+            if visit(PathCommit { commit, entries, is_active, first_ordinal })?.is_break() {
+                return Ok(());
+            }
         }
         // Behind the root of the chain itself come commits of the session that it went on from.
         let own = commits.iter().position(|commit| commit.core.parent.is_none());
@@ -66,7 +69,10 @@ impl Engine {
             let is_active =
                 entries.iter().map(|entry| !is_planned || holds(&spans, entry.native.offset)).collect();
             let first_ordinal = (position < own).then(|| place(commit));
-            visit(PathCommit { commit: commit.clone(), entries, is_active, first_ordinal })?;
+            let commit = commit.clone();
+            if visit(PathCommit { commit, entries, is_active, first_ordinal })?.is_break() {
+                return Ok(());
+            }
         }
         Ok(())
     }

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 use stemmata_model::{LedgerId, MachineId, Note, NoteCode};
 use stemmata_store::{
-    Ledger, LedgerChange, MARK_BYTES_MAX, PAGE_ROWS_MAX, Page, Session, SessionFilter, StoreError, StoreErrorKind,
+    Ledger, LedgerChange, MARK_BYTES_MAX, PAGE_ROWS_MAX, Page, Session, SessionFilter, StoreError,
+    StoreErrorKind,
 };
 
 use crate::engine::Engine;

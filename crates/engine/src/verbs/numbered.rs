@@ -3,11 +3,13 @@
 //! The one count behind `SESSION:N` and the numbers that `show` and `tree` print. It goes on over compactions and leaves
 //! out branches that were left, results of tools, and what clients write in a person's name.
 
+use std::ops::ControlFlow;
+
 use stemmata_model::{CommitId, EntryId, Timestamp};
 use stemmata_prompt::story::{prompt_text, sidechain_of};
 
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{EngineError, Result, Wanted};
 
 /// A prompt of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +34,22 @@ impl Engine {
     /// # Errors
     /// `CommitMissing`, `Format` for a format that cannot be read, store errors.
     pub fn numbered_prompts(&self, ctx: CommitId) -> Result<Vec<NumberedPrompt>> {
-        let mut prompts = Vec::new();
+        self.prompts_through(ctx, u64::MAX)
+    }
+
+    /// Returns the prompt of a number on the active path that ends at a commit. Reads no further than to it.
+    ///
+    /// # Errors
+    /// `NotFound` where there is none, and as for [`Engine::numbered_prompts`].
+    pub fn numbered_prompt(&self, ctx: CommitId, number: u64) -> Result<NumberedPrompt> {
+        let found = self.prompts_through(ctx, number)?.into_iter().find(|prompt| prompt.number == number);
+        let text = || format!("{ctx}:{number}");
+        found.ok_or_else(|| EngineError::NotFound { what: Wanted::Prompt, text: text() })
+    }
+
+    /// Returns the prompts up to the one of a number, with those of its commit.
+    fn prompts_through(&self, ctx: CommitId, number: u64) -> Result<Vec<NumberedPrompt>> {
+        let mut prompts: Vec<NumberedPrompt> = Vec::new();
         let mut main: Option<Option<String>> = None;
         self.each_of_path(ctx, &mut |commit| {
             let main = main.get_or_insert_with(|| sidechain_of(&commit.entries));
@@ -48,7 +65,8 @@ impl Engine {
                     text,
                 });
             }
-            Ok(())
+            let is_there = prompts.last().is_some_and(|prompt| prompt.number >= number);
+            Ok(if is_there { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
         Ok(prompts)
     }

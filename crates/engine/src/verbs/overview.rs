@@ -1,5 +1,7 @@
 //! `show SESSION`: what a whole session did, and its turns in outline.
 
+use std::ops::ControlFlow;
+
 use stemmata_model::{CommitId, EntryId, SessionId};
 use stemmata_prompt::story::{SessionFold, SessionStory};
 use stemmata_store::LinkKind;
@@ -54,7 +56,7 @@ impl Engine {
             ordinals.insert(id, commit.first_ordinal);
             commits.push(id);
             fold.add(id, &commit.entries, &commit.is_active);
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         })?;
         let story = fold.finish();
         let first_ordinals =

@@ -209,15 +209,20 @@ fn told(chains: &dyn Chains, history: &[Commit], session: &str) {
     for turn in overview.turns.iter().filter(|turn| turn.number.is_some()) {
         let named = (turn.number.expect("a number"), turn.prompt.as_ref().expect("a prompt"));
         assert!(drawn.contains(&named), "{named:?}");
-        let shown = chains.turn(&ShowTurnRequest { ctx: turn.ctx.clone(), full: true }).expect("a turn");
+        let request = ShowTurnRequest { ctx: turn.ctx.clone(), prompt: None, full: true };
+        let shown = chains.turn(&request).expect("a turn");
+        let by_number = ShowTurnRequest { ctx: tip.clone(), prompt: turn.number, ..request };
+        assert_eq!(chains.turn(&by_number).expect("a turn"), shown);
         assert!(shown.pieces.iter().any(|piece| piece.text.as_ref() == turn.prompt.as_ref()), "{named:?}");
         let calls = shown.pieces.iter().filter_map(|piece| piece.call.as_ref());
         assert!(calls.clone().all(|call| call.arguments.is_some()));
     }
     assert_eq!(
-        code(chains.turn(&ShowTurnRequest { ctx: MISSING.to_owned(), full: false })),
+        code(chains.turn(&ShowTurnRequest { ctx: MISSING.to_owned(), prompt: None, full: false })),
         "commit_not_found"
     );
+    let too_far = ShowTurnRequest { ctx: tip.clone(), prompt: Some(numbers.len() as u64 + 1), full: false };
+    assert_eq!(code(chains.turn(&too_far)), "prompt_not_found");
     let root = &history[history.len() - 1].id;
     let compare = |first: &str, second: &str| {
         let request = CompareRequest { first: first.to_owned(), second: second.to_owned() };

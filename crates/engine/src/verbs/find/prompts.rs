@@ -10,9 +10,12 @@ impl Engine {
     /// Finds the commit that ends before the prompt of this number in the chain up to a commit. Where a commit begins before the
     /// prompt and ends behind it, that is a cut of it, which stores no bytes of its own.
     pub(super) fn before_prompt(&self, from: CommitId, number: u64, text: &str) -> Result<Meant> {
-        let prompts = self.numbered_prompts(from)?;
-        let missing = || EngineError::NotFound { what: Wanted::Prompt, text: text.to_owned() };
-        let prompt = prompts.into_iter().find(|prompt| prompt.number == number).ok_or_else(missing)?;
+        let prompt = self.numbered_prompt(from, number).map_err(|error| match error {
+            EngineError::NotFound { what: Wanted::Prompt, .. } => {
+                EngineError::NotFound { what: Wanted::Prompt, text: text.to_owned() }
+            }
+            error => error,
+        })?;
         let head = self.head(prompt.ctx, Some(prompt.entry.as_str()))?;
         let prompt = MeantPrompt { of: prompt.ctx, entry: prompt.entry.to_string() };
         Ok(Meant { ctx: head.ctx, session: None, prompt: Some(prompt) })

@@ -4,6 +4,7 @@
 //! counts on from where it does.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 use stemmata_model::{Closure, CommitId, Entry};
 use stemmata_prompt::story::{Frame, SessionTurn, outlines, sidechain_of};
@@ -47,7 +48,7 @@ impl Engine {
                     &mut number,
                 ),
             );
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         });
         // A chain with a hole or in an unknown format is drawn by its summaries.
         if read.is_err() {

@@ -10,7 +10,10 @@ use crate::local::ctx;
 use crate::wire;
 
 pub(super) fn turn(engine: &Engine, request: &ShowTurnRequest) -> Result<ShownTurn, Fault> {
-    let id = ctx(engine, &request.ctx)?;
+    let mut id = ctx(engine, &request.ctx)?;
+    if let Some(number) = request.prompt {
+        id = engine.numbered_prompt(id, number)?.ctx;
+    }
     Ok(wire::story::turn(id, &engine.turn(id)?, request.full))
 }
 
