@@ -52,7 +52,8 @@ A name that could mean several things is refused, with the candidates listed.
     arg_required_else_help = true,
     max_term_width = 100,
     after_help = "\
-Data goes to standard output, everything else to standard error. Nothing is ever sent anywhere."
+Data goes to standard output, everything else to standard error. Nothing is sent anywhere \
+unless you configure a model or an embeddings server."
 )]
 pub(crate) struct Cli {
     /// What to do.

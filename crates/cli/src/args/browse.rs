@@ -41,11 +41,11 @@ pub(crate) struct List {
     #[arg(long, value_name = "CLIENT")]
     pub(crate) client: Option<String>,
 
-    /// Only sessions that were active since: `2d` ago, or on or after 2026-02-01
+    /// Only sessions active since TIME, such as `2d` or `2026-02-01`
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
 
-    /// Only sessions that were active last until then
+    /// Only sessions last active by TIME
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
 
@@ -140,7 +140,7 @@ pub(crate) struct Show {
     #[arg(long, conflicts_with = "entry")]
     pub(crate) meta: bool,
 
-    /// Show `--meta`, and the commit's own entries with their ids
+    /// Like `--meta`, plus the commit's own entries with their ids
     #[arg(long)]
     pub(crate) entries: bool,
 
@@ -225,7 +225,7 @@ Examples:
   stemma diff ctx-3f9k2m7q --details   entry by entry
   stemma diff 4a36 91bc                how two sessions differ
 
-Nothing is gone for good: `stemma uncompact REF` gives the context from before.\n\n{REF_HELP}"))]
+Nothing is gone for good: `stemma uncompact REF` restores the context before the compaction.\n\n{REF_HELP}"))]
 pub(crate) struct Diff {
     /// A compaction, or a commit after one; with OTHER, one side of the comparison
     #[arg(value_name = "REF")]

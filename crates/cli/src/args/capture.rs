@@ -20,13 +20,14 @@ Examples:
   stemma import --or examples     this machine's sessions, else the examples
 
 Reads only what is new since the last time, so it can run as often as you like; interrupt it at any point. \
-Secrets (API keys, tokens, private keys) are replaced before anything is stored. Nothing is changed where it reads.")]
+Secrets (API keys, tokens, private keys) are replaced before anything is stored. The files it reads are never \
+changed.")]
 pub(crate) struct Import {
     /// Files, or folders to search for `.jsonl` [default: the homes of known clients]
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Read this instead where no client has sessions on this machine
+    /// Read this instead if no client has sessions on this machine
     #[arg(long, value_name = "PATH", conflicts_with = "paths")]
     pub(crate) or: Option<PathBuf>,
 

@@ -274,7 +274,7 @@ pub(crate) struct Compact {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// With `--print`: the full id of the entry that the context ends before, as `materialize --format stemmata-v1` prints it
+    /// With `--print`: stop before this entry (full id, as `materialize --format stemmata-v1` prints it)
     #[arg(long, value_name = "ENTRY", requires = "print")]
     pub(crate) at: Option<String>,
 
@@ -299,11 +299,11 @@ pub(crate) struct Compact {
 /// What makes a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Summarizer {
-    /// Nothing: only pins stay, and where everything can be read.
+    /// No summary: only pinned entries and a pointer to the full history.
     Off,
     /// Counters of names, files, commands and errors; the same entries give the same text.
     Heuristic,
-    /// The model of `llm.model`, above what `heuristic` makes; if it fails, that alone.
+    /// The model in `llm.model`, added to the `heuristic` summary; if the model fails, only the latter.
     Llm,
 }
 
@@ -354,7 +354,7 @@ pub(crate) struct Uncompact {
     #[arg(value_name = "REF")]
     pub(crate) reference: String,
 
-    /// Write the context from before here (`-` for standard output)
+    /// Write the context before the compaction to this file (`-` for standard output)
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }

@@ -17,7 +17,7 @@ Examples:
   stemma forget --undo 3f2a91c0-…    allow it to be imported again
 
 What forks, copies, pins, tags or tickets need is kept and listed; `--everywhere` deletes it from forks and copies too. \
-Forgotten data is removed from every file of the store at once. Only the client's own transcript can bring it back.")]
+Forgotten data is removed from every file of the store. Your backups, bundles and the client's transcript may still hold it.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Forget {
     /// A session, or a commit

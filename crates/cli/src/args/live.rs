@@ -147,11 +147,11 @@ Examples:
   stemma install claude-code --dry-run    show what would change
   stemma install claude-code --diff       and show the lines
   stemma install codex --inject      give the agent a brief after compactions
-  stemma install pi                       an extension file of its own
+  stemma install pi                       installs a separate extension file
 
 Adds one hook for each event that matters (a turn ends, a compaction comes, a session ends; more with \
 `capture.provisional`) to the client's own settings, and nothing else; your hooks stay, and a copy of the file is kept \
-beside it. The hook captures what is new in milliseconds and never fails the client, even when `stemma` is gone.")]
+beside it. The hook captures what is new in milliseconds and never breaks the client, even when `stemma` is gone.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub(crate) struct Install {
     /// The client: `claude-code`, `codex`, `gemini`, `opencode` or `pi`
@@ -162,7 +162,7 @@ pub(crate) struct Install {
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// Let the hooks hand the agent a brief of what was lost, where its session is resumed or was compacted
+    /// Let the hooks hand the agent a brief of what was lost, after a compaction or on resume
     #[arg(long)]
     pub(crate) inject: bool,
 

@@ -62,10 +62,10 @@ Examples:
   stemma recover 3f9c1d20 --dry-run   check it, write nothing
   stemma recover 3f9c1d20 --replace   put it in the place of a damaged one
 
-Writes the transcript with the bytes that the store has to where its client looks, and those of its subagents that are gone. It \
-is checked first as the client would load it. Where a damaged transcript is there, the recovered one goes beside it; with \
-`--replace` it takes its place, and the damaged one is kept. A transcript that is intact is left alone. Secrets that were \
-redacted stay redacted. To replace the whole store by a backup: `stemma restore`.")]
+Writes the stored transcript, and any missing subagent transcripts, where the client expects them. Each is checked first as \
+the client would load it. If a damaged transcript exists, the recovered one is written beside it; with `--replace` it takes \
+its place, and the damaged one is kept. An intact transcript is left alone. Redacted secrets stay redacted, unless you pass \
+`--with-secrets`. To replace the whole store by a backup: `stemma restore`.")]
 pub(crate) struct Recover {
     /// A session, or its transcript [default: list the sessions that only the store has]
     #[arg(value_name = "SESSION|FILE")]
@@ -75,7 +75,7 @@ pub(crate) struct Recover {
     #[arg(long)]
     pub(crate) replace: bool,
 
-    /// Put back what capture redacted, as far as the vault of this machine kept it (`stemma vault`)
+    /// Restore the secrets that capture redacted, as far as this machine's vault has them (`stemma vault`)
     #[arg(long)]
     pub(crate) with_secrets: bool,
 
