@@ -54,8 +54,8 @@ pub use commit::{
 pub use compact::{CompactRange, CompactRequest, Compacted, LostCounts, SUMMARY_BYTES_MAX, SummaryWith};
 pub use context::{
     Changed, Checkpointed, Diff, ExportForm, ExportRequest, Exported, HANDOFF_TOKENS_DEFAULT, Handoff,
-    HandoffRequest, Loss, Losses, LostEntry, MaterializeRequest, Materialized, Named, Native, Reparented,
-    SharedTag, SnapshotRequest, Started, Uncompacted, UpdateRequest,
+    HandoffRequest, LastCompactionRequest, Loss, Losses, LostEntry, MaterializeRequest, Materialized, Named,
+    Native, Reparented, SharedTag, SnapshotRequest, Started, Uncompacted, UpdateRequest,
 };
 pub use find::{FindRequest, Found, FoundPrompt, TaggedCommit, Tags, TagsRequest};
 pub use git::{Blame, BlameRequest, BlamedLine, GitHook, KnownLine};

@@ -139,7 +139,9 @@ fn read_input(path: &Path, bytes_max: u64) -> Result<Vec<u8>, CliError> {
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > bytes_max {
         let what =
             if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() };
-        return Err(CliError::Usage(format!("{what} has more than {bytes_max} bytes")));
+        return Err(CliError::Usage(format!(
+            "{what} has more than {bytes_max} bytes, and no more is read: check that it is the right one, or shorten it"
+        )));
     }
     Ok(bytes)
 }

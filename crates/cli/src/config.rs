@@ -127,6 +127,14 @@ impl Config {
         Ok(settings)
     }
 
+    /// Returns the values that concern a store as they would be with another value of a key.
+    pub(crate) fn settings_with(&self, key: &Setting, value: &str) -> Result<Settings, CliError> {
+        let get = |setting: &Setting| {
+            if setting.key == key.key { Some(value.to_owned()) } else { self.get(setting) }
+        };
+        Settings::parse(&get).map_err(|error| wrong(error.key.clone(), error))
+    }
+
     /// Returns every value that a key was given.
     pub(crate) fn explain(&self, key: &'static Setting) -> Explained {
         let layer = |values: &Layer, origin: Origin| -> Vec<Value> {

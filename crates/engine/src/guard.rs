@@ -207,6 +207,12 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
+    /// Takes in that the request took more than was known: no entry holds the rest.
+    pub(crate) fn raise_to(&mut self, requested: Tokens) {
+        let more = requested.saturating_sub(self.tokens);
+        (self.tokens, self.overhead) = (self.tokens + more, self.overhead + more);
+    }
+
     /// Reported usage is of the whole request: what is more than the entries count is the system prompt and the tools. Where it is
     /// less, the count was too high (a provider drops earlier thinking), and the entries share what was reported.
     pub(crate) fn of(window: &[Entry], counter: &dyn TokenCounter, overhead: Tokens) -> Self {

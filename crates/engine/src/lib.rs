@@ -128,7 +128,7 @@ pub use verbs::checkpoint_file::{
 pub use verbs::checkpoint_load::{CheckpointGiven, FOREIGN_TAG};
 pub use verbs::collect::{CollectOptions, CollectPlan, CollectReport, RetiredSession};
 pub use verbs::compact::{
-    CompactOf, CompactWanted, CompactWith, Compacted, KEEP_RECENT_TOKENS, pinned_before,
+    CompactOf, CompactWanted, CompactWith, Compacted, KEEP_RECENT_TOKENS, NewestCompaction, pinned_before,
 };
 pub use verbs::compare::{ChainSide, Comparison};
 pub use verbs::copies::Copy;

@@ -284,6 +284,7 @@ fn said(entry: &Entry) -> Message {
         text: Some(entry_text(entry)),
         data: None,
         calls: Vec::new(),
+        pieces: Vec::new(),
         answers: Vec::new(),
         images: images_of(entry),
     }

@@ -134,4 +134,9 @@ pub enum RecallNote {
     Memory(Note),
     /// Nothing has a word of the task: the pack is the state of the project alone.
     NoMatch,
+    /// Nothing fits the budget.
+    NothingFits {
+        /// The least budget that has room for an item.
+        needs: Tokens,
+    },
 }

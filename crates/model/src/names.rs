@@ -56,7 +56,7 @@ pub fn check_tag(text: &str) -> Result<(), NameError> {
     } else if text.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '@' | '~' | ':')) {
         "a tag has no spaces, `@`, `~` or `:`"
     } else if is_id || text.starts_with(IdKind::Commit.tag()) || text == "none" {
-        "it looks like an id"
+        "it looks like an id; a tag comes after the session that it names"
     } else {
         return Ok(());
     };

@@ -4,18 +4,19 @@
 
 mod entry;
 mod gather;
+mod groups;
 mod message;
 mod reader;
 mod render;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use entry::{ARGUMENTS_CHARS_MAX, RESULT_CHARS_MAX, entry_text};
+pub use entry::{ARGUMENTS_CHARS_MAX, RESULT_CHARS_MAX, SUMMARY_SPEAKER, call_pieces, entry_text};
 pub use gather::{
     Found, HIT_CHARS_MAX, Item, SOURCE_BYTES_MAX, STATE_CHARS_COMPACT, STATE_CHARS_MAX, Scope, SourcePlan,
     gather, plan_messages,
 };
-pub use message::Message;
+pub use message::{Message, Piece};
 pub use reader::{
     ContextReader, Hit, LeftOut, MessagePage, MessageQuery, MessagesOf, ReadOrder, RetrieveQuery, StateQuery,
 };

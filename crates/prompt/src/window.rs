@@ -16,8 +16,8 @@ pub use config::{
     CompactSettings, Due, EffectiveLimit, LimitFrom, LimitRow, ToolSummaryStrategy, WindowConfig,
     WindowConfigError, WindowConfigSettings,
 };
-pub use estimate::{Estimated, EstimatedFrom, entry_tokens, estimate};
-pub use overflow::{OverflowPhrase, overflow_of, silent_overflow};
+pub use estimate::{Estimated, EstimatedFrom, entry_tokens, estimate, usage_by_answer};
+pub use overflow::{OverflowPhrase, OverflowSizes, overflow_of, overflow_sizes, silent_overflow};
 pub use phrases::PHRASES;
 pub use progress::{CompactionLoop, CompactionSeen, NextSummary, Progress, SummaryRefused, accept_summary};
 pub(crate) use project::result_text;

@@ -294,6 +294,7 @@ const fn refusal(what: Refusal) -> Code {
         Refusal::PackBehind => Code::PackedAlready,
         Refusal::TrustRules => Code::RulesNotTrusted,
         Refusal::BeginTurn => Code::SessionTaken,
+        Refusal::EntryTaken => Code::EntryTaken,
         Refusal::TaskCycle => Code::TaskCycle,
         Refusal::ForkBeforeFirst => Code::ForkBeforeFirst,
         Refusal::GuardWindow => Code::TooLarge,

@@ -2,9 +2,20 @@
 
 use stemmata_api::v1::{WindowLimit, WindowLimits};
 use stemmata_api::{Answer, Code, Problem};
+use stemmata_engine::prompt::guard::Window;
 use stemmata_engine::prompt::window::{WindowConfig, WindowConfigSettings};
 use stemmata_engine::{Settings, tokens};
 use stemmata_model::Tokens;
+
+/// Checks that the configured limits fit each other, whatever window they are of.
+///
+/// # Errors
+/// `window_bad` for limits that contradict each other.
+pub fn check_window(settings: &Settings) -> Answer<()> {
+    let rules = &settings.window;
+    let window = Window::new(rules.limits(Tokens(rules.tokens.unwrap_or(1))));
+    window.map(|_| ()).map_err(|error| Box::new(Problem::new(Code::WindowBad, error.to_string())))
+}
 
 /// Returns every limit of a window in the order in which they act: of so many tokens, of a model's, or of the configured one.
 ///
@@ -19,7 +30,9 @@ pub fn window_limits(settings: &Settings, tokens: Option<u64>, model: Option<&st
         (None, Some((name, (tokens, source))), _) => (tokens, format!("{name}: {source}")),
         (None, None, Some(tokens)) if model.is_none() => (tokens, "`window.tokens`".to_owned()),
         (None, None, _) => {
-            return Err(bad("the window is not known: say how many tokens it takes".to_owned()));
+            let what = model.map_or_else(String::new, |name| format!(" of the model `{name}`"));
+            let ways = "`--window N` gives its tokens, `--model NAME` names a model whose window is known";
+            return Err(bad(format!("the window{what} is not known: {ways}")));
         }
     };
     let config = WindowConfig::new(WindowConfigSettings {

@@ -64,9 +64,11 @@ codes! {
     // Requests
     BadRequest "bad_request" Usage "the request cannot be understood";
     TaskCycle "task_cycle" BadInput "tasks depend on each other in a circle" => "list in `depends_on` only tasks that must be done before this one";
+    EntryTaken "entry_taken" Refused "the session has another entry with this id"
+        => "give each entry an `id` of its own; the same id is for repeating a request that may have failed";
     BadPlace "bad_place" Usage "not a place in a file" => "name it as `FILE`, `FILE:LINE` or `FILE:FROM-TO`";
     BadName "bad_name" BadInput "not a name";
-    BadId "bad_id" BadInput "not an id";
+    BadId "bad_id" BadInput "not an id" => "copy it from `stemma list` or `stemma log REF`";
     BadTime "bad_time" BadInput "not a time"
         => "use a time such as `2026-11-21T20:20:08Z` or how long ago: `30m`, `2h`, `3d`";
     BadJson "bad_json" BadInput "not JSON";
@@ -177,7 +179,8 @@ codes! {
     CwdNotText "cwd_not_text" Refused "the directory's name is not UTF-8"
         => "use `--cwd DIR` for another directory";
     NoClientLoads "no_client_loads" Refused "no client loads this format" => "name a client with `--in`";
-    UnknownClient "unknown_client" Usage "unknown client";
+    UnknownClient "unknown_client" Usage "unknown client"
+        => "`stemma status` lists the clients of this machine";
     NotLoadable "not_loadable" Refused "the client would not load the result"
         => "`stemma recover SESSION` looks for an intact state of the session in the store";
     OutsideTheHome "outside_the_home" Refused "the place is outside of the client's home";
@@ -194,12 +197,14 @@ codes! {
     CommandNotStarted "command_not_started" NotFound "the command could not be started"
         => "check its name, and that it is installed";
     NoHome "no_home" System "no home directory is known" => "set `{variable}` to a directory of yours";
-    ProgramUnnamable "program_unnamable" Usage "the path of `stemma` cannot be written into the settings";
+    ProgramUnnamable "program_unnamable" Usage "the path of `stemma` cannot be written into the settings"
+        => "install `stemma` in a directory whose path is plain text, and run the command again";
     SettingsUnreadable "settings_unreadable" Usage "the client's settings cannot be read"
         => "correct that file, then run the command again; nothing was changed";
     GitNoRepository "git_no_repository" Refused "no git repository"
         => "run it inside a git repository";
-    GitSharedHooks "git_shared_hooks" Refused "the hooks of this repository are shared with others";
+    GitSharedHooks "git_shared_hooks" Refused "the hooks of this repository are shared with others"
+        => "`git config --local core.hooksPath .git/hooks` gives this repository hooks of its own";
     GitHookNotOurs "git_hook_not_ours" Refused "the hook cannot be changed safely";
 
     // Capture
@@ -235,10 +240,13 @@ codes! {
 
     // Ledgers
     NoLedgerHere "no_ledger_here" NotFound "this directory has no ledger"
-        => "`stemma decision add`, `stemma task add` and `stemma events append` create one; `stemma ledger list` lists all";
+        => "`--project DIR|NAME` takes another project, `stemma list` shows where sessions worked; `stemma decision add` and \
+            `stemma task add` begin a memory here";
     LedgerNotFound "ledger_not_found" NotFound "no such ledger" => LEDGERS;
-    LedgerIsAProject "ledger_is_a_project" Refused "the ledger is a project's";
-    LedgerHasEvents "ledger_has_events" Refused "the ledger has events already";
+    LedgerIsAProject "ledger_is_a_project" Refused "the ledger is a project's"
+        => "give the cluster another id";
+    LedgerHasEvents "ledger_has_events" Refused "the ledger has events already"
+        => "give the cluster another id; `stemma ledger list` lists those that are taken";
     LedgerNotInFiles "ledger_not_in_files" Usage "the ledger is not kept in files";
     FolderNotAdoptable "folder_not_adoptable" Refused "the folder cannot belong to this ledger";
     ProjectUnnamed "project_unnamed" Refused "the project could not be given an id";
@@ -262,14 +270,15 @@ codes! {
     StrategyNotFound "strategy_not_found" NotFound "no such strategy" => "`stemma strategy list` lists the built-in ones";
     ContextNotKept "context_not_kept" NotFound "no prompt of the session was kept"
         => "`stemma turn begin` with a prompt keeps it; `stemma context debug --strategy NAME` makes one and explains it";
-    ProfileBad "profile_bad" BadInput "the profile cannot be used";
+    ProfileBad "profile_bad" BadInput "the profile cannot be used"
+        => "`stemma assemble --help` shows a profile";
     ModelUnknown "model_unknown" Usage "unknown model: its token counter is not known"
         => "`--counter` names what counts without a model: estimate, utf16, o200k, cl100k, or one of them with a factor, as \
             `o200k*1.18`; docs/reference/models.md lists the models";
     ContextOverflow "context_overflow" Refused "the context does not fit the window" => "unpin or shorten what is largest, or use a model with a larger window";
     WindowBad "window_bad" BadInput "the limits of the window cannot be used"
-        => "`--window` gives the tokens that the model takes; `window.zones` and `window.target` of the configuration must fit each other";
-    LogClosed "log_closed" System "the ledger was closed";
+        => "`stemma config explain window --window N` shows the limits of a window of N tokens, in the order in which they act";
+    LogClosed "log_closed" System "the ledger was closed" => "run the command again";
     LedgerDamaged "ledger_damaged" Corrupt "the ledger is damaged"
         => "`stemma restore` says what is wrong with the ledger, `stemma restore --repair` sets damaged lines aside; for \
             another project add `--ledger ID`: its folder has that name";
@@ -346,7 +355,8 @@ codes! {
     MachineFileBad "machine_file_bad" System "the machine's identity cannot be read"
         => "restore it from a backup; or move {path} away, and a new identity is made (stored commits stay as they are)";
     PolicyFileBad "policy_file_bad" System "the file of exclusions and pauses cannot be read" => MENDED_OR_MOVED;
-    PolicyBad "policy_bad" Usage "the exclusion or pause makes no sense";
+    PolicyBad "policy_bad" Usage "the exclusion or pause makes no sense"
+        => "`stemma exclude --help` and `stemma pause --help` show what they take";
     ConfigBad "config_bad" System "the configuration cannot be used"
         => "correct the file that is named above, or move it away";
 }

@@ -5,11 +5,11 @@ use std::io::Read;
 use crate::Answer;
 use crate::v1::{
     Blame, BlameRequest, Changed, CheckpointRequest, Checkpointed, Children, ChildrenRequest, Commit,
-    CommitPage, CommitRequest, CompactRequest, Compacted, CompareRequest, Comparison, Diff, FindRequest,
-    Found, HistoryRequest, LatestSessionRequest, Named, OverviewRequest, ResolveRequest, Resolved, Session,
-    SessionMeant, SessionPage, SessionRequest, SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest,
-    ShowTurnRequest, ShownTurn, SnapshotRequest, Tags, TagsRequest, TipsRequest, Tree, TreeRequest,
-    Uncompacted, UpdateRequest,
+    CommitPage, CompactRequest, Compacted, CompareRequest, Comparison, Diff, FindRequest, Found,
+    HistoryRequest, LastCompactionRequest, LatestSessionRequest, Named, OverviewRequest, ResolveRequest,
+    Resolved, Session, SessionMeant, SessionPage, SessionRequest, SessionsRequest, ShortIds, ShortIdsRequest,
+    ShowRequest, ShowTurnRequest, ShownTurn, SnapshotRequest, Tags, TagsRequest, TipsRequest, Tree,
+    TreeRequest, Uncompacted, UpdateRequest,
 };
 
 /// Sessions and chains.
@@ -106,7 +106,7 @@ pub trait Chains: Send + Sync {
     ///
     /// # Errors
     /// `no_compaction`, `format_unreadable`, and those of [`find`](Self::find).
-    fn diff(&self, request: &CommitRequest) -> Answer<Diff>;
+    fn diff(&self, request: &LastCompactionRequest) -> Answer<Diff>;
 
     /// Says what two chains have that the other has not.
     ///
@@ -144,11 +144,11 @@ pub trait Chains: Send + Sync {
     /// `format_unwritable`, and those of [`find`](Self::find).
     fn compact(&self, request: &CompactRequest) -> Answer<Compacted>;
 
-    /// Returns the commit just before the last compaction of a chain.
+    /// Returns the commit just before the last compaction of a chain, or of a session.
     ///
     /// # Errors
     /// `no_compaction`, and those of [`find`](Self::find).
-    fn before_compaction(&self, request: &CommitRequest) -> Answer<Uncompacted>;
+    fn before_compaction(&self, request: &LastCompactionRequest) -> Answer<Uncompacted>;
 
     /// Changes what stands beside a commit. Idempotent but for notes, which are added each time.
     ///

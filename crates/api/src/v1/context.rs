@@ -185,6 +185,19 @@ pub struct Handoff {
     pub notes: Vec<Note>,
 }
 
+/// Asks about the last compaction of a chain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct LastCompactionRequest {
+    /// The commit that the chain ends at.
+    pub ctx: String,
+    /// The session whose newest commit that is, where a session was named: then its newest compaction counts, also one that was
+    /// made on a branch beside its chain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+}
+
 /// The context from before a compaction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -194,6 +207,12 @@ pub struct Uncompacted {
     /// Its context; absent where none was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<Materialized>,
+    /// The compaction.
+    #[serde(default)]
+    pub compaction: String,
+    /// What the user should know.
+    #[serde(default)]
+    pub notes: Vec<Note>,
 }
 
 /// What a compaction lost.
@@ -222,6 +241,9 @@ pub struct Diff {
     /// What errors said that the context after does not say.
     #[serde(default)]
     pub lost_errors: Vec<String>,
+    /// What the user should know.
+    #[serde(default)]
+    pub notes: Vec<Note>,
 }
 
 /// An entry that the context after a compaction no longer has.

@@ -80,7 +80,7 @@ pub(crate) struct Checkpoint {
     #[arg(long, short, value_name = "TOKENS", requires = "out")]
     pub(crate) window: Option<u64>,
 
-    /// With `--out` and `--load`: a folder of the working tree [default: the current directory]
+    /// A folder of the working tree [default: with `--out` the session's own directory, with `--load` the current one]
     #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "session"])]
     pub(crate) worktree: Option<PathBuf>,
 

@@ -133,7 +133,7 @@ fn strategy(app: &App, name: &str) -> Result<StrategySource, CliError> {
 }
 
 /// Says whether an argument is a file: what has an ending or a folder, and what is there.
-fn is_path(app: &App, name: &str) -> bool {
+pub(crate) fn is_path(app: &App, name: &str) -> bool {
     name == "-" || name.contains(['/', '.']) || app.environment.absolute(Path::new(name)).is_file()
 }
 

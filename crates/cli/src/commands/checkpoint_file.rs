@@ -26,7 +26,7 @@ pub(crate) fn save(app: &App, args: &Checkpoint, folder: &Path) -> Result<Exit, 
         ctx,
         window: args.window,
         folder: app.environment.absolute(folder),
-        worktree: worktree(app, args),
+        worktree: args.worktree.as_ref().map(|tree| app.environment.absolute(tree)),
     };
     let saved = app.host()?.save_checkpoint(app.service()?, &request)?;
     app.answer(&saved, || {

@@ -1,7 +1,7 @@
 //! `compact`: a summary in the place of what stands before the recent entries, or one that is only printed.
 
 use stemmata_api::v1::{
-    CompactRange, CompactRequest, Compacted, SUMMARY_BYTES_MAX, SummarizeRequest, SummaryWith,
+    CompactRange, CompactRequest, Compacted, SUMMARY_BYTES_MAX, SessionRequest, SummarizeRequest, SummaryWith,
 };
 
 use crate::args::give::{Compact, Summarizer};
@@ -114,7 +114,13 @@ fn print(app: &App, args: &Compact) -> Result<Exit, CliError> {
     }
     // Nothing is stored, so what a client wrote since the last commit is not read either.
     let found = app.service()?.find(&app.reference(&args.reference))?;
-    if found.session_id.is_some() && !app.console.json {
+    let session = found.session_id.as_ref().map(|id| SessionRequest { reference: id.clone() });
+    let service = app.service()?;
+    let session = session.map(|request| service.session(&request)).transpose()?;
+    if let Some(session) = session
+        && !app.console.json
+        && app.opened_host()?.has_unread(&session)
+    {
         let note = Style::Note.paint("note");
         app.console.say(&format!(
             "{note}: the summary is of the session's newest commit; `stemma current {}` commits what came since",

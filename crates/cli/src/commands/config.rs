@@ -87,7 +87,41 @@ fn explain(app: &App, key: &'static Setting) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
+/// What the keys of a window's limits begin with.
+const WINDOW: &str = "window.";
+
+/// Shows what is configured of any window, where none is known.
+fn explain_settings(app: &App) -> Result<Exit, CliError> {
+    let of_window = config::all().into_iter().filter(|key| key.key.starts_with(WINDOW));
+    let keys: Vec<&'static Setting> = of_window.collect();
+    let entries: Vec<v1::ConfigEntry> = keys.iter().map(|key| wire(&app.config.explain(key))).collect();
+    if app.console.json {
+        let (unknown, templates) = (Vec::new(), Vec::new());
+        app.console.json(&v1::Configuration { keys: entries, unknown, templates })?;
+    } else {
+        let columns = [("KEY", Column::Left), ("VALUE", Column::Left), ("WHAT IT SAYS", Column::Flexible)];
+        let mut table = Table::new(&columns);
+        for (key, entry) in keys.iter().zip(entries) {
+            let default = || key.default.to_string();
+            table.row(vec![
+                cell(Style::Plain, entry.key),
+                cell(Style::Strong, entry.value.unwrap_or_else(default)),
+                cell(Style::Faint, entry.about),
+            ]);
+        }
+        app.console.text(&table.render(app.console.width))?;
+    }
+    app.console.say(&format!(
+        "{}: these are the limits of any window; `--window N` or `--model NAME` shows them in tokens",
+        Style::Hint.paint("hint")
+    ));
+    Ok(Exit::Done)
+}
+
 fn explain_window(app: &App, tokens: Option<u64>, model: Option<&str>) -> Result<Exit, CliError> {
+    if (tokens, model, app.settings.window.tokens) == (None, None, None) {
+        return explain_settings(app);
+    }
     let limits = stemmata_service::window_limits(&app.settings, tokens, model)?;
     app.answer(&limits, || {
         let mut table = Table::new(&[
@@ -121,6 +155,10 @@ fn path(app: &App) -> Result<Exit, CliError> {
 
 fn set(app: &App, key: &'static Setting, value: &str) -> Result<Exit, CliError> {
     key.check(value).map_err(|error| CliError::Usage(error.reason))?;
+    if key.key.starts_with(WINDOW) {
+        // Refused here, since every command that guards a window would fail later.
+        stemmata_service::check_window(&app.config.settings_with(key, value)?)?;
+    }
     let path = file(app)?;
     let before = config::read(path)?.unwrap_or_default();
     let after = edit::set(&before, key, value);

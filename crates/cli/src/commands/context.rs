@@ -91,12 +91,13 @@ fn told(report: &ContextReport, width: usize, columns: usize) -> String {
         Some(before) => {
             let through = |trace: &PromptTrace| trace.through.clone().unwrap_or_else(|| "0".to_owned());
             put!(text, "through event {}, then {}\n\n", tame(&through(before)), tame(&through(trace)));
-            changes(&report.changes)
+            changes(report)
         }
     };
     text.push_str(&table.render(width));
     if report.before.is_none() {
         text.push_str(&hits(trace, width));
+        text.push_str(&left_out(trace));
     }
     text.push('\n');
     text.push_str(&bar::render(trace, columns));
@@ -249,8 +250,20 @@ fn hits(trace: &PromptTrace, width: usize) -> String {
     text
 }
 
-fn changes(changes: &[v1::ContextChange]) -> Table {
+/// Says what was left out of messages: calls without results.
+fn left_out(trace: &PromptTrace) -> String {
+    let mut text = String::new();
+    for item in trace.candidates.iter().flat_map(|one| &one.items) {
+        if item.score_permille.is_none() && !item.reasons.is_empty() {
+            put!(text, "\n{}: {}\n", short_name(&item.id), tame(&item.reasons.join(", ")));
+        }
+    }
+    text
+}
+
+fn changes(report: &ContextReport) -> Table {
     let mut table = Table::new(&[
+        ("", Column::Left),
         ("ITEM", Column::Flexible),
         ("BEFORE", Column::Left),
         ("TOKENS", Column::Right),
@@ -258,11 +271,20 @@ fn changes(changes: &[v1::ContextChange]) -> Table {
         ("TOKENS", Column::Right),
         ("TEXT", Column::Left),
     ]);
-    for one in changes {
+    let trace = &report.trace;
+    let drawn: Vec<_> = trace.candidates.iter().zip(bar::letters(trace)).collect();
+    for one in &report.changes {
+        // The bar below draws the prompt of now: what is only in the earlier one has no letter.
+        let now = drawn.iter().find(|(now, _)| now.id == one.id);
+        let letter = now.map_or_else(
+            || cell(Style::Plain, String::new()),
+            |(now, letter)| cell(bar::style(now.position), letter.map(String::from).unwrap_or_default()),
+        );
         let decision = |decision: &Option<String>| decision.clone().unwrap_or_else(|| "–".to_owned());
         let (style, word) =
             if one.is_same_text { (Style::Faint, "same") } else { (Style::Warning, "changed") };
         table.row(vec![
+            letter,
             cell(Style::Plain, item_name(&one.id)),
             cell(Style::Plain, decision(&one.before)),
             cell(Style::Plain, grouped(one.tokens_before)),

@@ -1,6 +1,6 @@
 //! `diff`: what a compaction lost, or what two chains have that the other has not.
 
-use stemmata_api::v1::{ChainSide, CommitRequest, CompareRequest, Comparison, Diff, SessionError};
+use stemmata_api::v1::{ChainSide, CompareRequest, Comparison, Diff, LastCompactionRequest, SessionError};
 
 use crate::args::browse;
 use crate::errors::{CliError, Exit};
@@ -55,7 +55,10 @@ impl Lists {
 }
 
 fn lost(app: &App, args: &browse::Diff) -> Result<Exit, CliError> {
-    let diff = app.service()?.diff(&CommitRequest { ctx: app.ctx(&args.reference)? })?;
+    let found = app.service()?.find(&app.reference(&args.reference))?;
+    let session = found.session_id.clone();
+    let diff = app.service()?.diff(&LastCompactionRequest { ctx: app.told(found), session })?;
+    app.console.notes(&diff.notes);
     let ids = app.short_ids([diff.compaction.as_str(), &diff.before])?;
     let exit = app.answer(&diff, || {
         let mut lists = Lists::new(app, summary(&diff, ids));

@@ -75,8 +75,11 @@ fn told(report: &GuardReport, width: usize) -> String {
 fn plan(report: &GuardReport, width: usize) -> String {
     let mut text = String::new();
     if let Some(overflow) = &report.overflow {
-        let largest =
-            overflow.largest.as_deref().map_or_else(|| "the system prompt and the tools".to_owned(), tame);
+        let named = |id: &str| report.items.iter().find(|item| item.entry == id).map(name);
+        let largest = overflow.largest.as_deref().map_or_else(
+            || "the system prompt and the tools".to_owned(),
+            |id| named(id).unwrap_or_else(|| tame(id)),
+        );
         put!(
             text,
             "{}: even the smallest context takes {} tokens; the largest of it is {largest} with {}\n",

@@ -119,9 +119,9 @@ fn directory(app: &App, own: Option<PathBuf>, asks: bool) -> Result<Directory, C
     }
     app.console.ask(&format!("Resume in {shown} (its directory)? [Y/n/here] "))?;
     let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).map_err(CliError::Output)?;
+    let is_answered = std::io::stdin().lock().read_line(&mut answer).map_err(CliError::Output)? > 0;
     Ok(match answer.trim().to_lowercase().as_str() {
-        "" | "y" | "yes" => Directory::Own,
+        "" | "y" | "yes" if is_answered => Directory::Own,
         "here" | "h" => Directory::Current,
         _ => {
             app.console.say("Nothing was started");

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use stemmata_api::Code;
 use stemmata_api::v1::{QUERY_BYTES_MAX, RecallRequest, RecallScope, Recalled};
+use stemmata_api::{Code, Problem};
 use stemmata_service::MakeLedger;
 
 use crate::args::prompts::Recall;
@@ -28,7 +28,7 @@ pub(crate) fn run(app: &App, args: &Recall) -> Result<Exit, CliError> {
         foreign: args.foreign,
         settle_ms: args.settle_ms,
     };
-    let found = app.service()?.recall(&request)?;
+    let found = app.service()?.recall(&request).map_err(as_option)?;
     app.console.notes(&found.notes);
     if !app.console.json {
         app.console.say(&told(&found));
@@ -37,6 +37,12 @@ pub(crate) fn run(app: &App, args: &Recall) -> Result<Exit, CliError> {
     // What is said on standard error begins on a line of its own.
     let end = if found.text.is_empty() || found.text.ends_with('\n') { "" } else { "\n" };
     app.answer(&found, || Ok(format!("{}{end}", found.text)))
+}
+
+/// Names the option by which the command line gives what the request calls `max_tokens`.
+fn as_option(problem: Box<Problem>) -> Box<Problem> {
+    let detail = problem.detail.replace("max_tokens", "--max-tokens");
+    if problem.is(Code::BadRequest) { Box::new(Problem { detail, ..*problem }) } else { problem }
 }
 
 fn told(found: &Recalled) -> String {

@@ -81,7 +81,12 @@ impl Walk<'_> {
             .console
             .ask(&format!("{} {question}? [Y/n] ", Style::Faint.paint(&format!("{step:<12}"))))?;
         let mut answer = String::new();
-        std::io::stdin().lock().read_line(&mut answer).map_err(CliError::Output)?;
+        // The end of the input is no answer: nobody agreed.
+        if std::io::stdin().lock().read_line(&mut answer).map_err(CliError::Output)? == 0 {
+            return Err(CliError::Usage(
+                "setup stopped: nobody answered; `--yes` takes every step".to_owned(),
+            ));
+        }
         let is_wanted = matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes");
         if !is_wanted {
             let what = question.to_owned();

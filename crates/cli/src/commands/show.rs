@@ -52,6 +52,12 @@ pub(crate) fn run(app: &App, args: &Show) -> Result<Exit, CliError> {
     }
 }
 
+/// Returns the turn of a prompt of this number in the chain that ends at a commit.
+fn turn_of(app: &App, args: &Show, (ctx, number): (String, u64)) -> Result<ShownTurn, CliError> {
+    let request = ShowTurnRequest { ctx, prompt: Some(number), full: args.full };
+    app.service()?.turn(&request).map_err(|problem| said(app, &args.reference, problem))
+}
+
 fn shown(app: &App, args: &Show, turn: ShownTurn, number: Option<u64>) -> Result<Exit, CliError> {
     let commit = commit(app, &turn.ctx)?;
     let shown = Commit { turn: Some(Box::new(turn)), ..commit };
@@ -72,7 +78,11 @@ fn said(app: &App, reference: &str, problem: Box<Problem>) -> CliError {
 
 /// Shows what the store knows of a commit, and with `--entries` its entries.
 fn table(app: &App, args: &Show) -> Result<Exit, CliError> {
-    let request = ShowRequest { ctx: app.ctx(&args.reference)?, entries: args.entries };
+    let ctx = match numbered(app, &args.reference)? {
+        Some((ctx, number)) => turn_of(app, args, (ctx, number))?.ctx,
+        None => app.ctx(&args.reference)?,
+    };
+    let request = ShowRequest { ctx, entries: args.entries };
     let commit = app.service()?.show(&request)?;
     app.answer(&commit, || {
         let mut text = meta::table(app, &commit)?;
@@ -90,13 +100,8 @@ fn commit(app: &App, ctx: &str) -> Result<Commit, CliError> {
 
 /// Finds what a reference means: the turn of a session's prompt (`SESSION:N`), a session, else a commit.
 fn meant(app: &App, reference: &str) -> Result<Meant, CliError> {
-    let numbered =
-        reference.rsplit_once(':').and_then(|(of, number)| Some((of, number.parse::<u64>().ok()?)));
-    if let Some((of, number)) = numbered
-        && let Ok(found) = app.service()?.find(&app.reference(of))
-        && found.session_id.is_some()
-    {
-        return Ok(Meant::Turn(app.told(found), number));
+    if let Some((ctx, number)) = numbered(app, reference)? {
+        return Ok(Meant::Turn(ctx, number));
     }
     if let Some(overview) = overview(app, reference)?
         && let Some(tip) = overview.session.tip.clone()
@@ -104,6 +109,14 @@ fn meant(app: &App, reference: &str) -> Result<Meant, CliError> {
         return Ok(Meant::Session(tip, Box::new(overview)));
     }
     Ok(Meant::Commit(app.ctx(reference)?))
+}
+
+/// Returns the newest commit of a session and the number of a prompt of it, where a reference names such a one.
+fn numbered(app: &App, reference: &str) -> Result<Option<(String, u64)>, CliError> {
+    let Some((of, number)) = reference.rsplit_once(':') else { return Ok(None) };
+    let Ok(number) = number.parse() else { return Ok(None) };
+    let found = app.service()?.find(&app.reference(of)).ok().filter(|found| found.session_id.is_some());
+    Ok(found.map(|found| (app.told(found), number)))
 }
 
 fn overview(app: &App, reference: &str) -> Result<Option<SessionOverview>, CliError> {

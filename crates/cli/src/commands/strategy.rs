@@ -1,9 +1,11 @@
 //! `strategy`: what is wrong with a strategy, and those that come with Stemmata.
 
-use stemmata_api::v1::{CheckStrategyRequest, StrategyFinding, StrategyReport, StrategyRequest};
+use stemmata_api::v1::{
+    CheckStrategyRequest, StrategyFinding, StrategyFormat, StrategyReport, StrategyRequest,
+};
 
 use crate::args::prompts::{Strategy, StrategyCheck, StrategyCommand};
-use crate::commands::assemble::text;
+use crate::commands::assemble::{is_path, text};
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::size::{grouped, plural};
@@ -26,8 +28,14 @@ pub(crate) fn run(app: &App, args: &Strategy) -> Result<Exit, CliError> {
 
 fn check(app: &App, args: &StrategyCheck) -> Result<Exit, CliError> {
     let name = args.file.to_string_lossy().into_owned();
+    let text = if is_path(app, &name) {
+        text(app, &name)?
+    } else {
+        let request = StrategyRequest { name: name.clone(), format: StrategyFormat::Toml };
+        app.service()?.strategy(&request)?.text
+    };
     let request = CheckStrategyRequest {
-        text: text(app, &name)?,
+        text,
         role: args.role.clone(),
         ledger: args.ledger.as_ref().map(ToString::to_string),
     };

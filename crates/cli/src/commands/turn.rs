@@ -124,6 +124,11 @@ fn input<T: DeserializeOwned>(app: &App) -> Result<T, CliError> {
         return Err(CliError::Usage("`turn` reads its request as JSON from standard input".to_owned()));
     }
     let bytes = read_input(Path::new("-"), TURN_BYTES_MAX)?;
+    if bytes.trim_ascii().is_empty() {
+        let reason =
+            "`turn` expects a JSON object on standard input, which is empty: docs/guide/prompts.md shows one";
+        return Err(CliError::Usage(reason.to_owned()));
+    }
     serde_json::from_slice(&bytes).map_err(|error| {
         CliError::Usage(format!("standard input cannot be read as the request of a turn: {error}"))
     })

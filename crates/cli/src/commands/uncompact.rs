@@ -13,7 +13,10 @@ use crate::wiring::App;
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Uncompact) -> Result<Exit, CliError> {
     let service = app.service()?;
-    let before = service.before_compaction(&v1::CommitRequest { ctx: app.ctx(&args.reference)? })?;
+    let found = service.find(&app.reference(&args.reference))?;
+    let session = found.session_id.clone();
+    let before = service.before_compaction(&v1::LastCompactionRequest { ctx: app.told(found), session })?;
+    app.console.notes(&before.notes);
     let short = app.short_ids([before.id.as_str()])?.cut(&before.id);
     let id = format!("{}\n", Style::Id.paint(&short));
     let Some(out) = &args.out else {

@@ -10,7 +10,13 @@ use std::process::{Command, Stdio};
 /// # Errors
 /// When the shell cannot be started; leaving the pager early is none.
 pub(crate) fn show(command: &str, text: &str) -> io::Result<()> {
-    let mut child = Command::new("sh").arg("-c").arg(command).stdin(Stdio::piped()).spawn()?;
+    let mut pager = Command::new("sh");
+    pager.arg("-c").arg(command).stdin(Stdio::piped());
+    // Where no locale is set, `less` shows codes for the letters of UTF-8.
+    if ["LESSCHARSET", "LC_ALL", "LC_CTYPE", "LANG"].iter().all(|name| std::env::var_os(name).is_none()) {
+        pager.env("LESSCHARSET", "utf-8");
+    }
+    let mut child = pager.spawn()?;
     if let Some(mut input) = child.stdin.take() {
         // The user may leave before everything is read.
         let _left = input.write_all(text.as_bytes());

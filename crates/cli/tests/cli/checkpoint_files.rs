@@ -97,3 +97,17 @@ fn a_file_that_is_no_checkpoint_stores_nothing() {
     let tip = worked(&stage);
     stage.run(&["checkpoint", &tip, "--out", "a-file"]).code(2).complains(&["is not a folder"]);
 }
+
+/// The repository that the command happens to run in says nothing of a session that worked elsewhere.
+#[test]
+fn a_session_whose_directory_is_gone_has_no_git_commit() {
+    let stage = Stage::new();
+    write(&stage, ".git/HEAD", &format!("{}\n", "1".repeat(40)));
+    let mut story = Story::new(SESSION, "/nowhere/at/all");
+    story.user("Mend the parser").assistant("The parser is mended.");
+    let path = stage.home.write("a.jsonl", story.text().as_bytes());
+    let tip = stage.import(&path)["tip"].as_str().unwrap().to_owned();
+    let saved = stage.json(&["checkpoint", &tip, "--out", "kept"]);
+    assert_eq!(saved["git_head"], Value::Null);
+    assert!(saved["notes"][0]["message"].as_str().unwrap().contains("/nowhere/at/all is gone"), "{saved}");
+}

@@ -103,6 +103,8 @@ fn a_session_is_compacted_as_it_is_now() {
     assert!(!printed.text().contains("the last word"));
     assert!(printed.stderr.contains(&format!("`stemma current {id}`")), "{}", printed.stderr);
     let made = stage.json(&["compact", &id, "--with", "heuristic"]);
+    let printed = stage.run(&["compact", &id, "--with", "heuristic", "--print"]).ok();
+    assert!(!printed.stderr.contains("stemma current"), "nothing came since: {}", printed.stderr);
     assert_ne!(made["parent"], tip.as_str());
     let context = stage.run(&["materialize", made["id"].as_str().unwrap(), "--out", "-"]).ok().text();
     assert!(context.contains("And now the last word"), "{context}");

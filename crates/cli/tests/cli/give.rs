@@ -230,7 +230,7 @@ fn a_summary_without_a_model_is_printed_and_nothing_is_stored() {
     let entries = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let ids: Vec<String> = entries.map(|entry| entry["id"].as_str().unwrap().to_owned()).collect();
     let (recent, last) = (ids.len() / 2, ids.len() - 1);
-    let print = ["compact", &tip, "--with", "heuristic", "--print", "--exclude-user", "--ratio", "0.5"];
+    let print = ["compact", &tip, "--with", "heuristic", "--print", "--exclude-user", "--ratio", "0.95"];
     let at = [&print[..], &["--recent-from", &ids[recent], "--at", &ids[last]]].concat();
     let made = stage.json(&at);
     assert_eq!(
@@ -238,7 +238,10 @@ fn a_summary_without_a_model_is_printed_and_nothing_is_stored() {
         (Some(recent as u64), Some((last - recent) as u64))
     );
     assert!(made["token_count"].as_u64() <= made["tokens_max"].as_u64());
-    assert!(2 * made["tokens_max"].as_u64().unwrap() <= made["tokens_before"].as_u64().unwrap());
+    // A summary without room for its heading is no summary.
+    let tiny = [&at[..6], &["0.5"], &at[7..]].concat();
+    stage.run(&tiny).code(2).complains(&["0.5 of the conversation", "the smallest that has is 0.9"]);
+    assert!(made["tokens_max"].as_u64().unwrap() <= made["tokens_before"].as_u64().unwrap());
     assert_eq!(made, stage.json(&at));
     assert_eq!(stored, stage.json(&["history", &tip, "-n", "0"]));
     let turned = [&print[..], &["--recent-from", &ids[last], "--at", &ids[recent]]].concat();

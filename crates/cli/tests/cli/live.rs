@@ -749,7 +749,7 @@ fn status_says_whether_hooks_are_there_and_were_heard() {
     let found = &hooks()[0];
     assert_eq!((&found["runtime"], &found["state"]), (&json!("claude-code"), &json!("current")));
     assert_eq!((&found["unheard"], &found["heard_at"]), (&json!(false), &Value::Null));
-    assert!(told().contains("claude-code: on; never heard"), "{}", told());
+    assert!(told().contains("claude-code: on; no event yet"), "{}", told());
     // It was used for hours, and called nobody.
     at_hour(&path, -1);
     assert!(told().contains("and its hooks were not heard"), "{}", told());
@@ -763,7 +763,7 @@ fn status_says_whether_hooks_are_there_and_were_heard() {
         (&hooks()[0]["unheard"], &hooks()[0]["heard_at"]),
         (&json!(false), &json!(stemmata_testkit::home::NOW))
     );
-    assert!(told().contains("on; last heard just now"), "{}", told());
+    assert!(told().contains("on; last event just now"), "{}", told());
     // What is called is not there, or something else is wanted by now.
     let program = env!("CARGO_BIN_EXE_stemma");
     let own = std::fs::read_to_string(&settings).unwrap();

@@ -24,6 +24,7 @@ mod ledger;
 mod letting_go;
 mod listing;
 mod live;
+mod next_steps;
 mod pick;
 mod prompts;
 mod recover;

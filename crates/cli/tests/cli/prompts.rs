@@ -279,7 +279,7 @@ fn a_loop_in_any_language_begins_steps_and_ends_turns() {
         stage.run(&args).code(3).complains(&[reason]);
     }
     for (input, reason) in [
-        ("", "cannot be read as the request of a turn"),
+        ("", "expects a JSON object on standard input"),
         (
             "{\"turn\":{\"agent\":\"a\",\"template\":\"t\"},\"said\":{\"role\":\"robot\",\"text\":\"x\"}}",
             "`role` is `robot`",

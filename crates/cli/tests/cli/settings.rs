@@ -123,3 +123,19 @@ fn first_steps_run_as_written_and_touch_nothing_outside_of_their_own_home() {
     let touched: Vec<_> = std::fs::read_dir(&own).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(touched, Vec::<std::path::PathBuf>::new());
 }
+
+#[test]
+fn limits_of_a_window_that_contradict_each_other_are_refused_when_they_are_set() {
+    let stage = Stage::new();
+    stage.run(&["config", "set", "window.zones", "60,80,90"]).ok();
+    stage
+        .run(&["config", "set", "window.target", "99"])
+        .code(1)
+        .complains(&["pruning to 99 %", "begins at 90 %"]);
+    let told = stage.run(&["config", "explain", "window"]).ok().complains(&["--window N"]).text();
+    assert!(told.contains("window.target"), "{told}");
+    stage
+        .run(&["config", "explain", "window", "--model", "foo"])
+        .code(1)
+        .complains(&["model `foo`", "--window N"]);
+}

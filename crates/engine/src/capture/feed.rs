@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use stemmata_model::{Note, NoteCode, Trigger};
+use stemmata_model::{Json, Note, NoteCode, Trigger};
 use stemmata_redact::{KEY_LINES_BYTES_MAX, LineScrubber, ScrubbedLine};
 use stemmata_runtimes::adapter::Shape;
 use stemmata_runtimes::captured::is_said_in_parts;
@@ -75,7 +75,9 @@ impl Run<'_> {
         let suspended = self.prepared.scrubber.suspensions();
         let (mut batches, mut is_torn) = (0_u32, false);
         while let Some(line) = lines.next()? {
-            if !line.complete && !options.torn_tail {
+            // A whole record without a newline is not half written: there are clients that end their files so.
+            let is_whole = || std::str::from_utf8(line.bytes).is_ok_and(|text| Json::parse(text).is_ok());
+            if !line.complete && !options.torn_tail && !is_whole() {
                 break;
             }
             is_torn = !line.complete;

@@ -136,6 +136,8 @@ words! {
         StoreDocument = "storing a document",
         /// A turn whose session goes on from something else.
         BeginTurn = "beginning the turn",
+        /// An entry whose id stands for other content already.
+        EntryTaken = "storing the entry",
         /// A turn whose task depends on itself.
         TaskCycle = "beginning the turn",
         /// A fork before the first entry.

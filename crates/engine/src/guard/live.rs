@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use stemmata_model::{
-    Closure, CommitId, CommitType, Entry, EntryId, EntryKind, LedgerId, Note, NoteCode, SessionId, Timestamp,
+    Closure, Commit, CommitId, CommitType, Entry, EntryId, EntryKind, LedgerId, Note, NoteCode, SessionId,
+    Timestamp,
 };
-use stemmata_runtimes::captured::visibility;
+use stemmata_prompt::window::usage_by_answer;
+use stemmata_runtimes::captured::{self, visibility};
 use stemmata_runtimes::codex;
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_tokens::{client, model};
@@ -62,6 +64,7 @@ impl Engine {
         let pins = visibility::pins(&entries);
         let mut entries: Vec<Entry> = entries.into_iter().filter(is_seen).collect();
         let known = self.numbers_of(ctx, &entries)?;
+        self.give_usage(&commit, &mut entries)?;
         let mut notes = Vec::new();
         if drop_old_usage(&mut entries, hidden_entries > 0) {
             let message =
@@ -85,6 +88,19 @@ impl Engine {
             notes,
             told,
         })
+    }
+
+    /// Gives entries the usage that their client wrote down. A translation leaves it out, since it says nothing of the window of
+    /// the client that a context is translated for; here it is about the window of the client that reported it.
+    fn give_usage(&self, commit: &Commit, entries: &mut [Entry]) -> Result<()> {
+        if commit.core.format.as_str() == captured::ENTRIES {
+            return Ok(());
+        }
+        let reported = usage_by_answer(&self.entries_of(commit.id)?);
+        for entry in entries {
+            entry.meta.usage = reported.get(&entry.id).copied().or(entry.meta.usage);
+        }
+        Ok(())
     }
 
     /// Returns the tasks and hints that callers sent in the session of turns whose newest commit this is; else empty.

@@ -109,7 +109,8 @@ impl Engine {
     /// has changed; an error of these leaves events and commit as they are, and is said in a note.
     ///
     /// # Errors
-    /// As [`Engine::publish`] and [`Engine::checkpoint`]. Nothing is stored then. Where the log is not the store, events that
+    /// As [`Engine::publish`] and [`Engine::checkpoint`]; `Refused` for an entry whose id the session gave to other content.
+    /// Nothing is stored then. Where the log is not the store, events that
     /// are stored without their commit are no error but a note: the next turn's commit holds them.
     pub fn end_turn(&self, turn: &TurnOf, made: TurnMade) -> Result<TurnEnded> {
         self.end_guarded_turn(turn, made, None)
@@ -174,7 +175,10 @@ impl Engine {
         let guarding = guard.map(Guarding::new);
         let stored = match self.said_already(turn, &events)? {
             Some(said) => self.commit_said(turn, said, (boundary, guarding.as_ref()))?,
-            None => self.append_and_commit(turn, &events, (boundary, guarding.as_ref()))?,
+            None => {
+                self.refuse_taken_ids(turn, &events)?;
+                self.append_and_commit(turn, &events, (boundary, guarding.as_ref()))?
+            }
         };
         notes.extend(stored.notes.iter().cloned());
         self.bus.wake(&turn.ledger);

@@ -8,14 +8,14 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 
 use stemmata_model::{
-    CommitId, Entry, EntryId, EventSeq, Links, Note, NoteCode, Party, Role, SessionId, Timestamp, Topic,
-    topics,
+    CommitId, Entry, EntryId, EntryKind, EventSeq, Links, Note, NoteCode, Party, Role, SessionId, Timestamp,
+    Topic, topics,
 };
 use stemmata_prompt::reduce::memory::ProjectMemory;
 use stemmata_prompt::reduce::memory::v1::{Evidence, TurnSaid};
 use stemmata_prompt::select::{
-    ContextReader, Hit, Message, MessagePage, MessageQuery, MessagesOf, ReadOrder, RetrieveQuery, StateQuery,
-    entry_text,
+    ContextReader, Hit, Message, MessagePage, MessageQuery, MessagesOf, ReadOrder, RetrieveQuery,
+    SUMMARY_SPEAKER, StateQuery, call_pieces, entry_text,
 };
 use stemmata_store::{EventQuery, Ledger, Order, PAGE_ROWS_MAX};
 
@@ -473,6 +473,7 @@ impl ChainMessage {
             Role::Assistant => (topics::ASSISTANT_TURN, "assistant"),
             Role::User | Role::System | Role::Tool => (topics::TOOL_EVENT, "tool"),
         };
+        let sender = if entry.kind == EntryKind::CompactionSummary { SUMMARY_SPEAKER } else { sender };
         Some(Self {
             topic,
             message: Message {
@@ -482,6 +483,7 @@ impl ChainMessage {
                 text: Some(text),
                 data: None,
                 calls,
+                pieces: call_pieces(entry),
                 answers,
                 images: images_of(entry),
             },

@@ -5,13 +5,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use stemmata_model::{
-    Commit, CommitId, EventSeq, LedgerId, Role, SessionId, ThreadId, TicketId, Timestamp, topics,
+    Commit, CommitId, EntryKind, EventSeq, LedgerId, Role, SessionId, ThreadId, TicketId, Timestamp, topics,
 };
 use stemmata_prompt::reduce::memory::ProjectMemory;
 use stemmata_prompt::reduce::memory::v1::Evidence;
 use stemmata_prompt::retrieve::{
     Beside, Candidate, CandidateKind, Provenance, Shares, Standing, TaskWords, known,
 };
+use stemmata_prompt::select::SUMMARY_SPEAKER;
 use stemmata_store::{EventQuery, Ledger, PAGE_ROWS_MAX, Page, SessionKey, TipFilter};
 
 use super::branch::Branch;
@@ -379,7 +380,10 @@ fn candidate_of(hit: SearchHit, is_foreign: bool, asked: &Gathering<'_>) -> Opti
         text: format!("({which}, {}: {})", one.role, one.text),
     };
     let window = [before.map(|one| beside("before it", one)), after.map(|one| beside("after it", one))];
-    let speaker = hit.author.unwrap_or_else(|| hit.role.as_str().to_owned());
+    // A model wrote a summary, whoever's record it stands in.
+    let is_summary = hit.kind == EntryKind::CompactionSummary.as_str();
+    let role = if is_summary { SUMMARY_SPEAKER } else { hit.role.as_str() };
+    let speaker = hit.author.filter(|_| !is_summary).unwrap_or_else(|| role.to_owned());
     Some(Candidate {
         kind: CandidateKind::Hit,
         id: format!("{scope}/{source}"),

@@ -72,11 +72,12 @@ impl Engine {
         let lack = self.weigh_meaning(ledger.as_ref(), wanted.text, &mut candidates)?;
         let scored = score(candidates, &gathered.words, &RetrieveWeights::CHOSEN);
         let has_match = scored.iter().any(|one| one.is_match);
-        let Pack { text, tokens, items, skipped } =
+        let Pack { text, tokens, items, skipped, needs } =
             choose(scored, wanted.text, wanted.max_tokens, wanted.counter);
         let mut notes = gathered.notes;
         notes.extend(lack);
         notes.extend((!has_match).then_some(RecallNote::NoMatch));
+        notes.extend(needs.map(|needs| RecallNote::NothingFits { needs }));
         Ok(Recalled {
             text,
             tokens,
@@ -126,7 +127,7 @@ impl Engine {
 fn note(note: RecallNote) -> Option<Note> {
     let lack = match note {
         RecallNote::Memory(note) => return Some(note),
-        RecallNote::NoMatch => return None,
+        RecallNote::NoMatch | RecallNote::NothingFits { .. } => return None,
         RecallNote::Search(note) => match note {
             SearchNote::NotIndexed => "there is no index".to_owned(),
             SearchNote::Index(trouble) => format!("the index has trouble ({trouble:?})"),

@@ -5,7 +5,8 @@
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
-use stemmata_model::{Entry, Links, Part, Sighting};
+use stemmata_model::{Entry, EntryKind, Links, Part, Sighting};
+use stemmata_prompt::select::SUMMARY_SPEAKER;
 
 use super::text::text_of_parts;
 use crate::verbs::at::one_line;
@@ -99,7 +100,9 @@ pub(super) fn said_in(entry: &Entry) -> String {
 fn beside(entry: &Entry) -> Option<BesideHit> {
     let text = one_line(&said_in(entry), BESIDE_CHARS_MAX);
     let is_said = !text.is_empty() && entry.meta.visibility.agent;
-    is_said.then(|| BesideHit { entry: entry.id.to_string(), role: entry.role.as_str(), text })
+    let is_summary = entry.kind == EntryKind::CompactionSummary;
+    let role = if is_summary { SUMMARY_SPEAKER } else { entry.role.as_str() };
+    is_said.then(|| BesideHit { entry: entry.id.to_string(), role, text })
 }
 
 /// Returns the lines of a text, one after the other, that have most different matches within the bound.

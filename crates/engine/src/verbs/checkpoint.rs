@@ -1,6 +1,7 @@
 //! `checkpoint`: a commit made by a program, with every field of its own choosing.
 
 mod compactions;
+mod session;
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -11,16 +12,13 @@ use stemmata_model::{
     TicketId, Timestamp, Trigger, artifact_id, plural,
 };
 use stemmata_redact::{ScrubbedLine, Scrubber};
-use stemmata_store::{
-    Annotation, BatchOutcome, NewCommit, Session, SessionKey, SessionOrigin, StoreError, Write,
-};
+use stemmata_store::{Annotation, BatchOutcome, NewCommit, Session, SessionKey, StoreError, Write};
 
 use crate::capture::lines::split_lines;
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Result};
 use crate::scrubbing::{line_scrubber, scrubbed_whole};
-use crate::verbs::at::one_line;
 use crate::verbs::count::count;
 use crate::verbs::snapshot::contents;
 
@@ -221,9 +219,8 @@ impl Engine {
         };
         let session = self.api_session(request, &sighting, key.clone(), summary.as_deref())?;
         let granularity = granularity.unwrap_or(session.granularity);
-        let title = session.title.clone();
-        let session = known.map_or(session, |known| Session { title, ..known });
-        let session = Session { cwd, granularity, ..session };
+        let title = session.title.clone().or_else(|| session::first_prompt(&request.format, &bytes));
+        let session = Session { title, cwd, granularity, ..known.unwrap_or(session) };
         let native_bytes = u64::try_from(bytes.len()).expect("a length fits 64 bits");
         let session = self.grown(session, (id, counts.messages, native_bytes), parent)?;
         batch.push(Write::Session(Box::new(session)));
@@ -370,39 +367,6 @@ impl Engine {
             source: None,
         };
         Ok(Write::Sighting { commit, sighting: Box::new(sighting) })
-    }
-
-    /// Returns the session as it is, with what this request says of it.
-    fn api_session(
-        &self,
-        request: &CheckpointRequest,
-        sighting: &Sighting,
-        key: SessionKey,
-        summary: Option<&str>,
-    ) -> Result<Session> {
-        let known = self.store.session(&key)?;
-        let now = self.clock.now();
-        let title = summary.map(|text| one_line(text, TITLE_CHARS_MAX));
-        Ok(Session {
-            key,
-            session: request.session.clone(),
-            parent_session: None,
-            format: request.format.clone(),
-            template: request.template.clone(),
-            principal: sighting.principal.clone(),
-            granularity: known.as_ref().map_or(Granularity::Turn, |known| known.granularity),
-            origin: SessionOrigin::Api,
-            title: title.or_else(|| known.as_ref().and_then(|known| known.title.clone())),
-            cwd: None,
-            git_branch: None,
-            version: None,
-            started_at: known.as_ref().map_or(Some(now), |known| known.started_at),
-            last_at: Some(now),
-            tip: known.as_ref().and_then(|known| known.tip),
-            commits: known.as_ref().map_or(0, |known| known.commits),
-            messages: known.as_ref().map_or(0, |known| known.messages),
-            bytes: known.as_ref().map_or(0, |known| known.bytes),
-        })
     }
 
     /// Returns a session's tip where it is provisional: what comes next replaces it.

@@ -130,7 +130,7 @@ impl CheckpointFile {
         let text = std::str::from_utf8(bytes).map_err(|error| foreign(error.to_string()))?;
         // The conversation is most of a file, and is never a value in memory.
         let mut fields: BTreeMap<String, &RawValue> =
-            serde_json::from_str(text).map_err(|error| foreign(error.to_string()))?;
+            serde_json::from_str(text).map_err(|error| unread(text, &error))?;
         let (conversation, known) = (fields.remove("conversation"), fields.remove("digest"));
         let mut header = Map::new();
         for (name, raw) in fields {
@@ -173,6 +173,19 @@ fn digest(header: &Value, conversation: &[u8]) -> ArtifactId {
     let mut bytes = format!("{header}\n").into_bytes();
     bytes.extend_from_slice(conversation);
     artifact_id(&bytes)
+}
+
+/// Says why a text is no JSON object: it is empty, it ends in the middle, or it is something else.
+fn unread(text: &str, error: &serde_json::Error) -> CheckpointFileError {
+    if text.trim().is_empty() {
+        return CheckpointFileError::Damaged { reason: "it is empty".to_owned() };
+    }
+    if error.is_eof() {
+        return CheckpointFileError::Damaged {
+            reason: format!("it is cut, and ends in the middle of line {}", error.line()),
+        };
+    }
+    CheckpointFileError::Foreign { reason: error.to_string() }
 }
 
 fn lines_of(conversation: &[&RawValue]) -> Result<Vec<u8>, CheckpointFileError> {

@@ -8,7 +8,9 @@ mod make;
 mod plan;
 mod summary;
 
-use stemmata_model::{Bytes, CommitId, CommitType, FormatId, Note, Reasons, SessionId, Tokens};
+use stemmata_model::{
+    Bytes, Closure, Commit, CommitId, CommitType, FormatId, Note, Reasons, SessionId, Tokens,
+};
 use stemmata_prompt::compact::Summarizer;
 use stemmata_prompt::compact::summary::Size;
 use stemmata_prompt::window::KeepRecent;
@@ -21,6 +23,9 @@ use crate::engine::Engine;
 use crate::error::{Absent, EngineError, Refusal, Result};
 use crate::ledger::TurnOf;
 use crate::verbs::diff::CompactionDiff;
+
+/// Children of a commit among which a compaction is looked for.
+const CHILDREN_MAX: usize = 256;
 
 /// Sightings of a commit among which a session of ours is looked for.
 const SIGHTINGS_MAX: usize = 64;
@@ -113,6 +118,19 @@ pub const KEEP_RECENT_TOKENS: Tokens = Tokens(20_000);
 
 /// Visible results of tools that a compaction leaves in what it keeps where nobody says otherwise (seed 003).
 const TOOL_CALL_CUTOFF: i64 = 10;
+
+/// The newest compaction of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewestCompaction {
+    /// The compaction commit.
+    pub id: CommitId,
+    /// The commit before it.
+    pub before: CommitId,
+    /// Whether it is on a branch beside the session's chain.
+    pub is_beside: bool,
+    /// Prompts of the session that the context before it does not have.
+    pub later_prompts: usize,
+}
 
 /// A compaction that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -213,6 +231,51 @@ impl Engine {
             }
         }
         Err(EngineError::NothingThere { what: Absent::Compaction, place: ctx.to_string() })
+    }
+
+    /// Finds the newest compaction of a session that ends at `tip`: one of its chain, or one that was made beside it, as `compact`
+    /// makes them of a client's session.
+    ///
+    /// # Errors
+    /// `NotFound` when nothing of the chain was compacted.
+    pub fn newest_compaction(&self, tip: CommitId, session: &SessionId) -> Result<NewestCompaction> {
+        let mut above: Option<CommitId> = None;
+        let mut walk = Walk::new(self.store.as_ref(), Some(tip));
+        while let Some(commit) = walk.next()? {
+            let mut children = self.store.children(commit.id, CHILDREN_MAX)?;
+            // A compaction of a provisional commit stands beside the commit that covers it.
+            let cut = |child: &Commit| matches!(child.closure, Closure::Provisional | Closure::Covered);
+            for child in children.clone().iter().filter(|child| cut(child) && Some(child.id) != above) {
+                children.extend(self.store.children(child.id, CHILDREN_MAX)?);
+            }
+            children.sort_by_key(|child| child.core.created_at);
+            for child in
+                children.iter().rev().filter(|child| child.core.commit_type == CommitType::Compaction)
+            {
+                let is_of_chain = Some(child.id) == above;
+                if let Some(before) = child.core.parent
+                    && (is_of_chain
+                        || (child.closure != Closure::Forgotten && self.is_made_of(child.id, session)?))
+                {
+                    let prompts = |ctx| Ok::<_, EngineError>(self.numbered_prompts(ctx)?.len());
+                    let later_prompts = prompts(tip)?.saturating_sub(prompts(before)?);
+                    return Ok(NewestCompaction {
+                        id: child.id,
+                        before,
+                        is_beside: !is_of_chain,
+                        later_prompts,
+                    });
+                }
+            }
+            above = Some(commit.id);
+        }
+        Err(EngineError::NothingThere { what: Absent::Compaction, place: tip.to_string() })
+    }
+
+    /// Returns whether a commit was made here of a session, rather than read from a transcript.
+    fn is_made_of(&self, ctx: CommitId, session: &SessionId) -> Result<bool> {
+        let seen = self.store.sightings(ctx, SIGHTINGS_MAX)?;
+        Ok(seen.iter().all(|seen| seen.source.is_none()) && seen.iter().any(|seen| seen.session == *session))
     }
 
     /// Returns the session of ours whose newest commit this is. A client's session never moves: its file knows nothing of what

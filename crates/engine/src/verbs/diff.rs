@@ -59,7 +59,14 @@ impl Engine {
     /// # Errors
     /// `NotFound` when nothing was compacted; as `materialize`.
     pub fn diff(&self, ctx: CommitId) -> Result<CompactionDiff> {
-        let (compaction, before) = self.before_compaction(ctx)?;
+        self.diff_of(self.before_compaction(ctx)?)
+    }
+
+    /// Compares the context after a compaction with the one of the commit before it.
+    ///
+    /// # Errors
+    /// As [`Engine::diff`].
+    pub fn diff_of(&self, (compaction, before): (CommitId, CommitId)) -> Result<CompactionDiff> {
         CompactionDiff::between(
             (compaction, before),
             &self.entries_of(before)?,

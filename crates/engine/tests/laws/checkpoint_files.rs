@@ -113,7 +113,6 @@ fn hostile_files_are_refused_with_the_reason() {
         let error = CheckpointFile::parse(bytes).expect_err("refused");
         assert!(matches!(error, CheckpointFileError::Foreign { .. }), "{error}");
     };
-    foreign(b"");
     foreign(b"null");
     foreign(b"\xff\xfe");
     foreign(&vec![b'['; 10 << 20]);
@@ -131,6 +130,8 @@ fn hostile_files_are_refused_with_the_reason() {
         Err(CheckpointFileError::Damaged { reason }) => assert!(reason.contains(wanted), "{reason}"),
         other => panic!("{wanted}: {other:?}"),
     };
+    damaged("", "it is empty");
+    damaged(text.get(..text.len() / 2).expect("ASCII"), "it is cut");
     damaged(&text.replace("\"build\"", "\"other\""), "digest");
     damaged("{\"stemmata_checkpoint\":1}", "conversation");
     damaged("{\"stemmata_checkpoint\":1,\"conversation\":{},\"digest\":\"\"}", "sequence");

@@ -231,6 +231,8 @@ fn reported_usage_is_what_a_window_takes() {
     answer.meta.usage = Some(Usage { input_tokens: 7_400, output_tokens: 100, ..Usage::default() });
     let (_, report) = end(&engine, vec![answer], &config);
     assert_eq!((report.tokens, report.is_reported, report.zone), (Tokens(7_500), true, Zone::Warning));
+    // The entries hold 20 tokens: that is all that a summary could stand for.
+    assert_eq!((report.overhead, report.compaction, report.notes), (Tokens(7_480), None, Vec::new()));
     let report = begin(&engine, "q", 1_200, &config);
     assert_eq!((report.tokens, report.overhead), (Tokens(8_700), Tokens(7_480)));
     assert_eq!(report.zone, Zone::Danger);
@@ -561,7 +563,7 @@ fn three_compactions_that_lead_nowhere_are_the_last_ones() {
     assert_eq!(events(&engine, topics::COMPACTION_START).len(), tries + 1);
 }
 
-pub(crate) const TOO_LONG: &str = "prompt is too long: 210000 tokens > 200000 maximum";
+pub(crate) const TOO_LONG: &str = "prompt is too long";
 
 /// Some providers report no error: they cut the input, or stop where the window is full.
 #[test]
@@ -580,6 +582,33 @@ fn an_answer_that_shows_an_overflow_is_said_and_compacts_the_session() {
     assert!(told, "{:?}", report.notes);
     let made = report.compaction.expect("a compaction");
     assert!(made.reason.contains("the window was full"), "{}", made.reason);
+}
+
+/// The sizes in the error decide: what the entries do not hold, no prune can free.
+#[test]
+fn a_refused_context_is_judged_by_the_sizes_in_the_error() {
+    let config = config(8_000);
+    let session = || {
+        let engine = engine();
+        for number in 0..6 {
+            take(&engine, &format!("t{number}"), 400, &config);
+        }
+        begin(&engine, "last", 10, &config);
+        engine
+    };
+    let engine = session();
+    let error = "prompt is too long: 90000 tokens > 8000 maximum";
+    let error = engine.recover(&turn(), (error, None), &guard(&config)).expect_err("the entries are small");
+    assert!(error.to_string().contains("the request took 90000 tokens"), "{error}");
+    assert_eq!(events(&engine, topics::CONTEXT_VISIBILITY).len(), 0, "nothing that cannot help is pruned");
+
+    let engine = session();
+    let error = "prompt is too long: 9000 tokens > 8000 maximum";
+    let recovered = engine.recover(&turn(), (error, None), &guard(&config)).expect("answered");
+    let window = recovered.expect("an overflow").window;
+    assert_eq!((window.limit, window.tokens, window.zone), (Tokens(8_000), Tokens(9_000), Zone::Critical));
+    assert!(window.overhead > Tokens(4_000), "what no entry holds: {}", window.overhead);
+    assert!(window.tokens_after < Tokens(8_000), "{}", window.tokens_after);
 }
 
 #[test]

@@ -112,6 +112,46 @@ proptest! {
     }
 }
 
+/// A window is judged by its translation, which has no usage of another client's.
+#[test]
+fn what_a_client_reported_is_what_its_window_takes() {
+    let claude = |kind: &str, id: &str, parent: &str, message: &str| {
+        format!(
+            r#"{{"type":"{kind}","uuid":"{id}","parentUuid":{parent},"sessionId":"s","timestamp":"2026-01-01T00:00:00.000Z","message":{message}}}"#
+        ) + "\n"
+    };
+    let usage = r#"{"input_tokens":10,"cache_read_input_tokens":4000,"cache_creation_input_tokens":900,"output_tokens":90}"#;
+    let answer = format!(
+        r#"{{"id":"m","role":"assistant","model":"claude-opus-4-5","content":[{{"type":"text","text":"hello to you"}}],"usage":{usage}}}"#
+    );
+    let transcript = [
+        claude("user", "u1", "null", r#"{"role":"user","content":"hello"}"#),
+        claude("assistant", "a1", r#""u1""#, &answer),
+    ];
+    let rollout_line = |kind: &str, payload: &str| {
+        format!("{{\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"type\":\"{kind}\",\"payload\":{payload}}}\n")
+    };
+    let item = |role: &str, part: &str| {
+        let content = format!(r#"[{{"type":"{part}","text":"hello"}}]"#);
+        rollout_line("response_item", &format!(r#"{{"type":"message","role":"{role}","content":{content}}}"#))
+    };
+    let last = r#"{"input_tokens":4910,"cached_input_tokens":4000,"output_tokens":90}"#;
+    let count = format!(r#"{{"type":"token_count","info":{{"last_token_usage":{last}}}}}"#);
+    let rollout =
+        [item("user", "input_text"), item("assistant", "output_text"), rollout_line("event_msg", &count)];
+    for (format, bytes) in [("claude-code-v1", transcript.concat()), ("codex-v1", rollout.concat())] {
+        let engine = engine();
+        let (format, template) =
+            (FormatId::new(format).expect("a name"), Template::new("a/main").expect("a name"));
+        let session = SessionId::new("client").expect("a name");
+        let request = CheckpointRequest::delta(bytes.into_bytes(), format.clone(), template, session);
+        let ctx = engine.checkpoint(&request).expect("a checkpoint").id;
+        let found = guarded(&engine.live_window(ctx).expect("a window"), 10_000, 7);
+        assert_eq!((found.tokens, found.is_reported), (Tokens(5_000), true), "{format}");
+        assert!(found.overhead > Tokens(4_900), "{format}: {}", found.overhead);
+    }
+}
+
 /// A rollout says the window beside every answer: another one than what is known of the client counts.
 #[test]
 fn the_window_that_a_rollout_reports_is_known() {

@@ -109,6 +109,24 @@ fn provisional_commits_are_kept_as_ranges_once_closed_ones_cover_them() {
     assert_eq!(chain(&engine, tip).len(), 3);
 }
 
+/// There are clients that end their files without a newline; a file that was given back has another time.
+#[test]
+fn a_whole_last_record_without_a_newline_is_kept_by_every_look() {
+    let text = ClaudeSession::new(3).turns(2).build().lines.join("\n");
+    let (folder, engine) = (Folder::new(), engine());
+    let path = folder.write("live.jsonl", text.as_bytes());
+    let tip = import(&engine, &path).session.tip;
+    std::fs::remove_file(&path).expect("removed");
+    let path = folder.write("live.jsonl", text.as_bytes());
+    let looked = engine.capture(&path, &CaptureOptions::live(Trigger::Explicit)).expect("captured");
+    assert_eq!(looked.session.tip, tip);
+    // Half a record is left for the next time.
+    let path = folder.write("half.jsonl", &text.as_bytes()[..text.len() - 1]);
+    let looked = engine.capture(&path, &CaptureOptions::live(Trigger::Explicit)).expect("captured");
+    let whole = text.rfind('\n').expect("lines") + 1;
+    assert_eq!(looked.session.tip.map(|tip| native(&engine, tip).len()), Some(whole));
+}
+
 #[test]
 fn an_open_turn_is_kept_where_that_is_wanted_or_was_before() {
     let lines = ClaudeSession::new(3).turns(1).tool_calls(4).build().lines;

@@ -80,6 +80,39 @@ fn a_pack_has_what_was_said_and_decided_with_where_it_was() {
 }
 
 #[test]
+fn a_compaction_summary_is_not_said_by_the_user() {
+    let folder = Folder::new();
+    let engine = engine_on("m1", new_store());
+    with_project(&engine);
+    let summary = user(3, Some(2), "The celadon glaze matures at cone ten.");
+    let summary = summary.replacen('{', "{\"isCompactSummary\":true,", 1);
+    let lines = [user(1, None, "Light the kiln."), answer(2, 1, "It is lit."), summary, answer(4, 3, "On.")];
+    import(&engine, &folder.write("s.jsonl", lines.concat().as_bytes()));
+    let pack = recall(&engine, "celadon glaze");
+    assert!(pack.text.contains("> summary: The celadon glaze"), "{}", pack.text);
+    assert!(!pack.text.contains("user: The celadon"), "{}", pack.text);
+}
+
+#[test]
+fn a_budget_that_nothing_fits_says_how_much_would() {
+    let folder = Folder::new();
+    let engine = engine_on("m1", new_store());
+    with_project(&engine);
+    told(&engine, &folder);
+    let at = |max_tokens| {
+        engine.recall(&RecallWanted { max_tokens, ..wanted("celadon glaze", &ledger()) }).expect("a pack")
+    };
+    let small = at(Tokens(64));
+    assert_eq!(small.items.len(), 0);
+    let needs = small.notes.iter().find_map(|note| match note {
+        RecallNote::NothingFits { needs } => Some(*needs),
+        _ => None,
+    });
+    let enough = at(needs.expect("how much would fit"));
+    assert!(!enough.items.is_empty(), "{enough:?}");
+}
+
+#[test]
 fn without_a_match_the_state_alone_is_told() {
     let folder = Folder::new();
     let engine = engine_on("m1", new_store());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::thread;
 
-use stemmata_engine::{BeginTurn, Engine, Result, TurnBegun, TurnMade, TurnOf};
+use stemmata_engine::{BeginTurn, Engine, EngineError, Refusal, Result, TurnBegun, TurnMade, TurnOf};
 use stemmata_model::{
     CommitId, CommitType, Entry, EntryId, Event, Json, LedgerId, NewEvent, NewPayload, Part, Party, Payload,
     Role, SessionId, Template, Timestamp, Trigger, topics,
@@ -11,8 +11,8 @@ use stemmata_model::{
 use stemmata_prompt::reduce::Reducer;
 use stemmata_prompt::reduce::memory::MemoryReducer;
 use stemmata_store::{
-    EventLog, EventQuery, FileLog, FileLogOptions, LedgerChange, MemoryStore, SqliteOptions, SqliteStore,
-    Store, TipFilter,
+    EventLog, EventQuery, FileLog, FileLogOptions, LedgerChange, MemoryStore, Page, SessionFilter,
+    SqliteOptions, SqliteStore, Store, TipFilter,
 };
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 
@@ -291,6 +291,43 @@ fn a_turn_that_changes_the_state_of_the_cluster_publishes_it() {
     let again =
         engine.end_turn(&turn("s"), TurnMade { events: vec![plan("s")], ..made("two") }).expect("ended");
     assert_eq!(again.snapshot, None, "it says nothing new");
+}
+
+#[test]
+fn a_session_of_turns_has_its_first_prompt_for_a_title() {
+    let engine = engine();
+    take(&engine, "s", "Fix the parser");
+    take(&engine, "s", "Then the lexer");
+    let sessions =
+        engine.store().sessions(&SessionFilter::default(), Page { skip: 0, rows_max: 10 }).expect("sessions");
+    let titles: Vec<Option<&str>> = sessions.iter().map(|session| session.title.as_deref()).collect();
+    assert_eq!(titles, [Some("Fix the parser")]);
+}
+
+#[test]
+fn an_id_with_other_content_is_refused_and_nothing_is_stored() {
+    let engine = engine();
+    take(&engine, "s", "a");
+    let of = |id: &str, text: &str| TurnMade {
+        entries: vec![said(id, Role::Assistant, text)],
+        ..TurnMade::default()
+    };
+    begin(&engine, "s", said("b-prompt", Role::User, "go on")).expect("begun");
+    let count = events(&engine).len();
+    let errors = [
+        engine.end_turn(&turn("s"), of("a-answer", "DIFFERENT")).expect_err("refused"),
+        engine.step(&turn("s"), of("b-prompt", "an answer")).expect_err("refused"),
+        begin(&engine, "s", said("a-prompt", Role::User, "something else")).expect_err("refused"),
+    ];
+    for (error, id) in errors.iter().zip(["`a-answer`", "`b-prompt`", "`a-prompt`"]) {
+        assert!(matches!(error, EngineError::Refused { what: Refusal::EntryTaken, .. }), "{error}");
+        assert!(error.to_string().contains(id), "{error}");
+    }
+    assert_eq!(events(&engine).len(), count, "nothing was stored");
+    take(&engine, "other", "a");
+    let again = engine.end_turn(&turn("s"), of("b-answer", "done")).expect("ended");
+    let repeated = engine.end_turn(&turn("s"), of("b-answer", "done")).expect("the same");
+    assert_eq!(again.appended, repeated.appended);
 }
 
 #[test]

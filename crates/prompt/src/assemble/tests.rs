@@ -27,6 +27,7 @@ fn message(id: &str, text: &str) -> Message {
         text: Some(text.to_owned()),
         data: None,
         calls: Vec::new(),
+        pieces: Vec::new(),
         answers: Vec::new(),
         images: Vec::new(),
     }

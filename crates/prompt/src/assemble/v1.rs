@@ -133,7 +133,7 @@ pub struct TraceItem {
     /// How well it fits, in thousandths, of hits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_permille: Option<u64>,
-    /// Why it was found, of hits.
+    /// Why it was found, of hits; what was left out of it, of messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
 }

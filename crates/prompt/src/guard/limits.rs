@@ -122,7 +122,10 @@ pub enum WindowError {
     Empty,
     /// The zones do not rise.
     #[error(
-        "the zones must rise from above 0 to at most 1000 ‰: warning is {warning} ‰, danger {danger} ‰, critical {critical} ‰"
+        "the zones must rise from above 0 to at most 100 %: warning is {}, danger {}, critical {}",
+        percent(*.warning),
+        percent(*.danger),
+        percent(*.critical)
     )]
     Zones {
         /// Where the warning zone begins.
@@ -134,7 +137,9 @@ pub enum WindowError {
     },
     /// A window pruned to the target would still be critical.
     #[error(
-        "pruning to {target} ‰ would leave the window critical, which begins at {critical} ‰: lower the target"
+        "pruning to {} would leave the window critical, which begins at {}: lower the target",
+        percent(*.target),
+        percent(*.critical)
     )]
     Target {
         /// What pruning aims at.
@@ -143,7 +148,11 @@ pub enum WindowError {
         critical: u32,
     },
     /// An alert could never be sent twice.
-    #[error("an alert at {warning} ‰ can't be armed again {rearm} ‰ lower: lower the distance")]
+    #[error(
+        "an alert at {} can't be armed again {} lower: lower the distance",
+        percent(*.warning),
+        percent(*.rearm)
+    )]
     Rearm {
         /// Where the warning zone begins.
         warning: u32,
@@ -160,6 +169,14 @@ pub enum WindowError {
         /// What it must be.
         wanted: &'static str,
     },
+}
+
+/// Writes parts per thousand as they are set: in percent.
+fn percent(permille: u32) -> String {
+    match permille % 10 {
+        0 => format!("{} %", permille / 10),
+        rest => format!("{}.{rest} %", permille / 10),
+    }
 }
 
 /// The limits of one window, which do not contradict each other.
@@ -268,6 +285,8 @@ mod tests {
         assert_eq!(of(|settings| settings.critical_permille = 1_001), zones(700, 850, 1_001));
         assert_eq!(of(|settings| settings.warning_permille = 0), zones(0, 850, 950));
         let target = |target| Err(WindowError::Target { target, critical: 950 });
+        let said = WindowError::Target { target: 990, critical: 955 }.to_string();
+        assert!(said.contains("99 %") && said.contains("95.5 %"), "{said}");
         assert_eq!(of(|settings| settings.target_permille = 950), target(950));
         assert_eq!(of(|settings| settings.target_permille = 0), target(0));
         assert_eq!(

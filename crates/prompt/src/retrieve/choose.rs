@@ -14,6 +14,8 @@ use super::score::Scored;
 const KIND_SHARE_MAX: u64 = 40;
 /// Candidates that are looked at: the best. Each costs a count of its text.
 const LOOKED_AT_MAX: usize = 1_024;
+/// To how many tokens the budget is rounded that would have room.
+const NEEDS_STEP: u64 = 10;
 /// Items of a pack at most.
 const ITEMS_MAX: usize = 256;
 
@@ -50,6 +52,8 @@ pub struct Pack {
     pub items: Vec<Chosen>,
     /// What is not in it.
     pub skipped: PackSkipped,
+    /// The least budget that has room for an item, where nothing fits this one.
+    pub needs: Option<Tokens>,
 }
 
 /// How much of a candidate a pack has.
@@ -94,6 +98,8 @@ struct Choice<'c> {
     said: Vec<(Group, String)>,
     chosen: Vec<Chosen>,
     skipped: PackSkipped,
+    /// The least budget that would have had room for one of those that did not fit an empty pack.
+    needs: Option<u64>,
 }
 
 impl<'c> Choice<'c> {
@@ -109,6 +115,7 @@ impl<'c> Choice<'c> {
             said: Vec::new(),
             chosen: Vec::new(),
             skipped: PackSkipped::default(),
+            needs: None,
         }
     }
 
@@ -131,6 +138,10 @@ impl<'c> Choice<'c> {
             let text = render::item(candidate, form);
             let tokens = self.counter.count(&text).0;
             let is_within = self.used + heading + tokens <= self.max_tokens && of_kind + tokens <= kind_max;
+            if !is_within && !text.is_empty() && self.chosen.is_empty() {
+                let needs = self.used + heading + tokens;
+                self.needs = Some(self.needs.map_or(needs, |least| least.min(needs)));
+            }
             if !is_within || text.is_empty() || self.chosen.len() >= ITEMS_MAX {
                 continue;
             }
@@ -171,12 +182,14 @@ impl<'c> Choice<'c> {
             let text = render::pack(&self.chosen);
             let tokens = self.counter.count(&text);
             if tokens.0 <= self.max_tokens {
-                return Pack { text, tokens, items: self.chosen, skipped: self.skipped };
+                return Pack { text, tokens, items: self.chosen, skipped: self.skipped, needs: None };
             }
             self.chosen.pop();
             self.skipped.budget += 1;
         }
-        Pack { skipped: self.skipped, ..Pack::default() }
+        // Rounded up: a counter may find a little more in the whole text.
+        let needs = self.needs.map(|needs| Tokens(needs.next_multiple_of(NEEDS_STEP)));
+        Pack { skipped: self.skipped, needs, ..Pack::default() }
     }
 }
 

@@ -4,6 +4,7 @@
 
 use stemmata_model::{Entry, Part};
 
+use super::message::Piece;
 use crate::reduce::cut::cut;
 
 /// Characters of a tool call's arguments at most.
@@ -12,11 +13,27 @@ pub const ARGUMENTS_CHARS_MAX: usize = 600;
 /// Characters of a tool's result at most. The whole of it is in the chain.
 pub const RESULT_CHARS_MAX: usize = 2_000;
 
+/// Who a summary of a compaction is said by: its record has the role of a user, who did not write it.
+pub const SUMMARY_SPEAKER: &str = "summary";
+
 /// Returns what an entry says, a line or a paragraph for each part. Reasoning and parts that only a provider can read say
 /// nothing; empty where nothing else is there.
 pub fn entry_text(entry: &Entry) -> String {
     let texts = entry.parts.iter().filter_map(part_text);
     texts.collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the same by its parts, of an entry that calls tools; nothing for other entries.
+pub fn call_pieces(entry: &Entry) -> Vec<Piece> {
+    let call = |part: &Part| match part {
+        Part::ToolCall { call_id, .. } => Some(call_id.clone()),
+        _ => None,
+    };
+    if entry.parts.iter().all(|part| call(part).is_none()) {
+        return Vec::new();
+    }
+    let piece = |part: &Part| Some(Piece { text: part_text(part)?, call: call(part) });
+    entry.parts.iter().filter_map(piece).collect()
 }
 
 fn part_text(part: &Part) -> Option<String> {

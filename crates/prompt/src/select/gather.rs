@@ -2,10 +2,11 @@
 //!
 //! Each question has a limit, so that a source of a ledger with millions of events costs what its amount says.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use stemmata_model::{EventSeq, Timestamp, Tokens};
 
+use super::groups::keep_groups_whole;
 use super::message::Message;
 use super::reader::{ContextReader, Hit, MessageQuery, MessagesOf, ReadOrder, RetrieveQuery, StateQuery};
 use super::render::{hit_text, message_text, retrieved_text, state_text, topic_text, turn_text, turns_text};
@@ -73,7 +74,7 @@ pub struct Item {
     pub images: Vec<TraceImage>,
     /// How well it fits, of hits.
     pub score_permille: Option<u64>,
-    /// Why it was found, of hits.
+    /// Why it was found, of hits; what was left out of it, of messages.
     pub reasons: Vec<String>,
 }
 
@@ -205,8 +206,10 @@ fn of_messages<R: ContextReader>(
         SourceTopic::Turns => turns_text(messages),
         topic => topic_text(topic.as_str(), messages),
     };
+    let mut torn = Vec::new();
     if source.topic == SourceTopic::Turns {
-        keep_groups_whole(&mut full.messages, full.is_whole || plan.full.order == ReadOrder::NewestFirst);
+        let reaches_end = full.is_whole || plan.full.order == ReadOrder::NewestFirst;
+        torn = keep_groups_whole(&mut full.messages, reaches_end);
         keep_groups_whole(&mut compact, plan.compact.order == ReadOrder::NewestFirst);
     }
     let part = if source.topic == SourceTopic::Turns { turn_text } else { message_text };
@@ -218,6 +221,12 @@ fn of_messages<R: ContextReader>(
         match places.get(message.id.as_str()).and_then(|place| items.get_mut(*place)) {
             Some(known) => known.in_compact = true,
             None => items.push(Item { in_compact: true, ..item(message, false) }),
+        }
+    }
+    for torn in &torn {
+        match items.iter_mut().find(|item| item.id == torn.message.id) {
+            Some(known) => known.reasons.push(torn.reason.clone()),
+            None => items.push(Item { reasons: vec![torn.reason.clone()], ..item(&torn.message, false) }),
         }
     }
     let turns = |messages: &[Message]| {
@@ -244,37 +253,6 @@ fn item(message: &Message, in_full: bool, part: fn(&Message) -> String) -> Item 
         images: message.images.clone(),
         score_permille: None,
         reasons: Vec::new(),
-    }
-}
-
-/// Drops results whose calls were cut off, and calls whose results were: they stay together, and one without the other means
-/// nothing. Calls at the end of the line have no results yet, so they stay where the window reaches that end.
-pub(super) fn keep_groups_whole(messages: &mut Vec<Message>, reaches_end: bool) {
-    loop {
-        let before = messages.len();
-        let mut called: BTreeSet<String> = BTreeSet::new();
-        messages.retain(|message| {
-            let is_whole = message.answers.iter().all(|answer| called.contains(answer));
-            if is_whole {
-                called.extend(message.calls.iter().cloned());
-            }
-            is_whole
-        });
-        let answered: BTreeSet<String> =
-            messages.iter().flat_map(|message| message.answers.iter().cloned()).collect();
-        // Calls that are still open are the last ones, and nothing but results of their neighbours follows them.
-        let last = messages.iter().rposition(|message| message.answers.is_empty()).map_or(0, |at| at + 1);
-        let calls = messages.iter().take(last).rev().take_while(|message| !message.calls.is_empty());
-        let open = last - calls.count();
-        let mut place = 0;
-        messages.retain(|message| {
-            place += 1;
-            let is_open = reaches_end && place > open;
-            is_open || message.calls.iter().all(|call| answered.contains(call))
-        });
-        if messages.len() == before {
-            return;
-        }
     }
 }
 

@@ -21,10 +21,22 @@ pub struct Message {
     pub data: Option<Json>,
     /// The tool calls that it makes. Only turns have them.
     pub calls: Vec<String>,
+    /// The text by its parts, of a message that makes calls: a call without a result is taken out of it. Only turns have
+    /// them.
+    pub pieces: Vec<Piece>,
     /// The tool calls that it answers. Only turns have them.
     pub answers: Vec<String>,
     /// The images that its text names. Only turns have them.
     pub images: Vec<TraceImage>,
+}
+
+/// A part of a message that makes calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// What it says.
+    pub text: String,
+    /// The call that it is, or `None` for what is said beside the calls.
+    pub call: Option<String>,
 }
 
 impl Message {
@@ -39,6 +51,7 @@ impl Message {
             text: text.clone(),
             data: data.clone(),
             calls: Vec::new(),
+            pieces: Vec::new(),
             answers: Vec::new(),
             images: Vec::new(),
         })

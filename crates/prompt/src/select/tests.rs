@@ -41,6 +41,7 @@ impl MadeUp {
             text: Some(format!("says {seq}{}", "x".repeat(self.bytes))),
             data: None,
             calls: tool(0),
+            pieces: Vec::new(),
             answers: tool(1),
             images: Vec::new(),
         }
@@ -349,10 +350,44 @@ fn invariant_03_a_window_of_turns_tears_no_call_from_its_results() {
         (8..9, true, vec![]),
     ] {
         let mut messages: Vec<Message> = line[window.clone()].to_vec();
-        super::gather::keep_groups_whole(&mut messages, reaches_end);
+        super::groups::keep_groups_whole(&mut messages, reaches_end);
         let ids: Vec<usize> = messages.iter().map(|one| one.id.parse().expect("a number")).collect();
         assert_eq!(ids, kept, "{window:?} {reaches_end}");
     }
+}
+
+/// What was said beside a call that has no result stays; the call goes, and is named.
+#[test]
+fn what_is_said_beside_an_unanswered_call_stays() {
+    let piece =
+        |text: &str, call: Option<&str>| Piece { text: text.to_owned(), call: call.map(str::to_owned) };
+    let said = |id: &str, calls: &[&str], answers: &[&str], pieces: Vec<Piece>| Message {
+        id: id.to_owned(),
+        calls: calls.iter().map(|name| (*name).to_owned()).collect(),
+        answers: answers.iter().map(|name| (*name).to_owned()).collect(),
+        pieces,
+        ..MadeUp::of(1).message(1)
+    };
+    let plan = vec![
+        piece("Plan B is chosen.", None),
+        piece("[call ls] {}", Some("c1")),
+        piece("[call cat] {}", Some("c2")),
+    ];
+    let mut messages = vec![
+        said("1", &["c1", "c2"], &[], plan),
+        said("2", &[], &["c2"], Vec::new()),
+        said("3", &["c3"], &[], vec![piece("[call rm] {}", Some("c3"))]),
+        said("4", &[], &[], Vec::new()),
+    ];
+    let torn = super::groups::keep_groups_whole(&mut messages, true);
+    let kept: Vec<(&str, Option<&str>)> =
+        messages.iter().map(|one| (one.id.as_str(), one.text.as_deref())).collect();
+    let rest = Some("says 1");
+    assert_eq!(kept, [("1", Some("Plan B is chosen.\n[call cat] {}")), ("2", rest), ("4", rest)]);
+    let reasons: Vec<(&str, &str)> =
+        torn.iter().map(|torn| (torn.message.id.as_str(), torn.reason.as_str())).collect();
+    let lost = |call: &str| format!("left out: the call `{call}`, which has no result");
+    assert_eq!(reasons, [("1", lost("c1").as_str()), ("3", lost("c3").as_str())]);
 }
 
 /// Neither what a tool returned nor what anybody said in a turn begins a section, or speaks for another.

@@ -63,6 +63,7 @@ fn message_of(message: &Value) -> Result<Message, String> {
         text: content("text").and_then(Value::as_str).map(str::to_owned),
         data: content("data").filter(|data| !data.is_null()).map(Json::of),
         calls: Vec::new(),
+        pieces: Vec::new(),
         answers: Vec::new(),
         images: Vec::new(),
     })

@@ -1,6 +1,8 @@
 //! How many tokens a window takes: what the provider last reported, and an estimate of what came after.
 
-use stemmata_model::{Entry, EntryKind, IMAGE_TOKENS, Part, Role, TokenCounter, Tokens, Usage};
+use std::collections::HashMap;
+
+use stemmata_model::{Entry, EntryId, EntryKind, IMAGE_TOKENS, Part, Role, TokenCounter, Tokens, Usage};
 
 /// What an estimate rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,15 +41,49 @@ pub fn estimate(entries: &[Entry], counted: &dyn Fn(usize) -> Tokens, system: To
     }
 }
 
+/// Returns the usage that counts for an estimate, by the answer that it was reported with. Some clients write usage in a record
+/// of its own behind the answer: it is that answer's, but not where the window was compacted between the two.
+pub fn usage_by_answer(entries: &[Entry]) -> HashMap<EntryId, Usage> {
+    let mut usages = HashMap::new();
+    let mut answer: Option<&Entry> = None;
+    for entry in entries.iter().filter(|entry| entry.meta.sidechain.is_none()) {
+        match entry.kind {
+            EntryKind::CompactionBoundary | EntryKind::CompactionSummary => answer = None,
+            EntryKind::Metadata => {
+                let (Some(answer), Some(usage)) = (answer, entry.meta.usage) else { continue };
+                if is_whole(answer) && tokens_of(usage) > Tokens(0) {
+                    usages.insert(answer.id.clone(), usage);
+                }
+            }
+            _ if entry.role == Role::Assistant && entry.meta.visibility.agent => {
+                answer = Some(entry);
+                if let Some(usage) = entry.meta.usage.filter(|_| reported(entry).is_some()) {
+                    usages.insert(entry.id.clone(), usage);
+                }
+            }
+            _ => {}
+        }
+    }
+    usages
+}
+
 fn reported(entry: &Entry) -> Option<Tokens> {
     if entry.role != Role::Assistant || !entry.meta.visibility.agent {
         return None;
     }
-    let stop = entry.meta.stop_reason.as_deref().unwrap_or_default().trim().to_lowercase();
-    let Usage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = entry.meta.usage?;
-    let tokens: Tokens =
-        [input_tokens, output_tokens, cache_read_tokens, cache_write_tokens].map(Tokens).into_iter().sum();
-    (tokens > Tokens(0) && stop != "aborted" && stop != "error").then_some(tokens)
+    let tokens = tokens_of(entry.meta.usage?);
+    (tokens > Tokens(0) && is_whole(entry)).then_some(tokens)
+}
+
+/// Returns whether an answer was not aborted and did not end in an error: what is reported with such a one is no window's size.
+fn is_whole(answer: &Entry) -> bool {
+    let stop = answer.meta.stop_reason.as_deref().unwrap_or_default().trim().to_lowercase();
+    stop != "aborted" && stop != "error"
+}
+
+fn tokens_of(usage: Usage) -> Tokens {
+    let Usage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = usage;
+    [input_tokens, output_tokens, cache_read_tokens, cache_write_tokens].map(Tokens).into_iter().sum()
 }
 
 /// Counts what an entry takes of the window: nothing where the model does not see it.
@@ -119,6 +155,28 @@ mod tests {
         let mut hidden = [user(), said(Role::Assistant, &text, Some((5_000, "end_turn")))];
         hidden[1].meta.visibility.agent = false;
         assert_eq!(of(&hidden), Estimated { tokens: Tokens(1_100), from: EstimatedFrom::Count });
+    }
+
+    #[test]
+    fn usage_in_a_record_of_its_own_is_the_answers_unless_the_window_was_compacted_between() {
+        let named = |name: &str, mut entry: Entry| {
+            entry.id = EntryId::new(name).expect("a name");
+            entry
+        };
+        let answer = |name: &str| named(name, said(Role::Assistant, "x", None));
+        let record = || {
+            let mut entry = named("record", said(Role::System, "", Some((5_000, ""))));
+            entry.kind = EntryKind::Metadata;
+            entry
+        };
+        let mut summary = named("s", said(Role::User, "x", None));
+        summary.kind = EntryKind::CompactionSummary;
+        let mut side = answer("side");
+        side.meta.sidechain = Some("agent".to_owned());
+        let found = usage_by_answer(&[answer("a"), side, record(), answer("b"), summary, record()]);
+        let found: Vec<(&str, u64)> =
+            found.iter().map(|(id, usage)| (id.as_str(), usage.output_tokens)).collect();
+        assert_eq!(found, [("a", 5_000)]);
     }
 
     #[test]

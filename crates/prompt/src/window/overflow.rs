@@ -51,6 +51,86 @@ pub fn silent_overflow(usage: Usage, stop_reason: Option<&str>, window: Tokens) 
     }
 }
 
+/// What a provider's error says of sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OverflowSizes {
+    /// Tokens that the request took.
+    pub requested: Option<Tokens>,
+    /// Tokens that the model takes.
+    pub maximum: Option<Tokens>,
+}
+
+/// What stands before the number of a maximum, in lower case.
+const BEFORE_MAXIMUM: &[&str] = &[
+    "> ",
+    "maximum context length is ",
+    "maximum prompt length is ",
+    "limit of ",
+    "limit ",
+    "limit: ",
+    "context length (",
+    "context length ",
+    "context size (",
+    "n_ctx\":",
+    "context window of ",
+    "allowed (",
+    "input length of ",
+    "must not exceed ",
+    "too large for model with ",
+];
+
+/// A request is not so many times larger than what a model takes: such a number is an id or a time.
+const REQUESTED_TIMES_MAX: u64 = 1_000;
+
+/// Returns the sizes that an error of [`overflow_of`] names: the maximum by the words before it, the request as the largest
+/// number above it. Without a maximum no number means anything.
+pub fn overflow_sizes(text: &str) -> OverflowSizes {
+    let Some(end) = (0..=READ_BYTES_MAX.min(text.len())).rev().find(|at| text.is_char_boundary(*at)) else {
+        return OverflowSizes::default();
+    };
+    let said = text.get(..end).unwrap_or_default().to_lowercase();
+    let numbers = numbers(&said);
+    let is_maximum = |at: usize| {
+        BEFORE_MAXIMUM.iter().any(|words| said.get(..at).is_some_and(|said| said.ends_with(words)))
+    };
+    let maximum = numbers.iter().find(|(at, value)| *value > 0 && is_maximum(*at)).map(|(_, value)| *value);
+    let Some(maximum) = maximum else { return OverflowSizes::default() };
+    // `190000 + 20000 > 200000`: what is asked for counts with what was sent.
+    let sum = |window: &[(usize, u64)]| match window {
+        [(at, one), (behind, two)] => {
+            let between = said.get(*at..*behind)?.trim_start_matches(|sign: char| sign.is_ascii_digit());
+            (between == " + ").then_some(one.saturating_add(*two))
+        }
+        _ => None,
+    };
+    let sums = numbers.windows(2).filter_map(sum);
+    let above = |value: &u64| *value > maximum && *value / REQUESTED_TIMES_MAX <= maximum;
+    let requested = numbers.iter().map(|(_, value)| *value).chain(sums).filter(above).max();
+    OverflowSizes { requested: requested.map(Tokens), maximum: Some(Tokens(maximum)) }
+}
+
+/// Returns the numbers of a text that are no part of a name, each with its place.
+fn numbers(text: &str) -> Vec<(usize, u64)> {
+    let is_of_name = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | '-' | '.');
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(start) = text.get(from..).and_then(|rest| rest.find(|sign: char| sign.is_ascii_digit())) {
+        let at = from + start;
+        let rest = text.get(at..).unwrap_or_default();
+        let length = rest.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(rest.len());
+        from = at + length;
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        // A full stop may end the sentence.
+        let mut behind = text.get(from..).unwrap_or_default().chars();
+        let next =
+            behind.next().filter(|sign| *sign != '.' || behind.next().is_some_and(char::is_alphanumeric));
+        if !before.is_some_and(is_of_name) && !next.is_some_and(is_of_name) {
+            found.extend(rest.get(..length).and_then(|digits| digits.parse().ok()).map(|value| (at, value)));
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -66,6 +146,47 @@ mod tests {
             assert!(phrase.words.iter().all(|word| *word == word.to_lowercase()), "{phrase:?}");
             let known = phrase.source.starts_with("https://") || phrase.source.starts_with("seed 003");
             assert!(known && !phrase.provider.is_empty(), "{phrase:?}");
+        }
+    }
+
+    #[test]
+    fn the_sizes_that_an_error_names_are_read() {
+        for (text, requested, maximum) in [
+            ("prompt is too long: 9000 tokens > 8000 maximum", Some(9_000), Some(8_000)),
+            (
+                "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
+                Some(210_000),
+                Some(200_000),
+            ),
+            (
+                "This model's maximum context length is 131072 tokens. However, you requested 131134 tokens (122942 in \
+                 the messages, 8192 in the completion).",
+                Some(131_134),
+                Some(131_072),
+            ),
+            (
+                "Request too large for model `llama-3.3-70b` on tokens per minute (TPM): Limit 6000, Requested 14810, x",
+                Some(14_810),
+                Some(6_000),
+            ),
+            (r#"{"code":400,"n_prompt_tokens":14429,"n_ctx":8192}"#, Some(14_429), Some(8_192)),
+            ("Requested tokens (2285) exceed context window of 2048", Some(2_285), Some(2_048)),
+            ("The sum of 'inputs' tokens and 'max_new_tokens' must not exceed 4097.", None, Some(4_097)),
+            (
+                "request (4390 tokens) exceeds the available context size (4096 tokens), try increasing it",
+                Some(4_390),
+                Some(4_096),
+            ),
+            (
+                "your request exceeded model token limit: 262144 (requested: 300000)",
+                Some(300_000),
+                Some(262_144),
+            ),
+            ("prompt is too long", None, None),
+            ("context length exceeded, request 1764230000", None, None),
+        ] {
+            let sizes = OverflowSizes { requested: requested.map(Tokens), maximum: maximum.map(Tokens) };
+            assert_eq!(overflow_sizes(text), sizes, "{text}");
         }
     }
 
@@ -100,6 +221,7 @@ mod tests {
         #[test]
         fn any_text_is_read(text in "\\PC{0,300}", code in proptest::option::of("\\PC{0,30}")) {
             let _row = overflow_of(&text, code.as_deref());
+            let _sizes = overflow_sizes(&text);
         }
     }
 }

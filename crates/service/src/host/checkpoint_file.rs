@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::v1::{
     CheckpointDrift, CheckpointFileRequest, CheckpointLoaded, CheckpointSaved, CheckpointTask, Note,
+    SessionRequest,
 };
 use stemmata_api::{Answer, Code, Control, Problem, Service};
 use stemmata_engine::{
@@ -27,8 +28,8 @@ pub struct SaveCheckpointRequest {
     pub window: Option<u64>,
     /// The folder of the file; made where it is not there.
     pub folder: PathBuf,
-    /// A folder of the working tree, absolute.
-    pub worktree: PathBuf,
+    /// A folder of the working tree, absolute. Absent: where the session works.
+    pub worktree: Option<PathBuf>,
 }
 
 /// Asks to load a checkpoint.
@@ -55,15 +56,15 @@ impl Host {
         let asked = CheckpointFileRequest { ctx: request.ctx.clone(), window: request.window };
         let made = service.checkpoint_file(&asked, &mut bytes, &Control::none())?;
         let mut file = parsed(&bytes)?;
-        let is_all = file.look_at(&tree_root(&request.worktree));
+        let (tree, missing) = tree_of(service, request.worktree.as_deref(), &file);
+        let is_all = tree.is_none_or(|tree| file.look_at(&tree_root(&tree)));
         let text = file.render();
         self.with(|_| {
             let path = write_new(&request.folder, &file.name(), text.as_bytes())?;
-            let note = || Note {
-                code: "degraded".to_owned(),
-                message: format!("more files were touched than have checksums: {WORK_FILES_MAX}, the latest"),
-                line: None,
-            };
+            let more =
+                || format!("more files were touched than have checksums: {WORK_FILES_MAX}, the latest");
+            let messages = (!is_all).then(more).into_iter().chain(missing);
+            let note = |message| Note { code: "degraded".to_owned(), message, line: None };
             Ok(CheckpointSaved {
                 path: path.to_string_lossy().into_owned(),
                 ctx: made.ctx,
@@ -71,7 +72,7 @@ impl Host {
                 bytes: text.len() as u64,
                 git_head: file.state.git_head.clone(),
                 files: file.state.file_checksums.len() as u64,
-                notes: (!is_all).then(note).into_iter().collect(),
+                notes: messages.map(note).collect(),
             })
         })
     }
@@ -89,12 +90,34 @@ impl Host {
     ) -> Answer<CheckpointLoaded> {
         let path = &request.path;
         let bytes = self.with(|_| read(path))?;
-        let file = parsed(&bytes)?;
+        let file = parsed(&bytes).map_err(|problem| at_path(path, problem))?;
         let root = tree_root(&request.worktree);
         let drift = file.drift(&root);
         let given = service.load_checkpoint_file(&mut bytes.as_slice())?;
         Ok(loaded(path, &file, (drift, git_head(&root)), given))
     }
+}
+
+/// Returns the working tree of a checkpoint: the one that is named, else the session's own directory. Where that is gone, any
+/// other one would say nothing of the session's work, so there is none, and the reason is told.
+fn tree_of(
+    service: &dyn Service,
+    named: Option<&Path>,
+    file: &CheckpointFile,
+) -> (Option<PathBuf>, Option<String>) {
+    if let Some(named) = named {
+        return (Some(named.to_owned()), None);
+    }
+    let session = file.snapshot.session.clone().map(|reference| SessionRequest { reference });
+    let known = session.and_then(|request| service.session(&request).ok());
+    let why = match known.and_then(|session| session.cwd).map(PathBuf::from) {
+        Some(folder) if folder.is_dir() => return (Some(folder), None),
+        Some(folder) => format!("the session's directory {} is gone", folder.display()),
+        None => "the session names no directory".to_owned(),
+    };
+    let message =
+        format!("{why}: there is no git commit and no checksum; `--worktree DIR` names a working tree");
+    (None, Some(message))
 }
 
 fn loaded(
@@ -138,6 +161,14 @@ fn read(path: &Path) -> Result<Vec<u8>, Fault> {
     }
     let bytes = read_bounded(path, CHECKPOINT_FILE_BYTES_MAX + 1).map_err(failed)?;
     bytes.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))
+}
+
+/// Names the file that cannot be loaded, and says how it is written again.
+fn at_path(path: &Path, problem: Box<Problem>) -> Box<Problem> {
+    let hint =
+        "nothing was stored; write the file again with `stemma checkpoint --out DIR`, or copy it again";
+    let detail = format!("{}: {}", path.display(), problem.detail);
+    Box::new(Problem { detail, hint: Some(hint.to_owned()), ..*problem })
 }
 
 fn write_new(folder: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, Fault> {

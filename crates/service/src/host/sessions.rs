@@ -52,6 +52,11 @@ impl Host {
         }))
     }
 
+    /// Returns whether a client wrote something to a session's transcript that was not read yet.
+    pub fn has_unread(&self, session: &Session) -> bool {
+        std::fs::metadata(&session.path).is_ok_and(|file| file.is_file() && file.len() != session.bytes)
+    }
+
     /// Finds the commit that is meant. A session means its newest one, brought up to date first. `@` counts sessions of the
     /// directory from the newest, so those that were never imported are read first.
     ///

@@ -111,7 +111,7 @@ impl Host {
         let fresh = command(None)?;
         is_directory(&request.cwd)?;
         if request.starts {
-            self.has_program(fresh.first().map_or("", String::as_str))?;
+            self.has_program(fresh.first().map_or("", String::as_str)).map_err(elsewhere)?;
         }
         let (mode, placed) = match &request.from {
             None => (StartMode::Fresh, None),
@@ -149,7 +149,29 @@ impl Host {
 }
 
 fn resolved(templates: &Templates, name: &str) -> Result<AgentConfig, Fault> {
-    templates.resolve(name, &text_of).map_err(|error| bad(error.reason))
+    let resolved = templates.resolve(name, &text_of).map_err(|error| bad(error.reason));
+    resolved.map_err(|fault| {
+        let known = templates.names();
+        if known.iter().any(|known| known == name) {
+            return fault;
+        }
+        // No file is wrong: the name is.
+        let hint = if known.is_empty() {
+            format!(
+                "define it in the configuration as `[templates.{name}]`; `stemma config path` prints the file"
+            )
+        } else {
+            "name one of these with `--template`, or define it in the configuration".to_owned()
+        };
+        Problem { hint: Some(hint), ..*fault.0 }.into()
+    })
+}
+
+/// Says what helps where the program of a template is not installed: a template starts one client only.
+fn elsewhere(fault: Fault) -> Fault {
+    let hint =
+        "install it, or name a template of another client; `--print` prints the command to run elsewhere";
+    Problem { hint: Some(hint.to_owned()), ..*fault.0 }.into()
 }
 
 fn bad(reason: String) -> Fault {

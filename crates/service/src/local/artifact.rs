@@ -14,11 +14,14 @@ use crate::fault::Fault;
 // What the wire says of it has to hold.
 const _: () = assert!(ARTIFACT_READ_BYTES_MAX == stemmata_engine::ARTIFACT_READ_BYTES_MAX as u64);
 
+/// Letters of an artifact's id behind its tag.
+const ARTIFACT_LETTERS: usize = 64;
+
 pub(super) fn read(engine: &Engine, request: &ArtifactReadRequest) -> Result<ArtifactText, Fault> {
     let id: ArtifactId = request
         .artifact
         .parse()
-        .map_err(|error: stemmata_model::ParseIdError| Problem::new(Code::BadId, error.to_string()))?;
+        .map_err(|error: stemmata_model::ParseIdError| bad_id(&request.artifact, &error))?;
     let range = request.range.as_ref().map_or(Ok(TextRange::WHOLE), range)?;
     let bytes_max = request.bytes_max.unwrap_or(ARTIFACT_READ_BYTES_MAX).min(ARTIFACT_READ_BYTES_MAX);
     let read = engine.read_artifact(id, range, usize::try_from(bytes_max).unwrap_or(usize::MAX))?;
@@ -31,6 +34,20 @@ pub(super) fn read(engine: &Engine, request: &ArtifactReadRequest) -> Result<Art
         is_cut: read.is_cut,
         sha256: read.sha256,
     })
+}
+
+/// Returns the problem of a text that is no artifact's id. An artifact has no short form, unlike a commit: nothing lists them, so
+/// no beginning is known to be unique.
+fn bad_id(text: &str, error: &stemmata_model::ParseIdError) -> Problem {
+    let is_letter = |letter: char| letter.is_ascii_hexdigit();
+    let is_short = text.strip_prefix("art-").is_some_and(|rest| rest.chars().all(is_letter));
+    let detail = if is_short {
+        format!("`{text}` is not a whole artifact id: `art-` and {ARTIFACT_LETTERS} letters are needed")
+    } else {
+        error.to_string()
+    };
+    let hint = "the notice in a tool's output has the whole id, and so has `stemma show --meta REF --json`";
+    Problem { hint: Some(hint.to_owned()), ..Problem::new(Code::BadId, detail) }
 }
 
 fn range(range: &ArtifactRange) -> Result<TextRange, Fault> {

@@ -12,8 +12,8 @@ use std::io::Read;
 
 use stemmata_api::v1::{
     Blame, BlameRequest, Changed, CheckpointRequest, Checkpointed, Children, ChildrenRequest, Commit,
-    CommitPage, CommitRequest, CompactRequest, Compacted, CompareRequest, Comparison, Diff, FindRequest,
-    Found, FoundPrompt, HistoryRequest, LatestSessionRequest, Named, OverviewRequest, ResolveRequest,
+    CommitPage, CompactRequest, Compacted, CompareRequest, Comparison, Diff, FindRequest, Found, FoundPrompt,
+    HistoryRequest, LastCompactionRequest, LatestSessionRequest, Named, OverviewRequest, ResolveRequest,
     ResolveScope, Resolved, Session, SessionMeant, SessionPage, SessionRequest, SessionsRequest, ShortIds,
     ShortIdsRequest, ShowRequest, ShowTurnRequest, ShownTurn, SnapshotRequest, TaggedCommit, Tags,
     TagsRequest, TipsRequest, Tree, TreeRequest, Uncompacted, UpdateRequest,
@@ -144,8 +144,8 @@ impl Chains for Local {
         })
     }
 
-    fn diff(&self, request: &CommitRequest) -> Answer<Diff> {
-        self.with(|engine| Ok(wire::context::diff(engine.diff(ctx(engine, &request.ctx)?)?)))
+    fn diff(&self, request: &LastCompactionRequest) -> Answer<Diff> {
+        self.with(|engine| compacting::diff(engine, request))
     }
 
     fn compare(&self, request: &CompareRequest) -> Answer<Comparison> {
@@ -172,11 +172,8 @@ impl Chains for Local {
         self.with(|engine| compacting::compact(engine, request, (&|of| self.model(engine, of), &rules)))
     }
 
-    fn before_compaction(&self, request: &CommitRequest) -> Answer<Uncompacted> {
-        self.with(|engine| {
-            let (_, before) = engine.before_compaction(ctx(engine, &request.ctx)?)?;
-            Ok(Uncompacted { id: before.to_string(), context: None })
-        })
+    fn before_compaction(&self, request: &LastCompactionRequest) -> Answer<Uncompacted> {
+        self.with(|engine| compacting::before(engine, request))
     }
 
     fn update(&self, request: &UpdateRequest) -> Answer<Changed> {

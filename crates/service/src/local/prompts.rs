@@ -164,6 +164,9 @@ pub(super) fn assembled(engine: &Engine, request: &AssembleRequest) -> Result<As
         let reason = format!("it is event {trigger}, and the prompt may have events through {through} only");
         return Err(bad_request("trigger", reason));
     }
+    if let Some(stemmata_engine::PromptTrigger::Event(trigger)) = &trigger {
+        has_event(engine, &of.ledger, *trigger)?;
+    }
     let wanted = PromptWanted {
         max_tokens: request.max_tokens.map(budget).transpose()?,
         trigger,
@@ -178,8 +181,36 @@ pub(super) fn assembled(engine: &Engine, request: &AssembleRequest) -> Result<As
     let last = made.trace.through.as_deref().and_then(|last| last.parse::<EventSeq>().ok());
     made.notes.extend(beyond("through", through, last));
     let after = request.after.as_deref().and_then(|after| after.parse::<EventSeq>().ok());
-    made.notes.extend(beyond("after", after, last));
+    made.notes.extend(match (after, through) {
+        (Some(after), Some(through)) if after > through => Some(after_through(after, through)),
+        _ => beyond("after", after, last),
+    });
     Ok(made)
+}
+
+/// Says that a prompt of what came after one event and up to an earlier one has nothing of either.
+fn after_through(after: EventSeq, through: EventSeq) -> Note {
+    let message =
+        format!("`after` is {after}, behind `through`, which is {through}: no event is between them");
+    Note { code: AFTER_THROUGH.to_owned(), message, line: None }
+}
+
+/// The code of the note about it.
+const AFTER_THROUGH: &str = "after_through";
+
+/// Refuses an event that is not there yet, and says which is the last one. A ledger that is missing is another error.
+fn has_event(engine: &Engine, ledger: &LedgerId, event: EventSeq) -> Result<(), Fault> {
+    let Some(known) = engine.log().ledger(ledger)? else { return Ok(()) };
+    if event.get() <= known.last {
+        return Ok(());
+    }
+    let (last, hint) = match known.last {
+        0 => ("it has no event".to_owned(), "append events first, or leave the event out".to_owned()),
+        1 => ("its last event is 1".to_owned(), "name event 1, or leave the event out".to_owned()),
+        last => (format!("its last event is {last}"), format!("name an event from 1 to {last}")),
+    };
+    let detail = format!("there is no event {event} in ledger `{ledger}`: {last}");
+    Err(Problem { hint: Some(hint), ..Problem::new(Code::NoEventWithText, detail) }.into())
 }
 
 /// The code of the note about it.

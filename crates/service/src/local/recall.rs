@@ -31,7 +31,8 @@ pub(super) fn recalled(engine: &Engine, request: &RecallRequest) -> Result<Recal
             .map_or(SettleBudget::All, |ms| SettleBudget::Within(Duration::from_millis(ms))),
     })?;
     let mut notes = wire::notes(&counter.notes);
-    notes.extend(found.notes.iter().map(note));
+    let has_items = !found.items.is_empty();
+    notes.extend(found.notes.iter().map(|one| note(one, has_items)));
     let known = ledger.as_ref().map(|ledger| engine.log().ledger(ledger)).transpose()?.flatten();
     let scope = RecallScope {
         ledger: ledger.as_ref().map(ToString::to_string),
@@ -40,13 +41,22 @@ pub(super) fn recalled(engine: &Engine, request: &RecallRequest) -> Result<Recal
     Ok(wire::recall::recalled(found, (max_tokens, &counter), (scope, notes)))
 }
 
-fn note(note: &RecallNote) -> Note {
+fn note(note: &RecallNote, has_items: bool) -> Note {
     match note {
         RecallNote::Search(note) => wire::search::note(note),
         RecallNote::Memory(note) => wire::note(note),
         RecallNote::NoMatch => Note {
             code: "no_match".to_owned(),
-            message: "nothing matches the task: the pack is the project's memory".to_owned(),
+            message: if has_items {
+                "nothing matches the task: the pack is the project's memory".to_owned()
+            } else {
+                "nothing matches the task".to_owned()
+            },
+            line: None,
+        },
+        RecallNote::NothingFits { needs } => Note {
+            code: "nothing_fits".to_owned(),
+            message: format!("nothing fits the budget: the shortest item needs {needs} tokens"),
             line: None,
         },
     }

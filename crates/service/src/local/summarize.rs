@@ -7,6 +7,7 @@ use stemmata_prompt::compact::summary::{Limits, Section, Size, Summary, Window, 
 
 use super::{bad_request, ctx, stop};
 use crate::fault::Fault;
+use stemmata_api::{Code, Problem};
 
 /// A summary is never longer than what it is made of.
 const RATIO_PERMILLE_MAX: u32 = 1_000;
@@ -32,6 +33,9 @@ pub(super) fn summarize(engine: &Engine, request: &SummarizeRequest) -> Result<S
     let pins = pins(known, pinned_before(known, known, recent_from).into_iter());
     let window = Window { entries: &count(known), recent_from, pins: &pins, numbers: &numbers, commit: None };
     let made = compose(&window, &limits);
+    if made.text.is_empty() && recent_from > 0 {
+        return Err(no_room(&window, &limits, request.ratio_permille));
+    }
     let notes = pins_left_out(&made).map(|message| Note { code: "degraded".to_owned(), message, line: None });
     let Tokens(token_count) = Estimate.count(&made.text);
     let sections = Section::ALL.into_iter().map(|section| SummarySection {
@@ -56,6 +60,32 @@ pub(super) fn summarize(engine: &Engine, request: &SummarizeRequest) -> Result<S
         text: made.text,
         notes: notes.into_iter().collect(),
     })
+}
+
+/// Says that a summary of the asked size has no room for its heading, and which size has.
+fn no_room(window: &Window<'_>, limits: &Limits, asked: Option<u32>) -> Fault {
+    let has_room =
+        |share: u32| !compose(window, &Limits { size: Size::Share(share), ..limits.clone() }).text.is_empty();
+    if !has_room(RATIO_PERMILLE_MAX) {
+        let detail = "the entries to summarize are fewer tokens than the heading of a summary takes";
+        return Problem::new(Code::NothingToCompact, detail).into();
+    }
+    // The smallest share that has room, by halves: a larger one has room, too.
+    let (mut below, mut enough) = (asked.unwrap_or(0), RATIO_PERMILLE_MAX);
+    while enough - below > 1 {
+        let middle = below.midpoint(enough);
+        if has_room(middle) { enough = middle } else { below = middle }
+    }
+    let ratio = |permille: u32| f64::from(permille) / 1_000.0;
+    let asked = asked.map_or_else(
+        || "the default size".to_owned(),
+        |asked| format!("{} of the conversation", ratio(asked)),
+    );
+    let reason = format!(
+        "a summary of {asked} has no room for its heading; the smallest that has is {}",
+        ratio(enough)
+    );
+    bad_request("ratio_permille", reason)
 }
 
 /// Says that not all that is pinned fits the summary.

@@ -171,8 +171,7 @@ pub(super) fn recover(
     }
     let turn = of_session(&request.turn, ids)?;
     let asked = request.window.clone().unwrap_or_else(TurnWindow::unsaid);
-    let of =
-        OfSession::summarizing(engine, &turn, (Some(&asked), None), rules)?.expect("a window was asked for");
+    let of = OfSession::recovering(engine, &turn, (&asked, &request.error), rules)?;
     let recovered = engine.recover(&turn, (&request.error, request.code.as_deref()), &of.guard())?;
     let (ledger, session) = (turn.ledger.to_string(), turn.session.to_string());
     let Some(recovered) = recovered else {
@@ -184,7 +183,7 @@ pub(super) fn recover(
         retry: true,
         provider: Some(recovered.phrase.provider.to_owned()),
         ctx: recovered.checkpoint.map(|ctx| ctx.to_string()),
-        window: Some(of.report(recovered.window)),
+        window: Some(of.recovered(recovered.window, recovered.maximum)),
     })
 }
 

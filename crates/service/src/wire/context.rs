@@ -103,5 +103,6 @@ pub(crate) fn diff(diff: CompactionDiff) -> v1::Diff {
         lost_commands: diff.lost_commands,
         lost_decisions: diff.lost_decisions,
         lost_errors: diff.lost_errors,
+        notes: Vec::new(),
     }
 }

@@ -3,8 +3,8 @@
 use std::io::Read;
 
 use stemmata_api::v1::{
-    BlameRequest, CheckpointRequest, ChildrenRequest, Commit, CommitRequest, CommitType, CompactRequest,
-    CompareRequest, FindRequest, HistoryRequest, KnownLine, LatestSessionRequest, OverviewRequest,
+    BlameRequest, CheckpointRequest, ChildrenRequest, Commit, CommitType, CompactRequest, CompareRequest,
+    FindRequest, HistoryRequest, KnownLine, LastCompactionRequest, LatestSessionRequest, OverviewRequest,
     ResolveRequest, ResolveScope, SUMMARY_BYTES_MAX, SessionDetails, SessionRequest, SessionsRequest,
     ShortIdsRequest, ShowRequest, ShowTurnRequest, SnapshotRequest, TipsRequest, TreeRequest, Trigger,
     UpdateRequest,
@@ -24,15 +24,15 @@ pub(crate) fn first(chains: &dyn Chains, session: &Transcript, import: &dyn Fn()
     drawn(chains, &history);
     told(chains, &history, &session.session_id);
     resolved(chains, &history[0], &session.session_id);
-    let compacted = compacted(chains, &history);
+    let compacted = compacted(chains, &history, &session.session_id);
     snapshots(chains, &tip, &compacted);
     tags(chains, &tip, &compacted);
     checkpoints(chains, &tip);
     blamed(chains, session, &tip);
 }
 
-fn of(ctx: &str) -> CommitRequest {
-    CommitRequest { ctx: ctx.to_owned() }
+fn last(ctx: &str, session: Option<&str>) -> LastCompactionRequest {
+    LastCompactionRequest { ctx: ctx.to_owned(), session: session.map(str::to_owned) }
 }
 
 fn find(text: &str) -> FindRequest {
@@ -246,15 +246,15 @@ fn resolved(chains: &dyn Chains, tip: &Commit, session: &str) {
 }
 
 /// Finds the compaction of the session, makes one by hand, and returns that.
-fn compacted(chains: &dyn Chains, history: &[Commit]) -> String {
+fn compacted(chains: &dyn Chains, history: &[Commit], session: &str) -> String {
     let (tip, root) = (&history[0], &history[history.len() - 1]);
     let made = history.iter().find(|commit| commit.commit_type == "compaction").expect("a compaction");
-    let before = chains.before_compaction(&of(&tip.id)).expect("a commit").id;
+    let before = chains.before_compaction(&last(&tip.id, None)).expect("a commit").id;
     assert_eq!(Some(&before), made.parent.as_ref());
-    let diff = chains.diff(&of(&tip.id)).expect("a difference");
+    let diff = chains.diff(&last(&tip.id, None)).expect("a difference");
     assert_eq!((&diff.compaction, &diff.before), (&made.id, &before));
-    assert_eq!(code(chains.diff(&of(&root.id))), "no_compaction");
-    assert_eq!(code(chains.before_compaction(&of(&root.id))), "no_compaction");
+    assert_eq!(code(chains.diff(&last(&root.id, None))), "no_compaction");
+    assert_eq!(code(chains.before_compaction(&last(&root.id, None))), "no_compaction");
     let compact = |summary: &str| {
         chains.compact(&CompactRequest {
             summary: Some(summary.to_owned()),
@@ -269,7 +269,12 @@ fn compacted(chains: &dyn Chains, history: &[Commit]) -> String {
     assert_eq!(own.parent, tip.id);
     assert!(own.tokens_after < own.tokens_before);
     let own = own.id.expect("it is stored");
-    assert_eq!(chains.before_compaction(&of(&own)).expect("a commit").id, tip.id);
+    assert_eq!(chains.before_compaction(&last(&own, None)).expect("a commit").id, tip.id);
+    // A session that was named means its newest compaction, also one beside its chain.
+    let undone = chains.before_compaction(&last(&tip.id, Some(session))).expect("a commit");
+    assert_eq!((&undone.compaction, &undone.id), (&own, &tip.id));
+    assert!(undone.notes.iter().any(|note| note.message.contains("on a branch")), "{:?}", undone.notes);
+    assert_eq!(chains.diff(&last(&tip.id, Some(session))).expect("a difference").compaction, own);
     own
 }
 

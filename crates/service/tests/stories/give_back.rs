@@ -7,7 +7,7 @@ use stemmata_api::v1::{
     ExportForm, ExportRequest, FindRequest, HandoffRequest, MaterializeRequest, Materialized,
     PreparePlacementRequest, RecordPlacementRequest, ShowRequest,
 };
-use stemmata_api::v1::{CommitRequest, HANDOFF_TOKENS_DEFAULT};
+use stemmata_api::v1::{CommitRequest, HANDOFF_TOKENS_DEFAULT, LastCompactionRequest};
 use stemmata_api::{ByteSource, CancelToken, Control, Service};
 use stemmata_testkit::claude::Transcript;
 
@@ -96,7 +96,10 @@ fn before_a_compaction(service: &dyn Service, tip: &str, whole: &[u8]) {
     let id = made.id.clone().expect("it is stored");
     let (recent, bytes) = materialize(service, &wish(&id, "compaction", None));
     assert!(bytes.len() < whole.len() && recent.format == made.format);
-    let before = service.before_compaction(&of(&id)).expect("a commit").id;
+    let before = service
+        .before_compaction(&LastCompactionRequest { ctx: id.clone(), session: None })
+        .expect("a commit")
+        .id;
     assert_eq!(materialize(service, &wish(&before, "root", None)).1, whole);
 }
 

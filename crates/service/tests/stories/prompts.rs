@@ -188,6 +188,18 @@ fn what_a_request_for_a_prompt_cannot_mean_is_refused() {
         let notes = with(change).expect("a prompt").notes;
         assert!(notes.iter().any(|note| note.message.contains("beyond what the ledger has")), "{notes:?}");
     }
+    let crossed = |one: &mut AssembleRequest| {
+        (one.through, one.after) = (Some("1".to_owned()), Some("2".to_owned()));
+    };
+    let notes: Vec<String> =
+        with(&crossed).expect("a prompt").notes.into_iter().map(|note| note.message).collect();
+    assert_eq!(notes, ["`after` is 2, behind `through`, which is 1: no event is between them"]);
+    let missing = ContextRequest {
+        of: ContextOf::Made(Box::new(asked(&source("")))),
+        compares: true,
+        before: Some("99".to_owned()),
+    };
+    refused(service.context(&missing), "no_event_with_text", "its last event is");
     let future = asked(&source(",\"amount\":1,\"since\":\"2999-01-01T00:00:00Z\""));
     let made = service.assemble(&future).expect("a prompt");
     let plan = made.trace.candidates.iter().find(|one| one.id == "source:PLAN_READY:0").expect("listed");

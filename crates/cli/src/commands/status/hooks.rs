@@ -12,7 +12,7 @@ use crate::wiring::App;
 /// Describes one client's hooks for people, in a few words.
 pub(super) fn described(app: &App, hooks: &v1::Hooks) -> String {
     let heard = ago(app, hooks.heard_at.as_deref());
-    let heard = heard.map_or_else(|| "never heard".to_owned(), |ago| format!("last heard {ago}"));
+    let heard = heard.map_or_else(|| "no event yet".to_owned(), |ago| format!("last event {ago}"));
     let state = match hooks.state.as_str() {
         "off" => format!("off (`stemma install {}`)", hooks.runtime),
         "current" => format!("on; {heard}"),

@@ -3,17 +3,22 @@
 //! A caller that heard of an error, or died before it heard anything, cannot know what was stored. It calls again with the
 //! same entries, and their ids tell.
 
-use stemmata_model::{Entry, FormatId, Json, NewEvent, NewPayload, Part, Payload, topics};
+use std::collections::HashMap;
+
+use stemmata_model::{Entry, EventSeq, FormatId, Json, NewEvent, NewPayload, Part, Payload, topics};
 use stemmata_prompt::tool_output::noticed_artifact;
 use stemmata_store::{Appended, EventQuery, Order, PAGE_ROWS_MAX};
 
 use super::{FORMAT, TurnOf};
 use crate::engine::Engine;
-use crate::error::{FormatUse, Result};
+use crate::error::{EngineError, FormatUse, Refusal, Result};
 
 /// Events that end what was said last: a turn that one of them follows was answered, or is another one.
 const SAID_TOPICS: [&str; 4] =
     [topics::USER_TURN, topics::ASSISTANT_TURN, topics::TOOL_EVENT, topics::SESSION_ENDED];
+
+/// Entries of a session that a new one's id is compared with at most.
+const IDS_COMPARED_MAX: usize = 1_000;
 
 impl Engine {
     /// Returns where the entries of events are, if they are the last ones that the session said: an earlier try stored them.
@@ -53,6 +58,62 @@ impl Engine {
         }
         Ok(Some(Appended { first: first.seq, last: last.seq, last_at: last.at }))
     }
+
+    /// Refuses an entry whose id the session gave to other content: a pin, a prune or a summary could not say which of the
+    /// two it means. Only the newest [`IDS_COMPARED_MAX`] entries are compared, so that a step costs the same in a long
+    /// session.
+    pub(super) fn refuse_taken_ids(&self, turn: &TurnOf, events: &[NewEvent]) -> Result<()> {
+        let mut new = Vec::new();
+        for event in events.iter().filter(|event| SAID_TOPICS.contains(&event.topic.as_str())) {
+            if let NewPayload::Line(line) = &event.payload {
+                new.extend(entry_of(line)?);
+            }
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
+        let query = EventQuery {
+            session: Some(turn.session.clone()),
+            topics: SAID_TOPICS.map(topics::topic).to_vec(),
+            order: Order::NewestFirst,
+            ..EventQuery::after(None, IDS_COMPARED_MAX)
+        };
+        // A ledger that is not there yet has said nothing.
+        let known = if self.log.ledger(&turn.ledger)?.is_some() {
+            self.log.events(&turn.ledger, &query)?
+        } else {
+            Vec::new()
+        };
+        let quoted: Vec<String> =
+            new.iter().map(|entry| serde_json::Value::from(entry.id.as_str()).to_string()).collect();
+        let mut same_ids = Vec::new();
+        for event in &known {
+            let Payload::Line { line, .. } = &event.payload else { continue };
+            // The text is searched first: to decode a thousand lines at each step would cost more than the step.
+            if quoted.iter().any(|id| line.as_str().contains(id.as_str()))
+                && let Some(entry) = entry_of(line)?
+                && new.iter().any(|one| one.id == entry.id)
+            {
+                same_ids.push((Some(event.seq), entry));
+            }
+        }
+        check_ids(same_ids.iter().map(|(seq, entry)| (*seq, entry)), &new)
+    }
+}
+
+/// Returns an error that names the first id which stands for other content among known entries or earlier ones of the list.
+fn check_ids<'e>(known: impl Iterator<Item = (Option<EventSeq>, &'e Entry)>, new: &'e [Entry]) -> Result<()> {
+    let mut first: HashMap<&str, (Option<EventSeq>, &Entry)> = HashMap::new();
+    for (seq, entry) in known.chain(new.iter().map(|entry| (None, entry))) {
+        let (seq, other) = *first.entry(entry.id.as_str()).or_insert((seq, entry));
+        if is_same(Some(other), Some(entry)) {
+            continue;
+        }
+        let place = seq.map_or_else(|| "in the same request".to_owned(), |seq| format!("as event {seq}"));
+        let reason = format!("the session has an entry `{}` with other content already, {place}", entry.id);
+        return Err(EngineError::Refused { what: Refusal::EntryTaken, reasons: vec![reason] });
+    }
+    Ok(())
 }
 
 /// Returns whether two entries are one. Its time is that of the try.

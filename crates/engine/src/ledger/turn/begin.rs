@@ -113,7 +113,8 @@ impl Engine {
     ///
     /// # Errors
     /// `NotFound` and `Store` for a context that is not there or was forgotten, or an entry that is not on its chain;
-    /// `Refused` for a session that goes on from something else already, and for tasks that depend on each other in a circle; `Bound` for task facts beyond their bounds; as
+    /// `Refused` for a session that goes on from something else already, for tasks that depend on each
+    /// other in a circle, and for an entry whose id the session gave to other content; `Bound` for task facts beyond their bounds; as
     /// [`Engine::publish`] and [`Engine::assemble`]. An error of the guard or the prompt leaves the turn begun: repeat the call.
     pub fn begin_turn(&self, begin: &BeginTurn<'_>) -> Result<TurnBegun> {
         check_facts(&begin.task)?;
@@ -141,6 +142,7 @@ impl Engine {
             }
             said.last
         } else {
+            self.refuse_taken_ids(turn, &events)?;
             let published = self.publish_begun(turn, events, (&begin.context, &start))?;
             notes.extend(published.notes);
             published.appended.last

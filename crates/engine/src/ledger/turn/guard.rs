@@ -46,6 +46,9 @@ use summaries::Asked;
 /// A compaction's summary takes an eighth of the window at most.
 const SUMMARY_SHARE: u64 = 8;
 
+/// Entries that count less are not compacted by themselves: a summary with its heading would not be smaller.
+const COMPACTED_TOKENS_MIN: Tokens = Tokens(1_000);
+
 /// What a compaction keeps of the end of a window that a provider found too large takes a quarter of it at most.
 const KEEP_SHARE: u64 = 4;
 
@@ -177,12 +180,14 @@ pub struct WindowReport {
 /// One call's guard, with what it has asked a model already: a try that others overtook asks once.
 pub(super) struct Guarding<'a> {
     pub(super) guard: &'a TurnGuard<'a>,
+    /// What a request took that a provider refused, where it says so.
+    requested: Option<Tokens>,
     asked: RefCell<Asked>,
 }
 
 impl<'a> Guarding<'a> {
     pub(super) fn new(guard: &'a TurnGuard<'a>) -> Self {
-        Self { guard, asked: RefCell::default() }
+        Self { guard, requested: None, asked: RefCell::default() }
     }
 }
 
@@ -250,7 +255,10 @@ impl Engine {
         if let Some(why) = acted.overflow_seen.filter(|_| settings.is_automatic) {
             due = Due { is_due: true, reason: why.to_owned() };
         }
-        if !due.is_due {
+        let held = acted.report.tokens_after.saturating_sub(acted.report.overhead);
+        // What fills the window then is the system prompt and the tools, which no summary stands for.
+        let is_small = held < acted.report.overhead.min(COMPACTED_TOKENS_MIN);
+        if !due.is_due || (is_small && acted.overflow_seen.is_none()) {
             return;
         }
         if let Err(looped) = acted.progress.may_compact() {

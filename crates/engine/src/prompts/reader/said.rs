@@ -3,7 +3,7 @@
 //! Which events are read is the parent's.
 
 use stemmata_model::{Entry, Event, FormatId, Part, Payload};
-use stemmata_prompt::select::{Message, entry_text};
+use stemmata_prompt::select::{Message, call_pieces, entry_text};
 
 use super::super::images::images_of;
 use crate::engine::Engine;
@@ -41,6 +41,7 @@ pub(super) fn message_of_entry(event: &Event, entry: &Entry) -> Option<Message> 
         text: Some(text),
         data: None,
         calls,
+        pieces: call_pieces(entry),
         answers,
         images: images_of(entry),
     })

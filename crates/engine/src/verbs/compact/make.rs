@@ -35,6 +35,9 @@ const WINDOW_SHARE: u64 = 8;
 /// The same of what it stands for: a quarter, so that a compaction always saves something.
 const REPLACED_SHARE: u64 = 4;
 
+/// A context of fewer tokens is nothing to compact, where a summary of it came out longer.
+const COMPACTABLE_TOKENS_MIN: u64 = 500;
+
 /// A compaction that is not stored yet.
 pub(crate) struct MadeCompaction {
     pub(crate) artifact: ArtifactId,
@@ -137,6 +140,29 @@ impl Engine {
         parent: &Commit,
         wanted: &CompactWanted<'_>,
     ) -> Result<MadeCompaction> {
+        self.drawn_compaction(parent, wanted).or_else(|error| {
+            // No size and no kept part makes a summary of a few words shorter than the words.
+            let what = match &error {
+                EngineError::Refused { what, .. } => *what,
+                _ => return Err(error),
+            };
+            let is_small = matches!(what, Refusal::LongSummary | Refusal::EmptySummary)
+                && !matches!(wanted.with, CompactWith::Given(_));
+            let tokens = if is_small { self.context_tokens(parent)? } else { u64::MAX };
+            if tokens >= COMPACTABLE_TOKENS_MIN {
+                return Err(error);
+            }
+            let reason = format!("the context has about {tokens} tokens, fewer than its summary would take");
+            Err(refused(Refusal::NothingToCompact, reason))
+        })
+    }
+
+    fn context_tokens(&self, parent: &Commit) -> Result<u64> {
+        let made = self.materialize(Some(parent.id), None, Stop::Compaction, &mut std::io::sink())?;
+        Ok(made.counts.tokens)
+    }
+
+    fn drawn_compaction(&self, parent: &Commit, wanted: &CompactWanted<'_>) -> Result<MadeCompaction> {
         let scrubber = self.scrubber_of(parent.id)?;
         let adapter = Self::adapter(&parent.core.format, FormatUse::Compact)?;
         let mut window = Vec::new();

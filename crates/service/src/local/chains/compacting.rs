@@ -1,11 +1,15 @@
 //! A compaction that is asked for: who writes the summary, of which entries, and what came of it.
 
-use stemmata_api::v1::{CompactRequest, Compacted, LostCounts, SUMMARY_BYTES_MAX, SummaryWith};
+use stemmata_api::v1::{
+    CompactRequest, Compacted, Diff, LastCompactionRequest, LostCounts, Note, SUMMARY_BYTES_MAX, SummaryWith,
+    Uncompacted,
+};
 use stemmata_api::{Code, Problem};
 use stemmata_engine::{
-    self as engine, CompactOf, CompactWanted, CompactWith, CompactionDiff, Engine, Summarizer, WindowRules,
+    self as engine, CompactOf, CompactWanted, CompactWith, CompactionDiff, Engine, NewestCompaction,
+    Summarizer, WindowRules,
 };
-use stemmata_model::{CommitId, Tokens};
+use stemmata_model::{CommitId, SessionId, Tokens};
 use stemmata_prompt::window::KeepRecent;
 
 use crate::fault::Fault;
@@ -60,6 +64,49 @@ pub(super) fn compact(
     let place = if request.again { CompactOf::Branch(of) } else { CompactOf::Commit(of) };
     let made = engine.compact(&place, &wanted)?;
     Ok(answer(&made, &engine.diff(made.id)?))
+}
+
+/// Compares the context after the last compaction with the one before it.
+pub(super) fn diff(engine: &Engine, request: &LastCompactionRequest) -> Result<Diff, Fault> {
+    let last = last(engine, request)?;
+    let diff = wire::context::diff(engine.diff_of((last.id, last.before))?);
+    Ok(Diff { notes: beside(&last).into_iter().collect(), ..diff })
+}
+
+/// Returns the commit before the last compaction.
+pub(super) fn before(engine: &Engine, request: &LastCompactionRequest) -> Result<Uncompacted, Fault> {
+    let last = last(engine, request)?;
+    let later = match last.later_prompts {
+        0 => None,
+        1 => Some("1 turn of the session came later and is not in this context".to_owned()),
+        count => Some(format!("{count} turns of the session came later and are not in this context")),
+    };
+    Ok(Uncompacted {
+        id: last.before.to_string(),
+        context: None,
+        compaction: last.id.to_string(),
+        notes: beside(&last).into_iter().chain(later.map(degraded)).collect(),
+    })
+}
+
+fn last(engine: &Engine, request: &LastCompactionRequest) -> Result<NewestCompaction, Fault> {
+    let tip = ctx(engine, &request.ctx)?;
+    if let Some(session) = &request.session {
+        let session = SessionId::new(session.as_str()).map_err(|error| bad_request("session", error))?;
+        return Ok(engine.newest_compaction(tip, &session)?);
+    }
+    let (id, before) = engine.before_compaction(tip)?;
+    Ok(NewestCompaction { id, before, is_beside: false, later_prompts: 0 })
+}
+
+/// Says which compaction was taken, where it is not one of the session's own chain.
+fn beside(last: &NewestCompaction) -> Option<Note> {
+    let message = format!("the compaction is {}, which was made on a branch beside the session", last.id);
+    last.is_beside.then(|| degraded(message))
+}
+
+fn degraded(message: String) -> Note {
+    Note { code: "degraded".to_owned(), message, line: None }
 }
 
 fn checked(request: &CompactRequest) -> Result<(), Fault> {

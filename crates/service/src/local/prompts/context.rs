@@ -9,7 +9,7 @@ use stemmata_model::{LedgerId, SessionId};
 use stemmata_store::StoreError;
 
 use super::window::{images, window};
-use super::{BEYOND_END, assembled, seq};
+use super::{assembled, has_event, seq};
 use crate::fault::Fault;
 use crate::local::bad_request;
 use crate::wire;
@@ -26,6 +26,9 @@ pub(super) fn report(engine: &Engine, request: &ContextRequest) -> Result<Contex
                     return Err(bad_request("before", reason));
                 }
             };
+            if let Some(earlier) = earlier {
+                has_event(engine, &LedgerId::new(prompt.ledger.as_str())?, earlier)?;
+            }
             made(engine, prompt, earlier.map(|place| place.to_string()))
         }
     }
@@ -53,7 +56,6 @@ fn made(engine: &Engine, asked: &AssembleRequest, before: Option<String>) -> Res
             (Some(&later.prompt), &report.trace),
         );
         report.before = Some(earlier.trace);
-        report.notes.extend(earlier.notes.into_iter().filter(|note| note.code == BEYOND_END));
     }
     Ok(report)
 }

@@ -7,7 +7,7 @@ use stemmata_api::v1::{
 use stemmata_api::{Answer, Code, Problem, RawJson};
 use stemmata_engine::prompt::tool_output::{OutputLimits, text_of};
 use stemmata_engine::prompt::window::{
-    CompactSettings, ToolSummaryStrategy, WindowConfig, WindowConfigSettings,
+    CompactSettings, ToolSummaryStrategy, WindowConfig, WindowConfigSettings, overflow_sizes,
 };
 use stemmata_engine::tokens::model;
 use stemmata_engine::{
@@ -21,6 +21,9 @@ use crate::local::bad_request;
 use crate::local::counters::counter_or_estimate;
 use crate::local::prompts::REPORTED;
 use crate::wire;
+
+/// Where a limit comes from that an overflow names.
+const PROVIDER: &str = "the provider's error";
 
 /// The window of a session, as a request means it.
 pub(super) struct OfSession {
@@ -74,10 +77,14 @@ impl OfSession {
             (Some(tokens), ..) => (tokens, "the request".to_owned()),
             (None, Some(tokens), _) => (tokens, "`window.tokens`".to_owned()),
             (None, None, Some((name, (tokens, source)))) => (tokens, format!("{name}: {source}")),
-            (None, None, None) if is_asked => {
-                let detail = "the window of the session is not known: say how many `tokens` it takes";
-                return Err(Problem::new(Code::WindowBad, detail).into());
-            }
+            (None, None, None) if is_asked => match engine.window_history(turn, 1)?.pop() {
+                Some(told) => (told.limit.0, "what an earlier call of the session said".to_owned()),
+                None => {
+                    let detail = "the window of the session is not known: name `tokens`, or a `model`, in the \
+                                  `window` of the request, or set `window.tokens`";
+                    return Err(Problem::new(Code::WindowBad, detail).into());
+                }
+            },
             (None, None, None) => return Ok(None),
         };
         let config = WindowConfig::new(WindowConfigSettings {
@@ -121,6 +128,33 @@ impl OfSession {
             }
         }
         Ok(Some(of))
+    }
+
+    /// The same for a call that was refused: the provider's error may say what the model takes.
+    pub(super) fn recovering(
+        engine: &Engine,
+        turn: &TurnOf,
+        (asked, error): (&TurnWindow, &str),
+        rules: &Rules<'_>,
+    ) -> Result<Self, Fault> {
+        let maximum = overflow_sizes(error).maximum.map(|Tokens(tokens)| tokens);
+        let named = TurnWindow { tokens: asked.tokens.or(maximum), ..asked.clone() };
+        let of = Self::summarizing(engine, turn, (Some(&named), None), rules)?;
+        let mut of = of.expect("a window was asked for");
+        if asked.tokens.is_none() && maximum.is_some() {
+            PROVIDER.clone_into(&mut of.limit_from);
+        }
+        Ok(of)
+    }
+
+    /// Returns what a recovery did, as the wire has it: the provider may take less than the window was said to hold.
+    pub(super) fn recovered(&self, report: WindowReport, maximum: Option<Tokens>) -> TurnWindowReport {
+        let mut report = self.report(report);
+        if Tokens(report.limit) < self.config.window().limit() {
+            let from = if maximum.is_some() { PROVIDER } else { "the context that was refused" };
+            from.clone_into(&mut report.limit_from);
+        }
+        report
     }
 
     /// Returns the guard of it.

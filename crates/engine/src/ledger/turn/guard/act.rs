@@ -134,6 +134,10 @@ impl Engine {
         if sizes.is_reported {
             work.known.overhead = sizes.overhead;
         }
+        if let Some(requested) = guarding.requested {
+            sizes.raise_to(requested);
+            work.known.overhead = sizes.overhead;
+        }
         let kept = self.never_archived(turn, (&entries, &pins), last)?;
         self.archive(&mut work, &mut entries, (&kept, &mut sizes))?;
         let told = self.told(turn, events, last)?;
@@ -177,7 +181,8 @@ impl Measured<'_> {
 impl Work<'_> {
     /// Returns what the window takes where that is known and nothing is to be done about it, so that it need not be read.
     fn calm(&self) -> Option<Tokens> {
-        let tokens = self.known.tokens?;
+        // What is reported beyond the entries is the overhead: it is known only where the entries were counted once.
+        let tokens = self.known.tokens.filter(|_| !self.known.is_reported || self.known.held.is_some())?;
         let cutoff = usize::try_from(self.guarding.guard.config.compact().visible_results()).unwrap_or(0);
         let is_over = self.archives() && cutoff > 0 && self.known.results > cutoff;
         let is_calm = self.window.zone(tokens) < Zone::Danger
@@ -286,6 +291,9 @@ impl Work<'_> {
             self.known.recoveries = self.known.recoveries.saturating_add(1);
             self.known.recovering = None;
         }
+        if measured.entries.is_some() {
+            self.known.held = Some(tokens_after.saturating_sub(self.known.overhead));
+        }
         (self.known.tokens, self.known.is_reported) = (Some(tokens_after), measured.is_reported && !prunes);
         self.push_state(tokens, planned.as_ref().map(|plan| (plan, prunes)));
         let report = WindowReport {
@@ -344,7 +352,7 @@ impl Work<'_> {
 }
 
 /// Returns the limits after a provider refused a context: it takes less than that, whatever its window is said to be.
-fn shrunk(guard: &TurnGuard<'_>, boundary: Boundary) -> Option<Window> {
+pub(super) fn shrunk(guard: &TurnGuard<'_>, boundary: Boundary) -> Option<Window> {
     let Boundary::Overflow { refused, .. } = boundary else { return None };
     let settings = guard.config.window().settings();
     let limit = refused.min(settings.limit);

@@ -48,6 +48,9 @@ pub(super) struct Known {
     /// Whether a usage was reported since the window was last counted.
     pub(super) is_reported: bool,
     pub(super) overhead: Tokens,
+    /// What the entries of the window count; none where all of them have to be counted. With a reported usage it says what the
+    /// overhead is, without the entries being read.
+    pub(super) held: Option<Tokens>,
     /// Results of tools that the model sees.
     pub(super) results: usize,
     /// Messages that the model sees.
@@ -89,6 +92,7 @@ impl Known {
             tokens: None,
             is_reported: false,
             overhead: Tokens(0),
+            held: None,
             results: 0,
             messages: 0,
             errors: 0,
@@ -116,6 +120,7 @@ impl Known {
         self.tokens = number("size").map(Tokens).filter(|_| is_same_counter && is_same_overhead);
         self.is_reported = data.get("is_reported").and_then(Value::as_bool).unwrap_or(false);
         self.overhead = Tokens(number("overhead").unwrap_or(0)).max(guard.overhead);
+        self.held = number("held").map(Tokens).filter(|_| is_same_counter);
         let count = |key: &str| number(key).and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
         (self.results, self.messages) = (count("results"), count("messages"));
         self.summaries = Summaries::of_data(data.get("summarizer"));
@@ -158,6 +163,7 @@ impl Known {
             "counter": guard.counter.name(),
             "overhead": self.overhead.0,
             "given_overhead": guard.overhead.0,
+            "held": self.held.map(|tokens| tokens.0),
             "is_reported": self.is_reported,
             "results": self.results,
             "messages": self.messages,
@@ -222,14 +228,18 @@ impl Known {
     fn see_entry(&mut self, entry: &Entry, counter: &dyn TokenCounter) {
         if visibility::of_entry(entry).is_some() {
             // Somebody hid, showed or pinned entries: the window is another one, and a compaction may help now.
-            (self.tokens, self.is_reported) = (None, false);
+            (self.tokens, self.held, self.is_reported) = (None, None, false);
             self.progress.reset();
             return;
         }
         let own = entry_tokens(entry, counter);
         let estimated = estimate(std::slice::from_ref(entry), &|_| own, Tokens(0));
+        self.held = self.held.map(|held| held + own);
         match estimated.from {
-            EstimatedFrom::Usage { .. } => (self.tokens, self.is_reported) = (Some(estimated.tokens), true),
+            EstimatedFrom::Usage { .. } => {
+                (self.tokens, self.is_reported) = (Some(estimated.tokens), true);
+                self.overhead = self.held.map_or(self.overhead, |held| estimated.tokens.saturating_sub(held));
+            }
             EstimatedFrom::Count => self.tokens = self.tokens.map(|tokens| tokens + own),
         }
         self.messages += usize::from(is_seen(entry));
@@ -252,7 +262,7 @@ impl Known {
         let (before, after) = number("tokens_before").zip(number("tokens_after")).unwrap_or((size, size));
         self.progress.compacted(CompactionSeen { before, after, limit: self.limit });
         if data.get("error").is_none() {
-            (self.tokens, self.is_reported) = (None, false);
+            (self.tokens, self.held, self.is_reported) = (None, None, false);
         }
         let reasons = data.get("reasons").and_then(Value::as_array);
         let is_recovery =
@@ -339,7 +349,7 @@ impl Engine {
         }
         if is_forgotten {
             // What changed the window may be forgotten, too.
-            (known.tokens, known.is_reported) = (None, false);
+            (known.tokens, known.held, known.is_reported) = (None, None, false);
         }
         Ok(known)
     }

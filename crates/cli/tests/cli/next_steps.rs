@@ -1,0 +1,74 @@
+//! What a newcomer gets wrong: the message names the thing, and says the next step.
+
+use crate::stage::Stage;
+
+const CONFIG: &str = "[templates.fixer]\nclient = \"claude-code\"\nstrategy = \"live\"\n";
+
+fn stage() -> Stage {
+    let stage = Stage::new();
+    stage.home.write("home/.config/stemmata/config.toml", CONFIG.as_bytes());
+    stage.run(&["events", "append", "PLAN_READY", "Refuse an empty file", "--ledger", "c1"]).ok();
+    stage
+}
+
+#[test]
+fn a_wrong_name_or_event_is_answered_with_those_that_there_are() {
+    let stage = stage();
+    let made = ["assemble", "--ledger", "c1", "--strategy", "worker"];
+    let with = |more: &[&'static str]| [&made[..], more].concat();
+    for (args, says, never) in [
+        (vec!["assemble", "--ledger", "c1", "--template", "nosuch"], "there are fixer", "correct the file"),
+        (vec!["start", "fixer"], "--print", "--in"),
+        (with(&["--trigger", "400"]), "its last event is 3", "stemma list"),
+        (
+            vec!["context", "debug", "--ledger", "c1", "--strategy", "worker", "--diff", "400"],
+            "its last event is 3",
+            "through",
+        ),
+        (vec!["artifact", "read", "art-5b0e"], "64 letters", "64 to 64"),
+        (vec!["recall", "plan", "--everywhere", "--max-tokens", "50"], "--max-tokens", "`max_tokens"),
+    ] {
+        let said = stage.run(&args);
+        assert_ne!(said.code, 0, "{args:?}");
+        assert!(said.stderr.contains(says) && !said.stderr.contains(never), "{args:?}: {}", said.stderr);
+    }
+    stage.run(&["strategy", "check", "worker"]).ok();
+    let empty = stage.feed(&["turn", "begin", "--ledger", "c1"], b"\n");
+    assert!(empty.stderr.contains("a JSON object on standard input"), "{}", empty.stderr);
+    let nothing = stage.run(&["recall", "zzzqqqxxx", "--everywhere"]).ok().stderr;
+    assert!(nothing.contains("nothing matches the task\n") && !nothing.contains("memory:"), "{nothing}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named() {
+    let stage = stage();
+    let cut = stage.home.write("cut.json", b"{\"stemmata_checkpoint\": 1,");
+    let said = stage.run(&["checkpoint", "--load", cut.to_str().unwrap()]);
+    for part in ["cut.json", "it is cut", "write the file again"] {
+        assert!(said.stderr.contains(part), "{}", said.stderr);
+    }
+    let large = stage.home.write("large.toml", &vec![b'#'; 2 << 20]);
+    let said = stage.run(&["strategy", "check", large.to_str().unwrap()]);
+    assert!(said.stderr.contains("shorten it"), "{}", said.stderr);
+}
+
+#[test]
+fn what_was_said_beside_an_unanswered_call_is_in_the_next_prompt() {
+    let stage = stage();
+    let turn = "\"turn\":{\"ledger\":\"c1\",\"session\":\"q\",\"agent\":\"w\",\"template\":\"t\"}";
+    let feed = |command: &str, rest: &str| {
+        stage.feed(&["turn", command], format!("{{{turn},{rest}}}").as_bytes()).ok();
+    };
+    feed("begin", r#""said":{"id":"u1","role":"user","text":"Check it"}"#);
+    feed(
+        "step",
+        r#""entries":[{"id":"a1","role":"assistant","text":"Plan B is chosen.","calls":[{"id":"c1","name":"sh","input":{}}]}]"#,
+    );
+    feed("end", r#""entries":[{"id":"a2","role":"assistant","text":"All fine."}]"#);
+    let args = ["assemble", "--strategy", "live", "--say", "next", "--session", "q", "--ledger", "c1"];
+    let prompt = stage.run(&args).ok().text();
+    assert!(prompt.contains("Plan B is chosen.") && !prompt.contains("[call sh]"), "{prompt}");
+    let debug = [&["context", "debug"], &args[1..]].concat();
+    assert!(stage.told(&debug).contains("the call `c1`, which has no result"));
+    assert!(stage.told(&["list", "--all"]).contains("Check it"));
+}
