@@ -76,7 +76,7 @@ fn a_checkpoint_is_saved_and_loaded() {
 fn a_file_that_is_no_checkpoint_stores_nothing() {
     let stage = Stage::new();
     for (text, reason) in [
-        (String::new(), "not a checkpoint file"),
+        (String::new(), "it is empty"),
         ("{}".to_owned(), "no `stemmata_checkpoint`"),
         ("[".repeat(10 << 20), "not a checkpoint file"),
         ("{\"stemmata_checkpoint\":9}".to_owned(), "version 9"),

@@ -238,9 +238,9 @@ fn a_summary_without_a_model_is_printed_and_nothing_is_stored() {
         (Some(recent as u64), Some((last - recent) as u64))
     );
     assert!(made["token_count"].as_u64() <= made["tokens_max"].as_u64());
-    // A summary without room for its heading is no summary.
-    let tiny = [&at[..6], &["0.5"], &at[7..]].concat();
-    stage.run(&tiny).code(2).complains(&["0.5 of the conversation", "the smallest that has is 0.9"]);
+    // A summary without room for its heading is none, and that is said.
+    let tiny = [&at[..7], &["0.5"], &at[8..]].concat();
+    stage.run(&tiny).code(0).complains(&["0.5 of the conversation", "of it is the smallest size"]);
     assert!(made["tokens_max"].as_u64().unwrap() <= made["tokens_before"].as_u64().unwrap());
     assert_eq!(made, stage.json(&at));
     assert_eq!(stored, stage.json(&["history", &tip, "-n", "0"]));

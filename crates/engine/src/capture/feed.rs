@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use stemmata_model::{Json, Note, NoteCode, Trigger};
+use stemmata_model::{Note, NoteCode, Trigger};
 use stemmata_redact::{KEY_LINES_BYTES_MAX, LineScrubber, ScrubbedLine};
 use stemmata_runtimes::adapter::Shape;
 use stemmata_runtimes::captured::is_said_in_parts;
@@ -73,11 +73,11 @@ impl Run<'_> {
         }
         let mut feed = Feed::at(self, path)?;
         let suspended = self.prepared.scrubber.suspensions();
+        // Of a file that was given back nothing is left out that an import has kept.
+        let takes_rest = options.torn_tail || self.prepared.was_seen_whole();
         let (mut batches, mut is_torn) = (0_u32, false);
         while let Some(line) = lines.next()? {
-            // A whole record without a newline is not half written: there are clients that end their files so.
-            let is_whole = || std::str::from_utf8(line.bytes).is_ok_and(|text| Json::parse(text).is_ok());
-            if !line.complete && !options.torn_tail && !is_whole() {
+            if !line.complete && !takes_rest {
                 break;
             }
             is_torn = !line.complete;

@@ -61,6 +61,14 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
+    /// Says whether all of a file of this length was captured before, up to its last byte.
+    pub(crate) fn was_seen_whole(&self) -> bool {
+        let is_same = |cursor: &Cursor| {
+            cursor.seen_bytes == cursor.stamp.length && cursor.stamp.length == self.stamp.length
+        };
+        self.cursor.as_ref().is_some_and(is_same)
+    }
+
     /// Returns the cursor, where reading goes on from it.
     pub(crate) fn goes_on(&self) -> Option<&Cursor> {
         self.cursor.as_ref().filter(|_| self.relation == Some(Relation::Grown))

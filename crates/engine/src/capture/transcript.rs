@@ -31,7 +31,7 @@ pub struct CaptureOptions {
     pub trigger: Trigger,
     /// Read from the start even where the cursor fits.
     pub full: bool,
-    /// Keep an unfinished last line too; live capture leaves one that is no whole record for the next time.
+    /// Keep an unfinished last line too; live capture leaves it for the next time, unless it was kept before.
     pub torn_tail: bool,
     /// A ticket to record with what is new.
     pub ticket: Option<TicketId>,
@@ -64,7 +64,7 @@ impl CaptureOptions {
         }
     }
 
-    /// Returns what a hook does: no half-written line.
+    /// Returns what a hook does: complete lines only.
     pub fn live(trigger: Trigger) -> Self {
         Self { torn_tail: false, trigger, ..Self::import() }
     }

@@ -137,7 +137,7 @@ fn a_session_goes_on_when_its_context_was_scrubbed_or_forgotten() {
             assert_eq!(says_so, !is_scrubbed, "{:?}", next.notes);
             let made = TurnMade { entries: vec![said("a", Role::Assistant, "Warm.")], ..TurnMade::default() };
             engine.end_turn(&turn("new"), made).expect("ended");
-            begin(&engine, turn("new"), (TurnContext::None, "And then")).expect("begun");
+            begin(&engine, turn("new"), (TurnContext::None, "Then")).expect("begun");
         }
     }
 }

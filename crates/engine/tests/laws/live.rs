@@ -109,9 +109,9 @@ fn provisional_commits_are_kept_as_ranges_once_closed_ones_cover_them() {
     assert_eq!(chain(&engine, tip).len(), 3);
 }
 
-/// There are clients that end their files without a newline; a file that was given back has another time.
+/// A file that was given back has another time, and is read again.
 #[test]
-fn a_whole_last_record_without_a_newline_is_kept_by_every_look() {
+fn a_last_record_without_a_newline_stays_once_it_was_kept() {
     let text = ClaudeSession::new(3).turns(2).build().lines.join("\n");
     let (folder, engine) = (Folder::new(), engine());
     let path = folder.write("live.jsonl", text.as_bytes());
@@ -120,8 +120,8 @@ fn a_whole_last_record_without_a_newline_is_kept_by_every_look() {
     let path = folder.write("live.jsonl", text.as_bytes());
     let looked = engine.capture(&path, &CaptureOptions::live(Trigger::Explicit)).expect("captured");
     assert_eq!(looked.session.tip, tip);
-    // Half a record is left for the next time.
-    let path = folder.write("half.jsonl", &text.as_bytes()[..text.len() - 1]);
+    // Of a file that nobody read to its end the unfinished line is left for the next time.
+    let path = folder.write("new.jsonl", text.as_bytes());
     let looked = engine.capture(&path, &CaptureOptions::live(Trigger::Explicit)).expect("captured");
     let whole = text.rfind('\n').expect("lines") + 1;
     assert_eq!(looked.session.tip.map(|tip| native(&engine, tip).len()), Some(whole));

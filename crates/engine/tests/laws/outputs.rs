@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use stemmata_engine::prompt::tool_output::{Extent, OutputLimits, RangeUnit, TextRange};
 use stemmata_engine::{
     BeginTurn, CollectOptions, Engine, EngineError, ForgetOptions, ForgetTarget, OutputFiles, OutputRules,
-    RetentionRules, ScrubTarget, StoreRules, TurnEnded, TurnMade, TurnOf,
+    Refusal, RetentionRules, ScrubTarget, StoreRules, TurnEnded, TurnMade, TurnOf,
 };
 use stemmata_model::{
     ArtifactId, Entry, EntryId, NoteCode, Part, Party, Payload, Principal, Role, Template, artifact_id,
@@ -367,9 +367,9 @@ fn a_turn_that_is_repeated_with_another_temporary_folder_is_stored_once() {
         assert_eq!(again, ended.checkpoint.as_ref().map(|made| made.id), "{temp:?}");
         assert_eq!(all(&engine), events, "{temp:?}");
     }
-    // Another output under the same ids is another turn.
-    let other = at(None).end_turn(&turn("s"), result("s", &big("else"), false)).expect("ended");
-    assert_ne!(other.checkpoint.map(|made| made.id), ended.checkpoint.map(|made| made.id));
+    // Another output under the same id is refused.
+    let other = at(None).end_turn(&turn("s"), result("s", &big("else"), false)).expect_err("taken");
+    assert!(matches!(other, EngineError::Refused { what: Refusal::EntryTaken, .. }), "{other:?}");
 }
 
 /// A head is digits: a rule that finds some would leave an output that nobody can read.

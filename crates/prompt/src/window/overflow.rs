@@ -62,7 +62,6 @@ pub struct OverflowSizes {
 
 /// What stands before the number of a maximum, in lower case.
 const BEFORE_MAXIMUM: &[&str] = &[
-    "> ",
     "maximum context length is ",
     "maximum prompt length is ",
     "limit of ",
@@ -90,10 +89,13 @@ pub fn overflow_sizes(text: &str) -> OverflowSizes {
     };
     let said = text.get(..end).unwrap_or_default().to_lowercase();
     let numbers = numbers(&said);
-    let is_maximum = |at: usize| {
-        BEFORE_MAXIMUM.iter().any(|words| said.get(..at).is_some_and(|said| said.ends_with(words)))
+    let follows = |at: usize, words: &str| said.get(..at).is_some_and(|said| said.ends_with(words));
+    let first = |is_maximum: &dyn Fn(usize) -> bool| {
+        numbers.iter().find(|(at, value)| *value > 0 && is_maximum(*at)).map(|(_, value)| *value)
     };
-    let maximum = numbers.iter().find(|(at, value)| *value > 0 && is_maximum(*at)).map(|(_, value)| *value);
+    // What a comparison names second is the maximum, whatever words stand before the first.
+    let maximum = first(&|at| follows(at, "> "))
+        .or_else(|| first(&|at| BEFORE_MAXIMUM.iter().any(|words| follows(at, words))));
     let Some(maximum) = maximum else { return OverflowSizes::default() };
     // `190000 + 20000 > 200000`: what is asked for counts with what was sent.
     let sum = |window: &[(usize, u64)]| match window {

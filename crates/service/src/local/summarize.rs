@@ -7,7 +7,6 @@ use stemmata_prompt::compact::summary::{Limits, Section, Size, Summary, Window, 
 
 use super::{bad_request, ctx, stop};
 use crate::fault::Fault;
-use stemmata_api::{Code, Problem};
 
 /// A summary is never longer than what it is made of.
 const RATIO_PERMILLE_MAX: u32 = 1_000;
@@ -33,10 +32,10 @@ pub(super) fn summarize(engine: &Engine, request: &SummarizeRequest) -> Result<S
     let pins = pins(known, pinned_before(known, known, recent_from).into_iter());
     let window = Window { entries: &count(known), recent_from, pins: &pins, numbers: &numbers, commit: None };
     let made = compose(&window, &limits);
-    if made.text.is_empty() && recent_from > 0 {
-        return Err(no_room(&window, &limits, request.ratio_permille));
-    }
-    let notes = pins_left_out(&made).map(|message| Note { code: "degraded".to_owned(), message, line: None });
+    let no_room =
+        (made.text.is_empty() && recent_from > 0).then(|| no_room(&window, &limits, request.ratio_permille));
+    let notes = no_room.into_iter().chain(pins_left_out(&made));
+    let notes = notes.map(|message| Note { code: "degraded".to_owned(), message, line: None });
     let Tokens(token_count) = Estimate.count(&made.text);
     let sections = Section::ALL.into_iter().map(|section| SummarySection {
         name: section.as_str().to_owned(),
@@ -58,17 +57,16 @@ pub(super) fn summarize(engine: &Engine, request: &SummarizeRequest) -> Result<S
         token_count,
         sections: sections.filter(|section| section.kept + section.dropped > 0).collect(),
         text: made.text,
-        notes: notes.into_iter().collect(),
+        notes: notes.collect(),
     })
 }
 
 /// Says that a summary of the asked size has no room for its heading, and which size has.
-fn no_room(window: &Window<'_>, limits: &Limits, asked: Option<u32>) -> Fault {
+fn no_room(window: &Window<'_>, limits: &Limits, asked: Option<u32>) -> String {
     let has_room =
         |share: u32| !compose(window, &Limits { size: Size::Share(share), ..limits.clone() }).text.is_empty();
     if !has_room(RATIO_PERMILLE_MAX) {
-        let detail = "the entries to summarize are fewer tokens than the heading of a summary takes";
-        return Problem::new(Code::NothingToCompact, detail).into();
+        return "no summary: the entries take fewer tokens than its heading would".to_owned();
     }
     // The smallest share that has room, by halves: a larger one has room, too.
     let (mut below, mut enough) = (asked.unwrap_or(0), RATIO_PERMILLE_MAX);
@@ -81,11 +79,10 @@ fn no_room(window: &Window<'_>, limits: &Limits, asked: Option<u32>) -> Fault {
         || "the default size".to_owned(),
         |asked| format!("{} of the conversation", ratio(asked)),
     );
-    let reason = format!(
-        "a summary of {asked} has no room for its heading; the smallest that has is {}",
+    format!(
+        "no summary: {asked} has no room for its heading; {} of it is the smallest size that has",
         ratio(enough)
-    );
-    bad_request("ratio_permille", reason)
+    )
 }
 
 /// Says that not all that is pinned fits the summary.

@@ -18,7 +18,7 @@ const SAID_TOPICS: [&str; 4] =
     [topics::USER_TURN, topics::ASSISTANT_TURN, topics::TOOL_EVENT, topics::SESSION_ENDED];
 
 /// Entries of a session that a new one's id is compared with at most.
-const IDS_COMPARED_MAX: usize = 1_000;
+const IDS_COMPARED_MAX: usize = 64;
 
 impl Engine {
     /// Returns where the entries of events are, if they are the last ones that the session said: an earlier try stored them.
@@ -89,7 +89,7 @@ impl Engine {
         let mut same_ids = Vec::new();
         for event in &known {
             let Payload::Line { line, .. } = &event.payload else { continue };
-            // The text is searched first: to decode a thousand lines at each step would cost more than the step.
+            // The text is searched first: to decode all of them at each step would cost more than the step.
             if quoted.iter().any(|id| line.as_str().contains(id.as_str()))
                 && let Some(entry) = entry_of(line)?
                 && new.iter().any(|one| one.id == entry.id)
