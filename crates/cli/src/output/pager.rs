@@ -5,18 +5,16 @@
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
+/// Where no locale is set, `less` shows codes for the letters of UTF-8.
+const LOCALE: &str = "[ -n \"$LESSCHARSET$LC_ALL$LC_CTYPE$LANG\" ] || export LESSCHARSET=utf-8\n";
+
 /// Shows text through a command of the user's shell, and waits until it is closed.
 ///
 /// # Errors
 /// When the shell cannot be started; leaving the pager early is none.
 pub(crate) fn show(command: &str, text: &str) -> io::Result<()> {
-    let mut pager = Command::new("sh");
-    pager.arg("-c").arg(command).stdin(Stdio::piped());
-    // Where no locale is set, `less` shows codes for the letters of UTF-8.
-    if ["LESSCHARSET", "LC_ALL", "LC_CTYPE", "LANG"].iter().all(|name| std::env::var_os(name).is_none()) {
-        pager.env("LESSCHARSET", "utf-8");
-    }
-    let mut child = pager.spawn()?;
+    let command = format!("{LOCALE}{command}");
+    let mut child = Command::new("sh").arg("-c").arg(command).stdin(Stdio::piped()).spawn()?;
     if let Some(mut input) = child.stdin.take() {
         // The user may leave before everything is read.
         let _left = input.write_all(text.as_bytes());

@@ -173,12 +173,11 @@ impl Engine {
         notes.extend(redacted);
         let events: Vec<NewEvent> = with_links(outputs).chain(said).collect();
         let guarding = guard.map(Guarding::new);
-        let stored = match self.said_already(turn, &events)? {
-            Some(said) => self.commit_said(turn, said, (boundary, guarding.as_ref()))?,
-            None => {
-                self.refuse_taken_ids(turn, &events)?;
-                self.append_and_commit(turn, &events, (boundary, guarding.as_ref()))?
-            }
+        let stored = if let Some(said) = self.said_already(turn, &events)? {
+            self.commit_said(turn, said, (boundary, guarding.as_ref()))?
+        } else {
+            self.refuse_taken_ids(turn, &events)?;
+            self.append_and_commit(turn, &events, (boundary, guarding.as_ref()))?
         };
         notes.extend(stored.notes.iter().cloned());
         self.bus.wake(&turn.ledger);

@@ -77,14 +77,14 @@ impl OfSession {
             (Some(tokens), ..) => (tokens, "the request".to_owned()),
             (None, Some(tokens), _) => (tokens, "`window.tokens`".to_owned()),
             (None, None, Some((name, (tokens, source)))) => (tokens, format!("{name}: {source}")),
-            (None, None, None) if is_asked => match engine.window_history(turn, 1)?.pop() {
-                Some(told) => (told.limit.0, "what an earlier call of the session said".to_owned()),
-                None => {
+            (None, None, None) if is_asked => {
+                let Some(told) = engine.window_history(turn, 1)?.pop() else {
                     let detail = "the window of the session is not known: name `tokens`, or a `model`, in the \
                                   `window` of the request, or set `window.tokens`";
                     return Err(Problem::new(Code::WindowBad, detail).into());
-                }
-            },
+                };
+                (told.limit.0, "what an earlier call of the session said".to_owned())
+            }
             (None, None, None) => return Ok(None),
         };
         let config = WindowConfig::new(WindowConfigSettings {
