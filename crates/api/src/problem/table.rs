@@ -271,7 +271,7 @@ codes! {
     ContextNotKept "context_not_kept" NotFound "no prompt of the session was kept"
         => "`stemma turn begin` with a prompt keeps it; `stemma context debug --strategy NAME` makes one and explains it";
     ProfileBad "profile_bad" BadInput "the profile cannot be used"
-        => "`stemma assemble --help` shows a profile";
+        => "a profile is TOML or JSON with a `role`, such as `role = \"worker\"`";
     ModelUnknown "model_unknown" Usage "unknown model: its token counter is not known"
         => "`--counter` names what counts without a model: estimate, utf16, o200k, cl100k, or one of them with a factor, as \
             `o200k*1.18`; docs/reference/models.md lists the models";

@@ -73,7 +73,7 @@ impl Run<'_> {
         }
         let mut feed = Feed::at(self, path)?;
         let suspended = self.prepared.scrubber.suspensions();
-        // Of a file that was given back nothing is left out that an import has kept.
+        // An import kept the unfinished last line of a file of this length: a live look must not drop it again.
         let takes_rest = options.torn_tail || self.prepared.was_seen_whole();
         let (mut batches, mut is_torn) = (0_u32, false);
         while let Some(line) = lines.next()? {

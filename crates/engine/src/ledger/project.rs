@@ -93,7 +93,7 @@ impl Engine {
             return Ok(Some(project(known, false)));
         }
         let filter = SessionFilter { project: Some(place.to_owned()), ..SessionFilter::default() };
-        // Sessions below it are of other projects: whoever looks from a home directory does not mean them all.
+        // A session in a subfolder does not count: else asking in a home directory would make one project of everything below.
         let worked = |session: &Session| session.cwd.as_deref() == Some(place);
         if !makes
             || !self.store.sessions(&filter, Page { skip: 0, rows_max: PAGE_ROWS_MAX })?.iter().any(worked)

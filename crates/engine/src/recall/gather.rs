@@ -380,7 +380,7 @@ fn candidate_of(hit: SearchHit, is_foreign: bool, asked: &Gathering<'_>) -> Opti
         text: format!("({which}, {}: {})", one.role, one.text),
     };
     let window = [before.map(|one| beside("before it", one)), after.map(|one| beside("after it", one))];
-    // A model wrote a summary, whoever's record it stands in.
+    // Clients store a compaction summary as a user's message, but a model wrote it.
     let is_summary = hit.kind == EntryKind::CompactionSummary.as_str();
     let role = if is_summary { SUMMARY_SPEAKER } else { hit.role.as_str() };
     let speaker = hit.author.filter(|_| !is_summary).unwrap_or_else(|| role.to_owned());

@@ -128,8 +128,6 @@ pub struct NewestCompaction {
     pub before: CommitId,
     /// Whether it is on a branch beside the session's chain.
     pub is_beside: bool,
-    /// Prompts of the session that the context before it does not have.
-    pub later_prompts: usize,
 }
 
 /// A compaction that was made.
@@ -242,34 +240,47 @@ impl Engine {
         let mut above: Option<CommitId> = None;
         let mut walk = Walk::new(self.store.as_ref(), Some(tip));
         while let Some(commit) = walk.next()? {
-            let mut children = self.store.children(commit.id, CHILDREN_MAX)?;
-            // A compaction of a provisional commit stands beside the commit that covers it.
-            let cut = |child: &Commit| matches!(child.closure, Closure::Provisional | Closure::Covered);
-            for child in children.clone().iter().filter(|child| cut(child) && Some(child.id) != above) {
-                children.extend(self.store.children(child.id, CHILDREN_MAX)?);
-            }
-            children.sort_by_key(|child| child.core.created_at);
-            for child in
-                children.iter().rev().filter(|child| child.core.commit_type == CommitType::Compaction)
-            {
-                let is_of_chain = Some(child.id) == above;
-                if let Some(before) = child.core.parent
-                    && (is_of_chain
-                        || (child.closure != Closure::Forgotten && self.is_made_of(child.id, session)?))
-                {
-                    let prompts = |ctx| Ok::<_, EngineError>(self.numbered_prompts(ctx)?.len());
-                    let later_prompts = prompts(tip)?.saturating_sub(prompts(before)?);
-                    return Ok(NewestCompaction {
-                        id: child.id,
-                        before,
-                        is_beside: !is_of_chain,
-                        later_prompts,
-                    });
-                }
+            if let Some(found) = self.compaction_of(commit.id, above, session)? {
+                return Ok(found);
             }
             above = Some(commit.id);
         }
         Err(EngineError::NothingThere { what: Absent::Compaction, place: tip.to_string() })
+    }
+
+    /// Returns the newest compaction of a commit: `above`, the next commit of the session's chain, or one that was made beside it.
+    fn compaction_of(
+        &self,
+        commit: CommitId,
+        above: Option<CommitId>,
+        session: &SessionId,
+    ) -> Result<Option<NewestCompaction>> {
+        let mut children = self.store.children(commit, CHILDREN_MAX)?;
+        // A compaction of a provisional commit stands beside the commit that covers it.
+        let is_cut = |child: &&Commit| matches!(child.closure, Closure::Provisional | Closure::Covered);
+        let cut: Vec<CommitId> = children.iter().filter(is_cut).map(|child| child.id).collect();
+        for child in cut.into_iter().filter(|child| Some(*child) != above) {
+            children.extend(self.store.children(child, CHILDREN_MAX)?);
+        }
+        children.retain(|child| child.core.commit_type == CommitType::Compaction);
+        children.sort_by_key(|child| child.core.created_at);
+        for child in children.iter().rev() {
+            let Some(before) = child.core.parent else { continue };
+            let is_beside = Some(child.id) != above;
+            if is_beside && (child.closure == Closure::Forgotten || !self.is_made_of(child.id, session)?) {
+                continue;
+            }
+            return Ok(Some(NewestCompaction { id: child.id, before, is_beside }));
+        }
+        Ok(None)
+    }
+
+    /// Returns how many prompts of a session that ends at `tip` the context of an earlier commit does not have.
+    ///
+    /// # Errors
+    /// As [`Engine::numbered_prompts`].
+    pub fn prompts_since(&self, before: CommitId, tip: CommitId) -> Result<usize> {
+        Ok(self.numbered_prompts(tip)?.len().saturating_sub(self.numbered_prompts(before)?.len()))
     }
 
     /// Returns whether a commit was made here of a session, rather than read from a transcript.

@@ -76,7 +76,11 @@ pub(super) fn diff(engine: &Engine, request: &LastCompactionRequest) -> Result<D
 /// Returns the commit before the last compaction.
 pub(super) fn before(engine: &Engine, request: &LastCompactionRequest) -> Result<Uncompacted, Fault> {
     let last = last(engine, request)?;
-    let later = match last.later_prompts {
+    let later = match &request.session {
+        Some(_) => engine.prompts_since(last.before, ctx(engine, &request.ctx)?)?,
+        None => 0,
+    };
+    let later = match later {
         0 => None,
         1 => Some("1 turn of the session came later and is not in this context".to_owned()),
         count => Some(format!("{count} turns of the session came later and are not in this context")),
@@ -96,7 +100,7 @@ fn last(engine: &Engine, request: &LastCompactionRequest) -> Result<NewestCompac
         return Ok(engine.newest_compaction(tip, &session)?);
     }
     let (id, before) = engine.before_compaction(tip)?;
-    Ok(NewestCompaction { id, before, is_beside: false, later_prompts: 0 })
+    Ok(NewestCompaction { id, before, is_beside: false })
 }
 
 /// Says which compaction was taken, where it is not one of the session's own chain.

@@ -48,8 +48,8 @@ pub(super) struct Known {
     /// Whether a usage was reported since the window was last counted.
     pub(super) is_reported: bool,
     pub(super) overhead: Tokens,
-    /// What the entries of the window count; none where all of them have to be counted. With a reported usage it says what the
-    /// overhead is, without the entries being read.
+    /// The tokens that the window's entries count, or `None` if they have to be counted anew. The overhead is what the provider
+    /// reported beyond them: so it is known without reading the entries.
     pub(super) held: Option<Tokens>,
     /// Results of tools that the model sees.
     pub(super) results: usize,
