@@ -125,7 +125,7 @@ impl<'e> Memory<'e> {
 
     /// Goes on from before the last compaction. What was said since stays in the session that it was said in.
     pub fn uncompact(&mut self) -> Result<CommitId> {
-        let (_, before) = self.engine.before_compaction(self.tip()?)?;
+        let before = self.engine.newest_compaction(self.tip()?, None)?.before;
         self.fork(before, None)?;
         Ok(before)
     }

@@ -16,6 +16,10 @@ pub const SUMMARY_BYTES_MAX: u64 = 4 * 1024 * 1024;
 pub struct CompactRequest {
     /// The commit whose context is compacted.
     pub ctx: String,
+    /// The session whose newest commit that is, where a session was named: the compaction is found as its, and with `again` its
+    /// newest one counts, also one that was made on a branch beside its chain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     /// The summary, where the caller wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
@@ -35,7 +39,7 @@ pub struct CompactRequest {
     /// Tokens at the end that stay as they are, where the format can keep them; absent: what `window.keep_recent_tokens` says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_tokens: Option<u64>,
-    /// Compacts once more what the nearest compaction at or above the commit stands for, on a branch beside it.
+    /// Compacts once more what the newest compaction of the chain, or of the session, stands for, on a branch beside it.
     #[serde(default)]
     pub again: bool,
     /// Stores no compaction: the answer says what would come of it. A model is asked all the same.
@@ -48,6 +52,7 @@ impl CompactRequest {
     pub fn of(ctx: impl Into<String>) -> Self {
         Self {
             ctx: ctx.into(),
+            session: None,
             summary: None,
             with: None,
             focus: None,

@@ -18,7 +18,8 @@ pub(crate) fn run(app: &App, args: &Compact) -> Result<Exit, CliError> {
     if args.print {
         return print(app, args);
     }
-    let ctx = place::newest(app, &args.reference)?;
+    let found = place::found_newest(app, &args.reference)?;
+    let session = found.session_id.clone();
     let summary = match &args.summary_file {
         Some(file) => {
             let bytes = read_input(file, SUMMARY_BYTES_MAX)?;
@@ -44,7 +45,8 @@ pub(crate) fn run(app: &App, args: &Compact) -> Result<Exit, CliError> {
         keep_tokens: args.keep,
         again: args.again,
         dry_run: args.dry_run,
-        ..CompactRequest::of(ctx)
+        session,
+        ..CompactRequest::of(app.told(found))
     };
     let made = app.service()?.compact(&request)?;
     let ids = app.short_ids(made.id.as_deref().into_iter().chain([made.parent.as_str()]))?;

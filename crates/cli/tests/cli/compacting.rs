@@ -126,6 +126,91 @@ fn what_is_compacted_again_is_a_branch_made_of_the_entries() {
     stage.run(&["compact", &tip, "--range", "@2"]).code(2).complains(&["FROM..TO"]);
 }
 
+/// Returns the notes of an answer, one below the other.
+fn notes(answer: &Value) -> String {
+    let notes = answer["notes"].as_array().cloned().unwrap_or_default();
+    notes.iter().filter_map(|note| note["message"].as_str()).collect::<Vec<_>>().join("\n")
+}
+
+/// A copy shares its commits with the session that it was made of: whose a compaction beside them is, the compaction says.
+#[test]
+fn what_was_compacted_in_a_placed_copy_is_found_by_the_copy_alone() {
+    let (stage, tip) = stage();
+    let original = stage.json(&["list"])["sessions"][0]["session_id"].as_str().unwrap().to_owned();
+    let placed = stage.json(&["resume", &tip, "--here", "--copy", "--print"]);
+    let copy = placed["session_id"].as_str().unwrap();
+    assert_ne!(copy, original);
+    stage.run(&["compact", copy, "--again"]).code(3).complains(&["no compaction"]);
+    let made = stage.json(&["compact", copy, "--with", "off"]);
+    let undone = stage.json(&["uncompact", copy]);
+    assert_eq!((&undone["compaction"], &undone["id"]), (&made["id"], &json!(tip)));
+    assert_eq!(stage.json(&["diff", copy])["compaction"], made["id"]);
+    let again = stage.json(&["compact", copy, "--again", "--ratio", "0.2"]);
+    assert_eq!((&again["parent"], &again["with"]), (&json!(tip), &json!("heuristic")));
+    for args in [&["uncompact", &original][..], &["diff", &original], &["compact", &original, "--again"]] {
+        stage.run(args).code(3).complains(&["no compaction"]);
+    }
+    // The copy's compaction has an id, and that is enough.
+    assert_eq!(stage.json(&["uncompact", made["id"].as_str().unwrap()])["id"], tip.as_str());
+}
+
+#[test]
+fn uncompact_says_how_many_turns_came_after_the_compaction() {
+    let stage = Stage::new();
+    let path = stage.home.write_session(&ClaudeSession::new(5).turns(24).build());
+    stage.import(&path);
+    let id = stage.json(&["list"])["sessions"][0]["session_id"].as_str().unwrap().to_owned();
+    let made = stage.json(&["compact", &id]);
+    let later = |session: &str| notes(&stage.json(&["uncompact", session]));
+    assert!(later(&id).contains("on a branch") && !later(&id).contains("later"), "{}", later(&id));
+    let last: Value =
+        serde_json::from_str(std::fs::read_to_string(&path).unwrap().lines().last().unwrap()).unwrap();
+    let mut parent = last["uuid"].clone();
+    for (turns, says) in [
+        (1, "1 turn of the session came later and is not in this context"),
+        (2, "2 turns of the session came later and are not in this context"),
+    ] {
+        let mut added = String::new();
+        for (number, role) in ["user", "assistant"].into_iter().enumerate() {
+            let mut line = last.clone();
+            line["uuid"] = format!("aaaaaaaa-0000-4000-8000-{turns:06}{number:06}").into();
+            line["parentUuid"] = std::mem::replace(&mut parent, line["uuid"].clone());
+            line["type"] = role.into();
+            let content = json!([{"type": "text", "text": format!("{role} {turns}")}]);
+            line["message"] = json!({"id": format!("m{turns}"), "role": role, "content": content});
+            added.push_str(&format!("{line}\n"));
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text + &added).unwrap();
+        stage.import(&path);
+        assert!(later(&id).contains(says), "{}", later(&id));
+        assert!(stage.run(&["uncompact", &id]).ok().stderr.contains(says));
+    }
+    // A commit has no later turns: only a session has.
+    assert_eq!(later(made["id"].as_str().unwrap()), "");
+}
+
+#[test]
+fn what_is_too_small_to_compact_is_refused_and_nothing_is_stored() {
+    let stage = Stage::new();
+    let path = stage.home.write_session(&ClaudeSession::new(5).turns(1).build());
+    let text = std::fs::read_to_string(&path).unwrap();
+    let first = text.lines().find(|line| line.contains("\"type\":\"user\"")).unwrap();
+    let mut line: Value = serde_json::from_str(first).unwrap();
+    line["message"] = json!({"role": "user", "content": "Hello there"});
+    line["parentUuid"] = Value::Null;
+    std::fs::write(&path, format!("{line}\n")).unwrap();
+    let tip = stage.import(&path)["tip"].as_str().unwrap().to_owned();
+    let before = commits(&stage);
+    for more in [&["--with", "heuristic"][..], &["--with", "off"], &["--keep", "1"], &["--dry-run"]] {
+        let args = [&["compact", tip.as_str()], more].concat();
+        let problem = stage.run(&[&args[..], &["--json"]].concat()).code(5);
+        assert!(problem.stderr.contains("nothing_to_compact"), "{args:?}: {}", problem.stderr);
+        stage.run(&args).code(5).complains(&["tokens", "fewer than its summary would take"]);
+    }
+    assert_eq!(commits(&stage), before, "nothing was stored");
+}
+
 #[test]
 fn a_model_writes_above_the_record_and_is_shown_no_secret() {
     let (stage, tip) = stage();

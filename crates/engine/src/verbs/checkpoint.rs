@@ -347,12 +347,19 @@ impl Engine {
         })
     }
 
-    /// Returns the sighting of a commit that the engine itself makes below another one.
-    pub(crate) fn own_sighting(&self, commit: CommitId, below: CommitId) -> Result<Write> {
+    /// Returns the sighting of a commit that the engine itself makes below another one: in the session that is meant, where one
+    /// is, else in the first one that the other commit was seen in. A session that was placed was never seen in what it continues.
+    pub(crate) fn own_sighting(
+        &self,
+        commit: CommitId,
+        below: CommitId,
+        session: Option<&SessionId>,
+    ) -> Result<Write> {
         let first = self.store.sightings(below, 1)?.into_iter().next();
-        let session = match &first {
-            Some(sighting) => sighting.session.clone(),
-            None => SessionId::new(below.to_string())?,
+        let session = match (session, &first) {
+            (Some(session), _) => session.clone(),
+            (None, Some(sighting)) => sighting.session.clone(),
+            (None, None) => SessionId::new(below.to_string())?,
         };
         let sighting = Sighting {
             principal: self.identity.principal("stemma")?,

@@ -85,6 +85,9 @@ pub struct CompactWanted<'a> {
     pub size: Option<Size>,
     /// Tokens that the model takes. Absent: what the session's client reported or is known of its model.
     pub window: Option<Tokens>,
+    /// The session that is meant, where one is: a compaction beside its chain is found as its. Absent: the first one that the
+    /// compacted commit was seen in.
+    pub session: Option<&'a SessionId>,
     /// Whether such a summary leaves out what users said.
     pub excludes_user: bool,
     /// What such a summary should look at.
@@ -105,6 +108,7 @@ impl<'a> CompactWanted<'a> {
             keep: KeepRecent::Tokens(KEEP_RECENT_TOKENS),
             size: None,
             window: None,
+            session: None,
             excludes_user: false,
             focus: None,
             tool_call_cutoff: TOOL_CALL_CUTOFF,
@@ -119,7 +123,7 @@ pub const KEEP_RECENT_TOKENS: Tokens = Tokens(20_000);
 /// Visible results of tools that a compaction leaves in what it keeps where nobody says otherwise (seed 003).
 const TOOL_CALL_CUTOFF: i64 = 10;
 
-/// The newest compaction of a session.
+/// The newest compaction of a chain or a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewestCompaction {
     /// The compaction commit.
@@ -128,6 +132,14 @@ pub struct NewestCompaction {
     pub before: CommitId,
     /// Whether it is on a branch beside the session's chain.
     pub is_beside: bool,
+}
+
+impl NewestCompaction {
+    /// Returns a commit as what it is, if it is a compaction.
+    fn of(commit: &Commit, is_beside: bool) -> Option<Self> {
+        let before = commit.core.parent.filter(|_| commit.core.commit_type == CommitType::Compaction)?;
+        Some(Self { id: commit.id, before, is_beside })
+    }
 }
 
 /// A compaction that was made.
@@ -207,43 +219,33 @@ impl Engine {
         self.compact(&CompactOf::Commit(ctx), &CompactWanted::new(CompactWith::Given(summary)))
     }
 
-    /// Compacts once more what the nearest compaction at or above a commit stands for, on a branch beside it: the summary is
-    /// made of the entries themselves, not of the earlier summary.
+    /// Compacts once more what the newest compaction stands for, on a branch beside it: the summary is made of the entries
+    /// themselves, not of the earlier summary.
     ///
     /// # Errors
-    /// As [`Engine::compact`]; `NotFound` where nothing was compacted.
+    /// As [`Engine::compact`] and [`Engine::newest_compaction`].
     pub fn recompact(&self, ctx: CommitId, wanted: &CompactWanted<'_>) -> Result<Compacted> {
-        let (_, before) = self.before_compaction(ctx)?;
-        self.compact_branch(before, wanted)
+        let newest = self.newest_compaction(ctx, wanted.session)?;
+        self.compact_branch(newest.before, wanted)
     }
 
-    /// Finds the nearest compaction at or above `ctx` and returns it with the commit just before it.
-    ///
-    /// # Errors
-    /// `NotFound` when nothing on the way to the root is a compaction.
-    pub fn before_compaction(&self, ctx: CommitId) -> Result<(CommitId, CommitId)> {
-        let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
-        while let Some(commit) = walk.next()? {
-            if let (CommitType::Compaction, Some(parent)) = (commit.core.commit_type, commit.core.parent) {
-                return Ok((commit.id, parent));
-            }
-        }
-        Err(EngineError::NothingThere { what: Absent::Compaction, place: ctx.to_string() })
-    }
-
-    /// Finds the newest compaction of a session that ends at `tip`: one of its chain, or one that was made beside it, as `compact`
-    /// makes them of a client's session.
+    /// Finds the newest compaction of the chain that ends at `tip`; with a session, also one that was made beside its chain, as
+    /// `compact` makes them of a client's session.
     ///
     /// # Errors
     /// `NotFound` when nothing of the chain was compacted.
-    pub fn newest_compaction(&self, tip: CommitId, session: &SessionId) -> Result<NewestCompaction> {
-        let mut above: Option<CommitId> = None;
+    pub fn newest_compaction(&self, tip: CommitId, session: Option<&SessionId>) -> Result<NewestCompaction> {
+        let mut above: Option<Commit> = None;
         let mut walk = Walk::new(self.store.as_ref(), Some(tip));
         while let Some(commit) = walk.next()? {
-            if let Some(found) = self.compaction_of(commit.id, above, session)? {
+            let found = match session {
+                Some(session) => self.compaction_of(commit.id, above.as_ref(), session)?,
+                None => NewestCompaction::of(&commit, false),
+            };
+            if let Some(found) = found {
                 return Ok(found);
             }
-            above = Some(commit.id);
+            above = Some(commit);
         }
         Err(EngineError::NothingThere { what: Absent::Compaction, place: tip.to_string() })
     }
@@ -252,25 +254,28 @@ impl Engine {
     fn compaction_of(
         &self,
         commit: CommitId,
-        above: Option<CommitId>,
+        above: Option<&Commit>,
         session: &SessionId,
     ) -> Result<Option<NewestCompaction>> {
+        let is_beside = |child: &Commit| above.is_none_or(|above| above.id != child.id);
         let mut children = self.store.children(commit, CHILDREN_MAX)?;
+        children.retain(is_beside);
         // A compaction of a provisional commit stands beside the commit that covers it.
         let is_cut = |child: &&Commit| matches!(child.closure, Closure::Provisional | Closure::Covered);
         let cut: Vec<CommitId> = children.iter().filter(is_cut).map(|child| child.id).collect();
-        for child in cut.into_iter().filter(|child| Some(*child) != above) {
+        for child in cut {
             children.extend(self.store.children(child, CHILDREN_MAX)?);
         }
-        children.retain(|child| child.core.commit_type == CommitType::Compaction);
+        // The chain's own counts however many children there are.
+        children.splice(0..0, above.cloned());
+        children.retain(|child| NewestCompaction::of(child, false).is_some());
         children.sort_by_key(|child| child.core.created_at);
         for child in children.iter().rev() {
-            let Some(before) = child.core.parent else { continue };
-            let is_beside = Some(child.id) != above;
+            let is_beside = is_beside(child);
             if is_beside && (child.closure == Closure::Forgotten || !self.is_made_of(child.id, session)?) {
                 continue;
             }
-            return Ok(Some(NewestCompaction { id: child.id, before, is_beside }));
+            return Ok(NewestCompaction::of(child, is_beside));
         }
         Ok(None)
     }
@@ -306,7 +311,7 @@ impl Engine {
     fn compact_branch(&self, ctx: CommitId, wanted: &CompactWanted<'_>) -> Result<Compacted> {
         let parent = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?;
         let made = self.made_compaction(&parent, wanted)?;
-        let id = self.put_compaction(&parent, &made)?;
+        let id = self.put_compaction(&parent, &made, wanted.session)?;
         Ok(made.into_compacted(id, &parent, None))
     }
 }

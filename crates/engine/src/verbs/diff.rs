@@ -59,7 +59,8 @@ impl Engine {
     /// # Errors
     /// `NotFound` when nothing was compacted; as `materialize`.
     pub fn diff(&self, ctx: CommitId) -> Result<CompactionDiff> {
-        self.diff_of(self.before_compaction(ctx)?)
+        let newest = self.newest_compaction(ctx, None)?;
+        self.diff_of((newest.id, newest.before))
     }
 
     /// Compares the context after a compaction with the one of the commit before it.

@@ -40,7 +40,7 @@ impl Engine {
         let own = core.parent.unwrap_or(id);
         let mut batch = contents(core.artifact, bytes);
         batch.push(Write::Commit(NewCommit { core, rules, closure: Closure::Closed, counts }));
-        batch.push(self.own_sighting(id, own)?);
+        batch.push(self.own_sighting(id, own, None)?);
         self.commit_batch(batch)?;
         Ok(id)
     }

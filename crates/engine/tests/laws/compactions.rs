@@ -23,7 +23,7 @@ use stemmata_testkit::claude::{ClaudeSession, Transcript};
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 
 use crate::bundles::{export, other, take as take_bundle};
-use crate::support::{Folder, bytes_of, chain, engine, engine_on, import, memory, native, new_store};
+use crate::support::{Folder, bytes_of, chain, compaction_at, engine, engine_on, import, memory, native, new_store};
 
 const SUMMARY: &str = "They mended the parser. Next come the tests.";
 
@@ -152,7 +152,7 @@ fn compacting_the_live_session_moves_its_tip_and_the_next_turn_goes_on_from_it()
     assert_eq!(ids(&engine, next, Stop::Compaction), format!("S {T2} {T3}"));
     // Nothing is lost, and nothing is there twice.
     assert_eq!(ids(&engine, next, Stop::Root), format!("{} {T3}", ids(&engine, before, Stop::Root)));
-    assert_eq!(engine.before_compaction(next).expect("a compaction"), (made.id, before));
+    assert_eq!(compaction_at(&engine, next), (made.id, before));
     let topics = topics_of(&engine);
     let compactions: Vec<&String> = topics.iter().filter(|topic| topic.starts_with("COMPACTION")).collect();
     assert_eq!(compactions, [topics::COMPACTION_START, topics::COMPACTION_END]);
@@ -192,7 +192,7 @@ fn a_session_in_a_log_of_files_is_compacted_too() {
     let made = made.expect("compacted");
     let next = take(&engine, "t3");
     assert_eq!(ids(&engine, next, Stop::Compaction), format!("S {T2} {T3}"));
-    assert_eq!(engine.before_compaction(next).expect("a compaction"), (made.id, made.parent));
+    assert_eq!(compaction_at(&engine, next), (made.id, made.parent));
     assert_eq!(topics_of(&engine).iter().filter(|topic| topic.starts_with("COMPACTION")).count(), 2);
 }
 
@@ -800,7 +800,7 @@ proptest! {
             match done {
                 Ok(made) => {
                     prop_assert!(made.tokens_after < made.tokens_before);
-                    let (_, parent) = engine.before_compaction(tip(&engine)).expect("a compaction");
+                    let (_, parent) = compaction_at(&engine, tip(&engine));
                     prop_assert_eq!(context(&engine, parent, Stop::Compaction), seen);
                     prop_assert_eq!(tip(&engine), made.id);
                 }

@@ -27,7 +27,7 @@ use stemmata_testkit::faulty::{Fault, FaultyStore};
 
 use crate::contexts::{begin, event, ledger, profile, said, take, turn};
 use crate::recall_fixtures::by_the_source;
-use crate::support::{Folder, answer, engine, engine_on, import, user};
+use crate::support::{Folder, answer, compaction_at, engine, engine_on, import, user};
 
 const EVENTS: &str = "contexts-v2/p/events.ndjson";
 const SNAPSHOT: &str = "contexts-v2/p/snapshot.json";
@@ -374,7 +374,7 @@ fn category_integration_restore_resume_and_compaction_checkpoints() {
     assert_eq!(begun.opened.map(|opened| opened.ctx), Some(next));
     assert!(prompt.text.contains("one") && prompt.text.contains("four is answered"), "{}", prompt.text);
     // And the compaction can be undone.
-    assert_eq!(engine.before_compaction(next).expect("a compaction"), (compaction.id, compaction.parent));
+    assert_eq!(compaction_at(&engine, next), (compaction.id, compaction.parent));
     let all = ["one-prompt", "one-answer", "two-prompt", "two-answer", "three-prompt", "three-answer"];
     assert_eq!(ids(&engine, compaction.parent, Stop::Compaction), all);
     assert_eq!(ids(&engine, next, Stop::Root), [&all[..], &recent[3..]].concat());

@@ -12,7 +12,7 @@ use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::faulty::FaultyStore;
 
 use crate::support::{
-    Folder, bytes_of, chain, closed, corpus, engine, engine_on, import, jsonl_below, native,
+    Folder, bytes_of, chain, closed, compaction_at, corpus, engine, engine_on, import, jsonl_below, native,
 };
 
 fn context(engine: &Engine, ctx: CommitId, stop: Stop) -> String {
@@ -148,7 +148,7 @@ fn a_compaction_of_ours_is_reversible_and_branch_local() {
         "the loader of that version finds nothing behind a summary: {after}"
     );
     assert_eq!(context(&engine, tip, Stop::Compaction), before, "the branch beside it is untouched");
-    assert_eq!(engine.before_compaction(made.id).expect("undone"), (made.id, tip));
+    assert_eq!(compaction_at(&engine, made.id), (made.id, tip));
     let diff = engine.diff(made.id).expect("a diff");
     assert!(!diff.lost_entries.is_empty() && diff.before == tip && diff.compaction == made.id);
 
@@ -156,7 +156,7 @@ fn a_compaction_of_ours_is_reversible_and_branch_local() {
         let error = engine.compact_given(tip, summary).expect_err("refused");
         assert!(error.to_string().contains(reason), "{error}");
     }
-    let error = engine.before_compaction(tip).expect_err("nothing to undo");
+    let error = engine.newest_compaction(tip, None).expect_err("nothing to undo");
     assert_eq!(error.kind(), stemmata_engine::ErrorKind::NotFound);
 }
 

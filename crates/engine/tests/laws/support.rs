@@ -187,6 +187,12 @@ pub(crate) fn jsonl_below(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// Returns the newest compaction of a chain, and the commit just before it.
+pub(crate) fn compaction_at(engine: &Engine, tip: CommitId) -> (CommitId, CommitId) {
+    let newest = engine.newest_compaction(tip, None).expect("a compaction");
+    (newest.id, newest.before)
+}
+
 /// A line of Claude Code's in which the user says a text.
 pub(crate) fn user(number: u32, parent: Option<u32>, text: &str) -> String {
     record("user", number, parent, &format!(r#"{{"role":"user","content":"{text}"}}"#))

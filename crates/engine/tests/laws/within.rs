@@ -5,7 +5,7 @@ use stemmata_engine::{CheckpointRequest, Engine, Stop};
 use stemmata_model::{CommitId, CommitType, Entry, FormatId, NoteCode, Part, SessionId, Template};
 use stemmata_store::{Page, SessionFilter};
 
-use crate::support::{Folder, chain, closed, engine, import, native};
+use crate::support::{Folder, chain, closed, compaction_at, engine, import, native};
 
 /// An array in one of the two APIs' forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +98,7 @@ fn the_api_s_own_compaction_is_a_commit_pair() {
         assert_eq!(native(&engine, tip), bytes.as_bytes(), "a state stays byte for byte");
         assert_eq!(said(&materialized(&engine, tip, Stop::Compaction)), ["so far", "d", "e"]);
         assert_eq!(said(&materialized(&engine, tip, Stop::Root)), ["a", "b", "c", "d", "e"]);
-        let (compaction, before) = engine.before_compaction(tip).expect("a compaction");
+        let (compaction, before) = compaction_at(&engine, tip);
         assert_eq!(said(&materialized(&engine, before, Stop::Compaction)), ["a", "b", "c"]);
         assert_eq!(said(&materialized(&engine, compaction, Stop::Compaction)), ["so far"]);
         let diff = engine.diff(tip).expect("a difference");
@@ -157,7 +157,7 @@ fn opencode_s_compaction_is_a_commit_pair_with_the_tail_that_it_kept() {
     };
     assert_eq!(told(tip, Stop::Compaction), ["so far", "three", "four", "seven"]);
     assert_eq!(told(tip, Stop::Root), ["one", "two", "three", "four", "seven"]);
-    let (compaction, before) = engine.before_compaction(tip).expect("a compaction");
+    let (compaction, before) = compaction_at(&engine, tip);
     assert_eq!(told(before, Stop::Compaction), ["one", "two", "three", "four"]);
     assert_eq!(told(compaction, Stop::Compaction), ["so far", "three", "four"]);
     let lost = engine.diff(tip).expect("a difference").lost_entries;
@@ -198,7 +198,7 @@ fn a_compaction_that_replaces_the_array_stands_behind_what_it_replaced() {
     let tip = import(&engine, &folder.write("talk.json", array(&all, false).as_bytes())).session.tip;
     let tip = tip.expect("a tip");
     assert_eq!(types(&engine, tip), [state(0), CommitType::Compaction, state(1)]);
-    let (_, before) = engine.before_compaction(tip).expect("a compaction");
+    let (_, before) = compaction_at(&engine, tip);
     assert_eq!(said(&materialized(&engine, before, Stop::Compaction)), ["a", "b", "c"]);
     assert_eq!(said(&materialized(&engine, tip, Stop::Compaction)), ["so far", "d"]);
     // Alone it stands for nothing that is here.
@@ -304,7 +304,7 @@ fn a_program_s_list_with_a_compaction_is_commits_around_it_in_one_act() {
         assert_eq!(said_at(tip, Stop::Root), ["a", "b", "c", "d", "e"]);
         let all = String::from_utf8(native(&engine, tip)).expect("text");
         assert_eq!(said(&all), ["a", "b", "c", "so far", "d", "so much", "e"]);
-        let (_, before) = engine.before_compaction(second).expect("a compaction");
+        let (_, before) = compaction_at(&engine, second);
         assert_eq!(said_at(before, Stop::Compaction), ["a", "b", "c"]);
         let sessions = engine.store().sessions(&SessionFilter::default(), Page { skip: 0, rows_max: 9 });
         let sessions = sessions.expect("sessions");
@@ -335,7 +335,7 @@ fn is_a_pair(lines: &str, [before, made, tip]: [&[&str]; 3], lost: &[&str]) {
     let captured = import(&engine, &folder.write("talk.jsonl", lines.as_bytes()));
     let ctx = captured.session.tip.expect("a tip");
     assert_eq!(texts(&engine, ctx, Stop::Compaction), tip);
-    let (compaction, parent) = engine.before_compaction(ctx).expect("a compaction");
+    let (compaction, parent) = compaction_at(&engine, ctx);
     assert_eq!(texts(&engine, parent, Stop::Compaction), before);
     assert_eq!(texts(&engine, compaction, Stop::Compaction), made);
     let diff = engine.diff(ctx).expect("a difference");

@@ -343,13 +343,18 @@ impl Engine {
     }
 
     /// Stores a compaction on a branch below its parent.
-    pub(super) fn put_compaction(&self, parent: &Commit, made: &MadeCompaction) -> Result<CommitId> {
+    pub(super) fn put_compaction(
+        &self,
+        parent: &Commit,
+        made: &MadeCompaction,
+        session: Option<&SessionId>,
+    ) -> Result<CommitId> {
         let core = made.core(parent);
         let id = core.id();
         let mut batch = made.contents.clone();
         let (rules, counts) = (made.rules, made.counts);
         batch.push(Write::Commit(NewCommit { core, rules, closure: Closure::Closed, counts }));
-        batch.push(self.own_sighting(id, parent.id)?);
+        batch.push(self.own_sighting(id, parent.id, session)?);
         self.commit_batch(batch)?;
         Ok(id)
     }

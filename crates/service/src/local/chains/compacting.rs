@@ -30,8 +30,9 @@ pub(super) fn compact(
 ) -> Result<Compacted, Fault> {
     checked(request)?;
     let mut of = ctx(engine, &request.ctx)?;
+    let session = session(request.session.as_deref())?;
     if request.again {
-        of = engine.before_compaction(of)?.1;
+        of = engine.newest_compaction(of, session.as_ref())?.before;
     }
     let model = match (&request.summary, request.with) {
         (None, Some(SummaryWith::Llm)) => Some(model(of)?),
@@ -52,6 +53,7 @@ pub(super) fn compact(
         keep,
         size: request.ratio_permille.map(|share| size_of(Some(share))).transpose()?,
         window,
+        session: session.as_ref(),
         tool_call_cutoff: rules.compact.visible_results(),
         focus: request.focus.as_deref(),
         ..CompactWanted::new(with)
@@ -94,13 +96,12 @@ pub(super) fn before(engine: &Engine, request: &LastCompactionRequest) -> Result
 }
 
 fn last(engine: &Engine, request: &LastCompactionRequest) -> Result<NewestCompaction, Fault> {
-    let tip = ctx(engine, &request.ctx)?;
-    if let Some(session) = &request.session {
-        let session = SessionId::new(session.as_str()).map_err(|error| bad_request("session", error))?;
-        return Ok(engine.newest_compaction(tip, &session)?);
-    }
-    let (id, before) = engine.before_compaction(tip)?;
-    Ok(NewestCompaction { id, before, is_beside: false })
+    let session = session(request.session.as_deref())?;
+    Ok(engine.newest_compaction(ctx(engine, &request.ctx)?, session.as_ref())?)
+}
+
+fn session(name: Option<&str>) -> Result<Option<SessionId>, Fault> {
+    name.map(|name| SessionId::new(name).map_err(|error| bad_request("session", error))).transpose()
 }
 
 /// Says which compaction was taken, where it is not one of the session's own chain.
