@@ -1,9 +1,10 @@
 //! `compact` and `uncompact`: a summary that stands for the beginning of a context, and the way back.
 //!
-//! What is compacted is decided in `plan`, what is stored is made in `make`. A session of ours moves to its compaction; how
-//! that is one transaction with its events is decided where turns are.
+//! What is compacted is decided in `plan`, the summary is made in `make`, its commit in `made`. A session of ours moves to its
+//! compaction; how that is one transaction with its events is decided where turns are.
 
 mod digest;
+mod made;
 mod make;
 mod plan;
 mod summary;
@@ -16,7 +17,7 @@ use stemmata_prompt::compact::summary::Size;
 use stemmata_prompt::window::KeepRecent;
 use stemmata_store::{Session, SessionKey, SessionOrigin, StoreError};
 
-pub(crate) use self::make::MadeCompaction;
+pub(crate) use self::made::MadeCompaction;
 pub use self::summary::pinned_before;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
