@@ -14,7 +14,7 @@ use stemmata_prompt::guard::{
 };
 use stemmata_prompt::window::{EstimatedFrom, entry_tokens, estimate};
 
-pub use live::{LiveWindow, known_window};
+pub use live::{KnownWindow, LiveWindow, known_window, window_within_model};
 pub(crate) use live::{drop_old_usage, is_seen};
 
 use crate::error::{EngineError, Refusal, Result};

@@ -67,7 +67,9 @@ pub use capture::watch::{Agenda, Look, WatchPace};
 pub use counters::{ChosenCounter, CounterChoice};
 pub use engine::{Engine, FORMER_MACHINES_MAX, Identity};
 pub use error::{Absent, Candidate, EngineError, ErrorKind, FormatUse, Refusal, Result, Wanted};
-pub use guard::{GuardWanted, Guarded, GuardedItem, LiveWindow, is_overhead, known_window};
+pub use guard::{
+    GuardWanted, Guarded, GuardedItem, KnownWindow, LiveWindow, is_overhead, known_window, window_within_model,
+};
 pub use home::{
     Calls, Clients, HeldSession, Holding, Home, HomeNote, HomeOptions, MachineFacts, Marker, Markers,
     NotTakenUp, Process, Quota, QuotaPlan, ReducedState, RestoredState, StreamProof, Streams, TakeUpLimits,

@@ -147,15 +147,23 @@ impl Engine {
     }
 }
 
-/// Returns the window of a runtime with a model, where one is known of either: whose it is, its tokens, and where that is said. The
-/// client's own window holds within that of its model.
-pub fn known_window<'a>(
-    runtime: &'a str,
-    model_name: Option<&'a str>,
-) -> Option<(&'a str, (u64, &'static str))> {
+/// A window that is known: whose it is, its tokens, and where that is said.
+pub type KnownWindow<'a> = (&'a str, (u64, &'static str));
+
+/// Returns the window of a runtime with a model, where one is known of either.
+pub fn known_window<'a>(runtime: &'a str, model_name: Option<&'a str>) -> Option<KnownWindow<'a>> {
     let of_client = client(runtime).and_then(|row| Some((runtime, row.window?)));
+    window_within_model(of_client, model_name)
+}
+
+/// Returns the smaller one of a client's or session's own window and its model's: the own one holds within that of the model, and
+/// another model may take less than a session's own did.
+pub fn window_within_model<'a>(
+    own: Option<KnownWindow<'a>>,
+    model_name: Option<&'a str>,
+) -> Option<KnownWindow<'a>> {
     let of_model = model_name.and_then(|name| Some((name, model(name)?.window?)));
-    of_client.into_iter().chain(of_model).min_by_key(|(_, (tokens, _))| *tokens)
+    own.into_iter().chain(of_model).min_by_key(|(_, (tokens, _))| *tokens)
 }
 
 /// Returns whether a model sees an entry.

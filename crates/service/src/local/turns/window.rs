@@ -9,10 +9,9 @@ use stemmata_engine::prompt::tool_output::{OutputLimits, text_of};
 use stemmata_engine::prompt::window::{
     CompactSettings, ToolSummaryStrategy, WindowConfig, WindowConfigSettings, overflow_sizes,
 };
-use stemmata_engine::tokens::model;
 use stemmata_engine::{
     ChosenCounter, Engine, PlannedPrune, PrunedEntry, Scrubber, Summarizer, TurnGuard, TurnOf, WindowReport,
-    WindowRules, is_overhead,
+    WindowRules, is_overhead, window_within_model,
 };
 use stemmata_model::{CommitId, Entry, Json, Part, Reason, TokenCounter as _, Tokens};
 
@@ -65,14 +64,12 @@ impl OfSession {
         if name.is_none() {
             name = engine.window_model(turn)?;
         }
-        let of_model = name.as_deref().and_then(|name| Some((name, model(name)?.window?)));
         let reported = match context {
             Some(context) => engine.reported_window(context)?,
             None => engine.reported_session_window(&turn.ledger, &turn.session)?,
         };
-        // Another model may take less than the session's own did.
         let reported = reported.map(|tokens| ("session", (tokens, REPORTED)));
-        let known = reported.into_iter().chain(of_model).min_by_key(|(_, (tokens, _))| *tokens);
+        let known = window_within_model(reported, name.as_deref());
         let (limit, limit_from) = match (asked.tokens, rules.tokens, known) {
             (Some(tokens), ..) => (tokens, "the request".to_owned()),
             (None, Some(tokens), _) => (tokens, "`window.tokens`".to_owned()),
