@@ -611,6 +611,40 @@ fn a_refused_context_is_judged_by_the_sizes_in_the_error() {
     assert!(window.tokens_after < Tokens(8_000), "{}", window.tokens_after);
 }
 
+/// An error names the window that the model has, with or without what the request took. It may be larger or smaller than what
+/// the session holds, and than the window that was set.
+#[test]
+fn the_window_in_an_error_decides_whether_it_is_larger_or_smaller_than_what_is_held() {
+    let session = |limit: u64| {
+        let (engine, config) = (engine(), config(limit));
+        for number in 0..6 {
+            take(&engine, &format!("t{number}"), 400, &config);
+        }
+        let held = begin(&engine, "last", 10, &config).tokens;
+        assert_eq!(held, Tokens(4_810));
+        let recover = move |maximum: u64| {
+            let error = format!("This model's maximum context length is {maximum} tokens.");
+            let recovered = engine.recover(&turn(), (&error, None), &guard(&config));
+            recovered.map(|recovered| recovered.expect("an overflow").window)
+        };
+        recover
+    };
+    // Larger than what is held: what is beyond it is the system prompt and the tools.
+    let window = session(8_000)(6_000).expect("answered");
+    assert_eq!((window.limit, window.tokens, window.overhead), (Tokens(6_000), Tokens(6_001), Tokens(1_191)));
+    assert!(window.tokens_after < Tokens(6_000), "{}", window.tokens_after);
+    // Smaller: the entries alone are too much.
+    let window = session(8_000)(3_000).expect("answered");
+    assert_eq!((window.limit, window.tokens, window.zone), (Tokens(3_000), Tokens(4_810), Zone::Critical));
+    assert!(window.tokens_after < Tokens(3_000), "{}", window.tokens_after);
+    // Larger than the window that was set: it is not the model that takes so little.
+    let error = session(8_000)(200_000).expect_err("the entries are small").to_string();
+    assert!(error.contains("took 200001 tokens, the window was set to 8000, and"), "{error}");
+    // Larger by so much that the rest takes all of it.
+    let error = session(200_000)(100_000).map(|window| window.overhead);
+    assert_eq!(error.expect("there is room for some entries"), Tokens(95_191));
+}
+
 #[test]
 fn an_overflow_is_answered_once_and_the_second_one_is_fatal() {
     let engine = engine();

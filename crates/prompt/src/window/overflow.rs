@@ -81,6 +81,15 @@ const BEFORE_MAXIMUM: &[&str] = &[
 /// A request is not so many times larger than what a model takes: such a number is an id or a time.
 const REQUESTED_TIMES_MAX: u64 = 1_000;
 
+/// No request is as large. Seconds since 1970 are, and less than a thousand times the largest windows.
+const REQUESTED_END: u64 = 1_000_000_000;
+
+/// Signs of a comparison, as JSON may write them, too.
+const GREATER: &[&str] = &[">", ">=", "≥", "\\u003e"];
+
+/// What numbers count that are not tokens.
+const OTHER_UNITS: &[&str] = &["bytes", "characters", "chars", "ms", "seconds", "s", "messages", "%"];
+
 /// Returns the sizes that an error of [`overflow_of`] names: the maximum by the words before it, the request as the largest
 /// number above it. Without a maximum no number means anything.
 pub fn overflow_sizes(text: &str) -> OverflowSizes {
@@ -94,43 +103,74 @@ pub fn overflow_sizes(text: &str) -> OverflowSizes {
         numbers.iter().find(|(at, value)| *value > 0 && is_maximum(*at)).map(|(_, value)| *value)
     };
     // What a comparison names second is the maximum, whatever words stand before the first.
-    let maximum = first(&|at| follows(at, "> "))
+    let maximum = first(&|at| said.get(..at).is_some_and(ends_in_comparison))
         .or_else(|| first(&|at| BEFORE_MAXIMUM.iter().any(|words| follows(at, words))));
     let Some(maximum) = maximum else { return OverflowSizes::default() };
     // `190000 + 20000 > 200000`: what is asked for counts with what was sent.
     let sum = |window: &[(usize, u64)]| match window {
         [(at, one), (behind, two)] => {
-            let between = said.get(*at..*behind)?.trim_start_matches(|sign: char| sign.is_ascii_digit());
+            let is_of_number = |sign: char| sign.is_ascii_digit() || sign == ',';
+            let between = said.get(*at..*behind)?.trim_start_matches(is_of_number);
             (between == " + ").then_some(one.saturating_add(*two))
         }
         _ => None,
     };
     let sums = numbers.windows(2).filter_map(sum);
-    let above = |value: &u64| *value > maximum && *value / REQUESTED_TIMES_MAX <= maximum;
+    let above = |value: &u64| {
+        *value > maximum && *value / REQUESTED_TIMES_MAX <= maximum && *value < REQUESTED_END
+    };
     let requested = numbers.iter().map(|(_, value)| *value).chain(sums).filter(above).max();
     OverflowSizes { requested: requested.map(Tokens), maximum: Some(Tokens(maximum)) }
 }
 
-/// Returns the numbers of a text that are no part of a name, each with its place.
+/// Returns whether a text ends in a sign that compares tokens with what comes next: no arrow, and no tag.
+fn ends_in_comparison(before: &str) -> bool {
+    let before = before.trim_end();
+    let mut compared = GREATER.iter().filter_map(|sign| before.strip_suffix(sign)).map(str::trim_end);
+    compared.any(|text| text.ends_with("tokens") || text.ends_with(|sign: char| sign.is_ascii_digit()))
+}
+
+/// Returns the numbers of a text that may count tokens, each with its place: no part of a name, of a time or of an address, and not
+/// of another unit. Thousands may be set apart by commas.
 fn numbers(text: &str) -> Vec<(usize, u64)> {
     let is_of_name = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | '-' | '.');
+    // `@12` is an entry, `#12` an issue.
+    let is_before_name = |sign: char| is_of_name(sign) || matches!(sign, '@' | '#');
     let mut found = Vec::new();
     let mut from = 0;
     while let Some(start) = text.get(from..).and_then(|rest| rest.find(|sign: char| sign.is_ascii_digit())) {
         let at = from + start;
-        let rest = text.get(at..).unwrap_or_default();
-        let length = rest.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(rest.len());
-        from = at + length;
-        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let digits = grouped_digits(text.get(at..).unwrap_or_default());
+        from = at + digits.len();
+        let mut before = text.get(..at).unwrap_or_default().chars().rev();
+        let is_begun = match before.next() {
+            // `10:32:05`, `127.0.0.1:8080`
+            Some(':') => before.next().is_some_and(|sign| sign.is_ascii_digit()),
+            sign => sign.is_some_and(is_before_name),
+        };
+        let behind = text.get(from..).unwrap_or_default();
         // A full stop may end the sentence.
-        let mut behind = text.get(from..).unwrap_or_default().chars();
-        let next =
-            behind.next().filter(|sign| *sign != '.' || behind.next().is_some_and(char::is_alphanumeric));
-        if !before.is_some_and(is_of_name) && !next.is_some_and(is_of_name) {
-            found.extend(rest.get(..length).and_then(|digits| digits.parse().ok()).map(|value| (at, value)));
+        let mut signs = behind.chars();
+        let next = signs.next().filter(|sign| *sign != '.' || signs.next().is_some_and(char::is_alphanumeric));
+        let unit = behind.trim_start().split(|sign: char| !sign.is_alphanumeric() && sign != '%').next();
+        let is_other = unit.is_some_and(|unit| OTHER_UNITS.contains(&unit));
+        if !is_begun && !is_other && !next.is_some_and(is_of_name) {
+            found.extend(digits.replace(',', "").parse().ok().map(|value| (at, value)));
         }
     }
     found
+}
+
+/// Returns the digits that a text begins with, and the groups of three that follow them behind commas.
+fn grouped_digits(text: &str) -> &str {
+    let digits = |text: &str| text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len());
+    let is_group = |text: &str| text.strip_prefix(',').is_some_and(|group| digits(group) == 3);
+    let mut end = digits(text);
+    let has_groups = end <= 3;
+    while has_groups && text.get(end..).is_some_and(is_group) {
+        end += 4;
+    }
+    text.get(..end).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -188,6 +228,60 @@ mod tests {
             ("context length exceeded, request 1764230000", None, None),
         ] {
             let sizes = OverflowSizes { requested: requested.map(Tokens), maximum: maximum.map(Tokens) };
+            assert_eq!(overflow_sizes(text), sizes, "{text}");
+        }
+    }
+
+    /// Rows whose numbers were read wrongly once, or would be by a reader that is less careful.
+    #[test]
+    fn numbers_that_are_no_sizes_are_left_alone() {
+        let with = |more: &str| format!("prompt is too long: 9000 tokens > 8000 maximum{more}");
+        for more in [
+            " (entry @190000)",
+            ", see @12 and @190000.",
+            "; request #190000",
+            " req_190000",
+            " at 1764230000",
+            " in 190000 ms",
+            "; the body has 190000 bytes",
+            "; 190000 characters",
+            " from 127.0.0.1:19000 at 10:32:05",
+            " 2026-11-27",
+            " gpt-190000",
+            " v9.190000",
+        ] {
+            let sizes = OverflowSizes { requested: Some(Tokens(9_000)), maximum: Some(Tokens(8_000)) };
+            assert_eq!(overflow_sizes(&with(more)), sizes, "{more}");
+        }
+        let unix = "maximum context length is 2097152 tokens, request 1764230000";
+        assert_eq!(overflow_sizes(unix).requested, None);
+        for text in [
+            "context length exceeded -> 400",
+            "prompt is too long <error> 413",
+            "prompt too long; exceeded max context length by 12 tokens",
+            "expected maxLength: 42000, actual: 46735, please reformat your input",
+            "context limit reached at @8000, limit @9000",
+            "context window of 128k tokens exceeded: 190000",
+            "maximum context length is 0 tokens, you requested 5",
+            "context limit: 99999999999999999999999 tokens",
+        ] {
+            assert_eq!(overflow_sizes(text), OverflowSizes::default(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_read_however_they_are_written() {
+        for (text, requested, maximum) in [
+            ("maximum context length is 128,000 tokens. However, you requested 1,130,512 tokens", 1_130_512, 128_000),
+            ("exceed context limit: 190,000 + 20,000 > 200,000", 210_000, 200_000),
+            (r#"{"message":"prompt is too long: 208310 tokens \u003e 200000 maximum"}"#, 208_310, 200_000),
+            ("prompt is too long: 9000>8000", 9_000, 8_000),
+            ("prompt is too long: 9000 tokens >= 8000 tokens", 9_000, 8_000),
+            ("PROMPT IS TOO LONG: 9000 TOKENS > 8000 MAXIMUM", 9_000, 8_000),
+            ("maximum context length is 8000 tokens, you sent\n\t9000.", 9_000, 8_000),
+            ("Limit 6000, Requested 14810, 3 messages", 14_810, 6_000),
+        ] {
+            let sizes = OverflowSizes { requested: Some(Tokens(requested)), maximum: Some(Tokens(maximum)) };
             assert_eq!(overflow_sizes(text), sizes, "{text}");
         }
     }

@@ -30,6 +30,8 @@ pub struct Recovered {
 struct RefusedContext {
     /// What the window holds.
     limit: Tokens,
+    /// Whose that is: the model may take more than the window was said to hold.
+    limit_of: &'static str,
     /// What the request took. At least one token more than the model takes, where the error names only that.
     requested: Option<Tokens>,
     /// What the session's entries held of it.
@@ -47,20 +49,21 @@ impl RefusedContext {
         let Some(maximum) = sizes.maximum else {
             // The provider takes less than that, whatever the window is said to be.
             let limit = took.max(Tokens(1)).min(window);
-            return Self { limit, requested: None, held, overhead: before.overhead };
+            return Self { limit, limit_of: "the model takes", requested: None, held, overhead: before.overhead };
         };
         let requested = sizes.requested.unwrap_or(maximum + Tokens(1)).max(took);
         let overhead = requested.saturating_sub(held).max(guard.overhead);
-        Self { limit: maximum.min(window), requested: Some(requested), held, overhead }
+        let limit_of = if window < maximum { "the window was set to" } else { "the model takes" };
+        Self { limit: maximum.min(window), limit_of, requested: Some(requested), held, overhead }
     }
 
     /// Returns why nothing that can be done to the entries helps, where that is so.
     fn is_hopeless(&self) -> Option<String> {
         let requested = self.requested.filter(|_| self.overhead >= self.limit)?;
         Some(format!(
-            "the request took {} tokens, the model takes {}, and the session's entries hold only {} of them: shorten the \
-             system prompt and the tools, which take the rest",
-            requested.0, self.limit.0, self.held.0
+            "the request took {} tokens, {} {}, and the session's entries hold only {} of them: shorten the system prompt and \
+             the tools, which take the rest",
+            requested.0, self.limit_of, self.limit.0, self.held.0
         ))
     }
 
