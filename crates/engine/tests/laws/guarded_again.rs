@@ -104,6 +104,42 @@ fn a_checkpoint_waits_for_no_pipe_in_the_place_of_a_file_of_git() {
     assert_eq!(state["system_state"]["git_head"], serde_json::Value::Null);
 }
 
+#[test]
+fn every_field_of_the_guard_s_events_is_documented() {
+    let engine = engine();
+    let config = settings(2_000, |compact| compact.reserve_tokens = Tokens(1_000));
+    begin_with(&engine, "p", (facts("mend it", &["D1".to_owned()]), Some("large_merge")), &config);
+    end(&engine, vec![said("p-answer", Role::Assistant, 10)], &config);
+    for number in 0..9 {
+        take(&engine, &format!("t{number}"), 80, &config);
+    }
+    begin(&engine, "large", 1_200, &config);
+    let page = include_str!("../../../../docs/format/state.md");
+    for topic in [
+        topics::CONTEXT_WINDOW,
+        topics::CHECKPOINT_STATE,
+        topics::CONTEXT_SIZE_ALERT,
+        topics::COMPACTION_START,
+        topics::COMPACTION_END,
+    ] {
+        let of_topic = format!("`{topic}`");
+        let about = |part: &&str| part.lines().next().is_some_and(|title| title.contains(&of_topic));
+        let section = page.split("\n### ").find(about).unwrap_or_else(|| panic!("no section on {topic}"));
+        let found = events(&engine, topic);
+        assert!(!found.is_empty(), "{topic}");
+        for event in found {
+            let fields = data(&event).as_object().expect("an object").clone();
+            for (key, value) in fields {
+                assert!(section.contains(&format!("`{key}`")), "`{key}` of {topic} is not in docs/format/state.md");
+                for inner in value.as_object().into_iter().filter(|_| key != "file_checksums").flatten() {
+                    let inner = inner.0;
+                    assert!(section.contains(&format!("`{inner}`")), "`{key}.{inner}` of {topic} is missing");
+                }
+            }
+        }
+    }
+}
+
 /// A turn names 64 tasks at most.
 #[test]
 fn milestones_go_on_where_a_turn_names_the_last_tasks_only() {
