@@ -166,7 +166,7 @@ codes! {
     SummaryNotSmaller "summary_not_smaller" Refused "the compaction would not be smaller"
         => "ask for a smaller summary (`--ratio 0.05`), keep less as it is (`--keep 5000`), or write a shorter one";
     NothingToCompact "nothing_to_compact" Refused "there is nothing to compact"
-        => "a smaller `--keep` leaves more to compact";
+        => "nothing was stored; `stemma guard REF` says how full the window is";
     RangeNotCompactable "range_not_compactable" Refused "the range cannot be compacted"
         => "`stemma show REF --entries` lists the entries with their numbers";
     NoModel "no_model" Usage "no model can be asked"

@@ -114,6 +114,14 @@ fn a_model_that_misbehaves_costs_a_turn_nothing_but_its_summary() {
         assert!(last_text(&archived).contains("Call ID: c1"), "{answer:?}: {archived}");
         assert!(archived["notes"].to_string().contains("made-up-1"), "{answer:?}: {}", archived["notes"]);
     }
+    // One that answers with the conversation itself.
+    let echo = ModelServer::start(|asked| says(asked.body["messages"][1]["content"].as_str().unwrap_or("")));
+    configured(&stage, &echo);
+    let made = long_turn(&stage, "echoed", &window());
+    assert_eq!(made["compaction"]["with"], "heuristic");
+    assert!(made["notes"].to_string().contains("made by rules"), "{}", made["notes"]);
+    let archived = step_with_results(&stage, "echoed-results", &window());
+    assert!(last_text(&archived).contains("Call ID: c1"), "{archived}");
     // A model that is configured and cannot be asked is a note, and no error.
     stage.run(&["config", "set", "llm.endpoint", "ftp://nowhere"]).ok();
     let made = long_turn(&stage, "unusable", &window());
@@ -168,6 +176,7 @@ fn the_settings_of_compaction_are_configured_and_explained_in_the_order_in_which
     }
     let of = json!({"ledger": "c1", "session": "s1", "agent": "worker", "template": "fixer"});
     for (window, reason) in [
+        (json!({"tokens": 0}), "a window of 0 tokens holds nothing"),
         (json!({"tokens": 1000, "keep_recent": 0, "keep_recent_tokens": 0}), "would keep nothing"),
         (json!({"tokens": 1000, "max_messages": 0}), "would always be due"),
         (json!({"tokens": 1000, "compact_with": "weird"}), "llm, heuristic"),
@@ -176,6 +185,7 @@ fn the_settings_of_compaction_are_configured_and_explained_in_the_order_in_which
         let said = stage.feed(&["turn", "step"], request.to_string().as_bytes());
         assert!(said.code != 0 && said.stderr.contains(reason), "{window}: {} {}", said.code, said.stderr);
     }
+    assert_eq!(stage.run(&["events", "query", "--ledger", "c1"]).text(), "", "nothing was stored");
 }
 
 #[test]

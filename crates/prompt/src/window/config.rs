@@ -365,6 +365,21 @@ mod tests {
     }
 
     #[test]
+    fn the_defaults_are_those_of_seed_003() {
+        let seed = CompactSettings {
+            messages_max: 50,
+            tokens_max: Tokens(8_000),
+            keep_recent: 5,
+            keep_recent_tokens: Tokens(20_000),
+            reserve_tokens: Tokens(16_384),
+            tool_call_cutoff: 10,
+            tool_summary: ToolSummaryStrategy::Llm,
+            is_automatic: true,
+        };
+        assert_eq!(CompactSettings::default(), seed);
+    }
+
+    #[test]
     fn the_setting_is_never_above_the_window() {
         let limit = CompactSettings::default().limit(Some(Tokens(4_000)));
         assert_eq!((limit.tokens, limit.from), (Some(Tokens(4_000)), LimitFrom::MaxTokens));
