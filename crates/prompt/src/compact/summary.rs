@@ -17,7 +17,6 @@ mod notes;
 mod prompts;
 mod read;
 mod records;
-mod serial;
 mod table;
 mod weights;
 
@@ -25,7 +24,7 @@ use stemmata_model::{Entry, Part};
 
 pub use compose::{Pin, Summary, Window, compose, heading_of_given, pins_alone};
 pub(in crate::compact) use counted::hash;
-pub use counted::{COUNTED_VERSION, Counted};
+pub use counted::Counted;
 pub use draft::{Kept, Section};
 pub use facts::{Facts, facts};
 pub use limits::{Limits, Shares, Size};

@@ -3,29 +3,30 @@
 use std::collections::HashMap;
 
 use super::counted::Speaker;
-use super::table::{ByHash, Table};
+use super::table::{ByHash, Known, Table, index};
 use crate::compact::names::Class;
 
 /// Files that a name is shown under at most: the same name belongs to several.
 const FILES_OF_NAME: usize = 3;
-/// Paths below a folder that make it worth naming once.
-const FOLDED_MIN: u32 = 2;
-/// Folders of a path that are looked at.
-const DEPTH_MAX: usize = 32;
 
-/// Something that may be shown.
+/// Something that may be shown: what is asked again and again while items are chosen, so it is small.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Item<'c> {
+pub(super) struct Item {
     pub kind: Kind,
     /// The file that it is shown under.
     pub head: Option<u32>,
+    pub chars: u32,
+    /// Ranges of `Candidates::names` and `Candidates::pairs`.
+    names: (u32, u32),
+    pairs: (u32, u32),
+}
+
+/// What an item says.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Said<'c> {
     pub text: &'c str,
-    pub chars: usize,
     /// The last entry that has it; for names, their place in the conversation.
     pub entry: usize,
-    /// Ranges of `Candidates::names` and `Candidates::pairs`.
-    names: (usize, usize),
-    pairs: (usize, usize),
 }
 
 /// How something is shown.
@@ -36,13 +37,15 @@ pub(super) enum Kind {
     /// A name in the row of a file.
     Name(u32),
     /// A name by itself; a path in the braces of a folder where it has one.
-    Lone { id: u32, folder: Option<u32> },
+    Lone { folder: Option<u32> },
 }
 
 /// Everything that may be shown.
 #[derive(Debug, Default)]
 pub(super) struct Candidates<'c> {
-    pub items: Vec<Item<'c>>,
+    pub items: Vec<Item>,
+    /// What each of the items says.
+    pub said: Vec<Said<'c>>,
     names: Vec<u32>,
     pairs: Vec<u32>,
     /// Folders, and how many paths lie below each.
@@ -59,20 +62,24 @@ impl<'c> Candidates<'c> {
         found
     }
 
-    pub(super) fn names(&self, item: &Item<'_>) -> &[u32] {
-        self.names.get(item.names.0..item.names.1).unwrap_or_default()
+    pub(super) fn names(&self, item: &Item) -> &[u32] {
+        self.names.get(index(item.names.0)..index(item.names.1)).unwrap_or_default()
     }
 
-    pub(super) fn pairs(&self, item: &Item<'_>) -> &[u32] {
-        self.pairs.get(item.pairs.0..item.pairs.1).unwrap_or_default()
+    pub(super) fn pairs(&self, item: &Item) -> &[u32] {
+        self.pairs.get(index(item.pairs.0)..index(item.pairs.1)).unwrap_or_default()
     }
 
-    fn push(&mut self, item: Item<'c>, names: &[u32], pairs: &[u32]) {
-        let (names_from, pairs_from) = (self.names.len(), self.pairs.len());
-        self.names.extend(names);
-        self.pairs.extend(pairs);
-        let (names, pairs) = ((names_from, self.names.len()), (pairs_from, self.pairs.len()));
-        self.items.push(Item { names, pairs, ..item });
+    fn push(
+        &mut self,
+        (kind, head): (Kind, Option<u32>),
+        (said, chars): (Said<'c>, u32),
+        names: &[u32],
+        pairs: &[u32],
+    ) {
+        let (names, pairs) = (extend(&mut self.names, names), extend(&mut self.pairs, pairs));
+        self.items.push(Item { kind, head, chars, names, pairs });
+        self.said.push(said);
     }
 
     /// Takes the lines of the compacted part, each once, and counts the pairs in them.
@@ -95,23 +102,17 @@ impl<'c> Candidates<'c> {
                     if piece.speaker == Speaker::User || pairs.is_empty() {
                         continue;
                     }
-                    if let Some(item) = known.get(&line.key).and_then(|item| self.items.get_mut(*item)) {
+                    if let Some(item) = known.get(&line.key) {
                         // Where it stood last is where it holds.
-                        (item.head, item.entry) =
-                            (head.or(item.head), if head.is_some() { at } else { item.entry });
+                        if let (Some(head), Some(said), Some(item)) =
+                            (head, self.said.get_mut(*item), self.items.get_mut(*item))
+                        {
+                            (item.head, said.entry) = (Some(head), at);
+                        }
                     } else if let Some(text) = line.text.map(|span| entry.text(span)) {
                         known.insert(line.key, self.items.len());
-                        let chars = text.chars().count();
-                        let item = Item {
-                            kind: Kind::Line,
-                            head,
-                            text,
-                            chars,
-                            entry: at,
-                            names: (0, 0),
-                            pairs: (0, 0),
-                        };
-                        self.push(item, &names, &pairs);
+                        let chars = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
+                        self.push((Kind::Line, head), (Said { text, entry: at }, chars), &names, &pairs);
                     }
                 }
             }
@@ -121,12 +122,12 @@ impl<'c> Candidates<'c> {
     /// Takes each name below the files that it is bound to most.
     fn placed(&mut self, table: &Table<'c>) {
         let mut owners: Vec<(u32, f64, u32, u32)> = Vec::new();
-        for (at, pair) in table.pairs.iter().enumerate() {
+        for (at, (pair, value)) in table.pairs.iter().zip(&table.values).enumerate() {
             for (is_head, [head, name]) in
                 pair.is_head.into_iter().zip([pair.names, [pair.names[1], pair.names[0]]])
             {
                 if is_head {
-                    owners.push((name, pair.value, head, u32::try_from(at).unwrap_or(u32::MAX)));
+                    owners.push((name, *value, head, u32::try_from(at).unwrap_or(u32::MAX)));
                 }
             }
         }
@@ -137,68 +138,86 @@ impl<'c> Candidates<'c> {
         for (name, _, head, pair) in owners {
             last = if last.0 == name { (name, last.1 + 1) } else { (name, 0) };
             let Some(known) = table.name(name).filter(|_| last.1 < FILES_OF_NAME) else { continue };
-            let (text, chars) = (known.text, known.chars);
-            let item = Item {
-                kind: Kind::Name(name),
-                head: Some(head),
-                text,
-                chars,
-                entry: position(name),
-                names: (0, 0),
-                pairs: (0, 0),
-            };
             let own = [name];
-            self.push(item, own.get(..usize::from(known.weight > 0.0)).unwrap_or_default(), &[pair]);
+            let own = own.get(..usize::from(known.weight > 0.0)).unwrap_or_default();
+            let said = Said { text: known.text, entry: index(name) };
+            self.push((Kind::Name(name), Some(head)), (said, known.chars), own, &[pair]);
         }
     }
 
     /// Takes each name by itself; paths with the deepest folder that holds several.
     fn lone(&mut self, table: &Table<'c>) {
-        let wanted =
-            |id: &usize| table.names.get(*id).is_some_and(|name| name.weight > 0.0 && !name.is_shown);
-        let ids: Vec<usize> = (0..table.names.len()).filter(wanted).collect();
-        let known = |id: usize| table.names.get(id);
-        let mut counts: HashMap<&'c str, u32> = HashMap::new();
-        for name in ids.iter().filter_map(|id| known(*id)).filter(|name| name.class == Class::Path) {
-            for folder in folders(name.text) {
-                *counts.entry(folder).or_default() += 1;
-            }
-        }
+        let wanted = |(_, weight): &(usize, &f64)| **weight > 0.0;
+        let ids = table.unshown.iter().enumerate().filter(wanted).map(|(id, _)| id);
+        let all: Vec<(usize, &Known<'c>)> = ids.filter_map(|id| Some((id, table.names.get(id)?))).collect();
+        let paths = all.iter().map(|(_, name)| *name).filter(|name| name.class == Class::Path);
+        let mut paths: Vec<&'c str> = paths.map(|name| name.text).collect();
+        paths.sort_unstable();
         let mut numbers: HashMap<&'c str, u32> = HashMap::new();
-        for id in ids {
-            let Some(name) = known(id) else { continue };
-            let folder = (name.class == Class::Path).then(|| {
-                let mut all = folders(name.text);
-                all.find(|folder| counts.get(folder).is_some_and(|count| *count >= FOLDED_MIN))
-            });
-            let folder = folder.flatten().map(|folder| {
+        for (id, name) in all {
+            let folder = if name.class == Class::Path { folder(&paths, name.text) } else { None };
+            let folder = folder.map(|folder| {
                 *numbers.entry(folder).or_insert_with(|| {
-                    self.folders.push((folder, counts.get(folder).copied().unwrap_or_default()));
+                    self.folders.push((folder, below(&paths, folder)));
                     u32::try_from(self.folders.len() - 1).unwrap_or(u32::MAX)
                 })
             });
             let number = u32::try_from(id).unwrap_or(u32::MAX);
-            let item = Item {
-                kind: Kind::Lone { id: number, folder },
-                head: None,
-                text: name.text,
-                chars: name.chars,
-                entry: id,
-                names: (0, 0),
-                pairs: (0, 0),
-            };
-            self.push(item, &[number], &[]);
+            let said = Said { text: name.text, entry: id };
+            self.push((Kind::Lone { folder }, None), (said, name.chars), &[number], &[]);
         }
     }
 }
 
-/// Returns the folders of a path, the deepest first.
-fn folders(path: &str) -> impl Iterator<Item = &str> {
-    let deeper = |path: &&'_ str| -> Option<usize> { path.rfind('/').filter(|at| *at > 0) };
-    let first = deeper(&path).and_then(|at| path.get(..at));
-    std::iter::successors(first, move |folder| deeper(folder).and_then(|at| folder.get(..at))).take(DEPTH_MAX)
+/// Returns the deepest folder of a path that holds another of these sorted ones: the neighbours have most in common with it.
+fn folder<'c>(paths: &[&'c str], path: &'c str) -> Option<&'c str> {
+    let at = paths.binary_search(&path).ok()?;
+    let shared = |other: Option<&&str>| {
+        let both = other?.bytes().zip(path.bytes()).take_while(|(one, other)| one == other).count();
+        path.as_bytes().get(..both)?.iter().rposition(|byte| *byte == b'/').filter(|slash| *slash > 0)
+    };
+    let before = at.checked_sub(1).and_then(|before| paths.get(before));
+    path.get(..shared(before).max(shared(paths.get(at + 1)))?)
 }
 
-fn position(id: u32) -> usize {
-    usize::try_from(id).unwrap_or(usize::MAX)
+/// Returns how many of these sorted paths lie below a folder.
+fn below(paths: &[&str], folder: &str) -> u32 {
+    // What begins with the folder and a slash stands together, and before the next character.
+    let before = |end: u8| paths.partition_point(|path| path.bytes().lt(folder.bytes().chain([end])));
+    u32::try_from(before(b'/' + 1) - before(b'/')).unwrap_or(u32::MAX)
+}
+
+/// Adds ids to a list; returns where they are.
+fn extend(list: &mut Vec<u32>, ids: &[u32]) -> (u32, u32) {
+    let end = |list: &Vec<u32>| u32::try_from(list.len()).unwrap_or(u32::MAX);
+    let start = end(list);
+    list.extend(ids);
+    (start, end(list))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_stands_below_the_deepest_folder_that_holds_another_one() {
+        let mut paths =
+            vec!["src/a.rs", "src/a/b.rs", "src/a/c.rs", "src/a0/d.rs", "/etc/hosts", "/var", "docs/é/x"];
+        paths.sort_unstable();
+        let folders = paths.iter().map(|path| folder(&paths, path));
+        let folders: Vec<_> = paths.iter().copied().zip(folders).collect();
+        assert_eq!(
+            folders,
+            [
+                ("/etc/hosts", None),
+                ("/var", None),
+                ("docs/é/x", None),
+                ("src/a.rs", Some("src")),
+                ("src/a/b.rs", Some("src/a")),
+                ("src/a/c.rs", Some("src/a")),
+                ("src/a0/d.rs", Some("src")),
+            ]
+        );
+        assert_eq!((below(&paths, "src"), below(&paths, "src/a"), below(&paths, "/etc")), (4, 2, 1));
+    }
 }

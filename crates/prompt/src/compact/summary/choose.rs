@@ -1,12 +1,11 @@
 //! Chooses names and lines by what they are worth for each character: a name that is likely to be needed, and names that belong
 //! together, in the fewest characters.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use super::candidates::{Candidates, Item, Kind};
+use super::candidates::{Candidates, Item, Kind, Said};
 use super::draft::{Draft, Section};
-use super::table::Table;
+use super::table::{Table, index};
 
 /// What all pairs are worth beside all names.
 const PAIRS_VALUE: f64 = 0.8;
@@ -41,8 +40,8 @@ struct Choice<'t, 'c> {
     /// Whether a file's row is begun, by the name's position; how many items are below it.
     files: Vec<(bool, u32)>,
     folders: Vec<bool>,
-    by_file: BTreeMap<u32, Vec<usize>>,
-    by_folder: BTreeMap<u32, Vec<usize>>,
+    by_file: BTreeMap<u32, Vec<u32>>,
+    by_folder: BTreeMap<u32, Vec<u32>>,
     is_done: Vec<bool>,
 }
 
@@ -65,18 +64,18 @@ pub(super) fn names(table: &mut Table<'_>, draft: &mut Draft<'_>) {
 impl<'t, 'c> Choice<'t, 'c> {
     fn new(table: &'t mut Table<'c>, found: Candidates<'c>) -> Self {
         let names: f64 = table.names.iter().map(|name| name.weight).sum();
-        let pairs: f64 = table.pairs.iter().map(|pair| pair.value).sum();
+        let pairs: f64 = table.values.iter().sum();
         let unit = |all: f64| if all > 0.0 { 1_000.0 / all } else { 0.0 };
         let mut files = vec![(false, 0); table.names.len()];
         let (mut by_file, mut by_folder) = (BTreeMap::new(), BTreeMap::new());
-        for (at, item) in found.items.iter().enumerate() {
+        for (at, item) in (0_u32..).zip(&found.items) {
             if let Some(head) = item.head {
                 by_file.entry(head).or_insert_with(Vec::new).push(at);
                 if let Some((_, count)) = files.get_mut(index(head)) {
                     *count += 1;
                 }
             }
-            if let Kind::Lone { folder: Some(folder), .. } = item.kind {
+            if let Kind::Lone { folder: Some(folder) } = item.kind {
                 by_folder.entry(folder).or_insert_with(Vec::new).push(at);
             }
         }
@@ -85,26 +84,23 @@ impl<'t, 'c> Choice<'t, 'c> {
         Self { table, found, units, files, folders, by_file, by_folder, is_done }
     }
 
-    fn gain(&self, item: &Item<'_>) -> Gain {
-        let unshown =
-            |id: &u32| self.table.name(*id).filter(|name| !name.is_shown).map_or(0.0, |name| name.weight);
-        let mut names: f64 = self.found.names(item).iter().map(unshown).sum();
-        let pair = |id: &u32| {
-            let pair = self.table.pairs.get(index(*id)).filter(|pair| !pair.is_shown);
-            pair.map_or(0.0, |pair| pair.value)
+    fn gain(&self, item: &Item) -> Gain {
+        let of = |values: &[f64], ids: &[u32]| -> f64 {
+            ids.iter().map(|id| values.get(index(*id)).copied().unwrap_or_default()).sum()
         };
-        let pairs: f64 = self.found.pairs(item).iter().map(pair).sum();
-        let mut chars = item.chars + if item.kind == Kind::Line { 2 } else { 1 };
+        let mut names = of(&self.table.unshown, self.found.names(item));
+        let pairs = of(&self.table.values, self.found.pairs(item));
+        let mut chars = index(item.chars) + if item.kind == Kind::Line { 2 } else { 1 };
         let mut shared = 0.0;
         if let Some(head) = item.head
             && let Some((false, count)) = self.files.get(index(head))
         {
-            let name = self.table.name(head).map_or(0, |name| name.chars) + 3;
+            let name = self.table.name(head).map_or(0, |name| index(name.chars)) + 3;
             shared = length(name) / f64::from((*count).clamp(1, FILE_SHARED_BY)) - length(name);
             chars += name;
-            names += unshown(&head);
+            names += of(&self.table.unshown, &[head]);
         }
-        if let Kind::Lone { folder: Some(folder), .. } = item.kind
+        if let Kind::Lone { folder: Some(folder) } = item.kind
             && let Some((text, count)) = self.found.folders.get(index(folder))
         {
             let name = text.chars().count();
@@ -121,23 +117,21 @@ impl<'t, 'c> Choice<'t, 'c> {
 
     /// Returns the positions of the chosen items.
     fn choose(&mut self, room: usize, draft: &mut Draft<'_>) -> Vec<usize> {
-        let keys =
-            self.found.items.iter().enumerate().map(|(at, item)| (self.gain(item).density, Reverse(at)));
-        let mut heap: BinaryHeap<(u32, Reverse<usize>)> = keys.filter(|(key, _)| *key > 0).collect();
+        let keys = (0_u32..).zip(&self.found.items).map(|(at, item)| key(self.gain(item).density, at));
+        let mut queue = Queue::of(keys.filter(|key| *key > u64::from(u32::MAX)).collect());
         let mut chosen = Vec::new();
         let mut left = room;
         let mut misfits = 0;
-        while let Some((key, Reverse(at))) = heap.pop() {
-            let Some(item) = self.found.items.get(at).filter(|_| self.is_done.get(at) == Some(&false)) else {
-                continue;
-            };
+        while let Some((density, at)) = queue.pop() {
+            let item = self.found.items.get(index(at));
+            let Some(item) = item.filter(|_| self.is_done.get(index(at)) == Some(&false)) else { continue };
             let gain = self.gain(item);
             if gain.density == 0 {
                 continue;
             }
             // What was shown since then makes it worth less.
-            if gain.density < key && heap.peek().is_some_and(|(next, _)| *next > gain.density) {
-                heap.push((gain.density, Reverse(at)));
+            if gain.density < density && queue.peek() > gain.density {
+                queue.again.push(key(gain.density, at));
                 continue;
             }
             if gain.chars > left {
@@ -150,26 +144,26 @@ impl<'t, 'c> Choice<'t, 'c> {
             }
             misfits = 0;
             left -= gain.chars;
-            chosen.push(at);
-            self.take(at, &mut heap);
+            chosen.push(index(at));
+            self.take(at, &mut queue.again);
         }
-        draft.drop_many(Section::Names, heap.len());
+        draft.drop_many(Section::Names, queue.sorted.len() + queue.again.len());
         chosen
     }
 
-    fn take(&mut self, at: usize, heap: &mut BinaryHeap<(u32, Reverse<usize>)>) {
-        let Some(item) = self.found.items.get(at).copied() else { return };
-        if let Some(is_done) = self.is_done.get_mut(at) {
+    fn take(&mut self, at: u32, again: &mut BinaryHeap<u64>) {
+        let Some(item) = self.found.items.get(index(at)).copied() else { return };
+        if let Some(is_done) = self.is_done.get_mut(index(at)) {
             *is_done = true;
         }
         self.found.names(&item).iter().for_each(|id| self.table.show(*id));
         for pair in self.found.pairs(&item) {
-            if let Some(pair) = self.table.pairs.get_mut(index(*pair)) {
-                pair.is_shown = true;
+            if let Some(value) = self.table.values.get_mut(index(*pair)) {
+                *value = 0.0;
             }
         }
         // What stands below a name that is there now costs less.
-        let mut cheaper: Vec<usize> = Vec::new();
+        let mut cheaper: Vec<u32> = Vec::new();
         if let Some(head) = item.head
             && let Some((is_open, _)) = self.files.get_mut(index(head))
             && !std::mem::replace(is_open, true)
@@ -177,38 +171,76 @@ impl<'t, 'c> Choice<'t, 'c> {
             self.table.show(head);
             cheaper.extend(self.by_file.remove(&head).unwrap_or_default());
         }
-        if let Kind::Lone { folder: Some(folder), .. } = item.kind
+        if let Kind::Lone { folder: Some(folder) } = item.kind
             && let Some(is_open) = self.folders.get_mut(index(folder))
             && !std::mem::replace(is_open, true)
         {
             cheaper.extend(self.by_folder.remove(&folder).unwrap_or_default());
         }
         for other in cheaper {
-            if let Some(item) =
-                self.found.items.get(other).filter(|_| self.is_done.get(other) == Some(&false))
-            {
-                heap.push((self.gain(item).density, Reverse(other)));
+            let item = self.found.items.get(index(other));
+            if let Some(item) = item.filter(|_| self.is_done.get(index(other)) == Some(&false)) {
+                again.push(key(self.gain(item).density, other));
             }
         }
     }
 }
 
+/// Items by what they are worth for each character, the best first: those of the beginning sorted once, those that are worth something
+/// else since then in a heap beside them.
+struct Queue {
+    sorted: Vec<u64>,
+    again: BinaryHeap<u64>,
+}
+
+impl Queue {
+    fn of(mut keys: Vec<u64>) -> Self {
+        keys.sort_unstable();
+        Self { sorted: keys, again: BinaryHeap::new() }
+    }
+
+    fn pop(&mut self) -> Option<(u32, u32)> {
+        let key = if self.again.peek() > self.sorted.last() { self.again.pop() } else { self.sorted.pop() };
+        key.map(|key| (high(key), u32::MAX - low(key)))
+    }
+
+    /// Returns what the next one is worth.
+    fn peek(&self) -> u32 {
+        self.again.peek().max(self.sorted.last()).map_or(0, |key| high(*key))
+    }
+}
+
+/// Returns what orders items: the densest first, then the earliest.
+fn key(density: u32, at: u32) -> u64 {
+    u64::from(density) << 32 | u64::from(u32::MAX - at)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the half that is asked for")]
+const fn low(key: u64) -> u32 {
+    key as u32
+}
+
+const fn high(key: u64) -> u32 {
+    low(key >> 32)
+}
+
 /// Writes the rows: each file with its names and lines, then folders with their paths, then names of no file.
 fn render(choice: &Choice<'_, '_>, draft: &mut Draft<'_>, chosen: &[usize]) {
-    let items = || chosen.iter().filter_map(|at| choice.found.items.get(*at));
-    let mut files: BTreeMap<&str, (Vec<&Item<'_>>, Vec<&Item<'_>>)> = BTreeMap::new();
-    let mut braces: BTreeMap<&str, Vec<&Item<'_>>> = BTreeMap::new();
-    let mut lone: Vec<&Item<'_>> = Vec::new();
-    for item in items() {
+    let mut files: BTreeMap<&str, (Vec<&Said<'_>>, Vec<&Said<'_>>)> = BTreeMap::new();
+    let mut braces: BTreeMap<&str, Vec<&Said<'_>>> = BTreeMap::new();
+    let mut lone: Vec<&Said<'_>> = Vec::new();
+    for (item, said) in
+        chosen.iter().filter_map(|at| choice.found.items.get(*at).zip(choice.found.said.get(*at)))
+    {
         let head = item.head.and_then(|head| choice.table.name(head)).map_or("-", |name| name.text);
         match item.kind {
-            Kind::Line => files.entry(head).or_default().1.push(item),
-            Kind::Name(_) => files.entry(head).or_default().0.push(item),
-            Kind::Lone { folder: Some(folder), .. } => {
+            Kind::Line => files.entry(head).or_default().1.push(said),
+            Kind::Name(_) => files.entry(head).or_default().0.push(said),
+            Kind::Lone { folder: Some(folder) } => {
                 let folder = choice.found.folders.get(index(folder)).map_or("", |(text, _)| *text);
-                braces.entry(folder).or_default().push(item);
+                braces.entry(folder).or_default().push(said);
             }
-            Kind::Lone { folder: None, .. } => lone.push(item),
+            Kind::Lone { folder: None } => lone.push(said),
         }
     }
     let all = usize::MAX;
@@ -239,10 +271,10 @@ fn render(choice: &Choice<'_, '_>, draft: &mut Draft<'_>, chosen: &[usize]) {
 
 /// Joins texts into rows of so many characters.
 fn rows<'i>(
-    items: &[&'i Item<'i>],
+    items: &[&'i Said<'i>],
     between: &str,
     chars: usize,
-    text: impl Fn(&'i Item<'i>) -> &'i str,
+    text: impl Fn(&'i Said<'i>) -> &'i str,
 ) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     for item in items {
@@ -255,10 +287,6 @@ fn rows<'i>(
         }
     }
     rows
-}
-
-fn index(id: u32) -> usize {
-    usize::try_from(id).unwrap_or(usize::MAX)
 }
 
 fn length(chars: usize) -> f64 {

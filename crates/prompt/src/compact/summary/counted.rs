@@ -1,7 +1,6 @@
 //! What a summary needs of one entry, counted once: names, lines, what its calls do and how they ended.
 //!
-//! A cache that may be deleted: everything in it follows from the entry. How it is read is decided in `read`, and which of it
-//! goes into a summary in `compose`.
+//! Everything in it follows from the entry. How it is read is decided in `read`, and which of it goes into a summary in `compose`.
 
 use std::ops::Range;
 
@@ -9,9 +8,6 @@ use stemmata_acts::{Certainty, Judged, TaskAct};
 
 use super::limits::CHARS_A_TOKEN;
 use crate::compact::names::Class;
-
-/// What the rules of reading are: counters made with others are made anew.
-pub const COUNTED_VERSION: u8 = 1;
 
 /// The counters of one entry.
 #[derive(Debug, Clone, Default, PartialEq)]

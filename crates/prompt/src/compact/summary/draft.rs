@@ -1,11 +1,8 @@
 //! A summary that is being written: its sections, what is left of its size, and why each line is there.
 
 use super::counted::hash;
-use super::table::{LINE_NAMES_MAX, Table};
-use crate::compact::names::names;
-
-/// How far two names of a line may be apart to be read as belonging together.
-const TOGETHER_BYTES: usize = 160;
+use super::table::Table;
+use crate::compact::names::each_name;
 
 /// A part of a summary, in the order of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -117,17 +114,25 @@ impl<'n> Draft<'n> {
     /// Adds a line where it fits into the section and the summary, and marks its names as shown; else counts it as dropped.
     pub(super) fn add(&mut self, table: &mut Table<'_>, line: (Section, usize, &str), chars: usize) -> bool {
         let (section, entry, text) = line;
-        let text: String =
-            text.chars().map(|char| if char.is_control() && char != '\n' { ' ' } else { char }).collect();
-        let fits = self.push((section, entry, text), chars);
-        if fits && let Some(line) = self.sections[section as usize].0.last() {
-            line.lines().for_each(|line| show(table, line));
+        if !self.takes(section, text, chars) {
+            return false;
         }
-        fits
+        let clean = |char: char| if char.is_control() && char != '\n' { ' ' } else { char };
+        let text: String = text.chars().map(clean).collect();
+        text.lines().for_each(|line| show(table, line));
+        self.keep(section, entry, text);
+        true
     }
 
     /// Adds a line whose names are marked already.
-    pub(super) fn push(&mut self, (section, entry, text): (Section, usize, String), chars: usize) -> bool {
+    pub(super) fn push(&mut self, (section, entry, text): (Section, usize, String), chars: usize) {
+        if self.takes(section, &text, chars) {
+            self.keep(section, entry, text);
+        }
+    }
+
+    /// Takes the characters of a line where it fits; else counts it as dropped.
+    fn takes(&mut self, section: Section, text: &str, chars: usize) -> bool {
         let title = if self.sections[section as usize].0.is_empty() { section.title().len() + 1 } else { 0 };
         let cost = text.chars().count() + 1 + title;
         if cost > self.room(section, chars) {
@@ -135,12 +140,14 @@ impl<'n> Draft<'n> {
             return false;
         }
         self.left -= cost;
-        let number = self.number(entry);
-        let (lines, used, _) = &mut self.sections[section as usize];
-        *used += cost;
-        lines.push(text);
-        self.kept.push(Kept { section, entry: number });
+        self.sections[section as usize].1 += cost;
         true
+    }
+
+    fn keep(&mut self, section: Section, entry: usize, text: String) {
+        let number = self.number(entry);
+        self.sections[section as usize].0.push(text);
+        self.kept.push(Kept { section, entry: number });
     }
 
     pub(super) fn drop_one(&mut self, section: Section) {
@@ -183,21 +190,11 @@ pub(super) fn number(numbers: &[u64], entry: usize) -> u64 {
     numbers.get(entry).copied().unwrap_or((entry as u64).saturating_add(1))
 }
 
-/// Marks the names of a line as shown, and those that are read as belonging together.
+/// Marks the names of a line as shown.
 fn show(table: &mut Table<'_>, line: &str) {
-    let found: Vec<(usize, u32)> = names(line, "")
-        .iter()
-        .filter_map(|name| Some((name.at, table.find(hash(name.text.bytes()))?)))
-        .collect();
-    let head = found.first().map(|(_, id)| *id);
-    for (at, (place, one)) in found.iter().enumerate() {
-        table.show(*one);
-        if let Some(head) = head {
-            table.show_pair(head, *one);
+    each_name(line, "", &mut |name| {
+        if let Some(id) = table.find(hash(name.text.bytes())) {
+            table.show(id);
         }
-        let others = found.iter().skip(at + 1).take(LINE_NAMES_MAX);
-        for (_, other) in others.take_while(|(other, _)| other - place <= TOGETHER_BYTES) {
-            table.show_pair(*one, *other);
-        }
-    }
+    });
 }

@@ -92,27 +92,6 @@ proptest! {
         let window = Window { entries: &counted[..now], recent_from: cut, pins: &[], numbers: &[], commit: None };
         prop_assert_eq!(alone, compose(&window, &limits));
     }
-
-    #[test]
-    fn counters_come_back_from_their_bytes(entries in entries(), cut in 0..64_usize) {
-        for counted in count(&entries) {
-            let bytes = counted.to_bytes();
-            prop_assert_eq!(Counted::from_bytes(&bytes), Some(counted));
-            // Damaged ones are refused or read, and never panic.
-            let mut damaged = bytes.clone();
-            damaged.truncate(bytes.len().saturating_sub(cut));
-            if cut > 0 {
-                prop_assert_eq!(Counted::from_bytes(&damaged), None);
-            }
-            if let Some(byte) = damaged.get_mut(cut) {
-                *byte ^= 0x55;
-                if let Some(read) = Counted::from_bytes(&damaged) {
-                    let window = Window { entries: &[read], recent_from: 1, pins: &[], numbers: &[], commit: None };
-                    drop(compose(&window, &Limits::default()));
-                }
-            }
-        }
-    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::weights::{Counters, is_common, weight};
 use crate::compact::names::Class;
 
 /// Names of a line that are bound to each other: a row of a table names more than belongs together.
-pub(super) const LINE_NAMES_MAX: usize = 10;
+const LINE_NAMES_MAX: usize = 10;
 /// Pairs of names below this weight are not looked at: nearly all pairs are.
 const PAIR_WEIGHT_MIN: f64 = 0.03;
 /// What a name that is still in the window, or that everybody has, is worth within a pair.
@@ -50,21 +50,31 @@ impl Hasher for Mixed {
 #[derive(Debug, Clone)]
 pub(super) struct Known<'c> {
     pub text: &'c str,
-    pub chars: usize,
+    pub chars: u32,
     pub class: Class,
-    pub counters: Counters,
-    last_chars: u64,
-    agent_chars: Option<u64>,
-    /// The piece that was counted last: a piece counts once.
-    seen_in: u32,
-    edited_in: u32,
-    pub is_recent: bool,
-    is_compacted: bool,
+    pub is_shown: bool,
     /// How likely it is needed and not in the window.
     pub weight: f64,
     /// What it is worth within a pair.
     worth: f64,
-    pub is_shown: bool,
+}
+
+/// What is counted of a name while the conversation is read. Small, since each place of each name comes here.
+#[derive(Debug, Clone)]
+struct Tally {
+    /// The piece that was counted last: a piece counts once.
+    seen_in: u32,
+    edited_in: u32,
+    pieces: u32,
+    agent: u32,
+    assistant: u32,
+    user: u32,
+    edits: u32,
+    fewest: u32,
+    /// Characters of the conversation up to where it was last, and up to where the agent last wrote it.
+    last_chars: u32,
+    agent_chars: u32,
+    is_recent: bool,
 }
 
 /// Two names that stand together.
@@ -72,11 +82,8 @@ pub(super) struct Known<'c> {
 pub(super) struct Pair {
     pub names: [u32; 2],
     agent_lines: u8,
-    /// What it is worth to show that they belong together; known once all lines were bound.
-    pub value: f64,
     /// Whether the first, the second is a file that the other belongs to.
     pub is_head: [bool; 2],
-    pub is_shown: bool,
 }
 
 /// All names, and the pairs that matter.
@@ -86,6 +93,9 @@ pub(super) struct Table<'c> {
     /// How many of the entries are compacted; the others are still in the window.
     pub recent_from: usize,
     pub names: Vec<Known<'c>>,
+    tallies: Vec<Tally>,
+    /// What each name still brings: its weight until it is shown.
+    pub unshown: Vec<f64>,
     by_hash: ByHash<u32>,
     /// Positions in `names` for the names of all entries, one entry after the other.
     global: Vec<u32>,
@@ -93,6 +103,8 @@ pub(super) struct Table<'c> {
     /// The file of each call, by the call's id.
     pub heads: ByHash<u32>,
     pub pairs: Vec<Pair>,
+    /// What it is worth to show that the two of each pair belong together; known once all lines were bound.
+    pub values: Vec<f64>,
     pair_of: ByHash<u32>,
     pub compacted_chars: u64,
     /// What the summary should look at.
@@ -105,11 +117,14 @@ impl<'c> Table<'c> {
             entries,
             recent_from,
             names: Vec::new(),
+            tallies: Vec::new(),
+            unshown: Vec::new(),
             by_hash: ByHash::default(),
             global: Vec::with_capacity(entries.iter().map(|entry| entry.names.len()).sum()),
             starts: Vec::with_capacity(entries.len()),
             heads: ByHash::default(),
             pairs: Vec::new(),
+            values: Vec::new(),
             pair_of: ByHash::default(),
             compacted_chars: pieces_chars(entries, recent_from),
             focus: Focus::of(focus),
@@ -124,7 +139,7 @@ impl<'c> Table<'c> {
                 if let (Some(call), Some(head)) = (&piece.call, piece.head) {
                     table.heads.insert(call.id, table.global(at, head));
                 }
-                table.count(at, piece, (piece_number, chars));
+                table.count(at, piece, (piece_number, u32::try_from(chars).unwrap_or(u32::MAX)));
             }
         }
         table.weigh();
@@ -138,6 +153,7 @@ impl<'c> Table<'c> {
             let id = *self.by_hash.entry(name.hash).or_insert(next);
             if id == next {
                 self.names.push(Known::new(entry.text(name.span), name.class));
+                self.tallies.push(Tally::default());
             }
             self.global.push(id);
         }
@@ -151,11 +167,7 @@ impl<'c> Table<'c> {
     }
 
     pub(super) fn name(&self, id: u32) -> Option<&Known<'c>> {
-        self.names.get(usize::try_from(id).unwrap_or(usize::MAX))
-    }
-
-    fn name_mut(&mut self, id: u32) -> Option<&mut Known<'c>> {
-        self.names.get_mut(usize::try_from(id).unwrap_or(usize::MAX))
+        self.names.get(index(id))
     }
 
     pub(super) fn weight(&self, id: u32) -> f64 {
@@ -172,7 +184,7 @@ impl<'c> Table<'c> {
         own.or_else(|| piece.result.as_ref().and_then(|result| self.heads.get(&result.id)).copied())
     }
 
-    fn count(&mut self, at: usize, piece: &'c Piece, (number, chars): (u32, u64)) {
+    fn count(&mut self, at: usize, piece: &'c Piece, (number, chars): (u32, u32)) {
         let entry = self.entries.get(at);
         let Some(entry) = entry else { return };
         let is_recent = at >= self.recent_from;
@@ -183,45 +195,46 @@ impl<'c> Table<'c> {
         let size = u32::try_from(locals().count()).unwrap_or(u32::MAX);
         for local in locals() {
             let id = self.global(at, local);
-            let Some(name) = self.name_mut(id) else { continue };
-            if name.seen_in == number {
+            let Some(tally) = self.tallies.get_mut(index(id)) else { continue };
+            if std::mem::replace(&mut tally.seen_in, number) == number {
                 continue;
             }
-            name.seen_in = number;
             if is_recent {
-                name.is_recent = true;
+                tally.is_recent = true;
             } else {
-                name.count(piece.speaker, size, chars);
+                tally.count(piece.speaker, size, chars);
             }
         }
         let files = piece.call.iter().flat_map(|call| &call.files).filter(|_| !is_recent);
         // Names of a patch stand once for a call, however often its files have them.
         for local in files.flat_map(|file| file.added.iter().copied().chain([file.path])) {
             let id = self.global(at, local);
-            if let Some(name) = self.name_mut(id).filter(|name| name.edited_in != number) {
-                name.edited_in = number;
-                name.counters.edits += 1;
+            if let Some(tally) = self.tallies.get_mut(index(id)).filter(|tally| tally.edited_in != number) {
+                tally.edited_in = number;
+                tally.edits += 1;
             }
         }
     }
 
     fn weigh(&mut self) {
         let all = self.compacted_chars.max(1);
-        let age = |chars: u64| u32::try_from(all.saturating_sub(chars) * 1_000 / all).unwrap_or(u32::MAX);
-        for name in &mut self.names {
-            if !name.is_compacted {
+        let age = |chars: u32| {
+            u32::try_from(all.saturating_sub(u64::from(chars)) * 1_000 / all).unwrap_or(u32::MAX)
+        };
+        for (name, tally) in self.names.iter_mut().zip(&self.tallies) {
+            if tally.pieces == 0 {
                 continue;
             }
-            name.counters.age = age(name.last_chars);
-            name.counters.agent_age = name.agent_chars.map(age);
-            let mut weight = weight(&name.counters, name.text);
+            let mut weight = weight(&tally.counters(name.class, age), name.text);
             if self.focus.is_in(name.text) {
                 weight = 1.0 - (1.0 - weight) * FOCUS_REST;
             }
-            let is_hidden = name.is_recent || is_common(name.class, name.text);
+            let is_hidden = tally.is_recent || is_common(name.class, name.text);
             name.weight = if is_hidden { 0.0 } else { weight };
             name.worth = if is_hidden { HIDDEN_SHARE * weight } else { weight };
         }
+        self.tallies = Vec::new();
+        self.unshown = self.names.iter().map(|name| name.weight).collect();
     }
 
     /// Adds the pairs of a line; returns those that matter.
@@ -247,9 +260,9 @@ impl<'c> Table<'c> {
         let next = u32::try_from(self.pairs.len()).ok()?;
         let id = *self.pair_of.entry(pair_key(names)).or_insert(next);
         if id == next {
-            self.pairs.push(Pair { names, agent_lines: 0, value: 0.0, is_head: [false; 2], is_shown: false });
+            self.pairs.push(Pair { names, agent_lines: 0, is_head: [false; 2] });
         }
-        let pair = self.pairs.get_mut(usize::try_from(id).ok()?)?;
+        let pair = self.pairs.get_mut(index(id))?;
         pair.agent_lines = pair.agent_lines.saturating_add(u8::from(speaker.is_agent())).min(PAIR_AGENT_MAX);
         for (is_head, name) in pair.is_head.iter_mut().zip(names) {
             *is_head |= owner == Some(name);
@@ -259,40 +272,35 @@ impl<'c> Table<'c> {
 
     /// Values the pairs, after all lines were bound.
     pub(super) fn value_pairs(&mut self) {
-        let names = &self.names;
-        let worth =
-            |id: u32| names.get(usize::try_from(id).unwrap_or(usize::MAX)).map_or(0.0, |name| name.worth);
-        for pair in &mut self.pairs {
+        let worth = |id: u32| self.name(id).map_or(0.0, |name| name.worth);
+        let value = |pair: &Pair| {
             let least = worth(pair.names[0]).min(worth(pair.names[1]));
-            pair.value = least * (PAIR_VALUE + PAIR_VALUE_AGENT * f64::from(pair.agent_lines));
-        }
+            least * (PAIR_VALUE + PAIR_VALUE_AGENT * f64::from(pair.agent_lines))
+        };
+        self.values = self.pairs.iter().map(value).collect();
     }
 
     /// Marks a name as shown, and with a path all its ends: whoever reads the path reads the file's name.
     pub(super) fn show(&mut self, id: u32) {
-        let Some(name) = self.name_mut(id) else { return };
-        if std::mem::replace(&mut name.is_shown, true) || name.class != Class::Path {
+        if !self.show_alone(id) {
             return;
         }
-        let text = name.text;
+        let text = self.name(id).filter(|name| name.class == Class::Path).map_or("", |name| name.text);
         for (slash, _) in text.match_indices('/').take(LINE_NAMES_MAX * 2) {
             let end = text.get(slash + 1..).unwrap_or_default();
-            if let Some(id) = self.find(super::counted::hash(end.bytes()))
-                && let Some(name) = self.name_mut(id)
-            {
-                name.is_shown = true;
+            if let Some(id) = self.find(super::counted::hash(end.bytes())) {
+                self.show_alone(id);
             }
         }
     }
 
-    /// Marks two names as shown together.
-    pub(super) fn show_pair(&mut self, one: u32, other: u32) {
-        let key = pair_key([one.min(other), one.max(other)]);
-        if let Some(id) = self.pair_of.get(&key)
-            && let Some(pair) = self.pairs.get_mut(usize::try_from(*id).unwrap_or(usize::MAX))
-        {
-            pair.is_shown = true;
+    /// Marks one name as shown; false where it was so before.
+    fn show_alone(&mut self, id: u32) -> bool {
+        if let Some(weight) = self.unshown.get_mut(index(id)) {
+            *weight = 0.0;
         }
+        let name = self.names.get_mut(index(id));
+        name.is_some_and(|name| !std::mem::replace(&mut name.is_shown, true))
     }
 }
 
@@ -305,45 +313,60 @@ fn pair_key(names: [u32; 2]) -> u64 {
     mixed(u64::from(names[0]) << 32 | u64::from(names[1]))
 }
 
+/// Returns an id as the position that it is.
+pub(super) fn index(id: u32) -> usize {
+    usize::try_from(id).unwrap_or(usize::MAX)
+}
+
 impl<'c> Known<'c> {
     fn new(text: &'c str, class: Class) -> Self {
+        let chars = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
+        Self { text, chars, class, is_shown: false, weight: 0.0, worth: 0.0 }
+    }
+}
+
+impl Default for Tally {
+    fn default() -> Self {
         Self {
-            text,
-            chars: text.chars().count(),
-            class,
-            counters: Counters {
-                class,
-                pieces: 0,
-                agent: 0,
-                assistant: 0,
-                user: 0,
-                edits: 0,
-                fewest: u32::MAX,
-                age: 0,
-                agent_age: None,
-            },
-            last_chars: 0,
-            agent_chars: None,
             seen_in: 0,
             edited_in: 0,
+            pieces: 0,
+            agent: 0,
+            assistant: 0,
+            user: 0,
+            edits: 0,
+            fewest: u32::MAX,
+            last_chars: 0,
+            agent_chars: 0,
             is_recent: false,
-            is_compacted: false,
-            weight: 0.0,
-            worth: 0.0,
-            is_shown: false,
+        }
+    }
+}
+
+impl Tally {
+    fn count(&mut self, speaker: Speaker, size: u32, chars: u32) {
+        self.last_chars = chars;
+        self.pieces += 1;
+        self.fewest = self.fewest.min(size);
+        self.assistant += u32::from(speaker == Speaker::Assistant);
+        self.user += u32::from(speaker == Speaker::User);
+        if speaker.is_agent() {
+            self.agent += 1;
+            self.agent_chars = chars;
         }
     }
 
-    fn count(&mut self, speaker: Speaker, size: u32, chars: u64) {
-        self.is_compacted = true;
-        self.last_chars = chars;
-        self.counters.pieces += 1;
-        self.counters.fewest = self.counters.fewest.min(size);
-        self.counters.assistant += u32::from(speaker == Speaker::Assistant);
-        self.counters.user += u32::from(speaker == Speaker::User);
-        if speaker.is_agent() {
-            self.counters.agent += 1;
-            self.agent_chars = Some(chars);
+    fn counters(&self, class: Class, age: impl Fn(u32) -> u32) -> Counters {
+        Counters {
+            class,
+            pieces: self.pieces,
+            agent: self.agent,
+            assistant: self.assistant,
+            user: self.user,
+            edits: self.edits,
+            fewest: self.fewest,
+            age: age(self.last_chars),
+            agent_age: (self.agent > 0).then(|| age(self.agent_chars)),
         }
     }
 }
