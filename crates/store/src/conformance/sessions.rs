@@ -94,6 +94,7 @@ pub fn check_session_listings(make: Make<'_>) {
         session("ab", "/srv/app/src", Some(30)),
         session("b%", "/srv/app_2", Some(20)),
         session("bb", "/srv", None),
+        session("cc", r"C:\work\app", Some(5)),
         nowhere,
         subagent,
     ];
@@ -108,12 +109,14 @@ pub fn check_session_listings(make: Make<'_>) {
         let found = store.sessions(&filter, ALL).expect("a read");
         found.into_iter().map(|session| session.session.to_string()).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(list(None, None, false), "ab sub b% aa bb nowhere");
-    assert_eq!(list(None, None, true), "ab b% aa bb nowhere");
+    assert_eq!(list(None, None, false), "ab sub b% aa cc bb nowhere");
+    assert_eq!(list(None, None, true), "ab b% aa cc bb nowhere");
     assert_eq!(list(Some("/srv/app"), None, false), "ab sub aa");
     assert_eq!(list(Some("/srv/app/"), None, true), "ab aa");
     assert_eq!(list(Some("/srv/app/sr"), None, false), "");
     assert_eq!(list(Some("/"), None, true), "ab b% aa bb");
+    assert_eq!(list(Some(r"C:\work"), None, true), "cc");
+    assert_eq!(list(Some(r"C:\wor"), None, true), "");
     assert_eq!(list(None, Some("a"), false), "ab aa");
     assert_eq!(list(None, Some("b%"), false), "b%", "a prefix is text, not a pattern");
     assert_eq!(list(Some("/srv/app"), Some("ab"), true), "ab");
@@ -124,10 +127,10 @@ pub fn check_session_listings(make: Make<'_>) {
     };
     assert_eq!(page(0, 2), "ab sub");
     assert_eq!(page(2, 2), "b% aa");
-    assert_eq!(page(4, 9), "bb nowhere");
+    assert_eq!(page(4, 9), "cc bb nowhere");
     assert_eq!(page(u64::MAX, 9), "");
     write(&*store, vec![Write::Session(Box::new(session("aa", "/elsewhere", Some(99))))]);
-    assert_eq!(list(None, None, true), "aa ab b% bb nowhere");
+    assert_eq!(list(None, None, true), "aa ab b% cc bb nowhere");
     assert_eq!(list(Some("/srv/app"), None, true), "ab");
 }
 

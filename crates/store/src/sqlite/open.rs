@@ -199,6 +199,11 @@ pub(super) fn connect(path: &Path, options: &SqliteOptions) -> Result<Connection
     wait_for_locks(&mut connection, options.patience())
         .map_err(|error| open_error(error, &connection, path))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    // Without it SQLite plans a statement anew each time another value is bound to its `LIMIT`, which takes longer than most
+    // look-ups. No plan here depends on a value.
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
+        .map_err(|error| open_error(error, &connection, path))?;
     // Copying the log at every closing would cost a short-lived process several syncs; `log` decides when.
     connection
         .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)

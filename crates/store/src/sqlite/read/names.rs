@@ -16,7 +16,7 @@ use crate::write::{Link, LinkKind, Session};
 const READING: &str = "looking a name up";
 
 /// Comes after everything that begins with a text when it is appended to that: no text that is stored holds it.
-const LAST: char = char::MAX;
+pub(super) const LAST: char = char::MAX;
 
 impl Reader {
     pub(in crate::sqlite) fn session_ids(
@@ -96,5 +96,25 @@ impl Reader {
             params![beginning, format!("{beginning}{LAST}"), sql_limit(limit)],
             |row| Ok((row.get(0)?, CommitId::from_bytes(row.get(1)?))),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+    use tempfile::TempDir;
+
+    use crate::sqlite::open::{Opened, SqliteOptions, open_store};
+
+    #[test]
+    fn a_statement_is_planned_once_whatever_its_limit() {
+        let home = TempDir::new().expect("a directory");
+        let Opened { connection, .. } = open_store(home.path(), &SqliteOptions::default()).expect("a store");
+        let mut statement =
+            connection.prepare("SELECT row FROM commits ORDER BY row LIMIT ?1").expect("a statement");
+        for limit in 1..4 {
+            assert!(!statement.exists([limit]).expect("a read"));
+        }
+        assert_eq!(statement.get_status(StatementStatus::RePrepare), 0);
     }
 }
