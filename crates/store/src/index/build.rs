@@ -94,8 +94,8 @@ impl SegmentBuilder {
         self.columns.marks.extend_from_slice(segment.marks()?);
         self.columns.minutes.extend_from_slice(segment.minutes()?);
         self.columns.keys.extend_from_slice(segment.keys()?);
-        self.columns.groups.extend_from_slice(segment.groups()?);
-        self.columns.homes.extend_from_slice(segment.homes()?);
+        self.columns.groups.append(&mut segment.groups()?.all()?);
+        self.columns.homes.append(&mut segment.homes()?.all()?);
         match segment.authors()? {
             [] => self.columns.authors.extend(std::iter::repeat_n(0, span)),
             authors => self.columns.authors.extend_from_slice(authors),

@@ -89,7 +89,7 @@ fn check_segment(
     if lengths.iter().copied().map(u64::from).sum::<u64>() != segment.length() {
         return wrong("its length is another one");
     }
-    segment.homes()?;
+    segment.homes()?.all()?;
     let numbers = (segment.base()..).zip(segment.keys()?);
     if segment.family() == SegmentFamily::Events {
         return Ok(());
@@ -102,9 +102,9 @@ fn check_segment(
             return wrong("an entry is in no commit");
         }
     }
-    for group in segment.groups()? {
-        if checked.insert(*group) {
-            reader.group(*group)?;
+    for group in segment.groups()?.all()? {
+        if checked.insert(group) {
+            reader.group(group)?;
         }
     }
     Ok(())

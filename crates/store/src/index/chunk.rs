@@ -28,16 +28,12 @@ pub(super) fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 /// Checks the checksum and takes it off.
-pub(super) fn unseal(mut bytes: Vec<u8>) -> Result<Vec<u8>, IndexError> {
-    let length = bytes.len().checked_sub(SUM_BYTES);
-    let is_whole = length
-        .and_then(|length| bytes.split_at_checked(length))
-        .is_some_and(|(content, sum)| sum_of(content) == *sum);
-    if !is_whole {
-        return Err(IndexError::damaged("a row is not what was written"));
+pub(super) fn unseal(bytes: &[u8]) -> Result<&[u8], IndexError> {
+    let parts = bytes.len().checked_sub(SUM_BYTES).and_then(|length| bytes.split_at_checked(length));
+    match parts {
+        Some((content, sum)) if sum_of(content) == *sum => Ok(content),
+        Some(_) | None => Err(IndexError::damaged("a row is not what was written")),
     }
-    bytes.truncate(bytes.len() - SUM_BYTES);
-    Ok(bytes)
 }
 
 fn sum_of(bytes: &[u8]) -> [u8; SUM_BYTES] {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::bits::BLOCK;
 use super::chunk::{ChunkWriter, Records, Row, seal, unseal};
-use super::columns::{decode_packed, decode_plain, encode_packed, encode_plain};
+use super::columns::{Packed, decode_packed, decode_plain, encode_packed, encode_plain};
 use super::error::IndexError;
 use super::postings::{Blocks, Posting, Record, blocks_of, encode};
 use super::runs;
@@ -35,10 +35,10 @@ fn read(record: &Record<'_>, parts: &[Row], span: u32) -> Result<Vec<Posting>, I
         Blocks::Many { blocks, bytes } => {
             for block in blocks {
                 let part = match block.part.checked_sub(1) {
-                    None => bytes.clone(),
-                    Some(part) => unseal(parts[part as usize].bytes.clone())?,
+                    None => &bytes,
+                    Some(part) => unseal(&parts[part as usize].bytes)?,
                 };
-                let count = block.unpack(&part, &mut numbers, &mut tfs)?;
+                let count = block.unpack(part, &mut numbers, &mut tfs)?;
                 read.extend(numbers[..count].iter().copied().zip(tfs[..count].iter().copied()));
             }
         }
@@ -63,8 +63,8 @@ proptest! {
         let rows = writer.finish();
         let mut back = BTreeMap::new();
         for (place, row) in rows.iter().enumerate().filter(|(_, row)| row.part == 0) {
-            let bytes = unseal(row.bytes.clone()).expect("whole");
-            let mut records = Records::new(&bytes);
+            let bytes = unseal(&row.bytes).expect("whole");
+            let mut records = Records::new(bytes);
             let mut first = None;
             while let Some(record) = records.next().expect("readable") {
                 let term = String::from_utf8(records.term().to_vec()).expect("text");
@@ -83,7 +83,7 @@ proptest! {
         bytes in proptest::collection::vec(prop_oneof![any::<u8>(), 0..9_u8], 0..64),
         span in 1..200_000_u32,
     ) {
-        prop_assert!(unseal(bytes.clone()).is_err());
+        prop_assert!(unseal(&bytes).is_err());
         let mut records = Records::new(&bytes);
         while let Ok(Some(record)) = records.next() {
             if let Ok(found) = read(&record, &[], span) {
@@ -96,10 +96,17 @@ proptest! {
     fn columns_come_back(values in proptest::collection::vec(prop_oneof![any::<u32>(), 7_000..7_100_u32], 0..400)) {
         let span = u32::try_from(values.len()).expect("small");
         let small: Vec<u16> = values.iter().map(|value| value.to_le_bytes()[0].into()).collect();
-        prop_assert_eq!(decode_plain::<u16>(encode_plain(&small), span).expect("readable"), small);
+        prop_assert_eq!(decode_plain::<u16>(&encode_plain(&small), span).expect("readable"), small);
         let packed = encode_packed(&values);
-        prop_assert!(decode_packed(packed.clone(), span + 129).is_err());
-        prop_assert_eq!(decode_packed(packed, span).expect("readable"), values);
+        prop_assert!(decode_packed(&packed, span + 129).is_err());
+        prop_assert!(Packed::read(&packed, span + 129).is_err());
+        let one_by_one = Packed::read(&packed, span).expect("readable");
+        prop_assert_eq!(one_by_one.all().expect("readable"), values.clone());
+        for (at, value) in values.iter().enumerate() {
+            prop_assert_eq!(one_by_one.get(at).expect("readable"), *value);
+        }
+        prop_assert!(one_by_one.get(values.len()).is_err());
+        prop_assert_eq!(decode_packed(&packed, span).expect("readable"), values);
     }
 
     #[test]
@@ -107,8 +114,9 @@ proptest! {
         bytes in proptest::collection::vec(any::<u8>(), 0..200),
         span in 0..300_u32,
     ) {
-        let _read = decode_packed(seal(bytes.clone()), span);
-        let _read = decode_plain::<u64>(seal(bytes.clone()), span);
+        let _read = decode_packed(&seal(bytes.clone()), span);
+        let _read = Packed::read(&seal(bytes.clone()), span).and_then(|column| column.all());
+        let _read = decode_plain::<u64>(&seal(bytes.clone()), span);
         let _read = runs::decode(&bytes);
     }
 

@@ -6,6 +6,9 @@ use super::bits::{self, BLOCK};
 use super::chunk::{seal, unseal};
 use super::error::IndexError;
 
+/// Where a packed block says how wide its numbers are: behind the least of them.
+const WIDTH_AT: usize = size_of::<u32>();
+
 /// What a column says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
@@ -59,10 +62,10 @@ pub(super) fn encode_plain<T: Plain>(values: &[T]) -> Vec<u8> {
     seal(bytes)
 }
 
-pub(super) fn decode_plain<T: Plain>(bytes: Vec<u8>, span: u32) -> Result<Vec<T>, IndexError> {
+pub(super) fn decode_plain<T: Plain>(bytes: &[u8], span: u32) -> Result<Vec<T>, IndexError> {
     let bytes = unseal(bytes)?;
     if bytes.len() == span as usize * T::BYTES {
-        return Ok(T::take(&bytes));
+        return Ok(T::take(bytes));
     }
     Err(IndexError::damaged("a column has another length than its segment"))
 }
@@ -81,17 +84,68 @@ pub(super) fn encode_packed(values: &[u32]) -> Vec<u8> {
     seal(bytes)
 }
 
-pub(super) fn decode_packed(bytes: Vec<u8>, span: u32) -> Result<Vec<u32>, IndexError> {
-    let bytes = unseal(bytes)?;
+pub(super) fn decode_packed(bytes: &[u8], span: u32) -> Result<Vec<u32>, IndexError> {
+    let mut rest = unseal(bytes)?;
     let mut values = vec![0; span as usize];
-    let mut rest = bytes.as_slice();
     for block in values.chunks_mut(BLOCK) {
-        rest = take_block(rest, block).ok_or_else(|| IndexError::damaged("a column cannot be read"))?;
+        rest = take_block(rest, block).ok_or_else(unreadable)?;
     }
-    if rest.is_empty() {
-        return Ok(values);
+    if rest.is_empty() { Ok(values) } else { Err(unreadable()) }
+}
+
+/// A packed column as it is stored: of one whose values are asked for one by one, few ever are.
+#[derive(Debug)]
+pub(super) struct Packed {
+    bytes: Vec<u8>,
+    span: usize,
+    /// Where each block begins.
+    starts: Vec<usize>,
+}
+
+impl Packed {
+    /// Takes a column, and finds its blocks.
+    pub(super) fn read(bytes: &[u8], span: u32) -> Result<Self, IndexError> {
+        let bytes = unseal(bytes)?.to_vec();
+        let mut column = Self { span: span as usize, starts: Vec::new(), bytes };
+        let mut start = 0;
+        for block in 0..column.span.div_ceil(BLOCK) {
+            column.starts.push(start);
+            let width = column.bytes.get(start + WIDTH_AT).copied().ok_or_else(unreadable)?;
+            start += WIDTH_AT + 1 + bits::packed_bytes(column.block_len(block), width.into());
+        }
+        if start == column.bytes.len() { Ok(column) } else { Err(unreadable()) }
     }
-    Err(IndexError::damaged("a column has another length than its segment"))
+
+    /// Returns one value.
+    pub(super) fn get(&self, at: usize) -> Result<u32, IndexError> {
+        let mut block = [0; BLOCK];
+        let values = self.block(at / BLOCK, &mut block)?;
+        values.get(at % BLOCK).copied().ok_or_else(unreadable)
+    }
+
+    /// Returns all values.
+    pub(super) fn all(&self) -> Result<Vec<u32>, IndexError> {
+        let mut values = Vec::with_capacity(self.span);
+        for block in 0..self.starts.len() {
+            values.extend_from_slice(self.block(block, &mut [0; BLOCK])?);
+        }
+        Ok(values)
+    }
+
+    fn block_len(&self, block: usize) -> usize {
+        self.span.saturating_sub(block * BLOCK).min(BLOCK)
+    }
+
+    fn block<'v>(&self, block: usize, values: &'v mut [u32; BLOCK]) -> Result<&'v [u32], IndexError> {
+        let values = values.get_mut(..self.block_len(block)).unwrap_or_default();
+        let stored = self.starts.get(block).and_then(|start| self.bytes.get(*start..));
+        stored.and_then(|stored| take_block(stored, values)).ok_or_else(unreadable)?;
+        Ok(values)
+    }
+}
+
+fn unreadable() -> IndexError {
+    IndexError::damaged("a packed column cannot be read, or has another length than its segment")
 }
 
 fn take_block<'a>(bytes: &'a [u8], block: &mut [u32]) -> Option<&'a [u8]> {

@@ -135,7 +135,7 @@ impl<'c> Groups<'c> {
         let found = self.segments.get(place).map(|(row, columns)| {
             let segment = SegmentRead::new(self.connection, *row, Arc::clone(columns));
             let offset = number.checked_sub(row.base).map(|offset| offset as usize);
-            Ok::<_, IndexError>(offset.and_then(|offset| segment.groups().ok()?.get(offset).copied()))
+            Ok::<_, IndexError>(offset.and_then(|offset| segment.groups().ok()?.get(offset).ok()))
         });
         found.transpose()?.flatten().ok_or_else(|| IndexError::damaged("an entry is in no group"))
     }

@@ -129,7 +129,7 @@ impl<'i> IndexReader<'i> {
         let mut found = Vec::with_capacity(numbers.len());
         for number in numbers {
             let group = match self.segment_of(*number) {
-                Some((segment, offset)) => segment.groups()?.get(offset).copied().unwrap_or_default(),
+                Some((segment, offset)) => segment.groups()?.get(offset)?,
                 None => 0,
             };
             found.push(match lists.get(&group) {
@@ -160,7 +160,7 @@ impl<'i> IndexReader<'i> {
         if segment.family() == SegmentFamily::Events {
             return Ok(Vec::new());
         }
-        let home = segment.homes()?.get(offset).copied().unwrap_or_default();
+        let home = segment.homes()?.get(offset)?;
         let mut statement = self
             .connection()
             .prepare_cached("SELECT row FROM entry_more WHERE number = ?1 AND row <> ?2 ORDER BY row DESC")
@@ -382,7 +382,7 @@ impl<'i> IndexReader<'i> {
             let allowed = if segment.family() == SegmentFamily::Events { &places } else { rows };
             let mut number = segment.base();
             // What one commit brought stands together.
-            for run in segment.homes()?.chunk_by(|left, right| left == right) {
+            for run in segment.homes()?.all()?.chunk_by(|left, right| left == right) {
                 let end = number.saturating_add(u32::try_from(run.len()).unwrap_or(u32::MAX));
                 if run.first().is_some_and(|home| allowed.holds(*home)) {
                     act(number..end);

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::bits::BLOCK;
 use super::chunk::{Records, unseal};
-use super::columns::{Kind, decode_packed, decode_plain};
+use super::columns::{Kind, Packed, decode_packed, decode_plain};
 use super::error::{IndexError, While};
 use super::postings::{Blocks, PostingsBound, Record, blocks_of};
 
@@ -98,9 +98,9 @@ pub(super) struct ReadColumns {
     marks: OnceLock<Vec<u8>>,
     minutes: OnceLock<Vec<u32>>,
     keys: OnceLock<Vec<u64>>,
-    groups: OnceLock<Vec<u32>>,
+    groups: OnceLock<Packed>,
     authors: OnceLock<Vec<u16>>,
-    homes: OnceLock<Vec<u32>>,
+    homes: OnceLock<Packed>,
 }
 
 /// A span of entry numbers with its postings and columns.
@@ -117,11 +117,11 @@ pub type EachTerm<'a, 'r> = dyn FnMut(&[u8], &PostingsRead<'r>) -> Result<bool, 
 /// The first term of a chunk, and its bytes.
 type Chunk = (Vec<u8>, Vec<u8>);
 
+/// Decodes the bytes of a column, which has so many values.
+type Decode<C> = fn(&[u8], u32) -> Result<C, IndexError>;
+
 /// Decodes a column once.
-fn once<T>(
-    cell: &OnceLock<Vec<T>>,
-    read: impl FnOnce() -> Result<Vec<T>, IndexError>,
-) -> Result<&[T], IndexError> {
+fn once<C>(cell: &OnceLock<C>, read: impl FnOnce() -> Result<C, IndexError>) -> Result<&C, IndexError> {
     if let Some(values) = cell.get() {
         return Ok(values);
     }
@@ -161,66 +161,66 @@ impl<'r> SegmentRead<'r> {
 
     /// Returns the lengths in terms.
     pub fn lengths(&self) -> Result<&[u16], IndexError> {
-        once(&self.columns.lengths, || decode_plain(self.column(Kind::Length)?, self.row.span))
+        Ok(once(&self.columns.lengths, || self.column(Kind::Length, decode_plain))?)
     }
 
     /// Returns roles and kinds.
     pub fn classes(&self) -> Result<&[u8], IndexError> {
-        once(&self.columns.classes, || decode_plain(self.column(Kind::Class)?, self.row.span))
+        Ok(once(&self.columns.classes, || self.column(Kind::Class, decode_plain))?)
     }
 
     /// Returns what else entries are.
     pub fn marks(&self) -> Result<&[u8], IndexError> {
-        once(&self.columns.marks, || decode_plain(self.column(Kind::Marks)?, self.row.span))
+        Ok(once(&self.columns.marks, || self.column(Kind::Marks, decode_plain))?)
     }
 
     /// Returns minutes since 1970, 0 where an entry has no time.
     pub fn minutes(&self) -> Result<&[u32], IndexError> {
-        once(&self.columns.minutes, || decode_packed(self.column(Kind::Minute)?, self.row.span))
+        Ok(once(&self.columns.minutes, || self.column(Kind::Minute, decode_packed))?)
     }
 
     /// Returns the keys.
     pub fn keys(&self) -> Result<&[u64], IndexError> {
-        once(&self.columns.keys, || decode_plain(self.column(Kind::Key)?, self.row.span))
+        Ok(once(&self.columns.keys, || self.column(Kind::Key, decode_plain))?)
     }
 
     /// Returns the groups' rows; 0 for an event.
-    pub fn groups(&self) -> Result<&[u32], IndexError> {
-        once(&self.columns.groups, || decode_packed(self.column(Kind::Group)?, self.row.span))
+    pub(super) fn groups(&self) -> Result<&Packed, IndexError> {
+        once(&self.columns.groups, || self.column(Kind::Group, Packed::read))
     }
 
     /// Returns the authors, 0 where an entry has none; empty where no entry has one.
     pub fn authors(&self) -> Result<&[u16], IndexError> {
-        once(&self.columns.authors, || match self.find_column(Kind::Author)? {
-            Some(bytes) => decode_plain(bytes, self.row.span),
-            None => Ok(Vec::new()),
-        })
+        let read = || Ok(self.find_column(Kind::Author, decode_plain)?.unwrap_or_default());
+        Ok(once(&self.columns.authors, read)?)
     }
 
     /// Returns the rows of the commits that brought the entries, or of the events' places.
-    pub(super) fn homes(&self) -> Result<&[u32], IndexError> {
-        once(&self.columns.homes, || decode_packed(self.column(Kind::Home)?, self.row.span))
+    pub(super) fn homes(&self) -> Result<&Packed, IndexError> {
+        once(&self.columns.homes, || self.column(Kind::Home, Packed::read))
     }
 
-    fn column(&self, kind: Kind) -> Result<Vec<u8>, IndexError> {
-        self.find_column(kind)?.ok_or_else(|| IndexError::damaged("a segment lacks a column"))
+    fn column<C>(&self, kind: Kind, decode: Decode<C>) -> Result<C, IndexError> {
+        self.find_column(kind, decode)?.ok_or_else(|| IndexError::damaged("a segment lacks a column"))
     }
 
-    fn find_column(&self, kind: Kind) -> Result<Option<Vec<u8>>, IndexError> {
-        self.connection
+    /// Decodes a column from where SQLite holds it: columns are megabytes, and a copy of each takes longer than decoding it.
+    fn find_column<C>(&self, kind: Kind, decode: Decode<C>) -> Result<Option<C>, IndexError> {
+        let mut statement = self
+            .connection
             .prepare_cached("SELECT bytes FROM columns WHERE segment = ?1 AND kind = ?2")
-            .and_then(|mut statement| {
-                statement.query_row(params![self.row.base, kind.number()], |row| row.get(0)).optional()
-            })
-            .while_(READING)
+            .while_(READING)?;
+        let mut rows = statement.query(params![self.row.base, kind.number()]).while_(READING)?;
+        let Some(row) = rows.next().while_(READING)? else { return Ok(None) };
+        let bytes = row.get_ref(0).while_(READING)?.as_blob().map_err(rusqlite::Error::from).while_(READING)?;
+        decode(bytes, self.row.span).map(Some)
     }
 
     /// Returns a term's postings, or `None` if no entry has the term.
     pub fn postings(&self, term: &str) -> Result<Option<PostingsRead<'r>>, IndexError> {
         let term = term.as_bytes();
         let Some(bytes) = self.chunk_of(term)?.map(|(_, bytes)| bytes) else { return Ok(None) };
-        let bytes = unseal(bytes)?;
-        let mut records = Records::new(&bytes);
+        let mut records = Records::new(unseal(&bytes)?);
         while let Some(record) = records.next()? {
             match records.term().cmp(term) {
                 std::cmp::Ordering::Less => {}
@@ -238,8 +238,7 @@ impl<'r> SegmentRead<'r> {
             next = self.chunk_after(from)?;
         }
         while let Some((first, bytes)) = next {
-            let bytes = unseal(bytes)?;
-            let mut records = Records::new(&bytes);
+            let mut records = Records::new(unseal(&bytes)?);
             while let Some(record) = records.next()? {
                 let is_asked = records.term() >= from;
                 if is_asked && !act(records.term(), &self.read(records.term(), &record)?)? {
@@ -377,14 +376,14 @@ impl PostingsRead<'_> {
         if let Some(bytes) = cell.get() {
             return Ok(bytes);
         }
-        let bytes: Vec<u8> = self
+        let mut bytes: Vec<u8> = self
             .connection
             .prepare_cached("SELECT bytes FROM chunk WHERE segment = ?1 AND first = ?2 AND part = ?3")
             .and_then(|mut statement| {
                 statement.query_row(params![self.segment, self.term, part + 1], |row| row.get(0))
             })
             .while_(READING)?;
-        let bytes = unseal(bytes)?;
+        bytes.truncate(unseal(&bytes)?.len());
         Ok(cell.get_or_init(|| bytes))
     }
 }
