@@ -258,17 +258,15 @@ fn marked(head: &str, tail: &str) -> bool {
 fn telling(head: &str, tail: &str) -> String {
     let tail = if std::ptr::eq(head, tail) { "" } else { tail };
     // What came as JSON has the marks of line ends in place of them.
-    let lines = || {
-        let all = head.lines().chain(tail.lines()).flat_map(|line| line.split("\\n"));
-        all.map(cleaned).filter(|line| says_something(line))
-    };
-    let first = |marks: &[&str]| lines().find(|line| marks.iter().any(|mark| line.contains(mark)));
+    let all = head.lines().chain(tail.lines()).flat_map(|line| line.split("\\n"));
+    let lines: Vec<String> = all.map(cleaned).filter(|line| says_something(line)).collect();
+    let first = |marks: &[&str]| lines.iter().find(|line| marks.iter().any(|mark| line.contains(mark)));
     let [surest, others @ ..] = TELLING else { return String::new() };
     let found = first(surest)
-        .or_else(|| lines().find(|line| is_placed(line)))
+        .or_else(|| lines.iter().find(|line| is_placed(line)))
         .or_else(|| others.iter().find_map(|marks| first(marks)))
-        .or_else(|| lines().last());
-    found.unwrap_or_default()
+        .or_else(|| lines.last());
+    found.cloned().unwrap_or_default()
 }
 
 /// `src/a.rs:12: …`, as compilers and linters write.
@@ -301,12 +299,16 @@ fn cleaned(line: &str) -> String {
             out.push(character);
         }
     }
-    out.replace("<tool_use_error>", "").replace("</tool_use_error>", "").trim().to_owned()
+    if out.contains("tool_use_error>") {
+        out = out.replace("<tool_use_error>", "").replace("</tool_use_error>", "");
+    }
+    out.trim().to_owned()
 }
 
 /// Leaves out lines that are of the client, and of no letters.
 fn says_something(line: &str) -> bool {
-    let is_client = CODES.iter().any(|words| line.starts_with(words) || line.contains("exited with code "))
+    let is_client = CODES.iter().any(|words| line.starts_with(words))
+        || line.contains("exited with code ")
         || [
             "Chunk ID:",
             "Wall time",
