@@ -212,7 +212,8 @@ impl<'r> SegmentRead<'r> {
             .while_(READING)?;
         let mut rows = statement.query(params![self.row.base, kind.number()]).while_(READING)?;
         let Some(row) = rows.next().while_(READING)? else { return Ok(None) };
-        let bytes = row.get_ref(0).while_(READING)?.as_blob().map_err(rusqlite::Error::from).while_(READING)?;
+        let bytes =
+            row.get_ref(0).while_(READING)?.as_blob().map_err(rusqlite::Error::from).while_(READING)?;
         decode(bytes, self.row.span).map(Some)
     }
 
