@@ -119,7 +119,7 @@ pub(crate) struct Placement {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// The client's version [default: the newest that was seen on this machine]
+    /// The client's version [default: the installed one, else the newest known]
     #[arg(long, value_name = "VERSION")]
     pub(crate) client_version: Option<String>,
 

@@ -4,6 +4,7 @@ use serde_json::json;
 use stemmata_testkit::claude::ClaudeSession;
 
 use crate::stage::Stage;
+use crate::widths::WITH_ERRORS;
 
 #[test]
 fn a_transcript_that_a_client_would_lose_half_of_is_told_with_lines() {
@@ -52,6 +53,24 @@ fn a_transcript_that_a_client_would_lose_half_of_is_told_with_lines() {
     assert!(told.text().contains("note: version 2.1.39, which wrote it, would load"), "{}", told.text());
     assert!(told.stderr.contains("1 transcript checked: OK"), "{}", told.stderr);
     stage.run(&["doctor", all[0]]).code(1);
+}
+
+/// Found in use: `doctor` judged by the newest loader, `resume` by the version that wrote the session.
+#[test]
+fn doctor_and_resume_count_the_same_messages() {
+    let stage = crate::shown::examples();
+    let told = stage.json(&["doctor", WITH_ERRORS]);
+    let sent = &told["transcripts"][0]["messages_sent"];
+    for args in [
+        &["resume", WITH_ERRORS, "--dry-run", "--here"][..],
+        &["resume", WITH_ERRORS, "--dry-run", "--here", "--copy"],
+        &["fork", WITH_ERRORS, "--dry-run"],
+    ] {
+        assert_eq!(&stage.json(args)["messages"], sent, "{args:?}");
+    }
+    // What an old version would lose is nothing to act on, and the note says so.
+    let text = stage.run(&["doctor", WITH_ERRORS]).ok().text();
+    assert!(text.contains("which wrote it, would load") && text.contains("nothing to do unless"), "{text}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::shown::{drawn_at_all_widths, examples, retry};
 use crate::story::SESSION;
 
 /// A session with errors.
-const WITH_ERRORS: &str = "961444ca";
+pub(crate) const WITH_ERRORS: &str = "961444ca";
 
 #[test]
 fn screens_at_all_widths() {

@@ -127,7 +127,7 @@ fn quirk(now: &Validation, old: &Validation, version: &str) -> Option<Finding> {
         check: "old_client",
         line: None,
         message: format!(
-            "version {version}, which wrote it, would load {} of {} messages",
+            "version {version}, which wrote it, would load {} of {} messages; nothing to do unless you go back to it",
             old.messages_sent, old.messages_present
         ),
     })

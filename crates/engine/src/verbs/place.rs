@@ -10,7 +10,7 @@ use stemmata_model::{Closure, CommitId, FormatId, Note, NoteCode, SessionId};
 use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::registry;
 use stemmata_runtimes::translate::{LossReport, runtime_of};
-use stemmata_store::{Page, Session, SessionFilter, SessionKey, SessionOrigin, StoreError};
+use stemmata_store::{Session, SessionKey, SessionOrigin, StoreError};
 
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -33,9 +33,6 @@ const ORIGIN_COMMITS_MAX: usize = 64;
 
 /// Bytes of a commit that is read for the directory that it names first.
 const ORIGIN_BYTES_MAX: u64 = 8 * 1024 * 1024;
-
-/// Sessions that are looked at to find the newest version of a client.
-const VERSION_ROWS_MAX: usize = 50;
 
 /// Where and how to place a context.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -254,20 +251,6 @@ impl Engine {
         let mut context = self.plan_context(ctx, stop)?;
         context.write_uncounted(putting_back, &mut |piece: &[u8]| out.write_all(piece))?;
         Ok(context.notes())
-    }
-
-    /// Returns the version of the client that wrote the newest session of this machine: most likely the one that will read what
-    /// is placed.
-    ///
-    /// # Errors
-    /// Store errors.
-    pub fn newest_version(&self, runtime: &str) -> Result<Option<String>> {
-        let filter = SessionFilter { main_only: true, ..SessionFilter::default() };
-        let newest = self.store.sessions(&filter, Page { skip: 0, rows_max: VERSION_ROWS_MAX })?;
-        let is_its = |session: &Session| {
-            session.key.machine == self.identity.machine && runtime_of(&session.format) == runtime
-        };
-        Ok(newest.into_iter().filter(is_its).find_map(|session| session.version))
     }
 
     /// Returns the runtime that wrote a commit.

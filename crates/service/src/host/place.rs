@@ -196,17 +196,15 @@ impl Host {
     }
 
     fn wish(&self, what: &WhatToPlace<'_>, prepared: &PreparedPlacement) -> Result<PlacingWish, Fault> {
-        let client_version = match &what.request.client_version {
-            Some(version) => Some(version.clone()),
-            None => self.home.engine()?.newest_version(what.client.runtime)?,
-        };
+        let format = FormatId::new(prepared.format.as_str())?;
         Ok(PlacingWish {
             continues: prepared.continues.parse()?,
             config_dir: what.config_dir.clone(),
             cwd: what.cwd.clone(),
             origin_cwd: prepared.origin_cwd.clone(),
-            client_version,
-            format: FormatId::new(prepared.format.as_str())?,
+            // As `doctor` judges, so that both say the same of a session.
+            client_version: self.judged_by(&format, what.request.client_version.as_deref()),
+            format,
         })
     }
 
