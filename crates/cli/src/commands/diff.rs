@@ -137,8 +137,8 @@ fn compared(app: &App, args: &browse::Diff, other: &str) -> Result<Exit, CliErro
     )?;
     let exit = app.answer(&found, || {
         let mut lists = Lists::new(app, parted(&found, ids));
-        for side in [&found.first, &found.second] {
-            side_of(&mut lists, side, ids, args.details);
+        for (named, side) in [(args.reference.as_str(), &found.first), (other, &found.second)] {
+            side_of(&mut lists, side, &label(named, &side.ctx, ids), args.details);
         }
         Ok(lists.text)
     })?;
@@ -163,7 +163,14 @@ fn parted(found: &Comparison, ids: ShortIds) -> String {
     }
 }
 
-fn side_of(lists: &mut Lists, side: &ChainSide, ids: ShortIds, is_detailed: bool) {
+/// Returns what a side is called: what was typed, and which commit that means.
+fn label(named: &str, ctx: &str, ids: ShortIds) -> String {
+    let id = ids.painted(ctx);
+    // Whoever typed an id need not read it twice.
+    if ctx.starts_with(named) { id } else { format!("{} ({id})", Style::Strong.paint(&tame(named))) }
+}
+
+fn side_of(lists: &mut Lists, side: &ChainSide, label: &str, is_detailed: bool) {
     let mut counts = vec![many(side.commits, "commit"), many(side.entries, "entry")];
     counts.push(plural(side.prompts.len(), "prompt"));
     counts.extend(Some(painted(&outline::files(&side.files), " ")).filter(|files| !files.is_empty()));
@@ -174,7 +181,7 @@ fn side_of(lists: &mut Lists, side: &ChainSide, ids: ShortIds, is_detailed: bool
     let open = side.errors.iter().filter(|error| !error.resolved).count();
     counts.push(format!("{} ({open} open)", plural(side.errors.len(), "error")));
     counts.push(plural(side.decisions.len(), "decision"));
-    put!(lists.text, "\nOnly {}: {}\n", ids.painted(&side.ctx), counts.join(", "));
+    put!(lists.text, "\nOnly {label}: {}\n", counts.join(", "));
     let listed = if is_detailed { usize::MAX } else { PROMPTS_MAX };
     for prompt in side.prompts.iter().take(listed) {
         let line = fit(&session::title_of(prompt), lists.width);

@@ -177,4 +177,11 @@ fn two_sessions_differ_from_where_they_parted() {
     let same = stage.json(&["diff", &one, &one]);
     assert_eq!((&same["first"]["entries"], &same["ancestor"]), (&0.into(), &one.as_str().into()));
     insta::assert_snapshot!("shown_differ", stage.told(&["diff", &one, &two, "--details"]));
+    // The sides go by what was typed.
+    stage.run(&["tag", "add", &one, "before"]).ok();
+    let told = stage.run(&["diff", "before", SESSION]).ok().text();
+    let side = |named: &str, id: &str| format!("\nOnly {named} ({}): ", &id[..12]);
+    assert!(told.contains(&side("before", &one)) && told.contains(&side(SESSION, &two)), "{told}");
+    let told = stage.run(&["diff", &one[..10], &two]).ok().text();
+    assert!(told.contains(&format!("\nOnly {}: ", &one[..12])), "{told}");
 }
