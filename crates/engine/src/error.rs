@@ -159,6 +159,16 @@ pub enum EngineError {
         /// The name that was given.
         text: String,
     },
+    /// A chain has no prompt of that number.
+    #[error("{}", no_prompt(of, *number, *prompts))]
+    NoPrompt {
+        /// The chain, as it was named.
+        of: String,
+        /// The number that was asked for.
+        number: u64,
+        /// How many prompts the chain has.
+        prompts: u64,
+    },
     /// Nothing goes by a reference.
     #[error("no commit, session or tag matches `{text}`")]
     NoReference {
@@ -315,6 +325,7 @@ impl EngineError {
             | Self::ModelUnknown { .. }
             | Self::Name(_) => ErrorKind::BadInput,
             Self::NotFound { .. }
+            | Self::NoPrompt { .. }
             | Self::NoReference { .. }
             | Self::NothingThere { .. }
             | Self::NoAncestor { .. }
@@ -347,6 +358,15 @@ impl EngineError {
     pub fn io(operation: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { operation, path, source }
+    }
+}
+
+/// Says how many prompts a chain has, where one was asked for that it has not.
+fn no_prompt(of: &str, number: u64, prompts: u64) -> String {
+    match prompts {
+        0 => format!("`{of}` has no prompt: no person wrote in it"),
+        1 => format!("`{of}` has 1 prompt; there is no prompt {number}"),
+        prompts => format!("`{of}` has {prompts} prompts; there is no prompt {number}"),
     }
 }
 

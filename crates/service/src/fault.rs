@@ -74,6 +74,10 @@ pub fn problem_of(error: &EngineError) -> Problem {
         }
         EngineError::Io { path, source, .. } => of_io(error, path, source),
         EngineError::NotFound { what, text } => not_found(*what, text, error),
+        EngineError::NoPrompt { of, number, prompts } => {
+            let problem = say(Code::PromptNotFound, error).with("name", format!("{of}:{number}"));
+            problem.with("prompts", prompts)
+        }
         EngineError::NoReference { text, near } => {
             let problem = say(Code::ReferenceNotFound, error).with("name", text);
             problem.among(near.iter().map(candidate))
@@ -236,7 +240,6 @@ fn not_found(what: Wanted, text: &str, error: &EngineError) -> Problem {
     let code = match what {
         Wanted::Commit | Wanted::EarlierCommit => Code::CommitNotFound,
         Wanted::CommitOfSession => Code::SessionEmpty,
-        Wanted::Prompt => Code::PromptNotFound,
         Wanted::Here => Code::ReferenceNotFound,
         Wanted::Session => Code::SessionNotFound,
         Wanted::SessionInDatabase => Code::SessionNotInDatabase,
@@ -423,6 +426,7 @@ mod tests {
             (EngineError::CaptureFile { path: path(), reason: text() }, 1),
             (EngineError::Policy { reason: text() }, 2),
             (EngineError::NoAncestor { ctx: commit, stop: commit, looked: 1 }, 3),
+            (EngineError::NoPrompt { of: text(), number: 9, prompts: 2 }, 3),
             (EngineError::Format { format, operation: FormatUse::Write, known: text() }, 1),
             (refused(Refusal::Forget), 5),
             (refused(Refusal::PlaceTaken), 5),

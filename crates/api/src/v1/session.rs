@@ -26,7 +26,8 @@ pub struct Session {
     /// another copy of the session is the better one. In listings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short_id: Option<String>,
-    /// Its turns; absent where its commits are not turns.
+    /// Its commits, where each of them is a turn. Prompts, which `SESSION:N` counts, are fewer: a turn may begin with a
+    /// client's own command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,
     /// With `folded`: copies of it that nobody used, which have no rows of their own.

@@ -25,8 +25,10 @@ Examples:
   stemma list --client codex --title timer
   stemma list --all -n 0                  all, with subagents and copies
 
-`+2 forks` counts copies of a session that nobody continued; `--all` lists them, and sessions that retention has emptied. \
-A narrow terminal leaves out BRANCH, TURNS, PROJECT and CLIENT, in this order; in a pipe or a file nothing is cut. Marks: \
+COMMITS counts what `stemma log SESSION` lists: stemma's own commits, not git's. `SESSION:N` counts prompts, which are fewer; \
+`stemma show SESSION` lists them with their numbers. `+2 forks` counts copies of a session that nobody continued; `--all` \
+lists them, and sessions that retention has emptied. A narrow terminal leaves out BRANCH, COMMITS, PROJECT and CLIENT, in \
+this order; in a pipe or a file nothing is cut. Marks: \
 ⚙ a subagent, ⑂ a copy that a client made, ⇄ another machine's.")]
 pub(crate) struct List {
     /// Only sessions of this project: its name as the list shows it, its ledger's id, or a directory with all below it

@@ -23,7 +23,7 @@ const FOREIGN_COLUMNS: usize = 16;
 const TITLE_COLUMNS_MIN: usize = 24;
 
 /// What a narrow terminal leaves out, in this order.
-const LEFT_OUT: &[&str] = &["BRANCH", "TURNS", "PROJECT", "CLIENT"];
+const LEFT_OUT: &[&str] = &["BRANCH", "COMMITS", "PROJECT", "CLIENT"];
 
 /// Runs the command. `details` are what JSON holds of each session beside what the list shows.
 pub(crate) fn run(app: &App, args: &List, details: Option<SessionDetails>) -> Result<Exit, CliError> {
@@ -107,7 +107,9 @@ pub(crate) fn table(app: &App, sessions: &[Session]) -> String {
         ("LAST", Column::Left),
         ("PROJECT", Column::Left),
         ("BRANCH", Column::Left),
-        ("TURNS", Column::Right),
+        // Not `TURNS`: people took the number for the last that `SESSION:N` takes, which counts prompts. To count those, every
+        // session would have to be read.
+        ("COMMITS", Column::Right),
         ("TITLE", Column::Flexible),
         ("", Column::Left),
     ]);
@@ -131,7 +133,6 @@ fn row(app: &App, session: &Session, name_columns: usize) -> Vec<Cell> {
     let foreign = foreign.map(|label| format!("⇄ {label}: ")).unwrap_or_default();
     // A detached head is no branch that says anything.
     let branch = session.git_branch.as_deref().filter(|branch| *branch != "HEAD").unwrap_or_default();
-    let turns = session.turns.map(|turns| turns.to_string());
     let forks = session
         .forks
         .map(|forks| format!("+{}", plural(usize::try_from(forks).unwrap_or(usize::MAX), "fork")));
@@ -141,7 +142,7 @@ fn row(app: &App, session: &Session, name_columns: usize) -> Vec<Cell> {
         cell(Style::Faint, app.moment(session.last_at.as_deref())),
         cell(Style::Branch, fit(&session::project(session), name_columns)),
         cell(Style::Faint, fit(&tame(branch), name_columns)),
-        cell(Style::Plain, turns.unwrap_or_else(|| "–".to_owned())),
+        cell(Style::Plain, session.commits.to_string()),
         cell(Style::Plain, format!("{mark}{foreign}{}", session::title(session))),
         cell(Style::Faint, forks.unwrap_or_default()),
     ]

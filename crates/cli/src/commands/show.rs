@@ -64,16 +64,11 @@ fn shown(app: &App, args: &Show, turn: ShownTurn, number: Option<u64>) -> Result
     app.answer(&shown, || turn::render(app, args, &shown, number))
 }
 
-/// Says how many prompts there are where one was asked for that there is not.
+/// Names the chain as it was typed where it has no such prompt.
 fn said(app: &App, reference: &str, problem: Box<Problem>) -> CliError {
-    let (of, number) = reference.rsplit_once(':').unwrap_or((reference, ""));
-    let overview = overview(app, of).ok().flatten().filter(|_| problem.is(Code::PromptNotFound));
-    let Some(overview) = overview else { return problem.into() };
-    let last = overview.turns.iter().filter_map(|turn| turn.number).max();
-    CliError::Usage(match last {
-        None => format!("there is no prompt {number} in `{of}`: nobody prompted it"),
-        Some(last) => format!("there is no prompt {number} in `{of}`: its prompts are 1 to {last}"),
-    })
+    let is_it = |error: &CliError| matches!(error, CliError::Problem(other) if other.code == problem.code);
+    let named = if problem.is(Code::PromptNotFound) { app.ctx(reference).err() } else { None };
+    named.filter(is_it).unwrap_or_else(|| problem.into())
 }
 
 /// Shows what the store knows of a commit, and with `--entries` its entries.

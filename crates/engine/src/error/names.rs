@@ -28,8 +28,6 @@ words! {
         CommitOfSession = "commit of session",
         /// A commit so far back along a chain.
         EarlierCommit = "earlier commit",
-        /// A prompt of a chain, by its number.
-        Prompt = "prompt",
         /// A session of the current directory, where no directory is known.
         Here = "session of a directory",
         /// A session.

@@ -9,7 +9,7 @@ use stemmata_model::{CommitId, EntryId, Timestamp};
 use stemmata_prompt::story::{prompt_text, sidechain_of};
 
 use crate::engine::Engine;
-use crate::error::{EngineError, Result, Wanted};
+use crate::error::{EngineError, Result};
 
 /// A prompt of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,11 +40,13 @@ impl Engine {
     /// Returns the prompt of a number on the active path that ends at a commit. Reads no further than to it.
     ///
     /// # Errors
-    /// `NotFound` where there is none, and as for [`Engine::numbered_prompts`].
+    /// `NoPrompt` where there is none, and as for [`Engine::numbered_prompts`].
     pub fn numbered_prompt(&self, ctx: CommitId, number: u64) -> Result<NumberedPrompt> {
-        let found = self.prompts_through(ctx, number)?.into_iter().find(|prompt| prompt.number == number);
-        let text = || format!("{ctx}:{number}");
-        found.ok_or_else(|| EngineError::NotFound { what: Wanted::Prompt, text: text() })
+        // The first number is 1: 0 is none, and the whole chain says how many there are.
+        let found = self.prompts_through(ctx, if number == 0 { u64::MAX } else { number })?;
+        let prompts = found.len() as u64;
+        let found = found.into_iter().find(|prompt| prompt.number == number);
+        found.ok_or_else(|| EngineError::NoPrompt { of: ctx.to_string(), number, prompts })
     }
 
     /// Returns the prompts up to the one of a number, with those of its commit.

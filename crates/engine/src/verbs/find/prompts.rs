@@ -4,15 +4,17 @@ use stemmata_model::CommitId;
 
 use super::{Meant, MeantPrompt};
 use crate::engine::Engine;
-use crate::error::{EngineError, Result, Wanted};
+use crate::error::{EngineError, Result};
 
 impl Engine {
     /// Finds the commit that ends before the prompt of this number in the chain up to a commit. Where a commit begins before the
     /// prompt and ends behind it, that is a cut of it, which stores no bytes of its own.
     pub(super) fn before_prompt(&self, from: CommitId, number: u64, text: &str) -> Result<Meant> {
         let prompt = self.numbered_prompt(from, number).map_err(|error| match error {
-            EngineError::NotFound { what: Wanted::Prompt, .. } => {
-                EngineError::NotFound { what: Wanted::Prompt, text: text.to_owned() }
+            // As it was typed: whoever wrote `1e08:49` does not know the commit.
+            EngineError::NoPrompt { number, prompts, .. } => {
+                let of = text.rsplit_once(':').map_or(text, |(of, _)| of).to_owned();
+                EngineError::NoPrompt { of, number, prompts }
             }
             error => error,
         })?;
