@@ -156,6 +156,7 @@ pub use verbs::recover::{JudgedBy, RecoveredCopy, TranscriptState};
 pub use verbs::scan::files::{FileSecret, ScannedFiles};
 pub use verbs::scan::{FoundIn, Holder, ScanPlace, ScanTarget, Scanned, SecretFound, UnreadLedger};
 pub use verbs::scrub::{ScrubPlan, ScrubReport, ScrubTarget};
+pub use verbs::sessions::totals::SessionTotals;
 pub use verbs::sessions::{SessionCounts, SessionOnly, SessionQuery, SessionRow, SessionRows, turns_of};
 pub use verbs::short_id::ShortId;
 pub use verbs::show::{SHOWN_MAX, Shown};

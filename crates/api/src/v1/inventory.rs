@@ -10,8 +10,12 @@ use super::Session;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Inventory {
-    /// Sessions, without subagents and unused copies.
+    /// Sessions that a listing shows, without subagents and unused copies.
     pub sessions: u64,
+    /// Sessions of subagents.
+    pub subagents: u64,
+    /// Copies that a listing folds into the rows of their originals.
+    pub copies: u64,
     /// Whether only the newest ones were counted.
     pub is_cut: bool,
     /// Directories that they worked in.
@@ -30,6 +34,18 @@ pub struct Inventory {
     pub only_here_newest: Vec<Session>,
     /// Clients that are on this machine, and whether their hooks call this program.
     pub hooks: Vec<ClientHooks>,
+}
+
+/// How many sessions there are, as listings count them. Those that retention has emptied are not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct SessionTotals {
+    /// Sessions that a listing shows, without subagents and unused copies.
+    pub listed: u64,
+    /// Sessions of subagents.
+    pub subagents: u64,
+    /// Copies that a listing folds into the rows of their originals.
+    pub copies: u64,
 }
 
 /// Sessions of a client.

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Du, Home, Hooks, Pending};
+use super::{Du, Home, Hooks, Pending, SessionTotals};
 
 /// What is not captured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,6 +50,9 @@ pub struct Status {
     /// How much there is; absent where nothing was ever stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Du>,
+    /// How many sessions there are, as listings count them; absent where there is no store. `usage` counts every one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<SessionTotals>,
     /// Commits that are condemned: `gc` deletes them after the grace.
     pub condemned_commits: u64,
     /// Contents that are condemned.

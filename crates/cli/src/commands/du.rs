@@ -43,7 +43,7 @@ fn told(usage: &v1::Du, width: usize) -> String {
         ]);
     }
     format!(
-        "{} in {}\n{}",
+        "{} in {}, with subagents and copies\n{}",
         many(usage.commits, "commit"),
         many(usage.sessions, "session"),
         table.render(width)

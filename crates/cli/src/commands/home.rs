@@ -1,4 +1,4 @@
-//! `stemma` alone on a terminal: what is here, and what to do next.
+//! `stemma` alone: what is here, and what to do next.
 
 use stemmata_api::v1::{Inventory, Session, SessionPage, SessionsRequest};
 use stemmata_service::StatusRequest;
@@ -67,10 +67,20 @@ fn newest(app: &App) -> Result<(String, SessionPage), CliError> {
     Ok((format!("Newest sessions in {}", tame(&shown)), near))
 }
 
+/// Says how many sessions there are.
+fn sessions(found: &Inventory) -> String {
+    session::counted(found.sessions, found.subagents, found.copies)
+}
+
+/// Says how many sessions are in the store, as the page and the end of an import do.
+pub(super) fn all_sessions(app: &App) -> Result<String, CliError> {
+    Ok(sessions(&inventory(app, ALL_MAX)?))
+}
+
 /// Says how many sessions of how many projects there are.
 fn counted(found: &Inventory) -> String {
     let more = if found.is_cut { "the newest " } else { "" };
-    format!("{more}{} in {}", many(found.sessions, "session"), many(found.projects, "project"))
+    format!("{more}{} in {}", sessions(found), many(found.projects, "project"))
 }
 
 /// Says which hooks capture, and what only the store still has.

@@ -7,14 +7,14 @@ use std::io::BufRead as _;
 use std::path::{Path, PathBuf};
 
 use clap_complete::Shell;
-use stemmata_api::Code;
 use stemmata_api::v1::{Setup as Done, SetupStep};
+use stemmata_api::{Code, Control};
 use stemmata_service::GitHookRequest;
 
 use crate::args::capture::Import;
 use crate::args::live::Setup;
 use crate::commands::install::Manner;
-use crate::commands::{completions, import, install};
+use crate::commands::{completions, home, import, install};
 use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
 use crate::output::style::Style;
@@ -113,11 +113,11 @@ impl Walk<'_> {
         if due == 0 {
             let what = match found.transcripts {
                 0 => "no sessions yet".to_owned(),
-                known => format!("everything is imported ({})", many(known, "session")),
+                _ => format!("everything is imported: {}", home::all_sessions(self.app)?),
             };
             return self.note(("import", "nothing"), what);
         }
-        let question = format!("Import {} ({} in all)", many(due, "session"), size::bytes(found.bytes));
+        let question = format!("Import {} ({} in all)", many(due, "transcript"), size::bytes(found.bytes));
         if !self.is_wanted("import", &question)? {
             return Ok(());
         }
@@ -131,7 +131,11 @@ impl Walk<'_> {
         };
         let exit = import::quietly(self.app, &all)?;
         let state = if exit == Exit::Done { "done" } else { "failed" };
-        self.note(("import", state), format!("{} imported", many(due, "session")))
+        // An import indexes within a share of its time; the first search should not wait for the rest.
+        let index = self.app.service()?.settle_index(&Control::none())?;
+        let indexed = if index.notes.is_empty() { ", indexed for search" } else { "" };
+        let sessions = home::all_sessions(self.app)?;
+        self.note(("import", state), format!("{} imported{indexed}: {sessions}", many(due, "transcript")))
     }
 
     fn hooks(&mut self) -> Result<(), CliError> {

@@ -10,7 +10,7 @@ use crate::output::put;
 use crate::output::size::{self, many, plural};
 use crate::output::style::Style;
 use crate::output::table::{Column, Table, cell};
-use crate::output::time;
+use crate::output::{session, time};
 use crate::wiring::App;
 
 /// Days before a client deletes a transcript in which there is a warning.
@@ -63,14 +63,7 @@ fn told(app: &App, status: &v1::Status) -> String {
     row("machine", format!("{} ({})", status.machine_label, status.machine));
     row("redaction", format!("rules {}", status.rules));
     if let Some(usage) = &status.usage {
-        let stored = format!(
-            "{} in {}; {} captured, {} on disk",
-            many(usage.commits, "commit"),
-            many(usage.sessions, "session"),
-            size::bytes(usage.logical_bytes),
-            size::bytes(usage.physical_bytes)
-        );
-        row("stored", stored);
+        row("stored", stored(usage, status.sessions.as_ref()));
         if status.condemned_commits > 0 || status.condemned_contents > 0 {
             let (commits, contents) =
                 (many(status.condemned_commits, "commit"), many(status.condemned_contents, "content"));
@@ -118,6 +111,20 @@ fn told(app: &App, status: &v1::Status) -> String {
     text.push_str(&hooks::warnings(app, &status.hooks));
     text.push_str(&waiting_lines(app, status));
     text
+}
+
+/// Says how much is stored.
+fn stored(usage: &v1::Du, totals: Option<&v1::SessionTotals>) -> String {
+    let sessions = match totals {
+        Some(of) => session::counted(of.listed, of.subagents, of.copies),
+        None => many(usage.sessions, "session"),
+    };
+    format!(
+        "{} in {sessions}; {} captured, {} on disk",
+        many(usage.commits, "commit"),
+        size::bytes(usage.logical_bytes),
+        size::bytes(usage.physical_bytes)
+    )
 }
 
 /// Describes a client's home: what is there, and when the client deletes it.

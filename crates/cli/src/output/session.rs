@@ -4,7 +4,20 @@
 
 use stemmata_api::v1::Session;
 
+use crate::output::size::many;
 use crate::output::style::tame;
+
+/// Says how many sessions there are, in the same words everywhere: what `list` shows, and what it leaves out or folds.
+pub(crate) fn counted(listed: u64, subagents: u64, copies: u64) -> String {
+    let others = [(subagents, "subagent"), (copies, "copy")];
+    let mut parts: Vec<String> =
+        others.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| many(count, word)).collect();
+    let listed = many(listed, "session");
+    match parts.pop() {
+        None => listed,
+        Some(last) => format!("{} and {last}", [vec![listed], parts].concat().join(", ")),
+    }
+}
 
 /// Returns a session's title on one line.
 pub(crate) fn title(session: &Session) -> String {

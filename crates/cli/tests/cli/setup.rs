@@ -44,6 +44,38 @@ fn setup_does_each_step_once() {
     insta::assert_snapshot!("status_after_setup", run(&["status"]));
 }
 
+/// Found in use: `setup` and `status` counted subagents and copies, the first page and `list` did not, and nothing said so.
+#[test]
+fn sessions_are_counted_alike_everywhere() {
+    let stage = Stage::new();
+    let session = ClaudeSession::new(7).turns(4).subagents(1).build();
+    stage.home.write_session(&session);
+    let text = |args: &[&str]| stage.run(args).ok().text();
+    let setup = text(&["setup", "--yes"]);
+    assert!(
+        setup.contains("2 transcripts imported, indexed for search: 1 session and 1 subagent\n"),
+        "{setup}"
+    );
+    let id = stage.json(&["list"])["sessions"][0]["short_id"].as_str().unwrap().to_owned();
+    for _ in 0..2 {
+        stage.run(&["fork", &id, "--print"]).ok();
+    }
+    let counted = "1 session, 1 subagent and 2 copies";
+    for args in [&["home"][..], &["status"], &["setup", "--yes"]] {
+        let told = text(args);
+        assert!(told.contains(counted), "{args:?}: {told}");
+    }
+    let told = stage.run(&["import", "--full"]).ok().text();
+    assert!(told.contains(&format!("You now have {counted} in 1 project")), "{told}");
+    let rows = |args: &[&str]| stage.json(args)["sessions"].as_array().unwrap().len();
+    assert_eq!((rows(&["list"]), rows(&["list", "--all"])), (1, 4));
+    assert_eq!(
+        stage.json(&["status"])["sessions"],
+        serde_json::json!({ "listed": 1, "subagents": 1, "copies": 2 })
+    );
+    assert_eq!(stage.json(&["index"])["state"], "whole");
+}
+
 #[test]
 fn uninstall_leaves_nothing_that_install_made() {
     let stage = Stage::new();

@@ -3,6 +3,7 @@
 //! What a row says is known without reading its chain; `counts` and `tips` read chains and are asked for apart.
 
 mod fold;
+pub(crate) mod totals;
 
 use std::collections::{HashMap, HashSet};
 

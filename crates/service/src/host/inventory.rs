@@ -1,16 +1,15 @@
 //! What a person has here: sessions in a few numbers, hooks, and sessions that only the store still has.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use stemmata_api::{Answer, v1};
-use stemmata_engine::{Engine, HOOK_PLACES, days_kept, is_session_there, is_unused, runtime_of};
-use stemmata_model::{SessionId, Timestamp};
-use stemmata_store::{PAGE_ROWS_MAX, Page, Session, SessionFilter};
+use stemmata_engine::{Engine, HOOK_PLACES, days_kept, is_session_there, runtime_of};
+use stemmata_model::Timestamp;
+use stemmata_store::Session;
 
 use super::status::settings;
 use super::{Host, StatusRequest, hooks};
-use crate::fault::Fault;
 use crate::wire;
 
 /// Sessions that only the store still has which are named.
@@ -24,7 +23,8 @@ impl Host {
     pub fn inventory(&self, request: &StatusRequest, sessions_max: usize) -> Answer<v1::Inventory> {
         self.with_engine(|engine| {
             let mut counted = Counted::default();
-            counted.read(engine, sessions_max)?;
+            let totals =
+                engine.session_totals(sessions_max, &mut |session| counted.count(engine, session))?;
             let homes = self.machine.clients.existing();
             let days = |client: &str| {
                 let home = homes.iter().find(|home| home.runtime == client);
@@ -42,8 +42,10 @@ impl Host {
             clients.sort_by_key(|client| std::cmp::Reverse(client.sessions));
             let named = counted.only_here_newest.iter().map(|session| wire::session::named(engine, session));
             Ok(v1::Inventory {
-                sessions: counted.sessions,
-                is_cut: counted.is_cut,
+                sessions: totals.listed,
+                subagents: totals.subagents,
+                copies: totals.copies,
+                is_cut: totals.is_cut,
                 projects: counted.projects.len() as u64,
                 clients,
                 first_at: counted.first_at.map(|at| at.to_string()),
@@ -76,8 +78,6 @@ impl Host {
 /// What was counted.
 #[derive(Default)]
 struct Counted {
-    sessions: u64,
-    is_cut: bool,
     projects: BTreeSet<String>,
     clients: BTreeMap<String, u64>,
     first_at: Option<Timestamp>,
@@ -87,30 +87,7 @@ struct Counted {
 }
 
 impl Counted {
-    fn read(&mut self, engine: &Engine, sessions_max: usize) -> Result<(), Fault> {
-        let filter = SessionFilter { main_only: true, ..SessionFilter::default() };
-        let (mut skip, mut seen) = (0, HashSet::new());
-        while skip < sessions_max {
-            let page = Page { skip: skip as u64, rows_max: (sessions_max - skip).min(PAGE_ROWS_MAX) };
-            let rows = engine.store().sessions(&filter, page)?;
-            let is_last = rows.len() < page.rows_max;
-            skip += rows.len();
-            for session in rows {
-                self.count(engine, session, &mut seen);
-            }
-            if is_last {
-                return Ok(());
-            }
-        }
-        self.is_cut = true;
-        Ok(())
-    }
-
-    fn count(&mut self, engine: &Engine, session: Session, seen: &mut HashSet<SessionId>) {
-        if session.tip.is_none() || is_unused(&session) || !seen.insert(session.session.clone()) {
-            return;
-        }
-        self.sessions += 1;
+    fn count(&mut self, engine: &Engine, session: Session) {
         *self.clients.entry(runtime_of(&session.format).to_owned()).or_default() += 1;
         self.projects.extend(session.cwd.clone());
         let began_at = session.started_at.or(session.last_at);

@@ -69,6 +69,7 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
         Err(error) => format!("cannot be used, so that nothing is captured: {error}"),
     };
     let usage = engine.store().usage()?;
+    let totals = engine.session_totals(usize::MAX, &mut drop)?;
     let (mut only_here_sessions, mut only_here_bytes) = (0, 0);
     engine.only_here(&mut |session| {
         only_here_sessions += 1;
@@ -86,6 +87,11 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
         machine_label: engine.identity().machine_label.clone(),
         rules,
         usage: Some(wire::maintain::usage(usage, engine.index_bytes())),
+        sessions: Some(v1::SessionTotals {
+            listed: totals.listed,
+            subagents: totals.subagents,
+            copies: totals.copies,
+        }),
         quota: home.quota_of(&usage).and_then(wire::quota::warning),
         hook_trouble_at: trouble.as_ref().map(|trouble| Timestamp::from_micros(trouble.at).to_string()),
         hook_trouble: trouble.map(|trouble| trouble.reason),

@@ -1,0 +1,57 @@
+//! How many sessions there are, by the rules of the listing: its rows, and what it leaves out or folds into them.
+
+use std::collections::HashSet;
+
+use stemmata_store::{PAGE_ROWS_MAX, Page, Session, SessionFilter};
+
+use crate::engine::Engine;
+use crate::error::Result;
+
+/// How many sessions there are. Those that hold nothing any more are not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SessionTotals {
+    /// Sessions that a folded listing shows.
+    pub listed: u64,
+    /// Sessions of subagents.
+    pub subagents: u64,
+    /// Copies that a folded listing counts in the row of their original.
+    pub copies: u64,
+    /// Whether only the newest ones were counted.
+    pub is_cut: bool,
+}
+
+impl Engine {
+    /// Counts the newest `rows_max` sessions of the store, and gives each that a folded listing shows.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn session_totals(&self, rows_max: usize, listed: &mut dyn FnMut(Session)) -> Result<SessionTotals> {
+        let folds = self.folds()?;
+        let (mut totals, mut seen, mut read) = (SessionTotals::default(), HashSet::new(), 0);
+        while read < rows_max {
+            let page = Page { skip: read as u64, rows_max: (rows_max - read).min(PAGE_ROWS_MAX) };
+            let rows = self.store.sessions(&SessionFilter::default(), page)?;
+            let is_last = rows.len() < page.rows_max;
+            read += rows.len();
+            for session in rows {
+                if session.tip.is_none() {
+                    continue;
+                }
+                let is_subagent = session.parent_session.is_some();
+                // A subagent may go by the id of the session that it belongs to.
+                if folds.hides(&session) || !seen.insert((session.session.clone(), is_subagent)) {
+                    totals.copies += 1;
+                } else if is_subagent {
+                    totals.subagents += 1;
+                } else {
+                    totals.listed += 1;
+                    listed(session);
+                }
+            }
+            if is_last {
+                return Ok(totals);
+            }
+        }
+        Ok(SessionTotals { is_cut: true, ..totals })
+    }
+}
