@@ -223,6 +223,17 @@ mod tests {
     }
 
     #[test]
+    fn every_problem_says_the_next_step() {
+        let silent: Vec<&str> = Code::ALL
+            .iter()
+            .map(|code| code.row())
+            .filter(|row| row.hint.is_none())
+            .map(|row| row.code)
+            .collect();
+        assert_eq!(silent, [""; 0]);
+    }
+
+    #[test]
     fn a_hint_names_what_the_problem_is_about() {
         let problem = Problem::new(Code::NoCompaction, "no compaction before it").with("ctx", "ctx-abc");
         assert_eq!(problem.hint.as_deref(), Some("`stemma tree ctx-abc` shows where compactions are (◆)"));

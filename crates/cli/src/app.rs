@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
     let result = command(&app, cli.command);
     app.ledger_findings().iter().for_each(|finding| app.console.warn(finding));
     app.tell_of_untrusted_rules(may_tell);
-    let exit = ended(&app, &result);
+    let exit = ended(&app, &name, &result);
     let took_ms = app.now().as_micros().saturating_sub(began.as_micros()) / 1000;
     tracing::info!(command = name, exit = exit.code(), took_ms, "ended");
     exit
@@ -94,11 +94,14 @@ const fn is_endless(command: &Command) -> bool {
 }
 
 /// Shows how a command ended, and what was held back until then.
-fn ended(app: &App, result: &Result<Exit, CliError>) -> Exit {
+fn ended(app: &App, command: &str, result: &Result<Exit, CliError>) -> Exit {
     let console = &app.console;
     match result {
         Err(error) if !error.is_closed_pipe() => {
             let mut problem = error.problem();
+            if problem.is(Code::BadRequest) {
+                problem.hint = Some(format!("`stemma {command} --help` shows what it takes"));
+            }
             if console.json {
                 problem.notes = console.take_held();
             } else {

@@ -62,20 +62,24 @@ const MENDED_OR_MOVED: &str =
 
 codes! {
     // Requests
-    BadRequest "bad_request" Usage "the request cannot be understood";
+    BadRequest "bad_request" Usage "the request cannot be understood"
+        => "`stemma COMMAND --help` shows what a command takes";
     TaskCycle "task_cycle" BadInput "tasks depend on each other in a circle" => "list in `depends_on` only tasks that must be done before this one";
     EntryTaken "entry_taken" Refused "the session has another entry with this id"
         => "give each entry an `id` of its own; the same id is for repeating a request that may have failed";
     BadPlace "bad_place" Usage "not a place in a file" => "name it as `FILE`, `FILE:LINE` or `FILE:FROM-TO`";
-    BadName "bad_name" BadInput "not a name";
+    BadName "bad_name" BadInput "not a name" => "use a short name of letters, digits and `-`";
     BadId "bad_id" BadInput "not an id" => "copy it from `stemma list` or `stemma log REF`";
     BadTime "bad_time" BadInput "not a time"
         => "use a time such as `2026-11-21T20:20:08Z` or how long ago: `30m`, `2h`, `3d`";
-    BadJson "bad_json" BadInput "not JSON";
+    BadJson "bad_json" BadInput "not JSON"
+        => "correct the text at the line and column that are named; `jq . FILE` checks a whole file";
     BudgetTooSmall "budget_too_small" Usage "the budget is too small to say anything"
         => "give a larger budget";
-    NotSupported "not_supported" Refused "this store cannot do this";
-    Cancelled "cancelled" Cancelled "cancelled";
+    NotSupported "not_supported" Refused "this store cannot do this"
+        => "run it with the `stemma` of the machine that keeps the store";
+    Cancelled "cancelled" Cancelled "cancelled"
+        => "run the command again to do it; what was stored until then is kept";
     PlanStale "plan_stale" Conflict "the plan is out of date" => "run the command again: the store has changed since the plan was made";
     ChangedMeanwhile "changed_meanwhile" Conflict "it changed while the command ran" => "run the command again";
 
@@ -83,11 +87,13 @@ codes! {
     FileNotFound "file_not_found" NotFound "the file does not exist" => "check the path";
     PermissionDenied "permission_denied" System "access was denied" => "check who may read and write that file";
     DiskFull "disk_full" Full "the disk is full" => FREE_SPACE;
-    IoFailed "io_failed" System "a file operation failed";
+    IoFailed "io_failed" System "a file operation failed"
+        => "check that its folder and disk can be read and written, then run the command again";
     FileExists "file_exists" Refused "the file exists" => "name another file, or use `--force` where the command has it";
     NotADirectory "not_a_directory" Usage "not a directory"
         => "name a directory";
-    TooLarge "too_large" Refused "too large to read";
+    TooLarge "too_large" Refused "too large to read"
+        => "nothing was changed, and the bound cannot be raised: use a smaller file, folder or session";
 
     // Transcripts
     NotATranscript "not_a_transcript" BadInput "not a transcript of a known client"
@@ -183,7 +189,8 @@ codes! {
         => "`stemma status` lists the clients of this machine";
     NotLoadable "not_loadable" Refused "the client would not load the result"
         => "`stemma recover SESSION` looks for an intact state of the session in the store";
-    OutsideTheHome "outside_the_home" Refused "the place is outside of the client's home";
+    OutsideTheHome "outside_the_home" Refused "the place is outside of the client's home"
+        => "`--cwd DIR` continues in another directory, `--in CLIENT` in another client";
     PlaceTaken "place_taken" Refused "a file is there already"
         => "move that file away, then run the command again";
     SessionTaken "session_taken" Refused "the session continues something else"
@@ -205,7 +212,8 @@ codes! {
         => "run it inside a git repository";
     GitSharedHooks "git_shared_hooks" Refused "the hooks of this repository are shared with others"
         => "`git config --local core.hooksPath .git/hooks` gives this repository hooks of its own";
-    GitHookNotOurs "git_hook_not_ours" Refused "the hook cannot be changed safely";
+    GitHookNotOurs "git_hook_not_ours" Refused "the hook cannot be changed safely"
+        => "nothing was changed; call `stemma` from the hook yourself, or move the hook away and run the command again";
 
     // Capture
     Excluded "excluded" Refused "excluded from capture"
@@ -220,8 +228,10 @@ codes! {
     NoProjectRules "no_project_rules" NotFound "the folder has no rules for secrets"
         => "a project's rules are in `.stemmata/secrets.toml`: write them first, or name the folder of a project that has \
             some; `stemma status` names those that nobody trusts";
-    RulesNotTrusted "rules_not_trusted" Refused "the rules cannot be trusted";
-    SecretInSyntax "secret_in_syntax" Refused "a secret cannot be replaced without breaking the JSON";
+    RulesNotTrusted "rules_not_trusted" Refused "the rules cannot be trusted"
+        => "read the file, make it your own (`sudo chown $USER FILE`), and run the command again";
+    SecretInSyntax "secret_in_syntax" Refused "a secret cannot be replaced without breaking the JSON"
+        => "nothing of it was stored: replace the secret in it yourself, then run the command again";
 
     // Forgetting and collecting
     NothingForgotten "nothing_forgotten" NotFound "nothing of that name was forgotten"
@@ -247,9 +257,11 @@ codes! {
         => "give the cluster another id";
     LedgerHasEvents "ledger_has_events" Refused "the ledger has events already"
         => "give the cluster another id; `stemma ledger list` lists those that are taken";
-    LedgerNotInFiles "ledger_not_in_files" Usage "the ledger is not kept in files";
-    FolderNotAdoptable "folder_not_adoptable" Refused "the folder cannot belong to this ledger";
-    ProjectUnnamed "project_unnamed" Refused "the project could not be given an id";
+    LedgerNotInFiles "ledger_not_in_files" Usage "the ledger is not kept in files" => REPAIR;
+    FolderNotAdoptable "folder_not_adoptable" Refused "the folder cannot belong to this ledger"
+        => "give the whole path of the project's folder, such as `/home/ann/shop`";
+    ProjectUnnamed "project_unnamed" Refused "the project could not be given an id"
+        => "make its folder writable, then run the command again";
     MarkTaken "mark_taken" Conflict "another ledger has this alias"
         => "`stemma ledger list` lists the projects and where they are";
     CursorBeyondEnd "cursor_beyond_end" Refused "the cursor is beyond the last event"
@@ -297,8 +309,8 @@ codes! {
     CommitConflict "commit_conflict" BadInput "another commit has this id" => MIGHT_BE_DAMAGED;
     ContentCorrupt "content_corrupt" Corrupt "stored bytes are damaged" => MIGHT_BE_DAMAGED;
     ReadElsewhere "read_elsewhere" Conflict "another process read the same transcript" => AGAIN;
-    OutOfBounds "out_of_bounds" BadInput "a value is out of its bounds";
-    Empty "empty" BadInput "a value is empty";
+    OutOfBounds "out_of_bounds" BadInput "a value is out of its bounds" => "use {bound} at most";
+    Empty "empty" BadInput "a value is empty" => "nothing was stored; leave it out, or give it a value";
     StoreLocked "store_locked" Locked "another process holds the store"
         => "wait until the other `stemma` is done, and run the command again";
     StoreInUse "store_in_use" Locked "the store is in use"
@@ -322,7 +334,8 @@ codes! {
         => "use a store on a disk";
     PackedAlready "packed_already" Refused "the store is being packed already"
         => "wait until that is done";
-    StoreRefused "store_refused" Refused "the store's files cannot be changed in this way";
+    StoreRefused "store_refused" Refused "the store's files cannot be changed in this way"
+        => "nothing was changed; remove the obstacle that is named, or name another folder or file";
     NoCopyThere "no_copy_there" Usage "no copy of a store is there"
         => "name the folder of a backup or of another store, or a bundle";
 
@@ -349,7 +362,8 @@ codes! {
     VaultLocked "vault_locked" Locked "another process holds the vault" => "try again when the other process is done";
     VaultUnfinished "vault_unfinished" Locked "a purge of the vault is unfinished"
         => "any `stemma` command that captures finishes it";
-    NoRandomBytes "no_random_bytes" System "the system gave no random bytes";
+    NoRandomBytes "no_random_bytes" System "the system gave no random bytes"
+        => "run the command again; if that does not help, this process cannot read the system's random numbers (`/dev/urandom`)";
 
     // Settings
     MachineFileBad "machine_file_bad" System "the machine's identity cannot be read"
