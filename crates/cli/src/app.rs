@@ -24,14 +24,14 @@ use crate::wiring::{App, open_for, takes_color};
 
 /// Runs one command and returns how it ended.
 pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &Environment) -> Exit {
-    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
-    let mut matches = groups::command(false, environment.columns).try_get_matches_from(&arguments);
-    if matches.as_ref().is_err_and(names_no_command)
-        && environment.stdin_is_terminal
-        && environment.stdout_is_terminal
-    {
-        arguments.push(HOME.into());
-        matches = groups::command(false, environment.columns).try_get_matches_from(&arguments);
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let parse =
+        |arguments: &[OsString]| groups::command(false, environment.columns).try_get_matches_from(arguments);
+    let mut matches = parse(&arguments);
+    if matches.as_ref().is_err_and(names_no_command) {
+        // Of `stemma events`, which lacks a verb, this makes no command: its own error stays.
+        let with_home = [&arguments[..], &[HOME.into()]].concat();
+        matches = parse(&with_home).or(matches);
     }
     let name = matches.as_ref().ok().and_then(|matches| Some(matches.subcommand_name()?.to_owned()));
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
     exit
 }
 
-/// The command that a terminal gets which names none.
+/// The command that runs where none is named.
 const HOME: &str = "home";
 
 fn names_no_command(error: &clap::Error) -> bool {
@@ -271,9 +271,6 @@ fn no_verb(arguments: &[OsString]) -> String {
             command = sub;
             name = format!("{name} {}", sub.get_name());
         }
-    }
-    if !name.contains(' ') {
-        return format!("`{name}` needs a command; `{name} help` lists them");
     }
     let verbs = command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(clap::Command::get_name);
     format!("`{name}` needs a command: {}", verbs.collect::<Vec<_>>().join(", "))

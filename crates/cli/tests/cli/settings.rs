@@ -53,7 +53,8 @@ fn help_and_version_are_no_errors_and_a_wrong_command_is_one() {
     assert!(stage.run(&["fork", "--help"]).ok().text().contains("Examples:"));
     assert!(stage.run(&["--version"]).ok().text().starts_with("stemma "));
     stage.run(&["frok"]).code(2).complains(&["frok", "fork"]);
-    stage.run::<&str>(&[]).code(2).complains(&["Usage: stemma"]);
+    // A command without its verb is not `stemma` alone.
+    stage.run(&["events"]).code(2).complains(&["Usage: stemma events"]);
     // None of these made a data directory.
     assert_eq!(std::fs::read_dir(stage.home.stemmata_home()).unwrap().count(), 0);
 }
@@ -93,6 +94,24 @@ fn commands_of(page: &str) -> Vec<&str> {
         }
     }
     commands
+}
+
+#[test]
+fn alone_it_prints_the_home_page_where_no_terminal_is() {
+    let stage = Stage::new();
+    let said = stage.run::<&str>(&[]).ok();
+    assert!(said.text().starts_with("Stemmata  0 sessions in 0 projects\n"), "{}", said.text());
+    assert_eq!(said.stderr, "");
+    let path = stage.home.write("a.jsonl", crate::story::retry("/home/ann/shop").text().as_bytes());
+    stage.import(&path);
+    let said = stage.run::<&str>(&[]).ok();
+    assert!(
+        said.text().contains("claude-code  ") && said.text().contains("stemma resume 5e55"),
+        "{}",
+        said.text()
+    );
+    assert_eq!(stage.run(&["--json"]).ok().json()["sessions"], 1);
+    assert_eq!(stage.run(&["--quiet"]).ok().text(), said.text());
 }
 
 #[test]
