@@ -127,10 +127,12 @@ impl Config {
         Ok(settings)
     }
 
-    /// Returns the values that concern a store as they would be with another value of a key.
-    pub(crate) fn settings_with(&self, key: &Setting, value: &str) -> Result<Settings, CliError> {
+    /// Returns the values that concern a store as they would be with another value of a key, or without the file's.
+    pub(crate) fn settings_with(&self, key: &Setting, value: Option<&str>) -> Result<Settings, CliError> {
+        let without_file = [&self.from_flags, &self.from_environment, &self.defaults];
+        let unset = || without_file.iter().find_map(|layer| of(layer, key).next()).cloned();
         let get = |setting: &Setting| {
-            if setting.key == key.key { Some(value.to_owned()) } else { self.get(setting) }
+            if setting.key == key.key { value.map(str::to_owned).or_else(unset) } else { self.get(setting) }
         };
         Settings::parse(&get).map_err(|error| wrong(error.key.clone(), error))
     }

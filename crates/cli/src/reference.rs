@@ -67,7 +67,8 @@ fn configuration() -> String {
     let mut text = head(
         "Configuration",
         "Layers, later ones win: default, file, environment, flag. `stemma config` shows what is in force and where \
-         it comes from, `stemma config path` where the file is, `stemma config set KEY VALUE` changes one line of it. \
+         it comes from, `stemma config path` where the file is, `stemma config set KEY VALUE` changes one line of it, `stemma config unset KEY` \
+         removes one. \
          The file is TOML: the part of a key before the dot is its section.",
     );
     text.push_str("| key | what it does | default | environment | flag |\n| --- | --- | --- | --- | --- |\n");

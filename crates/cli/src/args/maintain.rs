@@ -366,6 +366,7 @@ Examples:
   stemma config explain import.threads    one setting in full
   stemma config explain window --window 200000
   stemma config set capture.granularity message
+  stemma config unset capture.granularity    the default again
   stemma config path
 
 A flag wins over the environment (`STEMMATA_…`), the environment over the file, the file over the default.")]
@@ -402,6 +403,12 @@ pub(crate) enum ConfigCommand {
         /// The value
         #[arg(value_name = "VALUE")]
         value: String,
+    },
+    /// Remove a setting from the file, so that its default holds again; other lines and comments stay
+    Unset {
+        /// The setting, such as `import.threads`
+        #[arg(value_name = "KEY")]
+        key: String,
     },
 }
 

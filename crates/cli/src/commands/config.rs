@@ -24,6 +24,7 @@ pub(crate) fn run(app: &App, command: Option<&ConfigCommand>) -> Result<Exit, Cl
         }
         Some(ConfigCommand::Path) => path(app),
         Some(ConfigCommand::Set { key, value }) => set(app, config::named(key)?, value),
+        Some(ConfigCommand::Unset { key }) => unset(app, config::named(key)?),
     }
 }
 
@@ -155,24 +156,13 @@ fn path(app: &App) -> Result<Exit, CliError> {
 
 fn set(app: &App, key: &'static Setting, value: &str) -> Result<Exit, CliError> {
     key.check(value).map_err(|error| CliError::Usage(error.reason))?;
-    if key.key.starts_with(WINDOW) {
-        // Refused here, since every command that guards a window would fail later.
-        stemmata_service::check_window(&app.config.settings_with(key, value)?)?;
-    }
+    check_limits(app, key, Some(value))?;
     let path = file(app)?;
     let before = config::read(path)?.unwrap_or_default();
     let after = edit::set(&before, key, value);
-    let table = after.parse::<toml::Table>();
-    let (section, name) = key.key.split_once('.').expect("every key has a section");
-    let is_read_back = table.is_ok_and(|table| table.get(section).and_then(|keys| keys.get(name)).is_some());
+    let is_read_back = after.parse().is_ok_and(|table| has(&table, key));
     if !is_read_back {
-        return Err(CliError::Config {
-            place: path.display().to_string(),
-            reason: format!(
-                "`{}` cannot be set in it without changing other lines; edit it by hand",
-                key.key
-            ),
-        });
+        return Err(by_hand(path, key, "set"));
     }
     config::write(path, &after)?;
     let reread = config::Config::load(&app.environment)?;
@@ -186,6 +176,59 @@ fn set(app: &App, key: &'static Setting, value: &str) -> Result<Exit, CliError> 
         app.console.warn(&format!("{origin} overrules it"));
     }
     Ok(Exit::Done)
+}
+
+fn unset(app: &App, key: &'static Setting) -> Result<Exit, CliError> {
+    check_limits(app, key, None)?;
+    let path = file(app)?;
+    let before = config::read(path)?.unwrap_or_default();
+    // A value over several lines, or in an inline table, is not one line that could be removed.
+    let table = |text: &str| text.parse().unwrap_or_default();
+    let old = table(&before);
+    if has(&old, key) {
+        let after = edit::unset(&before, key).filter(|after| table(after) == without(old, key));
+        config::write(path, &after.ok_or_else(|| by_hand(path, key, "unset"))?)?;
+    } else {
+        let shown = app.environment.shown(path);
+        app.console.say(&format!("`{}` is not set in {shown}; nothing was changed", key.key));
+    }
+    let entry = wire(&config::Config::load(&app.environment)?.explain(key));
+    if app.console.json {
+        app.console.json(&entry)?;
+        return Ok(Exit::Done);
+    }
+    let from = entry.origin.as_deref().unwrap_or("default");
+    let value = entry.value.unwrap_or_else(|| key.default.to_string());
+    app.console.text(&format!("{} = {value} ({from})\n", key.key))?;
+    Ok(Exit::Done)
+}
+
+/// Refuses limits of a window that contradict each other, since every command that guards a window would fail later.
+fn check_limits(app: &App, key: &Setting, value: Option<&str>) -> Result<(), CliError> {
+    if key.key.starts_with(WINDOW) {
+        stemmata_service::check_window(&app.config.settings_with(key, value)?)?;
+    }
+    Ok(())
+}
+
+fn has(table: &toml::Table, key: &Setting) -> bool {
+    let (section, name) = key.key.split_once('.').expect("every key has a section");
+    table.get(section).is_some_and(|keys| keys.get(name).is_some())
+}
+
+fn without(mut table: toml::Table, key: &Setting) -> toml::Table {
+    let (section, name) = key.key.split_once('.').expect("every key has a section");
+    if let Some(keys) = table.get_mut(section).and_then(toml::Value::as_table_mut) {
+        keys.remove(name);
+    }
+    table
+}
+
+fn by_hand(path: &std::path::Path, key: &Setting, verb: &str) -> CliError {
+    CliError::Config {
+        place: path.display().to_string(),
+        reason: format!("`{}` cannot be {verb} in it without changing other lines; edit it by hand", key.key),
+    }
 }
 
 fn file(app: &App) -> Result<&std::path::Path, CliError> {

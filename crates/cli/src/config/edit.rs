@@ -27,17 +27,26 @@ pub(crate) fn set(text: &str, key: &Setting, value: &str) -> String {
     lines.join("\n") + "\n"
 }
 
+/// Returns the text without the line that sets `key`; none where no line does.
+pub(crate) fn unset(text: &str, key: &Setting) -> Option<String> {
+    let (section, name) = key.key.split_once('.').expect("every key has a section");
+    let mut lines: Vec<&str> = text.lines().collect();
+    let Place::Replace(at) = place(&lines, section, name) else { return None };
+    lines.remove(at);
+    Some(lines.iter().map(|line| format!("{line}\n")).collect())
+}
+
 enum Place {
     Replace(usize),
     InsertAfter(usize),
     NewSection,
 }
 
-fn place(lines: &[String], section: &str, name: &str) -> Place {
+fn place<L: AsRef<str>>(lines: &[L], section: &str, name: &str) -> Place {
     let mut header = None;
     let mut inside = false;
     for (position, line) in lines.iter().enumerate() {
-        let line = line.trim();
+        let line = line.as_ref().trim();
         if line.starts_with('[') {
             let own = line.trim_start_matches('[').split(']').next().map(str::trim);
             inside = own == Some(section);
@@ -84,6 +93,15 @@ mod tests {
         let user = named("identity.user").unwrap();
         assert_eq!(set("", user, "ann"), "[identity]\nuser = \"ann\"\n");
         assert_eq!(set("[a]\nb = 1", user, "ann"), "[a]\nb = 1\n\n[identity]\nuser = \"ann\"\n");
+    }
+
+    #[test]
+    fn an_unset_line_is_gone_and_the_others_stay() {
+        let text = "# mine\n[import]\n# two are enough\nthreads = 2 # here\n\n[output]\ncolor = \"never\"\n";
+        let without = "# mine\n[import]\n# two are enough\n\n[output]\ncolor = \"never\"\n";
+        assert_eq!(unset(text, named("import.threads").unwrap()).as_deref(), Some(without));
+        assert_eq!(unset(without, named("import.threads").unwrap()), None);
+        assert_eq!(unset("", named("import.threads").unwrap()), None);
     }
 
     proptest! {

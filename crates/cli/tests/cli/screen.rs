@@ -228,6 +228,7 @@ pub(crate) const CALLS: &[&str] = &[
     "config path",
     "config set {hostile} 1",
     "config set output.color {hostile}",
+    "config unset {hostile}",
     "completions bash",
     "completions {hostile}",
     "hook claude-code --input {hostile}",

@@ -24,6 +24,32 @@ fn configuration_is_shown_explained_and_changed() {
 }
 
 #[test]
+fn a_setting_is_unset_and_its_default_holds_again() {
+    let stage = Stage::new();
+    let file = "# mine\n[import]\nthreads = 3\n# only here\n[output]\ncolor = \"never\"\n";
+    let path = stage.home.write("home/.config/stemmata/config.toml", file.as_bytes());
+    let unset = |key: &str| stage.run(&["config", "unset", key]);
+    assert_eq!(unset("output.color").ok().text(), "output.color = auto (default)\n");
+    let after = "# mine\n[import]\nthreads = 3\n# only here\n[output]\n";
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), after);
+    unset("output.color").ok().complains(&["`output.color` is not set in", "nothing was changed"]);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), after);
+    unset("output.colour").code(2).complains(&["unknown setting `output.colour`"]);
+    // What holds then may come from elsewhere.
+    let output =
+        stage.command(&["config", "unset", "import.threads"]).env("STEMMATA_IMPORT_THREADS", "2").output();
+    let told = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert_eq!(told, "import.threads = 2 ($STEMMATA_IMPORT_THREADS)\n");
+    assert_eq!(stage.json(&["config", "explain", "import.threads"])["values"].as_array().unwrap().len(), 1);
+    // A value that is more than its line is left to a person.
+    stage.home.write("home/.config/stemmata/config.toml", b"import = { threads = 3 }\n");
+    unset("import.threads").code(1).complains(&["edit it by hand"]);
+    // Limits of a window still have to fit each other.
+    stage.home.write("home/.config/stemmata/config.toml", b"[window]\nzones = \"30,40,50\"\ntarget = 25\n");
+    unset("window.target").code(1).complains(&["target"]);
+}
+
+#[test]
 fn a_configuration_that_cannot_be_read_stops_and_an_unknown_key_only_warns() {
     let stage = Stage::new();
     let path = stage.home.write("home/.config/stemmata/config.toml", b"[output]\ncolour = \"never\"\n");
@@ -57,6 +83,24 @@ fn help_and_version_are_no_errors_and_a_wrong_command_is_one() {
     stage.run(&["events"]).code(2).complains(&["Usage: stemma events"]);
     // None of these made a data directory.
     assert_eq!(std::fs::read_dir(stage.home.stemmata_home()).unwrap().count(), 0);
+}
+
+#[test]
+fn alone_it_prints_the_home_page_where_no_terminal_is() {
+    let stage = Stage::new();
+    let said = stage.run::<&str>(&[]).ok();
+    assert!(said.text().starts_with("Stemmata  0 sessions in 0 projects\n"), "{}", said.text());
+    assert_eq!(said.stderr, "");
+    let path = stage.home.write("a.jsonl", crate::story::retry("/home/ann/shop").text().as_bytes());
+    stage.import(&path);
+    let said = stage.run::<&str>(&[]).ok();
+    assert!(
+        said.text().contains("claude-code  ") && said.text().contains("stemma resume 5e55"),
+        "{}",
+        said.text()
+    );
+    assert_eq!(stage.run(&["--json"]).ok().json()["sessions"], 1);
+    assert_eq!(stage.run(&["--quiet"]).ok().text(), said.text());
 }
 
 #[test]
@@ -94,24 +138,6 @@ fn commands_of(page: &str) -> Vec<&str> {
         }
     }
     commands
-}
-
-#[test]
-fn alone_it_prints_the_home_page_where_no_terminal_is() {
-    let stage = Stage::new();
-    let said = stage.run::<&str>(&[]).ok();
-    assert!(said.text().starts_with("Stemmata  0 sessions in 0 projects\n"), "{}", said.text());
-    assert_eq!(said.stderr, "");
-    let path = stage.home.write("a.jsonl", crate::story::retry("/home/ann/shop").text().as_bytes());
-    stage.import(&path);
-    let said = stage.run::<&str>(&[]).ok();
-    assert!(
-        said.text().contains("claude-code  ") && said.text().contains("stemma resume 5e55"),
-        "{}",
-        said.text()
-    );
-    assert_eq!(stage.run(&["--json"]).ok().json()["sessions"], 1);
-    assert_eq!(stage.run(&["--quiet"]).ok().text(), said.text());
 }
 
 #[test]
