@@ -116,9 +116,8 @@ pub fn overflow_sizes(text: &str) -> OverflowSizes {
         _ => None,
     };
     let sums = numbers.windows(2).filter_map(sum);
-    let above = |value: &u64| {
-        *value > maximum && *value / REQUESTED_TIMES_MAX <= maximum && *value < REQUESTED_END
-    };
+    let above =
+        |value: &u64| *value > maximum && *value / REQUESTED_TIMES_MAX <= maximum && *value < REQUESTED_END;
     let requested = numbers.iter().map(|(_, value)| *value).chain(sums).filter(above).max();
     OverflowSizes { requested: requested.map(Tokens), maximum: Some(Tokens(maximum)) }
 }
@@ -151,7 +150,8 @@ fn numbers(text: &str) -> Vec<(usize, u64)> {
         let behind = text.get(from..).unwrap_or_default();
         // A full stop may end the sentence.
         let mut signs = behind.chars();
-        let next = signs.next().filter(|sign| *sign != '.' || signs.next().is_some_and(char::is_alphanumeric));
+        let next =
+            signs.next().filter(|sign| *sign != '.' || signs.next().is_some_and(char::is_alphanumeric));
         let unit = behind.trim_start().split(|sign: char| !sign.is_alphanumeric() && sign != '%').next();
         let is_other = unit.is_some_and(|unit| OTHER_UNITS.contains(&unit));
         if !is_begun && !is_other && !next.is_some_and(is_of_name) {
@@ -272,7 +272,11 @@ mod tests {
     #[test]
     fn sizes_are_read_however_they_are_written() {
         for (text, requested, maximum) in [
-            ("maximum context length is 128,000 tokens. However, you requested 1,130,512 tokens", 1_130_512, 128_000),
+            (
+                "maximum context length is 128,000 tokens. However, you requested 1,130,512 tokens",
+                1_130_512,
+                128_000,
+            ),
             ("exceed context limit: 190,000 + 20,000 > 200,000", 210_000, 200_000),
             (r#"{"message":"prompt is too long: 208310 tokens \u003e 200000 maximum"}"#, 208_310, 200_000),
             ("prompt is too long: 9000>8000", 9_000, 8_000),

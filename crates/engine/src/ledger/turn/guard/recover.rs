@@ -49,7 +49,13 @@ impl RefusedContext {
         let Some(maximum) = sizes.maximum else {
             // The provider takes less than that, whatever the window is said to be.
             let limit = took.max(Tokens(1)).min(window);
-            return Self { limit, limit_of: "the model takes", requested: None, held, overhead: before.overhead };
+            return Self {
+                limit,
+                limit_of: "the model takes",
+                requested: None,
+                held,
+                overhead: before.overhead,
+            };
         };
         let requested = sizes.requested.unwrap_or(maximum + Tokens(1)).max(took);
         let overhead = requested.saturating_sub(held).max(guard.overhead);
