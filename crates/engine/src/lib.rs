@@ -68,7 +68,8 @@ pub use counters::{ChosenCounter, CounterChoice};
 pub use engine::{Engine, FORMER_MACHINES_MAX, Identity};
 pub use error::{Absent, Candidate, EngineError, ErrorKind, FormatUse, Refusal, Result, Wanted};
 pub use guard::{
-    GuardWanted, Guarded, GuardedItem, KnownWindow, LiveWindow, is_overhead, known_window, window_within_model,
+    GuardWanted, Guarded, GuardedItem, KnownWindow, LiveWindow, is_overhead, known_window,
+    window_within_model,
 };
 pub use home::{
     Calls, Clients, HeldSession, Holding, Home, HomeNote, HomeOptions, MachineFacts, Marker, Markers,

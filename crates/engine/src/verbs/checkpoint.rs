@@ -361,14 +361,19 @@ impl Engine {
             (None, Some(sighting)) => sighting.session.clone(),
             (None, None) => SessionId::new(below.to_string())?,
         };
+        // A ticket and a thread are of the session that they were given to.
+        let (ticket, thread) = first
+            .filter(|known| known.session == session)
+            .map(|known| (known.ticket, known.thread))
+            .unwrap_or_default();
         let sighting = Sighting {
             principal: self.identity.principal("stemma")?,
             machine: self.identity.machine.clone(),
             session,
             trigger: Trigger::Explicit,
             reasons: Reasons::NONE,
-            ticket: first.as_ref().and_then(|known| known.ticket.clone()),
-            thread: first.as_ref().and_then(|known| known.thread.clone()),
+            ticket,
+            thread,
             template_alias: None,
             observed_at: self.clock.now(),
             source: None,

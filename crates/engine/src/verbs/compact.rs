@@ -180,7 +180,9 @@ impl Engine {
             CompactOf::Branch(ctx) => self.compact_branch(self.newest_of(*ctx)?, wanted),
             CompactOf::Commit(ctx) => {
                 let ctx = self.newest_of(*ctx)?;
-                let Some(session) = self.own_session_at(ctx)? else {
+                // A placed copy may end where a session of ours does: the one that is meant moves, no other.
+                let is_meant = |own: &Session| wanted.session.is_none_or(|meant| *meant == own.session);
+                let Some(session) = self.own_session_at(ctx)?.filter(is_meant) else {
                     return self.compact_branch(ctx, wanted);
                 };
                 match self.turn_of_session(&session)? {

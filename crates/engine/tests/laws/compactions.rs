@@ -23,7 +23,9 @@ use stemmata_testkit::claude::{ClaudeSession, Transcript};
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 
 use crate::bundles::{export, other, take as take_bundle};
-use crate::support::{Folder, bytes_of, chain, compaction_at, engine, engine_on, import, memory, native, new_store};
+use crate::support::{
+    Folder, bytes_of, chain, compaction_at, engine, engine_on, import, memory, native, new_store,
+};
 
 const SUMMARY: &str = "They mended the parser. Next come the tests.";
 

@@ -23,8 +23,8 @@ mod weights;
 use stemmata_model::{Entry, Part};
 
 pub use compose::{Pin, Summary, Window, compose, heading_of_given, pins_alone};
-pub(in crate::compact) use counted::hash;
 pub use counted::Counted;
+pub(in crate::compact) use counted::hash;
 pub use draft::{Kept, Section};
 pub use facts::{Facts, facts};
 pub use limits::{Limits, Shares, Size};

@@ -126,7 +126,12 @@ pub fn overflow_sizes(text: &str) -> OverflowSizes {
 fn ends_in_comparison(before: &str) -> bool {
     let before = before.trim_end();
     let mut compared = GREATER.iter().filter_map(|sign| before.strip_suffix(sign)).map(str::trim_end);
-    compared.any(|text| text.ends_with("tokens") || text.ends_with(|sign: char| sign.is_ascii_digit()))
+    let is_amount = |text: &str| {
+        text.ends_with("token")
+            || text.ends_with("tokens")
+            || text.ends_with(|sign: char| sign.is_ascii_digit() || sign == ')')
+    };
+    compared.any(is_amount)
 }
 
 /// Returns the numbers of a text that may count tokens, each with its place: no part of a name, of a time or of an address, and not

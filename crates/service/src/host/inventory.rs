@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use stemmata_api::{Answer, v1};
-use stemmata_engine::{Engine, HOOK_PLACES, days_kept, is_session_there, runtime_of};
+use stemmata_engine::{Engine, HOOK_PLACES, days_kept, is_session_there, is_unused, runtime_of};
 use stemmata_model::Timestamp;
 use stemmata_store::Session;
 
@@ -96,7 +96,9 @@ impl Counted {
         let path = Path::new(&session.key.path);
         // A session of a client's database is there as long as the database is: looking further would read it.
         let is_file = path.is_absolute() && path.parent().is_some_and(|folder| !folder.is_file());
-        if is_file && engine.identity().is_ours(&session.key.machine) && !is_session_there(path) {
+        let is_gone = is_file && engine.identity().is_ours(&session.key.machine) && !is_session_there(path);
+        // A copy that was placed and never used says nothing that its original does not.
+        if is_gone && !is_unused(&session) {
             self.only_here += 1;
             if self.only_here_newest.len() < NAMED_MAX {
                 self.only_here_newest.push(session);

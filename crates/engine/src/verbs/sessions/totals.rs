@@ -7,6 +7,9 @@ use stemmata_store::{PAGE_ROWS_MAX, Page, Session, SessionFilter};
 use crate::engine::Engine;
 use crate::error::Result;
 
+/// Rows that are read for each session that is counted at most: the others are of subagents.
+const SUBAGENTS_READ_MAX: usize = 32;
+
 /// How many sessions there are. Those that hold nothing any more are not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SessionTotals {
@@ -21,19 +24,22 @@ pub struct SessionTotals {
 }
 
 impl Engine {
-    /// Counts the newest `rows_max` sessions of the store, and gives each that a folded listing shows.
+    /// Counts the newest sessions of the store, until `rows_max` are counted that are of no subagent, and gives each that a folded
+    /// listing shows.
     ///
     /// # Errors
     /// Store errors.
     pub fn session_totals(&self, rows_max: usize, listed: &mut dyn FnMut(Session)) -> Result<SessionTotals> {
         let folds = self.folds()?;
         let (mut totals, mut seen, mut read) = (SessionTotals::default(), HashSet::new(), 0);
-        while read < rows_max {
-            let page = Page { skip: read as u64, rows_max: (rows_max - read).min(PAGE_ROWS_MAX) };
+        let mut left = rows_max;
+        while left > 0 && read < rows_max.saturating_mul(SUBAGENTS_READ_MAX) {
+            let page = Page { skip: read as u64, rows_max: left.min(PAGE_ROWS_MAX) };
             let rows = self.store.sessions(&SessionFilter::default(), page)?;
             let is_last = rows.len() < page.rows_max;
             read += rows.len();
             for session in rows {
+                left -= usize::from(session.parent_session.is_none());
                 if session.tip.is_none() {
                     continue;
                 }
