@@ -178,7 +178,8 @@ fn uncompact_says_how_many_turns_came_after_the_compaction() {
             line["type"] = role.into();
             let content = json!([{"type": "text", "text": format!("{role} {turns}")}]);
             line["message"] = json!({"id": format!("m{turns}"), "role": role, "content": content});
-            added.push_str(&format!("{line}\n"));
+            added += &line.to_string();
+            added.push('\n');
         }
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, text + &added).unwrap();

@@ -4,10 +4,13 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread;
 
 use stemmata_model::{ArtifactId, Closure, Commit, CommitId, CommitType, Counts};
 use stemmata_runtimes::adapter::{Piece, Segment, Segments, SourceError, segment_number};
+use stemmata_store::{Store, StoreError};
 
 use crate::chain::bases::Bases;
 use crate::chain::walk::Walk;
@@ -27,9 +30,20 @@ const PAGE_COMMITS_MAX: usize = 512;
 /// Bytes after which a page is full.
 const PAGE_BYTES_FULL: u64 = 8 * 1024 * 1024;
 
+/// Bytes of a page from which several threads read it: decompressing and hashing a long chain takes longer than all else.
+const PARALLEL_BYTES_MIN: u64 = 1024 * 1024;
+
+/// Threads that read one page; each needs a connection to the store.
+const READERS: usize = 4;
+
+/// The bytes of some commits, and why those of the next one cannot be read.
+type ReadPart = (Vec<Vec<u8>>, Result<(), StoreError>);
+
 /// A content of a chain.
 struct Known {
     id: ArtifactId,
+    /// Its bytes that are part of the chain: of the commit that a base ends in only the first ones are.
+    length: usize,
     bytes: Option<Arc<Vec<u8>>>,
 }
 
@@ -46,6 +60,7 @@ pub(crate) struct ChainSegments<'e> {
     commits: Vec<Commit>,
     known: Vec<Known>,
     kept_bytes: u64,
+    kept_bytes_max: u64,
     hole: Option<CommitId>,
     /// The commit that the chain ends above.
     bound: Option<CommitId>,
@@ -66,6 +81,7 @@ impl<'e> ChainSegments<'e> {
             commits: Vec::new(),
             known: Vec::new(),
             kept_bytes: 0,
+            kept_bytes_max: KEPT_BYTES_MAX,
             hole: None,
             bound: None,
             bases: None,
@@ -75,6 +91,12 @@ impl<'e> ChainSegments<'e> {
     /// Ends above a commit, where one is given: what is there is not handed out.
     pub(crate) fn above(mut self, bound: Option<CommitId>) -> Self {
         self.bound = bound;
+        self
+    }
+
+    /// Keeps no bytes once the planner had them: for a chain of which little is read again.
+    pub(crate) const fn keeping_none(mut self) -> Self {
+        self.kept_bytes_max = 0;
         self
     }
 
@@ -122,17 +144,22 @@ impl<'e> ChainSegments<'e> {
         match self.known.get(number) {
             None => Ok(None),
             Some(Known { bytes: Some(bytes), .. }) => Ok(Some(Arc::clone(bytes))),
-            Some(Known { id, bytes: None }) => Ok(Some(Arc::new(read_whole(self.engine, *id)?))),
+            Some(Known { id, length, bytes: None }) => {
+                let mut bytes = read_whole(self.engine, *id)?;
+                bytes.truncate(*length);
+                Ok(Some(Arc::new(bytes)))
+            }
         }
     }
 
     fn keep(&mut self, id: ArtifactId, bytes: Option<&Arc<Vec<u8>>>) {
         let length = bytes.map_or(0, |bytes| length_of(bytes));
-        let fits = self.kept_bytes.saturating_add(length) <= KEPT_BYTES_MAX;
+        let fits = self.kept_bytes.saturating_add(length) <= self.kept_bytes_max;
         if fits {
             self.kept_bytes += length;
         }
-        self.known.push(Known { id, bytes: bytes.filter(|_| fits).map(Arc::clone) });
+        let length = bytes.map_or(usize::MAX, |bytes| bytes.len());
+        self.known.push(Known { id, length, bytes: bytes.filter(|_| fits).map(Arc::clone) });
     }
 
     fn advance(&mut self) -> Result<Option<Segment>> {
@@ -186,29 +213,36 @@ impl<'e> ChainSegments<'e> {
 
     /// Reads the bytes of commits. What cannot be read is an error only when the planner gets there, for it may never
     /// need it: then it is a page of its own.
-    fn read_page(&mut self, page: Vec<Commit>) -> Result<()> {
-        let ids: Vec<ArtifactId> = page.iter().map(|commit| commit.core.native_artifact()).collect();
-        let mut contents: Vec<Vec<u8>> = Vec::with_capacity(ids.len());
-        let read = self.engine.store.read_contents(&ids, &mut |number, piece| -> io::Result<()> {
-            // An empty content hands out no piece.
-            for commit in page.iter().skip(contents.len()).take((number + 1).saturating_sub(contents.len())) {
-                contents.push(Vec::with_capacity(usize::try_from(commit.native_bytes).unwrap_or(0)));
-            }
-            if let Some(bytes) = contents.last_mut() {
-                bytes.extend_from_slice(piece);
-            }
-            Ok(())
+    fn read_page(&mut self, mut page: Vec<Commit>) -> Result<()> {
+        let bytes = page.iter().map(|commit| commit.native_bytes).fold(0, u64::saturating_add);
+        let parts = if bytes < PARALLEL_BYTES_MIN { 1 } else { READERS };
+        let store = self.engine.store.as_ref();
+        let read: Vec<ReadPart> = thread::scope(|scope| {
+            let mut parts = page.chunks(page.len().div_ceil(parts));
+            let first = parts.next().unwrap_or_default();
+            let spawn = |part| {
+                thread::Builder::new().spawn_scoped(scope, move || read_part(store, part)).map_err(|_| part)
+            };
+            let others: Vec<_> = parts.map(spawn).collect();
+            let others = others.into_iter().map(|other| match other {
+                Ok(reader) => reader.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                // The system gives no thread.
+                Err(part) => read_part(store, part),
+            });
+            std::iter::once(read_part(store, first)).chain(others).collect()
         });
-        match read {
-            Ok(()) => contents.resize_with(ids.len(), Vec::new),
-            Err(error) if page.len() == 1 => return Err(error.into()),
-            Err(_) => {
-                // The last one may be cut off.
-                contents.pop();
-                self.page_commits = 1;
+        let mut contents: Vec<Vec<u8>> = Vec::with_capacity(page.len());
+        for (part, result) in read {
+            contents.extend(part);
+            match result {
+                Ok(()) => {}
+                Err(error) if page.len() == 1 => return Err(error.into()),
+                Err(_) => {
+                    self.page_commits = 1;
+                    break;
+                }
             }
         }
-        let mut page = page;
         let unread = page.split_off(contents.len());
         self.ahead.extend(page.into_iter().zip(contents.into_iter().map(Arc::new)));
         unread.into_iter().rev().for_each(|commit| self.walked.push_front(commit));
@@ -249,6 +283,28 @@ impl<'e> ChainSegments<'e> {
         self.page_commits = (self.page_commits * 2).min(PAGE_COMMITS_MAX);
         Ok(page)
     }
+}
+
+/// Reads the bytes of commits up to one that cannot be read.
+fn read_part(store: &dyn Store, part: &[Commit]) -> ReadPart {
+    let ids: Vec<ArtifactId> = part.iter().map(|commit| commit.core.native_artifact()).collect();
+    let mut contents: Vec<Vec<u8>> = Vec::with_capacity(ids.len());
+    let read = store.read_contents(&ids, &mut |number, piece| -> io::Result<()> {
+        // An empty content hands out no piece.
+        for commit in part.iter().skip(contents.len()).take((number + 1).saturating_sub(contents.len())) {
+            contents.push(Vec::with_capacity(usize::try_from(commit.native_bytes).unwrap_or(0)));
+        }
+        if let Some(bytes) = contents.last_mut() {
+            bytes.extend_from_slice(piece);
+        }
+        Ok(())
+    });
+    match read {
+        Ok(()) => contents.resize_with(ids.len(), Vec::new),
+        // The last one may be cut off.
+        Err(_) => drop(contents.pop()),
+    }
+    (contents, read)
 }
 
 impl Segments for ChainSegments<'_> {
@@ -314,11 +370,8 @@ fn check_length(length: u64) -> Result<()> {
     if length <= SEGMENT_BYTES_MAX {
         return Ok(());
     }
-    let bound = stemmata_store::StoreError::Bound {
-        what: "a commit's content in bytes",
-        value: length,
-        bound: SEGMENT_BYTES_MAX,
-    };
+    let bound =
+        StoreError::Bound { what: "a commit's content in bytes", value: length, bound: SEGMENT_BYTES_MAX };
     Err(EngineError::Store(bound))
 }
 

@@ -1,18 +1,25 @@
 //! `show SESSION`: what a whole session did, and its turns in outline.
 
 use std::ops::ControlFlow;
+use std::panic::resume_unwind;
+use std::sync::mpsc;
+use std::thread;
 
 use stemmata_model::{CommitId, EntryId, SessionId};
 use stemmata_prompt::story::{SessionFold, SessionStory};
 use stemmata_store::LinkKind;
 
 use crate::chain::beside::PAGE_COMMITS;
+use crate::chain::path::PathCommit;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::verbs::tree::Subagent;
 
 /// Subagents that an overview names at most.
 const SUBAGENTS_MAX: usize = 256;
+
+/// Commits that are decoded before they are folded at most: a turn's entries may be megabytes.
+const COMMITS_AHEAD: usize = 2;
 
 /// What a chain holds, from its beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,13 +57,30 @@ impl Engine {
         let mut ordinals = std::collections::HashMap::new();
         let mut commits = Vec::new();
         let mut counted_tokens = 0_u64;
-        self.each_of_path(ctx, &mut |commit| {
+        let mut take = |commit: PathCommit| {
             let id = commit.commit.id;
             counted_tokens = counted_tokens.saturating_add(commit.commit.counts.tokens);
             ordinals.insert(id, commit.first_ordinal);
             commits.push(id);
             fold.add(id, &commit.entries, &commit.is_active);
-            Ok(ControlFlow::Continue(()))
+        };
+        let (sender, path) = mpsc::sync_channel(COMMITS_AHEAD);
+        // Folding what was decoded takes about as long as reading and decoding it, so each has a thread.
+        thread::scope(|scope| {
+            // Only a panic ends the fold before the path.
+            let mut send = move |commit: PathCommit| {
+                Ok(sender.send(commit).map_or(ControlFlow::Break(()), ControlFlow::Continue))
+            };
+            let reader = thread::Builder::new();
+            let Ok(reader) = reader.spawn_scoped(scope, move || self.each_of_path(ctx, &mut send)) else {
+                let mut take = |commit: PathCommit| {
+                    take(commit);
+                    Ok(ControlFlow::Continue(()))
+                };
+                return self.each_of_path(ctx, &mut take);
+            };
+            path.into_iter().for_each(&mut take);
+            reader.join().unwrap_or_else(|panic| resume_unwind(panic))
         })?;
         let story = fold.finish();
         let first_ordinals =

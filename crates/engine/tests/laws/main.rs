@@ -41,6 +41,7 @@ mod imported;
 mod kept;
 mod lines_together;
 mod live;
+mod long_chains;
 mod materialized;
 mod meanings;
 mod memories;
