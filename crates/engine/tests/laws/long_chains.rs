@@ -9,14 +9,14 @@ use stemmata_testkit::faulty::FaultyStore;
 
 use crate::support::{Folder, answer, chain, engine_on, import, user};
 
-/// Turns of the chain. Each has so many bytes that pages of them are read by several threads.
+/// Turns of the chain. Each has so many bytes that pages of four of them are read by several threads.
 const TURNS: u32 = 25;
-const ANSWER_BYTES: usize = 120_000;
+const ANSWER_BYTES: usize = 300_000;
 
 fn story() -> String {
     let turn = |turn: u32| {
         let (asked, told) = (2 * turn + 1, 2 * turn + 2);
-        let text = format!("{turn} ").repeat(ANSWER_BYTES / 3);
+        let text = format!("{turn:02} ").repeat(ANSWER_BYTES / 3);
         user(asked, (turn > 0).then(|| asked - 1), &format!("prompt {}", turn + 1))
             + &answer(told, asked, &text)
     };
@@ -41,7 +41,7 @@ fn prompts_and_turns_of_a_long_chain_are_whole_and_in_order() {
     let texts: Vec<&str> = prompts.iter().map(|prompt| prompt.text.as_str()).collect();
     let wanted: Vec<String> = (1..=TURNS).map(|turn| format!("prompt {turn}")).collect();
     assert_eq!(texts, wanted);
-    for prompt in &prompts {
+    for prompt in prompts.iter().step_by(8) {
         assert_eq!(engine.numbered_prompt(tip, prompt.number).expect("a prompt"), *prompt);
     }
     let mut told = Vec::new();
