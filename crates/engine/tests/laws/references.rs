@@ -167,7 +167,7 @@ fn steps_lead_back_along_the_chain_and_before_prompts() {
     }
     let missing = |text: &str| found(text).expect_err(text).to_string();
     assert_eq!(missing("S~4"), format!("no earlier commit matches `{short}~4`"));
-    assert_eq!(missing("S:5"), format!("no prompt matches `{short}:5`"));
+    assert_eq!(missing("S:5"), format!("`{short}` has 4 prompts; there is no prompt 5"));
     assert!(found("S:1").is_err(), "nothing comes before the first prompt");
     let meant = engine.meant(&format!("{short}:3"), None).expect("found");
     assert_eq!(meant.prompt.expect("a prompt").of, ids[2]);
