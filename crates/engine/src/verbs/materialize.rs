@@ -181,7 +181,11 @@ impl Engine {
 
     /// Plans a context.
     pub(crate) fn plan_context(&self, ctx: CommitId, stop: Stop) -> Result<PlannedContext<'_>> {
-        let adapter = self.planner_of(ctx)?;
+        let commit = self.store.commit(ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(ctx))?;
+        if commit.closure == Closure::Forgotten {
+            return Err(stemmata_store::StoreError::Forgotten(ctx).into());
+        }
+        let adapter = Self::adapter(&commit.core.format, FormatUse::Read)?;
         let (plan_stop, marked) = match stop {
             Stop::Compaction => (PlanStop::Compaction, None),
             Stop::Root => (PlanStop::Root, None),
@@ -193,22 +197,6 @@ impl Engine {
         self.plan_era(adapter, (ctx, None), (plan_stop, marked))
     }
 
-    /// Plans the context of a chain from its root. With `keeps_none` the bytes are read again where they are asked for.
-    pub(crate) fn plan_whole(&self, ctx: CommitId, keeps_none: bool) -> Result<PlannedContext<'_>> {
-        let chain = ChainSegments::new(self, Some(ctx), None).through_bases();
-        let chain = if keeps_none { chain.keeping_none() } else { chain };
-        planned(self.planner_of(ctx)?, chain, PlanStop::Root)
-    }
-
-    /// Returns the adapter that plans the context of a commit.
-    fn planner_of(&self, ctx: CommitId) -> Result<&'static dyn Adapter> {
-        let commit = self.store.commit(ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(ctx))?;
-        if commit.closure == Closure::Forgotten {
-            return Err(stemmata_store::StoreError::Forgotten(ctx).into());
-        }
-        Self::adapter(&commit.core.format, FormatUse::Read)
-    }
-
     /// Plans a context of commits of one format, down to the one above `bound`.
     pub(crate) fn plan_era(
         &self,
@@ -216,7 +204,12 @@ impl Engine {
         (ctx, bound): (CommitId, Option<CommitId>),
         (stop, marked): (PlanStop, Option<CommitId>),
     ) -> Result<PlannedContext<'_>> {
-        planned(adapter, ChainSegments::new(self, Some(ctx), marked).above(bound).through_bases(), stop)
+        let mut chain = ChainSegments::new(self, Some(ctx), marked).above(bound).through_bases();
+        let mut plan = adapter.plan_context(&mut chain, stop).map_err(source_error)?;
+        if let Some(bases) = chain.bases() {
+            bases.settle(&mut plan);
+        }
+        Ok(PlannedContext { plan, chain, adapter })
     }
 
     pub(crate) fn check_ancestor(&self, stop: CommitId, ctx: CommitId) -> Result<()> {
@@ -230,18 +223,6 @@ impl Engine {
         }
         Err(EngineError::NoAncestor { ctx, stop, looked })
     }
-}
-
-fn planned<'e>(
-    adapter: &'static dyn Adapter,
-    mut chain: ChainSegments<'e>,
-    stop: PlanStop,
-) -> Result<PlannedContext<'e>> {
-    let mut plan = adapter.plan_context(&mut chain, stop).map_err(source_error)?;
-    if let Some(bases) = chain.bases() {
-        bases.settle(&mut plan);
-    }
-    Ok(PlannedContext { plan, chain, adapter })
 }
 
 impl PlannedContext<'_> {

@@ -7,6 +7,9 @@ use super::plan::Plan;
 use super::query::{Query, QueryInput, parse_query};
 use super::*;
 
+/// A prime above the count of entries, so that each has a key of its own.
+const KEYS: u64 = 401;
+
 /// Frequent words first: the lesser of two random numbers is drawn, so that postings differ in length.
 const VOCABULARY: [&str; 12] =
     ["log", "file", "test", "index", "crash", "lock", "retry", "lease", "quota", "shard", "vacuum", "zebra"];
@@ -24,7 +27,8 @@ fn entries() -> impl Strategy<Value = Vec<MemoryEntry>> {
                 let Terms { terms, length, .. } = entry_terms(&text.join(" "));
                 let marks = ((marked & 1) * marks::ASKS) | ((marked >> 1) * marks::PROMPT);
                 MemoryEntry {
-                    key: at as u64 * 7 % 11,
+                    // Unlike numbers, in another order: of two entries with one key, time and score, nothing says which comes first.
+                    key: at as u64 * 7 % KEYS,
                     terms,
                     length,
                     class: role,
