@@ -27,7 +27,7 @@ pub(crate) fn set(text: &str, key: &Setting, value: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Returns the text without the line that sets `key`; none where no line does.
+/// Removes the line that sets `key`. Returns none if no line of the text sets it.
 pub(crate) fn unset(text: &str, key: &Setting) -> Option<String> {
     let (section, name) = key.key.split_once('.').expect("every key has a section");
     let mut lines: Vec<&str> = text.lines().collect();

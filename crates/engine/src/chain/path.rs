@@ -13,7 +13,7 @@ use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
-use crate::verbs::materialize::PlannedContext;
+use crate::verbs::materialize::{PlannedContext, Stop};
 
 /// A commit of a chain with its own entries.
 pub(crate) struct PathCommit {
@@ -34,23 +34,7 @@ impl Engine {
         ctx: CommitId,
         visit: &mut dyn FnMut(PathCommit) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        self.each_of_plan(&self.plan_whole(ctx, false)?, visit)
-    }
-
-    /// Does what [`Engine::each_of_path`] does for a visit that breaks early: bytes that it never gets to are not kept for it.
-    pub(crate) fn each_until(
-        &self,
-        ctx: CommitId,
-        visit: &mut dyn FnMut(PathCommit) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
-        self.each_of_plan(&self.plan_whole(ctx, true)?, visit)
-    }
-
-    fn each_of_plan(
-        &self,
-        context: &PlannedContext<'_>,
-        visit: &mut dyn FnMut(PathCommit) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
+        let context = self.plan_context(ctx, Stop::Root)?;
         let active = spans(&context.plan.pieces);
         let commits = context.chain.commits();
         let mut ordinal = 1;
@@ -62,7 +46,7 @@ impl Engine {
         let mut known: Option<HashSet<EntryId>> = None;
         for commit in self.behind_snapshot(commits.last())? {
             if known.is_none() {
-                known = Some(Self::told_by(context, commits.len().saturating_sub(1), &active)?);
+                known = Some(Self::told_by(&context, commits.len().saturating_sub(1), &active)?);
             }
             let bytes = read_whole(self, commit.core.native_artifact())?;
             let entries = own_entries(&commit, &bytes)?;

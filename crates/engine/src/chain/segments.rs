@@ -60,7 +60,6 @@ pub(crate) struct ChainSegments<'e> {
     commits: Vec<Commit>,
     known: Vec<Known>,
     kept_bytes: u64,
-    kept_bytes_max: u64,
     hole: Option<CommitId>,
     /// The commit that the chain ends above.
     bound: Option<CommitId>,
@@ -81,7 +80,6 @@ impl<'e> ChainSegments<'e> {
             commits: Vec::new(),
             known: Vec::new(),
             kept_bytes: 0,
-            kept_bytes_max: KEPT_BYTES_MAX,
             hole: None,
             bound: None,
             bases: None,
@@ -91,12 +89,6 @@ impl<'e> ChainSegments<'e> {
     /// Ends above a commit, where one is given: what is there is not handed out.
     pub(crate) fn above(mut self, bound: Option<CommitId>) -> Self {
         self.bound = bound;
-        self
-    }
-
-    /// Keeps no bytes once the planner had them: for a chain of which little is read again.
-    pub(crate) const fn keeping_none(mut self) -> Self {
-        self.kept_bytes_max = 0;
         self
     }
 
@@ -154,7 +146,7 @@ impl<'e> ChainSegments<'e> {
 
     fn keep(&mut self, id: ArtifactId, bytes: Option<&Arc<Vec<u8>>>) {
         let length = bytes.map_or(0, |bytes| length_of(bytes));
-        let fits = self.kept_bytes.saturating_add(length) <= self.kept_bytes_max;
+        let fits = self.kept_bytes.saturating_add(length) <= KEPT_BYTES_MAX;
         if fits {
             self.kept_bytes += length;
         }

@@ -222,16 +222,6 @@ impl Engine {
         self.compact(&CompactOf::Commit(ctx), &CompactWanted::new(CompactWith::Given(summary)))
     }
 
-    /// Compacts once more what the newest compaction stands for, on a branch beside it: the summary is made of the entries
-    /// themselves, not of the earlier summary.
-    ///
-    /// # Errors
-    /// As [`Engine::compact`] and [`Engine::newest_compaction`].
-    pub fn recompact(&self, ctx: CommitId, wanted: &CompactWanted<'_>) -> Result<Compacted> {
-        let newest = self.newest_compaction(ctx, wanted.session)?;
-        self.compact_branch(newest.before, wanted)
-    }
-
     /// Finds the newest compaction of the chain that ends at `tip`; with a session, also one that was made beside its chain, as
     /// `compact` makes them of a client's session.
     ///

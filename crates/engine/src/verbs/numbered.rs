@@ -8,7 +8,6 @@ use std::ops::ControlFlow;
 use stemmata_model::{CommitId, EntryId, Timestamp};
 use stemmata_prompt::story::{prompt_text, sidechain_of};
 
-use crate::chain::path::PathCommit;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 
@@ -54,7 +53,7 @@ impl Engine {
     fn prompts_through(&self, ctx: CommitId, number: u64) -> Result<Vec<NumberedPrompt>> {
         let mut prompts: Vec<NumberedPrompt> = Vec::new();
         let mut main: Option<Option<String>> = None;
-        let mut visit = |commit: PathCommit| {
+        self.each_of_path(ctx, &mut |commit| {
             let main = main.get_or_insert_with(|| sidechain_of(&commit.entries));
             for (at, entry) in commit.entries.iter().enumerate() {
                 let is_active = commit.is_active.get(at).copied().unwrap_or(false);
@@ -70,11 +69,7 @@ impl Engine {
             }
             let is_there = prompts.last().is_some_and(|prompt| prompt.number >= number);
             Ok(if is_there { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-        };
-        match number {
-            u64::MAX => self.each_of_path(ctx, &mut visit)?,
-            _ => self.each_until(ctx, &mut visit)?,
-        }
+        })?;
         Ok(prompts)
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct MadeCompaction {
     pub(crate) tokens_before: u64,
     pub(crate) tokens_after: u64,
     pub(crate) with: &'static str,
-    /// Whether a model was asked for the summary, whoever wrote it then.
+    /// Whether a model was asked for the summary. The rules wrote it all the same if the model failed.
     pub(crate) is_model_asked: bool,
     pub(crate) reasons: Reasons,
     pub(super) counts: Counts,

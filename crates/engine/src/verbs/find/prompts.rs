@@ -11,7 +11,7 @@ impl Engine {
     /// prompt and ends behind it, that is a cut of it, which stores no bytes of its own.
     pub(super) fn before_prompt(&self, from: CommitId, number: u64, text: &str) -> Result<Meant> {
         let prompt = self.numbered_prompt(from, number).map_err(|error| match error {
-            // As it was typed: whoever wrote `1e08:49` does not know the commit.
+            // The error names the chain as the user typed it: the user of `1e08:49` has not seen the id of its commit.
             EngineError::NoPrompt { number, prompts, .. } => {
                 let of = text.rsplit_once(':').map_or(text, |(of, _)| of).to_owned();
                 EngineError::NoPrompt { of, number, prompts }
