@@ -141,7 +141,7 @@ pub trait Chains: Send + Sync {
     /// # Errors
     /// `summary_empty`, `summary_too_long`, `summary_not_smaller`, `nothing_to_compact`, `range_not_compactable`,
     /// `session_busy`, `no_model` where one is asked for and none is configured, `no_compaction` with `again`,
-    /// `format_unwritable`, and those of [`find`](Self::find).
+    /// `format_unwritable`, `session_not_found`, and those of [`find`](Self::find).
     fn compact(&self, request: &CompactRequest) -> Answer<Compacted>;
 
     /// Returns the commit just before the last compaction of a chain, or of a session.

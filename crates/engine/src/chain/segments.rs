@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use stemmata_model::{ArtifactId, Closure, Commit, CommitId, CommitType, Counts};
 use stemmata_runtimes::adapter::{Piece, Segment, Segments, SourceError, segment_number};
@@ -33,11 +33,35 @@ const PAGE_BYTES_FULL: u64 = 8 * 1024 * 1024;
 /// Bytes of a page from which several threads read it: decompressing and hashing a long chain takes longer than all else.
 const PARALLEL_BYTES_MIN: u64 = 1024 * 1024;
 
-/// Threads that read one page; each needs a connection to the store.
+/// Threads that read one page. Each needs a connection to the store, beside the one of the thread that plans.
 const READERS: usize = 4;
 
 /// The bytes of some commits, and why those of the next one cannot be read.
 type ReadPart = (Vec<Vec<u8>>, Result<(), StoreError>);
+
+/// A page whose bytes are being read, or were.
+struct Reading {
+    page: Vec<Commit>,
+    parts: Vec<Part>,
+    /// The forgotten commit that stands in the place of a page.
+    hole: Option<CommitId>,
+}
+
+enum Part {
+    Read(ReadPart),
+    Reading(JoinHandle<ReadPart>),
+}
+
+impl Drop for Reading {
+    /// Waits for the threads: none outlives the chain, which may be dropped before all of it was asked for.
+    fn drop(&mut self) {
+        for part in self.parts.drain(..) {
+            if let Part::Reading(reader) = part {
+                drop(reader.join());
+            }
+        }
+    }
+}
 
 /// A content of a chain.
 struct Known {
@@ -56,6 +80,10 @@ pub(crate) struct ChainSegments<'e> {
     walked: VecDeque<Commit>,
     /// Commits whose bytes were read before the planner asked for them.
     ahead: VecDeque<(Commit, Arc<Vec<u8>>)>,
+    /// Whether pages are read ahead.
+    is_whole: bool,
+    /// The page that is read ahead, or the error of the walk to it.
+    reading: Option<Result<Reading>>,
     page_commits: usize,
     commits: Vec<Commit>,
     known: Vec<Known>,
@@ -76,6 +104,8 @@ impl<'e> ChainSegments<'e> {
             stop,
             walked: VecDeque::new(),
             ahead: VecDeque::new(),
+            is_whole: false,
+            reading: None,
             page_commits: 1,
             commits: Vec::new(),
             known: Vec::new(),
@@ -90,6 +120,17 @@ impl<'e> ChainSegments<'e> {
     pub(crate) fn above(mut self, bound: Option<CommitId>) -> Self {
         self.bound = bound;
         self
+    }
+
+    /// Reads the next page while the planner works on the current one: for contexts that begin at the root.
+    pub(crate) fn whole(mut self, is_whole: bool) -> Self {
+        self.is_whole = is_whole;
+        self
+    }
+
+    /// Lets go of what was read ahead, once the plan is made.
+    pub(crate) fn end_reading_ahead(&mut self) {
+        self.reading = None;
     }
 
     /// Goes on behind a root whose history begins in another session, with the lines of that one.
@@ -181,11 +222,12 @@ impl<'e> ChainSegments<'e> {
     fn read_next(&mut self) -> Result<Option<(Commit, Arc<Vec<u8>>)>> {
         loop {
             while self.ahead.is_empty() && self.hole.is_none() {
-                let page = self.walk_page()?;
-                if page.is_empty() {
+                let reading = self.reading.take().unwrap_or_else(|| self.read_page(false))?;
+                self.hole = reading.hole;
+                if reading.page.is_empty() {
                     break;
                 }
-                self.read_page(page)?;
+                self.finish(reading)?;
             }
             let Some((commit, native)) = self.ahead.pop_front() else { return Ok(None) };
             let Some(bases) = &mut self.bases else { return Ok(Some((commit, native))) };
@@ -198,33 +240,57 @@ impl<'e> ChainSegments<'e> {
             {
                 self.walk = Walk::new(self.engine.store.as_ref(), Some(tip));
                 self.page_commits = 1;
+                // It was read ahead of the other walk, which ended here.
+                self.reading = None;
             }
             return Ok(Some((commit, native)));
         }
     }
 
-    /// Reads the bytes of commits. What cannot be read is an error only when the planner gets there, for it may never
+    /// Begins to read the bytes of the next page; all of it on threads where it is read ahead.
+    fn read_page(&mut self, is_ahead: bool) -> Result<Reading> {
+        let (page, hole) = self.walk_page()?;
+        let parts = if is_long(&page) { READERS } else { 1 };
+        let mut parts = page.chunks(page.len().div_ceil(parts).max(1));
+        let mut read = Vec::with_capacity(READERS);
+        if let Some(first) = parts.next() {
+            if is_ahead {
+                read.push(self.spawn(first));
+            }
+            read.extend(parts.map(|part| self.spawn(part)));
+            if !is_ahead {
+                read.insert(0, self.read_here(first));
+            }
+        }
+        Ok(Reading { page, parts: read, hole })
+    }
+
+    fn spawn(&self, part: &[Commit]) -> Part {
+        let (store, wanted) = (Arc::clone(&self.engine.store), wanted(part));
+        let reader = thread::Builder::new().name("chain-reader".to_owned());
+        // The system may give no thread.
+        let spawned = reader.spawn(move || read_part(store.as_ref(), &wanted));
+        spawned.map_or_else(|_| self.read_here(part), Part::Reading)
+    }
+
+    fn read_here(&self, part: &[Commit]) -> Part {
+        Part::Read(read_part(self.engine.store.as_ref(), &wanted(part)))
+    }
+
+    /// Takes what was read. What cannot be read is an error only when the planner gets there, for it may never
     /// need it: then it is a page of its own.
-    fn read_page(&mut self, mut page: Vec<Commit>) -> Result<()> {
-        let bytes = page.iter().map(|commit| commit.native_bytes).fold(0, u64::saturating_add);
-        let parts = if bytes < PARALLEL_BYTES_MIN { 1 } else { READERS };
-        let store = self.engine.store.as_ref();
-        let read: Vec<ReadPart> = thread::scope(|scope| {
-            let mut parts = page.chunks(page.len().div_ceil(parts));
-            let first = parts.next().unwrap_or_default();
-            let spawn = |part| {
-                thread::Builder::new().spawn_scoped(scope, move || read_part(store, part)).map_err(|_| part)
-            };
-            let others: Vec<_> = parts.map(spawn).collect();
-            let others = others.into_iter().map(|other| match other {
-                Ok(reader) => reader.join().unwrap_or_else(|panic| resume_unwind(panic)),
-                // The system gives no thread.
-                Err(part) => read_part(store, part),
-            });
-            std::iter::once(read_part(store, first)).chain(others).collect()
-        });
+    fn finish(&mut self, mut reading: Reading) -> Result<()> {
+        let mut page = std::mem::take(&mut reading.page);
+        // A plan may end at a snapshot.
+        let is_snapshot = |commit: &Commit| matches!(commit.core.commit_type, CommitType::Snapshot { .. });
+        let is_read_ahead = self.is_whole && is_long(&page) && !page.iter().any(is_snapshot);
         let mut contents: Vec<Vec<u8>> = Vec::with_capacity(page.len());
-        for (part, result) in read {
+        reading.parts.reverse();
+        while let Some(part) = reading.parts.pop() {
+            let (part, result) = match part {
+                Part::Read(part) => part,
+                Part::Reading(reader) => reader.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            };
             contents.extend(part);
             match result {
                 Ok(()) => {}
@@ -238,11 +304,15 @@ impl<'e> ChainSegments<'e> {
         let unread = page.split_off(contents.len());
         self.ahead.extend(page.into_iter().zip(contents.into_iter().map(Arc::new)));
         unread.into_iter().rev().for_each(|commit| self.walked.push_front(commit));
+        if is_read_ahead {
+            self.reading = Some(self.read_page(true));
+        }
         Ok(())
     }
 
-    /// Returns the commits of the next page, up to a compaction or a snapshot: most contexts begin there.
-    fn walk_page(&mut self) -> Result<Vec<Commit>> {
+    /// Returns the commits of the next page, up to a compaction or a snapshot: most contexts begin there. Returns a forgotten
+    /// commit instead where one comes next.
+    fn walk_page(&mut self) -> Result<(Vec<Commit>, Option<CommitId>)> {
         let mut page: Vec<Commit> = Vec::new();
         let mut bytes = 0_u64;
         while page.len() < self.page_commits && bytes < PAGE_BYTES_FULL {
@@ -261,8 +331,7 @@ impl<'e> ChainSegments<'e> {
                 break;
             }
             if is_hole {
-                self.hole = Some(commit.id);
-                break;
+                return Ok((page, Some(commit.id)));
             }
             check_length(commit.native_bytes)?;
             bytes = bytes.saturating_add(commit.native_bytes);
@@ -273,18 +342,28 @@ impl<'e> ChainSegments<'e> {
             }
         }
         self.page_commits = (self.page_commits * 2).min(PAGE_COMMITS_MAX);
-        Ok(page)
+        Ok((page, None))
     }
 }
 
-/// Reads the bytes of commits up to one that cannot be read.
-fn read_part(store: &dyn Store, part: &[Commit]) -> ReadPart {
-    let ids: Vec<ArtifactId> = part.iter().map(|commit| commit.core.native_artifact()).collect();
+fn is_long(page: &[Commit]) -> bool {
+    page.iter().map(|commit| commit.native_bytes).fold(0, u64::saturating_add) >= PARALLEL_BYTES_MIN
+}
+
+/// Returns the contents of commits with their lengths.
+fn wanted(part: &[Commit]) -> Vec<(ArtifactId, u64)> {
+    part.iter().map(|commit| (commit.core.native_artifact(), commit.native_bytes)).collect()
+}
+
+/// Reads contents up to one that cannot be read.
+fn read_part(store: &dyn Store, wanted: &[(ArtifactId, u64)]) -> ReadPart {
+    let ids: Vec<ArtifactId> = wanted.iter().map(|(id, _)| *id).collect();
     let mut contents: Vec<Vec<u8>> = Vec::with_capacity(ids.len());
     let read = store.read_contents(&ids, &mut |number, piece| -> io::Result<()> {
         // An empty content hands out no piece.
-        for commit in part.iter().skip(contents.len()).take((number + 1).saturating_sub(contents.len())) {
-            contents.push(Vec::with_capacity(usize::try_from(commit.native_bytes).unwrap_or(0)));
+        for (_, bytes) in wanted.iter().skip(contents.len()).take((number + 1).saturating_sub(contents.len()))
+        {
+            contents.push(Vec::with_capacity(usize::try_from(*bytes).unwrap_or(0)));
         }
         if let Some(bytes) = contents.last_mut() {
             bytes.extend_from_slice(piece);

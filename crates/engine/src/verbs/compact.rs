@@ -21,7 +21,7 @@ pub(crate) use self::made::MadeCompaction;
 pub use self::summary::pinned_before;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{Absent, EngineError, Refusal, Result};
+use crate::error::{Absent, EngineError, Refusal, Result, Wanted};
 use crate::ledger::TurnOf;
 use crate::verbs::diff::CompactionDiff;
 
@@ -271,6 +271,20 @@ impl Engine {
             return Ok(NewestCompaction::of(child, is_beside));
         }
         Ok(None)
+    }
+
+    /// Fails where a session is neither known to the store nor one that a commit was seen in: nothing is to be written in its name.
+    ///
+    /// # Errors
+    /// `NotFound` for such a session, store errors.
+    pub fn check_session(&self, ctx: CommitId, session: &SessionId) -> Result<()> {
+        let is_seen = || -> Result<bool> {
+            Ok(self.store.sightings(ctx, SIGHTINGS_MAX)?.iter().any(|seen| seen.session == *session))
+        };
+        if self.store.sessions_of(session, 1)?.is_empty() && !is_seen()? {
+            return Err(EngineError::NotFound { what: Wanted::Session, text: session.to_string() });
+        }
+        Ok(())
     }
 
     /// Returns how many prompts of a session that ends at `tip` the context of an earlier commit does not have.

@@ -204,8 +204,10 @@ impl Engine {
         (ctx, bound): (CommitId, Option<CommitId>),
         (stop, marked): (PlanStop, Option<CommitId>),
     ) -> Result<PlannedContext<'_>> {
-        let mut chain = ChainSegments::new(self, Some(ctx), marked).above(bound).through_bases();
+        let chain = ChainSegments::new(self, Some(ctx), marked).above(bound).through_bases();
+        let mut chain = chain.whole(stop == PlanStop::Root);
         let mut plan = adapter.plan_context(&mut chain, stop).map_err(source_error)?;
+        chain.end_reading_ahead();
         if let Some(bases) = chain.bases() {
             bases.settle(&mut plan);
         }

@@ -112,6 +112,23 @@ fn a_fork_goes_on_from_the_lines_of_its_parent() {
     }
 }
 
+/// Pages of long chains are read ahead, also where the fork itself ends.
+#[test]
+fn a_long_fork_goes_on_from_a_long_parent() {
+    let (folder, engine) = (Folder::new(), engine());
+    let long = |letter: &str| letter.repeat(1_500_000);
+    let (first, second, third) = (long("one "), long("two "), long("elsewhere "));
+    let said = [("user", first.as_str()), ("assistant", "1"), ("user", &second), ("assistant", "2")];
+    tip(&engine, &folder, PARENT, &rollout(PARENT, 0, &json!({}), &said));
+    let base = json!({ "thread_id": PARENT, "end_ordinal_exclusive": 5, "end_byte_offset": 4711 });
+    let header = json!({ "forked_from_id": PARENT, "history_base": base });
+    let bytes = rollout(FORK, 5, &header, &[("user", &third), ("assistant", "3")]);
+    let fork = tip(&engine, &folder, FORK, &bytes);
+    let (texts, notes) = context(&engine, fork, Stop::Root);
+    let lengths: Vec<usize> = texts.iter().map(String::len).collect();
+    assert_eq!((lengths, notes), (vec![first.len(), 1, second.len(), 1, third.len(), 1], vec![]));
+}
+
 #[test]
 fn a_fork_is_the_same_whether_its_parent_is_here_or_not() {
     let (folder, engine) = (Folder::new(), engine());

@@ -215,6 +215,15 @@ impl TurnOutline {
 /// prompt. `is_active` says of each entry whether it is still part of the conversation, for
 /// prompts that were left count nothing but what was done for them.
 pub fn outlines(entries: &[Entry], is_active: &[bool], frame: Frame<'_>) -> Vec<TurnOutline> {
+    outlines_of((entries, &tool_uses(entries)), is_active, frame)
+}
+
+/// As [`outlines`], with the entries' calls, which the caller has already.
+pub(super) fn outlines_of(
+    (entries, uses): (&[Entry], &[ToolUse<'_>]),
+    is_active: &[bool],
+    frame: Frame<'_>,
+) -> Vec<TurnOutline> {
     let main = frame.main;
     let mut turns: Vec<TurnOutline> = Vec::new();
     let mut turn_of: Vec<usize> = Vec::with_capacity(entries.len());
@@ -230,10 +239,10 @@ pub fn outlines(entries: &[Entry], is_active: &[bool], frame: Frame<'_>) -> Vec<
             turn.entry(entry, is_main(entry, main));
         }
     }
-    for used in tool_uses(entries) {
+    for used in uses {
         let root = frame.root_of(entries.get(used.entry));
         if let Some(turn) = turn_of.get(used.entry).and_then(|at| turns.get_mut(*at)) {
-            turn.call(&used, root);
+            turn.call(used, root);
         }
     }
     turns

@@ -4,10 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use stemmata_acts::{below, tool_uses};
+use stemmata_acts::{ToolUse, below, tool_uses};
 use stemmata_model::{Entry, Role, SessionId, Timestamp, Usage};
 
-use super::outline::{FileLines, IDLE_MICROS, TurnOutline, is_changed, outlines};
+use super::outline::{FileLines, IDLE_MICROS, TurnOutline, is_changed, outlines_of};
 use super::prompt::{Frame, sidechain_of};
 use crate::reduce::memory::SessionMemory;
 use crate::reduce::memory::v1::{About, Failure};
@@ -135,9 +135,11 @@ impl<K: Copy> SessionFold<K> {
         let main = self.main.get_or_insert_with(|| sidechain_of(entries)).clone();
         let root = self.root.clone();
         let frame = Frame { main: main.as_deref(), root: root.as_deref() };
-        self.calls_of(entries, frame);
+        let uses = tool_uses(entries);
+        self.calls_of((entries, &uses), frame);
         let first = self.ordinal;
-        for outline in outlines(entries, is_active, frame).into_iter().filter(|outline| !outline.is_empty()) {
+        let outlines = outlines_of((entries, &uses), is_active, frame);
+        for outline in outlines.into_iter().filter(|outline| !outline.is_empty()) {
             match (&outline.prompt, self.turns.last_mut()) {
                 (None, Some(last)) => last.outline.extend(outline),
                 (prompt, _) => {
@@ -214,8 +216,8 @@ impl<K: Copy> SessionFold<K> {
     }
 
     /// Remembers which commands were run, and where files were changed.
-    fn calls_of(&mut self, entries: &[Entry], frame: Frame<'_>) {
-        for used in tool_uses(entries) {
+    fn calls_of(&mut self, (entries, uses): (&[Entry], &[ToolUse<'_>]), frame: Frame<'_>) {
+        for used in uses {
             for command in used.commands() {
                 if self.commands.len() < COMMANDS_MAX && self.known_commands.insert(command.line.clone()) {
                     self.commands.push(command.line.clone());

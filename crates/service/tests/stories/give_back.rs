@@ -94,6 +94,8 @@ fn before_a_compaction(service: &dyn Service, tip: &str, whole: &[u8]) {
         .compact(&CompactRequest { summary: Some(summary), ..CompactRequest::of(tip) })
         .expect("a compaction");
     let id = made.id.clone().expect("it is stored");
+    let of_nobody = CompactRequest { session: Some("nobody".to_owned()), ..CompactRequest::of(&id) };
+    assert_eq!(code(service.compact(&of_nobody)), "session_not_found");
     let (recent, bytes) = materialize(service, &wish(&id, "compaction", None));
     assert!(bytes.len() < whole.len() && recent.format == made.format);
     let before = service

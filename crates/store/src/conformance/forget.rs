@@ -4,7 +4,7 @@
 
 use stemmata_model::{
     Closure, Commit, CommitId, CommitPrefix, EventSeq, Json, LedgerId, NewEvent, NewPayload, Party, Payload,
-    TicketId, artifact_id, topics,
+    SummarySource, TicketId, artifact_id, topics,
 };
 
 use super::Make;
@@ -205,7 +205,8 @@ pub fn check_holes(make: Make<'_>) {
     let store = make();
     let ids = chain(&*store, "hole", 4);
     let twin = put(&*store, None, "hole 1\n", 77);
-    write(&*store, vec![pin(ids[1], Annotation::AddNote("secret".to_owned()))]);
+    let summary = Annotation::Summary { text: Some("what it held".to_owned()), source: SummarySource::Given };
+    write(&*store, vec![pin(ids[1], Annotation::AddNote("secret".to_owned())), pin(ids[1], summary)]);
     let done = forget(&*store, &wish(&[], &[ids[1]], &[]));
     assert_eq!((done.cut.as_slice(), done.cut_too.as_slice()), (&[ids[1]][..], &[twin][..]));
     let hole = load(&*store, ids[1]);
@@ -215,7 +216,8 @@ pub fn check_holes(make: Make<'_>) {
     let error = store.read_content(artifact, None, &mut |_| Ok(())).expect_err("its bytes are gone");
     assert!(matches!(error, StoreError::ContentForgotten(named) if named == artifact), "{error}");
     assert_eq!(store.content_length(artifact).expect("a read"), Some(7));
-    assert_eq!(store.annotations(ids[1]).expect("a read").notes, Vec::<String>::new());
+    let said = store.annotations(ids[1]).expect("a read");
+    assert_eq!((said.notes, said.summary), (Vec::new(), None), "nothing that was said of it stays");
     assert_eq!(bytes_of(&*store, load(&*store, ids[2]).core.artifact), b"hole 2\n");
     let tips = store.tips(&TipFilter::default(), ALL).expect("a read");
     assert_eq!(tips.iter().map(|tip| tip.id).collect::<Vec<_>>(), [ids[3]], "a hole is not a tip");

@@ -3,6 +3,8 @@
 //! Which sessions are in which block follows from the sessions alone, so a saved block and one that is made anew say the same.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::resume_unwind;
+use std::thread;
 
 use stemmata_model::{LedgerId, Note, NoteCode, Timestamp};
 use stemmata_prompt::reduce::Reducer as _;
@@ -11,7 +13,7 @@ use stemmata_prompt::reduce::memory::{Block, MemoryReducer, ProjectMemory, Sessi
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{SavedState, Session, SessionOrigin};
 
-use super::{Read, SAVED_AT_ONCE, TranscriptPlace, Transcripts, name_of};
+use super::{OneSession, Read, SAVED_AT_ONCE, TranscriptPlace, Transcripts, name_of};
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -20,6 +22,9 @@ const LOOSE_SESSIONS: usize = 16;
 
 /// Blocks of this machine's sessions: a session that changed costs a sixteenth of them and a merge of sixteen.
 const BLOCKS: u8 = 16;
+
+/// Sessions that are in memory as they were folded; half of them are folded on a second thread.
+const FOLDED_AT_ONCE: usize = 16;
 
 /// What the names of blocks' states begin with. It begins as those of memories do, so that forgetting drops it with them, and
 /// not as those of sessions do.
@@ -201,12 +206,10 @@ impl<'e> Reading<'e> {
         members: &[&Member],
     ) -> Result<(Vec<SessionMemory>, Vec<Items>, BTreeSet<String>)> {
         let (mut own, mut of_subagents, mut silent) = (Vec::new(), Vec::new(), BTreeSet::new());
-        for member in members {
-            let session = &member.session;
-            let name = name_of(session);
-            let saved = self.saved(&name)?;
-            let one =
-                match self.engine.session_memory_until(self.ledger, session, (saved.as_ref(), self.until)) {
+        for members in members.chunks(FOLDED_AT_ONCE) {
+            for (member, one) in members.iter().zip(self.folded(members)?) {
+                let session = &member.session;
+                let one = match one {
                     Ok(one) => one,
                     Err(error) => {
                         self.is_any_unread = true;
@@ -215,28 +218,57 @@ impl<'e> Reading<'e> {
                         continue;
                     }
                 };
-            self.read += one.read;
-            self.new.compacted_at = self.new.compacted_at.max(one.compacted_at);
-            one.saved.into_iter().for_each(|state| self.keep(state));
-            // All of it may be turns, which the ledger's events tell.
-            if session.origin == SessionOrigin::Api && one.memory.folded() == 0 {
-                silent.insert(name);
-                continue;
-            }
-            self.tells(member, one.tip);
-            if session.parent_session.is_some() {
-                let items = one.memory.items().clone();
-                of_subagents.push(Items {
-                    decisions: Vec::new(),
-                    tasks: Vec::new(),
-                    threads: Vec::new(),
-                    ..items
-                });
-            } else {
-                own.push(one.memory);
+                self.read += one.read;
+                self.new.compacted_at = self.new.compacted_at.max(one.compacted_at);
+                one.saved.into_iter().for_each(|state| self.keep(state));
+                // All of it may be turns, which the ledger's events tell.
+                if session.origin == SessionOrigin::Api && one.memory.folded() == 0 {
+                    silent.insert(name_of(session));
+                    continue;
+                }
+                self.tells(member, one.tip);
+                if session.parent_session.is_some() {
+                    let items = one.memory.items().clone();
+                    of_subagents.push(Items {
+                        decisions: Vec::new(),
+                        tasks: Vec::new(),
+                        threads: Vec::new(),
+                        ..items
+                    });
+                } else {
+                    own.push(one.memory);
+                }
             }
         }
         Ok((own, of_subagents, silent))
+    }
+
+    /// Folds some sessions, each from its saved state on.
+    fn folded(&self, members: &[&Member]) -> Result<Vec<Result<OneSession>>> {
+        let saved = members.iter().map(|member| Ok((*member, self.saved(&name_of(&member.session))?)));
+        let saved = saved.collect::<Result<Vec<_>>>()?;
+        let (engine, ledger, until) = (self.engine, self.ledger, self.until);
+        let fold = |part: &[(&Member, Option<SavedState>)]| -> Vec<Result<OneSession>> {
+            let fold = |(member, saved): &(&Member, Option<SavedState>)| {
+                engine.session_memory_until(ledger, &member.session, (saved.as_ref(), until))
+            };
+            part.iter().map(fold).collect()
+        };
+        let (here, there) = saved.split_at(saved.len().div_ceil(2));
+        Ok(thread::scope(|scope| {
+            let reader = || {
+                thread::Builder::new().name("memory-folder".to_owned()).spawn_scoped(scope, || fold(there))
+            };
+            let other = (!there.is_empty()).then(reader);
+            let mut folded = fold(here);
+            match other {
+                Some(Ok(other)) => folded.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic))),
+                // The system gives no thread.
+                Some(Err(_)) => folded.extend(fold(there)),
+                None => {}
+            }
+            folded
+        }))
     }
 
     fn tells(&mut self, member: &Member, tip: Option<stemmata_model::CommitId>) {

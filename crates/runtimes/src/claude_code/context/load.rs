@@ -159,7 +159,7 @@ impl Loaded {
 }
 
 fn read_lines(bytes: &[u8], segment: usize, names: &mut Names) -> Vec<Row> {
-    let mut rows = Vec::new();
+    let mut rows = Vec::with_capacity(memchr::memchr_iter(b'\n', bytes).count() + 1);
     let mut start = 0;
     let ends = memchr::memchr_iter(b'\n', bytes).map(|newline| newline + 1);
     for end in ends.chain(std::iter::once(bytes.len())) {

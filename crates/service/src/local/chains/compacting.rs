@@ -31,6 +31,7 @@ pub(super) fn compact(
     checked(request)?;
     let mut of = ctx(engine, &request.ctx)?;
     let session = session(request.session.as_deref())?;
+    session.iter().try_for_each(|session| engine.check_session(of, session))?;
     if request.again {
         of = engine.newest_compaction(of, session.as_ref())?.before;
     }
