@@ -44,7 +44,9 @@ pub use capture::git_hook::{
     CONTEXT_TRAILER, CommentMarks, GIT_HOOK_BYTES_MAX, GIT_HOOKS, GitHook, with_git_hook, with_trailer,
     without_git_hook,
 };
-pub use capture::homes::{FILES_MAX, HomeHints, RUNTIMES, RuntimeHome, RuntimePlace};
+pub use capture::homes::{
+    FILES_MAX, HomeHints, RECOVERED, REPAIRED, RUNTIMES, RuntimeHome, RuntimePlace, beside,
+};
 pub use capture::import::{ImportFailure, ImportProgress, ImportReport, ImportedSession};
 pub use capture::install::{
     AskedFor, ConfigPlace, HOOK_PLACES, HOOKLESS_RUNTIMES, HookEvents, HookKind, HookPlace, HookWish,
@@ -153,7 +155,7 @@ pub use verbs::place::own::{NotResumed, OwnSession};
 pub use verbs::place::placing::{PlacedFile, Placing, PlacingWish, ReadyFile};
 pub use verbs::place::record::{PlacementRecord, WrittenFile};
 pub use verbs::place::{PlaceOptions, Placed, PreparedPlacement};
-pub use verbs::recover::{JudgedBy, RecoveredCopy, TranscriptState};
+pub use verbs::recover::{BetterState, JudgedBy, RecoveredCopy, TranscriptState};
 pub use verbs::scan::files::{FileSecret, ScannedFiles};
 pub use verbs::scan::{FoundIn, Holder, ScanPlace, ScanTarget, Scanned, SecretFound, UnreadLedger};
 pub use verbs::scrub::{ScrubPlan, ScrubReport, ScrubTarget};

@@ -68,7 +68,8 @@ fn list(app: &App) -> Result<Exit, CliError> {
         return Ok(Exit::Done);
     }
     app.console.say(&if page.sessions.is_empty() {
-        "Every session that was read from a file still has it".to_owned()
+        "Every session that was read from a file still has one; `stemma doctor --all` looks into them"
+            .to_owned()
     } else {
         format!("{}: `stemma recover SESSION` gives one back to its client", Style::Hint.paint("hint"))
     });

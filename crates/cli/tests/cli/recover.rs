@@ -76,8 +76,25 @@ fn a_damaged_transcript_stays_and_the_recovered_one_goes_beside_or_in_its_place(
 fn a_transcript_that_lost_its_end_is_damaged_too() {
     let stage = Stage::new();
     let (path, bytes, id) = imported(&stage);
+    let messages = stage.json(&["resume", &id, "--dry-run"])["messages"].clone();
     let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
-    std::fs::write(&path, lines[..lines.len() - 2].concat()).unwrap();
+    // Read again or not, in lines or in the middle of one.
+    for (is_read, cut) in [(false, 2), (true, 2), (true, 5)] {
+        let whole = lines[..lines.len() - cut].concat();
+        let left = if cut == 5 { &whole[..whole.len() - 20] } else { &whole };
+        std::fs::write(&path, left).unwrap();
+        if is_read {
+            stage.run(&["import"]).ok();
+        }
+        stage.run(&["doctor", &id]).code(6).complains(&[&format!("`stemma recover {id}`")]);
+        let placed = stage.json(&["resume", &id, "--dry-run"]);
+        assert_eq!((&placed["own_session"], &placed["messages"]), (&false.into(), &messages), "{placed}");
+        assert!(placed["copied_because"].as_str().unwrap().contains("is damaged"), "{placed}");
+    }
+    // The copy beside it is no session of its own, and what is replaced is the client's own file.
+    assert_eq!(stage.json(&["recover", &id])["files"][0]["what"], "beside");
+    stage.run(&["import"]).ok();
+    assert_eq!(stage.json(&["list"])["sessions"].as_array().unwrap().len(), 1);
     let told = stage.json(&["recover", &id, "--replace"]);
     assert_eq!(told["files"][0]["what"], "replaced");
     assert!(told["files"][0]["damage"].as_str().unwrap().contains("lines"), "{told}");

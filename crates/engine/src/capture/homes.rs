@@ -168,12 +168,31 @@ pub(crate) struct Found {
     pub failures: Vec<(PathBuf, EngineError)>,
 }
 
+/// What `recover` puts into the name of a copy beside a transcript.
+pub const RECOVERED: &str = "recovered";
+
+/// What `repair` puts into the name of a copy beside a transcript.
+pub const REPAIRED: &str = "repaired";
+
+/// Returns the place beside a transcript for a copy of it, which is no session of its own.
+pub fn beside(path: &Path, kind: &str) -> PathBuf {
+    let name = plain_name(path).file_name().unwrap_or_default().to_string_lossy();
+    let (stem, ending) = name.rsplit_once('.').unwrap_or((&name, "jsonl"));
+    path.with_file_name(format!("{stem}.{kind}.{ending}"))
+}
+
+fn is_beside(path: &Path) -> bool {
+    let stem = plain_name(path).file_stem().map(Path::new);
+    let kind = stem.and_then(Path::extension);
+    kind.is_some_and(|kind| kind == RECOVERED || kind == REPAIRED)
+}
+
 /// Says whether a file below a folder is looked into: by its name, and of documents, most of which are somebody else's,
 /// only those that are transcripts beyond doubt.
 pub(crate) fn may_be_transcript(path: &Path) -> bool {
     let ending = path.extension().and_then(|extension| extension.to_str());
     let is_document = ending.is_some_and(|ending| DOCUMENT_ENDINGS.contains(&ending));
-    is_transcript_name(path) || (is_document && is_transcript_for_sure(path))
+    !is_beside(path) && (is_transcript_name(path) || (is_document && is_transcript_for_sure(path)))
 }
 
 /// Lists files to import below `paths`: named files as they are, folders searched for `.jsonl` and `.jsonl.zst`, and for

@@ -9,14 +9,15 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use memchr::memmem::Finder;
-use stemmata_model::{Closure, CommitId, FormatId};
-use stemmata_runtimes::adapter::Validation;
+use stemmata_model::{Closure, CommitId, FormatId, SessionId};
+use stemmata_runtimes::adapter::{Shape, Validation};
 use stemmata_store::{Session, SessionOrigin};
 
+use crate::capture::cursor::Cursor;
 use crate::capture::kept::is_session_kept;
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
-use crate::error::{EngineError, Refusal, Result};
+use crate::error::{EngineError, FormatUse, Refusal, Result};
 use crate::verbs::doctor::is_subagent;
 use crate::verbs::place::secrets::{PLACEHOLDER, PuttingBack};
 
@@ -64,6 +65,17 @@ pub enum TranscriptState {
     Damaged(String),
     /// The client would not load all of it, and the store has nothing better.
     Lossy(String),
+}
+
+/// A better state of a session than its transcript is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BetterState {
+    /// The session.
+    pub session: SessionId,
+    /// The commit that the state ends with.
+    pub ctx: CommitId,
+    /// What is wrong with the transcript.
+    pub why: String,
 }
 
 /// The session whose states are tried, where they are written, and which client judges them.
@@ -144,6 +156,7 @@ impl Engine {
             Err(error) => return Ok(TranscriptState::Damaged(error.to_string())),
         };
         let (sent, present) = (found.validation.messages_sent, found.validation.messages_present);
+        let more = copy.validation.messages_present;
         let loss = || match present {
             0 => "the client would load nothing of it".to_owned(),
             present => format!("the client would load {sent} of {present} messages"),
@@ -153,11 +166,45 @@ impl Engine {
             TranscriptState::Damaged(loss())
         } else if found.lines < copy.lines {
             TranscriptState::Damaged(format!("it has {} of {} lines", found.lines, copy.lines))
+        } else if found.lines == copy.lines && present < more && !copy.loses {
+            TranscriptState::Damaged(format!("it has {present} of {more} messages"))
         } else if found.loses() {
             TranscriptState::Lossy(loss())
         } else {
             TranscriptState::Intact
         })
+    }
+
+    /// Returns the state of a session that its transcript should be in, where that is there and damaged. States are written into
+    /// `folder`, and are gone again.
+    ///
+    /// # Errors
+    /// As [`Engine::recovered`].
+    pub fn better_state(
+        &self,
+        session: &Session,
+        folder: &Path,
+        judged_by: &JudgedBy<'_>,
+    ) -> Result<Option<BetterState>> {
+        let copy = self.recovered(session, folder, false, judged_by)?;
+        let state = Self::transcript_state(Path::new(&session.key.path), &copy, judged_by)?;
+        let TranscriptState::Damaged(why) = state else { return Ok(None) };
+        Ok(Some(BetterState { session: session.session.clone(), ctx: copy.ctx, why }))
+    }
+
+    /// Says whether a transcript may lack lines that were read from it before: it is shorter than it was, or the session had several
+    /// states. Only of formats that add lines and never take them away. Cheap; [`Engine::better_state`] knows.
+    ///
+    /// # Errors
+    /// `Format` for a format that cannot be read, store errors.
+    pub fn may_lack_lines(&self, session: &Session) -> Result<bool> {
+        let Ok(file) = std::fs::metadata(&session.key.path) else { return Ok(false) };
+        if !file.is_file() || Self::adapter(&session.format, FormatUse::Read)?.shape() != Shape::Lines {
+            return Ok(false);
+        }
+        let cursor = self.store.cursor(&session.key)?.and_then(|bytes| Cursor::decode(&bytes));
+        let was_longer = cursor.is_some_and(|cursor| file.len() < cursor.stamp.length);
+        Ok(was_longer || self.states(session)?.len() > 1)
     }
 
     /// Gives each session of this machine whose transcript is gone, the one with the latest activity first: only this store has

@@ -4,11 +4,13 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, v1};
-use stemmata_engine::{Engine, EngineError, FileState, Home, Refusal, runtime_of};
+use stemmata_engine::{
+    BetterState, Engine, EngineError, FileState, Home, REPAIRED, Refusal, beside, runtime_of,
+};
 use stemmata_model::FormatId;
 
 use super::Host;
-use super::recover::is_recoverable;
+use super::recover::better_state;
 use crate::fault::{Fault, io_failed, problem_of};
 use crate::file::FileBytes;
 use crate::wire;
@@ -78,8 +80,12 @@ impl Host {
                             // It was checked when it was placed; what is odd about it is ours.
                             told.findings.clear();
                         }
-                        let recoverable =
-                            if told.ok { None } else { is_recoverable(home, &path, &judged_by) };
+                        let better = better_state(home, &path, (!told.ok, &judged_by));
+                        if let Some(better) = better.as_ref().filter(|_| told.ok) {
+                            told.ok = false;
+                            told.findings.push(lacks_lines(better));
+                        }
+                        let recoverable = better.map(|better| better.session.to_string());
                         transcripts.push(v1::Diagnosis { recoverable, ..told });
                     }
                     Err(error) if all || named.len() > 1 => {
@@ -111,6 +117,16 @@ impl Host {
     }
 }
 
+/// Says that lines are missing which no loader knows of.
+fn lacks_lines(better: &BetterState) -> v1::Finding {
+    v1::Finding {
+        severity: "fatal".to_owned(),
+        check: "lines_missing".to_owned(),
+        line: None,
+        message: format!("{}: the others were there when it was read before", better.why),
+    }
+}
+
 /// Says whether a file is one that we placed, and nobody has written to since.
 fn is_placed(home: &Home, path: &Path, bytes: u64) -> Result<bool, Fault> {
     let engine = home.engine()?;
@@ -124,11 +140,7 @@ impl Repaired {
     /// # Errors
     /// `not_repairable` where it is not free.
     pub fn beside(&self) -> Answer<PathBuf> {
-        let path = Path::new(&self.told.path);
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let name = name.strip_suffix(".zst").unwrap_or(&name);
-        let (stem, ending) = name.rsplit_once('.').map_or((name, "jsonl"), |(stem, ending)| (stem, ending));
-        let out = path.with_file_name(format!("{stem}.repaired.{ending}"));
+        let out = beside(Path::new(&self.told.path), REPAIRED);
         if out.exists() {
             return refused(format!("{} exists already: name a file with `--out`", out.display()));
         }

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::v1::{MaterializeRequest, Note, Placed, PreparePlacementRequest, PreparedPlacement};
 use stemmata_api::{Answer, Code, Control, GiveBack, Problem};
-use stemmata_engine::{PlacedFile, Placing, PlacingWish, RUNTIMES, RuntimePlace, client_named, runtime_of};
+use stemmata_engine::{
+    BetterState, PlacedFile, Placing, PlacingWish, RUNTIMES, RuntimePlace, client_named, runtime_of,
+};
 use stemmata_model::FormatId;
 
 use super::Host;
@@ -90,8 +92,14 @@ impl Host {
         request: &PlaceRequest,
         control: &Control<'_>,
     ) -> Result<Placed, Fault> {
+        let better = self.better_than_named(request)?;
+        let mended = better.as_ref().map(|better| {
+            let ctx = better.ctx.to_string();
+            PlaceRequest { ctx, reuses: false, ..request.clone() }
+        });
+        let request = mended.as_ref().unwrap_or(request);
         let what = self.what_to_place(service, request)?;
-        let mut copied_because = None;
+        let mut copied_because = better.map(|better| format!("its transcript is damaged, {}", better.why));
         if request.reuses {
             match self.own(&what)? {
                 Ok(own) => return Ok(own),
@@ -104,6 +112,22 @@ impl Host {
             self.written(service, &what, control)
         };
         Ok(Placed { copied_because, ..placed? })
+    }
+
+    /// Returns the better state of the session whose newest commit is to be placed, where its transcript lost lines: what was said
+    /// in them is part of it.
+    fn better_than_named(&self, request: &PlaceRequest) -> Result<Option<BetterState>, Fault> {
+        let named = request.session.as_deref().filter(|_| request.at.is_none());
+        let Some(id) = named else { return Ok(None) };
+        let engine = self.home.engine()?;
+        let Some(session) = engine.find_session(id)? else { return Ok(None) };
+        let is_newest = session.tip.is_some_and(|tip| tip.to_string() == request.ctx);
+        if !is_newest || !engine.may_lack_lines(&session)? {
+            return Ok(None);
+        }
+        let judged_by = |format: &FormatId| self.judged_by(format, request.client_version.as_deref());
+        // Where no state can be loaded, placing this one says why.
+        Ok(engine.better_state(&session, &self.home.cache_dir(), &judged_by).unwrap_or_default())
     }
 
     /// Finds out everything that placing may be refused for, before a translation is stored or a file is made.

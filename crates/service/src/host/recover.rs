@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, Code, Problem, v1};
 use stemmata_engine::{
-    Engine, HeldSession, Holding, Home, JudgedBy, RUNTIMES, RecoveredCopy, TranscriptState, create_private,
-    is_session_kept, runtime_of,
+    BetterState, Engine, HeldSession, Holding, Home, JudgedBy, RECOVERED, RUNTIMES, RecoveredCopy,
+    TranscriptState, beside, create_private, is_session_kept, runtime_of,
 };
 use stemmata_model::FormatId;
 use stemmata_store::{Files as _, Session, SystemFiles};
@@ -88,7 +88,7 @@ impl Host {
         let target = match &state {
             TranscriptState::Gone => path.to_owned(),
             TranscriptState::Damaged(_) if request.replace => path.to_owned(),
-            TranscriptState::Damaged(_) => beside(path),
+            TranscriptState::Damaged(_) => beside(path, RECOVERED),
             TranscriptState::Intact => return Ok(told(&checked, path, "intact")),
             TranscriptState::Lossy(why) => return Err(nothing_better(session, path, why)),
         };
@@ -139,13 +139,20 @@ impl Host {
     }
 }
 
-/// Returns the session of a transcript that its client would not load completely, where the store has a better state of it.
-pub(super) fn is_recoverable(home: &Home, path: &Path, judged_by: &JudgedBy<'_>) -> Option<String> {
+/// Returns the better state of a damaged transcript that the store has. `is_lossy` where its client would not load all of it; a
+/// transcript that lost its end loads without a word.
+pub(super) fn better_state(
+    home: &Home,
+    path: &Path,
+    (is_lossy, judged_by): (bool, &JudgedBy<'_>),
+) -> Option<BetterState> {
+    if !home.store_dir().is_dir() {
+        return None;
+    }
     let engine = home.engine().ok()?;
     let session = engine.find_session(&path.to_string_lossy()).ok()??;
-    let copy = engine.recovered(&session, &home.cache_dir(), false, judged_by).ok()?;
-    let state = Engine::transcript_state(path, &copy, judged_by).ok()?;
-    matches!(state, TranscriptState::Damaged(_)).then(|| session.session.to_string())
+    let is_suspect = is_lossy || engine.may_lack_lines(&session).ok()?;
+    is_suspect.then(|| engine.better_state(&session, &home.cache_dir(), judged_by).ok()).flatten()?
 }
 
 fn session_of(engine: &Engine, named: &NamedFile) -> Result<Session, Fault> {
@@ -202,13 +209,6 @@ fn told(copy: &RecoveredCopy, path: &Path, what: &str) -> v1::RecoveredFile {
         kept: None,
         still_redacted: copy.replaced,
     }
-}
-
-/// Returns the place beside a transcript that a recovered one gets.
-fn beside(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let (stem, ending) = name.rsplit_once('.').unwrap_or((&name, "jsonl"));
-    path.with_file_name(format!("{stem}.recovered.{ending}"))
 }
 
 /// Keeps a damaged transcript under a name that nothing has. A link, so that its own name leads to it until the recovered one
