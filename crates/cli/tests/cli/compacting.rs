@@ -155,7 +155,7 @@ fn what_was_compacted_in_a_placed_copy_is_found_by_the_copy_alone() {
 }
 
 #[test]
-fn uncompact_says_how_many_turns_came_after_the_compaction() {
+fn uncompact_and_again_say_how_many_turns_came_after_the_compaction() {
     let stage = Stage::new();
     let path = stage.home.write_session(&ClaudeSession::new(5).turns(24).build());
     stage.import(&path);
@@ -186,6 +186,9 @@ fn uncompact_says_how_many_turns_came_after_the_compaction() {
         stage.import(&path);
         assert!(later(&id).contains(says), "{}", later(&id));
         assert!(stage.run(&["uncompact", &id]).ok().stderr.contains(says));
+        let again = stage.run(&["compact", &id, "--again", "--dry-run"]).ok();
+        assert!(again.stderr.contains(says), "{}", again.stderr);
+        assert!(notes(&stage.json(&["compact", &id, "--again", "--dry-run"])).contains(says));
     }
     // A commit has no later turns: only a session has.
     assert_eq!(later(made["id"].as_str().unwrap()), "");

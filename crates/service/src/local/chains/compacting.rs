@@ -29,12 +29,14 @@ pub(super) fn compact(
     (model, rules): (&Model<'_>, &WindowRules),
 ) -> Result<Compacted, Fault> {
     checked(request)?;
-    let mut of = ctx(engine, &request.ctx)?;
+    let tip = ctx(engine, &request.ctx)?;
     let session = session(request.session.as_deref())?;
-    session.iter().try_for_each(|session| engine.check_session(of, session))?;
-    if request.again {
-        of = engine.newest_compaction(of, session.as_ref())?.before;
-    }
+    session.iter().try_for_each(|session| engine.check_session(tip, session))?;
+    let again = request.again.then(|| engine.newest_compaction(tip, session.as_ref())).transpose()?;
+    let of = again.map_or(tip, |last| last.before);
+    let later =
+        again.filter(|_| session.is_some()).map(|last| later(engine, last.before, tip)).transpose()?;
+    let later = later.flatten();
     let model = match (&request.summary, request.with) {
         (None, Some(SummaryWith::Llm)) => Some(model(of)?),
         _ => None,
@@ -61,12 +63,12 @@ pub(super) fn compact(
     };
     if request.dry_run {
         let (made, diff) = engine.compact_dry(of, &wanted)?;
-        return Ok(Compacted { id: None, ..answer(&made, &diff) });
+        return Ok(Compacted { id: None, ..answer(&made, &diff, later) });
     }
     // A better summary of what was compacted once is a branch, whoever keeps the session.
     let place = if request.again { CompactOf::Branch(of) } else { CompactOf::Commit(of) };
     let made = engine.compact(&place, &wanted)?;
-    Ok(answer(&made, &engine.diff(made.id)?))
+    Ok(answer(&made, &engine.diff(made.id)?, later))
 }
 
 /// Compares the context after the last compaction with the one before it.
@@ -80,20 +82,25 @@ pub(super) fn diff(engine: &Engine, request: &LastCompactionRequest) -> Result<D
 pub(super) fn before(engine: &Engine, request: &LastCompactionRequest) -> Result<Uncompacted, Fault> {
     let last = last(engine, request)?;
     let later = match &request.session {
-        Some(_) => engine.prompts_since(last.before, ctx(engine, &request.ctx)?)?,
-        None => 0,
-    };
-    let later = match later {
-        0 => None,
-        1 => Some("1 turn of the session came later and is not in this context".to_owned()),
-        count => Some(format!("{count} turns of the session came later and are not in this context")),
+        Some(_) => later(engine, last.before, ctx(engine, &request.ctx)?)?,
+        None => None,
     };
     Ok(Uncompacted {
         id: last.before.to_string(),
         context: None,
         compaction: last.id.to_string(),
-        notes: beside(&last).into_iter().chain(later.map(degraded)).collect(),
+        notes: beside(&last).into_iter().chain(later).collect(),
     })
+}
+
+/// Says how many turns of a session that ends at `tip` the context of an earlier commit does not have.
+fn later(engine: &Engine, before: CommitId, tip: CommitId) -> Result<Option<Note>, Fault> {
+    let message = match engine.prompts_since(before, tip)? {
+        0 => return Ok(None),
+        1 => "1 turn of the session came later and is not in this context".to_owned(),
+        count => format!("{count} turns of the session came later and are not in this context"),
+    };
+    Ok(Some(degraded(message)))
 }
 
 fn last(engine: &Engine, request: &LastCompactionRequest) -> Result<NewestCompaction, Fault> {
@@ -134,7 +141,7 @@ fn checked(request: &CompactRequest) -> Result<(), Fault> {
     Ok(())
 }
 
-fn answer(made: &engine::Compacted, diff: &CompactionDiff) -> Compacted {
+fn answer(made: &engine::Compacted, diff: &CompactionDiff, later: Option<Note>) -> Compacted {
     let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     Compacted {
         id: Some(made.id.to_string()),
@@ -152,6 +159,6 @@ fn answer(made: &engine::Compacted, diff: &CompactionDiff) -> Compacted {
             commands: count(diff.lost_commands.len()),
             decisions: count(diff.lost_decisions.len()),
         },
-        notes: wire::notes(&made.notes),
+        notes: wire::notes(&made.notes).into_iter().chain(later).collect(),
     }
 }
