@@ -39,7 +39,8 @@ pub struct CompactRequest {
     /// Tokens at the end that stay as they are, where the format can keep them; absent: what `window.keep_recent_tokens` says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_tokens: Option<u64>,
-    /// Compacts once more what the newest compaction of the chain, or of the session, stands for, on a branch beside it.
+    /// Compacts once more what the newest compaction of the chain, or of the session, stands for, on a branch beside it: the same
+    /// entries, unless `range` or `keep_tokens` says otherwise, or it kept nothing at the end.
     #[serde(default)]
     pub again: bool,
     /// Stores no compaction: the answer says what would come of it. A model is asked all the same.

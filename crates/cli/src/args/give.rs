@@ -266,7 +266,8 @@ pub(crate) struct Compact {
     #[arg(long, value_name = "TOKENS", conflicts_with = "range")]
     pub(crate) keep: Option<u64>,
 
-    /// Redo the nearest compaction from the original entries, on a branch beside it
+    /// Redo the nearest compaction from the original entries, on a branch beside it. It covers the same entries, unless `--range`
+    /// or `--keep` says otherwise
     #[arg(long)]
     pub(crate) again: bool,
 

@@ -81,6 +81,9 @@ pub struct CompactWanted<'a> {
     pub range: Option<(&'a str, &'a str)>,
     /// What stays as it is at the end, where the format can keep something. With a range, everything behind it stays.
     pub keep: KeepRecent,
+    /// An earlier compaction of the same context: without a range, what it covered is covered again, instead of all before what
+    /// `keep` says. If it kept nothing behind its summary, `keep` says it after all.
+    pub like: Option<CommitId>,
     /// The size of a summary that the caller did not write. Absent: a tenth of the chain from its root, but at most an eighth of
     /// the window and a quarter of the tokens that the summary stands for, so that a long chain's summary fits the window.
     pub size: Option<Size>,
@@ -107,6 +110,7 @@ impl<'a> CompactWanted<'a> {
             with,
             range: None,
             keep: KeepRecent::Tokens(KEEP_RECENT_TOKENS),
+            like: None,
             size: None,
             window: None,
             session: None,

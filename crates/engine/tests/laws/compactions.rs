@@ -403,6 +403,19 @@ fn a_range_is_compacted_alone() {
     assert_eq!(ids(&engine, made.id, Stop::Compaction), format!("{t0} S {T2} {T3}"));
     assert_eq!(ids(&engine, made.id, Stop::Root), ids(&engine, before, Stop::Root));
     assert_eq!(made.kept_entries, 12);
+    let keeps_less = CompactWanted { range: None, keep: KeepRecent::Tokens(Tokens(1)), ..wish.clone() };
+    let keeps_less = engine.compact(&CompactOf::Branch(before), &keeps_less).expect("compacted");
+    for earlier in [made.id, keeps_less.id] {
+        let like = CompactWanted {
+            like: Some(earlier),
+            ..wanted(CompactWith::Given("What t1 did, in other words."))
+        };
+        let again = compact_again(&engine, earlier, &like);
+        let covered = |of: CommitId| ids(&engine, of, Stop::Compaction);
+        assert_eq!(covered(again.id), covered(earlier), "compacted again, what is covered is the same");
+        let unlike = compact_again(&engine, earlier, &CompactWanted { like: None, ..like });
+        assert_ne!(covered(unlike.id), covered(earlier));
+    }
     for (range, what) in [
         (("t1-call", "t1-result"), "at @6 to @7"),
         (("t2-prompt", "t3-prompt"), ""),

@@ -15,7 +15,7 @@ use stemmata_runtimes::translate::runtime_of;
 
 use super::digest::{archived, context_after};
 use super::made::MadeCompaction;
-use super::plan::{Covered, range, recent};
+use super::plan::{Covered, as_earlier, range, recent};
 use super::summary::Written;
 use super::{CompactWanted, CompactWith, refused};
 use crate::chain::segments::read_whole;
@@ -155,9 +155,12 @@ impl Engine {
         };
         let numbers: HashMap<&EntryId, u64> =
             root.entries.iter().map(|entry| &entry.id).zip(root.numbers.iter().copied()).collect();
-        let covered = match wanted.range {
-            Some(names) => range(window, &numbers, names)?,
-            None => recent(window, wanted.keep)?,
+        let covered = match (wanted.range, self.covered_as(wanted.like, window)?) {
+            (Some(names), _) => range(window, &numbers, names)?,
+            // A client's summary stands for the context from its beginning.
+            (None, Some(covered)) if keeping == Keeping::Recent => Covered { from: 0, ..covered },
+            (None, Some(covered)) => covered,
+            (None, None) => recent(window, wanted.keep)?,
         };
         let Covered { from, to } = covered;
         let border = |at: usize| window.get(at).map(|entry| &entry.id);
@@ -177,7 +180,7 @@ impl Engine {
         let keeps = Keeps { covers_from, keeps_from, kept: &kept, last: context };
         let mut native = adapter.encode_compaction(&text, &keeps, at);
         let pins = visibility::pins(window);
-        let may_archive = keeping == Keeping::Slices && wanted.range.is_none();
+        let may_archive = keeping == Keeping::Slices && wanted.range.is_none() && from == 0;
         let cutoff = if may_archive { wanted.tool_call_cutoff } else { 0 };
         let archived = archived(&kept, &|id| pins.contains(id), (cutoff, at));
         native.extend(archived.iter().flat_map(|archived| archived.lines.iter().copied()));
@@ -187,6 +190,16 @@ impl Engine {
             with: written.with,
             notes: written.notes,
         })
+    }
+
+    /// Returns what an earlier compaction covered of a window, where that is known.
+    fn covered_as(&self, earlier: Option<CommitId>, window: &[Entry]) -> Result<Option<Covered>> {
+        let Some(earlier) = earlier else { return Ok(None) };
+        let commit = self.store.commit(earlier)?;
+        if commit.is_none_or(|commit| commit.closure == Closure::Forgotten) {
+            return Ok(None);
+        }
+        Ok(as_earlier(window, &self.entries_of(earlier)?))
     }
 
     /// Draws up a compaction that stands for the whole context.

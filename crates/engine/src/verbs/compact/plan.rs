@@ -2,7 +2,7 @@
 //!
 //! A border never lies within a tool group, and the entry behind it has an id that no other one of the window has.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use stemmata_model::{Entry, EntryId, EntryKind, Estimate, Role, Tokens, group_tools};
 use stemmata_prompt::window::{Borders, KeepRecent, NothingToCompact, entry_tokens, split};
@@ -34,6 +34,22 @@ pub(super) fn recent(window: &[Entry], keep: KeepRecent) -> Result<Covered> {
     let mut further = (found.recent_from..window.len()).filter(|at| borders.may_split(*at));
     let to = further.find(has_some).ok_or_else(|| nothing("there is only a summary before what is kept"))?;
     Ok(Covered { from: 0, to })
+}
+
+/// Finds what an earlier compaction of the window covered, by the entries of the context after it. `None` where it kept nothing
+/// behind that, or split the window where we may not.
+pub(super) fn as_earlier(window: &[Entry], after: &[Entry]) -> Option<Covered> {
+    let stays: HashSet<&EntryId> = after.iter().map(|entry| &entry.id).collect();
+    let is_kept = |at: &usize| window.get(*at).is_some_and(|entry| stays.contains(&entry.id));
+    let is_gone = |entry: &Entry| is_compactable(entry) && !stays.contains(&entry.id);
+    let first = window.iter().position(is_gone)?;
+    let last = window.iter().rposition(is_gone)?;
+    let from = (0..first).rev().find(is_kept).map_or(0, |at| at + 1);
+    // A line that pins something stays wherever it is, and nothing begins with it.
+    let is_seen = |at: &usize| window.get(*at).is_some_and(|entry| entry.meta.visibility.agent);
+    let to = (last + 1..window.len()).find(|at| is_kept(at) && is_seen(at))?;
+    let borders = borders(window);
+    (borders.may_split(to) && (from == 0 || borders.may_split(from))).then_some(Covered { from, to })
 }
 
 /// Finds a range by its first entry and the one behind it.

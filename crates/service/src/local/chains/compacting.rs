@@ -54,6 +54,7 @@ pub(super) fn compact(
     let wanted = CompactWanted {
         range: request.range.as_ref().map(|range| (range.from.as_str(), range.to.as_str())),
         keep,
+        like: again.filter(|_| request.keep_tokens.is_none()).map(|last| last.id),
         size: request.ratio_permille.map(|share| size_of(Some(share))).transpose()?,
         window,
         session: session.as_ref(),
