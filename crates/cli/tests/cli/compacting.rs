@@ -64,6 +64,7 @@ fn a_compaction_by_rules_keeps_the_recent_turns_and_is_undone() {
         assert_eq!(made[field], dry[field], "{field}");
     }
     let id = made["id"].as_str().unwrap();
+    assert!(!notes(&made).contains("still open"), "the last answer is an end: {}", notes(&made));
     assert!(made["tokens_after"].as_u64() < made["tokens_before"].as_u64());
     assert!(made["kept_entries"].as_u64() > Some(0) && made["lost"]["entries"].as_u64() > Some(0), "{made}");
     assert_eq!(stage.json(&["uncompact", id])["id"], tip.as_str());
@@ -106,6 +107,7 @@ fn a_session_is_compacted_as_it_is_now() {
     let printed = stage.run(&["compact", &id, "--with", "heuristic", "--print"]).ok();
     assert!(!printed.stderr.contains("stemma current"), "nothing came since: {}", printed.stderr);
     assert_ne!(made["parent"], tip.as_str());
+    assert!(notes(&made).contains("still open"), "the last prompt has no answer: {}", notes(&made));
     let context = stage.run(&["materialize", made["id"].as_str().unwrap(), "--out", "-"]).ok().text();
     assert!(context.contains("And now the last word"), "{context}");
 }

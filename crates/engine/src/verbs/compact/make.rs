@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use stemmata_model::{
-    Closure, Commit, CommitId, Entry, EntryId, Estimate, Note, NoteCode, RulesHash, Timestamp, Tokens,
-    artifact_id,
+    Closure, Commit, CommitId, Entry, EntryId, EntryKind, Estimate, Note, NoteCode, Role, RulesHash,
+    Timestamp, Tokens, artifact_id, group_tools,
 };
 use stemmata_prompt::compact::summary::{Limits, Size};
+use stemmata_prompt::story::prompt_text;
 use stemmata_prompt::window::entry_tokens;
 use stemmata_redact::Scrubber;
 use stemmata_runtimes::adapter::{Adapter, Decoded, Keeping, Keeps};
@@ -115,6 +116,7 @@ impl Engine {
             );
             return Err(refused(Refusal::LongSummary, reason));
         }
+        let open_turn = still_open(parent, &context.entries);
         Ok(MadeCompaction {
             artifact,
             native,
@@ -131,7 +133,7 @@ impl Engine {
             reasons: wanted.reasons,
             format: parent.core.format.clone(),
             kept_entries: u64::try_from(drawn.kept_entries).unwrap_or(u64::MAX),
-            notes: before.notes.into_iter().chain(drawn.notes).chain(still_open(parent)).collect(),
+            notes: before.notes.into_iter().chain(drawn.notes).chain(open_turn).collect(),
         })
     }
 
@@ -281,10 +283,20 @@ impl Engine {
     }
 }
 
-/// Says of a turn that was not at its end that the rest of it is elsewhere.
-fn still_open(parent: &Commit) -> Option<Note> {
+/// Says of a turn that was not at its end that the rest of it is elsewhere. The last turn of every transcript is provisional: it is
+/// open where a prompt or a result waits for the model, or a call for its result.
+fn still_open(parent: &Commit, context: &[Entry]) -> Option<Note> {
+    let is_said = |entry: &Entry| {
+        entry.meta.visibility.agent && matches!(entry.kind, EntryKind::Message | EntryKind::ToolResult)
+    };
+    let at = context.iter().rposition(is_said)?;
+    let last = context.get(at)?;
+    let is_called =
+        group_tools(context).iter().any(|group| !group.open.is_empty() && group.calls.contains(&at));
+    let is_result = last.kind == EntryKind::ToolResult || last.role == Role::Tool;
+    let waits = is_called || is_result || prompt_text(last, last.meta.sidechain.as_deref()).is_some();
     let message = "the last turn was still open when it was read: what its client writes after that is in the session's own chain";
-    (parent.closure == Closure::Provisional).then(|| Note::new(NoteCode::Degraded, message))
+    (parent.closure == Closure::Provisional && waits).then(|| Note::new(NoteCode::Degraded, message))
 }
 
 fn limits(wanted: &CompactWanted<'_>, size: Size) -> Limits {
