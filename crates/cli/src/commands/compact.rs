@@ -53,7 +53,7 @@ pub(crate) fn run(app: &App, args: &Compact) -> Result<Exit, CliError> {
     let exit = app.answer(&made, || Ok(told(&made, ids)))?;
     app.console.notes(&made.notes);
     if !app.console.json {
-        say_next(app, &made, ids);
+        say_next(app, &made, ids)?;
     }
     Ok(exit)
 }
@@ -94,18 +94,19 @@ fn told(made: &Compacted, ids: ShortIds) -> String {
     text
 }
 
-fn say_next(app: &App, made: &Compacted, ids: ShortIds) {
+fn say_next(app: &App, made: &Compacted, ids: ShortIds) -> Result<(), CliError> {
     let hint = Style::Hint.paint("hint");
     match &made.id {
         Some(id) => {
-            let id = ids.cut(id);
+            let (resume, id) = (app.resume_command_of(id, &ids.cut(id))?, ids.cut(id));
             app.console.say(&format!(
-                "{hint}: `stemma resume {id}` continues from the summary, `stemma diff {id}` names what it lost, \
+                "{hint}: `{resume}` continues from the summary, `stemma diff {id}` names what it lost, \
                  `stemma uncompact {id}` leads back"
             ));
         }
         None => app.console.say("nothing was stored"),
     }
+    Ok(())
 }
 
 /// Prints a summary that no model made; stores nothing.

@@ -68,12 +68,13 @@ fn lost(app: &App, args: &browse::Diff) -> Result<Exit, CliError> {
         Ok(lists.text)
     })?;
     if !app.console.json {
-        let (hint, before) = (Style::Hint.paint("hint"), ids.cut(&diff.before));
+        let hint = Style::Hint.paint("hint");
+        let resume = app.resume_command_of(&diff.before, &ids.cut(&diff.before))?;
         if !args.details {
             app.console.say(&format!("{hint}: `stemma diff {} --details` lists them", args.reference));
         }
         app.console.say(&format!(
-            "{hint}: nothing is gone for good: `stemma resume {before}` continues from before the compaction"
+            "{hint}: nothing is gone for good: `{resume}` continues from before the compaction"
         ));
     }
     Ok(exit)

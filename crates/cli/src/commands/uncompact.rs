@@ -20,7 +20,8 @@ pub(crate) fn run(app: &App, args: &Uncompact) -> Result<Exit, CliError> {
     let short = app.short_ids([before.id.as_str()])?.cut(&before.id);
     let id = format!("{}\n", Style::Id.paint(&short));
     let Some(out) = &args.out else {
-        let told = format!("{}: `stemma resume {short}` continues from there", Style::Hint.paint("hint"));
+        let resume = app.resume_command_of(&before.id, &short)?;
+        let told = format!("{}: `{resume}` continues from there", Style::Hint.paint("hint"));
         return show(app, &before, &id, &told);
     };
     let request = v1::MaterializeRequest {

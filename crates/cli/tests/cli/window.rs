@@ -379,3 +379,25 @@ fn an_entry_id_that_stands_twice_is_ambiguous() {
     }
     stage.run(&[&print[..], &["--at", "a2"]].concat()).code(0).complains(&["fewer tokens than its heading"]);
 }
+
+/// No client loads a session of turns: the hints name one that does.
+#[test]
+fn the_hints_of_a_compaction_name_a_client_that_can_continue_it() {
+    let stage = Stage::new();
+    let mut ctx = String::new();
+    for number in 0..6 {
+        turn(&stage, "begin", &format!(r#""said":{{"id":"u{number}","role":"user","text":"go on"}}"#));
+        let text = "It is done. ".repeat(60);
+        let entries = format!(r#""entries":[{{"id":"a{number}","role":"assistant","text":"{text}"}}]"#);
+        ctx = turn(&stage, "end", &entries)["ctx"].as_str().unwrap().to_owned();
+    }
+    let made = stage.run(&["compact", &ctx, "--with", "off"]).ok().complains(&["stemma resume ctx-"]);
+    let undone = stage.run(&["uncompact", "s1"]).ok();
+    let diff = stage.run(&["diff", "s1"]).ok();
+    for said in [made, undone, diff] {
+        let hint = said.stderr.split("`stemma resume ").nth(1).and_then(|rest| rest.split('`').next());
+        let hint: Vec<&str> = hint.expect("a hint").split(' ').collect();
+        assert!(hint.contains(&"--in"), "{}", said.stderr);
+        stage.run(&[&["resume"], &hint[..], &["--print", "--here"]].concat()).ok();
+    }
+}
