@@ -59,6 +59,8 @@ pub enum Why {
     Fits(Reason),
     /// There was no room left when its score's turn came.
     NoRoom(Reason),
+    /// There was no room left for its tool group, which goes or stays as one.
+    NoRoomForGroup(Reason),
     /// Another item of its tool group decided.
     WithToolGroup(Reason),
     /// The window is within the target: a prune would break the prompt cache for nothing.
@@ -76,6 +78,9 @@ impl Why {
             Self::Judged(reason) => described(reason),
             Self::Fits(reason) => format!("{}: among the best that fit", described(reason)),
             Self::NoRoom(reason) => format!("{}: no room left for it", described(reason)),
+            Self::NoRoomForGroup(reason) => {
+                format!("{}: no room left for its tool group", described(reason))
+            }
             Self::WithToolGroup(reason) => format!("{}; its tool group decides", described(reason)),
             Self::WithinTarget(reason) => format!("{}; the window is within the target", described(reason)),
             Self::Minimal(what) => format!("part of the smallest context: {what}"),
@@ -224,10 +229,14 @@ pub fn plan_to_target(request: PruneRequest<'_>) -> PrunePlan {
         let reason = judgement.reason;
         let unit = units.of_item.get(item).and_then(|unit| units.candidates.get(*unit));
         let decided = unit.map_or(judgement.verdict, Units::verdict);
+        let own = request.items.get(item).map_or(Tokens(0), |item| item.size);
         match (form, judgement.verdict, is_kept(item)) {
             (Form::Untouched, ..) => Why::WithinTarget(reason),
             (_, own, _) if own != decided => Why::WithToolGroup(reason),
             (_, Verdict::ByScore, true) => Why::Fits(reason),
+            (_, Verdict::ByScore, false) if unit.is_some_and(|unit| unit.size > own) => {
+                Why::NoRoomForGroup(reason)
+            }
             (_, Verdict::ByScore, false) => Why::NoRoom(reason),
             (_, Verdict::Essential | Verdict::Prune, _) => Why::Judged(reason),
         }

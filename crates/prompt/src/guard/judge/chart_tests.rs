@@ -117,6 +117,13 @@ fn chart_2_score_above_threshold_no_prune_list() {
     let plan = planned(&scored(4), 45).expect("a plan");
     assert_eq!(plan.pruned().map(EntryId::as_str).collect::<Vec<&str>>(), ["e0"]);
     assert!(plan.decisions[0].why.text().ends_with("no room left for it"), "{:?}", plan.decisions[0]);
+    // The two of a tool group go as one, and either alone would fit.
+    let mut group = scored(4);
+    (group[0].group, group[1].group) = (Some(1), Some(1));
+    let plan = planned(&group, 45).expect("a plan");
+    for gone in &plan.decisions[..2] {
+        assert!(gone.why.text().ends_with("no room left for its tool group"), "{gone:?}");
+    }
 }
 
 #[test]
