@@ -70,6 +70,10 @@ const CLAUDE_LATER: &str = "sammcj/ingest, pull request 65 (2026-08): «Opus 4.7
 /// Gemini's vocabulary is not in any source that we have.
 const GEMINI: &str = "no source: counted as o200k until a factor is learned";
 
+/// The windows of Gemini models by Gemini CLI's own table. The API names the same limit (its issue 6678).
+const GEMINI_WINDOW: &str =
+    "google-gemini/gemini-cli, tokenLimits.ts, by ai.google.dev/gemini-api/docs/models";
+
 /// The window that Claude Code shows.
 const CLAUDE_WINDOW: &str = "Claude Code 2.1 on a model of 200k, tried against a stand-in provider";
 
@@ -111,14 +115,16 @@ pub const MODELS: &[ModelRow] = &[
     claude("claude-opus-5", CLAUDE_LATER_PERMILLE, CLAUDE_LATER, None),
     claude("claude-sonnet-5", CLAUDE_LATER_PERMILLE, CLAUDE_LATER, None),
     claude("claude-haiku-5", CLAUDE_LATER_PERMILLE, CLAUDE_LATER, None),
-    ModelRow {
-        pattern: "gemini",
-        family: Family::Gemini,
-        base: BaseCounter::O200k,
-        factor_permille: 1_000,
-        source: GEMINI,
-        window: None,
-    },
+    gemini("gemini", None),
+    gemini("gemini-2.5-pro", Some((1_048_576, GEMINI_WINDOW))),
+    gemini("gemini-2.5-flash", Some((1_048_576, GEMINI_WINDOW))),
+    gemini("gemini-3-pro", Some((1_048_576, GEMINI_WINDOW))),
+    gemini("gemini-3-flash", Some((1_048_576, GEMINI_WINDOW))),
+    // Models for images and speech take less than those that they are named after.
+    gemini("gemini-2.5-flash-image", None),
+    gemini("gemini-2.5-flash-preview-tts", None),
+    gemini("gemini-2.5-pro-preview-tts", None),
+    gemini("gemini-3-pro-image", None),
 ];
 
 const fn openai(pattern: &'static str, base: BaseCounter, window: Option<u64>) -> ModelRow {
@@ -144,6 +150,11 @@ const fn claude(
     window: Option<(u64, &'static str)>,
 ) -> ModelRow {
     ModelRow { pattern, family: Family::Claude, base: BaseCounter::O200k, factor_permille, source, window }
+}
+
+const fn gemini(pattern: &'static str, window: Option<(u64, &'static str)>) -> ModelRow {
+    let (family, base) = (Family::Gemini, BaseCounter::O200k);
+    ModelRow { pattern, family, base, factor_permille: 1_000, source: GEMINI, window }
 }
 
 /// The longest name that is looked at: names come from foreign transcripts.

@@ -26,6 +26,9 @@ fn the_longest_pattern_wins_and_a_providers_name_is_passed_over() {
         assert_eq!(model(name).map(|row| row.counter().to_string()).as_deref(), counter, "{name}");
     }
     assert_eq!(model(&"gpt-5".repeat(1_000)), None);
+    let window = |name| model(name).and_then(|row| row.window).map(|(tokens, _)| tokens);
+    assert_eq!(window("models/gemini-2.5-pro"), Some(1_048_576));
+    assert_eq!((window("gemini-2.5-flash-image"), window("gemini-9")), (None, None));
 }
 
 #[test]
