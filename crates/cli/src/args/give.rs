@@ -246,7 +246,7 @@ pub(crate) struct Compact {
     pub(crate) summary_file: Option<PathBuf>,
 
     /// Print a summary and store nothing
-    #[arg(long, requires = "with", conflicts_with_all = ["focus", "range", "keep", "again", "dry_run"])]
+    #[arg(long, conflicts_with_all = ["focus", "range", "keep", "again", "dry_run"])]
     pub(crate) print: bool,
 
     /// What makes the summary [default: heuristic]

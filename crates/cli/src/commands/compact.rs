@@ -3,6 +3,7 @@
 use stemmata_api::v1::{
     CompactRange, CompactRequest, Compacted, SUMMARY_BYTES_MAX, SessionRequest, SummarizeRequest, SummaryWith,
 };
+use stemmata_api::{Code, Problem};
 
 use crate::args::give::{Compact, Summarizer};
 use crate::commands::{place, read_input};
@@ -111,7 +112,7 @@ fn say_next(app: &App, made: &Compacted, ids: ShortIds) -> Result<(), CliError> 
 
 /// Prints a summary that no model made; stores nothing.
 fn print(app: &App, args: &Compact) -> Result<Exit, CliError> {
-    if args.with != Some(Summarizer::Heuristic) {
+    if args.with.is_some_and(|with| with != Summarizer::Heuristic) {
         let reason = "`--print` writes a summary that needs no model: use `--with heuristic`";
         return Err(CliError::Usage(reason.to_owned()));
     }
@@ -138,7 +139,7 @@ fn print(app: &App, args: &Compact) -> Result<Exit, CliError> {
         ratio_permille: args.ratio,
         exclude_user: args.exclude_user,
     };
-    let made = app.service()?.summarize(&request)?;
+    let made = app.service()?.summarize(&request).map_err(as_option)?;
     let exit = app.answer(&made, || Ok(made.text.clone()))?;
     app.console.notes(&made.notes);
     if !app.console.json {
@@ -151,4 +152,10 @@ fn print(app: &App, args: &Compact) -> Result<Exit, CliError> {
         ));
     }
     Ok(exit)
+}
+
+/// Names the option by which the command line gives what the request calls `recent_from`.
+fn as_option(problem: Box<Problem>) -> Box<Problem> {
+    let detail = problem.detail.replace("recent_from", "--recent-from");
+    if problem.is(Code::BadRequest) { Box::new(Problem { detail, ..*problem }) } else { problem }
 }

@@ -305,3 +305,21 @@ fn a_model_that_is_not_configured_is_named_and_no_key_is_ever_shown() {
     stage.run(&["compact", &tip, "--print", "--with", "llm"]).code(2).complains(&["--with heuristic"]);
     stage.run(&["compact", &tip, "--summary-file", "x", "--focus", "y"]).code(2);
 }
+
+#[test]
+fn a_printed_summary_is_by_rules_and_says_where_nothing_is_summarized() {
+    let (stage, tip) = stage();
+    let asked = ["compact", &tip, "--print", "--ratio", "0.1", "--exclude-user"];
+    let printed = stage.run(&asked).ok().text();
+    assert!(!printed.is_empty());
+    assert_eq!(stage.run(&[&asked[..], &["--with", "heuristic"]].concat()).ok().text(), printed);
+    let entries = ["materialize", &tip, "--from", "start", "--format", "stemmata-v1", "--out", "-"];
+    let entries = stage.run(&entries).ok().text();
+    let id = |line: &str| serde_json::from_str::<Value>(line).unwrap()["id"].as_str().unwrap().to_owned();
+    let (first, last) = (id(entries.lines().next().unwrap()), id(entries.lines().last().unwrap()));
+    let nothing = stage.run(&["compact", &tip, "--print", "--recent-from", &first]).ok();
+    assert_eq!(nothing.text().trim(), "");
+    assert!(nothing.stderr.contains("no entry to summarize"), "{}", nothing.stderr);
+    let late = ["compact", &tip, "--print", "--recent-from", &last, "--at", &first];
+    stage.run(&late).code(2).complains(&["`--recent-from`"]);
+}

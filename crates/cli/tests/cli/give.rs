@@ -245,7 +245,7 @@ fn a_summary_without_a_model_is_printed_and_nothing_is_stored() {
     assert_eq!(made, stage.json(&at));
     assert_eq!(stored, stage.json(&["history", &tip, "-n", "0"]));
     let turned = [&print[..], &["--recent-from", &ids[last], "--at", &ids[recent]]].concat();
-    stage.run(&turned).code(2).complains(&["recent_from"]);
+    stage.run(&turned).code(2).complains(&["`--recent-from`"]);
     stage.run(&[&print[..], &["--at", "nobody"]].concat()).code(3).complains(&["nobody"]);
     stage
         .run(&["compact", &tip, "--with", "heuristic", "--print", "--ratio", "0"])

@@ -34,7 +34,8 @@ pub(super) fn summarize(engine: &Engine, request: &SummarizeRequest) -> Result<S
     let made = compose(&window, &limits);
     let no_room =
         (made.text.is_empty() && recent_from > 0).then(|| no_room(&window, &limits, request.ratio_permille));
-    let notes = no_room.into_iter().chain(pins_left_out(&made));
+    let nothing = (recent_from == 0).then(|| "no summary: there is no entry to summarize".to_owned());
+    let notes = nothing.into_iter().chain(no_room).chain(pins_left_out(&made));
     let notes = notes.map(|message| Note { code: "degraded".to_owned(), message, line: None });
     let Tokens(token_count) = Estimate.count(&made.text);
     let sections = Section::ALL.into_iter().map(|section| SummarySection {
