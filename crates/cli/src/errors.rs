@@ -211,7 +211,13 @@ impl CliError {
             Self::Io { source, path, .. } => say(of_kind(source)).with("path", path.display()),
             Self::Output(source) => say(of_kind(source)).with("path", "it"),
             Self::NoHome { variable, .. } => say(Code::NoHome).with("variable", variable),
-            Self::Config { .. } => say(Code::ConfigBad),
+            Self::Config { place, .. } => match place.strip_prefix('$') {
+                Some(variable) => {
+                    let hint = format!("correct or unset the environment variable `{variable}`");
+                    Problem { hint: Some(hint), ..say(Code::ConfigBad) }
+                }
+                None => say(Code::ConfigBad),
+            },
             Self::Usage(_) => say(Code::BadRequest),
             Self::Client { command, .. } => say(Code::ClientNotStarted).with("command", command),
         }

@@ -10,6 +10,8 @@ use stemmata_model::{
     Timestamp,
 };
 
+use super::window::window_tokens;
+
 /// `import`
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -77,7 +79,8 @@ pub(crate) struct Checkpoint {
     pub(crate) load: Option<PathBuf>,
 
     /// With `--out`: the size of the model's window [default: of the session's client or model]
-    #[arg(long, short, value_name = "TOKENS", requires = "out")]
+    #[arg(long, short, value_name = "TOKENS", allow_negative_numbers = true, value_parser = window_tokens)]
+    #[arg(requires = "out", conflicts_with = "load")]
     pub(crate) window: Option<u64>,
 
     /// A folder of the working tree [default: with `--out` the session's own directory, with `--load` the current one]

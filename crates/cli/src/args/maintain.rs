@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use super::ledger::Which;
+use super::window::window_tokens;
 use clap::{Args, Subcommand};
 
 /// `verify`
@@ -386,7 +387,7 @@ pub(crate) enum ConfigCommand {
         key: String,
 
         /// With `window`: the size of the model's window
-        #[arg(long, value_name = "TOKENS")]
+        #[arg(long, value_name = "TOKENS", allow_negative_numbers = true, value_parser = window_tokens)]
         window: Option<u64>,
 
         /// With `window`: the model whose window it is

@@ -42,7 +42,7 @@ pub(crate) struct Guard {
     pub(crate) last: bool,
 
     /// The window's size [default: of the session's client or model]
-    #[arg(long, short, value_name = "TOKENS")]
+    #[arg(long, short, value_name = "TOKENS", allow_negative_numbers = true, value_parser = window_tokens)]
     pub(crate) window: Option<u64>,
 
     /// The token counter: `estimate`, `utf16`, `o200k` or `cl100k`, also with a factor as in `o200k*1.18` [default: by the
@@ -61,4 +61,9 @@ pub(crate) struct Guard {
     /// The next operation: a checkpoint is due before `major_refactor` and `large_merge`
     #[arg(long, value_name = "OPERATION")]
     pub(crate) next: Option<String>,
+}
+
+/// Reads the size of a window. A negative number comes here as well: the advice of `clap` for it would not help.
+pub(super) fn window_tokens(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "use a positive number of tokens, such as 200000".to_owned())
 }

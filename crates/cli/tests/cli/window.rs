@@ -310,6 +310,19 @@ fn a_range_across_a_tool_group_is_refused_with_where_the_group_is() {
     assert!(said.stderr.contains("a call from its results: they are at @2 to @3"), "{}", said.stderr);
 }
 
+#[test]
+fn a_window_that_makes_no_sense_is_refused_with_what_to_correct() {
+    let stage = Stage::new();
+    for args in [&["guard", "--window", "-1"][..], &["config", "explain", "window", "--window", "-1"]] {
+        let said = stage.run(args).code(2).complains(&["'-1'", "positive"]);
+        assert!(!said.stderr.contains("tip:"), "{}", said.stderr);
+    }
+    let mut command = stage.command(&["guard", "x"]);
+    let output = command.env("STEMMATA_WINDOW_ZONES", "9,8,7").output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("unset the environment variable `STEMMATA_WINDOW_ZONES`"), "{said}");
+}
+
 /// What is pinned is in a summary that is only printed, too: as far as the context is known that it is made of.
 #[test]
 fn a_printed_summary_has_what_is_pinned_and_says_where_it_has_no_room() {
