@@ -67,7 +67,7 @@ the checksums of the files that the work touched. `--load` checks such a file, s
 gives the commit that it names; where this store does not have it, the conversation is imported and marked as foreign.")]
 pub(crate) struct Checkpoint {
     /// With `--out`: the commit [default: the latest session of the current directory]
-    #[arg(value_name = "REF", requires = "out")]
+    #[arg(value_name = "REF", requires = "out", conflicts_with = "load")]
     pub(crate) reference: Option<String>,
 
     /// Write the checkpoint of a commit into this folder

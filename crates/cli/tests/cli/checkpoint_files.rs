@@ -91,6 +91,7 @@ fn a_file_that_is_no_checkpoint_stores_nothing() {
     stage.run(&["checkpoint", "--load", "absent.json"]).code(3);
     stage.run(&["checkpoint", "--load", "."]).code(1).complains(&["is not a file"]);
     stage.run(&["checkpoint", "--load", "a", "--out", "b"]).code(2);
+    stage.run(&["checkpoint", "ctx-3f9k2m7q", "--load", "a"]).code(2).complains(&["cannot be used with"]);
     stage.run(&["checkpoint", "--session", "s"]).code(2).complains(&["--format"]);
     assert_eq!(stage.json(&["tips"])["commits"], serde_json::json!([]));
     write(&stage, "a-file", "in the way");
