@@ -25,6 +25,17 @@ impl Status {
     }
 }
 
+impl std::fmt::Display for Status {
+    /// Leaves out what the provider did not say.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}", self.status)?;
+        if !self.code.is_empty() {
+            write!(formatter, " {}", self.code)?;
+        }
+        if self.message.is_empty() { Ok(()) } else { write!(formatter, ": {}", self.message) }
+    }
+}
+
 /// Why a request got no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LlmError {
@@ -65,7 +76,7 @@ pub enum LlmError {
         seconds: u64,
     },
     /// The server answered with an error.
-    #[error("{url} answered {} {}: {}", .status.status, .status.code, .status.message)]
+    #[error("{url} answered {status}")]
     Refused {
         /// Where.
         url: String,

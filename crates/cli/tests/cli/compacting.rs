@@ -228,6 +228,10 @@ fn a_model_writes_above_the_record_and_is_shown_no_secret() {
     let context = stage.run(&["materialize", made["id"].as_str().unwrap(), "--out", "-"]).ok().text();
     let at = |text: &str| context.find(text).unwrap_or_else(|| panic!("{text}: {context}"));
     assert!(at("Goal: the work goes on.") < at("## User, verbatim"));
+    let inventive =
+        ModelServer::of(vec![text("Goal: the work goes on.\nNext steps: mend src/made_up_by_me.rs.")]);
+    let args = ["compact", &tip, "--with", "llm", "--dry-run"];
+    run(asking(&stage, &inventive, &args)).ok().complains(&["a sentence of `made-up-1` was left out: "]);
     let asked = server.asked();
     let question = asked[0].body["messages"][1]["content"].as_str().unwrap();
     assert!(question.contains("Look first at: the parser") && question.contains("<record>"));
@@ -248,6 +252,7 @@ fn a_model_that_misbehaves_costs_nothing_but_its_summary() {
         (Answer::Silence, 1),
         (status(429), 1),
         (status(500), 1),
+        (Answer::Status(503, Vec::new(), String::new()), 1),
     ];
     let by_rules = stage.json(&["compact", &tip, "--dry-run"]);
     for (answer, times) in rows {
@@ -262,6 +267,7 @@ fn a_model_that_misbehaves_costs_nothing_but_its_summary() {
         );
         let notes = made["notes"].to_string();
         assert!(notes.contains("made by rules") && notes.contains("made-up-1"), "{notes}");
+        assert!(!notes.contains(" : ") && !notes.contains(": \""), "{notes}");
         assert_eq!(server.asked().len(), times, "{answer:?}");
     }
     let itself = ModelServer::start(|asked| {

@@ -104,11 +104,7 @@ fn of_model(made: Completed, model: &str) -> Written {
         ));
     }
     if !made.dropped.is_empty() {
-        note(format!(
-            "{} of `{model}` were left out: {}",
-            sentences(made.dropped.len()),
-            first(&made.dropped)
-        ));
+        note(format!("{} left out: {}", sentences(made.dropped.len(), model), first(&made.dropped)));
     }
     let with = if made.is_by_model { CompactWith::MODEL } else { CompactWith::Heuristic.as_str() };
     Written { text: made.text, with, notes }
@@ -118,8 +114,12 @@ fn times(count: usize) -> String {
     if count == 1 { "the answer".to_owned() } else { format!("{count} answers") }
 }
 
-fn sentences(count: usize) -> String {
-    if count == 1 { "a sentence".to_owned() } else { format!("{count} sentences") }
+fn sentences(count: usize, model: &str) -> String {
+    if count == 1 {
+        format!("a sentence of `{model}` was")
+    } else {
+        format!("{count} sentences of `{model}` were")
+    }
 }
 
 /// Names the first sentences that are not used, with the reason of each.
