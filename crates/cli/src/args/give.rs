@@ -275,7 +275,7 @@ pub(crate) struct Compact {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// With `--print`: stop before this entry (full id, as `materialize --format stemmata-v1` prints it)
+    /// With `--print`: stop before this entry (full id, as `materialize --format stemmata-v1 --out -` prints it)
     #[arg(long, value_name = "ENTRY", requires = "print")]
     pub(crate) at: Option<String>,
 
