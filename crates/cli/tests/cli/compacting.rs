@@ -80,6 +80,8 @@ fn a_compaction_by_rules_keeps_the_recent_turns_and_is_undone() {
     assert_eq!(context.lines().last().map(|line| line.contains("\"assistant\"")), Some(true));
     assert!(context.len() < whole.len());
     resumes(&stage, id);
+    let shown = stage.run(&["show", id, "--full"]).ok().text();
+    assert_eq!(shown.matches('◆').count(), 1, "{shown}");
 }
 
 /// Without hooks, what the client wrote since the last import is read first, as `guard` and `handoff` do.

@@ -59,7 +59,12 @@ fn head(app: &App, commit: &Commit, turn: &ShownTurn, (ids, number): (ShortIds, 
         second.push(format!("{}: {green} passed, {red} failed", many(green + red, "test run")));
     }
     let is_asked = turn.pieces.iter().any(|piece| piece.kind == "prompt");
-    let outcome = painted(&outline::outcome(&turn.outline, is_asked), " · ");
+    let mut outcome = outline::outcome(&turn.outline, is_asked);
+    if commit.commit_type == "compaction" {
+        // Its summary has the mark already.
+        outcome.retain(|(style, _)| *style != Style::Compaction);
+    }
+    let outcome = painted(&outcome, " · ");
     second.extend(Some(outcome).filter(|outcome| !outcome.is_empty()));
     let mut text = format!("{}\n", painted(&first, " · "));
     if !second.is_empty() {
