@@ -393,17 +393,34 @@ fn an_entry_id_that_stands_twice_is_ambiguous() {
     stage.run(&[&print[..], &["--at", "a2"]].concat()).code(0).complains(&["fewer tokens than its heading"]);
 }
 
-/// No client loads a session of turns: the hints name one that does.
-#[test]
-fn the_hints_of_a_compaction_name_a_client_that_can_continue_it() {
+/// A session of six turns, and its newest commit.
+fn six_turns() -> (Stage, String) {
     let stage = Stage::new();
     let mut ctx = String::new();
     for number in 0..6 {
         turn(&stage, "begin", &format!(r#""said":{{"id":"u{number}","role":"user","text":"go on"}}"#));
         let text = "It is done. ".repeat(60);
         let entries = format!(r#""entries":[{{"id":"a{number}","role":"assistant","text":"{text}"}}]"#);
-        ctx = turn(&stage, "end", &entries)["ctx"].as_str().unwrap().to_owned();
+        turn(&stage, "end", &entries)["ctx"].as_str().unwrap().clone_into(&mut ctx);
     }
+    (stage, ctx)
+}
+
+#[test]
+fn a_range_that_is_compacted_again_stays_that_range() {
+    let (stage, ctx) = six_turns();
+    let counts = |made: Value| (made["lost"]["entries"].clone(), made["kept_entries"].clone());
+    let first = counts(stage.json(&["compact", &ctx, "--range", "u1..u3", "--with", "off"]));
+    assert_eq!(first, (4.into(), 8.into()));
+    assert_eq!(counts(stage.json(&["compact", "s1", "--again", "--ratio", "0.5"])), first);
+    let chosen = ["compact", "s1", "--again", "--range", "u1..u4", "--with", "off"];
+    assert_eq!(counts(stage.json(&chosen)), (6.into(), 6.into()));
+}
+
+/// No client loads a session of turns: the hints name one that does.
+#[test]
+fn the_hints_of_a_compaction_name_a_client_that_can_continue_it() {
+    let (stage, ctx) = six_turns();
     let made = stage.run(&["compact", &ctx, "--with", "off"]).ok().complains(&["stemma resume ctx-"]);
     let undone = stage.run(&["uncompact", "s1"]).ok();
     let diff = stage.run(&["diff", "s1"]).ok();
