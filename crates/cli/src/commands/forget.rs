@@ -1,9 +1,11 @@
 //! `forget`: shows what would go and what still needs it, asks, and lets go.
 
 use stemmata_api::v1::{self, UnforgetRequest};
+use stemmata_api::{Code, Problem};
 
 use crate::args::keep::Forget;
 use crate::commands::confirm::{Final, confirmed, shown, unasked, warn_unfinished};
+use crate::commands::launch::quoted;
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::session;
@@ -28,13 +30,21 @@ pub(crate) fn run(app: &App, args: &Forget) -> Result<Exit, CliError> {
         even_pinned: args.even_pinned,
     };
     let service = app.service()?;
-    let plan = || service.plan_forget(&request);
+    let plan = || service.plan_forget(&request).map_err(|problem| with_own_hint(&request, problem));
     if args.yes && !args.dry_run {
         let done =
             unasked(plan, |plan| plan.digest.as_ref(), |digest| service.apply_forget(&request, digest))?;
         return show(app, &done);
     }
-    let plan = plan()?;
+    let plan = match plan() {
+        // A dry run shows the plan also where something is protected; the refusal follows, as without `--dry-run`.
+        Err(problem) if args.dry_run && problem.is(Code::Protected) => {
+            let all = v1::ForgetRequest { even_pinned: true, ..request.clone() };
+            show(app, &service.plan_forget(&all)?)?;
+            return Err(problem.into());
+        }
+        plan => plan?,
+    };
     if args.dry_run {
         return show(app, &plan);
     }
@@ -49,6 +59,18 @@ pub(crate) fn run(app: &App, args: &Forget) -> Result<Exit, CliError> {
         return Ok(Exit::Done);
     }
     show(app, &service.apply_forget(&request, &shown(plan.digest.as_ref()))?)
+}
+
+/// Names in the hint what was to be forgotten, so that the command can be copied.
+fn with_own_hint(request: &v1::ForgetRequest, mut problem: Box<Problem>) -> Box<Problem> {
+    if problem.is(Code::Protected) {
+        let project = request.project.as_ref().map(|project| format!("--project {}", quoted(project)));
+        let what = project.or_else(|| request.reference.as_deref().map(quoted)).unwrap_or_default();
+        let everywhere = if request.everywhere { " --everywhere" } else { "" };
+        problem.hint =
+            Some(format!("`stemma forget {what}{everywhere} --even-pinned` forgets protected commits too"));
+    }
+    problem
 }
 
 fn undo(app: &App, text: &str) -> Result<Exit, CliError> {

@@ -102,7 +102,9 @@ fn what_is_pinned_is_not_forgotten_by_accident() {
     stage.run(&["pin", &tip]).ok();
     stage.run(&["tag", &tip, "fix"]).ok();
     insta::assert_snapshot!("forget_pinned", stage.told(&["forget", SESSION, "--yes"]));
-    stage.run(&["forget", SESSION, "--dry-run"]).code(5);
+    let asked = stage.run(&["forget", "fix", "--dry-run"]).code(5);
+    assert!(asked.text().contains("Would forget: "), "{}", asked.text());
+    asked.complains(&["is pinned", "hint: `stemma forget fix --even-pinned` forgets"]);
     assert_eq!(sessions(&stage), [SESSION]);
     stage.run(&["forget", SESSION, "--yes", "--even-pinned"]).ok();
     assert_eq!(sessions(&stage), Vec::<String>::new());
