@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use super::{Session, TreeSubagent};
+use super::{RedactedKind, Session, TreeSubagent};
 
 /// Asks for what was said and done in a commit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -224,6 +224,9 @@ pub struct SessionOverview {
     pub errors: Vec<SessionError>,
     /// The subagents that were started.
     pub subagents: Vec<StartedSubagent>,
+    /// Secrets that were replaced in its entries when it was captured; the client's own file still has them.
+    #[serde(default)]
+    pub redacted: Vec<RedactedKind>,
     /// The turns. Those with a number begin with a prompt.
     pub turns: Vec<OverviewTurn>,
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stemmata_api::v1::{self, Import as Imported, SessionsRequest};
 use stemmata_api::{Code, Control, Progress, Step, Unit};
-use stemmata_model::Timestamp;
+use stemmata_model::{NoteCode, Timestamp};
 use stemmata_service::{Host, ImportRequest};
 
 use crate::args::capture::Import;
@@ -68,7 +68,7 @@ fn imported(app: &App, args: &Import, tells: bool) -> Result<Exit, CliError> {
     if tells && app.console.json {
         app.console.json(&result)?;
     } else if !app.console.json && (tells || exit(&result) != Exit::Done) {
-        app.console.text(&summary(app, &result))?;
+        app.console.text(&summary(app, &result)?)?;
         next_step(app, &request.paths, &result)?;
     }
     host.settle_after_import(&result)?;
@@ -174,10 +174,10 @@ fn places(app: &App, paths: &[PathBuf]) -> String {
 }
 
 /// The whole result for a person: counts, sizes, what was replaced, what was degraded, what failed.
-fn summary(app: &App, result: &Imported) -> String {
+fn summary(app: &App, result: &Imported) -> Result<String, CliError> {
     let totals = &result.totals;
     let mut lines = Vec::new();
-    if totals.sessions > 0 {
+    if totals.new_commits > 0 || (totals.sessions > 0 && !app.console.quiet) {
         lines.push(headline(result));
         if totals.bytes_stored > 0 {
             lines.push(format!(
@@ -192,7 +192,7 @@ fn summary(app: &App, result: &Imported) -> String {
         let whose = if totals.copies == 1 { "its original" } else { "their originals" };
         lines.push(format!("  {} linked to {whose}", many(totals.copies, "duplicate")));
     }
-    lines.extend(redacted(app, result));
+    lines.extend(redacted(app, result)?);
     if totals.skipped > 0 {
         let what = if totals.skipped == 1 { "is not a transcript" } else { "are not transcripts" };
         lines.push(format!("  {} skipped that {what}:", many(totals.skipped, "file")));
@@ -205,28 +205,25 @@ fn summary(app: &App, result: &Imported) -> String {
     lines.extend(failures(app, result));
     let mut text = lines.join("\n");
     text.push('\n');
-    if lines.is_empty() { String::new() } else { text }
+    Ok(if lines.is_empty() { String::new() } else { text })
 }
 
 /// Says which kinds of secrets were redacted, and that they are still where the client wrote them.
-fn redacted(app: &App, result: &Imported) -> Vec<String> {
+fn redacted(app: &App, result: &Imported) -> Result<Vec<String>, CliError> {
     let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
     for one in result.sessions.iter().flat_map(|session| &session.redacted) {
         *kinds.entry(&one.kind).or_default() += one.count;
     }
-    if kinds.is_empty() {
-        return Vec::new();
-    }
     let sessions = result.sessions.iter().filter(|session| !session.redacted.is_empty());
-    let first =
-        sessions.clone().next().map(|session| session.title.as_deref().unwrap_or(&session.session_id));
-    let first =
-        first.map(|title| app.console.fit(&session::title_of(title), TITLE_COLUMNS)).unwrap_or_default();
+    let Some(first) = sessions.clone().next() else { return Ok(Vec::new()) };
+    let id = app.short_sessions([first.session_id.as_str()])?.concat();
+    let first = first.title.as_deref().unwrap_or(&first.session_id);
+    let first = app.console.fit(&session::title_of(first), TITLE_COLUMNS);
     let others = sessions.count().saturating_sub(1);
     let place = if others == 0 {
-        format!("«{first}»")
+        format!("{id} «{first}»")
     } else {
-        format!("«{first}» and {}", size::plural(others, "other session"))
+        format!("{id} «{first}» and {}", size::plural(others, "other session"))
     };
     let names: Vec<&str> = kinds.keys().copied().take(KINDS_MAX).collect();
     let more = if kinds.len() > names.len() { ", …" } else { "" };
@@ -242,7 +239,7 @@ fn redacted(app: &App, result: &Imported) -> Vec<String> {
                 .to_owned(),
         );
     }
-    lines
+    Ok(lines)
 }
 
 /// Says how many transcripts were left out because somebody wants it so, by reason.
@@ -284,6 +281,8 @@ fn notes(app: &App, result: &Imported) -> Vec<String> {
         .sessions
         .iter()
         .flat_map(|imported| imported.notes.iter().map(|note| (imported.path.as_str(), note)))
+        // Each session that is still written ends so; nothing is lost, and there is nothing to do.
+        .filter(|(_, note)| note.code != NoteCode::TornTail.as_str())
         .collect();
     if all.is_empty() || app.console.quiet {
         return Vec::new();
@@ -329,7 +328,11 @@ fn more(count: usize) -> Option<String> {
 
 /// Says what one has now, shows the newest sessions, and says what to do with them.
 fn next_step(app: &App, paths: &[PathBuf], result: &Imported) -> Result<(), CliError> {
-    if result.totals.sessions > 0 {
+    if result.totals.new_commits > 0 {
+        // With `--quiet`, the results are enough.
+        if app.console.quiet {
+            return Ok(());
+        }
         let request = SessionsRequest { folded: true, ..SessionsRequest::all() };
         let newest = list::sessions(app, &request, NEWEST_SHOWN)?.sessions;
         let held = home::after_import(app)?;
@@ -339,9 +342,11 @@ fn next_step(app: &App, paths: &[PathBuf], result: &Imported) -> Result<(), CliE
             list::table(app, &newest)
         ))?;
         say_next(app, &newest);
-    } else if result.totals.excluded > 0 && result.totals.failures == 0 {
+    } else if result.totals.sessions > 0 || result.totals.failures > 0 {
+        // The summary says all that there is to say.
+    } else if result.totals.excluded > 0 {
         app.console.say("Nothing else was found there.");
-    } else if result.totals.sessions == 0 && result.totals.failures == 0 {
+    } else {
         app.console.say(&format!("No transcripts found in {}.", places(app, paths)));
         app.console.say(&status::examples_hint());
     }

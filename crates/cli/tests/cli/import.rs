@@ -105,7 +105,11 @@ fn a_secret_never_lands_in_the_store_or_the_log_and_is_counted() {
     let session = stage.import(&path);
     assert!(session["bytes_redacted"].as_u64().unwrap() > 0, "{session}");
     let told = stage.told(&["import", path.to_str().unwrap(), "--full"]);
-    assert!(told.contains("Redacted 1 secret in «"), "{told}");
+    let id = stage.json(&["list"])["sessions"][0]["short_id"].as_str().unwrap().to_owned();
+    assert!(told.contains(&format!("Redacted 1 secret in {id} «")), "{told}");
+    let shown = stage.told(&["show", &id]);
+    assert!(shown.contains("1 secret replaced (") && shown.contains("--clients"), "{shown}");
+    assert_eq!(stage.json(&["show", &id])["overview"]["redacted"][0]["count"], 1);
     let native = stage.native(session["tip"].as_str().unwrap());
     assert!(!String::from_utf8(native).unwrap().contains(&secret));
     for folder in ["store", "logs"] {
@@ -114,6 +118,20 @@ fn a_secret_never_lands_in_the_store_or_the_log_and_is_counted() {
             assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()));
         }
     }
+}
+
+#[test]
+fn an_import_of_nothing_new_is_short_and_a_quiet_one_says_nothing() {
+    let stage = Stage::new();
+    let torn = format!("{}{{\"type\":\"user\"", story::retry("/home/ann/shop").text());
+    let path = stage.home.write("a.jsonl", torn.as_bytes());
+    let path = path.to_str().unwrap();
+    let first = stage.told(&["import", path]);
+    assert!(first.contains("You now have 1 session") && !first.contains("no newline"), "{first}");
+    let again = stage.told(&["import", path]);
+    assert!(again.contains("nothing new") && !again.contains("You now have"), "{again}");
+    let quiet = stage.run(&["import", path, "-q"]).ok();
+    assert_eq!((quiet.text().as_str(), quiet.stderr.as_str()), ("", ""));
 }
 
 #[test]

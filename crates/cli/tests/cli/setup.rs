@@ -65,14 +65,15 @@ fn sessions_are_counted_alike_everywhere() {
         let told = text(args);
         assert!(told.contains(counted), "{args:?}: {told}");
     }
-    let told = stage.run(&["import", "--full"]).ok().text();
-    assert!(told.contains(&format!("You now have {counted} in 1 project")), "{told}");
     let rows = |args: &[&str]| stage.json(args)["sessions"].as_array().unwrap().len();
     assert_eq!((rows(&["list"]), rows(&["list", "--all"])), (1, 4));
     assert_eq!(
         stage.json(&["status"])["sessions"],
         serde_json::json!({ "listed": 1, "subagents": 1, "copies": 2 })
     );
+    stage.home.write_session(&ClaudeSession::new(8).turns(2).build());
+    let told = stage.run(&["import"]).ok().text();
+    assert!(told.contains("You now have 2 sessions, 1 subagent and 2 copies in "), "{told}");
     assert_eq!(stage.json(&["index"])["state"], "whole");
 }
 

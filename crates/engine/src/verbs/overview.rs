@@ -1,5 +1,8 @@
 //! `show SESSION`: what a whole session did, and its turns in outline.
 
+mod secrets;
+
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::sync::mpsc;
@@ -34,6 +37,8 @@ pub struct Overview {
     pub counted_tokens: u64,
     /// The subagents that it started, in the order of the chain.
     pub subagents: Vec<OverviewSubagent>,
+    /// Secrets that were replaced in its entries, by kind.
+    pub secrets: BTreeMap<String, u64>,
 }
 
 /// A subagent, and where it was started.
@@ -57,11 +62,14 @@ impl Engine {
         let mut ordinals = std::collections::HashMap::new();
         let mut commits = Vec::new();
         let mut counted_tokens = 0_u64;
+        let mut replaced = BTreeMap::new();
         let mut take = |commit: PathCommit| {
             let id = commit.commit.id;
             counted_tokens = counted_tokens.saturating_add(commit.commit.counts.tokens);
             ordinals.insert(id, commit.first_ordinal);
             commits.push(id);
+            let parts = commit.entries.iter().flat_map(|entry| &entry.parts);
+            parts.for_each(|part| secrets::count(part, &mut replaced));
             fold.add(id, &commit.entries, &commit.is_active);
         };
         let (sender, path) = mpsc::sync_channel(COMMITS_AHEAD);
@@ -86,7 +94,8 @@ impl Engine {
         let first_ordinals =
             story.turns.iter().map(|turn| ordinals.get(&turn.commit).copied().flatten()).collect();
         let subagents = self.started_in(&commits)?;
-        Ok(Overview { story, first_ordinals, commits: commits.len() as u64, counted_tokens, subagents })
+        let commits = commits.len() as u64;
+        Ok(Overview { story, first_ordinals, commits, counted_tokens, subagents, secrets: replaced })
     }
 
     fn started_in(&self, commits: &[CommitId]) -> Result<Vec<OverviewSubagent>> {

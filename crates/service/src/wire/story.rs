@@ -130,6 +130,11 @@ pub(crate) fn overview(session: &Session, overview: &Overview) -> v1::SessionOve
         is_last_test_passed: last,
         errors: story.errors.iter().map(error).collect(),
         subagents: overview.subagents.iter().map(subagent).collect(),
+        redacted: overview
+            .secrets
+            .iter()
+            .map(|(kind, count)| v1::RedactedKind { kind: kind.clone(), count: *count })
+            .collect(),
         turns: turns.map(|(turn, first)| session_turn(turn, *first)).collect(),
     }
 }

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use stemmata_api::v1::{Commit, ReportedTokens, SessionError, SessionOverview};
+use stemmata_api::v1::{Commit, RedactedKind, ReportedTokens, SessionError, SessionOverview};
 
 use crate::args::browse::Show;
 use crate::errors::CliError;
 use crate::output::outline::{self, moment, painted};
 use crate::output::put;
 use crate::output::session;
-use crate::output::size::{count, many};
+use crate::output::size::{count, grouped, many};
 use crate::output::style::{Style, tame};
 use crate::output::table::{Column, Table, cell, fit, fit_end, pieces};
 use crate::output::time;
@@ -19,6 +19,10 @@ use crate::wiring::App;
 const LISTED_MAX: usize = 8;
 /// Columns of a command or a file of an error.
 const WHAT_COLUMNS: usize = 32;
+/// Columns that a prompt keeps where others are left out for it.
+const PROMPT_COLUMNS_MIN: usize = 24;
+/// What a narrow terminal leaves out of the prompts, in this order.
+const LEFT_OUT: &[&str] = &["WHEN", "TOOK", "CALLS", "OUTCOME"];
 /// Columns of the names on the left.
 const NAME_WIDTH: usize = 11;
 
@@ -32,7 +36,8 @@ pub(super) fn render(app: &App, args: &Show, commit: &Commit) -> Result<String, 
     let turns = overview.turns.iter().map(|turn| turn.ctx.as_str());
     let ids = app.short_ids(tips.chain(turns))?;
     let listed_max = if args.full { usize::MAX } else { LISTED_MAX };
-    let mut page = Page { text: String::new(), width: app.console.width, listed_max };
+    let is_whole = args.full || !app.console.is_cut();
+    let mut page = Page { text: String::new(), width: app.console.width, listed_max, is_whole };
     page.head(app, overview)?;
     page.times(app, overview);
     page.work(overview);
@@ -48,6 +53,7 @@ pub(super) fn render(app: &App, args: &Show, commit: &Commit) -> Result<String, 
         let id = (Style::Id, ids.cut(&started.subagent.tip));
         outline::row(&[id, (Style::Plain, title), (Style::Faint, messages)], 1, room)
     });
+    page.secrets(&overview.redacted);
     page.list("subagents", &many(overview.subagents.len() as u64, "subagent"), subagents.collect());
     page.turns(app, overview);
     Ok(page.text)
@@ -69,6 +75,8 @@ struct Page {
     text: String,
     width: usize,
     listed_max: usize,
+    /// Whether prompts are shown to their end.
+    is_whole: bool,
 }
 
 impl Page {
@@ -104,7 +112,9 @@ impl Page {
         let id = app.short_sessions([of.session_id.as_str()])?.concat();
         let mut second = vec![(Style::Id, id), (Style::Plain, format!("{client}{version}"))];
         second.extend(of.cwd.as_deref().map(|cwd| (Style::Plain, app.environment.shown(Path::new(cwd)))));
-        second.extend(of.git_branch.as_deref().map(|branch| (Style::Branch, format!("⎇ {}", tame(branch)))));
+        // A detached head is no branch that says anything.
+        let branch = of.git_branch.as_deref().filter(|branch| *branch != "HEAD");
+        second.extend(branch.map(|branch| (Style::Branch, format!("⎇ {}", tame(branch)))));
         put!(self.text, "{}\n\n", painted(&second, " · "));
         Ok(())
     }
@@ -118,7 +128,12 @@ impl Page {
         let whole = outline::span(u64::try_from(micros / 1_000_000).unwrap_or(0));
         let active = outline::span(overview.active_seconds);
         self.line("when", &format!("{} to {}", moment(began, app.now()), moment(ended, app.now())));
-        self.line("time", &format!("{whole}, of which {active} active (without pauses over 10 min)"));
+        let time = if whole == active {
+            whole
+        } else {
+            format!("{whole}, of which {active} active (without pauses over 10 min)")
+        };
+        self.line("time", &time);
     }
 
     fn work(&mut self, overview: &SessionOverview) {
@@ -154,6 +169,23 @@ impl Page {
         }
     }
 
+    /// Says which secrets were replaced, and that they are still where the client wrote them.
+    fn secrets(&mut self, kinds: &[RedactedKind]) {
+        let all: u64 = kinds.iter().map(|of| of.count).sum();
+        if all == 0 {
+            return;
+        }
+        let name = |of: &RedactedKind| match of.count {
+            1 => tame(&of.kind),
+            count => format!("{} ×{}", tame(&of.kind), grouped(count)),
+        };
+        let kinds = kinds.iter().map(name).collect::<Vec<_>>().join(", ");
+        let replaced = Style::Warning.paint(&format!("{} replaced", many(all, "secret")));
+        self.line("secrets", &format!("{replaced} ({kinds})"));
+        let next = "still in the client's own file: rotate them; `stemma scan --clients` lists them";
+        self.line("", &Style::Faint.paint(next));
+    }
+
     fn turns(&mut self, app: &App, overview: &SessionOverview) {
         if overview.turns.is_empty() {
             return;
@@ -170,10 +202,8 @@ impl Page {
             let did = &turn.outline;
             let began = did.began_at.as_deref().map(|at| moment(time::of_text(at), app.now()));
             let calls: u64 = did.tools.values().sum();
-            let prompt = turn
-                .title
-                .as_deref()
-                .map_or_else(|| "(before the first prompt)".to_owned(), session::title_of);
+            let prompt = session::prompt(turn, self.is_whole)
+                .unwrap_or_else(|| "(before the first prompt)".to_owned());
             table.row(vec![
                 cell(Style::Id, turn.number.map(|number| number.to_string()).unwrap_or_default()),
                 cell(Style::Faint, began.unwrap_or_default()),
@@ -183,6 +213,7 @@ impl Page {
                 cell(Style::Plain, prompt),
             ]);
         }
+        let table = table.narrowed(LEFT_OUT, PROMPT_COLUMNS_MIN, self.width);
         put!(self.text, "\n{}", table.render(self.width));
     }
 }
