@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use super::ledger::Which;
+use super::memory::RESERVED;
 use super::window::window_tokens;
 use clap::{Args, Subcommand};
 
@@ -103,8 +104,12 @@ pub(crate) struct Repair {
     pub(crate) file: String,
 
     /// The file to write (written atomically), or `-` for standard output [default: a new file beside the transcript]
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", conflicts_with = "dry_run")]
     pub(crate) out: Option<PathBuf>,
+
+    /// Report what would be repaired; write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 
     /// Repair for this version of the client [default: the installed one, else the newest known]
     #[arg(long, value_name = "VERSION")]
@@ -291,7 +296,7 @@ pub(crate) struct Exclude {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExcludeCommand {
     /// Never capture sessions of a directory, of a transcript or of matching paths
-    Add(ExcludePath),
+    Add(ExcludeNew),
     /// Capture them again
     #[command(visible_alias = "rm")]
     Remove(ExcludePath),
@@ -300,12 +305,28 @@ pub(crate) enum ExcludeCommand {
     List,
 }
 
-/// `exclude add` and `exclude remove`
+/// `exclude add`
+#[derive(Debug, Args)]
+pub(crate) struct ExcludeNew {
+    /// A directory, a transcript, or a pattern of paths
+    #[arg(value_name = "PATH", value_parser = parse_new)]
+    pub(crate) path: String,
+}
+
+/// `exclude remove`
 #[derive(Debug, Args)]
 pub(crate) struct ExcludePath {
     /// A directory, a transcript, or a pattern of paths
     #[arg(value_name = "PATH")]
     pub(crate) path: String,
+}
+
+/// Refuses a verb where a path was expected: `exclude add list` is a slip.
+fn parse_new(text: &str) -> Result<String, String> {
+    if RESERVED.iter().any(|word| text.eq_ignore_ascii_case(word)) {
+        return Err(format!("this is a verb, not a path; for a directory of this name, write `./{text}`"));
+    }
+    Ok(text.to_owned())
 }
 
 /// Refuses a bare word where a verb was expected: `lsit` is a slip, not a directory to exclude.

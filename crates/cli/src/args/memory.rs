@@ -182,7 +182,7 @@ pub(crate) struct TaskDone {
 }
 
 /// Words that are meant for a command, not to be remembered.
-const RESERVED: [&str; 12] =
+pub(super) const RESERVED: [&str; 12] =
     ["list", "ls", "show", "done", "add", "new", "rm", "remove", "delete", "close", "status", "help"];
 
 /// Refuses a text that is empty, and one that was meant as a command.

@@ -64,10 +64,18 @@ fn told(app: &App, policy: &v1::Exclusions) -> String {
     for rule in &policy.excluded {
         put!(text, "{}  {}\n", Style::Faint.paint("excluded"), app.environment.shown(Path::new(rule)));
     }
-    for pause in &policy.pauses {
-        let below = pause.project.as_ref().map(|project| format!(" below {project}")).unwrap_or_default();
-        let until = pause.until.as_deref().unwrap_or("`stemma unpause`");
-        put!(text, "{}    capture is paused{below} until {until}\n", Style::Faint.paint("paused"));
+    for pause in pauses(app, policy) {
+        put!(text, "{}    {pause}\n", Style::Faint.paint("paused"));
     }
     text
+}
+
+/// Says of each pause what it holds back, and until when.
+pub(super) fn pauses(app: &App, policy: &v1::Exclusions) -> Vec<String> {
+    let line = |pause: &v1::Pause| {
+        let below = pause.project.as_ref().map(|project| format!(" below {project}")).unwrap_or_default();
+        let until = pause.until.as_deref().map(|until| app.moment(Some(until)));
+        format!("capture is paused{below} until {}", until.as_deref().unwrap_or("`stemma unpause`"))
+    };
+    policy.pauses.iter().map(line).collect()
 }

@@ -3,7 +3,7 @@
 use stemmata_api::v1::{Inventory, Session, SessionPage, SessionsRequest};
 use stemmata_service::StatusRequest;
 
-use crate::commands::list;
+use crate::commands::{exclude, list};
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::size::many;
@@ -50,7 +50,7 @@ fn page(app: &App, found: &Inventory) -> Result<String, CliError> {
         put!(text, "\n{}\n{}", Style::Strong.paint(&near), list::table(app, &newest.sessions));
     }
     text.push('\n');
-    text.push_str(&facts(app, found));
+    text.push_str(&facts(app, found)?);
     put!(text, "\n{}", next_steps(app, found, &newest.sessions));
     Ok(text)
 }
@@ -84,7 +84,7 @@ fn counted(found: &Inventory) -> String {
 }
 
 /// Says which hooks capture, and what only the store still has.
-fn facts(app: &App, found: &Inventory) -> String {
+fn facts(app: &App, found: &Inventory) -> Result<String, CliError> {
     let mut table = Table::new(&[("", Column::Left), ("", Column::Flexible)]);
     let mut row = |name: &str, text: String| {
         table.row(vec![cell(Style::Faint, name), cell(Style::Plain, text)]);
@@ -103,6 +103,9 @@ fn facts(app: &App, found: &Inventory) -> String {
         "hooks",
         if hooks.is_empty() { "no client found on this machine".to_owned() } else { hooks.join("; ") },
     );
+    for pause in exclude::pauses(app, &app.host()?.policy(None)?) {
+        row("paused", pause);
+    }
     for (position, one) in found.only_here_newest.iter().enumerate() {
         let what = format!("{}  {}", session::short(one), session::title(one));
         row(if position == 0 { "only here" } else { "" }, what);
@@ -116,7 +119,7 @@ fn facts(app: &App, found: &Inventory) -> String {
     if found.only_here > 0 {
         put!(text, "           {}\n", Style::Faint.paint("deleted by their clients; kept by Stemmata"));
     }
-    text
+    Ok(text)
 }
 
 /// Returns three commands that can be run as they stand.

@@ -20,7 +20,7 @@ pub(crate) fn run(app: &App, args: &Repair) -> Result<Exit, CliError> {
     let mut repaired = host.mend(&named, args.client_version.as_deref())?;
     let target = match &args.out {
         Some(out) => Some(Target::of(out)),
-        None if repaired.told.changes.is_empty() => None,
+        None if args.dry_run || repaired.told.changes.is_empty() => None,
         None => Some(Target::File(repaired.beside()?)),
     };
     if let Some(target) = &target {
@@ -36,6 +36,9 @@ pub(crate) fn run(app: &App, args: &Repair) -> Result<Exit, CliError> {
     app.answer(&repaired.told, || Ok(changes(app, &repaired.told)))?;
     if !app.console.json {
         say_verdict(app, written.as_deref().map(Path::new), &repaired.told);
+        if args.dry_run {
+            app.console.say("Nothing was written (`--dry-run`)");
+        }
     }
     Ok(Exit::Done)
 }
@@ -52,7 +55,7 @@ fn changes(app: &App, mended: &Mended) -> String {
         };
         rows.push(format!("  {line}{}", change.message));
     }
-    rows.extend(mended.findings.iter().map(|found| format!("  left as it is: {}", told(found))));
+    rows.extend(mended.findings.iter().map(|found| format!("  not changed: {}", told(found))));
     rows.push(String::new());
     rows.join("\n")
 }
@@ -75,6 +78,9 @@ fn say_verdict(app: &App, written: Option<&Path>, mended: &Mended) {
         Some(written) => {
             let copy = app.environment.shown(written);
             app.console.say(&format!("nothing to repair: {copy} is the same; {verdict}"));
+        }
+        None if changes > 0 => {
+            app.console.say(&format!("would repair: {}; {verdict}", many(changes, "change")));
         }
         None => app.console.say(&format!("nothing to repair; {verdict}")),
     }

@@ -5,6 +5,7 @@ mod hooks;
 use stemmata_api::v1;
 use stemmata_service::StatusRequest;
 
+use crate::commands::exclude;
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::size::{self, many, plural};
@@ -27,7 +28,7 @@ pub(crate) fn run(app: &App) -> Result<Exit, CliError> {
         program: app.environment.lasting_program(),
     };
     let status = app.opened_host()?.status(&request)?;
-    app.answer(&status, || Ok(told(app, &status)))?;
+    app.answer(&status, || Ok(told(app, &status, &exclude::pauses(app, &app.host()?.policy(None)?))))?;
     if app.console.json {
         return Ok(Exit::Done);
     }
@@ -48,7 +49,7 @@ pub(crate) fn examples_hint() -> String {
     )
 }
 
-fn told(app: &App, status: &v1::Status) -> String {
+fn told(app: &App, status: &v1::Status, pauses: &[String]) -> String {
     let shown = |path: &str| app.environment.shown(std::path::Path::new(path));
     let mut table = Table::new(&[("", Column::Left), ("", Column::Flexible)]);
     let mut row = |name: &str, text: String| {
@@ -81,11 +82,13 @@ fn told(app: &App, status: &v1::Status) -> String {
     for home in &status.homes {
         row(&home.runtime, home_line(&shown(&home.path), home));
     }
-    if status.held_back > 0 {
-        row("excluded", format!("{} (`stemma exclude list`)", many(status.held_back, "transcript")));
+    for pause in pauses {
+        row("paused", pause.clone());
     }
-    if let Some(paused) = &status.paused {
-        row("paused", paused.clone());
+    if status.held_back > 0 {
+        // A pause holds back what no exclusion does, and the count is of both.
+        let name = if pauses.is_empty() { "excluded" } else { "held back" };
+        row(name, format!("{} (`stemma exclude list`)", many(status.held_back, "transcript")));
     }
     if let Some(quota) = &status.quota {
         row("quota", quota.clone());
@@ -129,7 +132,12 @@ fn stored(usage: &v1::Du, totals: Option<&v1::SessionTotals>) -> String {
 
 /// Describes a client's home: what is there, and when the client deletes it.
 fn home_line(shown: &str, home: &v1::Home) -> String {
-    let found = format!("{shown}: {} ({})", many(home.transcripts, "transcript"), size::bytes(home.bytes));
+    let transcripts = many(home.transcripts, "transcript");
+    // Sessions in a database have no bytes of their own.
+    let found = match home.bytes {
+        0 => format!("{shown}: {transcripts}"),
+        bytes => format!("{shown}: {transcripts} ({})", size::bytes(bytes)),
+    };
     let Some(days) = home.deletes_after_days else { return found };
     let soon = match home.deletes_soon {
         0 => String::new(),

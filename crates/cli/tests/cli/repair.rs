@@ -24,6 +24,8 @@ fn a_copy_beside_the_transcript_says_line_by_line_what_was_mended() {
     let path = stage.home.write("in/a.jsonl", &bytes);
     let name = path.to_str().unwrap();
     stage.run(&["doctor", name, "--client-version", "2.1.39"]).code(6).complains(&["stemma repair"]);
+    let dry = stage.run(&["repair", name, "--client-version", "2.1.39", "--dry-run"]).ok();
+    dry.complains(&["would repair: ", "Nothing was written"]);
     insta::assert_snapshot!("repaired", stage.told(&["repair", name, "--client-version", "2.1.39"]));
     assert_eq!(std::fs::read(&path).unwrap(), bytes, "the transcript stays");
     let copy = path.with_file_name("a.repaired.jsonl");
