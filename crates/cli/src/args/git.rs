@@ -32,8 +32,8 @@ pub(crate) struct Blame {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stemma git install --dry-run     show what would change
-  stemma git install               in the repository of the current directory
+  stemma git install --dry-run --diff     show what would change
+  stemma git install                      in this repository
   stemma git uninstall
 
 Every git commit that is made while a session works in the repository then gets a trailer, `Context-Id: ctx-…`. If you write the \
@@ -60,9 +60,13 @@ pub(crate) enum GitCommand {
 /// `git install` and `git uninstall`
 #[derive(Debug, Args)]
 pub(crate) struct GitInstall {
-    /// Show what would change, and change nothing
+    /// Report what would change, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+
+    /// Show the changed lines
+    #[arg(long)]
+    pub(crate) diff: bool,
 }
 
 /// `git trailer`

@@ -1,8 +1,8 @@
 //! `git install` and `git uninstall`, and the trailer that the hook adds.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use stemmata_service::{GitHookRequest, TrailerRequest, TrailerStage};
+use stemmata_service::{GitHookChange, GitHookRequest, TrailerRequest, TrailerStage};
 
 use crate::args::git::{Git, GitCommand, GitInstall, GitTrailer};
 use crate::commands::install::diff;
@@ -26,19 +26,31 @@ fn change(app: &App, args: &GitInstall, removes: bool) -> Result<Exit, CliError>
         dry_run: args.dry_run,
     };
     let done = app.host()?.git_hook(&request)?;
-    let mut told: Vec<String> = Vec::new();
-    for (path, before, after) in &done.texts {
-        let shown = app.environment.shown(path);
-        if before != after && !app.console.json {
-            app.console.text(&diff(&shown, before, after))?;
+    if args.diff && !app.console.json {
+        for (path, before, after) in done.texts.iter().filter(|(_, before, after)| before != after) {
+            app.console.text(&diff(&app.environment.shown(path), before, after))?;
         }
-        told.push(match (before != after, args.dry_run) {
-            (false, _) => format!("{shown}: nothing to change"),
-            (true, true) => format!("{shown}: nothing was written (`--dry-run`)"),
-            (true, false) => format!("{shown} written"),
-        });
+    }
+    let mut told = changes(app, &done, args.dry_run);
+    if args.dry_run && done.texts.iter().any(|(_, before, after)| before != after) {
+        told.push("Nothing was written (`--dry-run`)".to_owned());
     }
     app.said(&done.hook, &told.join("\n"))
+}
+
+/// Says for each hook what becomes of it. One that would be empty is deleted.
+pub(super) fn changes(app: &App, done: &GitHookChange, dry_run: bool) -> Vec<String> {
+    let line = |(path, before, after): &(PathBuf, String, String)| {
+        let shown = app.environment.shown(path);
+        let (would, did) = match (before.is_empty(), after.is_empty()) {
+            _ if before == after => return format!("{shown}: nothing to change"),
+            (true, _) => ("Would create", "Created"),
+            (false, true) => ("Would remove", "Removed"),
+            (false, false) => ("Would update", "Updated"),
+        };
+        format!("{} {shown}", if dry_run { would } else { did })
+    };
+    done.texts.iter().map(line).collect()
 }
 
 /// Adds the trailer. Whatever goes wrong, the commit goes on.

@@ -14,7 +14,7 @@ use stemmata_service::GitHookRequest;
 use crate::args::capture::Import;
 use crate::args::live::Setup;
 use crate::commands::install::Manner;
-use crate::commands::{completions, home, import, install};
+use crate::commands::{completions, git, home, import, install};
 use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
 use crate::output::style::Style;
@@ -202,8 +202,8 @@ impl Walk<'_> {
         if !self.is_wanted("git", &format!("Let commits here name their session ({shown})"))? {
             return Ok(());
         }
-        app.host()?.git_hook(&GitHookRequest { dry_run: false, ..request })?;
-        self.note(("git", "done"), format!("Updated {shown}"))
+        let done = app.host()?.git_hook(&GitHookRequest { dry_run: false, ..request })?;
+        self.note(("git", "done"), git::changes(app, &done, false).join("; "))
     }
 }
 

@@ -319,7 +319,7 @@ fn commits_name_their_context_and_blame_goes_by_it() {
         .home
         .write("home/project/.git/hooks/prepare-commit-msg", b"#!/bin/sh\necho ran >> hook.log\nexit 0\n");
     let before = std::fs::read(&hook).unwrap();
-    let shown = ok(&stemma(&stage, &["git", "install", "--dry-run"]));
+    let shown = ok(&stemma(&stage, &["git", "install", "--dry-run", "--diff"]));
     assert!(shown.contains("+# >>> stemma") && std::fs::read(&hook).unwrap() == before, "{shown}");
     ok(&stemma(&stage, &["git", "install"]));
     let installed = std::fs::read_to_string(&hook).unwrap();
@@ -369,7 +369,8 @@ fn nothing_of_ours_stops_a_commit() {
     std::fs::write(&hook, installed.replace(env!("CARGO_BIN_EXE_stemma"), "/nowhere/stemma")).unwrap();
     git(&stage, &["commit", "-q", "--allow-empty", "-m", "three"]);
     assert_eq!(git(&stage, &["log", "--format=%B"]).matches("Context-Id").count(), 0);
-    ok(&stemma(&stage, &["git", "uninstall"]));
+    let removed = stemma(&stage, &["git", "uninstall"]);
+    assert!(ok(&removed).is_empty() && String::from_utf8_lossy(&removed.stderr).contains("Removed "));
     assert!(!hook.exists(), "a hook that was ours alone is gone");
     // Hooks that other repositories have too are left alone.
     let shared = stage.home.path().join("shared-hooks");
