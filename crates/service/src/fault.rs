@@ -263,6 +263,7 @@ fn nothing_there(what: Absent, place: &str, error: &EngineError) -> Problem {
     match what {
         Absent::Compaction => say(Code::NoCompaction, error).with("ctx", place),
         Absent::Checkpoint => say(Code::NoCheckpointBefore, error).with("at", place),
+        Absent::OlderSession => say(Code::NoSessionHere, error),
         Absent::SessionBelow => say(Code::NoSessionHere, error).with("path", place),
         Absent::Session => say(Code::NoSession, error),
         Absent::Ledger => say(Code::NoLedgerHere, error).with("path", place),

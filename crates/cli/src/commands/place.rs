@@ -68,13 +68,18 @@ pub(crate) fn place(
         client_version: args.client_version.clone(),
         with_secrets: args.with_secrets,
         reuses: manner.reuses,
-        starts: manner.starts && !args.dry_run,
+        // Also where nothing is written: what `--dry-run` announces must be what would happen.
+        starts: manner.starts,
         dry_run: args.dry_run,
     };
     let named = args.here.then_some(Path::new("")).or(args.cwd.as_deref());
     request.cwd = match named {
         Some(_) => Some(cwd(app, named)),
-        None => match directory(app, app.host()?.own_directory(service, &request)?, request.starts)? {
+        None => match directory(
+            app,
+            app.host()?.own_directory(service, &request)?,
+            request.starts && !args.dry_run,
+        )? {
             Directory::Own => None,
             Directory::Current => Some(app.environment.current_dir.clone()),
             Directory::None => return Ok(None),
@@ -185,7 +190,8 @@ fn say_skipped(app: &App, skipped: &[Session]) {
         1 => String::new(),
         several => format!(" and {} more", several - 1),
     };
-    app.console.say(&format!("Skipped «{title}» ({}){more}: no client can resume it", first.format));
+    app.console
+        .say(&format!("Skipped «{title}» ({}){more}: no installed client can resume it", first.format));
 }
 
 /// Says what a translation kept, and what it did not.

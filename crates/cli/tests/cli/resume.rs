@@ -118,12 +118,33 @@ fn a_client_that_is_missing_is_said_before_anything_is_written() {
     let stage = Stage::new();
     session(&stage);
     let bin = stage.home.path().join("empty");
-    for args in [&["resume", SESSION][..], &["resume", SESSION, "--in", "codex"]] {
+    for args in [
+        &["resume", SESSION][..],
+        &["resume", SESSION, "--in", "codex"],
+        &["resume", SESSION, "--in", "codex", "--dry-run"],
+        &["resume", "--last", "--dry-run"],
+    ] {
         let said = run_with(&stage, &bin, &stage.home.project(), args).code(3);
         said.complains(&["is not on the `PATH`", "nothing was written", "`--print`", "`--in CLIENT`"]);
     }
     assert_eq!(transcripts(&stage), 1);
     assert!(!stage.home.path().join("home/.codex").exists());
+}
+
+#[test]
+fn the_last_session_is_one_whose_client_is_installed() {
+    let stage = Stage::new();
+    let path = session(&stage);
+    let codex = stage.json(&["fork", SESSION, "--in", "codex"]);
+    let path = PathBuf::from(codex["path"].as_str().unwrap_or_else(|| panic!("{codex} {path:?}")));
+    let more = r#"{"timestamp":"2026-03-09T11:00:00.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Go on."}]}}"#;
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{text}{more}\n")).unwrap();
+    stage.import(&path);
+    let bin = client(&stage, "claude");
+    let said = run_with(&stage, &bin, &stage.home.project(), &["resume", "--last"]).ok();
+    assert!(said.text().contains(&format!("--resume {SESSION}")), "{} {}", said.text(), said.stderr);
+    said.complains(&["Skipped", "no installed client can resume it"]);
 }
 
 #[test]
@@ -145,6 +166,8 @@ fn a_dry_run_says_what_would_be_written_and_writes_nothing() {
     let stage = Stage::new();
     session(&stage);
     stage.run(&["import"]).ok();
+    client(&stage, "pi");
+    let bin = client(&stage, "claude");
     let commits = || stage.json(&["status"])["usage"]["commits"].clone();
     let before = commits();
     for args in [
@@ -154,7 +177,7 @@ fn a_dry_run_says_what_would_be_written_and_writes_nothing() {
         &["resume", SESSION, "--dry-run", "--copy"],
         &["resume", SESSION, "--dry-run"],
     ] {
-        let said = stage.run(args).ok();
+        let said = run_with(&stage, &bin, &stage.home.project(), args).ok();
         assert!(said.text().starts_with("Would "), "{}", said.text());
         assert!(said.stderr.contains("Nothing was written"), "{}", said.stderr);
     }

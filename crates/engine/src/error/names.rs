@@ -66,6 +66,8 @@ words! {
         Checkpoint = "checkpoint at or before",
         /// A session of a directory.
         SessionBelow = "session that worked in or below",
+        /// A session that many before the newest of a directory.
+        OlderSession = "session that far back:",
         /// A session at all.
         Session = "session yet",
         /// A ledger of the project that a directory is in.

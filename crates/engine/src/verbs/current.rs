@@ -7,6 +7,7 @@ use std::path::Path;
 use stemmata_model::{CommitId, Note, NoteCode, Trigger};
 use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::registry::by_format;
+use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Page, Session, SessionFilter, SessionKey};
 
 use crate::capture::kept::is_session_there;
@@ -56,14 +57,20 @@ impl Engine {
         self.latest_session_of(cwd, &mut |_| true)
     }
 
-    /// Returns the latest session as [`Engine::latest_session`] does, of those that a client loads, and the newer ones that none
-    /// does.
+    /// Returns the latest session as [`Engine::latest_session`] does, of those that a client loads whose runtime is `wanted`, and
+    /// the newer ones that are not.
     ///
     /// # Errors
     /// `NotFound` when none worked there.
-    pub fn latest_loadable_session(&self, cwd: Option<&str>) -> Result<(Session, Vec<Session>)> {
+    pub fn latest_loadable_session(
+        &self,
+        cwd: Option<&str>,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<(Session, Vec<Session>)> {
         let is_loadable = |session: &Session| {
-            session.tip.is_some() && by_format(&session.format).is_some_and(Adapter::is_placeable)
+            session.tip.is_some()
+                && by_format(&session.format).is_some_and(Adapter::is_placeable)
+                && wanted(runtime_of(&session.format))
         };
         let mut skipped = Vec::new();
         let latest = self.latest_session_of(cwd, &mut |session| {
@@ -103,9 +110,11 @@ impl Engine {
         })
     }
 
-    /// Returns a session of a directory that a listing of it shows: the newest one, or the one so many before; none where there are
-    /// fewer. Copies that nobody used, and all but one of a session's copies, are passed over.
-    pub(crate) fn session_before(&self, here: &str, back: u64) -> Result<Option<Session>> {
+    /// Returns a session of a directory that a listing of it shows: the newest one, or the one so many before. Copies that nobody used, and all but one of a session's copies, are passed over.
+    ///
+    /// # Errors
+    /// `NothingThere` where there are fewer; store errors.
+    pub(crate) fn session_before(&self, here: &str, back: u64) -> Result<Session> {
         let filter =
             SessionFilter { project: Some(here.to_owned()), main_only: true, ..SessionFilter::default() };
         let (mut found, mut seen, mut left) = (None, HashSet::new(), back);
@@ -121,8 +130,17 @@ impl Engine {
             left -= 1;
             ControlFlow::Continue(())
         })?;
-        let Some(session) = found else { return Ok(None) };
-        self.find_recorded_session(session.session.as_str())
+        let best = match &found {
+            Some(session) => self.find_recorded_session(session.session.as_str())?,
+            None => None,
+        };
+        best.ok_or_else(|| match seen.len() {
+            0 => EngineError::NothingThere { what: Absent::SessionBelow, place: here.to_owned() },
+            count => EngineError::NothingThere {
+                what: Absent::OlderSession,
+                place: format!("only {count} worked in or below {here}"),
+            },
+        })
     }
 
     /// Gives sessions one by one, the latest first, with whether they were recorded in this store, until `take` has enough.

@@ -263,10 +263,7 @@ impl Engine {
         let Some(here) = here else {
             return Err(EngineError::NotFound { what: Wanted::Here, text: text.to_owned() });
         };
-        self.session_before(here, back)?.ok_or_else(|| EngineError::NothingThere {
-            what: crate::error::Absent::SessionBelow,
-            place: here.to_owned(),
-        })
+        self.session_before(here, back)
     }
 
     fn back(&self, from: CommitId, commits: u64, text: &str) -> Result<CommitId> {

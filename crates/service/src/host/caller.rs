@@ -214,7 +214,7 @@ impl<'a> Caller<'a> {
                 let read = read.find(|read| read.parent_session.is_none());
                 let dir = self.dir.to_string_lossy();
                 // What `run` recorded of a mere command wrote no commit, if an agent's session is there.
-                let latest = match self.engine.latest_loadable_session(Some(&dir)) {
+                let latest = match self.engine.latest_loadable_session(Some(&dir), &|_| true) {
                     Err(EngineError::NothingThere { .. }) => self.engine.latest_session(Some(&dir))?,
                     latest => latest?.0,
                 };

@@ -252,7 +252,7 @@ pub(super) fn named(name: &str) -> Result<&'static str, Fault> {
     client_named(name).map_err(|error| Problem::new(Code::UnknownClient, error.to_string()).into())
 }
 
-fn place_of(runtime: &str) -> Result<&'static RuntimePlace, Fault> {
+pub(super) fn place_of(runtime: &str) -> Result<&'static RuntimePlace, Fault> {
     let place = RUNTIMES.iter().find(|place| place.runtime == runtime);
     place.ok_or_else(|| {
         let known: Vec<&str> = RUNTIMES.iter().map(|place| place.runtime).collect();

@@ -5,9 +5,10 @@ use std::path::Path;
 use stemmata_api::v1::{FindRequest, Found, Session};
 use stemmata_api::{Answer, Chains};
 
-use stemmata_engine::{Engine, ImportFailure};
+use stemmata_engine::{Engine, EngineError, ImportFailure};
 
 use super::Host;
+use super::place::place_of;
 use crate::fault::Fault;
 use crate::local::is_path;
 use crate::wire;
@@ -83,7 +84,7 @@ impl Host {
     }
 
     /// Returns the session that was active last, of all or of a directory, after reading what its clients wrote there since. With
-    /// `is_loadable` it is one that its client can go on with: what `run` recorded of a command is passed over.
+    /// `is_loadable` it is one that its client can go on with, if possible an installed one: what `run` recorded of a command is passed over.
     ///
     /// # Errors
     /// `no_session`, `no_session_here`, and those of capture.
@@ -92,8 +93,17 @@ impl Host {
             let engine = self.home.renewed()?;
             let unread = self.caught_up(&engine, dir)?;
             let dir = dir.map(Path::to_string_lossy);
+            let is_installed = |runtime: &str| {
+                place_of(runtime).is_ok_and(|client| self.has_program(client.program).is_ok())
+            };
             let (session, skipped) = if is_loadable {
-                engine.latest_loadable_session(dir.as_deref())?
+                match engine.latest_loadable_session(dir.as_deref(), &is_installed) {
+                    // Where no client is installed, resuming says which one is missing.
+                    Err(EngineError::NothingThere { .. }) => {
+                        engine.latest_loadable_session(dir.as_deref(), &|_| true)?
+                    }
+                    latest => latest?,
+                }
             } else {
                 (engine.latest_session(dir.as_deref())?, Vec::new())
             };
