@@ -9,7 +9,7 @@ mod tools;
 
 use std::collections::HashMap;
 
-use stemmata_model::{Entry, EntryId, EntryKind, EntryMeta, FormatId, Role, Visibility};
+use stemmata_model::{Entry, EntryId, EntryKind, EntryMeta, FormatId, Part, Role, Visibility};
 
 pub use loss::{Action, LOSSES_MAX, Loss, LossReport};
 
@@ -154,9 +154,15 @@ impl Translator<'_> {
             is_same_provider: self.accepts(provider.or_else(|| Provider::of_runtime(self.from))),
         };
         let had_parts = !entry.parts.is_empty();
+        let is_thought = entry.parts.iter().all(|part| matches!(part, Part::Thinking { .. }));
         let parts = parts::translate(entry.parts, &change, &mut self.report);
         if parts.is_empty() && had_parts {
-            return self.report.add(&entry.id, Action::Dropped, "entry", "nothing of it came across");
+            let reason = if is_thought {
+                "message dropped (contained only encrypted reasoning)"
+            } else {
+                "message dropped (no part of it can be converted)"
+            };
+            return self.report.add(&entry.id, Action::Dropped, "entry", reason);
         }
         self.report.kept += 1;
         self.push(Entry { parts, ..Entry { parts: Vec::new(), ..entry } });

@@ -39,6 +39,9 @@ const PHRASES: &[(&str, &str)] = &[
     ("any more", "`no longer`"),
     ("hole", "`forgotten commit` or `tombstone`"),
     ("holes", "`forgotten commits` or `tombstones`"),
+    ("came across", "`was converted`"),
+    ("keeps its name", "`is kept as is`"),
+    ("left as it is", "`not changed`"),
 ];
 
 /// What is counted; behind the number 1 the plural is wrong.

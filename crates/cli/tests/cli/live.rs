@@ -120,7 +120,7 @@ fn hooks_are_put_into_settings_and_taken_out_again() {
     assert_eq!(std::fs::read_to_string(&settings).unwrap(), own);
     // A comment is no JSON: nothing is touched.
     std::fs::write(&settings, "{\n  // mine\n  \"model\": \"opus\"\n}\n").unwrap();
-    stage.run(&["install", "claude-code"]).code(2).complains(&["line 2", "left as it is"]);
+    stage.run(&["install", "claude-code"]).code(2).complains(&["line 2", "not changed"]);
     assert!(std::fs::read_to_string(&settings).unwrap().contains("// mine"));
     stage.run(&["install", "abacus"]).code(2).complains(&["claude-code", "codex"]);
 }
@@ -151,7 +151,7 @@ fn gemini_and_pi_are_told_in_their_own_way() {
     std::fs::create_dir_all(extension.parent().unwrap()).unwrap();
     std::fs::write(&extension, "export default () => {};\n").unwrap();
     for verb in ["install", "uninstall"] {
-        stage.run(&[verb, "pi"]).code(2).complains(&["stemma.ts", "left as it is", "not written by"]);
+        stage.run(&[verb, "pi"]).code(2).complains(&["stemma.ts", "not changed", "not written by"]);
     }
     assert_eq!(std::fs::read_to_string(&extension).unwrap(), "export default () => {};\n");
 }
@@ -311,7 +311,7 @@ fn settings_that_cannot_be_read_are_refused_with_their_line_and_stay() {
         ] {
             let settings = stage.home.write(file, text.as_bytes());
             for verb in ["install", "uninstall"] {
-                stage.run(&[verb, runtime]).code(2).complains(&["left as it is", line]);
+                stage.run(&[verb, runtime]).code(2).complains(&["not changed", line]);
             }
             assert_eq!(std::fs::read_to_string(&settings).unwrap(), text);
             let folder = std::fs::read_dir(settings.parent().unwrap()).unwrap();

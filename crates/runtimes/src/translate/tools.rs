@@ -20,7 +20,7 @@ pub(super) fn translate(name: &str, arguments: &str, from: &str, to: &str) -> Ca
     }
     let usable = usable_name(name);
     let note = if usable == name {
-        format!("{to} has no tool `{name}`: the call keeps its name")
+        format!("`{name}` call kept as is ({to} has no such tool)")
     } else {
         format!("`{name}` is not a name that every provider takes: the call is named `{usable}`")
     };

@@ -219,7 +219,7 @@ fn unreadable(path: &Path, error: &SettingsError) -> Fault {
             "Repair it, or add the hooks by hand as docs/guide/live.md shows"
         }
     };
-    let detail = format!("{} was left as it is: {error}. {next}", path.display());
+    let detail = format!("{} was not changed: {error}. {next}", path.display());
     Problem::new(Code::SettingsUnreadable, detail).into()
 }
 
