@@ -123,6 +123,7 @@ pub(crate) enum Command {
     /// Run a command and record what it reads and prints as a session
     Run(live::Run),
     /// Find what was said and done, in any client
+    #[command(visible_aliases = ["grep", "find"])]
     Search(search::Search),
     /// List sessions, newest first
     #[command(visible_alias = "ls")]

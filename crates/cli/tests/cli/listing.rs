@@ -112,6 +112,22 @@ fn lists_are_filtered() {
     assert_eq!(ids(&["--here"]).len(), 1);
     assert_eq!(ids(&["--client", "claude"]).len(), count);
     assert_eq!(ids(&["--client", "codex"]).len(), 0);
+    stage.run(&["grep", "retry", "--client", "claude"]).ok();
+    let unknown = stage.run(&["find", "retry", "--client", "nobody"]).code(2);
+    assert!(
+        unknown.stderr.contains("claude-code") && !unknown.stderr.contains("ledger"),
+        "{}",
+        unknown.stderr
+    );
+    // A filter takes every project that has the name.
+    for (place, end) in [("/srv/one/kiln", 3), ("/srv/two/kiln", 4)] {
+        let id = format!("07e40000-0000-4000-8000-00000000000{end}");
+        let mut story = Story::new(&id, place);
+        story.user("Fire it").assistant("At 1250 °C.");
+        stage.import(&stage.home.write(&format!("{id}.jsonl"), story.text().as_bytes()));
+    }
+    assert_eq!(ids(&["--project", "kiln"]).len(), 2);
+    let count = count + 2;
     assert_eq!(ids(&["--title", "retry REV"]).len(), 1);
     assert_eq!(ids(&["--branch", "no-such-branch"]).len(), 0);
     assert_eq!(ids(&["--since", "2026-01-01"]).len() + ids(&["--until", "2025-12-31"]).len(), count);

@@ -59,8 +59,7 @@ fn what_a_filter_names_wrongly_is_said_in_one_way() {
     let mut all = String::new();
     for args in [
         &["--project", "ovn"][..],
-        &["--project", "shop"],
-        &["--client", "claude"],
+        &["--client", "claud"],
         &["--role", "assistent"],
         &["--kind", "promt"],
         &["--since", "2026-03-02", "--until", "2026-03-01"],
@@ -71,6 +70,12 @@ fn what_a_filter_names_wrongly_is_said_in_one_way() {
         all.extend(["$ ", &args.join(" "), "\n", &stage.told(&args), "\n"]);
     }
     insta::assert_snapshot!("search_filters_bad", all);
+    // Two projects have the name: both are searched.
+    assert_eq!(stage.json(&["list", "--project", "shop"])["sessions"].as_array().map(Vec::len), Some(2));
+    let both = stage.json(&["search", "kiln loop", "--project", "shop", "--client", "claude"]);
+    let dirs: std::collections::BTreeSet<String> =
+        both["hits"].as_array().unwrap().iter().map(|hit| hit["cwd"].to_string()).collect();
+    assert_eq!(dirs.len(), 2, "{both}");
     // What lies below another directory of the name is found with that.
     stage.import(
         &stage
@@ -80,7 +85,8 @@ fn what_a_filter_names_wrongly_is_said_in_one_way() {
     stage.import(
         &stage.home.write("e.jsonl", kiln("5e55104e-0000-4000-8000-000000000005", "/srv/x/oven").as_bytes()),
     );
-    let said = stage.run(&["list", "--project", "oven"]).code(4);
+    assert_eq!(stage.json(&["list", "--project", "oven"])["sessions"].as_array().map(Vec::len), Some(3));
+    let said = stage.run(&["state", "--project", "oven"]).code(4);
     assert!(said.stderr.contains("  /srv/x/oven  ") && !said.stderr.contains("oven/oven"), "{}", said.stderr);
 }
 

@@ -14,6 +14,7 @@ use stemmata_store::{PAGE_ROWS_MAX, Page, Session, SessionFilter};
 use super::SearchError;
 use super::filter::{LEDGER_CLIENT, no_such_name};
 use crate::capture::client_names;
+use crate::capture::homes::RUNTIMES;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::ledger::places_of;
@@ -39,8 +40,24 @@ impl Engine {
     /// # Errors
     /// `Search` where nothing has the name, or several directories have; store errors.
     pub fn project_dir(&self, text: &str) -> Result<String> {
+        let mut dirs = self.project_dirs(text)?;
+        match dirs.pop() {
+            Some(only) if dirs.is_empty() => Ok(only.dir),
+            last => {
+                dirs.extend(last);
+                Err(SearchError::ManyProjects { name: text.to_owned(), found: dirs }.into())
+            }
+        }
+    }
+
+    /// Returns all directories of a project, as [`Engine::project_dir`] does where it is one: a filter takes them all.
+    ///
+    /// # Errors
+    /// `Search` where nothing has the name; store errors.
+    pub fn project_dirs(&self, text: &str) -> Result<Vec<ProjectDir>> {
+        let one = |dir: String| vec![ProjectDir { dir, sessions: 0, last_at: None }];
         if text.contains(['/', '\\']) {
-            return Ok(text.to_owned());
+            return Ok(one(text.to_owned()));
         }
         let mut dirs = self.session_dirs()?;
         let mut of_id = None;
@@ -56,7 +73,7 @@ impl Engine {
             Ok(())
         })?;
         if let Some(dir) = of_id {
-            return Ok(dir);
+            return Ok(one(dir));
         }
         let name = text.to_owned();
         let mut named: Vec<ProjectDir> =
@@ -64,16 +81,12 @@ impl Engine {
         // What lies below another one is found with that.
         let outer = named.clone();
         named.retain(|one| !outer.iter().any(|other| is_below(&one.dir, &other.dir)));
-        match named.as_slice() {
-            [one] => Ok(one.dir.clone()),
-            [] => {
-                let near =
-                    nearest(text, dirs.iter().filter_map(|known| name_of(&known.dir))).map(str::to_owned);
-                dirs.sort_by_key(|known| name_of(&known.dir) != near.as_deref());
-                Err(SearchError::NoProject { name, near, known: dirs }.into())
-            }
-            _ => Err(SearchError::ManyProjects { name, found: named }.into()),
+        if !named.is_empty() {
+            return Ok(named);
         }
+        let near = nearest(text, dirs.iter().filter_map(|known| name_of(&known.dir))).map(str::to_owned);
+        dirs.sort_by_key(|known| name_of(&known.dir) != near.as_deref());
+        Err(SearchError::NoProject { name, near, known: dirs }.into())
     }
 
     /// Returns the name of a client as sessions have it: however it is written, and of one that is known the beginning is enough.
@@ -109,7 +122,8 @@ impl Engine {
         if is_known {
             return Ok(());
         }
-        Err(no_such_name("client", client, known.iter().map(String::as_str)).into())
+        // Those that people have; formats that programs write are known, too, and nobody would look for one by a slip.
+        Err(no_such_name("client", client, RUNTIMES.iter().map(|place| place.runtime)).into())
     }
 
     /// Returns the directories that sessions worked in, the one of the latest session first.

@@ -6,6 +6,7 @@ mod fold;
 pub(crate) mod totals;
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use stemmata_model::{CommitId, CommitType, Granularity, Timestamp};
 use stemmata_prompt::title::title;
@@ -67,6 +68,8 @@ pub struct SessionOnly {
     pub branch: Option<String>,
     /// With these words in its title.
     pub title: Option<String>,
+    /// In one of these directories or below it; none: anywhere.
+    pub projects: Vec<String>,
 }
 
 impl SessionOnly {
@@ -75,10 +78,12 @@ impl SessionOnly {
             wanted.as_deref().is_none_or(|text| own == Some(text))
         };
         let titled = self.title.as_ref();
+        let is_in = |dir: &String| session.cwd.as_deref().is_some_and(|cwd| Path::new(cwd).starts_with(dir));
         is(&self.client, Some(runtime_of(&session.format)))
             && is(&self.branch, session.git_branch.as_deref())
             && self.since.is_none_or(|since| session.last_at >= Some(since))
             && self.until.is_none_or(|until| session.last_at.is_some_and(|at| at <= until))
+            && (self.projects.is_empty() || self.projects.iter().any(is_in))
             && titled.is_none_or(|words| words_in(words, &title(session.title.as_deref())))
     }
 }

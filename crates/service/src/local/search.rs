@@ -23,8 +23,13 @@ impl Search for Local {
                 Some(limit) => limit.min(HITS_MAX),
             };
             let mut query = wire::search::query(request, limit)?;
-            for project in &mut query.filter.projects {
-                *project = engine.project_dir(project)?;
+            if let Some(client) = &mut query.filter.client {
+                *client = engine.client_named(client)?;
+            }
+            let named = std::mem::take(&mut query.filter.projects);
+            for project in &named {
+                let dirs = engine.project_dirs(project)?;
+                query.filter.projects.extend(dirs.into_iter().map(|known| known.dir));
             }
             let found =
                 engine.search(&query, &mut |unit, done, total| heard(control, unit, (done, total)))?;

@@ -17,9 +17,13 @@ const PAGE_ROWS: usize = 1_000;
 
 pub(super) fn sessions(engine: &Engine, request: &SessionsRequest) -> Result<SessionPage, Fault> {
     const LISTING: &str = "sessions";
+    let project = request.project.as_deref().map(|project| engine.project_dirs(project)).transpose()?;
+    let mut projects: Vec<String> = project.into_iter().flatten().map(|known| known.dir).collect();
+    // The store looks for one directory; of several projects with one name the listing looks at every session.
+    let project = if projects.len() == 1 { projects.pop() } else { None };
     let query = SessionQuery {
         filter: SessionFilter {
-            project: request.project.as_deref().map(|project| engine.project_dir(project)).transpose()?,
+            project,
             session_prefix: request.session_prefix.clone(),
             main_only: !request.with_subagents,
         },
@@ -29,6 +33,7 @@ pub(super) fn sessions(engine: &Engine, request: &SessionsRequest) -> Result<Ses
             until: request.until.as_deref().map(Timestamp::parse).transpose()?,
             branch: request.branch.clone(),
             title: request.title.clone(),
+            projects,
         },
         with_emptied: request.with_emptied,
         folded: request.folded,
