@@ -32,6 +32,8 @@ pub fn clean(text: &str) -> String {
     }
     let mut line = String::new();
     let mut chars = 0;
+    // A stored title of this length was cut when it was captured.
+    let mut is_cut = text.chars().count() == CHARS_MAX;
     for word in link::without_links(asked).split_whitespace() {
         let word = without_marks(word, line.is_empty());
         let room = CHARS_MAX.saturating_sub(chars + usize::from(chars > 0));
@@ -39,11 +41,20 @@ pub fn clean(text: &str) -> String {
             continue;
         }
         if room == 0 {
+            is_cut = true;
             break;
         }
         line.extend((chars > 0).then_some(' '));
         line.extend(word.chars().take(room));
+        is_cut |= word.chars().count() > room;
         chars = line.chars().count();
+    }
+    if is_cut && !line.is_empty() {
+        if chars == CHARS_MAX {
+            line.pop();
+        }
+        line.truncate(line.trim_end().len());
+        line.push('…');
     }
     line
 }

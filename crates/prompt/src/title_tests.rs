@@ -50,6 +50,20 @@ fn a_title_is_what_a_person_asked() {
 }
 
 /// What foreign texts are made of.
+#[test]
+fn a_title_that_was_cut_says_so() {
+    let of = |text: &str| title(Some(text));
+    assert_eq!(of(&"a".repeat(199)), "a".repeat(199));
+    // As titles are stored, which were cut when they were captured.
+    for cut in ["a".repeat(200), "a".repeat(300), "ab ".repeat(100)] {
+        let shown = of(&cut);
+        assert!(
+            shown.ends_with('…') && !shown.ends_with(" …") && shown.chars().count() <= CHARS_MAX,
+            "{shown}"
+        );
+    }
+}
+
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         "\\PC{0,8}",

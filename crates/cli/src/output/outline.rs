@@ -94,7 +94,8 @@ pub(crate) fn outcome(outline: &TurnOutline, is_asked: bool) -> Vec<(Style, Stri
         _ => {}
     }
     if outline.failures > 0 {
-        pieces.push((Style::Warning, many(outline.failures, "error")));
+        // Calls; the errors of an overview are what they reported, and several calls may report the same.
+        pieces.push((Style::Warning, format!("{} failed", grouped(outline.failures))));
     }
     if let Some(last) = outline.git_commits.last() {
         let hash = last

@@ -2,7 +2,7 @@
 //!
 //! Tables and trees are laid out elsewhere; here is what one session says of itself.
 
-use stemmata_api::v1::Session;
+use stemmata_api::v1::{OverviewTurn, Session};
 
 use crate::output::size::many;
 use crate::output::style::tame;
@@ -28,6 +28,13 @@ pub(crate) fn title(session: &Session) -> String {
 pub(crate) fn title_of(text: &str) -> String {
     let line = tame(text);
     if line.is_empty() { "(no prompt)".to_owned() } else { line }
+}
+
+/// Returns a prompt on one line: its title, or where that is cut and nothing need be, all of it.
+pub(crate) fn prompt(turn: &OverviewTurn, is_whole: bool) -> Option<String> {
+    let title = turn.title.as_deref()?;
+    let whole = turn.prompt.as_deref().filter(|_| is_whole && title.ends_with('…'));
+    Some(title_of(whole.unwrap_or(title)))
 }
 
 /// Returns the shortest reference that means a session, as the service gives it.

@@ -89,7 +89,8 @@ impl TurnDrawing<'_> {
         while let Some(Start { node, before, first, stretch }) = open.pop() {
             let is_shown = self.says_something(node);
             if is_shown {
-                self.commit(&mut lines, node, (&first, &before), stretch);
+                let is_stopped = is_stopped_later(node, &nodes);
+                self.commit(&mut lines, (node, is_stopped), (&first, &before), stretch);
             }
             let below = children(node).iter().filter_map(|id| nodes.get(id.as_str()).copied());
             let below: Vec<&Commit> = below.filter(|child| !is_hidden(child)).collect();
@@ -128,7 +129,13 @@ impl TurnDrawing<'_> {
     }
 
     /// Adds the lines of a commit: one for each of its turns, else one for itself; what it started hangs on the last.
-    fn commit(&self, lines: &mut Vec<Line>, node: &Commit, (first, before): (&str, &str), stretch: usize) {
+    fn commit(
+        &self,
+        lines: &mut Vec<Line>,
+        (node, is_stopped): (&Commit, bool),
+        (first, before): (&str, &str),
+        stretch: usize,
+    ) {
         let turns = node.turns.as_deref().unwrap_or_default();
         let numbered: Vec<&OverviewTurn> = turns.iter().filter(|turn| turn.number.is_some()).collect();
         let lead = turns.first().filter(|turn| turn.number.is_none());
@@ -137,8 +144,15 @@ impl TurnDrawing<'_> {
         let count = shown.len();
         for (at, turn) in shown.into_iter().enumerate() {
             let left = if at == 0 { first } else { before };
-            let mut text = self.line(left, node, turn, at + 1 == count);
-            if at + 1 == count {
+            let is_last = at + 1 == count;
+            // As in the overview of the session, where the record that it was stopped belongs to the turn.
+            let stopped = turn.filter(|turn| is_last && is_stopped && turn.outline.outcome == "open");
+            let stopped = stopped.cloned().map(|mut turn| {
+                turn.outline.outcome = "interrupted".to_owned();
+                turn
+            });
+            let mut text = self.line(left, node, stopped.as_ref().or(turn), is_last);
+            if is_last {
                 self.subagents(&mut text, before, node.subagents.as_deref().unwrap_or_default());
             }
             let is_turn = turn.is_some_and(|turn| turn.number.is_some());
@@ -175,8 +189,8 @@ impl TurnDrawing<'_> {
         while used + PROMPT_MIN + columns(&facts) > self.width && facts.pop().is_some() {}
         let room = self.width.saturating_sub(used + columns(&facts)).max(PROMPT_MIN);
         facts.append(&mut tail);
-        let about = turn.and_then(|turn| turn.title.as_deref());
-        let about = about.map_or_else(|| tame(&node.summary.text), session::title_of);
+        let about = turn.and_then(|turn| session::prompt(turn, self.width == usize::MAX));
+        let about = about.unwrap_or_else(|| tame(without_tools(&node.summary.text, turn)));
         let about = fit(&about, room);
         let (head, tail) = (outline::painted(&head, " "), outline::painted(&facts, "  "));
         format!("{}{head} {about}  {tail}\n", Style::Faint.paint(left))
@@ -242,6 +256,19 @@ fn gap(text: &mut String, line: &Line, left_out: u64) {
         let left = Style::Faint.paint(&line.before);
         put!(text, "{left}{}\n", Style::Faint.paint(&format!("┊ … {} …", many(left_out, "turn"))));
     }
+}
+
+/// Returns a summary without the tools at its end, where the row names them anyway.
+fn without_tools<'s>(summary: &'s str, turn: Option<&OverviewTurn>) -> &'s str {
+    let is_named = turn.is_some_and(|turn| !turn.outline.tools.is_empty()) && summary.ends_with(']');
+    summary.rsplit_once(" [").filter(|_| is_named).map_or(summary, |(said, _)| said)
+}
+
+/// Says whether the next commit begins with the record that a person stopped the last turn of this one.
+fn is_stopped_later(node: &Commit, nodes: &HashMap<&str, &Commit>) -> bool {
+    let lead = |id: &String| nodes.get(id.as_str())?.turns.as_deref()?.first();
+    let stops = |turn: &OverviewTurn| turn.number.is_none() && turn.outline.outcome == "interrupted";
+    children(node).iter().filter_map(lead).any(stops)
 }
 
 fn children(node: &Commit) -> &[String] {

@@ -256,3 +256,24 @@ fn a_fork_begins_at_an_entry_by_its_number() {
     assert_ne!(forked("@2"), forked("@4"));
     stage.run(&["fork", &tip, "--at", "@99", "--print"]).code(3).complains(&["@99"]);
 }
+
+#[test]
+fn a_stopped_prompt_is_called_so_in_both_views_and_no_row_shows_what_a_client_wrote() {
+    let stage = Stage::new();
+    let mut story = Story::new(SESSION, "/home/ann/shop");
+    story.user("Run the tests").tool("sleep 60", "").user("[Request interrupted by user]");
+    story.user("What next?").assistant("Nothing.");
+    story.user("<task-notification> <task-id>b1</task-id> done </task-notification>");
+    story.tool("ls", "a").assistant("All is there.");
+    stage.import(&stage.home.write("a.jsonl", story.text().as_bytes()));
+    for command in ["show", "tree"] {
+        let told = stage.told(&[command, SESSION]);
+        assert!(told.contains("interrupted") && !told.contains("no answer"), "{told}");
+    }
+    stage.run(&["show", "Run the tests"]).ok().complains(&["`stemma show 'Run the tests:2'` shows"]);
+    for command in ["tree", "log"] {
+        let told = stage.told(&[command, SESSION]);
+        assert!(told.contains("All is there.") && !told.contains("task-notification"), "{told}");
+        assert!(command == "log" || !told.contains("[Bash"), "{told}");
+    }
+}

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitId, CommitType, Entry, EntryKind, Part, Role, SummarySource, plural,
 };
+use stemmata_prompt::title::clean;
 use stemmata_store::{Described, StoreError};
 
 use crate::chain::segments::read_whole;
@@ -186,7 +187,10 @@ fn unreadable(error: &EngineError) -> Option<String> {
 /// Derives a summary: what was asked (else what was said), and which tools worked on it.
 fn derive(commit_type: CommitType, entries: &[Entry]) -> String {
     let first = |wanted: &dyn Fn(&Entry) -> bool| {
-        let mut texts = entries.iter().filter(|entry| wanted(entry)).map(text_of);
+        let texts = entries.iter().filter(|entry| wanted(entry));
+        // What a client puts into a prompt, or sends as one, is not what was asked.
+        let text = |entry| if Entry::is_prompt(entry) { clean(&text_of(entry)) } else { text_of(entry) };
+        let mut texts = texts.map(text);
         texts.find(|text| !text.trim().is_empty()).map(|text| one_line(&text, TEXT_CHARS_MAX))
     };
     let summary = |entry: &Entry| entry.kind == EntryKind::CompactionSummary;
