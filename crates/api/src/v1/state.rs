@@ -66,7 +66,7 @@ pub struct OpenTasks {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct KnownDecision {
-    /// What `stemma decision` takes: the number of its event, or the entry that says it.
+    /// What `stemma decision` takes: the number of its event, letters made of its words, or of a thread the entry that says it.
     pub name: String,
     /// What it is; never a task.
     pub kind: DecisionKind,

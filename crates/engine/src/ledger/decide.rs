@@ -62,8 +62,7 @@ impl Engine {
             data["reason"] = json!(reason);
         }
         if let Some(superseded) = &decision.supersedes {
-            self.check_superseded(ledger, superseded)?;
-            data["supersedes"] = json!(superseded);
+            data["supersedes"] = json!(self.superseded(ledger, superseded)?);
         }
         self.say(ledger, &decision.text, &data)
     }
@@ -113,14 +112,19 @@ impl Engine {
         Ok((thread.text.clone(), published))
     }
 
-    /// Refuses what names no decision that still holds, which would replace nothing, or several, which would replace them
-    /// all.
-    fn check_superseded(&self, ledger: &LedgerId, named: &str) -> Result<()> {
+    /// Returns what an event says that is to replace a decision. Refuses what names none that still holds, which would replace
+    /// nothing, or several, which would replace them all.
+    fn superseded(&self, ledger: &LedgerId, named: &str) -> Result<String> {
         let memory = self.remember(ledger)?.memory;
         let standing = memory.items.decisions.iter().filter(|one| one.superseded.is_none());
-        let meant = standing.filter(|one| one.is_named(named));
-        let meant = meant.map(|one| Candidate { id: one.proof.source.clone(), summary: one.text.clone() });
-        one_of(Wanted::Decision, named, meant.collect())
+        let standing: Vec<_> = standing.collect();
+        // Reducers know a decision without a number by its words; the letters of its name are for people.
+        let by_name = standing.iter().find(|one| one.is_found() && one.name().eq_ignore_ascii_case(named));
+        let said = by_name.map_or_else(|| named.to_owned(), |one| one.key());
+        let meant = standing.iter().filter(|one| one.is_named(&said));
+        let meant = meant.map(|one| Candidate { id: one.name(), summary: one.text.clone() });
+        one_of(Wanted::Decision, named, meant.collect())?;
+        Ok(said)
     }
 
     fn open_task(&self, ledger: &LedgerId, named: &str) -> Result<Task> {

@@ -28,7 +28,7 @@ pub(crate) fn state(ledger: &LedgerId, state: &LedgerState, chars_max: Option<us
 pub(crate) fn decisions(items: &Items) -> Vec<v1::KnownDecision> {
     let holds = items.decisions.iter().filter(|one| one.superseded.is_none());
     let decided = holds.map(|one| v1::KnownDecision {
-        name: one.proof.source.clone(),
+        name: one.name(),
         kind: match one.kind {
             Kind::Decision => v1::DecisionKind::Decision,
             Kind::Fact => v1::DecisionKind::Fact,

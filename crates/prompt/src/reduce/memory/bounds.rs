@@ -122,7 +122,7 @@ fn bound_of<T>(
 
 impl Decision {
     /// Says whether it was found in what somebody said, and not told by an event of its own.
-    pub(super) fn is_found(&self) -> bool {
+    pub fn is_found(&self) -> bool {
         self.by != By::Event
     }
 }

@@ -9,7 +9,7 @@ use crate::reduce::cut::{cut_with, line_with};
 
 /// What ends a text that was cut.
 const CUT: &str = "…";
-/// Characters of a task's name at most, its first letter among them.
+/// Characters of a name at most, its first letter among them.
 const NAME_CHARS: usize = 7;
 
 /// Returns a text that has at most so many characters; one that was cut says so.
@@ -46,9 +46,14 @@ impl Words {
 }
 
 impl Decision {
-    /// Returns what is the same for decisions with the same words.
-    pub(super) fn key(&self) -> String {
+    /// Returns what is the same for decisions with the same words, and what an event names one by that has no number.
+    pub fn key(&self) -> String {
         self.hash.clone().unwrap_or_else(|| self.text.to_lowercase())
+    }
+
+    /// Returns a name as a task has one: an answer may decide several things.
+    pub fn name(&self) -> String {
+        if self.is_found() { lettered('d', &self.key()) } else { self.proof.source.clone() }
     }
 }
 
@@ -73,17 +78,18 @@ impl Task {
     /// Returns a name that is its own, whatever list it stands in: the number of its event, or letters made of its words,
     /// since the items of a list share the entry that wrote it.
     pub fn name(&self) -> String {
-        if !self.is_found() {
-            return self.proof.source.clone();
-        }
-        let hash = hash(&self.key());
-        format!("t{}", hash.get(..NAME_CHARS - 1).unwrap_or_default())
+        if self.is_found() { lettered('t', &self.key()) } else { self.proof.source.clone() }
     }
 
     /// Says whether words are all of the task's, whatever the space between them.
     pub fn says(&self, words: &str) -> bool {
         says(&self.text, self.hash.as_deref(), words)
     }
+}
+
+/// Returns a name made of words, for what has no number.
+fn lettered(first: char, words: &str) -> String {
+    format!("{first}{}", hash(words).get(..NAME_CHARS - 1).unwrap_or_default())
 }
 
 fn says(text: &str, own_hash: Option<&str>, words: &str) -> bool {
