@@ -73,6 +73,16 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
     exit
 }
 
+/// What is usually meant by a command that lacks an argument.
+const USUAL: [(&str, &str); 6] = [
+    ("doctor", "`stemma doctor --all` checks every transcript of this machine's clients"),
+    ("install", "`stemma install --all` adds the hooks to every client of this machine"),
+    ("uninstall", "`stemma uninstall --all` removes the hooks from every client"),
+    ("diff", "`stemma diff @` shows what the last compaction of this directory's newest session lost"),
+    ("blame", "`stemma blame FILE:LINE` shows who wrote a line"),
+    ("tag", "`stemma tag` lists the tags with their commits"),
+];
+
 /// The command that runs where none is named.
 const HOME: &str = "home";
 
@@ -254,7 +264,12 @@ fn usage(error: &clap::Error, arguments: &[OsString], environment: &Environment)
         _ => {
             let color = Config::load(environment)
                 .is_ok_and(|config| takes_color(environment, &config, environment.stderr_is_terminal));
-            let text = error.render().to_string().replacen("error", &Style::Error.paint("error"), 1);
+            let mut text = error.render().to_string().replacen("error", &Style::Error.paint("error"), 1);
+            let usual = |word: &OsString| USUAL.iter().find(|(name, _)| word == name);
+            let is_missing = error.kind() == ErrorKind::MissingRequiredArgument;
+            if let Some((_, usual)) = arguments.iter().skip(1).find_map(usual).filter(|_| is_missing) {
+                text = format!("{}\n{}: {usual}", text.trim_end(), Style::Hint.paint("hint"));
+            }
             Console::plain_error(text.trim_end(), color);
         }
     }

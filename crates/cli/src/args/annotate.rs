@@ -49,7 +49,7 @@ pub(crate) struct Update {
 
 /// `tag`
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = format!("\
 Examples:
   stemma tag add ctx-3f9k2m7q before-rewrite
@@ -59,16 +59,16 @@ Examples:
 
 {REF_HELP}"))]
 pub(crate) struct Tag {
-    /// What to do.
+    /// What to do [default: list]
     #[command(subcommand)]
     pub(crate) command: Option<TagCommand>,
 
     /// As `tag add`
-    #[arg(value_name = "REF", hide = true, required = true)]
+    #[arg(value_name = "REF", hide = true)]
     pub(crate) reference: Option<String>,
 
     /// As `tag add`
-    #[arg(value_name = "NAME", hide = true, required = true)]
+    #[arg(value_name = "NAME", hide = true)]
     pub(crate) name: Option<String>,
 
     /// As `tag remove`

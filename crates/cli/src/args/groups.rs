@@ -60,9 +60,7 @@ pub(crate) fn command(all: bool, width: usize) -> Command {
     if all {
         text.push_str("`stemma help refs` explains how to name a session or a commit.\n\n");
     } else {
-        text.push_str(
-            "`stemma help --all` lists all commands, `stemma help refs` how to name a session.\n\n",
-        );
+        text.push_str("`stemma help --all` lists all commands, `stemma help refs` how to name sessions.\n\n");
     }
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{text}Options:\n{{options}}{{after-help}}"
@@ -119,6 +117,8 @@ mod tests {
             assert!(rows.all(|line| line.chars().count() <= width), "{width}\n{text}");
             assert!(groups.contains("Start:\n  setup"), "{text}");
             assert_eq!(groups.contains("\n  checkpoint "), all, "{groups}");
+            let mut topics = groups.lines().filter(|line| line.starts_with("`stemma help"));
+            assert!(topics.all(|line| line.chars().count() <= 80), "{text}");
         }
         assert!(command(false, 80).render_help().to_string().contains("`stemma help --all`"));
     }

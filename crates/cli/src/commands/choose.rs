@@ -120,7 +120,7 @@ fn choose(app: &App, enter: Act, command: &str) -> Result<Choice, CliError> {
     })
 }
 
-/// Prints the newest sessions, and says how to name one.
+/// Prints the newest sessions of this directory, else of all, and says how to name one.
 fn missing(app: &App, command: &str) -> Result<Choice, CliError> {
     let usage = || {
         CliError::Usage(format!(
@@ -130,8 +130,12 @@ fn missing(app: &App, command: &str) -> Result<Choice, CliError> {
     if app.console.json {
         return Err(usage());
     }
-    let request = SessionsRequest { folded: true, ..SessionsRequest::all() };
-    let page = list::sessions(app, &request, PRINTED)?;
+    let here = Some(app.environment.current_dir.to_string_lossy().into_owned());
+    let all = SessionsRequest { folded: true, ..SessionsRequest::all() };
+    let mut page = list::sessions(app, &SessionsRequest { project: here, ..all.clone() }, PRINTED)?;
+    if page.sessions.is_empty() {
+        page = list::sessions(app, &all, PRINTED)?;
+    }
     if !page.sessions.is_empty() {
         app.console.text(&list::table(app, &page.sessions))?;
     }

@@ -3,6 +3,7 @@
 use stemmata_api::v1::{ChainSide, CompareRequest, Comparison, Diff, LastCompactionRequest, SessionError};
 
 use crate::args::browse;
+use crate::commands::launch::quoted;
 use crate::errors::{CliError, Exit};
 use crate::output::commit::ShortIds;
 use crate::output::outline::{self, painted};
@@ -71,7 +72,8 @@ fn lost(app: &App, args: &browse::Diff) -> Result<Exit, CliError> {
         let hint = Style::Hint.paint("hint");
         let resume = app.resume_command_of(&diff.before, &ids.cut(&diff.before))?;
         if !args.details {
-            app.console.say(&format!("{hint}: `stemma diff {} --details` lists them", args.reference));
+            app.console
+                .say(&format!("{hint}: `stemma diff {} --details` lists them", quoted(&args.reference)));
         }
         app.console.say(&format!(
             "{hint}: nothing is gone for good: `{resume}` continues from before the compaction"
@@ -145,9 +147,9 @@ fn compared(app: &App, args: &browse::Diff, other: &str) -> Result<Exit, CliErro
     })?;
     if !app.console.json && !args.details {
         let hint = Style::Hint.paint("hint");
+        let (one, other) = (quoted(&args.reference), quoted(other));
         app.console.say(&format!(
-            "{hint}: `stemma diff {} {other} --details` lists files, commands, errors and decisions",
-            args.reference
+            "{hint}: `stemma diff {one} {other} --details` lists files, commands, errors and decisions"
         ));
     }
     Ok(exit)
@@ -172,6 +174,10 @@ fn label(named: &str, ctx: &str, ids: ShortIds) -> String {
 }
 
 fn side_of(lists: &mut Lists, side: &ChainSide, label: &str, is_detailed: bool) {
+    if side.commits == 0 && side.entries == 0 {
+        put!(lists.text, "\nOnly {label}: nothing\n");
+        return;
+    }
     let mut counts = vec![many(side.commits, "commit"), many(side.entries, "entry")];
     counts.push(plural(side.prompts.len(), "prompt"));
     counts.extend(Some(painted(&outline::files(&side.files), " ")).filter(|files| !files.is_empty()));

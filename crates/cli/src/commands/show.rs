@@ -9,6 +9,7 @@ use stemmata_api::v1::{Commit, OverviewRequest, SessionOverview, ShowRequest, Sh
 use stemmata_api::{Code, Problem};
 
 use crate::args::browse::Show;
+use crate::commands::launch::quoted;
 use crate::errors::{CliError, Exit};
 use crate::output::style::Style;
 use crate::wiring::App;
@@ -133,7 +134,7 @@ fn hint_at_turns(app: &App, args: &Show, shown: &Commit) {
     let last =
         shown.overview.iter().flat_map(|overview| &overview.turns).filter_map(|turn| turn.number).max();
     if let Some(last) = last.filter(|_| !app.console.json) {
-        let (hint, of) = (Style::Hint.paint("hint"), &args.reference);
-        app.console.say(&format!("{hint}: `stemma show {of}:{last}` shows the turn of prompt {last}"));
+        let (hint, turn) = (Style::Hint.paint("hint"), quoted(&format!("{}:{last}", args.reference)));
+        app.console.say(&format!("{hint}: `stemma show {turn}` shows the turn of prompt {last}"));
     }
 }

@@ -37,6 +37,7 @@ pub(crate) fn tag(app: &App, args: &Tag) -> Result<Exit, CliError> {
             let how = format!("`{verb}` is a verb, not a commit: see `stemma tag --help`");
             return Err(CliError::Usage(how));
         }
+        (None, None, _) => return list(app, ""),
         (None, Some(reference), Some(name)) => (reference, name, args.remove),
         (Some(TagCommand::List(_)) | None, ..) => {
             return Err(CliError::Usage("name a commit and a tag: `stemma tag add REF NAME`".to_owned()));

@@ -72,3 +72,17 @@ fn what_was_said_beside_an_unanswered_call_is_in_the_next_prompt() {
     assert!(stage.told(&debug).contains("the call `c1`, which has no result"));
     assert!(stage.told(&["list", "--all"]).contains("Check it"));
 }
+
+#[test]
+fn a_command_without_its_argument_names_the_usual_one() {
+    let stage = Stage::new();
+    for (command, usual) in [
+        (&["doctor"][..], "hint: `stemma doctor --all`"),
+        (&["install"], "hint: `stemma install --all`"),
+        (&["diff"], "hint: `stemma diff @`"),
+        (&["tag", "remove", "v1"], "hint: `stemma tag` lists"),
+    ] {
+        stage.run(command).code(2).complains(&[usual]);
+    }
+    stage.run(&["tag"]).ok().complains(&["No tags."]);
+}
