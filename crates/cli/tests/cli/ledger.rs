@@ -485,3 +485,26 @@ fn files_of_version_1_are_named_wherever_ledgers_are() {
         assert!(said.contains("context-7.json is of version 1"), "{engine}: {said}");
     }
 }
+
+#[test]
+fn each_of_several_decisions_of_one_prompt_has_a_short_name_that_replaces_it_alone() {
+    let stage = Stage::new();
+    let here = stage.home.project();
+    let mut story = crate::story::Story::new(crate::story::SESSION, here.to_str().unwrap());
+    story.user("Let's use the gas kiln. Never fire at night.").assistant("So be it.");
+    stage.import(&stage.home.write("a.jsonl", story.text().as_bytes()));
+    stage.run(&["decision", "add", "Use cones"]).ok();
+    let names = || {
+        let listed = stage.json(&["decision", "list"]);
+        let all = listed["decisions"].as_array().unwrap().iter();
+        all.map(|one| (one["text"].as_str().unwrap().to_owned(), one["name"].as_str().unwrap().to_owned()))
+            .collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let before = names();
+    let found: Vec<&String> = before.values().filter(|name| name.starts_with('d')).collect();
+    assert!(found.len() == 2 && found[0] != found[1] && found[0].len() == 7, "{before:?}");
+    stage.run(&["decision", "add", "Use the wood kiln", "--supersedes", found[0]]).ok();
+    let after = names();
+    assert!(after.contains_key("Use the wood kiln") && !after.values().any(|name| name == found[0]), "{after:?}");
+    assert!(after.values().any(|name| name == found[1]), "{after:?}");
+}

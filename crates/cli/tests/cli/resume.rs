@@ -134,9 +134,9 @@ fn a_client_that_is_missing_is_said_before_anything_is_written() {
 #[test]
 fn the_last_session_is_one_whose_client_is_installed() {
     let stage = Stage::new();
-    let path = session(&stage);
+    session(&stage);
     let codex = stage.json(&["fork", SESSION, "--in", "codex"]);
-    let path = PathBuf::from(codex["path"].as_str().unwrap_or_else(|| panic!("{codex} {path:?}")));
+    let path = PathBuf::from(codex["path"].as_str().unwrap());
     let more = r#"{"timestamp":"2026-03-09T11:00:00.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Go on."}]}}"#;
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, format!("{text}{more}\n")).unwrap();
