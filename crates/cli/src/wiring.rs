@@ -9,12 +9,13 @@ use std::sync::Arc;
 use serde::Serialize;
 use stemmata_api::{Service, v1};
 use stemmata_engine::prompt::retrieve::Embedder;
+pub(crate) use stemmata_engine::runtime_of;
 use stemmata_engine::{
     Clock, EngineError, HOOK_PLACES, Home, HomeHints, HomeNote, HomeOptions, HookPlace, LedgerPlace,
-    MachineFacts, OpenFor, RUNTIMES, RandomIds, Settings, SystemClock, TakeUpLimits, runtime_of,
+    MachineFacts, OpenFor, RUNTIMES, RandomIds, Settings, SystemClock, TakeUpLimits,
 };
 use stemmata_llm::ModelEmbedder;
-use stemmata_model::{FormatId, ThreadId, TicketId, Timestamp};
+use stemmata_model::{ThreadId, TicketId, Timestamp};
 use stemmata_service::{Host, Local, Machine, Process, open_for_hook, problem_of};
 
 use crate::args::git::{Git, GitCommand};
@@ -314,12 +315,6 @@ impl App {
             .filter(|_| !Self::is_continued(client))
             .map(|place| format!(" --in {}", place.runtime));
         format!("stemma resume {ctx}{}", other.unwrap_or_default())
-    }
-
-    /// Returns the command that continues a commit, whose id it shows as `short`.
-    pub(crate) fn resume_command_of(&self, ctx: &str, short: &str) -> Result<String, CliError> {
-        let commit = self.service()?.show(&v1::ShowRequest { ctx: ctx.to_owned(), entries: false })?;
-        Ok(Self::resume_command(short, runtime_of(&FormatId::new(commit.format)?)))
     }
 
     /// Returns the service over this store; the first time it is opened, and a command takes up what others left. A hook and

@@ -6,7 +6,7 @@ use stemmata_api::v1::{
 use stemmata_api::{Code, Problem};
 
 use crate::args::give::{Compact, Summarizer};
-use crate::commands::{place, read_input};
+use crate::commands::{place, read_input, uncompact};
 use crate::errors::{CliError, Exit};
 use crate::output::commit::ShortIds;
 use crate::output::put;
@@ -99,7 +99,7 @@ fn say_next(app: &App, made: &Compacted, ids: ShortIds) -> Result<(), CliError> 
     let hint = Style::Hint.paint("hint");
     match &made.id {
         Some(id) => {
-            let (resume, id) = (app.resume_command_of(id, &ids.cut(id))?, ids.cut(id));
+            let (resume, id) = (uncompact::resume_command(app, id, &ids.cut(id))?, ids.cut(id));
             app.console.say(&format!(
                 "{hint}: `{resume}` continues from the summary, `stemma diff {id}` names what it lost, \
                  `stemma uncompact {id}` leads back"

@@ -4,6 +4,7 @@ use stemmata_api::v1::{ChainSide, CompareRequest, Comparison, Diff, LastCompacti
 
 use crate::args::browse;
 use crate::commands::launch::quoted;
+use crate::commands::uncompact;
 use crate::errors::{CliError, Exit};
 use crate::output::commit::ShortIds;
 use crate::output::outline::{self, painted};
@@ -70,7 +71,7 @@ fn lost(app: &App, args: &browse::Diff) -> Result<Exit, CliError> {
     })?;
     if !app.console.json {
         let hint = Style::Hint.paint("hint");
-        let resume = app.resume_command_of(&diff.before, &ids.cut(&diff.before))?;
+        let resume = uncompact::resume_command(app, &diff.before, &ids.cut(&diff.before))?;
         if !args.details {
             app.console
                 .say(&format!("{hint}: `stemma diff {} --details` lists them", quoted(&args.reference)));

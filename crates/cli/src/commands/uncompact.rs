@@ -2,13 +2,14 @@
 
 use stemmata_api::Control;
 use stemmata_api::v1::{self, Materialized, Uncompacted};
+use stemmata_model::FormatId;
 
 use crate::args::give::Uncompact;
 use crate::commands::materialize;
 use crate::errors::{CliError, Exit};
 use crate::output::file::Target;
 use crate::output::style::Style;
-use crate::wiring::App;
+use crate::wiring::{App, runtime_of};
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Uncompact) -> Result<Exit, CliError> {
@@ -20,7 +21,7 @@ pub(crate) fn run(app: &App, args: &Uncompact) -> Result<Exit, CliError> {
     let short = app.short_ids([before.id.as_str()])?.cut(&before.id);
     let id = format!("{}\n", Style::Id.paint(&short));
     let Some(out) = &args.out else {
-        let resume = app.resume_command_of(&before.id, &short)?;
+        let resume = resume_command(app, &before.id, &short)?;
         let told = format!("{}: `{resume}` continues from there", Style::Hint.paint("hint"));
         return show(app, &before, &id, &told);
     };
@@ -37,6 +38,12 @@ pub(crate) fn run(app: &App, args: &Uncompact) -> Result<Exit, CliError> {
     let told = format!("{} written to {path}", materialize::told(&made));
     let context = Some(Materialized { path: Some(path), ..made });
     show(app, &Uncompacted { context, ..before }, &id, &told)
+}
+
+/// Returns the command that continues a commit, whose id it shows as `short`.
+pub(crate) fn resume_command(app: &App, ctx: &str, short: &str) -> Result<String, CliError> {
+    let commit = app.service()?.show(&v1::ShowRequest { ctx: ctx.to_owned(), entries: false })?;
+    Ok(App::resume_command(short, runtime_of(&FormatId::new(commit.format)?)))
 }
 
 fn show(app: &App, done: &Uncompacted, id: &str, told: &str) -> Result<Exit, CliError> {
