@@ -505,6 +505,9 @@ fn each_of_several_decisions_of_one_prompt_has_a_short_name_that_replaces_it_alo
     assert!(found.len() == 2 && found[0] != found[1] && found[0].len() == 7, "{before:?}");
     stage.run(&["decision", "add", "Use the wood kiln", "--supersedes", found[0]]).ok();
     let after = names();
-    assert!(after.contains_key("Use the wood kiln") && !after.values().any(|name| name == found[0]), "{after:?}");
+    assert!(
+        after.contains_key("Use the wood kiln") && !after.values().any(|name| name == found[0]),
+        "{after:?}"
+    );
     assert!(after.values().any(|name| name == found[1]), "{after:?}");
 }
