@@ -95,7 +95,7 @@ pub(crate) fn outcome(outline: &TurnOutline, is_asked: bool) -> Vec<(Style, Stri
     }
     if outline.failures > 0 {
         // Calls; the errors of an overview are what they reported, and several calls may report the same.
-        pieces.push((Style::Warning, format!("{} failed", grouped(outline.failures))));
+        pieces.push((Style::Warning, format!("{} failed", many(outline.failures, "call"))));
     }
     if let Some(last) = outline.git_commits.last() {
         let hash = last
