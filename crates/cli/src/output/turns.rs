@@ -148,7 +148,7 @@ impl TurnDrawing<'_> {
             // As in the overview of the session, where the record that it was stopped belongs to the turn.
             let stopped = turn.filter(|turn| is_last && is_stopped && turn.outline.outcome == "open");
             let stopped = stopped.cloned().map(|mut turn| {
-                turn.outline.outcome = "interrupted".to_owned();
+                "interrupted".clone_into(&mut turn.outline.outcome);
                 turn
             });
             let mut text = self.line(left, node, stopped.as_ref().or(turn), is_last);
