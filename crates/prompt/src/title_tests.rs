@@ -49,7 +49,6 @@ fn a_title_is_what_a_person_asked() {
     assert_eq!(title(Some("<environment_context>")), "(no prompt)");
 }
 
-/// What foreign texts are made of.
 #[test]
 fn a_title_that_was_cut_says_so() {
     let of = |text: &str| title(Some(text));
@@ -64,6 +63,7 @@ fn a_title_that_was_cut_says_so() {
     }
 }
 
+/// What foreign texts are made of.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         "\\PC{0,8}",

@@ -115,7 +115,9 @@ fn verdict(diagnosis: &Diagnosis) -> String {
         (true, false) => {
             format!("{sent} of {}; no client resumes a subagent's transcript", many(present, "message"))
         }
-        (false, true) if present > 0 => format!("{}, and lines of it are missing", sends_all(present)),
+        (false, _) if diagnosis.findings.iter().any(|found| found.check == "lines_missing") => {
+            format!("{}, and lines of it are missing", sends_all(present))
+        }
         (false, _) if present == 0 => "the client would refuse it: there is no message in it".to_owned(),
         (false, _) if sent == 0 => {
             format!("the client would refuse it, or send none of its {}", many(present, "message"))

@@ -110,7 +110,8 @@ impl Engine {
         })
     }
 
-    /// Returns a session of a directory that a listing of it shows: the newest one, or the one so many before. Copies that nobody used, and all but one of a session's copies, are passed over.
+    /// Returns a session of a directory that a listing of it shows: the newest one, or the one so many before. Copies that nobody
+    /// used, and all but one of a session's copies, are passed over.
     ///
     /// # Errors
     /// `NothingThere` where there are fewer; store errors.

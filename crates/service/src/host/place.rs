@@ -14,6 +14,7 @@ use stemmata_model::FormatId;
 
 use super::Host;
 use super::hooks::is_program;
+use super::recover::better_state;
 use crate::fault::Fault;
 use crate::local;
 use crate::wire;
@@ -121,13 +122,11 @@ impl Host {
         let Some(id) = named else { return Ok(None) };
         let engine = self.home.engine()?;
         let Some(session) = engine.find_session(id)? else { return Ok(None) };
-        let is_newest = session.tip.is_some_and(|tip| tip.to_string() == request.ctx);
-        if !is_newest || !engine.may_lack_lines(&session)? {
+        if session.tip.is_none_or(|tip| tip.to_string() != request.ctx) {
             return Ok(None);
         }
         let judged_by = |format: &FormatId| self.judged_by(format, request.client_version.as_deref());
-        // Where no state can be loaded, placing this one says why.
-        Ok(engine.better_state(&session, &self.home.cache_dir(), &judged_by).unwrap_or_default())
+        Ok(better_state(&self.home, Path::new(&session.key.path), (false, &judged_by)))
     }
 
     /// Finds out everything that placing may be refused for, before a translation is stored or a file is made.

@@ -139,8 +139,8 @@ impl Host {
     }
 }
 
-/// Returns the better state of a damaged transcript that the store has. `is_lossy` where its client would not load all of it; a
-/// transcript that lost its end loads without a word.
+/// Returns the better state of a damaged transcript that the store has; none where that cannot be found out. `is_lossy` where its
+/// client would not load all of it; a transcript that lost its end loads without a word.
 pub(super) fn better_state(
     home: &Home,
     path: &Path,

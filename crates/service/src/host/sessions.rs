@@ -84,7 +84,8 @@ impl Host {
     }
 
     /// Returns the session that was active last, of all or of a directory, after reading what its clients wrote there since. With
-    /// `is_loadable` it is one that its client can go on with, if possible an installed one: what `run` recorded of a command is passed over.
+    /// `is_loadable` it is one that its client can go on with, if possible an installed one: what `run` recorded of a command is
+    /// passed over.
     ///
     /// # Errors
     /// `no_session`, `no_session_here`, and those of capture.

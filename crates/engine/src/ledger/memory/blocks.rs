@@ -23,7 +23,7 @@ const LOOSE_SESSIONS: usize = 16;
 /// Blocks of this machine's sessions: a session that changed costs a sixteenth of them and a merge of sixteen.
 const BLOCKS: u8 = 16;
 
-/// Sessions that are in memory as they were folded; half of them are folded on a second thread.
+/// Sessions that are folded before their memories are taken over; a second thread folds half of them.
 const FOLDED_AT_ONCE: usize = 16;
 
 /// What the names of blocks' states begin with. It begins as those of memories do, so that forgetting drops it with them, and

@@ -157,12 +157,14 @@ impl Engine {
         };
         let numbers: HashMap<&EntryId, u64> =
             root.entries.iter().map(|entry| &entry.id).zip(root.numbers.iter().copied()).collect();
-        let covered = match (wanted.range, self.covered_as(wanted.like, window)?) {
-            (Some(names), _) => range(window, &numbers, names)?,
-            // A client's summary stands for the context from its beginning.
-            (None, Some(covered)) if keeping == Keeping::Recent => Covered { from: 0, ..covered },
-            (None, Some(covered)) => covered,
-            (None, None) => recent(window, wanted.keep)?,
+        let covered = match wanted.range {
+            Some(names) => range(window, &numbers, names)?,
+            None => match self.covered_as(wanted.like, window)? {
+                // A client's summary stands for the context from its beginning.
+                Some(covered) if keeping == Keeping::Recent => Covered { from: 0, ..covered },
+                Some(covered) => covered,
+                None => recent(window, wanted.keep)?,
+            },
         };
         let Covered { from, to } = covered;
         let border = |at: usize| window.get(at).map(|entry| &entry.id);
@@ -286,6 +288,9 @@ impl Engine {
 /// Says of a turn that was not at its end that the rest of it is elsewhere. The last turn of every transcript is provisional: it is
 /// open where a prompt or a result waits for the model, or a call for its result.
 fn still_open(parent: &Commit, context: &[Entry]) -> Option<Note> {
+    if parent.closure != Closure::Provisional {
+        return None;
+    }
     let is_said = |entry: &Entry| {
         entry.meta.visibility.agent && matches!(entry.kind, EntryKind::Message | EntryKind::ToolResult)
     };
@@ -296,7 +301,7 @@ fn still_open(parent: &Commit, context: &[Entry]) -> Option<Note> {
     let is_result = last.kind == EntryKind::ToolResult || last.role == Role::Tool;
     let waits = is_called || is_result || prompt_text(last, last.meta.sidechain.as_deref()).is_some();
     let message = "the last turn was still open when it was read: what its client writes after that is in the session's own chain";
-    (parent.closure == Closure::Provisional && waits).then(|| Note::new(NoteCode::Degraded, message))
+    waits.then(|| Note::new(NoteCode::Degraded, message))
 }
 
 fn limits(wanted: &CompactWanted<'_>, size: Size) -> Limits {

@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 
+use memchr::memmem;
 use stemmata_model::Part;
 
-/// What a placeholder begins with; its kind and `]` follow.
-const BEGINNING: &str = "[REDACTED:";
+use crate::verbs::place::secrets::PLACEHOLDER;
+
 /// Characters of a kind at most: what is longer is somebody's own text.
 const KIND_CHARS_MAX: usize = 64;
 
@@ -26,12 +27,14 @@ pub(super) fn count(part: &Part, counts: &mut BTreeMap<String, u64>) {
 }
 
 fn count_in(text: &str, counts: &mut BTreeMap<String, u64>) {
-    for (at, _) in text.match_indices(BEGINNING) {
-        let kind =
-            text.get(at + BEGINNING.len()..).and_then(|rest| rest.split_once(']')).map(|(kind, _)| kind);
+    for at in memmem::find_iter(text.as_bytes(), PLACEHOLDER) {
+        let start = at + PLACEHOLDER.len();
+        // The kind and `]` follow. No further than a kind is long: a text may be full of beginnings that have no end.
+        let mut rest = text.bytes().skip(start).take(KIND_CHARS_MAX + 1);
+        let end = rest.position(|byte| byte == b']');
+        let kind = end.and_then(|end| text.get(start..start + end));
         let is_kind = |kind: &&str| {
             !kind.is_empty()
-                && kind.len() <= KIND_CHARS_MAX
                 && kind.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
         };
         if let Some(kind) = kind.filter(is_kind) {
