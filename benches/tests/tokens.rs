@@ -46,7 +46,7 @@ fn mixed() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(50_000))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 800))]
 
     #[test]
     fn counts_are_tiktokens(

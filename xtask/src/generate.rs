@@ -2,12 +2,12 @@
 //! the wire types; and the output below the commands of README and first steps.
 //! Not a place for prose: a page written by hand is in `HAND_WRITTEN`, every other one must be generated.
 
-mod json;
 mod pages;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 
@@ -25,7 +25,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     if flag("generate", "--check", arguments)? {
         return verify(root);
     }
-    let Some(fresh) = build(root)? else { return Ok(()) };
+    let programs = programs(root)?;
+    let Some(fresh) = build(root, &programs)? else { return Ok(()) };
     let folder = reference(root);
     for line in differences(&fresh, &load(&folder)?) {
         say(&line);
@@ -36,7 +37,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     for (name, bytes) in &fresh {
         write(&folder.join(name), bytes)?;
     }
-    for (path, text) in pages::build(root)? {
+    for (path, text) in pages::build(root, &programs.stemma)? {
         write(&root.join(path), text.as_bytes())?;
     }
     Ok(())
@@ -44,9 +45,10 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
 
 /// Fails when a page differs from what the built `stemma` says now.
 pub(crate) fn verify(root: &Path) -> anyhow::Result<()> {
-    let Some(fresh) = build(root)? else { return Ok(()) };
+    let programs = programs(root)?;
+    let Some(fresh) = build(root, &programs)? else { return Ok(()) };
     let mut stale = differences(&fresh, &load(&reference(root))?);
-    for (path, text) in pages::build(root)? {
+    for (path, text) in pages::build(root, &programs.stemma)? {
         let old = fs::read_to_string(root.join(path)).with_context(|| format!("reading `{path}`"))?;
         stale.extend((old != text).then(|| format!("{path}: a command prints something else now")));
     }
@@ -58,16 +60,40 @@ pub(crate) fn verify(root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The programs that write pages.
+struct Programs {
+    stemma: PathBuf,
+    json_page: PathBuf,
+}
+
+/// Builds the programs and returns their paths, as cargo reports them. They are chosen from the whole workspace and together
+/// with an example, because then cargo resolves features as it does for the tests: whoever has run the tests builds nothing here.
+fn programs(root: &Path) -> anyhow::Result<Programs> {
+    let mut command = cargo(root, &["build", "--quiet", "--workspace", "--message-format", "json"]);
+    command.args(["--bin", "stemma", "--example", "json_page", "--features", "stemmata-api/schema"]);
+    let output = command.stderr(Stdio::inherit()).output().context("starting cargo")?;
+    anyhow::ensure!(output.status.success(), "building `stemma` and `json_page` failed");
+    let lines = output.stdout.split(|byte| *byte == b'\n');
+    let messages: Vec<serde_json::Value> =
+        lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    let path = |name: &str| {
+        let named = messages.iter().filter(|message| message["target"]["name"] == name);
+        let found = named.filter_map(|message| message["executable"].as_str()).next_back();
+        found.map(PathBuf::from).with_context(|| format!("cargo reported no program `{name}`"))
+    };
+    Ok(Programs { stemma: path("stemma")?, json_page: path("json_page")? })
+}
+
 fn reference(root: &Path) -> PathBuf {
     root.join("docs").join("reference")
 }
 
 /// Has `stemma` write its pages into an empty folder and reads them; none, with a message, where it has no
 /// such command.
-fn build(root: &Path) -> anyhow::Result<Option<Pages>> {
+fn build(root: &Path, programs: &Programs) -> anyhow::Result<Option<Pages>> {
     let folder = tempfile::tempdir().context("creating a folder for the generated pages")?;
-    let mut command = cargo(root, &["run", "--quiet", "--package", "stemmata", "--bin", "stemma", "--"]);
-    execute(command.arg("generate-reference").arg(folder.path()))?;
+    let mut command = Command::new(&programs.stemma);
+    execute(command.arg("generate-reference").arg(folder.path()).current_dir(root))?;
     let mut pages = load(folder.path())?;
     if pages.is_empty() {
         say(
@@ -75,7 +101,10 @@ fn build(root: &Path) -> anyhow::Result<Option<Pages>> {
         );
         return Ok(None);
     }
-    pages.insert("json.md".to_owned(), json::page().into_bytes());
+    let page = Command::new(&programs.json_page).stderr(Stdio::inherit()).output();
+    let page = page.with_context(|| format!("starting `{}`", programs.json_page.display()))?;
+    anyhow::ensure!(page.status.success(), "`{}` failed ({})", programs.json_page.display(), page.status);
+    pages.insert("json.md".to_owned(), page.stdout);
     Ok(Some(pages))
 }
 

@@ -7,7 +7,9 @@ mod clients;
 mod faults;
 mod fuzz;
 mod generate;
+mod house;
 mod process;
+mod same;
 mod simulate;
 mod test;
 mod tidy;
@@ -22,8 +24,11 @@ use process::say;
 const USAGE: &str = "\
 usage: cargo xtask <task> [arguments]
 
-  check [--skip-tests]  everything a change must pass: format, clippy, docs, tidy, generated files, tests
-  test                  the tests: tidy, documentation examples, unit and integration tests
+  check [--skip-tests] [--full]
+                        everything a change must pass: format, clippy, docs, tidy, generated files, tests; --full adds what
+                        takes too long for each change: fuzzing, and every law with many inputs
+  test [--full] [--slowest N]
+                        the tests: tidy, documentation examples, unit and integration tests
   tidy                  the repository's own rules: crate edges, sizes, names, documents, links
   generate [--check]    write docs/reference, and the output in README and first steps, from the built `stemma`, or say
                         what is stale
@@ -31,8 +36,11 @@ usage: cargo xtask <task> [arguments]
   simulate-window [turns=N seed=N window=N cutoff=N]
                         run a session of 2,000 turns in a small window, and show what that cost
   clients <name>        run the optional tests against a real client
+  same --save FILE | --with FILE | BEFORE AFTER
+                        show that two builds of `stemma` answer the same about real transcripts
   vectors FILE…         run golden vectors through the product and print each case's verdict
   fuzz [TARGET…]        read made-up and mutated bytes, led by coverage, and look for panics
+  house [walks]         count lines, import circles, files that name a client, and what the commands run
   faults [arguments]    fail, tear, cut, kill and flip: show that the store loses nothing
   vocabulary FILE NAME  pack a tokenizer's vocabulary into crates/tokens/data";
 
@@ -43,11 +51,13 @@ fn run(root: &Path, task: &str, arguments: &[String]) -> anyhow::Result<()> {
         "simulate-window" => simulate::run(root, arguments),
         "test" => test::run(root, arguments),
         "tidy" => tidy::run(root, arguments),
+        "house" => house::run(root, arguments),
         "generate" => generate::run(root, arguments),
         "bench" => bench::run(root, arguments),
         "clients" => clients::run(root, arguments),
         "faults" => faults::run(root, arguments),
         "fuzz" => fuzz::run(root, arguments),
+        "same" => same::run(root, arguments),
         "vectors" => vectors::run(root, arguments),
         "vocabulary" => vocabulary::run(root, arguments),
         "help" | "-h" | "--help" => {

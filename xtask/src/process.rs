@@ -4,6 +4,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use anyhow::Context as _;
 
@@ -34,15 +35,18 @@ pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Prints the command, runs it with the terminal's own streams and waits.
+/// Prints the command, runs it with the terminal's own streams, waits, and prints how long it took: a log of checks shows
+/// where the minutes go.
 ///
 /// # Errors
 /// When the program cannot be started or ends with anything but success.
 pub(crate) fn execute(command: &mut Command) -> anyhow::Result<()> {
     let shown = show(command);
     say(&format!("==> {shown}"));
+    let begun = Instant::now();
     let status = command.status().with_context(|| format!("starting `{shown}`"))?;
     anyhow::ensure!(status.success(), "`{shown}` failed ({status})");
+    say(&format!("<== {:.0} s: {shown}", begun.elapsed().as_secs_f64()));
     Ok(())
 }
 

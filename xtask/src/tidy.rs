@@ -3,6 +3,7 @@
 //! tests show it failing on a made-up tree; only `tree` reads the disk.
 
 mod attributes;
+mod doctests;
 mod documents;
 mod layers;
 mod modules;
@@ -11,9 +12,9 @@ mod operations;
 mod purity;
 mod seeds;
 mod sizes;
-mod source;
+pub(crate) mod source;
 mod text;
-mod tree;
+pub(crate) mod tree;
 mod wire;
 mod wording;
 
@@ -59,6 +60,7 @@ type Rule = fn(&Tree) -> Vec<Finding>;
 
 const RULES: &[Rule] = &[
     attributes::check,
+    doctests::check,
     documents::check,
     layers::check,
     modules::check,

@@ -3,17 +3,19 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::Context as _;
 
-use crate::process::say;
+use crate::process::{execute, say};
 
 const USAGE: &str = "usage: cargo xtask vocabulary FILE NAME
 
-  FILE is a `.tiktoken` file, as the crate `tiktoken-rs` ships them in `assets`; NAME is `o200k` or `cl100k`.";
+  FILE is a `.tiktoken` file, as the crate `tiktoken-rs` ships them in `assets`; NAME is `o200k` or `cl100k`. Needs the program
+  `zstd` (Debian: `apt-get install zstd`).";
 
 /// The vocabularies are read once a process, so packing time does not matter and size does.
-const LEVEL: i32 = 22;
+const LEVEL: [&str; 2] = ["--ultra", "-22"];
 
 /// Packs the file that was named.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
@@ -21,10 +23,13 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     anyhow::ensure!(matches!(name.as_str(), "o200k" | "cl100k"), "unknown vocabulary `{name}`\n\n{USAGE}");
     let text = fs::read_to_string(file).with_context(|| format!("reading `{file}`"))?;
     let plain = plain(&text).with_context(|| format!("`{file}` is not a vocabulary"))?;
-    let packed = zstd::bulk::compress(&plain, LEVEL).context("compressing")?;
+    let folder = tempfile::tempdir().context("creating a folder")?;
+    let unpacked = folder.path().join(name);
+    write(&unpacked, &plain)?;
     let path = root.join("crates/tokens/data").join(format!("{name}.zst"));
-    write(&path, &packed)?;
-    say(&format!("{}: {} bytes, unpacked {} bytes", path.display(), packed.len(), plain.len()));
+    // The program and not the library, which is built from C and would be a part of every task's first build.
+    execute(Command::new("zstd").args(LEVEL).args(["-q", "-f", "-o"]).arg(&path).arg(&unpacked))?;
+    say(&format!("{}: of {} bytes", path.display(), plain.len()));
     Ok(())
 }
 

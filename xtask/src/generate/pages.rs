@@ -10,7 +10,6 @@ use std::process::{Command, Stdio};
 use anyhow::Context as _;
 
 use super::write;
-use crate::process::cargo;
 
 /// Pages whose blocks are run, each in a home of its own.
 pub(super) const PAGES: &[&str] = &["README.md", "docs/guide/first-steps.md"];
@@ -41,27 +40,14 @@ const ENVIRONMENT: &[&str] = &[
 ];
 
 /// Returns the pages as they should be, by path.
-pub(super) fn build(root: &Path) -> anyhow::Result<BTreeMap<&'static str, String>> {
-    let program = program(root)?;
+pub(super) fn build(root: &Path, program: &Path) -> anyhow::Result<BTreeMap<&'static str, String>> {
     let mut pages = BTreeMap::new();
     for page in PAGES {
         let text = fs::read_to_string(root.join(page)).with_context(|| format!("reading `{page}`"))?;
-        let outputs = run(root, &program, &commands(&text)).with_context(|| format!("in `{page}`"))?;
+        let outputs = run(root, program, &commands(&text)).with_context(|| format!("in `{page}`"))?;
         pages.insert(*page, filled(&text, &outputs));
     }
     Ok(pages)
-}
-
-/// Builds `stemma` and returns its path, as cargo reports it.
-fn program(root: &Path) -> anyhow::Result<PathBuf> {
-    let arguments =
-        ["build", "--quiet", "--package", "stemmata", "--bin", "stemma", "--message-format", "json"];
-    let output = cargo(root, &arguments).stderr(Stdio::inherit()).output().context("starting cargo")?;
-    anyhow::ensure!(output.status.success(), "building `stemma` failed");
-    let lines = output.stdout.split(|byte| *byte == b'\n');
-    let messages = lines.filter_map(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
-    let paths = messages.filter_map(|message| Some(PathBuf::from(message.get("executable")?.as_str()?)));
-    paths.collect::<Vec<_>>().pop().context("cargo reported no program `stemma`")
 }
 
 /// A line of a page.

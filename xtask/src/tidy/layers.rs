@@ -25,7 +25,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("crates/faults", &["model", "store", "engine", "testkit"]),
     ("benches", &["model", "acts", "redact", "runtimes", "store", "prompt", "engine", "testkit", "tokens"]),
     ("fuzz", &["model", "acts", "redact", "runtimes", "store", "prompt", "engine", "tokens"]),
-    ("xtask", &["api"]),
+    ("xtask", &[]),
 ];
 
 /// The crate that only tests use.

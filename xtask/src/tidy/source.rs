@@ -7,48 +7,92 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
     Code,
-    Comment,
+    /// A comment that documents nothing.
+    Remark,
+    /// `///`, `//!` and their block forms.
+    Doc,
     Literal,
+}
+
+/// What a line is counted as: code beside a comment is code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LineKind {
+    Code,
+    Doc,
+    Remark,
+    Blank,
+}
+
+/// One line of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) kind: LineKind,
+    /// Whether it is part of an item that only tests compile.
+    pub(crate) is_test: bool,
 }
 
 /// One Rust file. `code`, `production` and `comments` have the text's length and line breaks; all that
 /// is not theirs is blank, so that an offset in one is an offset in all.
 #[derive(Debug)]
-pub(super) struct Source<'a> {
+pub(crate) struct Source<'a> {
     /// Path in the repository.
-    pub(super) path: &'a str,
+    pub(crate) path: &'a str,
     /// The file as it is.
-    pub(super) text: &'a str,
+    pub(crate) text: &'a str,
     /// Code without comments and literals.
-    pub(super) code: String,
+    pub(crate) code: String,
     /// `code` without what only tests compile.
-    pub(super) production: String,
+    pub(crate) production: String,
     /// Comments only.
-    pub(super) comments: String,
+    pub(crate) comments: String,
+    classes: Vec<Class>,
     tests: Vec<Range<usize>>,
 }
 
 impl<'a> Source<'a> {
-    pub(super) fn new(path: &'a str, text: &'a str) -> Self {
+    pub(crate) fn new(path: &'a str, text: &'a str) -> Self {
         let classes = classify(text);
-        let code = only(text, &classes, Class::Code);
+        let code = only(text, &classes, &[Class::Code]);
+        let comments = only(text, &classes, &[Class::Remark, Class::Doc]);
         let tests = if is_test(path) { std::iter::once(0..code.len()).collect() } else { test_items(&code) };
         let production = tests.iter().fold(code.clone(), |code, range| blank(&code, range));
-        Self { path, text, code, production, comments: only(text, &classes, Class::Comment), tests }
+        Self { path, text, code, production, comments, classes, tests }
+    }
+
+    /// Returns the lines in order. A blank line within a literal is code: it is part of a value.
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        let mut start = 0;
+        let lines = self.text.split_inclusive('\n').map(|line| {
+            let range = start..start + line.len();
+            start = range.end;
+            let is_test = self.tests.iter().any(|test| test.start < range.end && range.start < test.end);
+            Line { kind: self.line_kind(range), is_test }
+        });
+        lines.collect()
+    }
+
+    fn line_kind(&self, range: Range<usize>) -> LineKind {
+        let classes = self.classes.get(range.clone()).unwrap_or_default();
+        let code = self.code.get(range).unwrap_or_default();
+        match () {
+            () if classes.contains(&Class::Literal) || !code.trim().is_empty() => LineKind::Code,
+            () if classes.contains(&Class::Doc) => LineKind::Doc,
+            () if classes.contains(&Class::Remark) => LineKind::Remark,
+            () => LineKind::Blank,
+        }
     }
 
     /// Returns whether only tests compile what stands at an offset.
-    pub(super) fn in_tests(&self, offset: usize) -> bool {
+    pub(crate) fn in_tests(&self, offset: usize) -> bool {
         self.tests.iter().any(|range| range.contains(&offset))
     }
 
     /// Returns every literal with the offset of its quote, its line continuations joined.
-    pub(super) fn literals(&self) -> Vec<(usize, String)> {
-        let classes = classify(self.text);
+    pub(crate) fn literals(&self) -> Vec<(usize, String)> {
         let mut literals: Vec<(usize, String)> = Vec::new();
         let mut end = 0;
         for (at, character) in self.text.char_indices() {
-            if classes.get(at) != Some(&Class::Literal) {
+            if self.classes.get(at) != Some(&Class::Literal) {
                 continue;
             }
             match literals.last_mut().filter(|_| end == at) {
@@ -68,20 +112,20 @@ impl<'a> Source<'a> {
     }
 
     /// Returns the line of an offset, counted from 1.
-    pub(super) fn line(&self, offset: usize) -> usize {
+    pub(crate) fn line(&self, offset: usize) -> usize {
         let before = self.text.as_bytes().iter().take(offset);
         1 + before.filter(|byte| **byte == b'\n').count()
     }
 }
 
 /// Returns whether a path is test code by its name: `tests.rs`, `*_tests.rs`, or below a `tests` folder.
-pub(super) fn is_test(path: &str) -> bool {
+pub(crate) fn is_test(path: &str) -> bool {
     let stem = path.strip_suffix(".rs").unwrap_or(path);
     stem.ends_with("/tests") || stem.ends_with("_tests") || path.contains("/tests/")
 }
 
 /// Returns the offsets where `needle` stands as whole words: no letter, digit or `_` joins its ends.
-pub(super) fn words(haystack: &str, needle: &str) -> Vec<usize> {
+pub(crate) fn words(haystack: &str, needle: &str) -> Vec<usize> {
     let bytes = haystack.as_bytes();
     let joined = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(|byte| is_word(*byte));
     let starts_open = needle.as_bytes().first().is_none_or(|byte| !is_word(*byte));
@@ -94,7 +138,7 @@ pub(super) fn words(haystack: &str, needle: &str) -> Vec<usize> {
 }
 
 /// Returns the offset just behind the brace that closes the one at `open`, or the end of the code.
-pub(super) fn closing(code: &str, open: usize) -> usize {
+pub(crate) fn closing(code: &str, open: usize) -> usize {
     let mut depth = 0_usize;
     for (at, byte) in code.bytes().enumerate().skip(open) {
         match byte {
@@ -108,7 +152,7 @@ pub(super) fn closing(code: &str, open: usize) -> usize {
 }
 
 /// Returns the offset of the `{` or `;` that ends an item's head, outside of any parentheses.
-pub(super) fn head_end(code: &str, start: usize) -> Option<usize> {
+pub(crate) fn head_end(code: &str, start: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, byte) in code.bytes().enumerate().skip(start) {
         match byte {
@@ -125,18 +169,85 @@ fn is_word(byte: u8) -> bool {
     byte == b'_' || byte.is_ascii_alphanumeric()
 }
 
-/// Returns where the items under `#[cfg(test)]` or `#[cfg(all(test, …))]` stand.
+/// Words that begin an item or a statement, behind its visibility.
+const ITEM_WORDS: &[&str] = &[
+    "async", "const", "enum", "extern", "fn", "impl", "let", "mod", "static", "struct", "trait", "type",
+    "unsafe", "use",
+];
+
+/// Returns where what is under `#[cfg(test)]` or `#[cfg(all(test, …))]` stands: an item, or one element of a list, such
+/// as a field, a variant or a match arm.
 fn test_items(code: &str) -> Vec<Range<usize>> {
     let marks = ["#[cfg(test)]", "#[cfg(all(test"].into_iter().flat_map(|mark| code.match_indices(mark));
     let items = marks.map(|(start, _)| {
-        let after = code.get(start..).and_then(|tail| tail.find(']')).map_or(code.len(), |at| start + at + 1);
-        match head_end(code, after) {
-            Some(at) if code.as_bytes().get(at) == Some(&b'{') => start..closing(code, at),
-            Some(at) => start..at + 1,
-            None => start..code.len(),
-        }
+        let item = behind_attributes(code, start);
+        let end = if is_item(code.get(item..).unwrap_or_default()) {
+            match head_end(code, item) {
+                Some(at) if code.as_bytes().get(at) == Some(&b'{') => closing(code, at),
+                Some(at) => at + 1,
+                None => code.len(),
+            }
+        } else {
+            element_end(code, item)
+        };
+        // The last element of a list may have no comma; the line on which the list closes is not its own.
+        start..code.get(..end).map_or(end, |until| until.trim_end().len())
     });
     items.collect()
+}
+
+/// Returns the offset of what the attributes that start at an offset belong to.
+fn behind_attributes(code: &str, start: usize) -> usize {
+    let mut at = start;
+    loop {
+        let rest = code.get(at..).unwrap_or_default();
+        let item = rest.trim_start();
+        at += rest.len() - item.len();
+        if !item.starts_with("#[") {
+            return at;
+        }
+        at = element_end(code, at + "#[".len()) + "]".len();
+    }
+}
+
+/// Returns whether a text starts with an item or a statement. It ends with its block or its semicolon, where an element
+/// of a list ends with its comma: the commas of `fn f<A, B>() {}` do not end it.
+fn is_item(text: &str) -> bool {
+    let first_word = |text: &str| text.bytes().take_while(|byte| is_word(*byte)).count();
+    let behind = text.strip_prefix("pub").filter(|rest| rest.starts_with([' ', '('])).unwrap_or(text);
+    let bare = match behind.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
+        Some((_, rest)) => rest,
+        None => behind,
+    };
+    let bare = bare.trim_start();
+    ITEM_WORDS.contains(&bare.get(..first_word(bare)).unwrap_or_default())
+}
+
+/// Returns the offset just behind the comma or semicolon of a list's element, or of what closes the list.
+fn element_end(code: &str, start: usize) -> usize {
+    let bytes = code.as_bytes();
+    let before = |at: usize| at.checked_sub(1).and_then(|at| bytes.get(at)).copied().unwrap_or_default();
+    let mut depth = 0_usize;
+    let mut arm = false;
+    for (at, byte) in code.bytes().enumerate().skip(start) {
+        match byte {
+            b'{' if depth == 0 => {
+                // The block of a match arm needs no comma behind it.
+                arm = at == start || code.get(start..at).is_some_and(|head| head.trim_end().ends_with("=>"));
+                depth = 1;
+            }
+            b'(' | b'[' | b'{' => depth += 1,
+            // Written as rustfmt does: `Vec<u8>` has no space before it and `a < b` has one.
+            b'<' if is_word(before(at)) || before(at) == b':' => depth += 1,
+            b'>' if matches!(before(at), b'-' | b'=' | b' ') => {}
+            b'}' if depth == 1 && arm => return at + 1,
+            b')' | b']' | b'}' if depth == 0 => return at,
+            b')' | b']' | b'}' | b'>' => depth = depth.saturating_sub(1),
+            b',' | b';' if depth == 0 => return at + 1,
+            _ => {}
+        }
+    }
+    code.len()
 }
 
 /// Returns the text with spaces in a range; line breaks stay.
@@ -146,9 +257,10 @@ fn blank(text: &str, range: &Range<usize>) -> String {
     String::from_utf8_lossy(&kept.collect::<Vec<u8>>()).into_owned()
 }
 
-fn only(text: &str, classes: &[Class], class: Class) -> String {
+/// Returns the text with spaces in place of all that is of no wanted class; line breaks stay.
+fn only(text: &str, classes: &[Class], wanted: &[Class]) -> String {
     let bytes = text.bytes().zip(classes);
-    let kept = bytes.map(|(byte, of)| if *of == class || byte == b'\n' { byte } else { b' ' });
+    let kept = bytes.map(|(byte, of)| if wanted.contains(of) || byte == b'\n' { byte } else { b' ' });
     String::from_utf8_lossy(&kept.collect::<Vec<u8>>()).into_owned()
 }
 
@@ -168,10 +280,10 @@ fn classify(text: &str) -> Vec<Class> {
 /// `joined` says that the byte before it is part of a word, so that no literal's prefix starts here.
 fn token(rest: &str, joined: bool) -> (usize, Class) {
     if rest.starts_with("//") {
-        return (rest.find('\n').unwrap_or(rest.len()), Class::Comment);
+        return (rest.find('\n').unwrap_or(rest.len()), comment_class(rest));
     }
     if rest.starts_with("/*") {
-        return (block_comment(rest), Class::Comment);
+        return (block_comment(rest), comment_class(rest));
     }
     let prefix = if joined { 0 } else { literal_prefix(rest) };
     let body = rest.get(prefix..).unwrap_or_default();
@@ -186,6 +298,16 @@ fn token(rest: &str, joined: bool) -> (usize, Class) {
         Some(length) => (prefix + length, Class::Literal),
         None => (rest.chars().next().map_or(1, char::len_utf8), Class::Code),
     }
+}
+
+/// Returns whether a comment documents; `////` and `/***` are lines that people draw.
+fn comment_class(comment: &str) -> Class {
+    let is_inner = comment.starts_with("//!") || comment.starts_with("/*!");
+    let is_outer = ["///", "/**"].into_iter().any(|mark| {
+        let next = comment.strip_prefix(mark).and_then(|rest| rest.bytes().next());
+        comment.starts_with(mark) && !matches!(next, Some(b'/' | b'*'))
+    });
+    if is_inner || is_outer { Class::Doc } else { Class::Remark }
 }
 
 /// Returns the length of `b`, `c`, `r`, `br` or `cr` before a quote or a `#`.

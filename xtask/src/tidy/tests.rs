@@ -24,6 +24,28 @@ fn manifest(name: &str, rest: &str) -> String {
 }
 
 #[test]
+fn a_crate_without_an_example_says_so_and_one_with_an_example_does_not() {
+    let (plain, off) = (manifest("m", ""), manifest("m", "[lib]\ndoctest = false"));
+    let rows = [
+        ("//! A crate.\n", false),
+        ("//! A crate.\n//!\n//! ```text\n//! a picture\n//! ```\n", false),
+        ("//! A crate.\n//!\n//! ```\n//! assert!(true);\n//! ```\n", true),
+        ("//! A crate.\n/// ```no_run\n/// loop {}\n/// ```\nfn f() {}\n", true),
+        ("//! A crate.\n/// ```json\n/// {}\n/// ```\nfn f() {}\n", false),
+    ];
+    for (source, has_example) in rows {
+        let (bad, good) = if has_example { (&off, &plain) } else { (&plain, &off) };
+        let tree = |manifest: &str| {
+            said(doctests::check, &[("crates/m/Cargo.toml", manifest), ("crates/m/src/lib.rs", source)])
+        };
+        assert_eq!(tree(bad).len(), 1, "{source}");
+        assert_eq!(tree(good), Vec::<String>::new(), "{source}");
+    }
+    let program = [("crates/m/Cargo.toml", plain.as_str()), ("crates/m/src/main.rs", "//! A program.\n")];
+    assert_eq!(said(doctests::check, &program), Vec::<String>::new());
+}
+
+#[test]
 fn an_edge_that_points_up_or_sideways_is_found_however_it_is_written() {
     let rows = [
         ("crates/model", "[dependencies]\nstemmata-store.workspace = true", "store"),

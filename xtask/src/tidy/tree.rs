@@ -15,7 +15,7 @@ const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// Every file of the repository by its path, with `/` between the parts.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     files: BTreeMap<String, Option<String>>,
 }
 
@@ -24,7 +24,7 @@ impl Tree {
     ///
     /// # Errors
     /// When git cannot list the files, or a listed file cannot be read.
-    pub(super) fn load(root: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn load(root: &Path) -> anyhow::Result<Self> {
         let mut list = Command::new("git");
         list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root);
         let output = list.output().context("starting `git ls-files`")?;
@@ -43,18 +43,18 @@ impl Tree {
     }
 
     #[cfg(test)]
-    pub(super) fn made_up(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn made_up(files: &[(&str, &str)]) -> Self {
         let owned = |(path, text): &(&str, &str)| ((*path).to_owned(), Some((*text).to_owned()));
         Self { files: files.iter().map(owned).collect() }
     }
 
     /// Returns the text of a file, or none when it is absent, too large or not text.
-    pub(super) fn text(&self, path: &str) -> Option<&str> {
+    pub(crate) fn text(&self, path: &str) -> Option<&str> {
         self.files.get(path)?.as_deref()
     }
 
     /// Returns whether the path is a file, or a folder with a file below it.
-    pub(super) fn contains(&self, path: &str) -> bool {
+    pub(crate) fn contains(&self, path: &str) -> bool {
         let folder = format!("{path}/");
         path.is_empty()
             || self.files.contains_key(path)
@@ -62,24 +62,24 @@ impl Tree {
     }
 
     /// Returns every path in order.
-    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
 
     /// Returns every text file in order.
-    pub(super) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)))
     }
 
     /// Returns every Rust file in order.
-    pub(super) fn sources(&self) -> impl Iterator<Item = Source<'_>> {
+    pub(crate) fn sources(&self) -> impl Iterator<Item = Source<'_>> {
         self.texts()
             .filter(|(path, _)| extension(path) == Some("rs"))
             .map(|(path, text)| Source::new(path, text))
     }
 
     /// Returns the folders of the workspace's crates with their manifests.
-    pub(super) fn crates(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn crates(&self) -> impl Iterator<Item = (&str, &str)> {
         let manifests =
             self.texts().filter_map(|(path, text)| Some((path.strip_suffix("/Cargo.toml")?, text)));
         manifests.filter(|(folder, _)| folder.starts_with("crates/") || !folder.contains('/'))
@@ -87,7 +87,7 @@ impl Tree {
 }
 
 /// Returns what stands behind the last dot of a file's name; none for a name like `run` or `.gitignore`.
-pub(super) fn extension(path: &str) -> Option<&str> {
+pub(crate) fn extension(path: &str) -> Option<&str> {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, extension)| extension)
 }

@@ -63,8 +63,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-
         #[test]
         fn every_long_run_is_found_and_nothing_else(
             pieces in proptest::collection::vec((0..3 * RUN_BYTES_MIN, any::<u8>(), any::<bool>()), 0..8),

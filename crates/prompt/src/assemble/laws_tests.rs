@@ -150,7 +150,7 @@ fn ordered(case: &Case) -> Vec<&Pack> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 9))]
 
     /// Invariant 2: a prompt stays within its budget, and only required packs overspend.
     #[test]
@@ -403,7 +403,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 6))]
 
     /// A whole prompt: every source once in the trace, the trigger last and once, the budget held, the same bytes again;
     /// and what comes before the first section that changed is what the previous prompt had.

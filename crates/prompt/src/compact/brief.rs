@@ -193,8 +193,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-
         #[test]
         fn a_brief_fits_and_what_is_foreign_is_quoted(lists in proptest::array::uniform8(items())) {
             let [tasks, pins, constraints, decisions, files, failures, notes, summary] = lists;

@@ -127,7 +127,7 @@ fn texts() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4096))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 64))]
 
     #[test]
     fn looking_where_a_token_can_stand_finds_what_looking_everywhere_does(text in texts()) {

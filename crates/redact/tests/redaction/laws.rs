@@ -180,7 +180,7 @@ fn check_line(line: &[u8]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 8))]
 
     #[test]
     fn json_stays_json_and_twice_is_once(value in values()) {

@@ -348,8 +348,6 @@ fn signed_reasoning_that_held_a_secret_is_hidden() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
     /// Joining is associative, and the items of all come behind each other.
     #[test]
     fn joins_add_up(texts in proptest::collection::vec(proptest::collection::vec("\\PC{0,30}", 0..30), 2..4)) {

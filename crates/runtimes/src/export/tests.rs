@@ -303,7 +303,7 @@ fn conversation() -> impl Strategy<Value = Vec<Entry>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 4))]
 
     #[test]
     fn whatever_is_said_stands_in_each_projection_and_breaks_none(entries in conversation()) {

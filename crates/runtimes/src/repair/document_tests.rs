@@ -116,7 +116,7 @@ fn damaged(sample: &str, damages: &[Damage]) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3))]
 
     #[test]
     fn damaged_documents_are_repaired_and_nothing_said_is_lost(which in 0..5_usize, damages in damages()) {

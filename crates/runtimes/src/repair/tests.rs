@@ -176,7 +176,7 @@ fn damaged(bytes: &[u8], damages: &[Damage]) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3))]
 
     #[test]
     fn claude_code_for_the_newest_loader(letters in "U[UATZRIBCmxdsSr? ]{0,14}", damages in damages()) {

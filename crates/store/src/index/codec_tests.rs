@@ -47,8 +47,6 @@ fn read(record: &Record<'_>, parts: &[Row], span: u32) -> Result<Vec<Posting>, I
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
-
     #[test]
     fn terms_and_their_postings_come_back(
         terms in proptest::collection::btree_map("[a-c]{1,9}", postings(), 1..12),

@@ -68,8 +68,6 @@ fn size() -> impl Strategy<Value = Size> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
     #[test]
     fn a_summary_keeps_to_its_size_and_never_grows(
         entries in entries(), recent in 0..30_usize, size in size(), excludes_user in any::<bool>(), pin in 0..30_usize,

@@ -24,8 +24,6 @@ fn by_session(events: &[Event]) -> Vec<(String, Vec<Event>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
     #[test]
     fn the_memory_keeps_the_laws(events in streams()) {
         check::<MemoryReducer>(&events, STATE_BYTES_MAX)?;

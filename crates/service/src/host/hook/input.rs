@@ -246,8 +246,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-
         #[test]
         fn law_what_is_read_does_not_depend_on_what_else_there_is(response in any_value(), step in 1..9_000_usize) {
             let text = json!({ "a": response, "tool_response": response, "transcript_path": "/t \"é\".jsonl" }).to_string();

@@ -1,14 +1,20 @@
-//! The page about what `--json` prints, from the schemas of the wire types.
+//! Prints docs/reference/json.md, the page about `--json`, from the schemas of the wire types; `cargo xtask generate` runs it.
 //!
-//! Written here and not by `stemma`, which is built without schemas: docs/decisions/0019-one-schema-derive.md.
+//! Not a part of `stemma`, which is built without schemas (docs/decisions/0019-one-schema-derive.md), nor of `xtask`, which
+//! every task has to build first.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 
 use stemmata_api::operations::OPERATIONS;
 use stemmata_api::schema::{DescribedType, JsonType, TypeOf, requests, responses};
 
+fn main() -> std::io::Result<()> {
+    std::io::stdout().lock().write_all(page().as_bytes())
+}
+
 /// Returns the page.
-pub(super) fn page() -> String {
+fn page() -> String {
     let mut text = "<!-- Written by `cargo xtask generate`; do not edit. -->\n# JSON output\n\nWith `--json`, a command prints \
          one JSON object on standard output. When it fails, it prints one [Problem](#problem) on standard error and ends with an \
          [exit code](exit-codes.md); [errors.md](errors.md) lists all codes of problems. A code other than 0 with an object on standard output \
@@ -85,7 +91,7 @@ mod tests {
     #[test]
     fn help_texts_name_sections_that_are_there() {
         let page = page();
-        let help = include_str!("../../../crates/cli/src/args/prompts.rs");
+        let help = include_str!("../../cli/src/args/prompts.rs");
         let named: Vec<&str> = help
             .split(" of docs/reference/json.md")
             .filter_map(|before| before.strip_suffix('`')?.rsplit('`').next())
