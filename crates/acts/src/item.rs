@@ -1,7 +1,9 @@
-//! Items of headless Codex that say in one line what was asked for and what came of it.
+//! Items of a headless client that say in one line what was asked for and what came of it.
 
 use serde_json::Value;
 use stemmata_model::{Json, Part};
+
+use crate::tools::of_runtime;
 
 /// A call that is over, as one part of a conversation says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,9 +19,7 @@ pub struct DoneItem {
 /// Reads a part that stands for a call with its end.
 pub fn done_item(part: &Part) -> Option<(&str, DoneItem)> {
     let Part::Opaque { runtime, kind, json } = part else { return None };
-    if runtime != "codex-exec" || !["file_change", "todo_list", "web_search"].contains(&kind.as_str()) {
-        return None;
-    }
+    of_runtime(runtime).filter(|runtime| runtime.done_items.contains(&kind.as_str()))?;
     let line = Json::value_of(json).ok()?;
     let item = line.get("item").filter(|item| item.is_object())?;
     let text = |key| item.get(key).and_then(Value::as_str);

@@ -27,7 +27,7 @@ mod read;
 mod shell;
 mod tasks;
 mod tool_use;
-mod tools;
+pub mod tools;
 
 pub use act::{Act, Certainty, CommandAct, FileAct, FileChange, Reach, Replaced, Task, TaskAct, TaskStatus};
 pub use editor::opened_file;
@@ -38,4 +38,4 @@ pub use outcome::{Judged, Outcome, complains_of_files, error_line, exit_code, ju
 pub use read::{Answer, Call, acts};
 pub use tasks::{TaskBook, id_in, listed_in, settles, task_acts};
 pub use tool_use::{ToolUse, tool_uses};
-pub use tools::{Tool, Verb, counterpart, decides, deciding, task_tools, verb};
+pub use tools::{Runtime, Tool, Verb, counterpart, decides, of_runtime, task_tools, verb};

@@ -2,9 +2,9 @@
 //!
 //! Names alone: what a call's arguments say is read elsewhere.
 
-mod table;
+pub mod table;
 
-use table::TOOLS;
+use table::RUNTIMES;
 
 /// What a tool is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,23 +66,33 @@ pub enum Verb {
 pub struct Tool {
     /// What it is for.
     pub verb: Verb,
-    /// Empty where several runtimes or home-made agents have it.
-    pub runtime: &'static str,
     /// The name, as the runtime spells it.
     pub name: &'static str,
     /// Names of arguments in one order for all runtimes that translate this verb; empty where the tool is never renamed.
     pub keys: &'static [&'static str],
 }
 
-/// The tools by which something is decided, with their runtimes: hooks keep what is open then.
-const DECIDING: &[(&str, &str)] = &[
-    ("claude-code", "AskUserQuestion"),
-    ("claude-code", "ExitPlanMode"),
-    ("codex", "update_plan"),
-    ("codex", "request_user_input"),
-    ("gemini", "ask_user"),
-    ("gemini", "exit_plan_mode"),
-];
+/// What is known of a runtime's tools.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Runtime {
+    /// The runtime; empty for tools that several of them or home-made agents have.
+    pub id: &'static str,
+    /// Its tools, those first that translate.
+    pub tools: &'static [Tool],
+    /// The tools by which something is decided: hooks keep what is open then.
+    pub deciding: &'static [&'static str],
+    /// Kinds of parts that say in one line what was asked for and what came of it.
+    pub done_items: &'static [&'static str],
+}
+
+/// Returns what is known of a runtime's tools.
+pub fn of_runtime(id: &str) -> Option<&'static Runtime> {
+    RUNTIMES.iter().copied().find(|runtime| runtime.id == id)
+}
+
+fn tools() -> impl Iterator<Item = &'static Tool> {
+    RUNTIMES.iter().flat_map(|runtime| runtime.tools)
+}
 
 /// Returns what a tool is for, whatever runtime's it is: names are compared by their letters and digits, in any case.
 pub fn verb(name: &str) -> Option<Verb> {
@@ -92,33 +102,28 @@ pub fn verb(name: &str) -> Option<Verb> {
     let wanted = letters(name);
     // A name of other letters only would be the name of nothing.
     let is_named = |tool: &&Tool| !wanted.is_empty() && letters(tool.name) == wanted;
-    TOOLS.iter().find(is_named).map(|tool| tool.verb)
+    tools().find(is_named).map(|tool| tool.verb)
 }
 
 /// Returns the tool of one runtime and the tool of another that does the same. Returns `None` where one of them is missing.
 pub fn counterpart(from: &str, name: &str, to: &str) -> Option<(&'static Tool, &'static Tool)> {
-    let mut translated = TOOLS.iter().filter(|tool| !tool.keys.is_empty());
-    let own = translated.clone().find(|tool| tool.runtime == from && tool.name == name)?;
-    let other = translated.find(|tool| tool.runtime == to && tool.verb == own.verb)?;
+    let translated =
+        |id| of_runtime(id).map(|runtime| runtime.tools.iter().filter(|tool| !tool.keys.is_empty()));
+    let own = translated(from)?.find(|tool| tool.name == name)?;
+    let other = translated(to)?.find(|tool| tool.verb == own.verb)?;
     Some((own, other))
 }
 
 /// Says whether something is decided with a tool, by its exact name.
 pub fn decides(name: &str) -> bool {
-    DECIDING.iter().any(|(_, tool)| *tool == name)
-}
-
-/// Returns the tools of a runtime by which something is decided, as a pattern of hooks.
-pub fn deciding(runtime: &str) -> String {
-    let names = DECIDING.iter().filter(|(of, _)| *of == runtime).map(|(_, name)| *name);
-    names.collect::<Vec<_>>().join("|")
+    RUNTIMES.iter().any(|runtime| runtime.deciding.contains(&name))
 }
 
 /// Returns the names of all tools that write, add, change or list tasks.
 pub fn task_tools() -> impl Iterator<Item = &'static str> {
     let is_of_tasks =
         |verb| matches!(verb, Verb::WriteTasks | Verb::AddTask | Verb::ChangeTask | Verb::ListTasks);
-    TOOLS.iter().filter(move |tool| is_of_tasks(tool.verb)).map(|tool| tool.name)
+    tools().filter(move |tool| is_of_tasks(tool.verb)).map(|tool| tool.name)
 }
 
 #[cfg(test)]
@@ -127,22 +132,24 @@ mod tests {
 
     #[test]
     fn the_tools_that_translate_are_these() {
-        let translated: Vec<&Tool> = TOOLS.iter().filter(|tool| !tool.keys.is_empty()).collect();
+        let tools = RUNTIMES.iter().flat_map(|runtime| runtime.tools.iter().map(|tool| (runtime.id, tool)));
+        let translated: Vec<_> = tools.filter(|(_, tool)| !tool.keys.is_empty()).collect();
         assert_eq!(translated.len(), 37, "another row would change what is translated");
-        for tool in translated {
-            assert_eq!(counterpart(tool.runtime, tool.name, "none"), None);
-            let (own, _) = counterpart(tool.runtime, tool.name, tool.runtime).expect("itself");
+        for (id, tool) in translated {
+            assert_eq!(counterpart(id, tool.name, "none"), None);
+            let (own, _) = counterpart(id, tool.name, id).expect("itself");
             assert_eq!((own.name, verb(tool.name)), (tool.name, Some(tool.verb)));
         }
         assert_eq!(counterpart("claude-code", "TodoWrite", "opencode"), None);
     }
 
     #[test]
-    fn the_patterns_of_hooks_are_these() {
-        assert_eq!(deciding("claude-code"), "AskUserQuestion|ExitPlanMode");
-        assert_eq!(deciding("codex"), "update_plan|request_user_input");
-        for (_, name) in DECIDING {
-            assert!(decides(name) && verb(name).is_some(), "{name}");
+    fn each_deciding_tool_is_one_of_the_runtime() {
+        for runtime in RUNTIMES {
+            for name in runtime.deciding {
+                let is_own = runtime.tools.iter().any(|tool| tool.name == *name);
+                assert!(is_own && decides(name), "{name}");
+            }
         }
         assert!(!decides("Bash"));
     }

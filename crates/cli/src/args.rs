@@ -7,6 +7,7 @@ pub(crate) mod artifact;
 pub(crate) mod browse;
 pub(crate) mod bundle;
 pub(crate) mod capture;
+mod clients;
 pub(crate) mod git;
 pub(crate) mod give;
 pub(crate) mod groups;

@@ -12,7 +12,7 @@ use stemmata_engine::{ConfigText, SettingError, Templates, create_private};
 use stemmata_service::read_bounded;
 
 pub(crate) use keys::{COLOR, INJECT, PAGER, all, named};
-pub(crate) use stemmata_engine::{Setting, SettingShape, Settings, TEMPLATE_FIELDS, is_on};
+pub(crate) use stemmata_engine::{Setting, SettingShape, Settings, is_on, template_fields};
 
 use crate::environment::Environment;
 use crate::errors::CliError;

@@ -2,10 +2,15 @@
 //!
 //! Nothing else in this crate asks the system for variables, the current directory or the size of the terminal.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Read as _};
 use std::path::{Path, PathBuf};
+
+use stemmata_service::clients::{self, Variable};
+
+use crate::commands::run::SESSION_VARIABLE;
 
 /// The name that this program is installed by.
 const PROGRAM: &str = "stemma";
@@ -16,16 +21,8 @@ const MARK_BYTES_MAX: u64 = 4096;
 /// Columns where the terminal does not say how many it has.
 const COLUMNS_DEFAULT: usize = 80;
 
-/// One variable that Stemmata reads, for the generated page.
-pub(crate) struct Variable {
-    /// Its name.
-    pub(crate) name: &'static str,
-    /// What it does.
-    pub(crate) about: &'static str,
-}
-
-/// The variables beside those of configuration keys.
-pub(crate) const VARIABLES: &[Variable] = &[
+/// Where our own things are.
+const PLACES: &[Variable] = &[
     Variable {
         name: "STEMMATA_HOME",
         about: "The data directory: store, logs, and who this machine is. Default: `$XDG_DATA_HOME/stemmata`, \
@@ -40,40 +37,10 @@ pub(crate) const VARIABLES: &[Variable] = &[
         name: "STEMMATA_LOG",
         about: "What goes into the log, such as `debug` or `stemmata_engine=trace`. Default: `info`.",
     },
-    Variable {
-        name: "CLAUDE_CONFIG_DIR",
-        about: "Where Claude Code keeps its sessions; `import` reads there, `resume` and `fork` write there. \
-                Default: `~/.claude`.",
-    },
-    Variable {
-        name: "CODEX_HOME",
-        about: "Where Codex keeps its sessions, as `CLAUDE_CONFIG_DIR` for Claude Code. Default: `~/.codex`.",
-    },
-    Variable {
-        name: "GEMINI_CLI_HOME",
-        about: "The home directory that Gemini CLI takes for its own: its sessions are in `.gemini` below it. \
-                Default: the user's.",
-    },
-    Variable {
-        name: "PI_CODING_AGENT_DIR",
-        about: "Where pi keeps its sessions, as `CLAUDE_CONFIG_DIR` for Claude Code. Default: `~/.pi/agent`.",
-    },
-    Variable {
-        name: "OPENCODE_CONFIG_DIR",
-        about: "Where `install opencode` puts its plugin. Default: `$XDG_CONFIG_HOME/opencode`, else \
-                `~/.config/opencode`.",
-    },
-    Variable {
-        name: "OPENCODE_DB",
-        about: "The database that opencode uses: a path, or a name in its data directory.",
-    },
-    Variable {
-        name: "STEMMATA_SESSION",
-        about: "The session that a process belongs to: `run` and `start` set it for what they start, and `current` takes \
-                it where no session is named; after it `CLAUDE_CODE_SESSION_ID`, `CODEX_THREAD_ID`, \
-                `GEMINI_CLI_SESSION_ID`, `GEMINI_SESSION_ID` and `OPENCODE_SESSION_ID`, which clients or their hooks \
-                set.",
-    },
+];
+
+/// What programs say of themselves and of what they run.
+const REST: &[Variable] = &[
     Variable {
         name: "STEMMATA_TEMPLATE",
         about: "The kind of agent, as `start` sets it: hooks record it with what they capture.",
@@ -109,6 +76,20 @@ pub(crate) const VARIABLES: &[Variable] = &[
     Variable { name: "HOME", about: "The user's home directory, where the defaults above begin." },
     Variable { name: "USER", about: "The user's name in principals, unless `identity.user` gives another." },
 ];
+
+/// Returns the variables beside those of configuration keys, each with what it does, for the generated page.
+pub(crate) fn variables() -> Vec<(&'static str, Cow<'static, str>)> {
+    let fixed = |variable: &Variable| (variable.name, Cow::Borrowed(variable.about));
+    let of_clients = clients::at_home().filter_map(|client| client.home).flat_map(|home| home.variables);
+    let sessions = clients::ALL.iter().flat_map(|client| client.session_variables);
+    let sessions = clients::listed(sessions.map(|name| format!("`{name}`")), "and");
+    let session = format!(
+        "The session that a process belongs to: `run` and `start` set it for what they start, and `current` takes it \
+         where no session is named; after it {sessions}, which clients or their hooks set."
+    );
+    let session = (SESSION_VARIABLE, Cow::Owned(session));
+    PLACES.iter().chain(of_clients).map(fixed).chain([session]).chain(REST.iter().map(fixed)).collect()
+}
 
 /// What the environment said when the command started.
 #[derive(Debug, Clone, Default)]

@@ -7,8 +7,10 @@ mod cli;
 
 use stemmata_api::Code;
 
-use crate::config::{self, TEMPLATE_FIELDS};
-use crate::environment::VARIABLES;
+use stemmata_service::clients;
+
+use crate::config::{self, template_fields};
+use crate::environment::variables;
 use crate::errors::Exit;
 use crate::output::put;
 
@@ -88,12 +90,16 @@ fn configuration() -> String {
         "\n## Templates\n\nA section `[templates.NAME]` describes a kind of agent for `stemma start --template NAME`; \
          `stemma config` lists what is there.\n\n| field | what it is |\n| --- | --- |\n",
     );
-    for (field, about) in TEMPLATE_FIELDS {
-        put!(text, "| `{field}` | {} |\n", in_cell(about));
+    for (field, about) in template_fields() {
+        put!(text, "| `{field}` | {} |\n", in_cell(&about));
     }
-    text.push_str(
-        "\n```toml\n[templates.reviewer]\nruntime = \"claude-code\"\ncommand = [\"claude\", \"--model\", \"opus\"]\n\
+    let client = clients::launched().next().map_or(("", ""), |client| (client.id, client.program));
+    put!(
+        text,
+        "\n```toml\n[templates.reviewer]\nruntime = \"{}\"\ncommand = [\"{}\", \"--model\", \"opus\"]\n\
          system_prompt = \"Review what you are shown; change nothing.\"\ntools = [\"Read\", \"Grep\"]\n```\n",
+        client.0,
+        client.1
     );
     text
 }
@@ -104,8 +110,8 @@ fn environment() -> String {
         "The variables that `stemma` reads, once, when it starts. An empty one counts as not set.",
     );
     text.push_str("| variable | what it does |\n| --- | --- |\n");
-    for variable in VARIABLES {
-        put!(text, "| `{}` | {} |\n", variable.name, in_cell(variable.about));
+    for (name, about) in variables() {
+        put!(text, "| `{name}` | {} |\n", in_cell(&about));
     }
     for key in config::all() {
         put!(text, "| `{}` | Sets `{}`. |\n", key.variable, key.key);

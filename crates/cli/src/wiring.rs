@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use stemmata_api::{Service, v1};
+use stemmata_engine::clients::{self, Client};
 use stemmata_engine::prompt::retrieve::Embedder;
 pub(crate) use stemmata_engine::runtime_of;
 use stemmata_engine::{
-    Clock, EngineError, HOOK_PLACES, Home, HomeHints, HomeNote, HomeOptions, HookPlace, LedgerPlace,
-    MachineFacts, OpenFor, RUNTIMES, RandomIds, Settings, SystemClock, TakeUpLimits,
+    Clock, EngineError, Home, HomeHints, HomeNote, HomeOptions, LedgerPlace, MachineFacts, OpenFor,
+    RandomIds, Settings, SystemClock, TakeUpLimits,
 };
 use stemmata_llm::ModelEmbedder;
 use stemmata_model::{ThreadId, TicketId, Timestamp};
@@ -30,16 +31,6 @@ use crate::output::commit::ShortIds;
 use crate::output::style::{Style, tame};
 use crate::output::time;
 use crate::output::{Console, Stream};
-
-/// What clients call their session in the environment of what they run, after our own variable.
-const SESSION_VARIABLES: &[&str] = &[
-    run::SESSION_VARIABLE,
-    "CLAUDE_CODE_SESSION_ID",
-    "CODEX_THREAD_ID",
-    "GEMINI_CLI_SESSION_ID",
-    "GEMINI_SESSION_ID",
-    "OPENCODE_SESSION_ID",
-];
 
 /// What the environment calls the ticket being worked on.
 pub(crate) const TICKET_VARIABLE: &str = "STEMMATA_TICKET";
@@ -290,30 +281,32 @@ impl App {
     pub(crate) fn homes(&self) -> HomeHints {
         HomeHints {
             home: self.environment.home(),
-            overrides: RUNTIMES
-                .iter()
-                .filter_map(|place| Some((place, self.environment.path(place.variable)?)))
-                .map(|(place, path)| (place.runtime, place.moved_to(self.environment.absolute(&path))))
+            overrides: clients::at_home()
+                .filter_map(|client| {
+                    let home = client.home?;
+                    let path = self.environment.path(home.variable)?;
+                    Some((client.id, home.moved_to(self.environment.absolute(&path))))
+                })
                 .collect(),
         }
     }
 
     /// Returns the clients whose sessions are read.
     pub(crate) fn clients() -> impl Iterator<Item = &'static str> {
-        RUNTIMES.iter().map(|place| place.runtime)
+        clients::at_home().map(|client| client.id)
     }
 
     /// Says whether sessions can be placed for a client, so that it continues them.
     pub(crate) fn is_continued(client: &str) -> bool {
-        RUNTIMES.iter().any(|place| place.runtime == client)
+        clients::local(client).is_some()
     }
 
     /// Returns the command that continues a commit of a client: in the client itself where sessions can be placed for it.
     pub(crate) fn resume_command(ctx: &str, client: &str) -> String {
-        let other = RUNTIMES
-            .first()
+        let other = clients::at_home()
+            .next()
             .filter(|_| !Self::is_continued(client))
-            .map(|place| format!(" --in {}", place.runtime));
+            .map(|other| format!(" --in {}", other.id));
         format!("stemma resume {ctx}{}", other.unwrap_or_default())
     }
 
@@ -342,11 +335,13 @@ impl App {
     /// Returns the host of a data directory.
     pub(crate) fn host_of(&self, home: Arc<Home>) -> Host {
         let own = |name: &str| self.environment.path(name).map(|path| self.environment.absolute(&path));
-        let folder =
-            |place: &HookPlace| Some((place.runtime, place.config?.directory(self.environment.home(), own)?));
+        let folder = |client: &Client| {
+            let config = client.hooks?.config?;
+            Some((client.id, config.directory(self.environment.home(), own)?))
+        };
         let machine = Machine {
             clients: self.homes(),
-            settings: HOOK_PLACES.iter().filter_map(folder).collect(),
+            settings: clients::hooked().filter_map(folder).collect(),
             program: self.environment.program.clone(),
             processes: PathBuf::from(PROCESSES),
             folders: std::env::split_paths(&self.environment.path("PATH").unwrap_or_default()).collect(),
@@ -356,8 +351,11 @@ impl App {
 
     /// Returns this process, and what its environment names its session by.
     pub(crate) fn process(&self) -> Process {
-        let told = |name: &&str| Some(((*name).to_owned(), self.environment.text(name)?));
-        Process { pid: std::process::id(), told: SESSION_VARIABLES.iter().find_map(told) }
+        // Ours first: a client may run below another one, and pass on what that called its session.
+        let of_clients = clients::ALL.iter().flat_map(|client| client.session_variables).copied();
+        let mut names = [run::SESSION_VARIABLE].into_iter().chain(of_clients);
+        let told = |name: &str| Some((name.to_owned(), self.environment.text(name)?));
+        Process { pid: std::process::id(), told: names.find_map(told) }
     }
 
     /// Returns the same with the store; the first time as [`App::service`] does.

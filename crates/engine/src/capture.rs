@@ -3,7 +3,6 @@
 pub(crate) mod anchors;
 pub(crate) mod big_parts;
 pub(crate) mod catch_up;
-pub(crate) mod client_names;
 pub(crate) mod compaction;
 pub(crate) mod copies;
 pub(crate) mod cursor;
@@ -12,7 +11,6 @@ pub(crate) mod dead;
 pub(crate) mod document;
 pub(crate) mod earlier;
 pub(crate) mod events;
-pub(crate) mod expiry;
 pub(crate) mod exported;
 pub(crate) mod feed;
 pub(crate) mod folders;

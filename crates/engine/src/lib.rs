@@ -37,21 +37,16 @@ pub use bundle::{
     BundleImported, BundleLimits, BundleSelection, BundleSource, BundleSummary, HAVE_COMMITS_MAX, parse_have,
     render_have,
 };
-pub use capture::client_names::{UnknownClient, client_named};
 pub use capture::database::{database_of_log, is_database};
-pub use capture::expiry::days_kept;
 pub use capture::git_hook::{
     CONTEXT_TRAILER, CommentMarks, GIT_HOOK_BYTES_MAX, GIT_HOOKS, GitHook, with_git_hook, with_trailer,
     without_git_hook,
 };
-pub use capture::homes::{
-    FILES_MAX, HomeHints, RECOVERED, REPAIRED, RUNTIMES, RuntimeHome, RuntimePlace, beside,
-};
+pub use capture::homes::{FILES_MAX, HomeHints, RECOVERED, REPAIRED, RuntimeHome, beside};
 pub use capture::import::{ImportFailure, ImportProgress, ImportReport, ImportedSession};
 pub use capture::install::{
-    AskedFor, ConfigPlace, HOOK_PLACES, HOOKLESS_RUNTIMES, HookEvents, HookKind, HookPlace, HookWish,
-    InstalledHooks, SETTINGS_BYTES_MAX, SettingsError, differs_by_hooks_only, hook_command, installed_hooks,
-    with_hooks, without_hooks,
+    HookWish, InstalledHooks, SETTINGS_BYTES_MAX, SettingsError, differs_by_hooks_only, hook_command,
+    installed_hooks, with_hooks, without_hooks,
 };
 pub use capture::kept::{Listen, is_session_kept, is_session_there, listen_at};
 pub use capture::leaf::{ParseProvisionalError, Provisional};
@@ -103,8 +98,8 @@ pub use search::{
 };
 pub use settings::{
     AgentConfig, ConfigText, Configured, DenseModel, LedgerPlace, ModelApi, ModelRules, ReadFile, SETTINGS,
-    Setting, SettingDefault, SettingError, SettingShape, Settings, TEMPLATE_FIELDS, Templates, ToolRules,
-    WindowRules, is_on,
+    Setting, SettingDefault, SettingError, SettingShape, Settings, Templates, ToolRules, WindowRules, is_on,
+    template_fields,
 };
 pub use stemmata_acts::decides as is_deciding_tool;
 pub use stemmata_model as model;
@@ -114,6 +109,7 @@ pub use stemmata_prompt::reduce::memory::v1::Task;
 pub use stemmata_prompt::retrieve::{CandidateKind, Form, PointsFor, RecallReason};
 pub use stemmata_redact::{LineState, Scrubber};
 pub use stemmata_runtimes::adapter::{Finding, Severity, Validation};
+pub use stemmata_runtimes::clients;
 pub use stemmata_runtimes::export::Projection;
 pub use stemmata_runtimes::handoff::{HANDOFF_TOKENS_DEFAULT, HANDOFF_TOKENS_MIN};
 pub use stemmata_runtimes::repair::Change;

@@ -17,7 +17,7 @@ use crate::retention::RetentionRules;
 
 pub use keys::{Setting, SettingDefault, SettingShape};
 pub use table::SETTINGS;
-pub use templates::{AgentConfig, Configured, ReadFile, TEMPLATE_FIELDS, Templates};
+pub use templates::{AgentConfig, Configured, ReadFile, Templates, template_fields};
 
 /// Bytes of a mebibyte.
 const MIB: u64 = 1 << 20;

@@ -12,6 +12,7 @@ mod group;
 mod ids;
 mod json;
 mod links;
+mod maker;
 mod names;
 mod note;
 mod plural;
@@ -33,6 +34,7 @@ pub use ids::{
 };
 pub use json::{Json, JsonError};
 pub use links::Links;
+pub use maker::Maker;
 pub use names::{
     EntryId, FormatId, LedgerId, MachineId, NAME_BYTES_MAX, NameError, Party, Principal, SessionId, Template,
     ThreadId, TicketId, Topic, check_tag,

@@ -1,9 +1,10 @@
 //! The corpus of real transcripts, for the tests of all formats, and the laws that its sessions keep.
 
 use crate::adapter::{Adapter, DETECT_BYTES_MAX, Detection};
-use crate::captured::{CODEX_EXEC, OPENHANDS};
 use crate::chain_tests::checked;
+use crate::codex::FORMAT_EXEC as CODEX_EXEC;
 use crate::conformance::{SMALL_SAMPLE_BYTES_MAX, check, passes};
+use crate::openhands::FORMAT as OPENHANDS;
 use crate::{opencode, registry};
 
 /// Name and bytes of every file of one runtime's folder with this ending; says so where there is no corpus.

@@ -3,6 +3,7 @@
 //! What needs I/O (finding homes, writing files, watching) is the engine's.
 
 pub mod adapter;
+pub mod aider;
 mod base64;
 pub mod bureau;
 pub mod captured;
@@ -10,6 +11,7 @@ mod cbor;
 #[cfg(test)]
 pub(crate) mod chain_tests;
 pub mod claude_code;
+pub mod clients;
 pub mod codex;
 pub mod conformance;
 #[cfg(test)]
@@ -29,6 +31,7 @@ pub mod messages;
 #[cfg(test)]
 pub(crate) mod newer_tests;
 pub mod opencode;
+pub mod openhands;
 pub mod pi;
 mod placing;
 pub mod readable;
@@ -36,7 +39,9 @@ mod reading;
 pub mod registry;
 pub mod repair;
 mod shape;
+pub mod swe_agent;
 pub mod translate;
 
 pub use adapter::Adapter;
 pub use base64::base64_head;
+pub(crate) use claude_code::anthropic;

@@ -21,6 +21,9 @@ use crate::json::{Field, RecordError};
 use facts::{Hints, TitleRank};
 use own::Own;
 
+/// The kind of the opaque part that carries what a compaction kept word for word.
+pub(crate) const OPAQUE_REPLACEMENT: &str = "replacement_history";
+
 /// A format of JSON lines.
 #[derive(Debug)]
 pub(crate) struct Dialect {

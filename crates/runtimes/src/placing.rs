@@ -8,6 +8,9 @@ use crate::json::is_blank;
 /// What a call is answered with that had no result when its session was placed.
 pub(crate) const CLOSED_TEXT: &str = "[Closed by Stemmata: this tool call had no result when the session was placed here. It may or may not have run.]";
 
+/// The session's id in what is encoded and not placed yet.
+pub(crate) const UNPLACED_SESSION: &str = "00000000-0000-4000-8000-000000000000";
+
 /// What stands between the names of a path, on any platform: a transcript may come from another one.
 const SEPARATORS: [char; 2] = ['/', '\\'];
 

@@ -2,46 +2,35 @@
 //!
 //! A list and look-ups; which files there are, and where runtimes keep them, is the engine's to know.
 
+use std::sync::LazyLock;
+
 use stemmata_model::FormatId;
 
 use crate::adapter::{Adapter, Detection};
 use crate::bureau::Bureau;
 use crate::captured::Captured;
-use crate::claude_code::ClaudeCode;
-use crate::codex::{self, Codex};
-use crate::gemini::{Gemini, GeminiLegacy};
-use crate::imported::Imported;
+use crate::clients;
 use crate::messages::Messages;
-use crate::opencode::Opencode;
-use crate::pi::{self, Pi};
 use crate::translate::runtime_of;
+
+/// The adapters of formats that no client writes.
+const OTHERS: &[&dyn Adapter] = &[
+    &Captured::GENERIC,
+    &Captured::ENTRIES,
+    &Messages::ANTHROPIC,
+    &Messages::CHAT,
+    &Messages::RESPONSES,
+    &Bureau::AGENT,
+    &Bureau::EVENTS,
+];
 
 /// Returns all adapters, in the order in which they are asked.
 pub fn adapters() -> &'static [&'static dyn Adapter] {
-    &[
-        &ClaudeCode,
-        &Codex::PAGINATED,
-        &Codex::LEGACY,
-        &Gemini,
-        &GeminiLegacy,
-        &Pi::V3,
-        &Pi::V2,
-        &Pi::V1,
-        &Opencode,
-        &Captured::STREAM,
-        &Captured::EXEC,
-        &Captured::GENERIC,
-        &Captured::OPENHANDS,
-        &Captured::ENTRIES,
-        &Imported::SWE_AGENT,
-        &Imported::OPENHANDS,
-        &Imported::AIDER,
-        &Messages::ANTHROPIC,
-        &Messages::CHAT,
-        &Messages::RESPONSES,
-        &Bureau::AGENT,
-        &Bureau::EVENTS,
-    ]
+    static ADAPTERS: LazyLock<Vec<&'static dyn Adapter>> = LazyLock::new(|| {
+        let of_clients = clients::ALL.iter().flat_map(|client| client.formats);
+        of_clients.chain(OTHERS).copied().collect()
+    });
+    &ADAPTERS
 }
 
 /// Returns the adapter of a format.
@@ -52,14 +41,10 @@ pub fn by_format(format: &FormatId) -> Option<&'static dyn Adapter> {
 /// Returns the adapter in which sessions for a runtime are written: of several formats, the one that its loader takes
 /// most readily. None for what no client loads.
 pub fn by_runtime(runtime: &str) -> Option<&'static dyn Adapter> {
-    let mut all = adapters().iter().copied();
-    match runtime {
-        // Without numbers: the simplest form that every version of the loader accepts.
-        codex::RUNTIME => Some(&Codex::LEGACY),
-        // The one that its loader does not write anew.
-        pi::RUNTIME => Some(&Pi::V3),
-        _ => all.find(|adapter| adapter.is_placeable() && runtime_of(&adapter.format()) == runtime),
-    }
+    let named = clients::by_id(runtime).and_then(|client| client.placed_as);
+    let is_loaded =
+        |adapter: &&dyn Adapter| adapter.is_placeable() && runtime_of(&adapter.format()) == runtime;
+    named.or_else(|| adapters().iter().copied().find(is_loaded))
 }
 
 /// Returns the adapter that is surest that these first bytes of a file are its own; of several equally sure ones, the one
@@ -147,7 +132,7 @@ mod tests {
             let is_fixture = folder == "parser-fixtures"
                 && name.contains(found.format.as_str().split('-').next().unwrap_or("?"));
             let is_stream =
-                name.ends_with(".stream.jsonl") && found.format.as_str() == crate::captured::CLAUDE_STREAM;
+                name.ends_with(".stream.jsonl") && found.format.as_str() == crate::claude_code::FORMAT_STREAM;
             assert!(
                 is_fixture || is_stream || found.format.as_str().starts_with(folder),
                 "{name}: {}",

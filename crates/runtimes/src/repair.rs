@@ -241,7 +241,21 @@ pub(crate) fn made_up_uuid(parts: &[&[u8]]) -> String {
     hasher.finalize_xof().fill(&mut bytes);
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
-    crate::claude_code::uuid_text(bytes)
+    uuid_text(bytes)
+}
+
+/// Returns the text of a UUID.
+pub(crate) fn uuid_text(bytes: [u8; 16]) -> String {
+    let mut text = String::with_capacity(36);
+    for (position, byte) in bytes.iter().enumerate() {
+        if matches!(position, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        for digit in [byte >> 4, byte & 0xf] {
+            text.extend(char::from_digit(u32::from(digit), 16));
+        }
+    }
+    text
 }
 
 #[cfg(test)]

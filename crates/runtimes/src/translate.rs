@@ -3,50 +3,19 @@
 //! Pure: entries in, entries and a report of every loss out; encoding them is the target's adapter. What is kept, changed
 //! or dropped is decided here and nowhere else.
 
+mod intake;
 mod loss;
 mod parts;
 mod tools;
 
 use std::collections::HashMap;
 
-use stemmata_model::{Entry, EntryId, EntryKind, EntryMeta, FormatId, Part, Role, Visibility};
+use stemmata_model::{Entry, EntryId, EntryKind, EntryMeta, FormatId, Maker, Part, Role, Visibility};
 
+pub use intake::{Files, Intake, IntakeRow, Reasoning};
 pub use loss::{Action, LOSSES_MAX, Loss, LossReport};
 
 use crate::adapter::PlanStop;
-
-/// Who made a model, as far as signatures and encrypted reasoning go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Provider {
-    Anthropic,
-    OpenAi,
-    Google,
-}
-
-impl Provider {
-    fn of_model(model: &str) -> Option<Self> {
-        let name = model.rsplit('/').next().unwrap_or(model);
-        let is_any = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
-        if is_any(&["claude"]) {
-            Some(Self::Anthropic)
-        } else if is_any(&["gpt", "o1", "o3", "o4", "codex"]) {
-            Some(Self::OpenAi)
-        } else if is_any(&["gemini"]) {
-            Some(Self::Google)
-        } else {
-            None
-        }
-    }
-
-    fn of_runtime(runtime: &str) -> Option<Self> {
-        match runtime {
-            "claude-code" | "anthropic-messages" => Some(Self::Anthropic),
-            "codex" | "codex-exec" | "openai-responses" | "openai-chat" => Some(Self::OpenAi),
-            "gemini" => Some(Self::Google),
-            _ => None,
-        }
-    }
-}
 
 /// A conversation in terms that another runtime has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +48,9 @@ pub fn translate(entries: Vec<Entry>, from: &FormatId, to: &FormatId) -> Transla
 pub fn translate_from(stop: PlanStop, entries: Vec<Entry>, from: &FormatId, to: &FormatId) -> Translated {
     let mut translator = Translator {
         from: runtime_of(from),
+        from_intake: intake::of_runtime(runtime_of(from)),
         to: runtime_of(to),
+        to_intake: intake::of_runtime(runtime_of(to)),
         report: LossReport::new(from, to),
         out: Vec::new(),
         run: None,
@@ -106,18 +77,14 @@ pub struct Told {
 /// Returns a runtime's entries in the order in which a model sees them, and each as it stood last. Where a context begins
 /// is decided by a plan of its lines, but for documents, which hold everything: there `stop` decides it here.
 pub fn as_told(entries: Vec<Entry>, runtime: &str, stop: PlanStop) -> Told {
-    let entries = match runtime {
-        crate::pi::RUNTIME => crate::pi::as_loaded(entries),
-        crate::gemini::RUNTIME => crate::gemini::as_loaded(entries),
-        crate::opencode::RUNTIME => return crate::opencode::as_told(entries, stop),
-        _ => entries,
-    };
-    Told { entries, skipped_compactions: 0 }
+    (intake::of_runtime(runtime).as_told)(entries, stop)
 }
 
 struct Translator<'f> {
     from: &'f str,
+    from_intake: &'static Intake,
     to: &'f str,
+    to_intake: &'static Intake,
     report: LossReport,
     out: Vec<Entry>,
     /// The message that consecutive answers are: loaders merge lines by it.
@@ -146,12 +113,13 @@ impl Translator<'_> {
             let reason = format!("an instruction that {} gives; {} gives its own", self.from, self.to);
             return self.report.add(&entry.id, Action::Dropped, "entry", &reason);
         }
-        let provider = entry.meta.model.as_deref().and_then(Provider::of_model);
+        let provider = entry.meta.model.as_deref().and_then(Maker::of_model);
         let change = parts::Change {
             entry: &entry.id,
             from: self.from,
             to: self.to,
-            is_same_provider: self.accepts(provider.or_else(|| Provider::of_runtime(self.from))),
+            intake: self.to_intake,
+            is_same_provider: self.accepts(provider.or(self.from_intake.maker)),
         };
         let had_parts = !entry.parts.is_empty();
         let is_thought = entry.parts.iter().all(|part| matches!(part, Part::Thinking { .. }));
@@ -170,18 +138,16 @@ impl Translator<'_> {
 
     /// Returns whether an entry is what the runtime itself tells the model at every start.
     fn is_own_instruction(&self, entry: &Entry) -> bool {
-        let is_client = self.from == crate::codex::RUNTIME || self.from == crate::gemini::RUNTIME;
-        let is_own = entry.role == Role::System || is_client;
+        let is_own = entry.role == Role::System || self.from_intake.gives_instructions;
         // What a program of one's own told the model goes where there is a place for it.
-        let has_place = |runtime| runtime == crate::messages::CHAT || runtime == crate::messages::RESPONSES;
-        entry.kind == EntryKind::Instruction && is_own && !(has_place(self.from) && has_place(self.to))
+        let has_place = self.from_intake.takes_instructions && self.to_intake.takes_instructions;
+        entry.kind == EntryKind::Instruction && is_own && !has_place
     }
 
     /// Returns whether signatures and encrypted reasoning of a provider mean something to the target.
-    fn accepts(&self, provider: Option<Provider>) -> bool {
-        let target = Provider::of_runtime(self.to);
+    fn accepts(&self, provider: Option<Maker>) -> bool {
         // A runtime that talks to any provider looks itself at what a message's model was.
-        target.is_none() || target == provider
+        self.to_intake.maker.is_none() || self.to_intake.maker == provider
     }
 
     /// Gives an entry another id where one before it has the same: a loader takes two of one id for one.

@@ -24,6 +24,6 @@ pub use host::{
 };
 pub use local::{Local, MakeSummarizer};
 pub use size::{bytes, scaled};
-pub use stemmata_engine::{HOOKLESS_RUNTIMES, render_have};
+pub use stemmata_engine::{clients, render_have};
 pub use stemmata_store::read_bounded;
 pub use window::{check_window, window_limits};

@@ -1,9 +1,7 @@
 //! What an image counts, by its size.
 //! Not a decoder: only headers are read.
 
-use stemmata_model::{IMAGE_TOKENS, Tokens};
-
-use crate::models::Family;
+use stemmata_model::{IMAGE_TOKENS, Maker, Tokens};
 
 /// Bytes of an image that are looked at for its size. A JPEG may have a picture of itself ahead of it.
 pub const IMAGE_HEAD_BYTES: usize = 64 << 10;
@@ -17,29 +15,29 @@ pub struct Pixels {
     pub height: u32,
 }
 
-/// Returns what a family's models count for an image, by the makers' public pages. `IMAGE_TOKENS` where the family or
+/// Returns what a maker's models count for an image, by the makers' public pages. `IMAGE_TOKENS` where the maker or
 /// the size is not known.
-pub fn image_tokens(family: Option<Family>, size: Option<Pixels>) -> Tokens {
-    let (Some(family), Some(size)) = (family, size) else { return IMAGE_TOKENS };
+pub fn image_tokens(maker: Option<Maker>, size: Option<Pixels>) -> Tokens {
+    let (Some(maker), Some(size)) = (maker, size) else { return IMAGE_TOKENS };
     let (width, height) = (u64::from(size.width.max(1)), u64::from(size.height.max(1)));
     let (long, short) = (width.max(height), width.min(height));
-    Tokens(match family {
-        Family::Claude => {
+    Tokens(match maker {
+        Maker::Anthropic => {
             let (long, short) = fit((long, short), long, 1_568);
             (long * short).div_ceil(750).min(1_600)
         }
-        Family::OpenAi => {
+        Maker::OpenAi => {
             let (long, short) = fit((long, short), long, 2_048);
             let (long, short) = fit((long, short), short, 768);
             85 + 170 * (long.div_ceil(512) * short.div_ceil(512))
         }
-        Family::Gemini if long <= 384 => 258,
-        Family::Gemini => 258 * (long.div_ceil(768) * short.div_ceil(768)).min(GEMINI_TILES_MAX),
+        Maker::Google if long <= 384 => 258,
+        Maker::Google => 258 * (long.div_ceil(768) * short.div_ceil(768)).min(TILES_MAX),
     })
 }
 
 /// The most tiles that are counted: a header may claim any size.
-const GEMINI_TILES_MAX: u64 = 1 << 20;
+const TILES_MAX: u64 = 1 << 20;
 
 /// Shrinks both sides, so that one of them is no longer than `max`.
 fn fit((long, short): (u64, u64), side: u64, max: u64) -> (u64, u64) {
@@ -143,18 +141,18 @@ mod tests {
 
     #[test]
     fn an_image_counts_by_its_size_and_by_who_reads_it() {
-        for (family, size, tokens) in [
+        for (maker, size, tokens) in [
             (None, Some(pixels(10, 10)), 1_200),
-            (Some(Family::Claude), None, 1_200),
-            (Some(Family::Claude), Some(pixels(200, 200)), 54),
-            (Some(Family::Claude), Some(pixels(1_000, 1_000)), 1_334),
-            (Some(Family::Claude), Some(pixels(8_000, 8_000)), 1_600),
-            (Some(Family::OpenAi), Some(pixels(1_024, 1_024)), 765),
-            (Some(Family::OpenAi), Some(pixels(2_048, 4_096)), 1_105),
-            (Some(Family::Gemini), Some(pixels(384, 384)), 258),
-            (Some(Family::Gemini), Some(pixels(1_000, 700)), 516),
+            (Some(Maker::Anthropic), None, 1_200),
+            (Some(Maker::Anthropic), Some(pixels(200, 200)), 54),
+            (Some(Maker::Anthropic), Some(pixels(1_000, 1_000)), 1_334),
+            (Some(Maker::Anthropic), Some(pixels(8_000, 8_000)), 1_600),
+            (Some(Maker::OpenAi), Some(pixels(1_024, 1_024)), 765),
+            (Some(Maker::OpenAi), Some(pixels(2_048, 4_096)), 1_105),
+            (Some(Maker::Google), Some(pixels(384, 384)), 258),
+            (Some(Maker::Google), Some(pixels(1_000, 700)), 516),
         ] {
-            assert_eq!(image_tokens(family, size), Tokens(tokens), "{family:?} {size:?}");
+            assert_eq!(image_tokens(maker, size), Tokens(tokens), "{maker:?} {size:?}");
         }
     }
 
@@ -167,8 +165,8 @@ mod tests {
             let start: &[u8] = [b"\x89PNG".as_slice(), b"GIF8", b"RIFF\0\0\0\0WEBPVP8L", b"\xff\xd8\xff"][kind];
             bytes.splice(..0, start.iter().copied());
             let _size = image_size(&bytes);
-            for family in [Family::Claude, Family::OpenAi, Family::Gemini] {
-                let tokens = image_tokens(Some(family), Some(Pixels { width, height }));
+            for maker in [Maker::Anthropic, Maker::OpenAi, Maker::Google] {
+                let tokens = image_tokens(Some(maker), Some(Pixels { width, height }));
                 prop_assert!(tokens > Tokens(0));
             }
         }

@@ -19,4 +19,4 @@ pub use learn::{
     LEARNED_BASE, LEARNED_PAIRS_ENOUGH, LEARNED_PAIRS_MIN, LEARNED_TOKENS_MIN, Ratios, UsagePair, counter_of,
     usage_pairs,
 };
-pub use models::{CLIENTS, ClientRow, CompactsAt, Family, MODELS, ModelRow, client, model};
+pub use models::{MODELS, ModelRow, model};

@@ -1,29 +1,7 @@
-//! What is known of models and clients, as data: how a family counts, how long its window is, when a client compacts.
+//! What is known of models, as data: how they count, and how long their windows are.
 //! Not a price list, and nothing is guessed: every figure names its source, and what has none is left out.
 
-use stemmata_model::{BaseCounter, CounterSpec, FactorFrom};
-
-/// Who made a model; its images are counted by that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Family {
-    /// `OpenAI`.
-    OpenAi,
-    /// Anthropic.
-    Claude,
-    /// Google.
-    Gemini,
-}
-
-impl Family {
-    /// Returns the name used in JSON output.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::OpenAi => "openai",
-            Self::Claude => "claude",
-            Self::Gemini => "gemini",
-        }
-    }
-}
+use stemmata_model::{BaseCounter, CounterSpec, FactorFrom, Maker};
 
 /// The models whose names begin alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +9,7 @@ pub struct ModelRow {
     /// How the names begin, in lower case.
     pub pattern: &'static str,
     /// Who made them.
-    pub family: Family,
+    pub maker: Maker,
     /// What is counted.
     pub base: BaseCounter,
     /// Parts per thousand of the base's count.
@@ -51,7 +29,7 @@ impl ModelRow {
 
     /// Returns whether the maker published the encoding. Nothing is learned for such models.
     pub const fn is_exact(&self) -> bool {
-        matches!(self.family, Family::OpenAi)
+        matches!(self.maker, Maker::OpenAi)
     }
 }
 
@@ -132,7 +110,7 @@ const fn openai(pattern: &'static str, base: BaseCounter, window: Option<u64>) -
         Some(tokens) => Some((tokens, OPENAI)),
         None => None,
     };
-    ModelRow { pattern, family: Family::OpenAi, base, factor_permille: 1_000, source: TIKTOKEN, window }
+    ModelRow { pattern, maker: Maker::OpenAi, base, factor_permille: 1_000, source: TIKTOKEN, window }
 }
 
 const fn o200k(pattern: &'static str, window: Option<u64>) -> ModelRow {
@@ -149,12 +127,12 @@ const fn claude(
     source: &'static str,
     window: Option<(u64, &'static str)>,
 ) -> ModelRow {
-    ModelRow { pattern, family: Family::Claude, base: BaseCounter::O200k, factor_permille, source, window }
+    ModelRow { pattern, maker: Maker::Anthropic, base: BaseCounter::O200k, factor_permille, source, window }
 }
 
 const fn gemini(pattern: &'static str, window: Option<(u64, &'static str)>) -> ModelRow {
-    let (family, base) = (Family::Gemini, BaseCounter::O200k);
-    ModelRow { pattern, family, base, factor_permille: 1_000, source: GEMINI, window }
+    let (maker, base) = (Maker::Google, BaseCounter::O200k);
+    ModelRow { pattern, maker, base, factor_permille: 1_000, source: GEMINI, window }
 }
 
 /// The longest name that is looked at: names come from foreign transcripts.
@@ -174,73 +152,6 @@ pub fn model(name: &str) -> Option<&'static ModelRow> {
         })
     };
     MODELS.iter().filter(fits).max_by_key(|row| row.pattern.len())
-}
-
-/// When a client compacts by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CompactsAt {
-    /// At a part of the window, in parts per thousand.
-    Permille(u64),
-    /// When no more than this is free.
-    Free(u64),
-    /// Only where the user sets a threshold, which is then exact.
-    OnlyAsSet,
-}
-
-impl CompactsAt {
-    /// Returns the tokens at which a client compacts in a window; `None` where the user has to set it.
-    pub fn tokens(self, window_tokens: u64) -> Option<u64> {
-        match self {
-            Self::Permille(part) => u64::try_from(u128::from(window_tokens) * u128::from(part) / 1_000).ok(),
-            Self::Free(tokens) => Some(window_tokens.saturating_sub(tokens)),
-            Self::OnlyAsSet => None,
-        }
-    }
-}
-
-/// A client's own compaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClientRow {
-    /// The client, by the name of its runtime.
-    pub client: &'static str,
-    /// Whose models it runs.
-    pub families: &'static [Family],
-    /// When it compacts.
-    pub compacts_at: CompactsAt,
-    /// Where that comes from.
-    pub source: &'static str,
-    /// The window that it uses where the model's is another.
-    pub window: Option<(u64, &'static str)>,
-}
-
-/// Every client whose threshold has a source.
-pub const CLIENTS: &[ClientRow] = &[
-    ClientRow {
-        client: "claude-code",
-        families: &[Family::Claude],
-        compacts_at: CompactsAt::OnlyAsSet,
-        source: "tried: nothing at 195,000 of 200,000 tokens without `--autocompact N`; with it, at N",
-        window: None,
-    },
-    ClientRow {
-        client: "codex",
-        families: &[Family::OpenAi],
-        compacts_at: CompactsAt::Permille(900),
-        source: "about nine tenths, from a survey of clients; `model_auto_compact_token_limit` sets it",
-        window: Some((258_400, "`model_context_window` in recorded rollouts of three models")),
-    },
-    ClientRow {
-        client: "pi",
-        families: &[Family::OpenAi, Family::Claude, Family::Gemini],
-        compacts_at: CompactsAt::Free(16_384),
-        source: "pi's default `reserveTokens`",
-        window: None,
-    },
-];
-
-/// Finds what is known of a client.
-pub fn client(name: &str) -> Option<&'static ClientRow> {
-    CLIENTS.iter().find(|row| row.client == name)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use stemmata_api::v1::{ExportForm, HANDOFF_TOKENS_DEFAULT};
 use stemmata_model::FormatId;
 
-use super::REF_HELP;
+use super::{REF_HELP, clients};
 
 /// `native`
 #[derive(Debug, Args)]
@@ -110,9 +110,7 @@ pub(crate) struct Placement {
     #[arg(long, conflicts_with = "cwd")]
     pub(crate) here: bool,
 
-    /// Client to continue in: `claude-code`, `codex`, `gemini`, `pi` or `opencode` [default: the original]. Sessions are
-    /// converted; losses are listed
-    #[arg(long = "in", value_name = "CLIENT")]
+    #[arg(help = clients::to_continue_in(), long = "in", value_name = "CLIENT")]
     pub(crate) runtime: Option<String>,
 
     /// Check everything and report what would be written, and what would be lost; write nothing

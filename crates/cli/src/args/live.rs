@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use stemmata_model::{ThreadId, TicketId};
 
-use super::REF_HELP;
+use super::{REF_HELP, clients};
 
 /// `watch`
 #[derive(Debug, Args)]
@@ -154,8 +154,7 @@ Adds one hook for each event that matters (a turn ends, a compaction comes, a se
 beside it. The hook captures what is new in milliseconds and never breaks the client, even when `stemma` is gone.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub(crate) struct Install {
-    /// The client: `claude-code`, `codex`, `gemini`, `opencode` or `pi`
-    #[arg(value_name = "CLIENT", required_unless_present = "all", conflicts_with = "all")]
+    #[arg(help = clients::with_hooks(), value_name = "CLIENT", required_unless_present = "all", conflicts_with = "all")]
     pub(crate) runtime: Option<String>,
 
     /// Every client on this machine

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::clients;
+
 /// `search`
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -28,8 +30,7 @@ pub(crate) struct Search {
     #[arg(value_name = "WORDS")]
     pub(crate) words: Vec<String>,
 
-    /// Only this client: `claude-code`, `codex`, `gemini`, `pi`, `opencode` or another; `ledger`: events
-    #[arg(long)]
+    #[arg(help = clients::to_search(), long)]
     pub(crate) client: Option<String>,
 
     /// Only entries of this role: `user`, `assistant`, `system`, `tool`

@@ -5,7 +5,7 @@
 use std::io::Read;
 
 use serde_json::json;
-use stemmata_service::{HookRequest, drain};
+use stemmata_service::{HookRequest, clients, drain};
 
 use crate::args::live::Hook;
 use crate::commands::start::TEMPLATE_VARIABLE;
@@ -13,9 +13,6 @@ use crate::config::{INJECT, is_on};
 use crate::environment::Environment;
 use crate::errors::{CliError, Exit, with_causes};
 use crate::wiring::App;
-
-/// The variable by which opencode is told of another database.
-const DATABASE_VARIABLE: &str = "OPENCODE_DB";
 
 /// Runs the command. Whatever happens, the client goes on.
 pub(crate) fn run(app: &App, args: &Hook) -> Exit {
@@ -40,7 +37,7 @@ fn listen(app: &App, args: &Hook) -> Result<(), CliError> {
     let request = HookRequest {
         runtime: args.runtime.clone(),
         event: args.event.clone(),
-        database: app.environment.path(DATABASE_VARIABLE),
+        database: app.environment.path(clients::DATABASE.variable),
         template: app.environment.text(TEMPLATE_VARIABLE),
         ticket: app.ticket(None),
         thread: app.thread(None),

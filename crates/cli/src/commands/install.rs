@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stemmata_api::v1::{Installed, InstalledAll};
-use stemmata_service::{HOOKLESS_RUNTIMES, InstallChange, InstallRequest};
+use stemmata_service::{InstallChange, InstallRequest, clients};
 
 use crate::args::live::{Install, Uninstall};
 use crate::config::{INJECT, is_on};
@@ -69,7 +69,8 @@ fn all(app: &App, clients: &[&str], manner: Manner) -> Result<Exit, CliError> {
             }
         }
     }
-    let without_brief = if manner.removes { &[] } else { HOOKLESS_RUNTIMES };
+    let without_brief: Vec<&str> =
+        if manner.removes { Vec::new() } else { clients::hookless().map(|client| client.id).collect() };
     let completions =
         if manner.removes { app.host()?.remove_completions(manner.dry_run)? } else { Vec::new() };
     let completions: Vec<String> =
@@ -84,7 +85,7 @@ fn all(app: &App, clients: &[&str], manner: Manner) -> Result<Exit, CliError> {
         let clients = if clients.is_empty() { nothing } else { &text };
         app.console.text(&format!("{clients}{}", removed(app, &completions, manner)))?;
         say_dry_run(app, manner);
-        say_briefs(app, done.iter().map(|done| &done.installed), without_brief);
+        say_briefs(app, done.iter().map(|done| &done.installed), &without_brief);
     }
     failed.map_or(Ok(Exit::Done), Err)
 }

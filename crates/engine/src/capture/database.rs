@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, Row, params};
+use stemmata_runtimes::clients::DATABASE;
 
 use crate::capture::cursor::FileStamp;
 use crate::capture::document::DOCUMENT_BYTES_MAX;
@@ -18,10 +19,10 @@ use crate::capture::exported::{Info, is_json, quoted, with};
 use crate::error::{EngineError, Result, Wanted};
 
 /// The database's name in the client's folder.
-pub(crate) const FILE: &str = "opencode.db";
+pub(crate) const FILE: &str = DATABASE.file;
 
 /// How a session's id begins.
-pub(crate) const SESSION: &str = "ses_";
+pub(crate) const SESSION: &str = DATABASE.session_prefix;
 
 /// How long a writer is waited for: readers of a log need not wait at all but for moments, and a hook has little time.
 const BUSY: Duration = Duration::from_millis(250);
@@ -350,8 +351,8 @@ fn foreign(database: &Path, error: &rusqlite::Error) -> EngineError {
     EngineError::NotATranscript {
         path: database.to_owned(),
         reason: format!(
-            "opencode's database could not be read as its versions 1.2 to 1.18 write it ({error}); \
-             `opencode export SESSION` gives a file that can be imported"
+            "{} could not be read as its versions {} write it ({error}); `{}` gives a file that can be imported",
+            DATABASE.shown, DATABASE.versions, DATABASE.export
         ),
     }
 }

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stemmata_runtimes::adapter::Shape;
+use stemmata_runtimes::clients;
 use stemmata_runtimes::registry;
 
 use crate::capture::cursor::{FileStamp, WrittenTogether};
@@ -53,7 +53,8 @@ pub(crate) fn is_folder(folder: &Path) -> bool {
     files.iter().take(LOOKED_AT_MAX).any(|(_, path)| {
         let bytes = read_file(path, UNPACKED_BYTES_MAX).unwrap_or_default();
         registry::detect(&line_of(&bytes)).is_some_and(|(adapter, _)| {
-            adapter.shape() == Shape::Lines && adapter.format().as_str() == "openhands-v1"
+            let format = adapter.format();
+            clients::ALL.iter().any(|client| client.folder_format == Some(format.as_str()))
         })
     })
 }

@@ -6,6 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
+use stemmata_runtimes::clients::DATABASE;
+
 use crate::capture::cursor::{FileStamp, WrittenTogether};
 use crate::capture::database::{self, Outline, SESSION, Which};
 use crate::capture::document::DOCUMENT_BYTES_MAX;
@@ -13,7 +15,7 @@ use crate::capture::exported::{is_json, with};
 use crate::error::{EngineError, Refusal, Result};
 
 /// The folder's name in the client's own.
-pub(crate) const FOLDER: &str = "storage";
+pub(crate) const FOLDER: &str = DATABASE.records;
 
 /// Files of one session at most: a message for each turn of years, with a hundred parts each.
 const FILES_MAX: usize = 200_000;

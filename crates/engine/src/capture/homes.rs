@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use stemmata_runtimes::adapter::Confidence;
+use stemmata_runtimes::clients::{self, Client};
 
 use crate::capture::cursor::OpenFile;
 use crate::capture::database::{self, Which};
@@ -43,84 +44,11 @@ pub struct HomeHints {
     pub overrides: Vec<(&'static str, PathBuf)>,
 }
 
-/// Where a runtime keeps its sessions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RuntimePlace {
-    /// The runtime.
-    pub runtime: &'static str,
-    /// The runtime's name as its makers write it.
-    pub shown: &'static str,
-    /// The program that it is started by.
-    pub program: &'static str,
-    /// The variable that moves its configuration directory.
-    pub variable: &'static str,
-    /// Its configuration directory below the user's home.
-    pub below_home: &'static str,
-    /// Folders below its configuration directory that hold transcripts, or a database.
-    pub transcripts: &'static [&'static str],
-}
-
-/// The runtimes whose homes are looked for.
-pub const RUNTIMES: &[RuntimePlace] = &[
-    RuntimePlace {
-        runtime: "claude-code",
-        shown: "Claude Code",
-        program: "claude",
-        variable: "CLAUDE_CONFIG_DIR",
-        below_home: ".claude",
-        transcripts: &["projects"],
-    },
-    RuntimePlace {
-        runtime: "codex",
-        shown: "Codex",
-        program: "codex",
-        variable: "CODEX_HOME",
-        below_home: ".codex",
-        transcripts: &["sessions", "archived_sessions"],
-    },
-    RuntimePlace {
-        runtime: "gemini",
-        shown: "Gemini CLI",
-        program: "gemini",
-        variable: "GEMINI_CLI_HOME",
-        below_home: ".gemini",
-        transcripts: &["tmp"],
-    },
-    RuntimePlace {
-        runtime: "pi",
-        shown: "pi",
-        program: "pi",
-        variable: "PI_CODING_AGENT_DIR",
-        below_home: ".pi/agent",
-        transcripts: &["sessions"],
-    },
-    RuntimePlace {
-        runtime: "opencode",
-        shown: "opencode",
-        program: "opencode",
-        variable: "XDG_DATA_HOME",
-        below_home: ".local/share/opencode",
-        transcripts: &[database::FILE, folders::FOLDER],
-    },
-];
-
-impl RuntimePlace {
-    /// Returns the configuration directory that a value of [`RuntimePlace::variable`] means.
-    pub fn moved_to(&self, value: PathBuf) -> PathBuf {
-        match self.runtime {
-            // It names a home directory, with the configuration below it.
-            "gemini" => value.join(self.below_home),
-            // It names where all programs keep their data.
-            "opencode" => value.join("opencode"),
-            _ => value,
-        }
-    }
-}
-
 impl HomeHints {
-    /// Returns a runtime's configuration directory, whether it exists or not.
-    pub fn config_dir(&self, place: &RuntimePlace) -> Option<PathBuf> {
-        let given = self.overrides.iter().find(|(runtime, _)| *runtime == place.runtime);
+    /// Returns a client's configuration directory, whether it exists or not; none of one whose sessions are not looked for.
+    pub fn config_dir(&self, client: &Client) -> Option<PathBuf> {
+        let place = client.home?;
+        let given = self.overrides.iter().find(|(runtime, _)| *runtime == client.id);
         let below_home = || self.home.as_ref().map(|home| home.join(place.below_home));
         given.map(|(_, path)| path.clone()).or_else(below_home)
     }
@@ -128,13 +56,13 @@ impl HomeHints {
     /// Returns the homes that exist; a runtime with several folders of transcripts has one for each.
     pub fn existing(&self) -> Vec<RuntimeHome> {
         let mut homes = Vec::new();
-        for place in RUNTIMES {
-            let Some(config_dir) = self.config_dir(place) else { continue };
+        for client in clients::at_home() {
+            let (Some(config_dir), Some(place)) = (self.config_dir(client), client.home) else { continue };
             for folder in place.transcripts {
                 let transcripts = config_dir.join(folder);
                 if transcripts.is_dir() || transcripts.is_file() {
                     let config_dir = config_dir.clone();
-                    homes.push(RuntimeHome { runtime: place.runtime, config_dir, transcripts });
+                    homes.push(RuntimeHome { runtime: client.id, config_dir, transcripts });
                 }
             }
         }

@@ -1,94 +1,19 @@
-//! What calls our hook in a runtime: put in, found again, taken out.
+//! What calls our hook in a client: put in, found again, taken out.
 //!
-//! Pure: text in, text out. Some runtimes have lists of hooks in their settings (`settings`), others load files of code
+//! Pure: text in, text out. A client without hooks has nothing changed. Some clients have lists of hooks in their settings (`settings`), others load files of code
 //! (`extension`).
 
 mod extension;
 mod settings;
 
-use std::path::PathBuf;
+use stemmata_runtimes::clients::{Client, HookKind};
 
 use crate::capture::leaf::Provisional;
 
 /// Bytes of a settings file at most.
 pub const SETTINGS_BYTES_MAX: u64 = 8 << 20;
 
-/// Where a runtime is told to call us.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HookPlace {
-    /// The runtime.
-    pub runtime: &'static str,
-    /// The file below its configuration directory.
-    pub file: &'static str,
-    /// Its configuration directory, where that is another one than the sessions' home.
-    pub config: Option<&'static ConfigPlace>,
-    /// What the file is.
-    pub kind: HookKind,
-    /// What the user has to do besides, if anything.
-    pub trust: Option<&'static str>,
-    /// How its agent gets the brief, where the user wants that.
-    pub brief: &'static str,
-}
-
-/// Where a runtime's configuration is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ConfigPlace {
-    /// Variables that name it, or with a second word a folder that it is below; the first that is set counts.
-    pub variables: &'static [(&'static str, &'static str)],
-    /// Where it is below the user's home.
-    pub below_home: &'static str,
-}
-
-impl ConfigPlace {
-    /// Returns the directory, from what the environment says.
-    pub fn directory(
-        &self,
-        home: Option<PathBuf>,
-        variable: impl Fn(&str) -> Option<PathBuf>,
-    ) -> Option<PathBuf> {
-        let given = self.variables.iter().find_map(|(name, below)| Some((variable(name)?, *below)));
-        match given {
-            Some((path, "")) => Some(path),
-            Some((path, below)) => Some(path.join(below)),
-            None => Some(home?.join(self.below_home)),
-        }
-    }
-}
-
-/// What the file is that calls us.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HookKind {
-    /// Settings of the user's, with lists of hooks in them.
-    Settings(&'static HookEvents),
-    /// A file of our own that the runtime loads: its text, with places to fill in.
-    Extension(&'static str),
-}
-
-/// Which tools an event is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AskedFor {
-    /// All of them.
-    AllTools,
-    /// Those by which something is decided.
-    DecidingTools,
-}
-
-/// The events of a runtime's settings that nudge us.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HookEvents {
-    /// Sessions, turns and compactions.
-    pub turns: &'static [&'static str],
-    /// What failed or was decided within a turn, and of which tools.
-    pub significant: &'static [(&'static str, AskedFor)],
-    /// After every tool.
-    pub tools: &'static [&'static str],
-    /// What comes after a compaction, and is heard only where the agent may be told what was lost.
-    pub briefed: &'static [&'static str],
-    /// How long the client waits for our hook at most, in its own unit; it takes milliseconds.
-    pub timeout: u64,
-}
-
-/// What is asked of a runtime.
+/// What is asked of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HookWish<'a> {
     /// Where our program is.
@@ -98,82 +23,6 @@ pub struct HookWish<'a> {
     /// Whether we may tell the agent what was lost.
     pub inject: bool,
 }
-
-/// Runtimes whose sessions can be imported and that have no hooks: nothing can be handed to their agents.
-pub const HOOKLESS_RUNTIMES: &[&str] = &["aider", "openhands", "swe-agent"];
-
-/// The runtimes that can be told to call us.
-pub const HOOK_PLACES: &[HookPlace] = &[
-    HookPlace {
-        runtime: "claude-code",
-        file: "settings.json",
-        config: None,
-        kind: HookKind::Settings(&HookEvents {
-            turns: &["SessionStart", "Stop", "SubagentStop", "PreCompact", "SessionEnd"],
-            significant: &[
-                ("PostToolUse", AskedFor::DecidingTools),
-                ("PostToolUseFailure", AskedFor::AllTools),
-            ],
-            tools: &["PostToolUse", "PostToolUseFailure"],
-            briefed: &[],
-            timeout: 10,
-        }),
-        trust: None,
-        brief: "right after a compaction, and where a session is resumed",
-    },
-    HookPlace {
-        runtime: "codex",
-        file: "hooks.json",
-        config: None,
-        kind: HookKind::Settings(&HookEvents {
-            turns: &["SessionStart", "Stop", "PreCompact", "SessionEnd"],
-            significant: &[("PostToolUse", AskedFor::DecidingTools)],
-            tools: &["PostToolUse"],
-            // Older versions start no session behind a compaction.
-            briefed: &["UserPromptSubmit"],
-            // The most that it grants at the end of a session; it warns of more.
-            timeout: 3,
-        }),
-        trust: Some("Codex asks once whether it may run new hooks: start `codex` and say yes"),
-        brief: "right after a compaction or with the next prompt, by its version, and where a session is resumed",
-    },
-    HookPlace {
-        runtime: "gemini",
-        file: "settings.json",
-        config: None,
-        kind: HookKind::Settings(&HookEvents {
-            turns: &["SessionStart", "AfterAgent", "PreCompress", "SessionEnd"],
-            // Which tool failed stands in the input alone.
-            significant: &[("AfterTool", AskedFor::AllTools)],
-            tools: &["AfterTool"],
-            // Nothing else is heard behind a compression that takes what is said.
-            briefed: &["BeforeAgent"],
-            timeout: 10_000,
-        }),
-        trust: None,
-        brief: "with the next prompt after a compression, and where a session is resumed",
-    },
-    HookPlace {
-        runtime: "pi",
-        file: "extensions/stemma.ts",
-        config: None,
-        kind: HookKind::Extension(include_str!("install/pi.ts")),
-        trust: None,
-        brief: "as a message with the next prompt after a compaction, and where a session is resumed",
-    },
-    HookPlace {
-        runtime: "opencode",
-        // All versions look here; `plugins`, which its documents name now, came later.
-        file: "plugin/stemma.ts",
-        config: Some(&ConfigPlace {
-            variables: &[("OPENCODE_CONFIG_DIR", ""), ("XDG_CONFIG_HOME", "opencode")],
-            below_home: ".config/opencode",
-        }),
-        kind: HookKind::Extension(include_str!("install/opencode.ts")),
-        trust: None,
-        brief: "as a part of the system prompt, after a compaction and where a session is resumed",
-    },
-];
 
 /// Why settings are left as they are.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -213,17 +62,14 @@ pub fn hook_command(wish: &HookWish<'_>, runtime: &str) -> String {
 ///
 /// # Errors
 /// Nothing of the file is touched then.
-pub fn with_hooks(
-    text: Option<&str>,
-    place: &HookPlace,
-    wish: &HookWish<'_>,
-) -> Result<String, SettingsError> {
-    match place.kind {
-        HookKind::Settings(events) => {
-            let wanted = settings::wanted(events, place.runtime, wish);
-            settings::with_hooks(text.unwrap_or_default(), place.runtime, &wanted)
+pub fn with_hooks(text: Option<&str>, client: &Client, wish: &HookWish<'_>) -> Result<String, SettingsError> {
+    match client.hooks.map(|hooks| hooks.kind) {
+        Some(HookKind::Settings(events)) => {
+            let wanted = settings::wanted(events, client, wish);
+            settings::with_hooks(text.unwrap_or_default(), client.id, &wanted)
         }
-        HookKind::Extension(template) => extension::with_hooks(text, (template, place.runtime), wish),
+        Some(HookKind::Extension(template)) => extension::with_hooks(text, (template, client.id), wish),
+        None => Ok(text.unwrap_or_default().to_owned()),
     }
 }
 
@@ -240,10 +86,11 @@ pub struct InstalledHooks {
 ///
 /// # Errors
 /// As [`with_hooks`].
-pub fn installed_hooks(text: &str, place: &HookPlace) -> Result<Option<InstalledHooks>, SettingsError> {
-    match place.kind {
-        HookKind::Settings(_) => settings::installed(text, place.runtime),
-        HookKind::Extension(_) => extension::installed(text, place.runtime),
+pub fn installed_hooks(text: &str, client: &Client) -> Result<Option<InstalledHooks>, SettingsError> {
+    match client.hooks.map(|hooks| hooks.kind) {
+        Some(HookKind::Settings(_)) => settings::installed(text, client.id),
+        Some(HookKind::Extension(_)) => extension::installed(text, client.id),
+        None => Ok(None),
     }
 }
 
@@ -262,20 +109,21 @@ fn read_command(command: &str, runtime: &str) -> Option<InstalledHooks> {
 ///
 /// # Errors
 /// As [`with_hooks`].
-pub fn without_hooks(text: &str, place: &HookPlace) -> Result<Option<String>, SettingsError> {
-    match place.kind {
-        HookKind::Settings(_) => settings::without_hooks(text, place.runtime).map(|(text, _)| Some(text)),
-        HookKind::Extension(_) => extension::without_hooks(text, place.runtime).map(|()| None),
+pub fn without_hooks(text: &str, client: &Client) -> Result<Option<String>, SettingsError> {
+    match client.hooks.map(|hooks| hooks.kind) {
+        Some(HookKind::Settings(_)) => settings::without_hooks(text, client.id).map(|(text, _)| Some(text)),
+        Some(HookKind::Extension(_)) => extension::without_hooks(text, client.id).map(|()| None),
+        None => Ok(Some(text.to_owned())),
     }
 }
 
 /// Returns whether settings are an earlier text with our hooks and nothing else: then that text is what they were, byte for byte, while
 /// [`without_hooks`] also leaves out empty lists that were there.
-pub fn differs_by_hooks_only(text: &str, earlier: &str, place: &HookPlace) -> bool {
-    match place.kind {
-        HookKind::Settings(events) => {
-            settings::differs_by_hooks_only(text, earlier, (events, place.runtime)).unwrap_or(false)
+pub fn differs_by_hooks_only(text: &str, earlier: &str, client: &Client) -> bool {
+    match client.hooks.map(|hooks| hooks.kind) {
+        Some(HookKind::Settings(events)) => {
+            settings::differs_by_hooks_only(text, earlier, (events, client)).unwrap_or(false)
         }
-        HookKind::Extension(_) => false,
+        Some(HookKind::Extension(_)) | None => false,
     }
 }

@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 
 use stemmata_model::{CommitId, EntryId, SessionId, Timestamp};
-use stemmata_runtimes::codex;
-use stemmata_runtimes::translate::runtime_of;
+use stemmata_runtimes::clients::of_format;
 use stemmata_store::{
     BATCH_WRITES_MAX, Link, LinkKind, PAGE_ROWS_MAX, Page, Session, SessionFilter, SessionKey, Write,
 };
@@ -28,10 +27,12 @@ const SILENT_MICROS: i64 = 3_600_000_000;
 /// What is before a subagent's session id where the runtime says so: Claude Code's, and nothing else has it.
 const AGENT_PREFIX: &str = "agent-";
 
-/// Returns the sessions among which subagents of some parents are: Codex names a subagent's session as any other.
+/// Returns the sessions among which subagents of some parents are: some clients name a subagent's session as any other.
 fn subagents(of: &[&Session]) -> SessionFilter {
-    let is_codex = of.iter().any(|parent| runtime_of(&parent.format) == codex::RUNTIME);
-    let session_prefix = (!is_codex).then(|| AGENT_PREFIX.to_owned());
+    let is_plain = of
+        .iter()
+        .any(|parent| of_format(&parent.format).is_some_and(|client| client.names_subagents_plainly));
+    let session_prefix = (!is_plain).then(|| AGENT_PREFIX.to_owned());
     SessionFilter { session_prefix, ..SessionFilter::default() }
 }
 
@@ -43,7 +44,9 @@ impl Engine {
         let (own, mains): (Vec<&Session>, Vec<&Session>) =
             news.map(|imported| &imported.captured.session).partition(|known| known.parent_session.is_some());
         let mut links = Vec::new();
-        for session in mains.iter().chain(&own).filter(|known| runtime_of(&known.format) == codex::RUNTIME) {
+        let points =
+            |known: &&&Session| of_format(&known.format).is_some_and(|client| client.forks.is_some());
+        for session in mains.iter().chain(&own).filter(points) {
             links.extend(self.fork_link(session)?.map(Write::Link));
         }
         for session in &own {

@@ -1,5 +1,5 @@
-//! What stands behind the root of a chain whose history begins in another session: Codex forks a session by pointing
-//! into its parent, and copies nothing.
+//! What stands behind the root of a chain whose history begins in another session: some clients fork a session by
+//! pointing into its parent, and copy nothing.
 //!
 //! The client points at a byte of the parent's file. We go by the number of the line, which stays the same where the file
 //! was written anew or secrets in it were replaced. Nothing of it is part of a commit: a fork is the same commits whether
@@ -8,10 +8,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use stemmata_model::{Commit, CommitId, CommitType, Note, NoteCode};
+use stemmata_model::{Commit, CommitId, CommitType, FormatId, Note, NoteCode};
 use stemmata_runtimes::adapter::{ContextPlan, Edit, segment_number};
-use stemmata_runtimes::codex::{self, HistoryBase, base, base_span, before};
-use stemmata_runtimes::translate::runtime_of;
+use stemmata_runtimes::clients::{Forks, HistoryBase, of_format};
 use stemmata_store::{Page, Session, SessionFilter};
 
 use crate::chain::walk::Walk;
@@ -28,8 +27,8 @@ const CANDIDATES_MAX: usize = 16;
 /// What is known of the bases of a chain that is being read, newest first.
 #[derive(Debug, Default)]
 pub(crate) struct Bases {
-    /// The base that is being read, while lines behind its end may still come.
-    open: Option<HistoryBase>,
+    /// The base that is being read, while lines behind its end may still come, and how.
+    open: Option<(HistoryBase, &'static Forks)>,
     /// The greatest number of its lines so far.
     last: Option<u64>,
     threads: HashSet<String>,
@@ -42,8 +41,8 @@ impl Bases {
     /// Returns what of a commit is part of the chain: all of it, or the lines ahead of where a base ends; none where
     /// that is nothing.
     pub(crate) fn part_of(&mut self, commit: &Commit, native: Arc<Vec<u8>>) -> Option<Arc<Vec<u8>>> {
-        let Some(open) = &self.open else { return Some(native) };
-        let found = before(&native, open.end_ordinal);
+        let Some((open, forks)) = &self.open else { return Some(native) };
+        let found = (forks.before)(&native, open.end_ordinal);
         self.last = found.last.max(self.last);
         // Numbers ascend: what is older than a line of the base is part of it as a whole.
         let is_met = found.last.is_some() || !matches!(commit.core.commit_type, CommitType::Delta);
@@ -61,12 +60,12 @@ impl Bases {
 
     /// Returns whether a commit is older than what a fork's own client wrote: a translation stands for it.
     pub(crate) fn ends_above(&self, commit: &Commit) -> bool {
-        !self.threads.is_empty() && runtime_of(&commit.core.format) != codex::RUNTIME
+        !self.threads.is_empty() && forks_of(commit).is_none()
     }
 
     /// Says where a base's lines end too early.
     fn close(&mut self) {
-        let Some(base) = self.open.take() else { return };
+        let Some((base, _)) = self.open.take() else { return };
         let wanted = base.end_ordinal.saturating_sub(1);
         if self.last.is_none_or(|last| last < wanted) {
             let message = format!(
@@ -86,14 +85,14 @@ impl Bases {
         position: usize,
     ) -> Result<Option<CommitId>> {
         self.close();
-        let Some(base) = base_of(root, native) else { return Ok(None) };
+        let Some((base, forks)) = base_of(root, native) else { return Ok(None) };
         if self.threads.len() >= BASES_MAX || !self.threads.insert(base.thread.clone()) {
             let message =
                 format!("its history begins in session {}, which leads back to itself", base.thread);
             self.notes.push(Note::new(NoteCode::MissingParent, message));
             return Ok(None);
         }
-        let Some(session) = engine.session_of_thread(&base.thread)? else {
+        let Some(session) = engine.session_of_thread(&base.thread, &root.core.format)? else {
             let message = format!(
                 "its history begins in session {} (lines before {}), which is not stored: what was said there is \
                  missing here until that session is imported",
@@ -102,8 +101,8 @@ impl Bases {
             self.notes.push(Note::new(NoteCode::MissingParent, message));
             return Ok(None);
         };
-        self.pointers.extend(base_span(first_line(native)).map(|span| (position, span)));
-        self.open = Some(base);
+        self.pointers.extend((forks.base_span)(first_line(native)).map(|span| (position, span)));
+        self.open = Some((base, forks));
         self.last = None;
         Ok(session.tip)
     }
@@ -129,14 +128,14 @@ impl Bases {
 }
 
 impl Engine {
-    /// Finds the session of a Codex thread: this store's own, and the longest of several.
-    fn session_of_thread(&self, thread: &str) -> Result<Option<Session>> {
+    /// Finds the session of a thread of the client of a format: this store's own, and the longest of several.
+    fn session_of_thread(&self, thread: &str, format: &FormatId) -> Result<Option<Session>> {
         let filter = SessionFilter { session_prefix: Some(thread.to_owned()), ..SessionFilter::default() };
         let found = self.store.sessions(&filter, Page { skip: 0, rows_max: CANDIDATES_MAX })?;
         let candidates = found.into_iter().filter(|known| {
             known.session.as_str() == thread
                 && known.tip.is_some()
-                && runtime_of(&known.format) == codex::RUNTIME
+                && of_format(&known.format) == of_format(format)
         });
         Ok(candidates.max_by_key(|known| (self.identity.is_ours(&known.key.machine), known.messages)))
     }
@@ -145,21 +144,19 @@ impl Engine {
     /// session is stored.
     pub(crate) fn base_commit(&self, root: CommitId) -> Result<Option<CommitId>> {
         let Some(root) = self.store.commit(root)? else { return Ok(None) };
-        if runtime_of(&root.core.format) != codex::RUNTIME
-            || root.closure == stemmata_model::Closure::Forgotten
-        {
+        if forks_of(&root).is_none() || root.closure == stemmata_model::Closure::Forgotten {
             return Ok(None);
         }
         let native = crate::chain::segments::read_whole(self, root.core.native_artifact())?;
-        let Some(base) = base_of(&root, &native) else { return Ok(None) };
-        let session = self.session_of_thread(&base.thread)?;
+        let Some((base, forks)) = base_of(&root, &native) else { return Ok(None) };
+        let session = self.session_of_thread(&base.thread, &root.core.format)?;
         let mut walk = Walk::new(self.store.as_ref(), session.and_then(|session| session.tip));
         while let Some(commit) = walk.next()? {
             if commit.closure == stemmata_model::Closure::Forgotten {
                 break;
             }
             let native = crate::chain::segments::read_whole(self, commit.core.native_artifact())?;
-            if before(&native, base.end_ordinal).last.is_some() {
+            if (forks.before)(&native, base.end_ordinal).last.is_some() {
                 return Ok(Some(commit.id));
             }
         }
@@ -167,9 +164,14 @@ impl Engine {
     }
 }
 
-fn base_of(root: &Commit, native: &[u8]) -> Option<HistoryBase> {
-    let is_codex = runtime_of(&root.core.format) == codex::RUNTIME;
-    is_codex.then(|| base(first_line(native))).flatten()
+/// Returns how the forks of the client that wrote a commit point into other sessions; `None` where they are copies.
+fn forks_of(commit: &Commit) -> Option<&'static Forks> {
+    of_format(&commit.core.format)?.forks
+}
+
+fn base_of(root: &Commit, native: &[u8]) -> Option<(HistoryBase, &'static Forks)> {
+    let forks = forks_of(root)?;
+    Some(((forks.base)(first_line(native))?, forks))
 }
 
 fn length_of(bytes: usize) -> u64 {

@@ -1,8 +1,10 @@
 //! What errors are about: names to compare, and the words of each.
 
+use stemmata_runtimes::clients::DATABASE;
+
 /// Declares an enum whose variants have words.
 macro_rules! words {
-    ($(#[$about:meta])* $name:ident { $($(#[$said:meta])* $variant:ident = $words:literal,)* }) => {
+    ($(#[$about:meta])* $name:ident { $($(#[$said:meta])* $variant:ident = $words:expr,)* }) => {
         $(#[$about])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum $name {
@@ -33,7 +35,7 @@ words! {
         /// A session.
         Session = "session",
         /// A session in the database of its client.
-        SessionInDatabase = "session in opencode's database",
+        SessionInDatabase = DATABASE.session_shown,
         /// An entry of a chain.
         Entry = "entry of this chain",
         /// Something that was forgotten.

@@ -8,9 +8,9 @@ use stemmata_model::{
 };
 use stemmata_prompt::window::usage_by_answer;
 use stemmata_runtimes::captured::{self, visibility};
-use stemmata_runtimes::codex;
+use stemmata_runtimes::clients::{by_id, of_format};
 use stemmata_runtimes::translate::runtime_of;
-use stemmata_tokens::{client, model};
+use stemmata_tokens::model;
 
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -123,7 +123,7 @@ impl Engine {
         ctx.map_or(Ok(None), |ctx| self.reported_window(ctx))
     }
 
-    /// Returns the window that a rollout reported last; no other format has one.
+    /// Returns the window that a client reported last; few write one down.
     ///
     /// # Errors
     /// Store errors.
@@ -131,14 +131,13 @@ impl Engine {
         let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
         for _ in 0..WINDOW_COMMITS_MAX {
             let Some(commit) = walk.next()? else { break };
-            if runtime_of(&commit.core.format) != codex::RUNTIME {
-                break;
-            }
+            let reported = of_format(&commit.core.format).and_then(|client| client.reported_window);
+            let Some(reported) = reported else { break };
             // What was forgotten says nothing, and a summary of ours no window.
             if commit.closure == Closure::Forgotten || commit.core.commit_type != CommitType::Delta {
                 continue;
             }
-            let reported = self.entries(commit.id)?.iter().rev().find_map(codex::reported_window);
+            let reported = self.entries(commit.id)?.iter().rev().find_map(reported);
             if reported.is_some() {
                 return Ok(reported);
             }
@@ -152,7 +151,7 @@ pub type KnownWindow<'a> = (&'a str, (u64, &'static str));
 
 /// Returns the window of a runtime with a model, where one is known of either.
 pub fn known_window<'a>(runtime: &'a str, model_name: Option<&'a str>) -> Option<KnownWindow<'a>> {
-    let of_client = client(runtime).and_then(|row| Some((runtime, row.window?)));
+    let of_client = by_id(runtime).and_then(|client| Some((runtime, client.compaction?.window?)));
     window_within_model(of_client, model_name)
 }
 

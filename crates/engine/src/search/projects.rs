@@ -7,14 +7,13 @@ use std::ops::ControlFlow;
 
 use stemmata_model::Timestamp;
 use stemmata_prompt::strategy::nearest;
+use stemmata_runtimes::clients;
 use stemmata_runtimes::registry::adapters;
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{PAGE_ROWS_MAX, Page, Session, SessionFilter};
 
 use super::SearchError;
 use super::filter::{LEDGER_CLIENT, no_such_name};
-use crate::capture::client_names;
-use crate::capture::homes::RUNTIMES;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::ledger::places_of;
@@ -95,8 +94,8 @@ impl Engine {
     /// `Search` where no client has the name.
     pub fn client_named(&self, text: &str) -> Result<String> {
         // `claude` begins two names, and a person means the client.
-        if let Ok(client) = client_names::client_named(text) {
-            return Ok(client.to_owned());
+        if let Ok(client) = clients::client_named(text) {
+            return Ok(client.id.to_owned());
         }
         let lower = text.to_lowercase();
         let read = adapters().iter().map(|adapter| runtime_of(&adapter.format()).to_owned());
@@ -123,7 +122,7 @@ impl Engine {
             return Ok(());
         }
         // Those that people have; formats that programs write are known, too, and nobody would look for one by a slip.
-        Err(no_such_name("client", client, RUNTIMES.iter().map(|place| place.runtime)).into())
+        Err(no_such_name("client", client, clients::at_home().map(|client| client.id)).into())
     }
 
     /// Returns the directories that sessions worked in, the one of the latest session first.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use stemmata_model::Template;
 use stemmata_prompt::profile::Profile;
 use stemmata_prompt::strategy::{DocumentFormat, SHIPPED, Strategy, parse};
+use stemmata_runtimes::clients::{self, Launch};
 
 use super::SettingError;
 use crate::verbs::launch::AgentTemplate;
@@ -19,32 +20,45 @@ const TEXT_BYTES_MAX: usize = 64 * 1024;
 const WORDS_MAX: usize = 256;
 
 /// The fields, and what each means, for messages and the generated page.
-pub const TEMPLATE_FIELDS: &[(&str, &str)] = &[
-    (
-        "client",
-        "The client: `claude-code`, `codex`, `gemini` or `pi`. `stemma start` needs it; a loop of your own does not.",
-    ),
-    ("runtime", "Another name of `client`."),
-    (
-        "command",
-        "Its program and arguments, as a list of words or as one word; default: the client as it is usually called.",
-    ),
-    ("model", "The model, by the client's name for it."),
-    (
-        "profile",
-        "Who the agent is: the name of a `[profiles.NAME]` table, or a file of one, relative to this file. `start` adds \
-         its instructions to the client's system prompt where `system_prompt` is missing.",
-    ),
-    (
-        "strategy",
-        "What its prompts are made of: `planner`, `worker`, `validator`, `live`, or a file, relative to this one.",
-    ),
-    (
-        "system_prompt",
-        "Text that is added to the client's own system prompt (Claude Code, Codex as `developer_instructions`, pi).",
-    ),
-    ("tools", "A list: the only tools that the agent has, by the client's names (Claude Code, pi)."),
-];
+pub fn template_fields() -> [(&'static str, String); 8] {
+    let launched = |told: fn(&Launch) -> Option<String>| {
+        clients::launched()
+            .filter_map(move |client| Some(format!("{}{}", client.shown, told(client.launch?)?)))
+    };
+    let prompted = launched(|launch| Some(launch.system_prompt?.as_setting().unwrap_or_default()));
+    let limited = launched(|launch| launch.tools_flag.map(|_| String::new()));
+    let joined = |names: &mut dyn Iterator<Item = String>| names.collect::<Vec<_>>().join(", ");
+    let ids = clients::listed(clients::launched().map(|client| format!("`{}`", client.id)), "or");
+    [
+        ("client", format!("The client: {ids}. `stemma start` needs it; a loop of your own does not.")),
+        ("runtime", "Another name of `client`.".to_owned()),
+        (
+            "command",
+            "Its program and arguments, as a list of words or as one word; default: the client as it is usually called."
+                .to_owned(),
+        ),
+        ("model", "The model, by the client's name for it.".to_owned()),
+        (
+            "profile",
+            "Who the agent is: the name of a `[profiles.NAME]` table, or a file of one, relative to this file. `start` \
+             adds its instructions to the client's system prompt where `system_prompt` is missing."
+                .to_owned(),
+        ),
+        (
+            "strategy",
+            "What its prompts are made of: `planner`, `worker`, `validator`, `live`, or a file, relative to this one."
+                .to_owned(),
+        ),
+        (
+            "system_prompt",
+            format!("Text that is added to the client's own system prompt ({}).", joined(&mut { prompted })),
+        ),
+        (
+            "tools",
+            format!("A list: the only tools that the agent has, by the client's names ({}).", joined(&mut { limited })),
+        ),
+    ]
+}
 
 /// Reads a file of a profile or a strategy: its text, or why there is none.
 pub type ReadFile<'a> = dyn Fn(&Path) -> Result<String, String> + 'a;
@@ -225,7 +239,7 @@ fn set(template: &mut AgentTemplate, field: &str, value: &toml::Value) -> Result
         "system_prompt" => template.system_prompt = Some(text(value).ok_or("text")?),
         "tools" => template.tools = Some(list(value).ok_or("a list of names")?),
         _ => {
-            let known: Vec<&str> = TEMPLATE_FIELDS.iter().map(|(name, _)| *name).collect();
+            let known = template_fields().map(|(name, _)| name);
             return Err(format!("a field of a template; these are: {}", known.join(", ")));
         }
     }

@@ -3,8 +3,8 @@
 //! Pure: words come in, the words of a command come out. Placing the context and running the command are elsewhere.
 
 use stemmata_model::CommitId;
+use stemmata_runtimes::clients::{client_named, launched};
 
-use crate::capture::client_names::client_named;
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -59,50 +59,6 @@ impl StartMode {
     }
 }
 
-/// How a client is told what a template says.
-struct Client {
-    runtime: &'static str,
-    program: &'static str,
-    model_flag: &'static str,
-    system_prompt: fn(&str) -> Option<Vec<String>>,
-    tools: fn(&[String]) -> Option<Vec<String>>,
-}
-
-const CLIENTS: &[Client] = &[
-    Client {
-        runtime: "claude-code",
-        program: "claude",
-        model_flag: "--model",
-        system_prompt: |text| Some(vec!["--append-system-prompt".to_owned(), text.to_owned()]),
-        tools: |tools| Some(vec!["--tools".to_owned(), tools.join(",")]),
-    },
-    Client {
-        runtime: "codex",
-        program: "codex",
-        model_flag: "-m",
-        system_prompt: |text| {
-            // A string of TOML, which JSON's are too.
-            let value = serde_json::Value::from(text).to_string();
-            Some(vec!["-c".to_owned(), format!("developer_instructions={value}")])
-        },
-        tools: |_| None,
-    },
-    Client {
-        runtime: "gemini",
-        program: "gemini",
-        model_flag: "-m",
-        system_prompt: |_| None,
-        tools: |_| None,
-    },
-    Client {
-        runtime: "pi",
-        program: "pi",
-        model_flag: "--model",
-        system_prompt: |text| Some(vec!["--append-system-prompt".to_owned(), text.to_owned()]),
-        tools: |tools| Some(vec!["--tools".to_owned(), tools.join(",")]),
-    },
-];
-
 impl AgentTemplate {
     /// Returns the words of the command that starts such an agent. `resume` is the client's own command that goes on with
     /// what was placed, none for a fresh start; `extra` comes last.
@@ -114,9 +70,9 @@ impl AgentTemplate {
         resume: Option<&[String]>,
         extra: &[String],
     ) -> std::result::Result<Vec<String>, TemplateError> {
-        let runtime = client_named(&self.runtime).unwrap_or(&self.runtime);
-        let client = CLIENTS.iter().find(|client| client.runtime == runtime).ok_or_else(|| {
-            let known: Vec<String> = CLIENTS.iter().map(|client| format!("`{}`", client.runtime)).collect();
+        let named = client_named(&self.runtime).ok();
+        let (client, launch) = named.and_then(|client| Some((client, client.launch?))).ok_or_else(|| {
+            let known: Vec<String> = launched().map(|client| format!("`{}`", client.id)).collect();
             let known = known.join(", ");
             let reason = if self.runtime.is_empty() {
                 format!("is missing: it says which client runs the agent, and is one of {known}")
@@ -135,14 +91,15 @@ impl AgentTemplate {
         }
         words.extend(resume.into_iter().flatten().skip(1).cloned());
         if let Some(model) = &self.model {
-            words.extend([client.model_flag.to_owned(), model.clone()]);
+            words.extend([launch.model_flag.to_owned(), model.clone()]);
         }
         if let Some(text) = &self.system_prompt {
-            let told = (client.system_prompt)(text);
-            words.extend(told.ok_or_else(|| cannot("system_prompt", "a system prompt"))?);
+            let prompt = launch.system_prompt.ok_or_else(|| cannot("system_prompt", "a system prompt"))?;
+            words.extend(prompt.words(text));
         }
         if let Some(tools) = &self.tools {
-            words.extend((client.tools)(tools).ok_or_else(|| cannot("tools", "the list of tools"))?);
+            let flag = launch.tools_flag.ok_or_else(|| cannot("tools", "the list of tools"))?;
+            words.extend([flag.to_owned(), tools.join(",")]);
         }
         words.extend_from_slice(extra);
         Ok(words)

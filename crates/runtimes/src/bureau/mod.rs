@@ -27,12 +27,18 @@ use crate::lines::Line;
 use crate::placing::{Verbatim, unplaced};
 use crate::readable::Readable;
 use crate::reading::Reading;
+use crate::translate::{Intake, IntakeRow};
 
 /// The runtime of arrays of messages.
 pub const AGENT: &str = "bureau-agent";
 
 /// The runtime of arrays of events.
 pub const EVENTS: &str = "bureau-events";
+
+/// What both of them take.
+pub(crate) const INTAKES: &[IntakeRow] = &[(AGENT, &NO_IMAGES), (EVENTS, &NO_IMAGES)];
+
+const NO_IMAGES: Intake = Intake { takes_images: false, ..Intake::ANY };
 
 /// Items of an array that are looked at to say what it is.
 const LOOKED_AT_MAX: usize = 16;

@@ -1,22 +1,14 @@
 //! Formats that are only captured: no client loads them, and `resume` goes on in a runtime that is named.
 //!
-//! `claude-stream-v1` and `codex-exec-v1` are the structured output of headless Claude Code and Codex, `generic-v1` our own
-//! record of what any command reads and writes, `stemmata-v1` our own form of entries, `openhands-v1` the
-//! events of `OpenHands`.
+//! `generic-v1` is our own record of what any command reads and writes, `stemmata-v1` our own form of entries. The others
+//! are in the folders of their clients: what a client prints without a terminal, or the events of one that is only read.
 
 mod entries;
 #[cfg(test)]
 mod entries_tests;
-mod exec;
-#[cfg(test)]
-mod exec_tests;
 mod generic;
-pub(crate) mod openhands;
-#[cfg(test)]
-mod openhands_tests;
 #[cfg(test)]
 mod samples_tests;
-mod stream;
 pub mod visibility;
 #[cfg(test)]
 mod visibility_tests;
@@ -26,16 +18,11 @@ use stemmata_model::{Entry, FormatId, Timestamp};
 use crate::adapter::{
     Adapter, ClientPlace, Confidence, Detection, Keeping, Keeps, PlaceRequest, Placer, Validator,
 };
+use crate::clients;
 use crate::json::is_blank;
 use crate::lines::Dialect;
 use crate::placing::{Verbatim, unplaced};
 use crate::reading::{Counting, Reading};
-
-/// The format of headless Claude Code's output.
-pub const CLAUDE_STREAM: &str = "claude-stream-v1";
-
-/// The format of headless Codex's output.
-pub const CODEX_EXEC: &str = "codex-exec-v1";
 
 /// Our own format: entries as JSON lines.
 pub const ENTRIES: &str = "stemmata-v1";
@@ -43,47 +30,27 @@ pub const ENTRIES: &str = "stemmata-v1";
 /// The format of timed lines of any command.
 pub const GENERIC: &str = "generic-v1";
 
-/// The format of `OpenHands`' events.
-pub const OPENHANDS: &str = "openhands-v1";
-
 /// Returns whether lines of a format may say a text in parts: deltas of a message, or lines that a command printed.
 pub fn is_said_in_parts(format: &FormatId) -> bool {
-    [CLAUDE_STREAM, CODEX_EXEC, GENERIC].contains(&format.as_str())
+    let name = format.as_str();
+    name == GENERIC || clients::ALL.iter().any(|client| client.printed == Some(name))
 }
 
 /// How sure an adapter is, and which version wrote the bytes.
-type Claim = (Confidence, Option<String>);
+pub(crate) type Claim = (Confidence, Option<String>);
 
 /// The adapter of a format that no client loads.
 #[derive(Debug, Clone, Copy)]
 pub struct Captured {
-    name: &'static str,
-    dialect: &'static Dialect,
+    pub(crate) name: &'static str,
+    pub(crate) dialect: &'static Dialect,
     /// Says how sure it is of a first line, and which version wrote it.
-    first: fn(&[u8]) -> Option<Claim>,
-    encode: fn(&[Entry]) -> Vec<u8>,
-    compaction: fn(&str, &Keeps<'_>, Timestamp) -> Vec<u8>,
+    pub(crate) first: fn(&[u8]) -> Option<Claim>,
+    pub(crate) encode: fn(&[Entry]) -> Vec<u8>,
+    pub(crate) compaction: fn(&str, &Keeps<'_>, Timestamp) -> Vec<u8>,
 }
 
 impl Captured {
-    /// The adapter of `claude-stream-v1`.
-    pub const STREAM: Self = Self {
-        name: CLAUDE_STREAM,
-        dialect: &stream::DIALECT,
-        first: stream::first,
-        encode: stream::encode,
-        compaction: stream::compaction,
-    };
-
-    /// The adapter of `codex-exec-v1`.
-    pub const EXEC: Self = Self {
-        name: CODEX_EXEC,
-        dialect: &exec::DIALECT,
-        first: exec::first,
-        encode: exec::encode,
-        compaction: exec::compaction,
-    };
-
     /// The adapter of `stemmata-v1`.
     pub const ENTRIES: Self = Self {
         name: ENTRIES,
@@ -91,15 +58,6 @@ impl Captured {
         first: entries::first,
         encode: entries::encode,
         compaction: entries::compaction,
-    };
-
-    /// The adapter of `openhands-v1`.
-    pub const OPENHANDS: Self = Self {
-        name: OPENHANDS,
-        dialect: &openhands::DIALECT,
-        first: openhands::first,
-        encode: openhands::encode,
-        compaction: openhands::compaction,
     };
 
     /// The adapter of `generic-v1`.

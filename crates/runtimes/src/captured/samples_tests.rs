@@ -5,6 +5,7 @@ use stemmata_model::{CommitType, EntryKind, Granularity, NoteCode, Part, Role};
 use super::Captured;
 use crate::adapter::{Adapter, Confidence, Keeps, PlanStop};
 use crate::chain_tests::{commits, cut, kept, planned};
+use crate::claude_code::STREAM;
 use crate::conformance::passes;
 use crate::registry::by_runtime;
 
@@ -32,16 +33,16 @@ const PRINTED: &str = r#"{"type":"system","subtype":"init","cwd":"/srv/project",
 fn made_up_captures_pass_the_suite() {
     let report = passes(&Captured::GENERIC, "timed lines", TIMED.as_bytes());
     assert_eq!((report.entries, report.commits, report.counts.messages), (8, 2, 5));
-    let report = passes(&Captured::STREAM, "a stream", PRINTED.as_bytes());
+    let report = passes(&STREAM, "a stream", PRINTED.as_bytes());
     assert_eq!((report.entries, report.commits, report.counts.messages), (8, 2, 5));
 }
 
 #[test]
 fn a_stream_tells_its_session_and_whose_message_it_is() {
-    let entries = Captured::STREAM.decode(PRINTED.as_bytes()).entries;
+    let entries = STREAM.decode(PRINTED.as_bytes()).entries;
     assert_eq!(entries[2].meta.sidechain.as_deref(), Some("toolu_1"));
     assert_eq!(entries[4].role, Role::Tool);
-    let mut splitter = Captured::STREAM.splitter(Granularity::Turn, None);
+    let mut splitter = STREAM.splitter(Granularity::Turn, None);
     for line in PRINTED.lines() {
         splitter.line(line.as_bytes(), &mut Vec::new());
     }
@@ -52,9 +53,9 @@ fn a_stream_tells_its_session_and_whose_message_it_is() {
 
 #[test]
 fn what_only_says_where_it_came_from_is_detected_and_never_placed() {
-    let sure = Captured::STREAM.detect(PRINTED.as_bytes()).expect("a stream");
+    let sure = STREAM.detect(PRINTED.as_bytes()).expect("a stream");
     assert_eq!((sure.confidence, sure.version.as_deref()), (Confidence::Certain, Some("2.1.330")));
-    assert!(Captured::STREAM.detect(TIMED.as_bytes()).is_none());
+    assert!(STREAM.detect(TIMED.as_bytes()).is_none());
     assert!(Captured::GENERIC.detect(PRINTED.as_bytes()).is_none());
     for runtime in ["generic", "claude-stream"] {
         assert!(by_runtime(runtime).is_none(), "{runtime}");
@@ -110,26 +111,25 @@ const LETTERS: &str = "huaxbisglcrt";
 fn a_stream_s_boundary_and_summary_are_one_commit() {
     let stream = compacted_stream();
     let bytes = stream.as_bytes();
-    assert_eq!(cut(&Captured::STREAM, LETTERS, bytes), "huax|bis!|g|l|c!|r|t");
-    let entries = Captured::STREAM.decode(bytes).entries;
+    assert_eq!(cut(&STREAM, LETTERS, bytes), "huax|bis!|g|l|c!|r|t");
+    let entries = STREAM.decode(bytes).entries;
     assert_eq!(entries[4].kind, EntryKind::CompactionBoundary);
     assert_eq!(entries[6].kind, EntryKind::CompactionSummary);
     assert!(
         matches!(entries[6].parts.as_slice(), [Part::Summary { text, .. }] if text.ends_with("So far: a."))
     );
     let until_second: String = stream.lines().take(9).map(|line| format!("{line}\n")).collect();
-    let (plan, _) = planned(&Captured::STREAM, until_second.as_bytes(), PlanStop::Compaction);
+    let (plan, _) = planned(&STREAM, until_second.as_bytes(), PlanStop::Compaction);
     assert_eq!(plan.notes, []);
-    assert_eq!(kept(&Captured::STREAM, LETTERS, until_second.as_bytes(), PlanStop::Compaction), "isgl");
-    let (plan, _) = planned(&Captured::STREAM, bytes, PlanStop::Root);
+    assert_eq!(kept(&STREAM, LETTERS, until_second.as_bytes(), PlanStop::Compaction), "isgl");
+    let (plan, _) = planned(&STREAM, bytes, PlanStop::Root);
     assert_eq!(
-        (kept(&Captured::STREAM, LETTERS, bytes, PlanStop::Root).as_str(), plan.skipped_compactions),
+        (kept(&STREAM, LETTERS, bytes, PlanStop::Root).as_str(), plan.skipped_compactions),
         ("huaxiglrt", 1)
     );
-    crate::conformance::passes(&Captured::STREAM, "a compacted stream", bytes);
+    crate::conformance::passes(&STREAM, "a compacted stream", bytes);
     for granularity in [Granularity::Message, Granularity::Every(2)] {
-        let types: Vec<_> =
-            commits(&Captured::STREAM, granularity, bytes).into_iter().map(|(own, _)| own).collect();
+        let types: Vec<_> = commits(&STREAM, granularity, bytes).into_iter().map(|(own, _)| own).collect();
         assert_eq!(types.iter().filter(|own| **own == CommitType::Compaction).count(), 2, "{types:?}");
     }
 }
@@ -137,10 +137,10 @@ fn a_stream_s_boundary_and_summary_are_one_commit() {
 #[test]
 fn a_boundary_without_a_summary_is_a_compaction_with_a_note() {
     let stream = compacted_stream();
-    let (plan, _) = planned(&Captured::STREAM, stream.as_bytes(), PlanStop::Compaction);
-    assert_eq!(kept(&Captured::STREAM, LETTERS, stream.as_bytes(), PlanStop::Compaction), "icrt");
+    let (plan, _) = planned(&STREAM, stream.as_bytes(), PlanStop::Compaction);
+    assert_eq!(kept(&STREAM, LETTERS, stream.as_bytes(), PlanStop::Compaction), "icrt");
     assert!(matches!(plan.notes.as_slice(), [note] if note.code == NoteCode::Degraded), "{:?}", plan.notes);
     // Nothing tells yet whether its summary follows.
     let open: String = stream.lines().take(5).map(|line| format!("{line}\n")).collect();
-    assert_eq!(cut(&Captured::STREAM, LETTERS, open.as_bytes()), "huax|b");
+    assert_eq!(cut(&STREAM, LETTERS, open.as_bytes()), "huax|b");
 }

@@ -13,9 +13,7 @@ use super::decode::{RUNTIME, UNNAMED_SIDECHAIN, UNTITLED};
 use super::record::{ParentLink, Record};
 use crate::json::{Object, one_line, quote};
 use crate::lines::iso;
-
-/// The session of encoded lines until they are placed: a name that no session of a client has.
-pub const UNPLACED_SESSION: &str = "00000000-0000-4000-8000-000000000000";
+use crate::placing::UNPLACED_SESSION;
 
 /// The version that encoded lines carry: the newest whose loader we know.
 pub const ENCODED_VERSION: &str = "2.1.330";

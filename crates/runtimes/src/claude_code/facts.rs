@@ -12,15 +12,13 @@ use super::message::Content;
 use super::record::Record;
 use crate::adapter::SessionFacts;
 use crate::json::{Field, text};
+use crate::lines::facts::TITLE_CHARS_MAX;
 
 /// The template of a main conversation, as its bytes alone tell.
 pub const TEMPLATE_MAIN: &str = "claude-code/main";
 
 /// The template of a subagent's transcript, as its bytes alone tell.
 pub const TEMPLATE_SUBAGENT: &str = "claude-code/subagent";
-
-/// Characters of a title: one line of a listing.
-pub const TITLE_CHARS_MAX: usize = 200;
 
 /// Bytes that a text fact may take in a splitter's state; longer ones are learned again from the next line.
 /// Five texts of this size, the session id and the title fit the 4 KiB that a state may have.

@@ -1,9 +1,11 @@
 //! Claude Code transcripts, versions 1.0 to 2.1: `claude-code-v1`.
 //!
-//! Not its stream of events on standard output, which is another format.
+//! Its events on standard output are another format, `claude-stream-v1` (`stream`).
 
+pub(crate) mod anthropic;
 #[cfg(test)]
 pub(crate) mod chain_tests;
+mod client;
 mod compaction;
 mod context;
 pub(crate) mod count;
@@ -26,6 +28,7 @@ pub(crate) mod samples_tests;
 mod split;
 #[cfg(test)]
 pub(crate) mod story_tests;
+mod stream;
 mod tree;
 mod validate;
 mod whole;
@@ -38,10 +41,11 @@ use crate::adapter::{
 use crate::reading::{OwnReading, Reading};
 use crate::repair::Document;
 
+pub use client::CLIENT;
 pub use decode::{OPAQUE_UNREADABLE, RUNTIME};
-pub use encode::{ENCODED_VERSION, UNPLACED_SESSION};
-pub use facts::{TEMPLATE_MAIN, TEMPLATE_SUBAGENT, TITLE_CHARS_MAX};
-pub(crate) use row::uuid_text;
+pub use encode::ENCODED_VERSION;
+pub use facts::{TEMPLATE_MAIN, TEMPLATE_SUBAGENT};
+pub use stream::{FORMAT_STREAM, STREAM};
 
 /// The name of the format.
 pub const FORMAT: &str = "claude-code-v1";

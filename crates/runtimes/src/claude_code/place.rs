@@ -7,6 +7,7 @@ mod slug;
 
 use stemmata_model::{Note, NoteCode};
 
+use super::client::RESUME;
 use super::record::Record;
 use super::validate::{LineValidator, Seen};
 use super::whole::Whole;
@@ -20,8 +21,8 @@ pub(super) fn client_place(request: &PlaceRequest) -> ClientPlace {
     let session = request.session.as_str();
     ClientPlace {
         relative_path: vec!["projects".to_owned(), slug::of(&request.cwd), format!("{session}.jsonl")],
-        resume_command: ["claude", "--resume", session].map(str::to_owned).to_vec(),
-        import_command: None,
+        resume_command: RESUME.words(&request.session),
+        import_command: RESUME.import_words(),
     }
 }
 

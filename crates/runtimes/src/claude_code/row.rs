@@ -10,6 +10,7 @@ use stemmata_model::Timestamp;
 use super::record::{ParentLink, Record};
 use super::whole::{Inside, Whole};
 use crate::json::{Field, is_blank, is_true, text};
+use crate::repair::uuid_text;
 
 /// Stands for an id of a record: the 16 bytes of a UUID, or a hash of a text that is none.
 ///
@@ -69,20 +70,6 @@ const fn digit_of(character: u8) -> u8 {
         b'a'..=b'f' => character - b'a' + 10,
         _ => NO_DIGIT,
     }
-}
-
-/// Returns the text of a UUID.
-pub(crate) fn uuid_text(bytes: [u8; 16]) -> String {
-    let mut text = String::with_capacity(36);
-    for (position, byte) in bytes.iter().enumerate() {
-        if matches!(position, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        for digit in [byte >> 4, byte & 0xf] {
-            text.extend(char::from_digit(u32::from(digit), 16));
-        }
-    }
-    text
 }
 
 /// What a line is to the conversation.

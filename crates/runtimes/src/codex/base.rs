@@ -6,21 +6,11 @@
 use std::ops::Range;
 
 use super::record::{HistoryBase as Fields, Kind, Record};
+use crate::clients::{Before, HistoryBase};
 use crate::json::{is_blank, text};
 
-/// The part of another rollout that stands before a rollout's own lines.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HistoryBase {
-    /// The other rollout's thread.
-    pub thread: String,
-    /// Its first line that is no part of it.
-    pub end_ordinal: u64,
-    /// Bytes of it.
-    pub end_offset: u64,
-}
-
 /// Returns where a rollout's history begins, if its header says that this is in another file.
-pub fn base(header: &[u8]) -> Option<HistoryBase> {
+pub(super) fn base(header: &[u8]) -> Option<HistoryBase> {
     let record = Record::parse(header).ok().filter(|record| record.kind == Kind::SessionMeta)?;
     let fields = Fields::read(record.payload.history_base?).ok()?;
     Some(HistoryBase {
@@ -32,24 +22,13 @@ pub fn base(header: &[u8]) -> Option<HistoryBase> {
 
 /// Returns which bytes of a header say where its history begins: where the other lines stand ahead of it, `null` says
 /// the truth.
-pub fn base_span(header: &[u8]) -> Option<Range<usize>> {
+pub(super) fn base_span(header: &[u8]) -> Option<Range<usize>> {
     let record = Record::parse(header).ok().filter(|record| record.kind == Kind::SessionMeta)?;
     record.payload.history_base.filter(|base| !base.is_null()).map(|base| base.span())
 }
 
-/// What some bytes of a rollout hold of the lines before a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Before {
-    /// Bytes of those lines; a line without a number belongs to the one before it.
-    pub bytes: usize,
-    /// The greatest number among them.
-    pub last: Option<u64>,
-    /// Whether a line of that number or a later one stands behind them.
-    pub has_later: bool,
-}
-
 /// Finds the lines of a rollout before a number, in bytes that begin with a line.
-pub fn before(bytes: &[u8], end_ordinal: u64) -> Before {
+pub(super) fn before(bytes: &[u8], end_ordinal: u64) -> Before {
     let mut found = Before::default();
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         let ordinal = if is_blank(line) {

@@ -2,8 +2,9 @@
 
 use stemmata_model::Timestamp;
 
+use super::Codex;
+use super::base::base;
 use super::samples_tests::{BARE, SESSION, rollout};
-use super::{Codex, base};
 use crate::adapter::{Adapter as _, Keeps, PlanStop};
 use crate::chain_tests::{PLACED, cut, fatal as fatal_of, kept, placed as placed_by, request};
 

@@ -8,14 +8,11 @@ use std::collections::HashSet;
 use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp};
 
 use super::RUNTIME;
-use super::read::OPAQUE_REPLACEMENT;
 use super::record::Payload;
 use crate::data_url;
 use crate::json::{Field, Object, one_line, quote};
-use crate::lines::iso;
-
-/// The session of encoded lines until they are placed: a name that no session of a client has.
-pub const UNPLACED_SESSION: &str = "00000000-0000-4000-8000-000000000000";
+use crate::lines::{OPAQUE_REPLACEMENT, iso};
+use crate::placing::UNPLACED_SESSION;
 
 /// The version that encoded lines carry: the newest whose loader we know.
 pub const ENCODED_VERSION: &str = "0.169.0";

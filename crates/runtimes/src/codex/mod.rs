@@ -1,14 +1,18 @@
 //! Codex rollouts: `codex-v1` with numbered lines, `codex-legacy-v1` without, down to those of 2025 that have no
 //! envelope.
 //!
-//! Not the events of `codex exec --json`, which are another format. A rollout that continues another one by byte
-//! offset says so in its header ([`base()`]); putting the two together is the engine's.
+//! The events of `codex exec --json` are another format, `codex-exec-v1` (`exec`). A rollout that continues another one by byte
+//! offset says so in its header (`base`); putting the two together is the engine's.
 
 mod base;
 #[cfg(test)]
 mod chain_tests;
+mod client;
 mod detect;
 mod encode;
+mod exec;
+#[cfg(test)]
+mod exec_tests;
 mod place;
 mod read;
 mod record;
@@ -28,10 +32,9 @@ use crate::lines::Dialect;
 use crate::reading::Reading;
 use crate::repair::Document;
 
-pub use base::{Before, HistoryBase, base, base_span, before};
-pub use encode::{ENCODED_VERSION, UNPLACED_SESSION};
-pub(crate) use read::OPAQUE_REPLACEMENT;
-pub use usage::reported_window;
+pub use client::CLIENT;
+pub use encode::ENCODED_VERSION;
+pub use exec::{EXEC, FORMAT_EXEC};
 pub(crate) use usage::usage;
 
 /// The name of this runtime.

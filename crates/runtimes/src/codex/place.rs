@@ -5,6 +5,7 @@
 
 use stemmata_model::{Note, NoteCode};
 
+use super::client::RESUME;
 use super::encode::header_payload;
 use super::record::{Kind, Record};
 use crate::adapter::{ClientPlace, PlaceRequest, Placer};
@@ -20,8 +21,8 @@ pub(super) fn client_place(request: &PlaceRequest) -> ClientPlace {
     let name = format!("rollout-{}-{session}.jsonl", part(0..19).replace(':', "-"));
     ClientPlace {
         relative_path: vec!["sessions".to_owned(), part(0..4), part(5..7), part(8..10), name],
-        resume_command: ["codex", "resume", session].map(str::to_owned).to_vec(),
-        import_command: None,
+        resume_command: RESUME.words(&request.session),
+        import_command: RESUME.import_words(),
     }
 }
 

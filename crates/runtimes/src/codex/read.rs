@@ -14,7 +14,7 @@ use crate::adapter::IdKind;
 use crate::data_url;
 use crate::json::{Field, Object, RecordError, is_string, owned, text};
 use crate::lines::facts::Hints;
-use crate::lines::{self, Line, Turn, begins_with, entry_id, first_text, opaque};
+use crate::lines::{self, Line, OPAQUE_REPLACEMENT, Turn, begins_with, entry_id, first_text, opaque};
 
 /// How texts begin that the client puts into the role `user`.
 const CONTEXT_STARTS: [&str; 12] = [
@@ -31,9 +31,6 @@ const CONTEXT_STARTS: [&str; 12] = [
     "<user_instructions>",
     "<user_shell_command>",
 ];
-
-/// Where the list of a compaction's kept items is carried.
-pub(crate) const OPAQUE_REPLACEMENT: &str = "replacement_history";
 
 /// How a compaction's summary begins whose text only the provider can read.
 const DIGEST_START: &str = "Earlier messages of the user:";

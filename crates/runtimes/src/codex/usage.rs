@@ -28,7 +28,7 @@ borrowed_object! {
 }
 
 /// Returns the tokens of the model's window as a rollout says them: beside the tokens of an answer, or where a turn begins.
-pub fn reported_window(entry: &Entry) -> Option<u64> {
+pub(super) fn reported_window(entry: &Entry) -> Option<u64> {
     entry.parts.iter().rev().find_map(|part| match part {
         Part::Opaque { runtime, json, .. } if runtime == RUNTIME && json.contains("model_context_window") => {
             let mut event = Event::read(Field::whole(json)).ok()?;

@@ -10,10 +10,9 @@ use stemmata_model::{Body, Entry, EntryKind, Part, Role, Timestamp};
 use super::RUNTIME;
 use super::part::write;
 use super::place::project_hash;
-use super::read::OPAQUE_CHECKPOINT;
-use crate::codex::UNPLACED_SESSION;
 use crate::json::{Object, one_line};
-use crate::lines::iso;
+use crate::lines::{OPAQUE_REPLACEMENT, iso};
+use crate::placing::UNPLACED_SESSION;
 
 /// The directory of entries that do not say theirs; placing rewrites what is made of it.
 const UNKNOWN_CWD: &str = "/";
@@ -109,7 +108,7 @@ impl Encoder {
 
     fn summary(&mut self, entry: &Entry) {
         let kept = entry.parts.iter().find_map(|part| match part {
-            Part::Opaque { runtime, kind, json } if runtime == RUNTIME && kind == OPAQUE_CHECKPOINT => {
+            Part::Opaque { runtime, kind, json } if runtime == RUNTIME && kind == OPAQUE_REPLACEMENT => {
                 one_line(json)
             }
             _ => None,

@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod chain_tests;
+mod client;
 mod context;
 mod detect;
 mod encode;
@@ -33,6 +34,7 @@ use crate::lines::Dialect;
 use crate::reading::Reading;
 use crate::repair::Document;
 
+pub use client::CLIENT;
 pub use legacy::GeminiLegacy;
 
 /// The name of this runtime.

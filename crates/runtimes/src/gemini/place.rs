@@ -5,6 +5,7 @@
 use sha2::{Digest as _, Sha256};
 use stemmata_model::{Note, NoteCode, Part};
 
+use super::client::RESUME;
 use super::encode::header;
 use super::part::response;
 use super::record::{Call, Kind, Record, elements};
@@ -28,8 +29,8 @@ pub(super) fn client_place(request: &PlaceRequest) -> ClientPlace {
     let path = ["tmp", &short_name(&request.cwd), "chats", &format!("session-{minute}-{id}.jsonl")];
     ClientPlace {
         relative_path: path.map(str::to_owned).to_vec(),
-        resume_command: ["gemini", "--resume", session].map(str::to_owned).to_vec(),
-        import_command: None,
+        resume_command: RESUME.words(&request.session),
+        import_command: RESUME.import_words(),
     }
 }
 

@@ -16,16 +16,13 @@ use super::record::{Call, Fields, Kind, Record, Thought, Tokens, elements, messa
 use crate::adapter::IdKind;
 use crate::json::{Field, RecordError, is_string, owned, text};
 use crate::lines::facts::TitleRank;
-use crate::lines::{Line, Turn, begins_with, entry_id, first_text, opaque};
+use crate::lines::{Line, OPAQUE_REPLACEMENT, Turn, begins_with, entry_id, first_text, opaque};
 
 /// How the text begins that the client itself puts at the start of a conversation.
 const CONTEXT_STARTS: [&str; 2] = ["<session_context>", "This is the Gemini CLI."];
 
 /// Behind what the client names the directory that it works in.
 const CWD_MARKS: [&str; 2] = ["**Workspace Directories:**\n  - ", "working in the directory: "];
-
-/// Where the messages of a checkpoint are carried.
-pub(super) const OPAQUE_CHECKPOINT: &str = crate::codex::OPAQUE_REPLACEMENT;
 
 /// Where the messages are carried that a client says again.
 pub(super) const OPAQUE_RESTATED: &str = "restated";
@@ -241,7 +238,7 @@ fn checkpoint(list: Field<'_>, time: Option<Timestamp>, metadata: Line) -> Line 
         };
         let parts = vec![
             Part::Summary { text: summary, covers: Vec::new() },
-            opaque(RUNTIME, OPAQUE_CHECKPOINT, list.raw()),
+            opaque(RUNTIME, OPAQUE_REPLACEMENT, list.raw()),
         ];
         let mut line = Line::said(Role::User, EntryKind::CompactionSummary, parts, time);
         line.turn = Turn::Compaction;

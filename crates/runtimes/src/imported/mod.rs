@@ -1,14 +1,9 @@
-//! Documents of other agents that are only read: trajectories of SWE-agent, older events of
-//! `OpenHands` and chat histories of aider. Normative:
-//! `docs/format/imported.md`.
+//! Documents of agents that are only read; each is in the folder of its client. Normative: `docs/format/imported.md`.
 //!
 //! Nothing is placed for them; a session goes on in a client that is named.
 
-mod aider;
-mod openhands;
 #[cfg(test)]
 mod samples_tests;
-mod swe_agent;
 
 use stemmata_model::{Entry, FormatId};
 
@@ -20,41 +15,12 @@ use crate::reading::{Counting, Reading};
 /// The adapter of a document that is only read.
 #[derive(Debug, Clone, Copy)]
 pub struct Imported {
-    name: &'static str,
-    dialect: &'static Dialect,
+    pub(crate) name: &'static str,
+    pub(crate) dialect: &'static Dialect,
     /// Whether brackets that are open have to be closed where it is cut.
-    is_json: bool,
-    claims: fn(&[u8]) -> Option<Confidence>,
-    encode: fn(&[Entry]) -> String,
-}
-
-impl Imported {
-    /// The adapter of `swe-agent-v1`.
-    pub const SWE_AGENT: Self = Self {
-        name: "swe-agent-v1",
-        dialect: &swe_agent::DIALECT,
-        is_json: true,
-        claims: swe_agent::claims,
-        encode: swe_agent::encode,
-    };
-
-    /// The adapter of `openhands-legacy-v1`.
-    pub const OPENHANDS: Self = Self {
-        name: "openhands-legacy-v1",
-        dialect: &openhands::DIALECT,
-        is_json: true,
-        claims: openhands::claims,
-        encode: openhands::encode,
-    };
-
-    /// The adapter of `aider-v1`.
-    pub const AIDER: Self = Self {
-        name: "aider-v1",
-        dialect: &aider::DIALECT,
-        is_json: false,
-        claims: aider::claims,
-        encode: aider::encode,
-    };
+    pub(crate) is_json: bool,
+    pub(crate) claims: fn(&[u8]) -> Option<Confidence>,
+    pub(crate) encode: fn(&[Entry]) -> String,
 }
 
 impl Adapter for Imported {

@@ -2,10 +2,10 @@
 
 use stemmata_model::{EntryKind, FormatId, Part, Role};
 
-use super::Imported;
 use crate::adapter::{Adapter as _, Confidence};
 use crate::conformance::{check_any, passes};
 use crate::registry::detect;
+use crate::{aider, openhands, swe_agent};
 
 const OLD_TRAJECTORY: &str = r#"{
   "environment": "swe_main",
@@ -74,10 +74,10 @@ never closed
 #[test]
 fn made_up_documents_keep_the_laws() {
     for (adapter, name, document, wanted) in [
-        (Imported::SWE_AGENT, "an old trajectory", OLD_TRAJECTORY, (10, 6)),
-        (Imported::SWE_AGENT, "a trajectory", TRAJECTORY, (9, 3)),
-        (Imported::OPENHANDS, "older events", OLD_EVENTS, (5, 4)),
-        (Imported::AIDER, "a chat", CHAT, (11, 6)),
+        (swe_agent::TRAJECTORY, "an old trajectory", OLD_TRAJECTORY, (10, 6)),
+        (swe_agent::TRAJECTORY, "a trajectory", TRAJECTORY, (9, 3)),
+        (openhands::LEGACY, "older events", OLD_EVENTS, (5, 4)),
+        (aider::HISTORY, "a chat", CHAT, (11, 6)),
     ] {
         let report = passes(&adapter, name, document.as_bytes());
         assert_eq!((report.entries, report.counts.messages), wanted, "{name}");
@@ -88,7 +88,7 @@ fn made_up_documents_keep_the_laws() {
 
 #[test]
 fn an_action_of_old_is_a_call_and_what_it_gave_its_result() {
-    let entries = Imported::SWE_AGENT.decode(OLD_TRAJECTORY.as_bytes()).entries;
+    let entries = swe_agent::TRAJECTORY.decode(OLD_TRAJECTORY.as_bytes()).entries;
     let said: Vec<&stemmata_model::Entry> =
         entries.iter().filter(|entry| entry.kind != EntryKind::Metadata).collect();
     let Part::ToolCall { name, arguments, .. } = &said[3].parts[1] else { panic!("a call: {:?}", said[3]) };
@@ -112,7 +112,7 @@ fn an_action_of_old_is_a_call_and_what_it_gave_its_result() {
 
 #[test]
 fn a_chat_tells_prompts_answers_and_output_apart() {
-    let entries = Imported::AIDER.decode(CHAT.as_bytes()).entries;
+    let entries = aider::HISTORY.decode(CHAT.as_bytes()).entries;
     let texts = |role| -> Vec<String> {
         let own = entries.iter().filter(|entry| entry.role == role && entry.kind == EntryKind::Message);
         own.flat_map(|entry| &entry.parts)
@@ -135,5 +135,5 @@ fn a_chat_tells_prompts_answers_and_output_apart() {
 #[test]
 fn white_space_that_is_not_ascii_is_somebodys() {
     let text = "# aider chat started at 2026-01-01 00:00:00\n\nan answer\u{b}\u{a0}\n\n\u{b}\n#### a prompt\u{2028}\n";
-    check_any(&Imported::AIDER, text.as_bytes()).unwrap_or_else(|violation| panic!("{violation}"));
+    check_any(&aider::HISTORY, text.as_bytes()).unwrap_or_else(|violation| panic!("{violation}"));
 }

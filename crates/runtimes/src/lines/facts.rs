@@ -7,7 +7,9 @@ use stemmata_model::{SessionId, Template, Timestamp};
 
 use super::Dialect;
 use crate::adapter::SessionFacts;
-use crate::claude_code::TITLE_CHARS_MAX;
+
+/// Characters of a title: one line of a listing.
+pub(crate) const TITLE_CHARS_MAX: usize = 200;
 
 /// Bytes that a text fact may take in a splitter's state; longer ones are learned again from the next line.
 const STATE_FACT_BYTES_MAX: usize = 512;

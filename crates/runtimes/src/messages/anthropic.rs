@@ -10,10 +10,7 @@ use stemmata_model::{Body, Entry, EntryKind, Part, Role};
 use super::ANTHROPIC;
 use super::turns::{NO_PROMPT, Turn, turns};
 use crate::adapter::{Confidence, IdKind};
-use crate::claude_code::count::NESTING_MAX;
-use crate::claude_code::decode::{content_parts, usage};
-use crate::claude_code::encode::block;
-use crate::claude_code::message::{Content, Message};
+use crate::anthropic::{Content, Message, NESTING_MAX, RUNTIME, block, content_parts, usage};
 use crate::document::compactions::{Within, name, without};
 use crate::document::{Dialect, Record, top_list, whole};
 use crate::json::{Field, Object, RecordError, is_string, quote, text};
@@ -84,7 +81,7 @@ fn read_message(element: Field<'_>) -> Line {
 
 /// Returns whether a part is a compaction that failed.
 pub(super) fn is_failed(part: &Part) -> bool {
-    matches!(part, Part::Opaque { runtime, kind, .. } if runtime == crate::claude_code::RUNTIME && kind == COMPACTION)
+    matches!(part, Part::Opaque { runtime, kind, .. } if runtime == RUNTIME && kind == COMPACTION)
 }
 
 const fn is_summary(part: &Part) -> bool {

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::turns::LOST_CALL;
-use crate::claude_code::message::{Block as Fields, Content, Message};
+use crate::anthropic::{Block as Fields, Content, Message};
 use crate::document::mend::{Mended, Told, name};
 use crate::json::{Field, Object, is_string, quote, text};
 use crate::placing::replace;

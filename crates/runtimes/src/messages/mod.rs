@@ -14,7 +14,7 @@ mod told;
 pub(crate) mod turns;
 pub(crate) mod validate;
 
-use stemmata_model::{Entry, FormatId};
+use stemmata_model::{Entry, FormatId, Maker};
 
 use crate::adapter::{Adapter, ClientPlace, Confidence, Decoded, Detection, PlaceRequest, Placer, Validator};
 use crate::document::mend::{Mended, mend};
@@ -23,6 +23,7 @@ use crate::json::Field;
 use crate::placing::{Verbatim, unplaced};
 use crate::reading::Reading;
 use crate::repair::Document;
+use crate::translate::{Intake, IntakeRow, Reasoning};
 pub(crate) use responses::is_sealed_kind;
 pub use told::is_sealed;
 
@@ -34,6 +35,22 @@ pub const CHAT: &str = "openai-chat";
 
 /// The runtime of arrays for OpenAI's Responses API.
 pub const RESPONSES: &str = "openai-responses";
+
+/// What each of them takes.
+pub(crate) const INTAKES: &[IntakeRow] = &[
+    (ANTHROPIC, &Intake::MESSAGES),
+    (CHAT, &Intake { reasoning: Reasoning::None, ..OPENAI }),
+    (RESPONSES, &OPENAI),
+];
+
+/// What OpenAI's APIs take.
+const OPENAI: Intake = Intake {
+    maker: Some(Maker::OpenAi),
+    reasoning: Reasoning::Proven,
+    marks_failures: false,
+    takes_instructions: true,
+    ..Intake::ANY
+};
 
 /// The adapter of one kind of array.
 #[derive(Debug, Clone, Copy)]

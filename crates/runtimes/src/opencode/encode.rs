@@ -5,14 +5,13 @@
 
 use std::collections::HashMap;
 
-use stemmata_model::{Entry, ImageSource, Part, Timestamp};
+use stemmata_model::{Entry, ImageSource, Maker, Part, Timestamp};
 
 use super::RUNTIME;
 use super::ids::{self, Ids};
-use crate::claude_code::UNPLACED_SESSION;
 use crate::json::{Object, one_line};
 use crate::messages::turns::{Answer, NO_PROMPT, Turn, turns};
-use crate::placing::CLOSED_TEXT;
+use crate::placing::{CLOSED_TEXT, UNPLACED_SESSION};
 
 /// The version that encoded sessions carry: the newest whose import we know.
 pub(super) const ENCODED_VERSION: &str = "1.18.33";
@@ -313,15 +312,8 @@ fn proof(model: &str, signature: Option<&str>, encrypted: Option<&str>) -> Optio
 
 /// Returns who offers a model, as the client calls them.
 fn provider(model: &str) -> &'static str {
-    if model.starts_with("claude") {
-        "anthropic"
-    } else if ["gpt", "o1", "o3", "o4", "codex"].iter().any(|start| model.starts_with(start)) {
-        "openai"
-    } else if model.starts_with("gemini") {
-        "google"
-    } else {
-        "unknown"
-    }
+    // A provider ahead of the name is one of which the client may have another name.
+    Maker::of_model(model).filter(|_| !model.contains('/')).map_or("unknown", Maker::as_str)
 }
 
 /// Returns a moment as the client writes it.

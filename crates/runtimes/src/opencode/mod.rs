@@ -2,6 +2,7 @@
 //!
 //! The client keeps them in a database; who reads that yields the same document.
 
+mod client;
 mod context;
 #[cfg(test)]
 mod context_tests;
@@ -18,6 +19,7 @@ mod repair;
 pub(crate) mod samples_tests;
 mod validate;
 
+pub use client::{CLIENT, DATABASE};
 pub(crate) use context::as_told;
 use stemmata_model::{Entry, FormatId, SessionId, Timestamp};
 

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use stemmata_model::{Note, NoteCode};
 
+use super::client::RESUME;
 use super::encode::{closed, millis};
 use super::ids::Ids;
 use super::record::{Info, Message, Piece, Session, State, info};
@@ -21,8 +22,8 @@ pub(super) fn client_place(request: &PlaceRequest) -> ClientPlace {
     let session = request.session.as_str();
     ClientPlace {
         relative_path: vec!["stemmata".to_owned(), format!("{session}.json")],
-        resume_command: ["opencode", "--session", session].map(str::to_owned).to_vec(),
-        import_command: Some(["opencode", "import"].map(str::to_owned).to_vec()),
+        resume_command: RESUME.words(&request.session),
+        import_command: RESUME.import_words(),
     }
 }
 

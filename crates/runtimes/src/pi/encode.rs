@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use stemmata_model::{Body, Entry, EntryId, EntryKind, ImageSource, Part, Role, Timestamp, Usage};
+use stemmata_model::{Body, Entry, EntryId, EntryKind, ImageSource, Maker, Part, Role, Timestamp, Usage};
 
 use super::RUNTIME;
 use super::order::{first_kept, kept};
@@ -14,10 +14,7 @@ use super::record::{Kind, Record};
 use crate::adapter::Keeps;
 use crate::json::{Field, Object, members, one_line, quote};
 use crate::lines::iso;
-use crate::placing::replace;
-
-/// The session of encoded lines until they are placed: a name that no session of a client has.
-const UNPLACED_SESSION: &str = "00000000-0000-4000-8000-000000000000";
+use crate::placing::{UNPLACED_SESSION, replace};
 
 /// The directory of entries that do not say theirs; placing rewrites it.
 const UNKNOWN_CWD: &str = "/";
@@ -308,16 +305,12 @@ fn summary(entry: &Entry) -> String {
 
 /// Returns which API and provider made a model: reasoning goes back to the same only.
 fn maker(model: Option<&str>, is_encrypted: bool) -> (&'static str, &'static str) {
-    let name = model.map_or("", |model| model.rsplit('/').next().unwrap_or(model));
-    let is_any = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
-    if is_any(&["claude"]) {
-        ("anthropic-messages", "anthropic")
-    } else if is_any(&["gpt", "o1", "o3", "o4", "codex"]) || (model.is_none() && is_encrypted) {
-        ("openai-responses", "openai")
-    } else if is_any(&["gemini"]) {
-        ("google-generative-ai", "google")
-    } else {
-        ("openai-completions", UNKNOWN_MODEL)
+    let unnamed = is_encrypted.then_some(Maker::OpenAi);
+    match model.map_or(unnamed, Maker::of_model) {
+        Some(maker @ Maker::Anthropic) => ("anthropic-messages", maker.as_str()),
+        Some(maker @ Maker::OpenAi) => ("openai-responses", maker.as_str()),
+        Some(maker @ Maker::Google) => ("google-generative-ai", maker.as_str()),
+        None => ("openai-completions", UNKNOWN_MODEL),
     }
 }
 

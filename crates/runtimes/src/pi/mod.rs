@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 mod chain_tests;
+mod client;
 mod context;
 mod detect;
 mod encode;
@@ -30,6 +31,7 @@ use crate::lines::Dialect;
 use crate::reading::Reading;
 use crate::repair::Document;
 
+pub use client::CLIENT;
 pub(crate) use order::as_loaded;
 
 /// The name of this runtime.

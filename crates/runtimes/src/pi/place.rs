@@ -5,6 +5,7 @@
 
 use stemmata_model::{Note, NoteCode, Timestamp};
 
+use super::client::RESUME;
 use super::encode::{derive, header, result, text_block};
 use super::record::Record;
 use super::trail::Trail;
@@ -26,8 +27,8 @@ pub(super) fn client_place(request: &PlaceRequest) -> ClientPlace {
     let folder = format!("--{}--", cwd.replace(['/', '\\', ':'], "-"));
     ClientPlace {
         relative_path: vec!["sessions".to_owned(), folder, name],
-        resume_command: ["pi", "--session", session].map(str::to_owned).to_vec(),
-        import_command: None,
+        resume_command: RESUME.words(&request.session),
+        import_command: RESUME.import_words(),
     }
 }
 

@@ -2,9 +2,11 @@
 
 use stemmata_model::{EntryId, ImageSource, Part};
 
+use super::intake::{Files, Intake, Reasoning};
 use super::loss::{Action, LossReport};
 use super::tools;
-use crate::messages::{ANTHROPIC, CHAT, RESPONSES};
+use crate::lines::OPAQUE_REPLACEMENT;
+use crate::messages::RESPONSES;
 
 /// Characters of another runtime's own record that are told as text.
 const TOLD_CHARS_MAX: usize = 2_000;
@@ -14,6 +16,8 @@ pub(super) struct Change<'a> {
     pub(super) entry: &'a EntryId,
     pub(super) from: &'a str,
     pub(super) to: &'a str,
+    /// What that one takes.
+    pub(super) intake: &'static Intake,
     /// Whether signatures and encrypted reasoning mean something to the target.
     pub(super) is_same_provider: bool,
 }
@@ -25,7 +29,7 @@ pub(super) fn translate(parts: Vec<Part>, change: &Change<'_>, report: &mut Loss
 
 fn one(part: Part, change: &Change<'_>, report: &mut LossReport) -> Option<Part> {
     match part {
-        Part::Text(text) if refuses_blanks(change.to) && text.trim().is_empty() => {
+        Part::Text(text) if change.intake.refuses_blanks && text.trim().is_empty() => {
             let reason = "a text of white space, which the provider refuses";
             report.add(change.entry, Action::Dropped, "text", reason);
             None
@@ -51,7 +55,7 @@ fn one(part: Part, change: &Change<'_>, report: &mut LossReport) -> Option<Part>
         }
         Part::ToolResult { call_id, is_error, parts } => {
             let parts = translate(parts, change, report);
-            if is_error && [CHAT, RESPONSES].contains(&change.to) {
+            if is_error && !change.intake.marks_failures {
                 let reason = format!("{} cannot mark a tool call as failed; its output is kept", change.to);
                 report.add(change.entry, Action::Changed, "tool_error", &reason);
             }
@@ -60,7 +64,7 @@ fn one(part: Part, change: &Change<'_>, report: &mut LossReport) -> Option<Part>
         }
         Part::Image { media_type, source } => image(media_type, source, change, report),
         Part::File { name, media_type, data } => {
-            let Some(reason) = homeless(&name, media_type.as_deref(), data.as_deref(), change.to) else {
+            let Some(reason) = homeless(&name, media_type.as_deref(), data.as_deref(), change) else {
                 return Some(Part::File { name, media_type, data });
             };
             report.add(change.entry, Action::Changed, "file", &reason);
@@ -70,36 +74,28 @@ fn one(part: Part, change: &Change<'_>, report: &mut LossReport) -> Option<Part>
     }
 }
 
-/// Returns whether a runtime sends what it has to a provider that refuses texts of white space.
-fn refuses_blanks(runtime: &str) -> bool {
-    runtime == crate::claude_code::RUNTIME || runtime == ANTHROPIC
-}
-
 /// Says why a target has no place for a file; none where it has one.
-fn homeless(name: &str, media_type: Option<&str>, data: Option<&str>, to: &str) -> Option<String> {
+fn homeless(name: &str, media_type: Option<&str>, data: Option<&str>, change: &Change<'_>) -> Option<String> {
     let is_text = media_type.is_none_or(|kind| kind.starts_with("text/"));
     // An address that a provider could fetch; a path means something on one machine only.
     let is_remote = name.contains("://") && !name.starts_with("file:");
-    let has_place = match to {
-        crate::gemini::RUNTIME if data.is_none() => is_remote,
-        _ if data.is_none() => false,
-        _ if is_text => true,
-        // Of all types the API takes this one.
-        crate::claude_code::RUNTIME | ANTHROPIC => media_type == Some("application/pdf"),
-        crate::gemini::RUNTIME | crate::opencode::RUNTIME => true,
-        _ => false,
+    let has_place = match change.intake.files {
+        _ if data.is_none() => change.intake.takes_addresses && is_remote,
+        Files::All => true,
+        Files::Type(kind) => is_text || media_type == Some(kind),
+        Files::Text => is_text,
     };
     let kind = media_type.unwrap_or("that is not known");
     match data {
         _ if has_place => None,
         None => Some("its bytes are not at hand".to_owned()),
-        Some(_) => Some(format!("{to} has no place for a file of type {kind}")),
+        Some(_) => Some(format!("{} has no place for a file of type {kind}", change.to)),
     }
 }
 
 /// Names the files of a failed call's result where only those of a good one have a place.
 fn in_failure(parts: Vec<Part>, change: &Change<'_>, report: &mut LossReport) -> Vec<Part> {
-    if change.to != crate::opencode::RUNTIME {
+    if change.intake.has_files_in_failures {
         return parts;
     }
     let named = parts.into_iter().map(|part| {
@@ -125,9 +121,8 @@ fn thinking(
     change: &Change<'_>,
     report: &mut LossReport,
 ) -> Option<Part> {
-    let has_no_place = change.to == CHAT;
-    let needs_proof = has_no_place
-        || [crate::claude_code::RUNTIME, crate::codex::RUNTIME, ANTHROPIC, RESPONSES].contains(&change.to);
+    let has_no_place = change.intake.reasoning == Reasoning::None;
+    let needs_proof = change.intake.reasoning != Reasoning::Any;
     let has_proof = !has_no_place && change.is_same_provider && (signature.is_some() || encrypted.is_some());
     if has_proof {
         return Some(Part::Thinking { text, signature, encrypted });
@@ -158,7 +153,7 @@ fn image(
     change: &Change<'_>,
     report: &mut LossReport,
 ) -> Option<Part> {
-    if [crate::bureau::AGENT, crate::bureau::EVENTS].contains(&change.to) {
+    if !change.intake.takes_images {
         let reason = format!("{} has no place for an image", change.to);
         report.add(change.entry, Action::Changed, "image", &reason);
         let told = match source {
@@ -192,7 +187,7 @@ fn opaque(
         report.add(change.entry, Action::Dropped, "opaque", reason);
         return None;
     }
-    if kind == crate::codex::OPAQUE_REPLACEMENT {
+    if kind == OPAQUE_REPLACEMENT {
         // The summary beside it says what can be read of it.
         report.add(
             change.entry,

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use stemmata_api::{Answer, Code, Problem};
 use stemmata_engine::{
-    Calls, CaptureOptions, Engine, EngineError, HOOK_PLACES, Later, Marker, Nudged, OpenFor, Patience,
-    RUNTIMES, is_deciding_tool, is_session_there,
+    Calls, CaptureOptions, Engine, EngineError, Later, Marker, Nudged, OpenFor, Patience, clients,
+    is_deciding_tool, is_session_there,
 };
 use stemmata_model::{Template, ThreadId, TicketId, Trigger};
 
@@ -201,7 +201,7 @@ impl Host {
         session: &mut Option<PathBuf>,
     ) -> Result<Hooked, Fault> {
         let input = input::read(input)?;
-        let is_client = HOOK_PLACES.iter().any(|place| place.runtime == request.runtime);
+        let is_client = clients::by_id(&request.runtime).is_some_and(|client| client.hooks.is_some());
         let heard = if is_client { self.home.calls().record(&request.runtime, self.now()) } else { Ok(()) };
         let event = request.event.clone().or_else(|| input.hook_event_name.clone()).unwrap_or_default();
         let duty = Duty::of(&event, &input);
@@ -316,11 +316,10 @@ impl Host {
     /// Returns the path of a session whose client names it alone, and keeps it in its database.
     fn in_database(&self, request: &HookRequest, input: &Input) -> Option<PathBuf> {
         let session = input.session_id.as_ref().filter(|_| input.transcript_path.is_none())?;
-        let is_asked_for = request.runtime == "opencode";
-        let place = RUNTIMES.iter().find(|place| place.runtime == request.runtime && is_asked_for)?;
-        let home = self.machine.clients.config_dir(place)?;
-        let database = request.database.clone().unwrap_or_else(|| "opencode.db".into());
-        Some(home.join(database).join(session))
+        let client = clients::by_id(&request.runtime)?;
+        let usual = client.home?.database?.file;
+        let home = self.machine.clients.config_dir(client)?;
+        Some(home.join(request.database.as_deref().unwrap_or(Path::new(usual))).join(session))
     }
 }
 

@@ -7,8 +7,9 @@ use std::path::Path;
 
 use stemmata_api::v1;
 use stemmata_engine::{
-    Engine, FileState, HOOK_PLACES, Home, HookPlace, HookWish, Marker, SurveyedFile, installed_hooks,
-    modified, with_hooks,
+    Engine, FileState, Home, HookWish, Marker, SurveyedFile,
+    clients::{self, Client},
+    installed_hooks, modified, with_hooks,
 };
 use stemmata_model::Timestamp;
 
@@ -73,7 +74,7 @@ enum State {
 }
 
 impl State {
-    fn of(home: &Home, request: &StatusRequest, place: &HookPlace, path: &Path) -> Self {
+    fn of(home: &Home, request: &StatusRequest, client: &Client, path: &Path) -> Self {
         let text = match read_settings(path) {
             Ok(None) => return Self::None,
             Ok(Some(text)) => text,
@@ -82,7 +83,7 @@ impl State {
                 return Self::Unreadable(format!("{}{}", problem.detail, causes.collect::<String>()));
             }
         };
-        let found = match installed_hooks(&text, place) {
+        let found = match installed_hooks(&text, client) {
             Ok(None) => return Self::None,
             Ok(Some(found)) => found,
             Err(error) => return Self::Unreadable(error.to_string()),
@@ -100,7 +101,7 @@ impl State {
         let program = if called.file_name() == own.file_name() { called } else { &own };
         let provisional = home.options().settings.provisional;
         let wish = HookWish { program: &program.to_string_lossy(), provisional, inject: found.inject };
-        let is_current = with_hooks(Some(&text), place, &wish).is_ok_and(|wanted| wanted == text);
+        let is_current = with_hooks(Some(&text), client, &wish).is_ok_and(|wanted| wanted == text);
         if is_current { Self::Current(found.program) } else { Self::Changed(found.program) }
     }
 
@@ -124,16 +125,16 @@ pub(super) fn all(host: &Host, request: &StatusRequest, used: &Used) -> Vec<v1::
     let troubles = calls.troubles();
     let here = host.hook_clients();
     let mut found = Vec::new();
-    for place in HOOK_PLACES {
-        let Ok(path) = host.settings_of(place.runtime) else { continue };
-        let state = State::of(home, request, place, &path);
-        let heard_at = calls.last(place.runtime);
-        let trouble = troubles.iter().find(|(source, _)| source == place.runtime).map(|(_, trouble)| trouble);
+    for client in clients::hooked() {
+        let Ok(path) = host.settings_of(client.id) else { continue };
+        let state = State::of(home, request, client, &path);
+        let heard_at = calls.last(client.id);
+        let trouble = troubles.iter().find(|(source, _)| source == client.id).map(|(_, trouble)| trouble);
         let is_new = heard_at.is_none() && trouble.is_none();
-        if is_new && matches!(state, State::None | State::Unreadable(_)) && !here.contains(&place.runtime) {
+        if is_new && matches!(state, State::None | State::Unreadable(_)) && !here.contains(&client.id) {
             continue;
         }
-        let used_at = used.0.get(place.runtime).copied();
+        let used_at = used.0.get(client.id).copied();
         // A client that was never heard may not have been started since its hooks were put in.
         let since = heard_at.or_else(|| modified(&path));
         let between = |from: Timestamp, to: Timestamp| to.as_micros().saturating_sub(from.as_micros());
@@ -148,7 +149,7 @@ pub(super) fn all(host: &Host, request: &StatusRequest, used: &Used) -> Vec<v1::
             State::None => (None, None),
         };
         found.push(v1::Hooks {
-            runtime: place.runtime.to_owned(),
+            runtime: client.id.to_owned(),
             path: path.to_string_lossy().into_owned(),
             state: if is_new && matches!(state, State::None) { "off" } else { state.name() }.to_owned(),
             program,

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use stemmata_api::{Answer, Control, Step, Unit, v1};
 use stemmata_engine::{
-    CaptureOptions, Engine, EngineError, FileState, HeldBack, ImportProgress, RUNTIMES, SettleBudget,
+    CaptureOptions, Engine, EngineError, FileState, HeldBack, ImportProgress, SettleBudget,
+    clients::{self, Client},
 };
 use stemmata_model::Granularity;
 use stemmata_store::PackOptions;
@@ -75,13 +76,11 @@ impl Host {
 
     /// Returns where clients' transcripts are looked for, each with the client's name.
     pub fn looked_in(&self) -> Vec<(&'static str, PathBuf)> {
-        let known =
-            RUNTIMES.iter().filter_map(|place| Some((place, self.machine.clients.config_dir(place)?)));
-        known
-            .map(|(place, path)| {
-                (place.shown, place.transcripts.first().map_or(path.clone(), |folder| path.join(folder)))
-            })
-            .collect()
+        let folder = |client: &Client| {
+            let path = self.machine.clients.config_dir(client)?;
+            Some((client.shown, path.join(client.home?.transcripts.first()?)))
+        };
+        clients::at_home().filter_map(folder).collect()
     }
 
     /// Says what an import of these would read.

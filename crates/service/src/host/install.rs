@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, Code, Problem, v1};
 use stemmata_engine::{
-    HOOK_PLACES, HookKind, HookPlace, HookWish, RUNTIMES, RuntimePlace, SETTINGS_BYTES_MAX, SettingsError,
-    client_named, create_private, differs_by_hooks_only, installed_hooks, with_hooks, without_hooks,
+    HookWish, SETTINGS_BYTES_MAX, SettingsError,
+    clients::{self, Client, HookKind, Hooks},
+    create_private, differs_by_hooks_only, installed_hooks, with_hooks, without_hooks,
 };
 use stemmata_store::{Files as _, SystemFiles, read_bounded};
 
@@ -61,43 +62,40 @@ impl Host {
 
     /// Returns the clients that have hooks for us and are here: their program is on the `PATH`, or they have a home.
     pub fn hook_clients(&self) -> Vec<&'static str> {
-        let is_here = |runtime: &str| {
-            let client = RUNTIMES.iter().find(|client| client.runtime == runtime);
-            let has_home = |client: &RuntimePlace| {
-                self.machine.clients.config_dir(client).is_some_and(|folder| folder.is_dir())
-            };
-            client.is_some_and(|client| has_home(client) || self.has_program(client.program).is_ok())
+        let is_here = |client: &&Client| {
+            let home = self.machine.clients.config_dir(client);
+            home.is_some_and(|folder| folder.is_dir()) || self.has_program(client.program).is_ok()
         };
-        HOOK_PLACES.iter().map(|place| place.runtime).filter(|runtime| is_here(runtime)).collect()
+        clients::hooked().filter(is_here).map(|client| client.id).collect()
     }
 
     /// Returns the clients whose settings have hooks of ours, or beside whose settings lies what `install` made: hooks may have been
     /// taken out by hand.
     pub fn hooked_clients(&self) -> Vec<&'static str> {
-        let has_ours = |place: &&HookPlace| {
-            let Ok(path) = self.settings_of(place.runtime) else { return false };
-            let hooks = || installed_hooks(&read_settings(&path).ok()??, place).ok()?;
-            hooks().is_some() || Made::read(self, place, &path).is_some()
+        let has_ours = |client: &&Client| {
+            let Ok(path) = self.settings_of(client.id) else { return false };
+            let hooks = || installed_hooks(&read_settings(&path).ok()??, client).ok()?;
+            hooks().is_some() || Made::read(self, client, &path).is_some()
         };
-        HOOK_PLACES.iter().filter(has_ours).map(|place| place.runtime).collect()
+        clients::hooked().filter(has_ours).map(|client| client.id).collect()
     }
 
     fn changed(&self, request: &InstallRequest) -> Result<InstallChange, Fault> {
-        let (place, path) = self.settings_at(&request.runtime)?;
+        let (client, hooks, path) = self.settings_at(&request.runtime)?;
         let before = read_text(&path)?;
-        let made = Made::read(self, place, &path);
+        let made = Made::read(self, client, &path);
         let after = if request.removes {
-            let after = without_hooks(before.as_deref().unwrap_or_default(), place);
+            let after = without_hooks(before.as_deref().unwrap_or_default(), client);
             let after = after.map_err(|error| unreadable(&path, &error))?;
             let first = made.as_ref().and_then(Made::first).filter(|first| {
-                before.as_deref().is_some_and(|before| differs_by_hooks_only(before, first, place))
+                before.as_deref().is_some_and(|before| differs_by_hooks_only(before, first, client))
             });
             let after = first.or(after);
             // A file that we made, and that nobody put anything into, goes as it came.
             let is_ours = made.as_ref().is_some_and(|made| made.created);
             after.filter(|after| !(is_empty(after) && is_ours))
         } else {
-            Some(self.with_ours(request, place, (&path, before.as_deref()))?)
+            Some(self.with_ours(request, client, (&path, before.as_deref()))?)
         };
         let changed = before.as_deref().unwrap_or_default() != after.as_deref().unwrap_or_default();
         let written = changed && !request.dry_run;
@@ -117,7 +115,7 @@ impl Host {
             }
             if !request.removes {
                 making.copies.extend(kept.clone());
-                making.keep(self, place);
+                making.keep(self, client);
             }
             replace(&path, after.as_deref())?;
         }
@@ -126,29 +124,29 @@ impl Host {
             removed = made.map(|made| made.present()).unwrap_or_default();
         } else if request.removes {
             removed = made.map(|made| made.remove()).unwrap_or_default();
-            Made::forget(self, place);
-            self.home.calls().forget(place.runtime);
+            Made::forget(self, client);
+            self.home.calls().forget(client.id);
         }
         let installed = v1::Installed {
-            runtime: place.runtime.to_owned(),
+            runtime: client.id.to_owned(),
             path: path.to_string_lossy().into_owned(),
             changed,
             written,
-            hooks: hooks_between(place, before.as_deref(), after.as_deref()),
+            hooks: hooks_between(client, before.as_deref(), after.as_deref()),
             kept: kept.map(|path| path.to_string_lossy().into_owned()),
             removed: removed.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
-            brief: (!request.removes).then(|| place.brief.to_owned()),
+            brief: (!request.removes).then(|| hooks.brief.to_owned()),
             briefs: !request.removes && request.inject,
         };
         let grows = after.as_ref().map_or(0, String::len) > before.as_ref().map_or(0, String::len);
-        Ok(InstallChange { installed, before, after, trust: place.trust.filter(|_| grows) })
+        Ok(InstallChange { installed, before, after, trust: hooks.trust.filter(|_| grows) })
     }
 
     /// Returns settings with our hooks.
     fn with_ours(
         &self,
         request: &InstallRequest,
-        place: &HookPlace,
+        client: &Client,
         (path, before): (&Path, Option<&str>),
     ) -> Result<String, Fault> {
         let program = request.program.as_deref().and_then(Path::to_str).ok_or_else(|| {
@@ -157,7 +155,7 @@ impl Host {
         })?;
         let provisional = self.home.options().settings.provisional;
         let wish = HookWish { program, provisional, inject: request.inject };
-        with_hooks(before, place, &wish).map_err(|error| unreadable(path, &error))
+        with_hooks(before, client, &wish).map_err(|error| unreadable(path, &error))
     }
 
     /// Returns where a runtime is told to call us.
@@ -165,34 +163,34 @@ impl Host {
     /// # Errors
     /// `unknown_client`, `no_home`.
     pub fn settings_of(&self, runtime: &str) -> Answer<PathBuf> {
-        self.settings_at(runtime).map(|(_, path)| path).map_err(|fault| fault.0)
+        self.settings_at(runtime).map(|(_, _, path)| path).map_err(|fault| fault.0)
     }
 
-    fn settings_at(&self, runtime: &str) -> Result<(&'static HookPlace, PathBuf), Fault> {
-        let known = client_named(runtime);
-        let runtime = known.as_ref().map_or(runtime, |known| *known);
-        let place = HOOK_PLACES.iter().find(|place| place.runtime == runtime);
-        let home = RUNTIMES.iter().find(|place| place.runtime == runtime);
-        let (Some(place), Some(home)) = (place, home) else {
-            let names = HOOK_PLACES.iter().map(|place| place.runtime).collect::<Vec<_>>().join(", ");
+    fn settings_at(&self, name: &str) -> Result<(&'static Client, &'static Hooks, PathBuf), Fault> {
+        let known = clients::client_named(name);
+        let client = known.as_ref().ok().copied();
+        let Some((client, hooks, home)) =
+            client.and_then(|client| Some((client, client.hooks?, client.home?)))
+        else {
+            let names = clients::hooked().map(|client| client.id).collect::<Vec<_>>().join(", ");
             let detail = match known {
                 Err(error) if error.nearest.is_some() => error.to_string(),
-                _ => format!(
-                    "`{runtime}` has no hooks, and its agents get no brief; clients with hooks: {names}"
-                ),
+                _ => {
+                    format!("`{name}` has no hooks, and its agents get no brief; clients with hooks: {names}")
+                }
             };
             return Err(Problem::new(Code::UnknownClient, detail).into());
         };
-        let (folder, variable) = match place.config {
+        let (folder, variable) = match hooks.config {
             Some(config) => {
-                let named = self.machine.settings.iter().find(|(runtime, _)| *runtime == place.runtime);
+                let named = self.machine.settings.iter().find(|(id, _)| *id == client.id);
                 let variable = config.variables.last().map_or(home.variable, |(name, _)| *name);
                 (named.map(|(_, folder)| folder.clone()), variable)
             }
-            None => (self.machine.clients.config_dir(home), home.variable),
+            None => (self.machine.clients.config_dir(client), home.variable),
         };
         let folder = folder.ok_or_else(|| super::place::no_home("the client's settings", variable))?;
-        Ok((place, folder.join(place.file)))
+        Ok((client, hooks, folder.join(hooks.file)))
     }
 }
 
@@ -231,11 +229,11 @@ fn is_empty(text: &str) -> bool {
 }
 
 /// Returns how many hooks of ours one text has more than the other; a file of our own counts as one.
-fn hooks_between(place: &HookPlace, before: Option<&str>, after: Option<&str>) -> u64 {
-    let call = format!(" hook {}", place.runtime);
-    let count = |text: Option<&str>| match place.kind {
-        HookKind::Settings(_) => text.map_or(0, |text| text.matches(&call).count()),
-        HookKind::Extension(_) => usize::from(text.is_some()),
+fn hooks_between(client: &Client, before: Option<&str>, after: Option<&str>) -> u64 {
+    let call = format!(" hook {}", client.id);
+    let count = |text: Option<&str>| match client.hooks.map(|hooks| hooks.kind) {
+        Some(HookKind::Settings(_)) => text.map_or(0, |text| text.matches(&call).count()),
+        Some(HookKind::Extension(_)) | None => usize::from(text.is_some()),
     };
     u64::try_from(count(before).abs_diff(count(after))).unwrap_or(u64::MAX)
 }

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use stemmata_engine::{RUNTIMES, SETTINGS_BYTES_MAX};
+use stemmata_engine::{SETTINGS_BYTES_MAX, clients};
 use stemmata_store::read_bounded;
 
 use super::Machine;
@@ -17,7 +17,7 @@ const FOLDERS_MAX: usize = 6;
 impl Machine {
     /// Returns the version of a client that is on the `PATH`; none where none is, or it does not say.
     pub(super) fn installed_version(&self, runtime: &str) -> Option<String> {
-        let client = RUNTIMES.iter().find(|client| client.runtime == runtime)?;
+        let client = clients::local(runtime)?;
         let mut programs = self.folders.iter().map(|folder| folder.join(client.program));
         let program = programs.find(|path| is_program(path))?.canonicalize().ok()?;
         let named = program.ancestors().take(FOLDERS_MAX);

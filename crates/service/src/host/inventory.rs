@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use stemmata_api::{Answer, v1};
-use stemmata_engine::{Engine, HOOK_PLACES, days_kept, is_session_there, is_unused, runtime_of};
+use stemmata_engine::{Engine, clients, is_session_there, is_unused, runtime_of};
 use stemmata_model::Timestamp;
 use stemmata_store::Session;
 
-use super::status::settings;
+use super::status::days_kept;
 use super::{Host, StatusRequest, hooks};
 use crate::wire;
 
@@ -28,7 +28,7 @@ impl Host {
             let homes = self.machine.clients.existing();
             let days = |client: &str| {
                 let home = homes.iter().find(|home| home.runtime == client);
-                days_kept(client, home.and_then(|home| settings(&home.config_dir)).as_deref())
+                days_kept(client, home.map(|home| home.config_dir.as_path()))
             };
             let mut clients: Vec<v1::ClientSessions> = counted
                 .clients
@@ -71,7 +71,7 @@ impl Host {
             };
             v1::ClientHooks { client: client.to_owned(), state: state.to_owned() }
         };
-        HOOK_PLACES.iter().map(|place| place.runtime).filter(|client| is_here(client)).map(of).collect()
+        clients::hooked().map(|client| client.id).filter(|client| is_here(client)).map(of).collect()
     }
 }
 

@@ -19,7 +19,7 @@ impl Host {
             return Ok(Err("only a part of the session is wanted".to_owned()));
         }
         let client = what.client;
-        if engine.runtime_of_commit(ctx)? != client.runtime {
+        if engine.runtime_of_commit(ctx)? != client.id {
             return Ok(Err("another client continues it".to_owned()));
         }
         let is_its_own = |dir: &Path| real(dir) == real(&what.cwd);
@@ -27,13 +27,15 @@ impl Host {
         if !what.preview.origin_cwd.as_deref().is_some_and(|own| is_its_own(Path::new(own))) {
             return elsewhere();
         }
-        let Some(folder) = client.transcripts.first() else { return Ok(Err(String::new())) };
+        let Some(folder) = client.home.and_then(|home| home.transcripts.first()) else {
+            return Ok(Err(String::new()));
+        };
         let home = RuntimeHome {
-            runtime: client.runtime,
+            runtime: client.id,
             config_dir: what.config_dir.clone(),
             transcripts: what.config_dir.join(folder),
         };
-        let installed = || self.machine.installed_version(client.runtime);
+        let installed = || self.machine.installed_version(client.id);
         let version = request.client_version.clone().or_else(installed);
         let own = match engine.own_session(ctx, request.session.as_deref(), (&home, version.as_deref()))? {
             Ok(own) => own,

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use stemmata_api::v1::{MaterializeRequest, Note, Placed, PreparePlacementRequest, PreparedPlacement};
 use stemmata_api::{Answer, Code, Control, GiveBack, Problem};
 use stemmata_engine::{
-    BetterState, PlacedFile, Placing, PlacingWish, RUNTIMES, RuntimePlace, client_named, runtime_of,
+    BetterState, PlacedFile, Placing, PlacingWish,
+    clients::{self, Client},
+    runtime_of,
 };
 use stemmata_model::FormatId;
 
@@ -53,7 +55,7 @@ pub(super) struct WhatToPlace<'a> {
     pub(super) runtime: Option<&'static str>,
     pub(super) preview: PreparedPlacement,
     /// The client that will load it.
-    pub(super) client: &'static RuntimePlace,
+    pub(super) client: &'static Client,
     pub(super) config_dir: PathBuf,
     pub(super) cwd: PathBuf,
 }
@@ -240,21 +242,21 @@ impl Host {
     }
 
     /// Returns a client's configuration directory.
-    pub(super) fn config_dir(&self, client: &RuntimePlace) -> Result<PathBuf, Fault> {
+    pub(super) fn config_dir(&self, client: &Client) -> Result<PathBuf, Fault> {
         let dir = self.machine.clients.config_dir(client);
-        dir.ok_or_else(|| no_home("the client's sessions", client.variable))
+        dir.ok_or_else(|| no_home("the client's sessions", client.home.map_or("HOME", |home| home.variable)))
     }
 }
 
 /// Returns the client that a name means.
 pub(super) fn named(name: &str) -> Result<&'static str, Fault> {
-    client_named(name).map_err(|error| Problem::new(Code::UnknownClient, error.to_string()).into())
+    let client = clients::client_named(name).map(|client| client.id);
+    client.map_err(|error| Problem::new(Code::UnknownClient, error.to_string()).into())
 }
 
-pub(super) fn place_of(runtime: &str) -> Result<&'static RuntimePlace, Fault> {
-    let place = RUNTIMES.iter().find(|place| place.runtime == runtime);
-    place.ok_or_else(|| {
-        let known: Vec<&str> = RUNTIMES.iter().map(|place| place.runtime).collect();
+pub(super) fn place_of(runtime: &str) -> Result<&'static Client, Fault> {
+    clients::local(runtime).ok_or_else(|| {
+        let known: Vec<&str> = clients::at_home().map(|client| client.id).collect();
         let detail = format!("cannot resume in `{runtime}`; supported clients: {}", known.join(", "));
         Problem::new(Code::UnknownClient, detail).into()
     })

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, Code, Problem, v1};
 use stemmata_engine::{
-    BetterState, Engine, HeldSession, Holding, Home, JudgedBy, RECOVERED, RUNTIMES, RecoveredCopy,
-    TranscriptState, beside, create_private, is_session_kept, runtime_of,
+    BetterState, Engine, HeldSession, Holding, Home, JudgedBy, RECOVERED, RecoveredCopy, TranscriptState,
+    beside, clients, create_private, is_session_kept, runtime_of,
 };
 use stemmata_model::FormatId;
 use stemmata_store::{Files as _, Session, SystemFiles};
@@ -120,8 +120,7 @@ impl Host {
 
     /// Refuses to replace what a client writes to.
     fn refuse_open(&self, session: &Session, path: &Path) -> Result<(), Fault> {
-        let client = RUNTIMES.iter().find(|place| place.runtime == runtime_of(&session.format));
-        let Some(client) = client else { return Ok(()) };
+        let Some(client) = clients::local(runtime_of(&session.format)) else { return Ok(()) };
         let cwd = session.cwd.as_deref().map(Path::new);
         let held = HeldSession { id: session.session.as_str(), path, program: client.program, cwd };
         match self.home.clients(&self.machine.processes).holding(&held) {

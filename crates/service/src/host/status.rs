@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, v1};
-use stemmata_engine::{FileState, Home, SETTINGS_BYTES_MAX, SurveyedFile, UntrustedRules, days_kept};
+use stemmata_engine::{FileState, Home, SETTINGS_BYTES_MAX, SurveyedFile, UntrustedRules, clients};
 use stemmata_model::Timestamp;
 use stemmata_store::read_bounded;
 
@@ -50,7 +50,7 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
             files.iter().filter(|file| file.state != FileState::Other).collect();
         used.see(engine, found.runtime, &transcripts)?;
         held_back += transcripts.iter().filter(|file| file.state == FileState::HeldBack).count();
-        let days = days_kept(found.runtime, settings(&found.config_dir).as_deref());
+        let days = days_kept(found.runtime, Some(&found.config_dir));
         let is_due = |file: &&&SurveyedFile| {
             days.and_then(|days| days_left(now, &file.path, days)).is_some_and(|left| left <= SOON_DAYS)
         };
@@ -119,10 +119,14 @@ fn untrusted(home: &Home) -> Result<Vec<v1::UntrustedRules>, Fault> {
     Ok(home.untrusted_rules()?.into_iter().map(of).collect())
 }
 
-/// Returns the text of a client's settings, for how long it keeps what it wrote.
-pub(super) fn settings(config_dir: &Path) -> Option<String> {
-    let bytes = read_bounded(&config_dir.join("settings.json"), SETTINGS_BYTES_MAX).ok()??;
-    String::from_utf8(bytes).ok()
+/// Returns after how many days a client deletes a transcript, by its settings; `None` where it keeps them.
+pub(super) fn days_kept(client: &str, config_dir: Option<&Path>) -> Option<u64> {
+    let expiry = clients::by_id(client)?.expiry?;
+    let settings = |folder: &Path| {
+        let bytes = read_bounded(&folder.join(expiry.settings), SETTINGS_BYTES_MAX).ok()??;
+        String::from_utf8(bytes).ok()
+    };
+    expiry.days_kept(config_dir.and_then(settings).as_deref())
 }
 
 /// Returns the days until a file that nobody writes to any more is deleted.

@@ -58,23 +58,24 @@ fn check(text: &str, runtime: &str) -> Result<(), SettingsError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{HOOK_PLACES, HookKind};
+    use stemmata_runtimes::clients::{HookKind, hooked};
+
     use super::*;
 
     #[test]
     fn a_file_of_ours_is_written_whole_and_one_of_somebody_elses_is_left_alone() {
-        for place in HOOK_PLACES {
-            let HookKind::Extension(template) = place.kind else { continue };
+        for client in hooked() {
+            let Some(HookKind::Extension(template)) = client.hooks.map(|hooks| hooks.kind) else { continue };
             let wish = HookWish { program: "/o\"dd/stemma", provisional: Provisional::Tool, inject: true };
-            let text = with_hooks(None, (template, place.runtime), &wish).expect("a file");
+            let text = with_hooks(None, (template, client.id), &wish).expect("a file");
             assert!(text.contains(r#"const program = "/o\"dd/stemma";"#), "{text}");
             assert!(!text.contains("@PROGRAM@") && !text.contains("@TOOLS@") && !text.contains("@INJECT@"));
-            let again = with_hooks(Some(&text), (template, place.runtime), &wish);
+            let again = with_hooks(Some(&text), (template, client.id), &wish);
             assert_eq!(again.as_deref(), Ok(text.as_str()));
-            assert_eq!(without_hooks(&text, place.runtime), Ok(()));
+            assert_eq!(without_hooks(&text, client.id), Ok(()));
             let foreign = Some("export default () => {};");
-            assert_eq!(with_hooks(foreign, (template, place.runtime), &wish), Err(SettingsError::Foreign));
-            assert_eq!(without_hooks("// mine", place.runtime), Err(SettingsError::Foreign));
+            assert_eq!(with_hooks(foreign, (template, client.id), &wish), Err(SettingsError::Foreign));
+            assert_eq!(without_hooks("// mine", client.id), Err(SettingsError::Foreign));
         }
     }
 }

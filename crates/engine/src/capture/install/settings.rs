@@ -5,9 +5,10 @@
 use std::ops::Range;
 
 use serde_json::json;
+use stemmata_runtimes::clients::{AskedFor, Client, HookEvents};
 use stemmata_runtimes::json::{Field, Member, members};
 
-use super::{AskedFor, HookEvents, HookWish, InstalledHooks, SettingsError, hook_command, read_command};
+use super::{HookWish, InstalledHooks, SettingsError, hook_command, read_command};
 use crate::capture::leaf::Provisional;
 
 /// Returns whether an entry of a list of hooks is ours and nobody else's.
@@ -33,8 +34,8 @@ fn command_of(hook: Field<'_>) -> Option<String> {
 pub(super) type Wanted = (&'static str, String);
 
 /// Returns the entries that a wish means.
-pub(super) fn wanted(events: &HookEvents, runtime: &str, wish: &HookWish<'_>) -> Vec<Wanted> {
-    let command = hook_command(wish, runtime);
+pub(super) fn wanted(events: &HookEvents, client: &Client, wish: &HookWish<'_>) -> Vec<Wanted> {
+    let command = hook_command(wish, client.id);
     let entry = |matcher: Option<String>| {
         let hook = json!({ "type": "command", "command": command, "timeout": events.timeout });
         match matcher {
@@ -51,7 +52,7 @@ pub(super) fn wanted(events: &HookEvents, runtime: &str, wish: &HookWish<'_>) ->
         Provisional::Significant => {
             let pattern = |asked: AskedFor| match asked {
                 AskedFor::AllTools => None,
-                AskedFor::DecidingTools => Some(stemmata_acts::deciding(runtime)),
+                AskedFor::DecidingTools => client.tools.map(|tools| tools.deciding.join("|")),
             };
             wanted.extend(events.significant.iter().map(|(event, asked)| (*event, entry(pattern(*asked)))));
         }
@@ -196,9 +197,10 @@ pub(super) fn without_hooks(text: &str, runtime: &str) -> Result<(String, bool),
 pub(super) fn differs_by_hooks_only(
     text: &str,
     earlier: &str,
-    (events, runtime): (&HookEvents, &str),
+    (events, client): (&HookEvents, &Client),
 ) -> Result<bool, SettingsError> {
     // With hooks of ours it is not what there was before us.
+    let runtime = client.id;
     if without_hooks(earlier, runtime)?.1 {
         return Ok(false);
     }
@@ -206,7 +208,7 @@ pub(super) fn differs_by_hooks_only(
     for provisional in [Provisional::Turn, Provisional::Significant, Provisional::Tool] {
         for inject in [false, true] {
             let wish = HookWish { program: "stemma", provisional, inject };
-            let hooked = with_hooks(earlier, runtime, &wanted(events, runtime, &wish))?;
+            let hooked = with_hooks(earlier, runtime, &wanted(events, client, &wish))?;
             if without_hooks(&hooked, runtime)?.0 == text {
                 return Ok(true);
             }
@@ -298,13 +300,18 @@ fn insert_last(
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{HOOK_PLACES, HookKind};
+    use stemmata_runtimes::clients::{HookKind, by_id};
+
     use super::*;
 
     const RUNTIME: &str = "claude-code";
 
+    fn client() -> &'static Client {
+        by_id(RUNTIME).expect("a client")
+    }
+
     fn events() -> &'static HookEvents {
-        match HOOK_PLACES[0].kind {
+        match client().hooks.expect("hooks").kind {
             HookKind::Settings(events) => events,
             HookKind::Extension(_) => panic!("settings"),
         }
@@ -314,7 +321,7 @@ mod tests {
         HookWish { program: "/opt/it's/stemma", provisional: Provisional::Turn, inject: false };
 
     fn asked(text: &str, wish: &HookWish<'_>) -> Result<String, SettingsError> {
-        with_hooks(text, RUNTIME, &wanted(events(), RUNTIME, wish))
+        with_hooks(text, RUNTIME, &wanted(events(), client(), wish))
     }
 
     fn installed(text: &str) -> String {
@@ -346,7 +353,7 @@ mod tests {
             assert!(found);
             // An empty list goes with ours, so the text from before is what comes back.
             let is_its = |text: &str, earlier: &str| {
-                differs_by_hooks_only(text, earlier, (events(), RUNTIME)).expect("settings")
+                differs_by_hooks_only(text, earlier, (events(), client())).expect("settings")
             };
             assert!(is_its(&with, text) && is_its(&without, text), "{without}");
             let tools = HookWish { provisional: Provisional::Tool, inject: true, ..WISH };
@@ -407,12 +414,12 @@ mod tests {
             let provisional = if tools { Provisional::Tool } else { Provisional::Turn };
             let wish = HookWish { program: &program, provisional, inject };
             let wanted = InstalledHooks { program: program.clone(), inject };
-            for place in HOOK_PLACES {
-                let text = super::super::with_hooks(None, place, &wish).expect("hooks");
-                let found = super::super::installed_hooks(&text, place).expect("readable");
+            for client in stemmata_runtimes::clients::hooked() {
+                let text = super::super::with_hooks(None, client, &wish).expect("hooks");
+                let found = super::super::installed_hooks(&text, client).expect("readable");
                 prop_assert_eq!(found.as_ref(), Some(&wanted), "{}", text);
-                let without = super::super::without_hooks(&text, place).expect("readable").unwrap_or_default();
-                prop_assert_eq!(super::super::installed_hooks(&without, place), Ok(None));
+                let without = super::super::without_hooks(&text, client).expect("readable").unwrap_or_default();
+                prop_assert_eq!(super::super::installed_hooks(&without, client), Ok(None));
             }
         }
     }

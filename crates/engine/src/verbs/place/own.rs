@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use stemmata_model::{CommitId, SessionId};
 use stemmata_runtimes::adapter::PlaceRequest;
+use stemmata_runtimes::clients::{Resume, by_id};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Session, SessionKey, SessionOrigin};
 
@@ -20,9 +21,6 @@ use crate::error::{FormatUse, Result};
 
 /// Sightings of a commit that are followed to a session of the client.
 const SIGHTINGS_MAX: usize = 64;
-
-/// A client that deletes a session's file where another one of it has a name of the same beginning, as resuming it makes.
-const DELETES_RESUMED: &str = "gemini";
 
 /// A client's own session, unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,8 +61,8 @@ pub enum NotResumed {
     #[error("the client would not load its own transcript completely")]
     NotLoadable,
     /// The client may delete what it resumes.
-    #[error("Gemini CLI may delete a session that it resumes")]
-    Deleted,
+    #[error("{0} may delete a session that it resumes")]
+    Deleted(&'static str),
 }
 
 impl Engine {
@@ -119,11 +117,13 @@ impl Engine {
         if !path.is_absolute() || !is_session_there(path) {
             return Ok(Err(NotResumed::Gone));
         }
-        if !is_where_client_looks(session, home) {
+        let client = by_id(home.runtime);
+        let resume = client.and_then(|client| client.resume);
+        if !is_where_client_looks(session, home, resume) {
             return Ok(Err(NotResumed::Elsewhere));
         }
-        if home.runtime == DELETES_RESUMED {
-            return Ok(Err(NotResumed::Deleted));
+        if let Some(client) = client.filter(|_| resume.is_some_and(|resume| resume.may_delete)) {
+            return Ok(Err(NotResumed::Deleted(client.shown)));
         }
         if self.current(session)? != ctx {
             return Ok(Err(NotResumed::Continued));
@@ -163,12 +163,11 @@ impl Engine {
 }
 
 /// Returns whether the client finds a session by its id: an archive, a compressed file and a copy elsewhere it does not.
-fn is_where_client_looks(session: &Session, home: &RuntimeHome) -> bool {
+fn is_where_client_looks(session: &Session, home: &RuntimeHome, resume: Option<&Resume>) -> bool {
     let path = Path::new(&session.key.path);
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let is_below = real(path).starts_with(real(&home.transcripts));
-    // Claude Code looks for a file of that name; the others read ids from the files.
-    let is_named =
-        home.runtime != "claude-code" || path.file_stem() == Some(session.session.as_str().as_ref());
+    let needs_name = resume.is_some_and(|resume| resume.finds_by_name);
+    let is_named = !needs_name || path.file_stem() == Some(session.session.as_str().as_ref());
     is_below && is_named && !is_packed(path)
 }

@@ -240,7 +240,7 @@ impl Closer {
         // Version 4, variant 1: what the client's own ids look like.
         bytes[6] = bytes[6] & 0x0f | 0x40;
         bytes[8] = bytes[8] & 0x3f | 0x80;
-        super::super::row::uuid_text(bytes)
+        crate::repair::uuid_text(bytes)
     }
 }
 

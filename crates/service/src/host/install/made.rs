@@ -5,7 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use stemmata_engine::{HookPlace, create_private};
+use stemmata_engine::clients::Client;
+use stemmata_engine::create_private;
 use stemmata_store::{read_bounded, write_file};
 
 use super::Host;
@@ -35,15 +36,15 @@ const fn yes() -> bool {
 
 impl Made {
     /// Reads what was made for a client at a path.
-    pub(super) fn read(host: &Host, place: &HookPlace, path: &Path) -> Option<Self> {
-        let bytes = read_bounded(&record(host, place), RECORD_BYTES_MAX).ok()??;
+    pub(super) fn read(host: &Host, client: &Client, path: &Path) -> Option<Self> {
+        let bytes = read_bounded(&record(host, client), RECORD_BYTES_MAX).ok()??;
         let made: Self = serde_json::from_slice(&bytes).ok()?;
         (made.path == path).then_some(made)
     }
 
     /// Keeps it in mind.
-    pub(super) fn keep(&self, host: &Host, place: &HookPlace) {
-        let record = record(host, place);
+    pub(super) fn keep(&self, host: &Host, client: &Client) {
+        let record = record(host, client);
         let folder = record.parent().unwrap_or(&record);
         let text = serde_json::to_vec(self).unwrap_or_default();
         let _unknown = create_private(folder).map(|()| write_file(&record, &text));
@@ -79,8 +80,8 @@ impl Made {
     }
 
     /// Forgets it.
-    pub(super) fn forget(host: &Host, place: &HookPlace) {
-        let _gone = std::fs::remove_file(record(host, place));
+    pub(super) fn forget(host: &Host, client: &Client) {
+        let _gone = std::fs::remove_file(record(host, client));
     }
 }
 
@@ -89,6 +90,6 @@ pub(super) fn missing_folders(path: &Path) -> Vec<PathBuf> {
     path.ancestors().skip(1).take_while(|folder| !folder.exists()).map(Path::to_owned).collect()
 }
 
-fn record(host: &Host, place: &HookPlace) -> PathBuf {
-    host.home.run_dir().join("made").join(format!("{}.json", place.runtime))
+fn record(host: &Host, client: &Client) -> PathBuf {
+    host.home.run_dir().join("made").join(format!("{}.json", client.id))
 }

@@ -2,8 +2,9 @@
 
 use stemmata_api::v1::{GuardItem, GuardOverflow, GuardReport, GuardRequest};
 use stemmata_api::{Code, Problem};
+use stemmata_engine::clients::by_id;
 use stemmata_engine::prompt::guard::{Form, Window};
-use stemmata_engine::tokens::{client, model};
+use stemmata_engine::tokens::model;
 use stemmata_engine::{
     Engine, GuardWanted, Guarded, GuardedItem, LiveWindow, WindowRules, is_overhead, known_window,
 };
@@ -102,7 +103,7 @@ fn wired(guarded: Guarded, live: &LiveWindow, window: &Window) -> GuardReport {
         hidden: live.hidden_entries,
         counter: String::new(),
         model: live.model.clone(),
-        client: client(&live.runtime).map(|client| client_window(client, row, live.window_tokens)),
+        client: by_id(&live.runtime).and_then(|client| client_window(client, row, live.window_tokens)),
         notes: wire::notes(&guarded.notes),
     }
 }

@@ -1,7 +1,9 @@
 //! What is known of a model's window, and what the images of a prompt would count.
 
 use stemmata_api::v1::{ClientWindow, ContextImages, ModelWindow, PromptTrace};
-use stemmata_engine::tokens::{CLIENTS, ClientRow, Family, ModelRow, Pixels, image_tokens, model};
+use stemmata_engine::clients::{self, Client};
+use stemmata_engine::model::Maker;
+use stemmata_engine::tokens::{ModelRow, Pixels, image_tokens, model};
 
 /// Where a window comes from that a session's client wrote down.
 pub(in crate::local) const REPORTED: &str = "what the session reports";
@@ -11,8 +13,11 @@ pub(super) fn window(name: &str, reported: Option<u64>) -> ModelWindow {
     let row = model(name);
     let known = row.and_then(|row| row.window);
     let window = reported.map(|tokens| (tokens, REPORTED)).or(known);
-    let is_of_model = |client: &&ClientRow| row.is_some_and(|row| client.families.contains(&row.family));
-    let clients = CLIENTS.iter().filter(is_of_model).map(|client| client_window(client, row, reported));
+    let is_of_model = |client: &&&Client| {
+        row.zip(client.compaction).is_some_and(|(row, compaction)| compaction.makers.contains(&row.maker))
+    };
+    let of_model = clients::ALL.iter().filter(is_of_model);
+    let clients = of_model.filter_map(|client| client_window(client, row, reported));
     ModelWindow {
         model: name.to_owned(),
         tokens: window.map(|(tokens, _)| tokens),
@@ -22,32 +27,33 @@ pub(super) fn window(name: &str, reported: Option<u64>) -> ModelWindow {
     }
 }
 
-/// Returns when a client compacts: in the window that the session reports, else in its own or the model's, whichever is smaller.
+/// Returns when a client compacts, where that is known: in the window that the session reports, else in its own or the model's, whichever is smaller.
 pub(super) fn client_window(
-    client: &ClientRow,
+    client: &Client,
     row: Option<&ModelRow>,
     reported: Option<u64>,
-) -> ClientWindow {
-    let known = [client.window, row.and_then(|row| row.window)].into_iter().flatten();
+) -> Option<ClientWindow> {
+    let compaction = client.compaction?;
+    let known = [compaction.window, row.and_then(|row| row.window)].into_iter().flatten();
     let window = reported.or(known.map(|(tokens, _)| tokens).min());
-    ClientWindow {
-        client: client.client.to_owned(),
+    Some(ClientWindow {
+        client: client.id.to_owned(),
         tokens: window,
-        compacts_at: window.and_then(|tokens| client.compacts_at.tokens(tokens)),
-        source: client.source.to_owned(),
-    }
+        compacts_at: window.and_then(|tokens| compaction.at.tokens(tokens)),
+        source: compaction.source.to_owned(),
+    })
 }
 
 /// Counts the images of what is in a prompt, as a model reads them.
 pub(super) fn images(trace: &PromptTrace, name: Option<&str>) -> Option<ContextImages> {
-    let family: Option<Family> = name.and_then(model).map(|row| row.family);
+    let maker: Option<Maker> = name.and_then(model).map(|row| row.maker);
     let items = trace.candidates.iter().flat_map(|candidate| &candidate.items);
     let mut images = ContextImages { count: 0, sized: 0, tokens: 0 };
     for image in items.filter(|item| item.included).flat_map(|item| &item.images) {
         let size = image.width.zip(image.height).map(|(width, height)| Pixels { width, height });
         images.count += 1;
         images.sized += u64::from(size.is_some());
-        images.tokens = images.tokens.saturating_add(image_tokens(family, size).0);
+        images.tokens = images.tokens.saturating_add(image_tokens(maker, size).0);
     }
     (images.count > 0).then_some(images)
 }

@@ -2,13 +2,14 @@
 
 use stemmata_model::{EntryKind, FormatId, Granularity, Part, Role};
 
-use super::Captured;
+use super::EVENTS;
 use crate::adapter::{Adapter as _, PlanStop};
+use crate::captured::Captured;
 use crate::chain_tests::{cut, kept, planned};
 use crate::conformance::passes;
 use crate::translate::translate;
 
-const ADAPTER: Captured = Captured::OPENHANDS;
+const ADAPTER: Captured = EVENTS;
 
 const SDK: &str = r#"{"id":"a1","timestamp":"2026-01-01T00:00:00.000001","source":"agent","system_prompt":{"type":"text","text":"Be exact."},"tools":[],"kind":"SystemPromptEvent"}
 {"id":"a2","timestamp":"2026-01-01T00:00:01","source":"user","llm_message":{"role":"user","content":[{"type":"text","text":"mend it"},{"type":"image","image_urls":["data:image/png;base64,AAAA","https://x.example/b.png"]}]},"kind":"MessageEvent"}

@@ -6,8 +6,8 @@
 
 use stemmata_model::{Entry, EntryId, EntryKind, Part, Role, Timestamp, Visibility};
 
-use super::visibility::{ShowAs, Shown};
 use crate::adapter::{Confidence, IdKind, Keeps};
+use crate::captured::visibility::{ShowAs, Shown};
 use crate::data_url;
 use crate::json::{Field, Object, RecordError, borrowed_object, is_true, owned, parse_line, quote, text};
 use crate::lines::facts::TitleRank;

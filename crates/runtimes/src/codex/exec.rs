@@ -6,6 +6,7 @@
 use stemmata_model::{Entry, EntryKind, ImageSource, Part, Role, Timestamp};
 
 use crate::adapter::{Confidence, Keeps};
+use crate::captured::Captured;
 use crate::json::{
     Field, Object, RecordError, borrowed_object, is_string, one_line, owned, parse_line, quote, text,
 };
@@ -14,8 +15,13 @@ use crate::lines::{Dialect, Line, Turn, opaque};
 
 pub(super) const RUNTIME: &str = "codex-exec";
 
-pub(super) static DIALECT: Dialect =
-    Dialect { runtime: RUNTIME, main: "codex/main", subagent: "codex/subagent", read };
+static DIALECT: Dialect = Dialect { runtime: RUNTIME, main: "codex/main", subagent: "codex/subagent", read };
+
+/// The format of headless Codex's output.
+pub const FORMAT_EXEC: &str = "codex-exec-v1";
+
+/// The adapter of `codex-exec-v1`.
+pub const EXEC: Captured = Captured { name: FORMAT_EXEC, dialect: &DIALECT, first, encode, compaction };
 
 /// The tool that runs a command, as items name it.
 const COMMAND: &str = "command_execution";
@@ -71,7 +77,7 @@ fn metadata(kind: &str, event: &Event<'_>, item: Option<&Item<'_>>, whole: &str)
     let name = if item.is_some() { format!("{kind}/{item_kind}") } else { kind.to_owned() };
     let mut line = Line::metadata(RUNTIME, &name, whole, None);
     line.meta.visibility.user = item_kind == "error" || matches!(kind, "error" | "turn.failed");
-    line.meta.usage = event.usage.and_then(crate::codex::usage);
+    line.meta.usage = event.usage.and_then(super::usage);
     match kind {
         "thread.started" => {
             line.turn = Turn::Header;
@@ -203,7 +209,7 @@ fn block(field: Field<'_>) -> Part {
     read.unwrap_or_else(|| opaque(RUNTIME, OPAQUE_BLOCK, field.raw()))
 }
 
-pub(super) fn first(line: &[u8]) -> Option<(Confidence, Option<String>)> {
+fn first(line: &[u8]) -> Option<(Confidence, Option<String>)> {
     let (_, event) = parse_line(line, Event::read).ok()?;
     let kind = event.kind?;
     if is_string(kind, "thread.started") && event.thread.is_some() {
@@ -218,7 +224,7 @@ pub(super) fn first(line: &[u8]) -> Option<(Confidence, Option<String>)> {
 
 /// Encodes what was said, one item a part; `user_message` and `context_compaction` are Codex's own names for items
 /// that it does not print here.
-pub(super) fn encode(entries: &[Entry]) -> Vec<u8> {
+fn encode(entries: &[Entry]) -> Vec<u8> {
     let mut out = Vec::new();
     for entry in entries.iter().filter(|entry| entry.meta.visibility.agent) {
         for (number, part) in entry.parts.iter().enumerate() {
@@ -230,7 +236,7 @@ pub(super) fn encode(entries: &[Entry]) -> Vec<u8> {
 }
 
 /// Encodes a summary of ours.
-pub(super) fn compaction(summary: &str, _keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
+fn compaction(summary: &str, _keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
     let mut out = Vec::new();
     push_text(&mut out, "context_compaction", &format!("summary-{}", at.as_micros()), summary);
     out

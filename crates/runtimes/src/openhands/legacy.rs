@@ -4,14 +4,14 @@
 
 use stemmata_model::Entry;
 
+use super::events;
 use crate::adapter::Confidence;
-use crate::captured::openhands;
 use crate::document::compactions::none;
 use crate::document::{Dialect, Record, head, top_list, whole};
 use crate::json::RecordError;
 
 pub(super) static DIALECT: Dialect = Dialect {
-    runtime: openhands::RUNTIME,
+    runtime: events::RUNTIME,
     main: "openhands/main",
     subagent: "openhands/subagent",
     read,
@@ -22,8 +22,8 @@ pub(super) static DIALECT: Dialect = Dialect {
 fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {
     let elements = whole(bytes)?.elements().ok_or(RecordError::NotObject)?;
     let records = elements.into_iter().map(|element| {
-        let line = openhands::read(element.raw().as_bytes()).unwrap_or_else(|_| {
-            let mut line = crate::lines::Line::metadata(openhands::RUNTIME, "value", element.raw(), None);
+        let line = events::read(element.raw().as_bytes()).unwrap_or_else(|_| {
+            let mut line = crate::lines::Line::metadata(events::RUNTIME, "value", element.raw(), None);
             line.unknown = Some("value".to_owned());
             line
         });
@@ -40,11 +40,11 @@ pub(super) fn claims(bytes: &[u8]) -> Option<Confidence> {
     let json = head::closed(bytes)?;
     let first = *whole(&json).ok()?.elements()?.first()?;
     // Four fields that no message of an API has.
-    openhands::first(first.raw().as_bytes()).map(|_| Confidence::Certain)
+    events::first(first.raw().as_bytes()).map(|_| Confidence::Certain)
 }
 
 /// Encodes what was said as events of the SDK, in one array.
 pub(super) fn encode(entries: &[Entry]) -> String {
-    let lines = String::from_utf8(openhands::encode(entries)).unwrap_or_default();
+    let lines = String::from_utf8(events::encode(entries)).unwrap_or_default();
     format!("[{}]", lines.lines().collect::<Vec<_>>().join(","))
 }

@@ -1,18 +1,6 @@
 //! Names of clients as people type them: `claude`, `Codex`, `gemini-cli`.
 
-use super::homes::RUNTIMES;
-
-/// Other names of clients, as [`plain`] leaves them.
-const ALIASES: &[(&str, &str)] = &[
-    ("claude", "claude-code"),
-    ("claudecode", "claude-code"),
-    ("codexcli", "codex"),
-    ("openaicodex", "codex"),
-    ("geminicli", "gemini"),
-    ("googlegemini", "gemini"),
-    ("opencode", "opencode"),
-    ("picodingagent", "pi"),
-];
+use super::{Client, at_home};
 
 /// Letters by which a mistyped name may differ from a client's.
 const TYPOS_MAX: usize = 2;
@@ -31,31 +19,43 @@ pub struct UnknownClient {
 ///
 /// # Errors
 /// `UnknownClient`, with the client that was probably meant.
-pub fn client_named(name: &str) -> Result<&'static str, UnknownClient> {
+pub fn client_named(name: &str) -> Result<&'static Client, UnknownClient> {
     let typed = plain(name);
-    let known = || {
-        let own = RUNTIMES.iter().map(|place| (plain(place.runtime), place.runtime));
-        own.chain(ALIASES.iter().map(|(alias, runtime)| ((*alias).to_owned(), *runtime)))
-    };
-    if let Some((_, runtime)) = known().find(|(known, _)| *known == typed) {
-        return Ok(runtime);
+    let known = || at_home().flat_map(|client| names(client).map(move |known| (known, client)));
+    if let Some((_, client)) = known().find(|(known, _)| *known == typed) {
+        return Ok(client);
     }
-    let near = known().map(|(known, runtime)| (typos(&typed, &known), known.len(), runtime));
+    let near = known().map(|(known, client)| (typos(&typed, &known), known.len(), client.id));
     // Two letters of a short name are most of it.
     let nearest = near.filter(|(typos, length, _)| *typos <= TYPOS_MAX && typos * 2 < *length).min();
-    Err(UnknownClient { name: name.to_owned(), nearest: nearest.map(|(_, _, runtime)| runtime) })
+    Err(UnknownClient { name: name.to_owned(), nearest: nearest.map(|(_, _, id)| id) })
+}
+
+/// Returns the names that a client goes by, as [`plain`] leaves them.
+pub(super) fn names(client: &'static Client) -> impl Iterator<Item = String> {
+    [plain(client.id)].into_iter().chain(client.aliases.iter().map(|alias| (*alias).to_owned()))
 }
 
 fn meant(nearest: Option<&str>) -> String {
-    let known = || RUNTIMES.iter().map(|place| place.runtime).collect::<Vec<_>>().join(", ");
+    let known = || at_home().map(|client| client.id).collect::<Vec<_>>().join(", ");
     nearest.map_or_else(
         || format!("; supported clients: {}", known()),
         |nearest| format!(". Did you mean `{nearest}`?"),
     )
 }
 
+/// Returns names as a list for people: `a`, `b` or `c`.
+pub fn listed(names: impl IntoIterator<Item = impl Into<String>>, last: &str) -> String {
+    let mut names: Vec<String> = names.into_iter().map(Into::into).collect();
+    match names.pop() {
+        Some(only) if names.is_empty() => only,
+        Some(end) => format!("{} {last} {end}", names.join(", ")),
+        None => String::new(),
+    }
+}
+
 /// Returns a name in small letters, without what people put between words.
-fn plain(name: &str) -> String {
+pub(super) fn plain(name: &str) -> String {
     name.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
@@ -97,7 +97,7 @@ mod tests {
             ("p", Err(None)),
             ("", Err(None)),
         ] {
-            let found = client_named(name).map_err(|error| error.nearest);
+            let found = client_named(name).map(|client| client.id).map_err(|error| error.nearest);
             assert_eq!(found, wanted, "{name}");
         }
         let said = |name| client_named(name).expect_err("unknown").to_string();

@@ -5,15 +5,22 @@
 
 use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp};
 
+use super::ClaudeCode;
 use crate::adapter::{Adapter as _, Confidence, Keeps};
-use crate::claude_code::ClaudeCode;
+use crate::captured::Captured;
 use crate::json::{Field, RecordError, borrowed_object, is_string, owned, parse_line, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Dialect, Line, Turn, entry_id};
 
 const RUNTIME: &str = "claude-stream";
 
-pub(super) static DIALECT: Dialect =
+/// The format of headless Claude Code's output.
+pub const FORMAT_STREAM: &str = "claude-stream-v1";
+
+/// The adapter of `claude-stream-v1`.
+pub const STREAM: Captured = Captured { name: FORMAT_STREAM, dialect: &DIALECT, first, encode, compaction };
+
+static DIALECT: Dialect =
     Dialect { runtime: RUNTIME, main: "claude-code/main", subagent: "claude-code/subagent", read };
 
 borrowed_object! {
@@ -96,7 +103,7 @@ fn said(mut entry: Entry, caller: Option<String>) -> Line {
     line
 }
 
-pub(super) fn first(line: &[u8]) -> Option<(Confidence, Option<String>)> {
+fn first(line: &[u8]) -> Option<(Confidence, Option<String>)> {
     let (_, printed) = parse_line(line, Printed::read).ok()?;
     let is = |field: Option<Field<'_>>, name: &str| field.is_some_and(|field| is_string(field, name));
     printed.session?;
@@ -110,11 +117,11 @@ pub(super) fn first(line: &[u8]) -> Option<(Confidence, Option<String>)> {
 }
 
 /// Encodes messages as a transcript does: what reads this format reads them too.
-pub(super) fn encode(entries: &[Entry]) -> Vec<u8> {
+fn encode(entries: &[Entry]) -> Vec<u8> {
     ClaudeCode.encode(entries)
 }
 
 /// Encodes a summary of ours as a transcript does.
-pub(super) fn compaction(summary: &str, keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
+fn compaction(summary: &str, keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
     ClaudeCode.encode_compaction(summary, keeps, at)
 }

@@ -2,12 +2,13 @@
 
 use stemmata_model::{CommitType, FormatId, Granularity, Part, Role, Timestamp};
 
-use super::Captured;
+use super::EXEC;
 use crate::adapter::{Adapter as _, Confidence, Keeps};
+use crate::captured::Captured;
 use crate::conformance::passes;
 use crate::translate::translate;
 
-const ADAPTER: Captured = Captured::EXEC;
+const ADAPTER: Captured = EXEC;
 
 const RUN: &str = r#"{"type":"thread.started","thread_id":"t-1"}
 {"type":"turn.started"}

@@ -9,13 +9,22 @@ use std::ops::Range;
 use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp};
 
 use crate::adapter::Confidence;
+use crate::clients::Client;
 use crate::document::compactions::none;
 use crate::document::{Dialect, Record};
+use crate::imported::Imported;
 use crate::json::{RecordError, quote};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, Turn};
 
 const RUNTIME: &str = "aider";
+
+/// aider. It keeps its chats in the projects, so nothing is looked for.
+pub static CLIENT: Client = Client::read_only(RUNTIME, &[&HISTORY], None);
+
+/// The adapter of `aider-v1`.
+pub const HISTORY: Imported =
+    Imported { name: "aider-v1", dialect: &DIALECT, is_json: false, claims, encode };
 
 /// How a chat begins; the time follows.
 const START: &str = "# aider chat started at ";
@@ -23,7 +32,7 @@ const START: &str = "# aider chat started at ";
 /// How a line of the user's begins.
 const USER: &str = "####";
 
-pub(super) static DIALECT: Dialect = Dialect {
+static DIALECT: Dialect = Dialect {
     runtime: RUNTIME,
     main: "aider/main",
     subagent: "aider/subagent",
@@ -130,12 +139,12 @@ fn unmarked(line: &str) -> &str {
     line.strip_prefix(' ').unwrap_or(line).trim_end()
 }
 
-pub(super) fn claims(head: &[u8]) -> Option<Confidence> {
+fn claims(head: &[u8]) -> Option<Confidence> {
     head.trim_ascii_start().starts_with(START.as_bytes()).then_some(Confidence::Certain)
 }
 
 /// Encodes texts; calls, results and reasoning have no form here.
-pub(super) fn encode(entries: &[Entry]) -> String {
+fn encode(entries: &[Entry]) -> String {
     let mut out = String::new();
     let mut at = entries.iter().find_map(|entry| entry.timestamp).unwrap_or(Timestamp::EPOCH);
     let spoken = entries.iter().filter(|entry| entry.meta.visibility.agent && entry.role != Role::System);

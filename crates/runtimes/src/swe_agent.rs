@@ -5,16 +5,26 @@
 
 use std::borrow::Cow;
 
+use stemmata_acts::tools::table;
 use stemmata_model::{Entry, EntryKind, Part, Role, Visibility};
 
 use crate::adapter::{Confidence, IdKind};
+use crate::clients::Client;
 use crate::document::compactions::none;
 use crate::document::{Dialect, Record, head, whole};
+use crate::imported::Imported;
 use crate::json::{Field, Object, RecordError, borrowed_object, members, owned, quote, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, opaque};
 
 const RUNTIME: &str = "swe-agent";
+
+/// SWE-agent. It writes where it is told to, so nothing is looked for.
+pub static CLIENT: Client = Client::read_only(RUNTIME, &[&TRAJECTORY], Some(&table::SWE_AGENT));
+
+/// The adapter of `swe-agent-v1`.
+pub const TRAJECTORY: Imported =
+    Imported { name: "swe-agent-v1", dialect: &DIALECT, is_json: true, claims, encode };
 
 /// The tool that an action of old is a call of.
 const SHELL: &str = "bash";
@@ -22,7 +32,7 @@ const SHELL: &str = "bash";
 /// How the id of a call begins that has none.
 const MADE_UP: &str = "action-";
 
-pub(super) static DIALECT: Dialect = Dialect {
+static DIALECT: Dialect = Dialect {
     runtime: RUNTIME,
     main: "swe-agent/main",
     subagent: "swe-agent/subagent",
@@ -175,7 +185,7 @@ fn content(field: Option<Field<'_>>) -> Vec<Part> {
 }
 
 /// Claims a document with steps that have an action and an observation, ahead of all else or behind little.
-pub(super) fn claims(head: &[u8]) -> Option<Confidence> {
+fn claims(head: &[u8]) -> Option<Confidence> {
     let json = head::closed(head)?;
     let all = members(whole(&json).ok()?)?;
     let steps = all.iter().find(|member| member.name == "trajectory")?.value.elements()?;
@@ -184,7 +194,7 @@ pub(super) fn claims(head: &[u8]) -> Option<Confidence> {
 }
 
 /// Encodes what was said as a history.
-pub(super) fn encode(entries: &[Entry]) -> String {
+fn encode(entries: &[Entry]) -> String {
     let mut messages = Vec::new();
     for entry in entries.iter().filter(|entry| entry.meta.visibility.agent) {
         encode_entry(entry, &mut messages);

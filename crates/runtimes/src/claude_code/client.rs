@@ -1,0 +1,73 @@
+//! What is known of Claude Code.
+
+use stemmata_acts::tools::table;
+use stemmata_model::Maker;
+
+use super::{ClaudeCode, RUNTIME, STREAM};
+use crate::clients::{
+    AgeAs, AskedFor, Client, Compaction, CompactsAt, Expiry, Home, HookEvents, HookKind, Hooks, Launch,
+    Resume, SystemPrompt, Variable,
+};
+use crate::translate::Intake;
+
+/// Claude Code.
+pub static CLIENT: Client = Client {
+    shown: "Claude Code",
+    aliases: &["claude", "claudecode"],
+    program: "claude",
+    printed: Some(super::FORMAT_STREAM),
+    home: Some(&Home {
+        variable: "CLAUDE_CONFIG_DIR",
+        below_variable: "",
+        below_home: ".claude",
+        transcripts: &["projects"],
+        database: None,
+        variables: &[Variable {
+            name: "CLAUDE_CONFIG_DIR",
+            about: "Where Claude Code keeps its sessions; `import` reads there, `resume` and `fork` write there. \
+                    Default: `~/.claude`.",
+        }],
+    }),
+    intake: &[(RUNTIME, &Intake::MESSAGES)],
+    session_variables: &["CLAUDE_CODE_SESSION_ID"],
+    resume: Some(&RESUME),
+    hooks: Some(&Hooks {
+        file: "settings.json",
+        config: None,
+        kind: HookKind::Settings(&HookEvents {
+            turns: &["SessionStart", "Stop", "SubagentStop", "PreCompact", "SessionEnd"],
+            significant: &[
+                ("PostToolUse", AskedFor::DecidingTools),
+                ("PostToolUseFailure", AskedFor::AllTools),
+            ],
+            tools: &["PostToolUse", "PostToolUseFailure"],
+            briefed: &[],
+            timeout: 10,
+        }),
+        trust: None,
+        brief: "right after a compaction, and where a session is resumed",
+    }),
+    launch: Some(&Launch {
+        model_flag: "--model",
+        system_prompt: Some(SystemPrompt::Flag("--append-system-prompt")),
+        tools_flag: Some("--tools"),
+    }),
+    expiry: Some(&Expiry {
+        settings: "settings.json",
+        days_default: 30,
+        age: &["cleanupPeriodDays"],
+        age_as: AgeAs::Days,
+        enabled: &[],
+    }),
+    compaction: Some(&Compaction {
+        makers: &[Maker::Anthropic],
+        at: CompactsAt::OnlyAsSet,
+        source: "tried: nothing at 195,000 of 200,000 tokens without `--autocompact N`; with it, at N",
+        window: None,
+    }),
+    ..Client::read_only(RUNTIME, &[&ClaudeCode, &STREAM], Some(&table::CLAUDE_CODE))
+};
+
+/// How it continues a session.
+pub(super) const RESUME: Resume =
+    Resume { command: &["claude", "--resume"], import: None, finds_by_name: true, may_delete: false };

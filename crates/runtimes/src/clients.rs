@@ -1,0 +1,170 @@
+//! What is known of clients, as data: one value a client, in its own folder, and one row of it here.
+//!
+//! Pure: what needs files, the environment or processes is done by the engine and its callers, which ask these values
+//! and never a client's name.
+
+mod compaction;
+mod expiry;
+mod forks;
+mod home;
+mod hooks;
+mod launch;
+mod names;
+mod resume;
+#[cfg(test)]
+mod tests;
+
+use stemmata_acts::tools::Runtime;
+use stemmata_model::{Entry, FormatId};
+
+use crate::adapter::Adapter;
+use crate::translate::{IntakeRow, runtime_of};
+
+pub use compaction::{Compaction, CompactsAt};
+pub use expiry::{AgeAs, Expiry};
+pub use forks::{Before, Forks, HistoryBase};
+pub use home::{Database, Home, Variable};
+pub use hooks::{AskedFor, ConfigPlace, HookEvents, HookKind, Hooks};
+pub use launch::{Launch, SystemPrompt};
+pub use names::{UnknownClient, client_named, listed};
+pub use resume::Resume;
+
+/// Every client, in the order in which they are shown and their formats are tried.
+pub static ALL: &[&Client] = &[
+    &crate::claude_code::CLIENT,
+    &crate::codex::CLIENT,
+    &crate::gemini::CLIENT,
+    &crate::pi::CLIENT,
+    &crate::opencode::CLIENT,
+    &crate::aider::CLIENT,
+    &crate::openhands::CLIENT,
+    &crate::swe_agent::CLIENT,
+];
+
+/// The client that keeps its sessions in a database.
+pub const DATABASE: &Database = &crate::opencode::DATABASE;
+
+/// A program that runs agents, and all that is known of it.
+pub struct Client {
+    /// Its name in formats, requests and the store.
+    pub id: &'static str,
+    /// Its name as its makers write it.
+    pub shown: &'static str,
+    /// Other names that people type, in small letters and digits only.
+    pub aliases: &'static [&'static str],
+    /// The program that it is started by.
+    pub program: &'static str,
+    /// Its formats, in the order in which they are tried.
+    pub formats: &'static [&'static dyn Adapter],
+    /// Of several formats, the one that its loader takes most readily; `None` where it is the first that is loaded, if any.
+    pub placed_as: Option<&'static dyn Adapter>,
+    /// The format of what it prints without a terminal. A text may come in parts there.
+    pub printed: Option<&'static str>,
+    /// The format of which a session is a folder of files, one an event.
+    pub folder_format: Option<&'static str>,
+    /// What it takes of another one's conversation, by each of its runtimes: sessions, and what it prints.
+    pub intake: &'static [IntakeRow],
+    /// Its tools.
+    pub tools: Option<&'static Runtime>,
+    /// Where it keeps its sessions; `None` where they are imported from where a person says.
+    pub home: Option<&'static Home>,
+    /// The variables in which it names its session to what it runs, or its hooks do.
+    pub session_variables: &'static [&'static str],
+    /// How one of its sessions is continued.
+    pub resume: Option<&'static Resume>,
+    /// How it is told to call us; `None` where it has no hooks, so that its agents get no brief.
+    pub hooks: Option<&'static Hooks>,
+    /// How an agent of a template is started in it; `None` where that cannot be done.
+    pub launch: Option<&'static Launch>,
+    /// After how long it deletes transcripts; `None` where it keeps them.
+    pub expiry: Option<&'static Expiry>,
+    /// When it compacts by itself; `None` where no source says so.
+    pub compaction: Option<&'static Compaction>,
+    /// How its forks point into the sessions that they continue; `None` where they are copies.
+    pub forks: Option<&'static Forks>,
+    /// Whether its subagents' sessions have ids like any other; else these begin with `agent-`.
+    pub names_subagents_plainly: bool,
+    /// Reads the tokens of the model's window from an entry, where transcripts have them.
+    pub reported_window: Option<fn(&Entry) -> Option<u64>>,
+}
+
+impl Client {
+    /// Makes a client whose transcripts are read, and of which nothing else is known.
+    pub(crate) const fn read_only(
+        id: &'static str,
+        formats: &'static [&'static dyn Adapter],
+        tools: Option<&'static Runtime>,
+    ) -> Self {
+        Self {
+            id,
+            shown: id,
+            aliases: &[],
+            program: id,
+            formats,
+            placed_as: None,
+            printed: None,
+            folder_format: None,
+            intake: &[],
+            tools,
+            home: None,
+            session_variables: &[],
+            resume: None,
+            hooks: None,
+            launch: None,
+            expiry: None,
+            compaction: None,
+            forks: None,
+            names_subagents_plainly: false,
+            reported_window: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Client({})", self.id)
+    }
+}
+
+impl PartialEq for Client {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Client {}
+
+/// Returns the client of an id, which is also the name of its runtime.
+pub fn by_id(id: &str) -> Option<&'static Client> {
+    ALL.iter().copied().find(|client| client.id == id)
+}
+
+/// Returns the clients whose sessions are looked for on this machine.
+pub fn at_home() -> impl Iterator<Item = &'static Client> {
+    ALL.iter().copied().filter(|client| client.home.is_some())
+}
+
+/// Returns the clients that can be told to call us.
+pub fn hooked() -> impl Iterator<Item = &'static Client> {
+    ALL.iter().copied().filter(|client| client.hooks.is_some())
+}
+
+/// Returns the clients in which an agent of a template can be started.
+pub fn launched() -> impl Iterator<Item = &'static Client> {
+    ALL.iter().copied().filter(|client| client.launch.is_some())
+}
+
+/// Returns the client that writes a format of sessions; none of what it prints.
+pub fn of_format(format: &FormatId) -> Option<&'static Client> {
+    by_id(runtime_of(format))
+}
+
+/// Returns the client of an id whose sessions are looked for on this machine.
+pub fn local(id: &str) -> Option<&'static Client> {
+    by_id(id).filter(|client| client.home.is_some())
+}
+
+/// Returns the clients that cannot be told to call us: nothing can be handed to their agents.
+pub fn hookless() -> impl Iterator<Item = &'static Client> {
+    ALL.iter().copied().filter(|client| client.hooks.is_none())
+}
