@@ -2,8 +2,13 @@
 //!
 //! A list and look-ups; which files there are, and where runtimes keep them, is the engine's to know.
 
+mod opening;
+#[cfg(test)]
+mod opening_tests;
+
 use stemmata_model::FormatId;
 
+use self::opening::{Mark, Opening};
 use crate::adapter::{Adapter, Detection};
 use crate::bureau::Bureau;
 use crate::captured::Captured;
@@ -16,32 +21,73 @@ use crate::opencode::Opencode;
 use crate::pi::{self, Pi};
 use crate::translate::runtime_of;
 
+/// All adapters in the order in which they are asked, and what a file has to begin with for an adapter to be asked: of each
+/// format what its `detect` cannot do without. The test asks all of them about everything, and must hear the same.
+const TABLE: [(&dyn Adapter, &[Mark]); 22] = [
+    (&ClaudeCode, &[Mark::Anything]),
+    (&Codex::PAGINATED, CODEX),
+    (&Codex::LEGACY, CODEX),
+    (
+        &Gemini,
+        &[
+            Mark::Keys(&["sessionId", "projectHash"]),
+            Mark::Keys(&["id", "timestamp", "content"]),
+            Mark::Keys(&["$set"]),
+            Mark::Keys(&["$rewindTo"]),
+        ],
+    ),
+    (&GeminiLegacy, &[Mark::Keys(&["sessionId", "projectHash", "messages"])]),
+    (&Pi::V3, PI),
+    (&Pi::V2, PI),
+    (&Pi::V1, PI),
+    (&Opencode, &[Mark::Keys(&["info"])]),
+    (
+        &Captured::STREAM,
+        &[
+            Mark::Keys(&["session_id", "subtype"]),
+            Mark::Keys(&["session_id", "parent_tool_use_id", "message"]),
+            Mark::Keys(&["session_id", "event"]),
+        ],
+    ),
+    (
+        &Captured::EXEC,
+        &[Mark::Types(&["thread.started", "turn.started", "item.started", "item.updated", "item.completed"])],
+    ),
+    (&Captured::GENERIC, &[Mark::Keys(&["t", "fd", "line"])]),
+    (&Captured::OPENHANDS, &[Mark::Keys(&["id", "timestamp", "source"])]),
+    (&Captured::ENTRIES, &[Mark::Keys(&["v"])]),
+    (&Imported::SWE_AGENT, &[Mark::Keys(&["trajectory"])]),
+    (&Imported::OPENHANDS, &[Mark::List]),
+    (&Imported::AIDER, &[Mark::Text("# aider chat started at ")]),
+    (&Messages::ANTHROPIC, &[Mark::List]),
+    (&Messages::CHAT, &[Mark::List]),
+    (&Messages::RESPONSES, &[Mark::List]),
+    (&Bureau::AGENT, &[Mark::CborList]),
+    (&Bureau::EVENTS, &[Mark::CborList]),
+];
+
+/// A header that is longer than what is looked at may have its payload behind that.
+const CODEX: &[Mark] = &[
+    Mark::Keys(&["timestamp", "payload"]),
+    Mark::Keys(&["timestamp", "instructions"]),
+    Mark::Cut("timestamp"),
+];
+
+const PI: &[Mark] = &[Mark::Types(&["session"])];
+
+static ADAPTERS: [&dyn Adapter; TABLE.len()] = {
+    let mut all: [&dyn Adapter; TABLE.len()] = [&ClaudeCode; TABLE.len()];
+    let mut row = 0;
+    while row < all.len() {
+        all[row] = TABLE[row].0;
+        row += 1;
+    }
+    all
+};
+
 /// Returns all adapters, in the order in which they are asked.
 pub fn adapters() -> &'static [&'static dyn Adapter] {
-    &[
-        &ClaudeCode,
-        &Codex::PAGINATED,
-        &Codex::LEGACY,
-        &Gemini,
-        &GeminiLegacy,
-        &Pi::V3,
-        &Pi::V2,
-        &Pi::V1,
-        &Opencode,
-        &Captured::STREAM,
-        &Captured::EXEC,
-        &Captured::GENERIC,
-        &Captured::OPENHANDS,
-        &Captured::ENTRIES,
-        &Imported::SWE_AGENT,
-        &Imported::OPENHANDS,
-        &Imported::AIDER,
-        &Messages::ANTHROPIC,
-        &Messages::CHAT,
-        &Messages::RESPONSES,
-        &Bureau::AGENT,
-        &Bureau::EVENTS,
-    ]
+    &ADAPTERS
 }
 
 /// Returns the adapter of a format.
@@ -67,9 +113,11 @@ pub fn by_runtime(runtime: &str) -> Option<&'static dyn Adapter> {
 ///
 /// It is given at most [`DETECT_BYTES_MAX`](crate::adapter::DETECT_BYTES_MAX) bytes.
 pub fn detect(head: &[u8]) -> Option<(&'static dyn Adapter, Detection)> {
+    let opening = Opening::of(head);
+    let asked = TABLE.iter().filter(|(_, marks)| opening.has_any(marks)).map(|(adapter, _)| *adapter);
     let first = head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
     let begins = |adapter: &&dyn Adapter| first.is_some_and(|line| adapter.detect(line).is_some());
-    surest(adapters().iter().filter_map(|adapter| Some((*adapter, adapter.detect(head)?))), begins)
+    surest(asked.filter_map(|adapter| Some((adapter, adapter.detect(head)?))), begins)
 }
 
 fn surest<A>(
