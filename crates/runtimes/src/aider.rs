@@ -16,11 +16,13 @@ use crate::imported::Imported;
 use crate::json::{RecordError, quote};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, Turn};
+use crate::registry::{Mark, Registered};
 
 const RUNTIME: &str = "aider";
 
 /// aider. It keeps its chats in the projects, so nothing is looked for.
-pub static CLIENT: Client = Client::read_only(RUNTIME, &[&HISTORY], None);
+pub static CLIENT: Client =
+    Client::read_only(RUNTIME, &[Registered::new(&HISTORY, &[Mark::Text(START)])], None);
 
 /// The adapter of `aider-v1`.
 pub const HISTORY: Imported =

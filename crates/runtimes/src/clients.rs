@@ -18,6 +18,7 @@ use stemmata_acts::tools::Runtime;
 use stemmata_model::{Entry, FormatId};
 
 use crate::adapter::Adapter;
+use crate::registry::Registered;
 use crate::translate::{IntakeRow, runtime_of};
 
 pub use compaction::{Compaction, CompactsAt};
@@ -54,8 +55,8 @@ pub struct Client {
     pub aliases: &'static [&'static str],
     /// The program that it is started by.
     pub program: &'static str,
-    /// Its formats, in the order in which they are tried.
-    pub formats: &'static [&'static dyn Adapter],
+    /// Its formats, in the order in which their adapters are asked.
+    pub formats: &'static [Registered],
     /// Of several formats, the one that its loader takes most readily; `None` where it is the first that is loaded, if any.
     pub placed_as: Option<&'static dyn Adapter>,
     /// The format of what it prints without a terminal. A text may come in parts there.
@@ -92,7 +93,7 @@ impl Client {
     /// Makes a client whose transcripts are read, and of which nothing else is known.
     pub(crate) const fn read_only(
         id: &'static str,
-        formats: &'static [&'static dyn Adapter],
+        formats: &'static [Registered],
         tools: Option<&'static Runtime>,
     ) -> Self {
         Self {

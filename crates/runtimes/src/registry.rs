@@ -2,10 +2,15 @@
 //!
 //! A list and look-ups; which files there are, and where runtimes keep them, is the engine's to know.
 
+mod opening;
+#[cfg(test)]
+mod opening_tests;
+
 use std::sync::LazyLock;
 
 use stemmata_model::FormatId;
 
+use self::opening::Opening;
 use crate::adapter::{Adapter, Detection};
 use crate::bureau::Bureau;
 use crate::captured::Captured;
@@ -13,23 +18,44 @@ use crate::clients;
 use crate::messages::Messages;
 use crate::translate::runtime_of;
 
-/// The adapters of formats that no client writes.
-const OTHERS: &[&dyn Adapter] = &[
-    &Captured::GENERIC,
-    &Captured::ENTRIES,
-    &Messages::ANTHROPIC,
-    &Messages::CHAT,
-    &Messages::RESPONSES,
-    &Bureau::AGENT,
-    &Bureau::EVENTS,
+pub(crate) use self::opening::Mark;
+
+/// A format: what reads and writes it, and what a file has to begin with for that to be asked, which is all that its `detect`
+/// cannot do without.
+#[derive(Clone, Copy)]
+pub struct Registered {
+    /// What reads and writes it.
+    pub adapter: &'static dyn Adapter,
+    begins: &'static [Mark],
+}
+
+impl Registered {
+    /// Names a format's adapter and the marks of which its files begin with one.
+    pub(crate) const fn new(adapter: &'static dyn Adapter, begins: &'static [Mark]) -> Self {
+        Self { adapter, begins }
+    }
+}
+
+/// The formats that no client writes.
+const OTHERS: &[Registered] = &[
+    Registered::new(&Captured::GENERIC, &[Mark::Keys(&["t", "fd", "line"])]),
+    Registered::new(&Captured::ENTRIES, &[Mark::Keys(&["v"])]),
+    Registered::new(&Messages::ANTHROPIC, &[Mark::List]),
+    Registered::new(&Messages::CHAT, &[Mark::List]),
+    Registered::new(&Messages::RESPONSES, &[Mark::List]),
+    Registered::new(&Bureau::AGENT, &[Mark::CborList]),
+    Registered::new(&Bureau::EVENTS, &[Mark::CborList]),
 ];
+
+/// Returns all formats, in the order in which their adapters are asked.
+fn formats() -> impl Iterator<Item = &'static Registered> {
+    clients::ALL.iter().flat_map(|client| client.formats).chain(OTHERS)
+}
 
 /// Returns all adapters, in the order in which they are asked.
 pub fn adapters() -> &'static [&'static dyn Adapter] {
-    static ADAPTERS: LazyLock<Vec<&'static dyn Adapter>> = LazyLock::new(|| {
-        let of_clients = clients::ALL.iter().flat_map(|client| client.formats);
-        of_clients.chain(OTHERS).copied().collect()
-    });
+    static ADAPTERS: LazyLock<Vec<&'static dyn Adapter>> =
+        LazyLock::new(|| formats().map(|format| format.adapter).collect());
     &ADAPTERS
 }
 
@@ -52,9 +78,11 @@ pub fn by_runtime(runtime: &str) -> Option<&'static dyn Adapter> {
 ///
 /// It is given at most [`DETECT_BYTES_MAX`](crate::adapter::DETECT_BYTES_MAX) bytes.
 pub fn detect(head: &[u8]) -> Option<(&'static dyn Adapter, Detection)> {
+    let opening = Opening::of(head);
+    let asked = formats().filter(|format| opening.has_any(format.begins)).map(|format| format.adapter);
     let first = head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
     let begins = |adapter: &&dyn Adapter| first.is_some_and(|line| adapter.detect(line).is_some());
-    surest(adapters().iter().filter_map(|adapter| Some((*adapter, adapter.detect(head)?))), begins)
+    surest(asked.filter_map(|adapter| Some((adapter, adapter.detect(head)?))), begins)
 }
 
 fn surest<A>(

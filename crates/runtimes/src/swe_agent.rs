@@ -16,11 +16,16 @@ use crate::imported::Imported;
 use crate::json::{Field, Object, RecordError, borrowed_object, members, owned, quote, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, opaque};
+use crate::registry::{Mark, Registered};
 
 const RUNTIME: &str = "swe-agent";
 
 /// SWE-agent. It writes where it is told to, so nothing is looked for.
-pub static CLIENT: Client = Client::read_only(RUNTIME, &[&TRAJECTORY], Some(&table::SWE_AGENT));
+pub static CLIENT: Client = Client::read_only(
+    RUNTIME,
+    &[Registered::new(&TRAJECTORY, &[Mark::Keys(&["trajectory"])])],
+    Some(&table::SWE_AGENT),
+);
 
 /// The adapter of `swe-agent-v1`.
 pub const TRAJECTORY: Imported =

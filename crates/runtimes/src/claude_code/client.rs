@@ -8,7 +8,21 @@ use crate::clients::{
     AgeAs, AskedFor, Client, Compaction, CompactsAt, Expiry, Home, HookEvents, HookKind, Hooks, Launch,
     Resume, SystemPrompt, Variable,
 };
+use crate::registry::{Mark, Registered};
 use crate::translate::Intake;
+
+const FORMATS: &[Registered] = &[
+    // Lines behind the first one are claimed too.
+    Registered::new(&ClaudeCode, &[Mark::Anything]),
+    Registered::new(
+        &STREAM,
+        &[
+            Mark::Keys(&["session_id", "subtype"]),
+            Mark::Keys(&["session_id", "parent_tool_use_id", "message"]),
+            Mark::Keys(&["session_id", "event"]),
+        ],
+    ),
+];
 
 /// Claude Code.
 pub static CLIENT: Client = Client {
@@ -65,7 +79,7 @@ pub static CLIENT: Client = Client {
         source: "tried: nothing at 195,000 of 200,000 tokens without `--autocompact N`; with it, at N",
         window: None,
     }),
-    ..Client::read_only(RUNTIME, &[&ClaudeCode, &STREAM], Some(&table::CLAUDE_CODE))
+    ..Client::read_only(RUNTIME, FORMATS, Some(&table::CLAUDE_CODE))
 };
 
 /// How it continues a session.

@@ -50,8 +50,8 @@ fn every_adapter_is_one_clients_or_said_to_be_nobodys() {
     let mut of_clients = HashSet::new();
     for client in ALL {
         assert!(!client.formats.is_empty(), "{client:?}");
-        for adapter in client.formats {
-            let format = adapter.format();
+        for registered in client.formats {
+            let format = registered.adapter.format();
             let is_own = runtime_of(&format) == client.id || client.printed == Some(format.as_str());
             assert!(is_own && of_clients.insert(format.clone()), "{format} of {client:?}");
         }
@@ -76,7 +76,7 @@ fn what_a_client_has_at_home_is_all_there() {
         assert_eq!(resume.command.first(), Some(&client.program), "{client:?}");
         assert!(resume.import.is_none_or(|words| words.first() == Some(&client.program)), "{client:?}");
         let placed = by_runtime(client.id).expect("a format that it loads").format();
-        assert!(client.formats.iter().any(|adapter| adapter.format() == placed), "{client:?}");
+        assert!(client.formats.iter().any(|format| format.adapter.format() == placed), "{client:?}");
         if let Some(database) = home.database {
             assert!(
                 home.transcripts.contains(&database.file) && home.transcripts.contains(&database.records)

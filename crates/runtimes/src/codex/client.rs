@@ -8,7 +8,24 @@ use crate::clients::{
     AskedFor, Client, Compaction, CompactsAt, Forks, Home, HookEvents, HookKind, Hooks, Launch, Resume,
     SystemPrompt, Variable,
 };
+use crate::registry::{Mark, Registered};
 use crate::translate::{Intake, Reasoning};
+
+const FORMATS: &[Registered] = &[
+    Registered::new(&Codex::PAGINATED, ROLLOUT),
+    Registered::new(&Codex::LEGACY, ROLLOUT),
+    Registered::new(
+        &EXEC,
+        &[Mark::Types(&["thread.started", "turn.started", "item.started", "item.updated", "item.completed"])],
+    ),
+];
+
+/// A header that is longer than what is looked at may have its payload behind that.
+const ROLLOUT: &[Mark] = &[
+    Mark::Keys(&["timestamp", "payload"]),
+    Mark::Keys(&["timestamp", "instructions"]),
+    Mark::Cut("timestamp"),
+];
 
 /// Codex.
 pub static CLIENT: Client = Client {
@@ -72,7 +89,7 @@ pub static CLIENT: Client = Client {
     forks: Some(&Forks { base: base::base, base_span: base::base_span, before: base::before }),
     names_subagents_plainly: true,
     reported_window: Some(super::usage::reported_window),
-    ..Client::read_only(RUNTIME, &[&Codex::PAGINATED, &Codex::LEGACY, &EXEC], Some(&table::CODEX))
+    ..Client::read_only(RUNTIME, FORMATS, Some(&table::CODEX))
 };
 
 /// How it continues a session.

@@ -7,7 +7,21 @@ use super::{Gemini, GeminiLegacy, RUNTIME, as_loaded};
 use crate::clients::{
     AgeAs, AskedFor, Client, Expiry, Home, HookEvents, HookKind, Hooks, Launch, Resume, Variable,
 };
+use crate::registry::{Mark, Registered};
 use crate::translate::{Files, Intake, Told};
+
+const FORMATS: &[Registered] = &[
+    Registered::new(
+        &Gemini,
+        &[
+            Mark::Keys(&["sessionId", "projectHash"]),
+            Mark::Keys(&["id", "timestamp", "content"]),
+            Mark::Keys(&["$set"]),
+            Mark::Keys(&["$rewindTo"]),
+        ],
+    ),
+    Registered::new(&GeminiLegacy, &[Mark::Keys(&["sessionId", "projectHash", "messages"])]),
+];
 
 /// Gemini CLI.
 pub static CLIENT: Client = Client {
@@ -62,7 +76,7 @@ pub static CLIENT: Client = Client {
         age_as: AgeAs::Text,
         enabled: &["general", "sessionRetention", "enabled"],
     }),
-    ..Client::read_only(RUNTIME, &[&Gemini, &GeminiLegacy], Some(&table::GEMINI))
+    ..Client::read_only(RUNTIME, FORMATS, Some(&table::GEMINI))
 };
 
 /// How it continues a session. Resuming makes another file whose name begins as the session's does, and the next start

@@ -4,6 +4,7 @@ use stemmata_acts::tools::table;
 
 use super::{Opencode, RUNTIME, as_told};
 use crate::clients::{Client, ConfigPlace, Database, Home, HookKind, Hooks, Resume, Variable};
+use crate::registry::{Mark, Registered};
 use crate::translate::{Files, Intake};
 
 /// opencode.
@@ -41,7 +42,11 @@ pub static CLIENT: Client = Client {
         trust: None,
         brief: "as a part of the system prompt, after a compaction and where a session is resumed",
     }),
-    ..Client::read_only(RUNTIME, &[&Opencode], Some(&table::OPENCODE))
+    ..Client::read_only(
+        RUNTIME,
+        &[Registered::new(&Opencode, &[Mark::Keys(&["info"])])],
+        Some(&table::OPENCODE),
+    )
 };
 
 /// Its database, and the folders of its older versions.

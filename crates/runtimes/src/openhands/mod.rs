@@ -10,13 +10,21 @@ use stemmata_acts::tools::table;
 use crate::captured::Captured;
 use crate::clients::Client;
 use crate::imported::Imported;
+use crate::registry::{Mark, Registered};
 
 pub(crate) use events::RUNTIME;
 
 /// `OpenHands`. Where its events are depends on how it is run, so nothing is looked for.
 pub static CLIENT: Client = Client {
     folder_format: Some(FORMAT),
-    ..Client::read_only(RUNTIME, &[&EVENTS, &LEGACY], Some(&table::OPENHANDS))
+    ..Client::read_only(
+        RUNTIME,
+        &[
+            Registered::new(&EVENTS, &[Mark::Keys(&["id", "timestamp", "source"])]),
+            Registered::new(&LEGACY, &[Mark::List]),
+        ],
+        Some(&table::OPENHANDS),
+    )
 };
 
 /// The format of its events.

@@ -9,6 +9,11 @@ use crate::clients::{
 };
 use crate::translate::{Intake, Told};
 
+const FORMATS: &[Registered] =
+    &[Registered::new(&Pi::V3, HEADER), Registered::new(&Pi::V2, HEADER), Registered::new(&Pi::V1, HEADER)];
+
+const HEADER: &[Mark] = &[Mark::Types(&["session"])];
+
 /// pi.
 pub static CLIENT: Client = Client {
     aliases: &["picodingagent"],
@@ -52,8 +57,9 @@ pub static CLIENT: Client = Client {
         source: "pi's default `reserveTokens`",
         window: None,
     }),
-    ..Client::read_only(RUNTIME, &[&Pi::V3, &Pi::V2, &Pi::V1], Some(&table::PI))
+    ..Client::read_only(RUNTIME, FORMATS, Some(&table::PI))
 };
+use crate::registry::{Mark, Registered};
 
 /// How it continues a session.
 pub(super) const RESUME: Resume =
