@@ -3,6 +3,7 @@
 pub(crate) mod bases;
 pub(crate) mod beside;
 pub(crate) mod path;
+pub(crate) mod rest;
 pub(crate) mod segments;
 pub(crate) mod tasks;
 pub(crate) mod tree;

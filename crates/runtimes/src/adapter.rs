@@ -11,6 +11,7 @@ use stemmata_model::{
     CommitType, Counts, Entry, FormatId, Granularity, Note, SessionId, Template, Timestamp,
 };
 
+pub use crate::lines::facts::{TitleRank, with_title_of};
 use crate::placing::Apart;
 use crate::readable::Readable;
 pub use crate::reading::Reading;
@@ -78,6 +79,8 @@ pub struct SessionFacts {
     pub version: Option<String>,
     /// A title: the runtime's or the user's own, else the first prompt, cut to 200 characters.
     pub title: Option<String>,
+    /// What gave the title.
+    pub title_rank: TitleRank,
     /// The greatest record timestamp so far.
     pub last_timestamp: Option<Timestamp>,
     /// The smallest record timestamp so far.
@@ -106,13 +109,6 @@ pub trait Splitter: Send {
 
     /// Returns everything that decides future cuts, at the last closed boundary. Bounded: at most 4 KiB.
     fn state(&self) -> Vec<u8>;
-
-    /// Takes a title back that the commit gave which closed last: its lines were forgotten. The title is what it was
-    /// before them, or what the lines after them say. Where one line closed two commits, both are meant.
-    fn disown_closed(&mut self);
-
-    /// Takes a title back that lines since the last closed boundary gave: they were forgotten.
-    fn disown_open(&mut self);
 }
 
 /// What an id says of the record that has it.

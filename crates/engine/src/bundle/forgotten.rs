@@ -8,9 +8,10 @@ use stemmata_model::Closure;
 use stemmata_store::Session;
 use stemmata_store::maintain::forget::Tombstone;
 
+use crate::chain::rest::Rest;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{FormatUse, Result};
 
 /// Tombstones that are known to be there or not.
 const KNOWN_MAX: usize = 4_096;
@@ -54,17 +55,19 @@ impl<'a> Forgotten<'a> {
         Ok(found)
     }
 
-    /// Returns the title that a session may have here, whose commits are stored: its own unless something of its chain
-    /// was forgotten and nothing that is left gives that title. Then the one that it has here stays.
-    ///
-    /// What gave a title is not known, and the bytes of what was forgotten may be in nobody's hands any more. So a title
-    /// is held against what is left instead.
+    /// Returns the title that a session may have here, whose commits are stored: its own, unless something of its chain was
+    /// forgotten. What gave a title is not known, and the sender may have kept one that is made of what was forgotten, so
+    /// then only what is left counts.
     pub(super) fn title_of(&mut self, session: &Session, stored: Option<&Session>) -> Result<Option<String>> {
-        let Some(title) = session.title.as_deref() else { return Ok(None) };
-        if !self.any()? || self.is_untouched(session)? || self.is_given(title, session)? {
+        if session.title.is_none() || !self.any()? || self.is_untouched(session)? {
             return Ok(session.title.clone());
         }
-        Ok(stored.and_then(|stored| stored.title.clone()))
+        let adapter = Engine::adapter(&session.format, FormatUse::Read)?;
+        let mut rest = Rest::of(adapter, session.origin);
+        let left = rest.read_to(self.engine, session.tip)?.title.clone();
+        // The title that stayed here was not made of what was forgotten either.
+        let kept = stored.and_then(|stored| stored.title.clone());
+        Ok(if left == session.title { left } else { kept.or(left) })
     }
 
     fn is_untouched(&mut self, session: &Session) -> Result<bool> {
@@ -78,15 +81,5 @@ impl<'a> Forgotten<'a> {
             }
         }
         Ok(has_commits)
-    }
-
-    fn is_given(&self, title: &str, session: &Session) -> Result<bool> {
-        let mut walk = Walk::new(self.engine.store.as_ref(), session.tip);
-        while let Some(commit) = walk.next()? {
-            if commit.closure != Closure::Forgotten && self.engine.gives_title(&commit, title)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 }

@@ -18,9 +18,9 @@ use crate::capture::database::{self, Which, is_database};
 use crate::capture::homes::{RuntimeHome, find};
 use crate::capture::import::ImportFailure;
 use crate::capture::kept::is_session_there;
-use crate::capture::policy::first_cwd;
 use crate::capture::source::{is_packed, is_transcript_name, look};
 use crate::capture::transcript::CaptureOptions;
+use crate::capture::transcript_file::Transcript;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::verbs::doctor::is_subagent;
@@ -242,5 +242,5 @@ fn written(path: &Path) -> Option<SystemTime> {
 
 /// Returns whether the first records of a transcript name a directory or one below it.
 fn works_in(path: &Path, cwd: &Path) -> bool {
-    first_cwd(path).iter().any(|known| known.starts_with(cwd))
+    Transcript::open(path).is_ok_and(|mut opened| opened.cwds().iter().any(|known| known.starts_with(cwd)))
 }

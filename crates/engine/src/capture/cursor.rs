@@ -1,14 +1,14 @@
 //! How far a transcript has been read: the engine's cursor, and whether it still fits the file.
 
-use std::fs::File;
 use std::path::Path;
 
 use stemmata_model::{CommitId, Granularity, RulesHash};
 use stemmata_store::Session;
 
 use crate::capture::ingest::ChainTotals;
-use crate::capture::source::{RawBytes, is_packed};
-use crate::error::{EngineError, Result};
+use crate::capture::source::is_packed;
+use crate::capture::transcript_file::Transcript;
+use crate::error::Result;
 
 mod state;
 mod v1;
@@ -186,16 +186,12 @@ pub(crate) enum Relation {
     Rewritten,
 }
 
-/// Compares an open file with a cursor by its stamp and two windows; never reads all of it.
+/// Compares an open transcript with a cursor by its stamp and two windows; never reads all of it.
 ///
 /// An edit in the middle that keeps the inode and both windows while the file grows is not seen here; a full
 /// import sees it.
-pub(crate) fn relate(
-    file: OpenFile<'_>,
-    stamp: FileStamp,
-    cursor: &Cursor,
-    secret: &[u8; 32],
-) -> Result<Relation> {
+pub(crate) fn relate(transcript: &Transcript, cursor: &Cursor, secret: &[u8; 32]) -> Result<Relation> {
+    let stamp = transcript.stamp();
     if stamp == cursor.stamp && stamp.length == cursor.seen_bytes {
         return Ok(Relation::Unchanged);
     }
@@ -206,36 +202,8 @@ pub(crate) fn relate(
     if stamp.length == cursor.seen_bytes && cursor.stamp.length == stamp.length {
         return Ok(Relation::Rewritten);
     }
-    let (head, tail) = Windows::before(file, cursor.seen_bytes)?.hashes(secret);
+    let (head, tail) = Windows::before(transcript, cursor.seen_bytes)?.hashes(secret);
     Ok(if head == cursor.head && tail == cursor.tail { Relation::Grown } else { Relation::Rewritten })
-}
-
-/// A file that is open, and its name for messages: a name alone may be another file by now.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct OpenFile<'a> {
-    /// The file.
-    pub file: &'a RawBytes,
-    /// What it was opened as.
-    pub path: &'a Path,
-}
-
-impl OpenFile<'_> {
-    /// Returns a range of the file, less where it ends before; leaves the place where others read alone.
-    pub(crate) fn range(self, offset: u64, length: u64) -> Result<Vec<u8>> {
-        let mut bytes = vec![0; usize::try_from(length).expect("a window fits the memory")];
-        let mut filled = 0;
-        while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            let at = offset + u64::try_from(filled).expect("a length fits 64 bits");
-            match self.file.read_at(rest, at) {
-                Ok(0) => break,
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(EngineError::io("read", self.path)(error)),
-            }
-        }
-        bytes.truncate(filled);
-        Ok(bytes)
-    }
 }
 
 /// The first and the last bytes of what was read, at most `WINDOW_BYTES` each.
@@ -249,9 +217,9 @@ pub(crate) struct Windows {
 
 impl Windows {
     /// Takes what stands before `offset`.
-    pub(crate) fn before(file: OpenFile<'_>, offset: u64) -> Result<Self> {
+    pub(crate) fn before(transcript: &Transcript, offset: u64) -> Result<Self> {
         let span = offset.min(WINDOW_BYTES);
-        Ok(Self { head: file.range(0, span)?, tail: file.range(offset - span, span)? })
+        Ok(Self { head: transcript.range(0, span)?, tail: transcript.range(offset - span, span)? })
     }
 
     /// Takes the bytes that follow.
@@ -274,12 +242,6 @@ impl Windows {
         let hash = |bytes: &[u8]| first_bytes(*blake3::keyed_hash(secret, bytes).as_bytes());
         (hash(&self.head), hash(tail))
     }
-}
-
-/// Returns the keyed hashes of the first and the last window of a file's first `length` bytes.
-pub(crate) fn windows(path: &Path, length: u64, secret: &[u8; 32]) -> Result<(WindowHash, WindowHash)> {
-    let file = RawBytes::File(File::open(path).map_err(EngineError::io("open", path))?);
-    Ok(Windows::before(OpenFile { file: &file, path }, length)?.hashes(secret))
 }
 
 #[cfg(test)]

@@ -11,13 +11,11 @@ use std::borrow::Cow;
 use stemmata_model::{ArtifactId, Closure, Commit, CommitId, CommitType, Granularity, artifact_id};
 use stemmata_runtimes::adapter::{DocumentCompaction, SegmentFacts, Shape};
 
-use crate::capture::cursor::{FileStamp, OpenFile};
 use crate::capture::ingest::{Ingest, Start};
-use crate::capture::reading::Prepared;
 use crate::capture::segment::Head;
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
-use crate::error::{EngineError, FormatUse, Result};
+use crate::error::{FormatUse, Result};
 use crate::scrubbing::{is_scrubbed_in_place, scrub_document};
 
 /// Bytes of one document at most: it is held in memory a few times over while it is taken in.
@@ -28,33 +26,6 @@ const SHARED_BYTES_MIN: usize = 4 * 1024;
 
 /// States after which one is stored whole again, so that no content is made of too many ranges.
 const SHARING_STATES_MAX: u64 = 64;
-
-/// Reads a document that has the length of its stamp.
-pub(crate) fn read(file: OpenFile<'_>, stamp: FileStamp) -> Result<Vec<u8>> {
-    read_so_many(file, stamp.length)
-}
-
-fn read_so_many(file: OpenFile<'_>, length: u64) -> Result<Vec<u8>> {
-    if length > DOCUMENT_BYTES_MAX {
-        return Err(EngineError::DocumentTooLong {
-            path: file.path.to_owned(),
-            bytes: length,
-            bound_bytes: DOCUMENT_BYTES_MAX,
-        });
-    }
-    let bytes = file.range(0, length)?;
-    let found = u64::try_from(bytes.len()).expect("a length fits 64 bits");
-    if found < length {
-        return Err(EngineError::Shrank { path: file.path.to_owned(), expected: length, found });
-    }
-    Ok(bytes)
-}
-
-/// Reads a document as long as it is now.
-pub(crate) fn read_now(file: OpenFile<'_>) -> Result<Vec<u8>> {
-    let length = file.file.length().map_err(EngineError::io("read", file.path))?;
-    read_so_many(file, length)
-}
 
 /// A state of a document that the next one is compared with.
 #[derive(Debug)]
@@ -114,10 +85,8 @@ impl Engine {
     }
 
     /// Returns the state before of a document, where it was forgotten: the next one would bring it back.
-    pub(crate) fn forgotten_state(&self, prepared: &Prepared, start: &Start) -> Result<Option<CommitId>> {
-        let Some((parent, _)) = start.parent.filter(|_| prepared.adapter.shape() == Shape::Document) else {
-            return Ok(None);
-        };
+    pub(crate) fn forgotten_state(&self, start: &Start) -> Result<Option<CommitId>> {
+        let Some((parent, _)) = start.parent else { return Ok(None) };
         let commit = self.store.commit(parent)?;
         Ok(commit.filter(|commit| commit.closure == Closure::Forgotten).map(|commit| commit.id))
     }

@@ -117,7 +117,7 @@ pub(crate) fn read(folder: &Path, known: Option<&FileStamp>) -> Result<(Vec<u8>,
 fn read_file(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
     use std::io::Read as _;
     let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
-    crate::capture::reading::check_regular(path, &metadata)?;
+    crate::capture::transcript_file::check_regular(path, &metadata)?;
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(EngineError::io("open", path))?;
     file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes).map_err(EngineError::io("read", path))?;

@@ -3,14 +3,11 @@
 //! A line is fed once no later one can change what is replaced in it. So what follows a closed boundary is read from there
 //! with what was open before it, and gives the same bytes as a reading from the beginning.
 
-use std::path::Path;
-
 use stemmata_model::{Note, NoteCode, Trigger};
 use stemmata_redact::{KEY_LINES_BYTES_MAX, LineScrubber, ScrubbedLine};
 use stemmata_runtimes::adapter::Shape;
 use stemmata_runtimes::captured::is_said_in_parts;
 
-use crate::capture::cursor::OpenFile;
 use crate::capture::lines::{Lines, split_lines};
 use crate::capture::transcript::{CaptureOptions, Run};
 use crate::engine::Engine;
@@ -30,7 +27,7 @@ struct Feed {
 
 impl Feed {
     /// Starts where reading goes on, knowing what was open there.
-    fn at(run: &Run<'_>, path: &Path) -> Result<Self> {
+    fn at(run: &Run<'_>) -> Result<Self> {
         let format = run.prepared.adapter.format();
         let mut feed = Self { lines: line_scrubber(&run.prepared.scrubber, &format), fed: 0 };
         let start = run.ingest.closed().raw_bytes;
@@ -38,7 +35,7 @@ impl Feed {
             return Ok(feed);
         }
         let from = start.saturating_sub(OPEN_BYTES_MAX);
-        let before = OpenFile { file: &run.prepared.file, path }.range(from, start - from)?;
+        let before = run.prepared.transcript.range(from, start - from)?;
         let cut =
             if from == 0 { 0 } else { memchr::memchr(b'\n', &before).map_or(before.len(), |at| at + 1) };
         for line in split_lines(before.get(cut..).unwrap_or_default()) {
@@ -64,14 +61,13 @@ impl Run<'_> {
     pub(super) fn read_lines(
         &mut self,
         engine: &Engine,
-        path: &Path,
         options: &CaptureOptions,
         mut lines: Lines,
     ) -> Result<()> {
         if self.prepared.adapter.shape() == Shape::Document {
-            return self.read_document(path);
+            return self.read_document();
         }
-        let mut feed = Feed::at(self, path)?;
+        let mut feed = Feed::at(self)?;
         let suspended = self.prepared.scrubber.suspensions();
         // An import kept the unfinished last line of a file of this length: a live look must not drop it again.
         let takes_rest = options.torn_tail || self.prepared.was_seen_whole();
@@ -88,7 +84,7 @@ impl Run<'_> {
             self.feed(feed.new_of(given), is_torn)?;
             if self.ingest.is_batch_full() && self.ingest.first_closed().is_some() {
                 batches += 1;
-                self.flush_closed(engine, path)?;
+                self.flush_closed(engine)?;
             }
         }
         if !is_torn && (options.torn_tail || options.trigger == Trigger::SessionEnd) {
@@ -101,7 +97,8 @@ impl Run<'_> {
             let note = format!("the project's rules for secrets {what}: {suspended} times");
             self.ingest.note(Note::new(NoteCode::Degraded, note));
         }
-        tracing::debug!(path = %path.display(), batches, lines = lines.next_number() - 1, "read");
+        let path = self.prepared.transcript.path().display();
+        tracing::debug!(%path, batches, lines = lines.next_number() - 1, "read");
         Ok(())
     }
 

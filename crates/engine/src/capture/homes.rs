@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use stemmata_runtimes::adapter::Confidence;
 use stemmata_runtimes::clients::{self, Client};
 
-use crate::capture::cursor::OpenFile;
 use crate::capture::database::{self, Which};
 use crate::capture::events;
 use crate::capture::folders;
-use crate::capture::reading::{check_regular, detect_version, open};
 use crate::capture::source::{is_transcript_name, plain_name};
+use crate::capture::transcript_file::{Transcript, check_regular};
 use crate::error::{EngineError, Refusal};
 
 /// Files that one scan returns at most: far more than any home holds, and a bound against cycles and mistakes.
@@ -160,9 +159,8 @@ fn drop_packed_twins(files: &mut Vec<FoundFile>) {
 
 /// Returns whether a document below a folder is a transcript beyond doubt. One that cannot be read is not.
 fn is_transcript_for_sure(path: &Path) -> bool {
-    let Ok((file, _)) = open(path) else { return false };
-    let found = detect_version(OpenFile { file: &file, path });
-    found.is_ok_and(|(_, detection)| detection.confidence == Confidence::Certain)
+    let Ok(mut opened) = Transcript::open(path) else { return false };
+    opened.detected().is_ok_and(|(_, detection)| detection.confidence == Confidence::Certain)
 }
 
 impl Found {

@@ -275,9 +275,6 @@ impl<'e> Ingest<'e> {
             replaced,
         };
         let Pushed { id, was_forgotten } = self.push_commit(made)?;
-        if was_forgotten {
-            self.splitter.disown_closed();
-        }
         // Looks that were not forgotten are not covered by a hole.
         let covered = covered.into_iter().map(|provisional| provisional.commit);
         let covered: Vec<CommitId> = covered.filter(|commit| *commit != id && !was_forgotten).collect();
@@ -403,7 +400,6 @@ impl<'e> Ingest<'e> {
         settled?;
         if let Some(held) = self.forgotten_in(&self.segment)? {
             // What is open yet is not told apart from it: its hole stands for all of it.
-            self.splitter.disown_open();
             self.note_held(held, Some(held));
             return Ok(Some(held));
         }
@@ -420,10 +416,7 @@ impl<'e> Ingest<'e> {
         let replaced = self.segment.replaced.clone();
         let made =
             Made { native: finished, in_memory: None, facts, closure, raw_bytes, held: None, replaced };
-        let Pushed { id, was_forgotten } = self.push_commit(made)?;
-        if was_forgotten {
-            self.splitter.disown_open();
-        }
+        let Pushed { id, .. } = self.push_commit(made)?;
         let mut known = std::mem::take(&mut self.start.provisional);
         known.retain(|older| older.commit != id);
         let mut covered = Vec::new();

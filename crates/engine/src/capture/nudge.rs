@@ -71,28 +71,26 @@ impl Engine {
     fn nudge_as(&self, path: &Path, options: &CaptureOptions, is_known: bool) -> Result<Nudged> {
         // What was never read is news from its first byte on.
         let first = if is_known { None } else { Some(Relation::Grown) };
-        if let Some(reason) = self.held_back(path)? {
-            return Err(EngineError::HeldBack { path: path.to_owned(), reason });
-        }
+        let mut transcript = self.open_transcript(path)?;
         if let Some(later) = self.later_of_kept(path, first)? {
             return Ok(Nudged::Later(later));
         }
         self.check_vault()?;
-        let prepared = self.prepare(path, options)?;
+        let prepared = self.prepare(&mut transcript, options)?;
         let is_document = prepared.adapter.shape() == Shape::Document;
         let seen = prepared.cursor.as_ref().map_or(0, |cursor| cursor.closed_bytes);
-        let news = prepared.stamp.length.saturating_sub(seen);
+        let news = prepared.transcript.stamp().length.saturating_sub(seen);
         let is_known = prepared.cursor.is_some() && prepared.relation.is_none();
         let later = match (is_known, is_document && prepared.again.is_none()) {
             // A document is read whole each time, so that all of it is news.
-            (true, true) => decide(Some(Relation::Grown), prepared.stamp.length),
+            (true, true) => decide(Some(Relation::Grown), prepared.transcript.stamp().length),
             (true, false) => Some(Later::Rewritten),
             (false, _) => decide(prepared.relation.or(first), news),
         };
         if let Some(later) = later {
             return Ok(Nudged::Later(later));
         }
-        let captured = match self.capture_prepared(path, options, prepared, false) {
+        let captured = match self.capture_prepared(prepared, options) {
             // Somebody else read it at the same time, or something of it was forgotten: looked at anew.
             Err(EngineError::Store(StoreError::CursorMoved { .. } | StoreError::Forgotten(_))) => {
                 self.capture(path, options)?

@@ -4,14 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use stemmata_model::{Granularity, Timestamp};
-use stemmata_runtimes::adapter::Shape;
+use stemmata_model::Timestamp;
 
-use crate::capture::cursor::OpenFile;
-use crate::capture::document;
-use crate::capture::kept::Kept;
-use crate::capture::lines::split_lines;
-use crate::capture::reading::{detect, first_records, open, open_head};
+use crate::capture::transcript_file::Transcript;
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -112,46 +107,19 @@ impl CapturePolicy {
 
 impl Engine {
     /// Decides about a transcript by where it is and where its session worked: as it was listed, and as the first
-    /// records of the file say. A file that cannot be read is left to the capture to report.
-    pub(crate) fn held_back(&self, path: &Path) -> Result<Option<HeldBack>> {
+    /// records say where it could be opened.
+    pub(crate) fn held_back(&self, path: &Path, opened: Option<&mut Transcript>) -> Result<Option<HeldBack>> {
         if self.policy.is_empty() {
             return Ok(None);
         }
-        let key = self.session_key(path);
+        let key = opened.as_deref().map_or_else(|| self.session_key(path), |opened| self.key_of(opened));
         let known = self.store.session(&key)?.and_then(|session| session.cwd).map(PathBuf::from);
-        let cwd: Vec<PathBuf> = known.into_iter().chain(first_cwd(path)).collect();
-        let mut places: Vec<&Path> = vec![Path::new(&key.path)];
-        places.extend(cwd.iter().map(PathBuf::as_path));
+        let named = opened.map(Transcript::cwds).unwrap_or_default();
+        let places: Vec<&Path> = std::iter::once(Path::new(&key.path))
+            .chain(known.iter().chain(&named).map(PathBuf::as_path))
+            .collect();
         Ok(self.policy.decide(path, &places, self.clock.now()))
     }
-}
-
-/// Returns the working directories that the first records of a transcript name.
-pub(crate) fn first_cwd(path: &Path) -> Vec<PathBuf> {
-    if let Some(kept) = Kept::of(path) {
-        return kept.directory().into_iter().collect();
-    }
-    let Ok(begun) = open_head(path) else { return Vec::new() };
-    let file = OpenFile { file: &begun, path };
-    let Ok(adapter) = detect(file) else { return Vec::new() };
-    let mut splitter = adapter.splitter(Granularity::Turn, None);
-    if adapter.shape() == Shape::Document {
-        let Ok((whole, _)) = open(path) else { return Vec::new() };
-        let Ok(document) = document::read_now(OpenFile { file: &whole, path }) else { return Vec::new() };
-        splitter.line(&document, &mut Vec::new());
-        return splitter.facts().cwd.iter().map(PathBuf::from).collect();
-    }
-    let Ok(bytes) = first_records(file) else { return Vec::new() };
-    let mut found: Vec<PathBuf> = Vec::new();
-    for line in split_lines(&bytes).filter(|line| line.ends_with(b"\n")) {
-        splitter.line(line.strip_suffix(b"\n").unwrap_or(line), &mut Vec::new());
-        if let Some(cwd) = splitter.facts().cwd.as_ref().map(PathBuf::from)
-            && found.last() != Some(&cwd)
-        {
-            found.push(cwd);
-        }
-    }
-    found
 }
 
 /// Says whether a path, or a folder above it, is what a rule names.

@@ -1,33 +1,29 @@
-//! What is known of a transcript before it is read: the open file, what was read of it before, and where to begin.
+//! What is known of a transcript before it is read: the rules for its secrets, what was read of it before, and where to begin.
 //!
-//! Changes nothing; what is read becomes commits in `ingest`.
+//! What is read becomes commits in `ingest`; of a transcript whose secrets cannot be replaced, only that it is there is kept.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use stemmata_model::{
-    Closure, CommitId, CommitType, Counts, FormatId, Granularity, Note, NoteCode, RulesHash,
+    Closure, CommitId, CommitType, Counts, FormatId, Granularity, Note, NoteCode, RulesHash, SessionId,
+    Timestamp,
 };
 use stemmata_redact::Scrubber;
-use stemmata_runtimes::adapter::{Adapter, DETECT_BYTES_MAX, Detection, FIRST_RECORD_BYTES_MAX, Shape};
+use stemmata_runtimes::adapter::{Adapter, Shape};
 use stemmata_runtimes::registry;
-use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, StoreError};
+use stemmata_runtimes::translate::runtime_of;
+use stemmata_store::maintain::forget::Tombstone;
+use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, StoreError, Write};
 
-use crate::capture::cursor::{Cursor, FileStamp, OpenFile, Provisional, Relation, WINDOW_BYTES, relate};
+use crate::capture::cursor::{Cursor, Provisional, Relation, WINDOW_BYTES, relate};
 use crate::capture::earlier::Earlier;
-use crate::capture::events;
 use crate::capture::ingest::{ChainTotals, Start};
-use crate::capture::kept::Kept;
-use crate::capture::lines::split_lines;
-use crate::capture::source::{RawBytes, is_packed, look, unpack, unpack_head};
 use crate::capture::transcript::CaptureOptions;
+use crate::capture::transcript_file::{Transcript, key_path};
 use crate::chain::walk::Walk;
-use crate::engine::{Engine, known_formats};
+use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Result};
 use crate::verbs::place::record::keyed;
-
-/// Bytes that are read at once behind the beginning of a long first record.
-const RECORD_CHUNK_BYTES: usize = 1024 * 1024;
 
 /// Why a transcript that was read before is read again from its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,12 +38,11 @@ pub(crate) enum Again {
     Forgotten,
 }
 
-/// A file and what was known of it, before it is read.
-pub(crate) struct Prepared {
+/// A transcript and what was known of it, before it is read.
+pub(crate) struct Prepared<'t> {
     pub adapter: &'static dyn Adapter,
     pub key: SessionKey,
-    pub file: RawBytes,
-    pub stamp: FileStamp,
+    pub transcript: &'t mut Transcript,
     /// What replaces its secrets.
     pub scrubber: Scrubber,
     /// The cursor as it is stored.
@@ -60,11 +55,11 @@ pub(crate) struct Prepared {
     pub placement: Option<Placement>,
 }
 
-impl Prepared {
+impl Prepared<'_> {
     /// Says whether all of a file of this length was captured before, up to its last byte.
     pub(crate) fn was_seen_whole(&self) -> bool {
         let is_same = |cursor: &Cursor| {
-            cursor.seen_bytes == cursor.stamp.length && cursor.stamp.length == self.stamp.length
+            cursor.seen_bytes == cursor.stamp.length && cursor.stamp.length == self.transcript.stamp().length
         };
         self.cursor.as_ref().is_some_and(is_same)
     }
@@ -98,14 +93,41 @@ impl Prepared {
 }
 
 impl Engine {
-    /// Opens a transcript and looks up what was read of it. Everything that follows looks at this open file: by
-    /// its name it could be another one by then.
-    pub(crate) fn prepare(&self, path: &Path, options: &CaptureOptions) -> Result<Prepared> {
-        let key = self.session_key(path);
+    /// Opens a transcript that may be captured.
+    ///
+    /// # Errors
+    /// `HeldBack` where it is excluded or capture is paused, as [`Transcript::open`].
+    pub(crate) fn open_transcript(&self, path: &Path) -> Result<Transcript> {
+        let mut opened = Transcript::open(path);
+        // By its path alone a file is excluded too that cannot be opened.
+        match self.held_back(path, opened.as_mut().ok())? {
+            Some(reason) => Err(EngineError::HeldBack { path: path.to_owned(), reason }),
+            None => opened,
+        }
+    }
+
+    /// Returns the key of the session that a transcript on this machine is: one file is one session, however
+    /// it was named.
+    pub(crate) fn session_key(&self, path: &Path) -> SessionKey {
+        SessionKey { machine: self.identity.machine.clone(), path: key_path(path) }
+    }
+
+    /// Returns the key of the session that an open transcript is.
+    pub(crate) fn key_of(&self, transcript: &Transcript) -> SessionKey {
+        SessionKey { machine: self.identity.machine.clone(), path: transcript.key().to_owned() }
+    }
+
+    /// Looks up what was read of a transcript, and loads its bytes where they are needed.
+    pub(crate) fn prepare<'t>(
+        &self,
+        transcript: &'t mut Transcript,
+        options: &CaptureOptions,
+    ) -> Result<Prepared<'t>> {
+        let key = self.key_of(transcript);
         let stored = self.store.cursor(&key)?;
         let previous = self.store.session(&key)?;
-        let known = || Ok(previous.as_ref().and_then(|known| known.cwd.clone()));
-        let scrubber = self.scrubber_for(path, known, options.cwd.as_deref())?;
+        let known = previous.as_ref().and_then(|known| known.cwd.as_deref());
+        let scrubber = self.scrubber_for(transcript, known, options.cwd.as_deref())?;
         let cursor = stored.as_deref().and_then(Cursor::decode);
         let cursor = cursor.and_then(|cursor| cursor.unpacked(previous.as_ref()));
         let mut again = match &cursor {
@@ -117,15 +139,13 @@ impl Engine {
         };
         let seen =
             cursor.as_ref().filter(|cursor| again.is_none() && cursor.seen_bytes == cursor.stamp.length);
-        let (file, stamp) = open_known(path, seen.map(|cursor| &cursor.stamp))?;
-        let relation = match &cursor {
+        transcript.load(seen.map(|cursor| &cursor.stamp))?;
+        let mut relation = match &cursor {
             Some(cursor) if again.is_none() => {
-                let file = OpenFile { file: &file, path };
-                Some(relate(file, stamp, cursor, &self.store.identity()?.secret)?)
+                Some(relate(transcript, cursor, &self.store.identity()?.secret)?)
             }
             _ => None,
         };
-        let mut relation = relation;
         if relation == Some(Relation::Rewritten) {
             again = Some(Again::Rewritten);
         }
@@ -138,7 +158,7 @@ impl Engine {
             Some(adapter) => adapter,
             None => match options.format.as_ref().and_then(registry::by_format) {
                 Some(given) => given,
-                None => detect(OpenFile { file: &file, path })?,
+                None => transcript.detected()?.0,
             },
         };
         if adapter.shape() == Shape::Document {
@@ -149,8 +169,7 @@ impl Engine {
         let mut prepared = Prepared {
             adapter,
             key,
-            file,
-            stamp,
+            transcript,
             scrubber,
             stored,
             cursor,
@@ -160,24 +179,24 @@ impl Engine {
             placement: None,
         };
         if prepared.relation.is_none_or(|relation| relation == Relation::Rewritten) {
-            prepared.placement = self.placement_in(path, &prepared)?;
+            prepared.placement = self.placement_in(&prepared)?;
         }
         Ok(prepared)
     }
 
     /// Returns what we placed in a file, where the file still begins with all of it.
-    fn placement_in(&self, path: &Path, prepared: &Prepared) -> Result<Option<Placement>> {
+    fn placement_in(&self, prepared: &Prepared<'_>) -> Result<Option<Placement>> {
         let Some(placement) = self.store.placement(&prepared.key.machine, &prepared.key.path)? else {
             return Ok(None);
         };
-        if prepared.stamp.length < placement.placed_bytes {
+        if prepared.transcript.stamp().length < placement.placed_bytes {
             return Ok(None);
         }
         let mut hasher = blake3::Hasher::new();
         let mut at = 0;
         while at < placement.placed_bytes {
             let wanted = (placement.placed_bytes - at).min(WINDOW_BYTES);
-            let bytes = OpenFile { file: &prepared.file, path }.range(at, wanted)?;
+            let bytes = prepared.transcript.range(at, wanted)?;
             if bytes.is_empty() {
                 return Ok(None);
             }
@@ -189,7 +208,7 @@ impl Engine {
     }
 
     /// Returns where reading begins.
-    pub(crate) fn start_of(&self, path: &Path, prepared: &Prepared) -> Result<Start> {
+    pub(crate) fn start_of(&self, prepared: &Prepared<'_>) -> Result<Start> {
         if prepared.adapter.shape() == Shape::Document {
             return self.start_of_document(prepared);
         }
@@ -209,7 +228,7 @@ impl Engine {
         Ok(Start {
             parent: Some(self.parent(placement.ctx)?),
             raw_bytes: placement.taken_bytes,
-            line: 1 + lines_before(OpenFile { file: &prepared.file, path }, placement.taken_bytes)?,
+            line: 1 + lines_before(prepared.transcript, placement.taken_bytes)?,
             totals: self.totals_of(placement.ctx)?,
             ..Start::default()
         })
@@ -217,7 +236,7 @@ impl Engine {
 
     /// Returns what a document goes on from: the state before, or what was placed there; nothing where secrets are
     /// replaced by other rules now.
-    fn start_of_document(&self, prepared: &Prepared) -> Result<Start> {
+    fn start_of_document(&self, prepared: &Prepared<'_>) -> Result<Start> {
         let first = Start { line: 1, ..Start::default() };
         let known = prepared.cursor.as_ref().and_then(|cursor| cursor.tip);
         let known = known.or(prepared.previous.as_ref().and_then(|previous| previous.tip));
@@ -273,7 +292,7 @@ impl Engine {
     }
 
     /// Returns what an earlier reading left, where this one does not go on from it.
-    pub(crate) fn earlier(&self, prepared: &Prepared) -> Result<Option<Earlier>> {
+    pub(crate) fn earlier(&self, prepared: &Prepared<'_>) -> Result<Option<Earlier>> {
         if prepared.again.is_none() {
             return Ok(None);
         }
@@ -297,126 +316,84 @@ impl Engine {
 }
 
 impl Engine {
+    /// Keeps what is known of a transcript whose content cannot be scrubbed: that it is there, whose session it is, and
+    /// when it was written. Nothing of what it says.
+    pub(crate) fn keep_metadata(&self, transcript: &mut Transcript) -> Result<()> {
+        let key = self.key_of(transcript);
+        let is_forgotten = !self.store.tombstones(&[Tombstone::Transcript(key.clone())])?.is_empty();
+        if self.store.session(&key)?.is_some() || is_forgotten {
+            return Ok(());
+        }
+        transcript.load(None)?;
+        let (adapter, _) = transcript.detected()?;
+        let session = transcript.session_name(adapter)?;
+        let row = self.unread_session(transcript, adapter, session)?;
+        self.commit_batch(vec![Write::Session(Box::new(row))])?;
+        Ok(())
+    }
+
+    /// Returns the row of a session of which nothing was read.
+    pub(crate) fn unread_session(
+        &self,
+        transcript: &Transcript,
+        adapter: &dyn Adapter,
+        session: SessionId,
+    ) -> Result<Session> {
+        let format = adapter.format();
+        let written = i64::try_from(transcript.stamp().modified_ns / 1_000).ok();
+        Ok(Session {
+            key: self.key_of(transcript),
+            session,
+            parent_session: None,
+            principal: self.identity.principal(runtime_of(&format))?,
+            template: adapter.splitter(Granularity::Turn, None).template(),
+            format,
+            granularity: Granularity::Turn,
+            origin: SessionOrigin::Imported,
+            title: None,
+            cwd: None,
+            git_branch: None,
+            version: None,
+            started_at: None,
+            last_at: written.map(Timestamp::from_micros),
+            tip: None,
+            commits: 0,
+            messages: 0,
+            bytes: 0,
+        })
+    }
+
     /// Returns the hash of the rules by which a transcript is read.
-    pub(crate) fn rules_of(&self, path: &Path) -> Result<RulesHash> {
-        let known = || Ok(self.store.session(&self.session_key(path))?.and_then(|known| known.cwd));
-        Ok(RulesHash(self.scrubber_for(path, known, None)?.rules_hash()))
+    pub(crate) fn rules_of(&self, transcript: &mut Transcript) -> Result<RulesHash> {
+        let known = self.store.session(&self.key_of(transcript))?.and_then(|known| known.cwd);
+        Ok(RulesHash(self.scrubber_for(transcript, known.as_deref(), None)?.rules_hash()))
     }
 
     /// Returns what replaces secrets in a transcript: by the directory that its records name, else by what is `known` of the
-    /// session, else by what is `given`. Of a compressed one that is known the bytes are not unpacked.
+    /// session, else by what is `given`. One that is known and whose bytes are costly is not looked into.
     pub(crate) fn scrubber_for(
         &self,
-        path: &Path,
-        known: impl Fn() -> Result<Option<String>>,
+        transcript: &mut Transcript,
+        known: Option<&str>,
         given: Option<&str>,
     ) -> Result<Scrubber> {
-        if is_costly(path)
-            && let Some(cwd) = known()?
-        {
-            return self.scrubber_at(Some(Path::new(&cwd)));
-        }
-        let file = open_head(path)?;
-        let cwd = match first_cwd(OpenFile { file: &file, path }) {
-            Some(cwd) => Some(cwd),
-            None => known()?.or_else(|| given.map(str::to_owned)).map(PathBuf::from),
-        };
+        let is_looked_into = known.is_none() || !transcript.is_costly();
+        let named = if is_looked_into { transcript.first_cwd()? } else { None };
+        let cwd = named.or_else(|| known.or(given).map(PathBuf::from));
         self.scrubber_at(cwd.as_deref())
     }
-}
-
-/// Returns when a transcript was written last, in nanoseconds since 1970; none where nothing is there. Nothing of it is
-/// read.
-pub(crate) fn modified_ns(path: &Path) -> Option<i128> {
-    if let Some(kept) = Kept::of(path) {
-        return kept.modified_ns();
-    }
-    if path.is_dir() {
-        return events::stamp(path, 0).ok().map(|stamp| stamp.modified_ns);
-    }
-    look(path).map(|(_, metadata)| FileStamp::of(&metadata).modified_ns)
-}
-
-/// Returns whether a transcript's bytes are made by unpacking or extracting it.
-pub(crate) fn is_costly(path: &Path) -> bool {
-    is_packed(path) || Kept::of(path).is_some() || path.is_dir()
-}
-
-/// Opens a regular file. Anything else could keep its reader waiting without end, so it is not even opened.
-pub(crate) fn open(path: &Path) -> Result<(RawBytes, FileStamp)> {
-    open_known(path, None)
-}
-
-/// Opens a transcript for its first [`DETECT_BYTES_MAX`] bytes: of a compressed one no more is unpacked.
-pub(crate) fn open_head(path: &Path) -> Result<RawBytes> {
-    if !is_packed(path) {
-        return open(path).map(|(file, _)| file);
-    }
-    let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
-    check_regular(path, &metadata)?;
-    let unpacked = |bytes_max| {
-        let file = File::open(path).map_err(EngineError::io("open", path))?;
-        unpack_head(file, path, bytes_max)
-    };
-    let begun = unpacked(DETECT_BYTES_MAX)?;
-    let head = OpenFile { file: &begun, path }.range(0, length_of(DETECT_BYTES_MAX))?;
-    if is_first_record_cut(&head) { unpacked(FIRST_RECORD_BYTES_MAX) } else { Ok(begun) }
-}
-
-/// Opens a transcript as [`open`] does; of a compressed one that is as it is `known` the bytes are not unpacked.
-fn open_known(path: &Path, known: Option<&FileStamp>) -> Result<(RawBytes, FileStamp)> {
-    if let Some(kept) = Kept::of(path) {
-        let (document, stamp) = kept.read(known)?;
-        return Ok((RawBytes::Unpacked(document.unwrap_or_default().into()), stamp));
-    }
-    let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
-    if metadata.is_dir() && events::is_folder(path) {
-        let (lines, stamp) = events::read(path, known)?;
-        return Ok((RawBytes::Unpacked(lines.into()), stamp));
-    }
-    check_regular(path, &metadata)?;
-    let file = File::open(path).map_err(EngineError::io("open", path))?;
-    let metadata = file.metadata().map_err(EngineError::io("read", path))?;
-    if is_packed(path) {
-        return unpack(file, path, &metadata, known);
-    }
-    Ok((RawBytes::File(file), FileStamp::of(&metadata)))
-}
-
-/// Refuses what is no regular file.
-pub(crate) fn check_regular(path: &Path, metadata: &std::fs::Metadata) -> Result<()> {
-    if metadata.is_file() {
-        return Ok(());
-    }
-    let reason = if metadata.is_dir() { "it is a folder" } else { "it is not a regular file" };
-    Err(EngineError::NotATranscript { path: path.to_owned(), reason: reason.to_owned() })
 }
 
 fn adapter_of(cursor: &Cursor) -> Option<&'static dyn Adapter> {
     registry::by_format(&FormatId::new(cursor.format.as_str()).ok()?)
 }
 
-/// Returns the first working directory that the first records of a transcript name: whatever is appended, it stays.
-fn first_cwd(file: OpenFile<'_>) -> Option<PathBuf> {
-    let adapter = detect(file).ok()?;
-    let bytes = match adapter.shape() {
-        Shape::Lines => first_records(file).ok()?,
-        // It is one record; where it is short all of it is here.
-        Shape::Document => file.range(0, length_of(DETECT_BYTES_MAX)).ok()?,
-    };
-    let mut splitter = adapter.splitter(Granularity::Turn, None);
-    split_lines(&bytes).filter_map(|line| line.strip_suffix(b"\n")).find_map(|line| {
-        splitter.line(line, &mut Vec::new());
-        splitter.facts().cwd.as_ref().map(PathBuf::from)
-    })
-}
-
 /// Counts the lines before an offset.
-fn lines_before(file: OpenFile<'_>, offset: u64) -> Result<u64> {
+fn lines_before(transcript: &Transcript, offset: u64) -> Result<u64> {
     let mut lines = 0;
     let mut at = 0;
     while at < offset {
-        let bytes = file.range(at, (offset - at).min(WINDOW_BYTES))?;
+        let bytes = transcript.range(at, (offset - at).min(WINDOW_BYTES))?;
         if bytes.is_empty() {
             break;
         }
@@ -424,60 +401,4 @@ fn lines_before(file: OpenFile<'_>, offset: u64) -> Result<u64> {
         at += u64::try_from(bytes.len()).expect("a length fits 64 bits");
     }
     Ok(u64::try_from(lines).expect("a count fits 64 bits"))
-}
-
-/// Returns the first records of a file: [`DETECT_BYTES_MAX`] bytes, or where these are less than one record, that record,
-/// up to [`FIRST_RECORD_BYTES_MAX`]. A header may hold a whole system prompt, and nothing is known of a file without it.
-pub(crate) fn first_records(file: OpenFile<'_>) -> Result<Vec<u8>> {
-    let mut head = file.range(0, length_of(DETECT_BYTES_MAX))?;
-    while is_first_record_cut(&head) {
-        let room = FIRST_RECORD_BYTES_MAX.saturating_sub(head.len()).min(RECORD_CHUNK_BYTES);
-        let more = file.range(length_of(head.len()), length_of(room))?;
-        if more.is_empty() {
-            break;
-        }
-        let has_end = memchr::memchr(b'\n', &more);
-        head.extend_from_slice(more.get(..has_end.map_or(more.len(), |at| at + 1)).unwrap_or_default());
-    }
-    Ok(head)
-}
-
-/// Returns whether the first bytes of a file are JSON that goes on behind them, without the end of a line.
-fn is_first_record_cut(head: &[u8]) -> bool {
-    let record = head.trim_ascii_start();
-    head.len() >= DETECT_BYTES_MAX
-        && matches!(record.first(), Some(b'{' | b'['))
-        && memchr::memchr(b'\n', record).is_none()
-}
-
-fn length_of(bytes: usize) -> u64 {
-    u64::try_from(bytes).expect("a bound fits 64 bits")
-}
-
-/// Finds the adapter that knows a file.
-pub(crate) fn detect(file: OpenFile<'_>) -> Result<&'static dyn Adapter> {
-    detect_version(file).map(|(adapter, _)| adapter)
-}
-
-/// Finds the adapter that knows a file, and what it knows of it.
-pub(crate) fn detect_version(file: OpenFile<'_>) -> Result<(&'static dyn Adapter, Detection)> {
-    let head = file.range(0, length_of(DETECT_BYTES_MAX))?;
-    let no_transcript = |reason: String| EngineError::NotATranscript { path: file.path.to_owned(), reason };
-    if head.is_empty() {
-        return Err(no_transcript("it is empty".to_owned()));
-    }
-    if let Some(found) = registry::detect(&head) {
-        return Ok(found);
-    }
-    // Most formats know themselves by the beginning of a long record; only for the others is more of it read.
-    let found = if is_first_record_cut(&head) { registry::detect(&first_records(file)?) } else { None };
-    found.ok_or_else(|| {
-        no_transcript(format!("its beginning fits none of the known formats ({})", known_formats()))
-    })
-}
-
-/// Finds the adapter that knows the file of a name.
-pub(crate) fn detect_at(path: &Path) -> Result<&'static dyn Adapter> {
-    let file = open_head(path)?;
-    detect(OpenFile { file: &file, path })
 }

@@ -28,8 +28,30 @@ pub(crate) enum RawBytes {
 }
 
 impl RawBytes {
-    /// Reads at a place, as much as is there at once; leaves the place where others read alone.
-    pub(crate) fn read_at(&self, buffer: &mut [u8], offset: u64) -> std::io::Result<usize> {
+    /// Returns no bytes.
+    pub(crate) fn none() -> Self {
+        Self::Unpacked(Arc::from([]))
+    }
+
+    /// Returns a range, less where the bytes end before; leaves the place where others read alone.
+    pub(crate) fn range(&self, path: &Path, offset: u64, length: u64) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(length).expect("a window fits the memory")];
+        let mut filled = 0;
+        while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            let at = offset + u64::try_from(filled).expect("a length fits 64 bits");
+            match self.read_at(rest, at) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(EngineError::io("read", path)(error)),
+            }
+        }
+        bytes.truncate(filled);
+        Ok(bytes)
+    }
+
+    /// Reads at a place, as much as is there at once.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> std::io::Result<usize> {
         match self {
             Self::File(file) => file.read_at(buffer, offset),
             Self::Unpacked(bytes) => {
@@ -38,14 +60,6 @@ impl RawBytes {
                 rest.read(buffer)
             }
         }
-    }
-
-    /// Returns how many there are now.
-    pub(crate) fn length(&self) -> std::io::Result<u64> {
-        Ok(match self {
-            Self::File(file) => file.metadata()?.len(),
-            Self::Unpacked(bytes) => u64::try_from(bytes.len()).expect("a length fits 64 bits"),
-        })
     }
 
     /// Returns another handle to the same bytes.
@@ -109,7 +123,7 @@ pub(crate) fn unpack(
     known: Option<&FileStamp>,
 ) -> Result<(RawBytes, FileStamp)> {
     if let Some(known) = known.filter(|known| known.still_is(path, metadata)) {
-        return Ok((RawBytes::Unpacked(Arc::from([])), *known));
+        return Ok((RawBytes::none(), *known));
     }
     let bytes = unpack_within(file, path, UNPACKED_BYTES_MAX)?;
     let length = u64::try_from(bytes.len()).expect("a length fits 64 bits");
@@ -117,12 +131,12 @@ pub(crate) fn unpack(
 }
 
 /// Unpacks no more of a compressed transcript than its first bytes.
-pub(crate) fn unpack_head(file: File, path: &Path, bytes_max: usize) -> Result<RawBytes> {
+pub(crate) fn unpack_head(file: File, path: &Path, bytes_max: usize) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let decoder = zstd::Decoder::new(file).map_err(EngineError::io("unpack", path))?;
     let bytes_max = u64::try_from(bytes_max).expect("a bound fits 64 bits");
     decoder.take(bytes_max).read_to_end(&mut bytes).map_err(EngineError::io("unpack", path))?;
-    Ok(RawBytes::Unpacked(bytes.into()))
+    Ok(bytes)
 }
 
 fn unpack_within(file: impl Read, path: &Path, bytes_max: u64) -> Result<Vec<u8>> {

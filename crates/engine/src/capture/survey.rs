@@ -7,11 +7,9 @@ use std::path::PathBuf;
 use stemmata_store::maintain::forget::Tombstone;
 
 use crate::capture::cursor::Cursor;
-use crate::capture::events;
 use crate::capture::homes::{FoundFile, find};
 use crate::capture::import::ImportFailure;
-use crate::capture::kept::Kept;
-use crate::capture::reading::detect_at;
+use crate::capture::transcript_file::Transcript;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 
@@ -64,9 +62,10 @@ impl Engine {
     }
 
     fn file_state(&self, file: &FoundFile) -> Result<FileState> {
-        if self.held_back(&file.path)?.is_some() {
+        let mut opened = Transcript::open(&file.path);
+        if self.held_back(&file.path, opened.as_mut().ok())?.is_some() {
             // A database holds sessions only; of what is in a file the name says too little.
-            let is_one = Kept::of(&file.path).is_some() || detect_at(&file.path).is_ok();
+            let is_one = opened.is_ok_and(|mut opened| opened.is_kept() || opened.detected().is_ok());
             return Ok(if is_one { FileState::HeldBack } else { FileState::Other });
         }
         let key = self.session_key(&file.path);
@@ -75,27 +74,25 @@ impl Engine {
             return Ok(FileState::Other);
         }
         let Some(cursor) = cursor.and_then(|bytes| Cursor::decode(&bytes)) else {
-            return match detect_at(&file.path) {
+            return match opened.and_then(|mut opened| opened.detected().map(|_| ())) {
                 Err(EngineError::NotATranscript { .. } | EngineError::Io { .. }) => Ok(FileState::Other),
                 // An import says what is the matter.
-                Ok(_) | Err(EngineError::Busy { .. } | EngineError::DocumentTooLong { .. }) => {
+                Ok(()) | Err(EngineError::Busy { .. } | EngineError::DocumentTooLong { .. }) => {
                     Ok(FileState::New)
                 }
                 Err(error) => Err(error),
             };
         };
-        let is_there_still = if let Some(modified_ns) = file.modified_ns {
-            modified_ns == cursor.stamp.modified_ns
-        } else if let Some(kept) = Kept::of(&file.path) {
-            kept.modified_ns() == Some(cursor.stamp.modified_ns)
-        } else if file.path.is_dir() {
-            events::stamp(&file.path, cursor.stamp.length).is_ok_and(|stamp| stamp == cursor.stamp)
-        } else {
-            let Ok(metadata) = std::fs::metadata(&file.path) else { return Ok(FileState::Other) };
-            cursor.stamp.still_is(&file.path, &metadata)
+        let Ok(mut opened) = opened else {
+            let is_there = std::fs::metadata(&file.path).is_ok();
+            return Ok(if is_there { FileState::Changed } else { FileState::Other });
+        };
+        let is_there_still = match file.modified_ns {
+            Some(modified_ns) => modified_ns == cursor.stamp.modified_ns,
+            None => opened.still_is(&cursor.stamp),
         };
         let is_same =
-            is_there_still && self.rules_of(&file.path).is_ok_and(|rules| cursor.rules == rules.into());
+            is_there_still && self.rules_of(&mut opened).is_ok_and(|rules| cursor.rules == rules.into());
         Ok(if is_same { FileState::Unchanged } else { FileState::Changed })
     }
 }

@@ -4,20 +4,17 @@ use std::path::Path;
 
 use stemmata_model::{
     CommitId, Counts, FormatId, Granularity, Note, NoteCode, SessionId, Sighting, Source, Template, ThreadId,
-    TicketId, Trigger,
+    TicketId, Timestamp, Trigger,
 };
-use stemmata_runtimes::adapter::SegmentFacts;
+use stemmata_runtimes::adapter::{SegmentFacts, Shape, with_title_of};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::maintain::forget::Tombstone;
-use stemmata_store::{Link, LinkKind, Session, SessionKey, SessionOrigin, StoreError, Write};
+use stemmata_store::{Link, LinkKind, Session, SessionOrigin, StoreError, Write};
 
-use crate::capture::cursor::{Cursor, FileStamp, OpenFile, Relation, SplitterState, WindowHash, Windows};
-use crate::capture::document;
-use crate::capture::ingest::{Ingest, Start};
-use crate::capture::lines::Lines;
-use crate::capture::metadata::{bounded, earliest, session_name};
+use crate::capture::cursor::{Cursor, FileStamp, Relation, SplitterState, Windows};
+use crate::capture::ingest::Ingest;
 use crate::capture::reading::Prepared;
-use crate::capture::source::{look, plain_name};
+use crate::chain::rest::Rest;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result, Wanted};
@@ -107,40 +104,34 @@ impl Engine {
     /// `LineTooLong` and `DocumentTooLong` with the place, `Torn` for a document that is cut, store errors.
     /// What was handed to the store before an error stays, and the next capture goes on from there.
     pub fn capture(&self, path: &Path, options: &CaptureOptions) -> Result<Captured> {
-        let mut is_careful = false;
-        if let Some(reason) = self.held_back(path)? {
-            return Err(EngineError::HeldBack { path: path.to_owned(), reason });
-        }
         for _ in 1..ATTEMPTS_MAX {
-            match self.capture_once(path, options, is_careful) {
-                Err(error @ (EngineError::Rules(_) | EngineError::Scrub(_))) => {
-                    self.keep_metadata(path)?;
-                    return Err(error);
-                }
-                Err(EngineError::Store(StoreError::CursorMoved { .. })) => {}
-                // Commits are only looked up among what was forgotten where one of them was refused.
-                Err(EngineError::Store(StoreError::Forgotten(_))) if !is_careful => is_careful = true,
-                Err(EngineError::Store(StoreError::Forgotten(commit))) => {
-                    return self.left_alone(path, options, &commit.to_string());
-                }
+            match self.capture_once(path, options) {
+                // Another process read the transcript, or forgot something of it, since this reading looked at the store. The
+                // next one opens it anew and sees both.
+                Err(EngineError::Store(StoreError::CursorMoved { .. } | StoreError::Forgotten(_))) => {}
                 done => return done,
             }
         }
-        self.capture_once(path, options, is_careful)
+        self.capture_once(path, options)
+    }
+
+    fn capture_once(&self, path: &Path, options: &CaptureOptions) -> Result<Captured> {
+        let mut transcript = self.open_transcript(path)?;
+        let prepared = self.prepare(&mut transcript, options);
+        let captured = prepared.and_then(|prepared| self.capture_prepared(prepared, options));
+        if matches!(captured, Err(EngineError::Rules(_) | EngineError::Scrub(_))) {
+            self.keep_metadata(&mut transcript)?;
+        }
+        captured
     }
 
     /// Says of a transcript that was forgotten what it is, and stores nothing of it.
-    fn left_alone(&self, path: &Path, options: &CaptureOptions, what: &str) -> Result<Captured> {
-        let prepared = self.prepare(path, options)?;
-        let splitter = prepared.adapter.splitter(options.granularity, None);
-        let sighting = self.sighting(path, options, &prepared)?;
-        let begun = (Start::default(), prepared.scrubber.clone());
-        let ingest = Ingest::new(self, prepared.adapter, splitter, sighting, begun);
-        let windows = Windows::before(OpenFile { file: &prepared.file, path }, 0)?;
-        let bytes_in = prepared.stamp.length;
-        let cwd = options.cwd.clone();
-        let run = Run { ingest, prepared, granularity: options.granularity, windows, cwd, expected: None };
-        let session = run.session(None, None);
+    fn left_alone(&self, prepared: &Prepared<'_>, session: &SessionId, what: &str) -> Result<Captured> {
+        let unread = self.unread_session(prepared.transcript, prepared.adapter, session.clone())?;
+        let session = match prepared.previous.clone() {
+            Some(previous) => Session { tip: None, commits: 0, messages: 0, bytes: 0, ..previous },
+            None => Session { origin: prepared.origin(), ..unread },
+        };
         let again = &session.session;
         let note = format!(
             "{what} was forgotten, so this transcript is left alone; `stemma forget --undo {again}` lets it be \
@@ -148,7 +139,7 @@ impl Engine {
         );
         Ok(Captured {
             entries: 0,
-            bytes_in,
+            bytes_in: prepared.transcript.stamp().length,
             bytes_held: 0,
             bytes_redacted: 0,
             redacted: Vec::new(),
@@ -161,7 +152,7 @@ impl Engine {
     }
 
     /// Returns whether a transcript, or the session that it is, was forgotten.
-    fn is_forgotten(&self, prepared: &Prepared, session: &SessionId) -> Result<bool> {
+    fn is_forgotten(&self, prepared: &Prepared<'_>, session: &SessionId) -> Result<bool> {
         if prepared.previous.is_some() {
             return Ok(false);
         }
@@ -169,37 +160,25 @@ impl Engine {
         Ok(!self.store.tombstones(&tombstones)?.is_empty())
     }
 
-    fn capture_once(&self, path: &Path, options: &CaptureOptions, is_careful: bool) -> Result<Captured> {
-        self.capture_prepared(path, options, self.prepare(path, options)?, is_careful)
-    }
-
     /// Captures what a transcript holds beyond what is stored, from what is known of it.
     pub(crate) fn capture_prepared(
         &self,
-        path: &Path,
+        mut prepared: Prepared<'_>,
         options: &CaptureOptions,
-        prepared: Prepared,
-        is_careful: bool,
     ) -> Result<Captured> {
         if let (Some(Relation::Unchanged), Some(cursor), Some(session)) =
             (prepared.relation, &prepared.cursor, &prepared.previous)
         {
-            return Ok(unchanged(session, cursor, prepared.stamp));
+            return Ok(unchanged(session, cursor, prepared.transcript.stamp()));
         }
-        let sighting = self.sighting(path, options, &prepared)?;
+        let sighting = self.sighting(&mut prepared, options)?;
         if self.is_forgotten(&prepared, &sighting.session)? {
-            return self.left_alone(path, options, "this session");
+            return self.left_alone(&prepared, &sighting.session, "this session");
         }
-        self.read(path, options, (prepared, sighting), is_careful)
+        self.read(prepared, sighting, options)
     }
 
-    fn read(
-        &self,
-        path: &Path,
-        options: &CaptureOptions,
-        (prepared, sighting): (Prepared, Sighting),
-        is_careful: bool,
-    ) -> Result<Captured> {
+    fn read(&self, prepared: Prepared<'_>, sighting: Sighting, options: &CaptureOptions) -> Result<Captured> {
         let goes_on = prepared.goes_on();
         let granularity = match (goes_on, options.full, &prepared.previous) {
             (Some(cursor), ..) => cursor.granularity,
@@ -207,19 +186,21 @@ impl Engine {
             (None, ..) => options.granularity,
         };
         let splitter = prepared.adapter.splitter(granularity, goes_on.map(|cursor| cursor.splitter.whole()));
-        let start = self.start_of(path, &prepared)?;
-        if let Some(forgotten) = self.forgotten_state(&prepared, &start)? {
-            return self.left_alone(path, options, &forgotten.to_string());
+        let start = self.start_of(&prepared)?;
+        if prepared.adapter.shape() == Shape::Document
+            && let Some(forgotten) = self.forgotten_state(&start)?
+        {
+            return self.left_alone(&prepared, &sighting.session, &forgotten.to_string());
         }
-        let file = prepared.file.try_clone().map_err(EngineError::io("open", path))?;
-        let lines = Lines::of(file, path, (start.raw_bytes, start.line), prepared.stamp.length)?;
-        let windows = Windows::before(OpenFile { file: &prepared.file, path }, start.raw_bytes)?;
+        let lines = prepared.transcript.lines(start.raw_bytes, start.line)?;
+        let windows = Windows::before(prepared.transcript, start.raw_bytes)?;
         let earlier = self.earlier(&prepared)?;
-        let looks = if is_careful || self.store.has_tombstones()? {
-            Some(self.forgotten_looks(&sighting.session)?)
-        } else {
-            None
+        // Commits are only looked up among what was forgotten where anything was.
+        let looks = match self.store.has_tombstones()? {
+            true => Some(self.forgotten_looks(&sighting.session)?),
+            false => None,
         };
+        let is_careful = looks.is_some();
         let begun = (start, prepared.scrubber.clone());
         let ingest = Ingest::new(self, prepared.adapter, splitter, sighting, begun);
         let ingest = match looks {
@@ -229,15 +210,25 @@ impl Engine {
         let ingest = ingest.expect(earlier);
         let expected = prepared.stored.clone();
         let cwd = options.cwd.clone();
-        let mut run = Run { ingest, prepared, granularity, windows, cwd, expected };
-        if let Err(error) = run.read_lines(self, path, options, lines) {
-            run.keep_what_is_closed(self, path, &error);
-            return Err(error);
+        let rest = Rest::of(prepared.adapter, prepared.origin());
+        let mut run = Run { ingest, prepared, granularity, windows, cwd, expected, rest };
+        let captured = match run.read_lines(self, options, lines) {
+            Ok(()) => self.finish(&mut run, options.leaf),
+            Err(error) => {
+                run.keep_what_is_closed(self, &error);
+                Err(error)
+            }
+        };
+        match captured {
+            // It was looked up, and nothing of it is there to go on from.
+            Err(EngineError::Store(StoreError::Forgotten(commit))) if is_careful => {
+                self.left_alone(&run.prepared, &run.ingest.sighting().session, &commit.to_string())
+            }
+            captured => captured,
         }
-        self.finish(path, run, options.leaf)
     }
 
-    fn finish(&self, path: &Path, mut run: Run<'_>, is_leaf_wanted: bool) -> Result<Captured> {
+    fn finish(&self, run: &mut Run<'_>, is_leaf_wanted: bool) -> Result<Captured> {
         // What was kept once is never behind what a listing says, and what is read again is compared with what was there.
         let goes_on = !run.ingest.closed().provisional.is_empty() || run.prepared.again.is_some();
         let leaf = if is_leaf_wanted || goes_on { run.ingest.provisional()? } else { None };
@@ -246,9 +237,9 @@ impl Engine {
         let windows = if leaf.is_some() || is_leaf_wanted {
             run.windows.clone()
         } else {
-            Windows::before(OpenFile { file: &run.prepared.file, path }, run.ingest.closed().raw_bytes)?
+            Windows::before(run.prepared.transcript, run.ingest.closed().raw_bytes)?
         };
-        let mut last = run.progress(windows.hashes(&self.store.identity()?.secret), leaf.zip(open));
+        let mut last = run.progress(self, &windows, leaf.zip(open))?;
         if let Some(left) = run.ingest.left_behind() {
             let note = run.prepared.note_left(left.newest, run.granularity);
             run.ingest.note(note);
@@ -264,12 +255,12 @@ impl Engine {
             what: Wanted::Session,
             text: run.prepared.key.path.clone(),
         })?;
-        tracing::debug!(path = %path.display(), tip = ?session.tip, "captured");
+        tracing::debug!(path = %run.prepared.transcript.path().display(), tip = ?session.tip, "captured");
         let outcome = run.ingest.outcome();
         Ok(Captured {
             session,
             entries: run.ingest.closed().totals.entries + open.map_or(0, |facts| facts.counts.entries),
-            bytes_in: run.prepared.stamp.length,
+            bytes_in: run.prepared.transcript.stamp().length,
             bytes_held: if leaf.is_some() { run.ingest.seen_bytes() } else { run.ingest.closed().raw_bytes },
             bytes_redacted: run.ingest.redacted_bytes(),
             redacted: run.ingest.redacted_kinds(),
@@ -292,11 +283,11 @@ impl Engine {
         Ok(Some(Link { from: root, kind: LinkKind::DerivedFrom, to: old, entry: None }))
     }
 
-    fn sighting(&self, file: &Path, options: &CaptureOptions, prepared: &Prepared) -> Result<Sighting> {
+    fn sighting(&self, prepared: &mut Prepared<'_>, options: &CaptureOptions) -> Result<Sighting> {
         let path = prepared.key.path.clone();
         let session = match &prepared.previous {
             Some(previous) => previous.session.clone(),
-            None => session_name(OpenFile { file: &prepared.file, path: file }, prepared.adapter)?,
+            None => prepared.transcript.session_name(prepared.adapter)?,
         };
         Ok(Sighting {
             principal: self.identity.principal(runtime_of(&prepared.adapter.format()))?,
@@ -311,91 +302,84 @@ impl Engine {
             source: Some(Source { path, offset: 0, length: 0 }),
         })
     }
-
-    /// Returns the key of the session that a transcript on this machine is: one file is one session, however
-    /// it was named.
-    pub(crate) fn session_key(&self, path: &Path) -> SessionKey {
-        SessionKey { machine: self.identity.machine.clone(), path: key_path(path) }
-    }
-}
-
-/// Returns the path by which a transcript on this machine is known.
-pub(crate) fn key_path(path: &Path) -> String {
-    let there = look(path).and_then(|(there, _)| there.canonicalize().ok());
-    let real = there.or_else(|| std::path::absolute(path).ok()).unwrap_or_else(|| path.to_owned());
-    let real = plain_name(&real);
-    match real.to_str() {
-        Some(text) => text.to_owned(),
-        // Two names that are no text look alike once their odd bytes are replaced.
-        None => {
-            format!("{}#{}", real.display(), blake3::hash(real.as_os_str().as_encoded_bytes()).to_hex())
-        }
-    }
 }
 
 /// A capture under way.
 pub(super) struct Run<'e> {
     pub(super) ingest: Ingest<'e>,
-    pub(super) prepared: Prepared,
+    pub(super) prepared: Prepared<'e>,
     granularity: Granularity,
     pub(super) windows: Windows,
     /// Where the session works, where its records do not say.
     cwd: Option<String>,
     /// The cursor that the store has, unless another process read the transcript too.
     expected: Option<Vec<u8>>,
+    /// What gives the title where something of the transcript was forgotten.
+    rest: Rest,
 }
 
 impl Run<'_> {
-    pub(super) fn read_document(&mut self, path: &Path) -> Result<()> {
-        let bytes = document::read(OpenFile { file: &self.prepared.file, path }, self.prepared.stamp)?;
+    pub(super) fn read_document(&mut self) -> Result<()> {
+        let bytes = self.prepared.transcript.document()?;
         if let Some(reason) = self.ingest.document(&bytes)? {
-            return Err(EngineError::Torn { path: path.to_owned(), reason });
+            return Err(EngineError::Torn { path: self.prepared.transcript.path().to_owned(), reason });
         }
         self.windows.push(&bytes);
         Ok(())
     }
 
     /// Hands what is closed to the store, with a cursor to go on from.
-    pub(super) fn flush_closed(&mut self, engine: &Engine, path: &Path) -> Result<()> {
+    pub(super) fn flush_closed(&mut self, engine: &Engine) -> Result<()> {
         let mut progress = Vec::new();
         if self.ingest.is_settled() {
-            let file = OpenFile { file: &self.prepared.file, path };
-            let windows = Windows::before(file, self.ingest.closed().raw_bytes)?;
-            progress = self.progress(windows.hashes(&engine.store.identity()?.secret), None);
+            let windows = Windows::before(self.prepared.transcript, self.ingest.closed().raw_bytes)?;
+            progress = self.progress(engine, &windows, None)?;
         }
         self.ingest.flush(progress)
     }
 
     /// Keeps what stands before the place where reading failed: it is good, and what comes next goes on there.
-    fn keep_what_is_closed(&mut self, engine: &Engine, path: &Path, error: &EngineError) {
+    fn keep_what_is_closed(&mut self, engine: &Engine, error: &EngineError) {
         if matches!(error, EngineError::Store(_)) || self.ingest.first_closed().is_none() {
             return;
         }
-        if let Err(second) = self.flush_closed(engine, path) {
+        if let Err(second) = self.flush_closed(engine) {
             // The first error is the one to tell: without it there would have been no second.
-            tracing::warn!(path = %path.display(), error = %second, "what is closed was not kept");
+            let path = self.prepared.transcript.path().display();
+            tracing::warn!(%path, error = %second, "what is closed was not kept");
         }
     }
 
     /// Returns the session and the cursor as they are at the last closed boundary, or at the leaf.
     fn progress(
         &mut self,
-        (head, tail): (WindowHash, WindowHash),
+        engine: &Engine,
+        windows: &Windows,
         leaf: Option<(CommitId, SegmentFacts)>,
-    ) -> Vec<Write> {
+    ) -> Result<Vec<Write>> {
+        let (head, tail) = windows.hashes(&engine.store.identity()?.secret);
+        let closed_tip = self.ingest.closed().parent.map(|(id, _)| id);
+        let tip = leaf.map(|(id, _)| id).or(closed_tip);
+        let mut state = self.ingest.splitter().state();
+        let mut title = self.ingest.splitter().facts().title.clone();
+        if self.ingest.met_forgotten() {
+            // The splitter has read what was forgotten too, so its title may be made of that.
+            self.ingest.flush(Vec::new())?;
+            state = with_title_of(&state, self.rest.read_to(engine, closed_tip)?);
+            title = self.rest.read_to(engine, tip)?.title.clone();
+        }
         let closed = self.ingest.closed();
-        let tip = leaf.map(|(id, _)| id).or(closed.parent.map(|(id, _)| id));
         let cursor = Cursor {
             format: self.ingest.adapter().format().to_string(),
             rules: self.ingest.rules().into(),
             granularity: self.granularity,
             closed_bytes: closed.raw_bytes,
             closed_line: closed.line,
-            tip: closed.parent.map(|(id, _)| id),
-            splitter: SplitterState::Whole(self.ingest.splitter().state()),
+            tip: closed_tip,
+            splitter: SplitterState::Whole(state),
             seen_bytes: if leaf.is_some() { self.ingest.seen_bytes() } else { closed.raw_bytes },
             provisional: closed.provisional.clone(),
-            stamp: self.prepared.stamp,
+            stamp: self.prepared.transcript.stamp(),
             head,
             tail,
             redacted_bytes: closed.redacted_bytes,
@@ -403,17 +387,17 @@ impl Run<'_> {
             seen_entries: closed.totals.entries + leaf.map_or(0, |(_, facts)| facts.counts.entries),
             seen_redacted_bytes: self.ingest.redacted_bytes(),
         };
-        let session = self.session(tip, leaf.map(|(_, facts)| facts));
+        let session = self.session(tip, leaf.map(|(_, facts)| facts), title);
         let key = self.prepared.key.clone();
         let value = cursor.encode(&session);
-        vec![
+        Ok(vec![
             Write::ExpectCursor { key: key.clone(), value: self.expected.replace(value.clone()) },
             Write::Session(Box::new(session)),
             Write::Cursor { key, value },
-        ]
+        ])
     }
 
-    fn session(&self, tip: Option<CommitId>, leaf: Option<SegmentFacts>) -> Session {
+    fn session(&self, tip: Option<CommitId>, leaf: Option<SegmentFacts>, title: Option<String>) -> Session {
         let facts = self.ingest.splitter().facts();
         let totals = self.ingest.closed().totals;
         let counts = leaf.map_or(Counts::default(), |facts| facts.counts);
@@ -433,7 +417,7 @@ impl Run<'_> {
             principal: self.ingest.sighting().principal.clone(),
             granularity: self.granularity,
             origin: self.prepared.origin(),
-            title: self.title(facts.title.as_ref()),
+            title: self.title(title),
             cwd: bounded(facts.cwd.as_ref())
                 .or_else(|| previous.and_then(|known| known.cwd.clone()))
                 .or_else(|| bounded(self.cwd.as_ref())),
@@ -453,13 +437,13 @@ impl Run<'_> {
 
 impl Run<'_> {
     /// A placed session keeps the title of what it continues: its own first prompt is not where it began.
-    fn title(&self, now: Option<&String>) -> Option<String> {
-        let before = self.prepared.previous.as_ref().and_then(|known| known.title.as_ref());
+    fn title(&self, now: Option<String>) -> Option<String> {
+        let before = self.prepared.previous.as_ref().and_then(|known| known.title.clone());
         match self.prepared.origin() {
-            SessionOrigin::Placed(_) => before.or(now).cloned(),
+            SessionOrigin::Placed(_) => before.or(now),
             // What was the title before may be of what was forgotten.
             SessionOrigin::Imported | SessionOrigin::Api => {
-                now.or(before.filter(|_| !self.ingest.met_forgotten())).cloned()
+                now.or(before.filter(|_| !self.ingest.met_forgotten()))
             }
         }
     }
@@ -477,5 +461,21 @@ fn unchanged(session: &Session, cursor: &Cursor, stamp: FileStamp) -> Captured {
         new_commits: 0,
         copies: Vec::new(),
         notes: Vec::new(),
+    }
+}
+
+/// Bytes of a directory, a branch or a version that a session's listing holds at most, as the store bounds them.
+const LISTED_BYTES_MAX: usize = 4096;
+
+/// Returns a text that a listing can hold: foreign records may say anything.
+fn bounded(text: Option<&String>) -> Option<String> {
+    text.filter(|text| text.len() <= LISTED_BYTES_MAX).cloned()
+}
+
+/// Returns the earlier of two points in time, where there are any.
+fn earliest(left: Option<Timestamp>, right: Option<Timestamp>) -> Option<Timestamp> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some(left.min(right)),
+        (known, None) | (None, known) => known,
     }
 }

@@ -17,6 +17,7 @@ use stemmata_store::{Annotations, ResolveScope, SessionKey, StoreError, merged_a
 
 use crate::briefs::{BriefV1, named};
 use crate::calibration::hex;
+use crate::capture::transcript_file::Transcript;
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -88,7 +89,7 @@ impl Engine {
     /// # Errors
     /// `Io`, `Rules`, store errors. The brief that was there stays.
     pub fn prepare_brief(&self, path: &Path) -> Result<bool> {
-        if self.held_back(path)?.is_some() {
+        if self.held_back(path, Transcript::open(path).ok().as_mut())?.is_some() {
             return Ok(false);
         }
         let key = self.session_key(path);

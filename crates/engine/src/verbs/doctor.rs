@@ -7,10 +7,8 @@ use std::path::{Path, PathBuf};
 use stemmata_model::{CommitId, FormatId};
 use stemmata_runtimes::adapter::{Finding, Severity, Shape, Validation};
 
-use crate::capture::cursor::OpenFile;
-use crate::capture::document;
-use crate::capture::lines::{Lines, split_lines};
-use crate::capture::reading::{detect_version, open};
+use crate::capture::lines::split_lines;
+use crate::capture::transcript_file::Transcript;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result, Wanted};
 use crate::verbs::find::Meant;
@@ -67,8 +65,9 @@ impl Engine {
     /// # Errors
     /// `NotATranscript` for a file of no known format, `Io`, `LineTooLong` and `DocumentTooLong` with the place.
     pub fn doctor(path: &Path, version: &dyn Fn(&FormatId) -> Option<String>) -> Result<Diagnosis> {
-        let (file, stamp) = open(path)?;
-        let (adapter, detection) = detect_version(OpenFile { file: &file, path })?;
+        let mut opened = Transcript::open_whole(path)?;
+        let (adapter, detection) = opened.detected()?;
+        let detection = detection.clone();
         let judged_by = version(&detection.format);
         let mut validator = adapter.validator(judged_by.as_deref());
         // What wrote it may lose what the installed one does not: that is worth a note.
@@ -83,14 +82,14 @@ impl Engine {
         let mut count = 0;
         match adapter.shape() {
             Shape::Lines => {
-                let mut lines = Lines::of(file, path, (0, 1), stamp.length)?;
+                let mut lines = opened.lines(0, 1)?;
                 while let Some(line) = lines.next()? {
                     take(line.bytes);
                 }
                 count += lines.next_number() - 1;
             }
             Shape::Document => {
-                let bytes = document::read(OpenFile { file: &file, path }, stamp)?;
+                let bytes = opened.document()?;
                 take(&bytes);
                 let lines = split_lines(&bytes).count();
                 count += u64::try_from(lines).expect("a count fits 64 bits");
@@ -104,7 +103,7 @@ impl Engine {
             format: detection.format,
             version: detection.version,
             lines: count,
-            bytes: stamp.length,
+            bytes: opened.stamp().length,
             is_subagent: is_subagent(path),
             validation,
         })

@@ -8,10 +8,7 @@ use stemmata_model::FormatId;
 use stemmata_runtimes::adapter::{Finding, Severity, Shape, Validation};
 use stemmata_runtimes::repair::{Change, repair};
 
-use crate::capture::cursor::OpenFile;
-use crate::capture::document;
-use crate::capture::lines::Lines;
-use crate::capture::reading::{detect_version, open};
+use crate::capture::transcript_file::Transcript;
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
 
@@ -43,18 +40,19 @@ impl Engine {
     /// `Refused` with reasons where the client would not take the result whole either; `NotATranscript`, `Io`,
     /// `LineTooLong`, `DocumentTooLong`.
     pub fn mend(path: &Path, version: &dyn Fn(&FormatId) -> Option<String>) -> Result<Mended> {
-        let (file, stamp) = open(path)?;
-        if stamp.length > MENDED_BYTES_MAX {
+        let mut opened = Transcript::open_whole(path)?;
+        if opened.stamp().length > MENDED_BYTES_MAX {
             let reason = format!("{} has more than {MENDED_BYTES_MAX} bytes", path.display());
             return Err(EngineError::Refused { what: Refusal::Repair, reasons: vec![reason] });
         }
-        let (adapter, detection) = detect_version(OpenFile { file: &file, path })?;
+        let (adapter, detection) = opened.detected()?;
+        let detection = detection.clone();
         let is_document = adapter.shape() == Shape::Document;
         let bytes = if is_document {
-            document::read(OpenFile { file: &file, path }, stamp)?
+            opened.document()?
         } else {
             let mut bytes = Vec::new();
-            let mut lines = Lines::of(file, path, (0, 1), stamp.length)?;
+            let mut lines = opened.lines(0, 1)?;
             while let Some(line) = lines.next()? {
                 bytes.extend_from_slice(line.bytes);
             }

@@ -50,6 +50,8 @@ mod moments;
 mod moved;
 mod narrow;
 mod opencode;
+#[cfg(target_os = "linux")]
+mod opens;
 mod outputs;
 mod packing;
 mod pages;
@@ -80,6 +82,7 @@ mod strangers;
 mod subagents;
 mod support;
 mod tasks;
+mod titles;
 mod turns;
 mod vault;
 mod watch;

@@ -12,7 +12,7 @@ use super::message::Content;
 use super::record::Record;
 use crate::adapter::SessionFacts;
 use crate::json::{Field, text};
-use crate::lines::facts::TITLE_CHARS_MAX;
+use crate::lines::facts::TitleRank;
 
 /// The template of a main conversation, as its bytes alone tell.
 pub const TEMPLATE_MAIN: &str = "claude-code/main";
@@ -35,24 +35,10 @@ const NO_TITLE_STARTS: [&str; 7] = [
     "[Request interrupted",
 ];
 
-/// Where a title came from; a later kind replaces an earlier one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(super) enum TitleRank {
-    #[default]
-    None,
-    Prompt,
-    Runtime,
-    User,
-}
-
-/// A session's title and where it came from.
-pub(super) type Title = (Option<String>, TitleRank);
-
 /// Facts that grow line by line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct FactKeeper {
     facts: SessionFacts,
-    title_rank: TitleRank,
 }
 
 impl FactKeeper {
@@ -74,8 +60,8 @@ impl FactKeeper {
         }
     }
 
-    /// Takes what a record says, and returns whether it gave the title.
-    pub(super) fn learn(&mut self, record: &Record<'_>, time: Option<Timestamp>) -> bool {
+    /// Takes what a record says.
+    pub(super) fn learn(&mut self, record: &Record<'_>, time: Option<Timestamp>) {
         if self.facts.template.is_none() && record.uuid.is_some_and(|field| field.text().is_some()) {
             self.facts.template = Some(template(record.is_sidechain_record()));
         }
@@ -95,44 +81,23 @@ impl FactKeeper {
             self.facts.last_timestamp = Some(self.facts.last_timestamp.map_or(time, |last| last.max(time)));
         }
         if record.is_type("custom-title") {
-            self.entitle(TitleRank::User, text(record.custom_title))
+            self.entitle(TitleRank::User, text(record.custom_title));
         } else if record.is_type("ai-title") {
-            self.entitle(TitleRank::Runtime, text(record.ai_title))
-        } else {
-            false
+            self.entitle(TitleRank::Runtime, text(record.ai_title));
         }
     }
 
-    /// Takes the text of a real prompt, and returns whether it gave the title: the first one that a person typed is
-    /// it until a better comes.
-    pub(super) fn learn_prompt(&mut self, prompt: &Class<'_>) -> bool {
-        self.title_rank == TitleRank::None && self.entitle(TitleRank::Prompt, typed_text(prompt))
-    }
-
-    /// Returns the title that a prompt would give if there were none.
-    pub(super) fn title_of_prompt(prompt: &Class<'_>) -> Title {
-        let mut alone = Self::default();
-        alone.entitle(TitleRank::Prompt, typed_text(prompt));
-        alone.title()
-    }
-
-    pub(super) fn title(&self) -> Title {
-        (self.facts.title.clone(), self.title_rank)
-    }
-
-    pub(super) fn set_title(&mut self, title: Title) {
-        (self.facts.title, self.title_rank) = title;
-    }
-
-    fn entitle(&mut self, rank: TitleRank, title: Option<Cow<'_, str>>) -> bool {
-        let Some(title) = title.map(|title| one_line(&title)) else {
-            return false;
-        };
-        let is_taken = !title.is_empty() && rank >= self.title_rank;
-        if is_taken {
-            self.set_title((Some(title), rank));
+    /// Takes the text of a real prompt: the first one that a person typed is the title until a better comes.
+    pub(super) fn learn_prompt(&mut self, prompt: &Class<'_>) {
+        if self.facts.title_rank == TitleRank::None {
+            self.entitle(TitleRank::Prompt, typed_text(prompt));
         }
-        is_taken
+    }
+
+    fn entitle(&mut self, rank: TitleRank, title: Option<Cow<'_, str>>) {
+        if let Some(title) = title {
+            self.facts.entitle(rank, &title);
+        }
     }
 
     /// Returns the facts as JSON of bounded size; what is too long is left out.
@@ -148,7 +113,7 @@ impl FactKeeper {
             "branch": bounded(&self.facts.git_branch),
             "version": bounded(&self.facts.version),
             "title": self.facts.title,
-            "rank": self.title_rank as u8,
+            "rank": self.facts.title_rank as u8,
             "first": self.facts.first_timestamp.map(Timestamp::as_micros),
             "last": self.facts.last_timestamp.map(Timestamp::as_micros),
         })
@@ -161,13 +126,7 @@ impl FactKeeper {
             let micros = value.get(key).and_then(Value::as_i64);
             micros.map(Timestamp::from_micros)
         };
-        let title_rank = match value.get("rank")?.as_u64()? {
-            0 => TitleRank::None,
-            1 => TitleRank::Prompt,
-            2 => TitleRank::Runtime,
-            3 => TitleRank::User,
-            _ => return None,
-        };
+        let title_rank = TitleRank::of_number(value.get("rank")?.as_u64()?)?;
         Some(Self {
             facts: SessionFacts {
                 parent: None,
@@ -178,10 +137,10 @@ impl FactKeeper {
                 git_branch: string("branch"),
                 version: string("version"),
                 title: string("title"),
+                title_rank,
                 last_timestamp: time("last"),
                 first_timestamp: time("first"),
             },
-            title_rank,
         })
     }
 }
@@ -221,30 +180,12 @@ fn prompt_text<'a>(prompt: &Class<'a>) -> Option<Cow<'a, str>> {
     }
 }
 
-/// Puts a text on one line: white space and control characters become single spaces, the rest is cut.
-fn one_line(text: &str) -> String {
-    let mut line = String::new();
-    let mut chars = 0;
-    for word in text.split(|character: char| character.is_whitespace() || character.is_control()) {
-        if word.is_empty() {
-            continue;
-        }
-        let gap = usize::from(chars > 0);
-        let room = TITLE_CHARS_MAX.saturating_sub(chars + gap);
-        if room == 0 {
-            break;
-        }
-        line.extend((gap > 0).then_some(' '));
-        line.extend(word.chars().take(room));
-        chars += gap + word.chars().take(room).count();
-    }
-    line
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::claude_code::whole::Whole;
+    use crate::lines::facts::TITLE_CHARS_MAX;
+    use crate::lines::facts::one_line;
 
     fn learn(lines: &[&str]) -> FactKeeper {
         let mut keeper = FactKeeper::default();

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use stemmata_model::{CommitType, Counts, EntryKind, Granularity, Note, NoteCode, Template, Timestamp};
 
 use super::count::{UNSEEN, add, counts};
-use super::facts::{FactKeeper, Title, TitleRank, template};
+use super::facts::{FactKeeper, template};
 use super::kind::Class;
 use super::record::Record;
 use super::whole::Whole;
@@ -39,19 +39,6 @@ struct Ground {
     lines: u64,
     /// Hash of the last assistant record's `message.id`; ids are foreign and so of any length.
     message: Option<String>,
-    /// The line that gave the title; 0 for one before this splitter began. No part of the state.
-    title_line: u64,
-}
-
-/// What is known of the title around the last closed boundary, in case that what gave it was forgotten.
-#[derive(Debug, Clone, Default)]
-struct Titles {
-    /// The lines of what closed last: after the first number, up to the second.
-    closed: (u64, u64),
-    /// The title before them.
-    before: Title,
-    /// The last prompt that gave no title because there was one, and its line.
-    passed_over: Option<(u64, Title)>,
 }
 
 /// What the open commit holds so far; nothing at a closed boundary.
@@ -75,7 +62,6 @@ pub(super) struct LineSplitter {
     open: Open,
     /// The ground at the last closed boundary.
     closed: Ground,
-    titles: Titles,
     unreadable: u64,
 }
 
@@ -83,14 +69,7 @@ impl LineSplitter {
     /// Starts at the beginning, or where `state` was left; a state that cannot be read is none.
     pub(super) fn new(granularity: Granularity, state: Option<&[u8]>) -> Self {
         let ground = state.and_then(Ground::read).unwrap_or_default();
-        Self {
-            granularity,
-            closed: ground.clone(),
-            ground,
-            open: Open::default(),
-            titles: Titles::default(),
-            unreadable: 0,
-        }
+        Self { granularity, closed: ground.clone(), ground, open: Open::default(), unreadable: 0 }
     }
 
     fn note_unreadable(&mut self, line: &[u8], error: &dyn std::fmt::Display, notes: &mut Vec<Note>) {
@@ -112,29 +91,10 @@ impl LineSplitter {
         ));
     }
 
-    /// Ends a commit behind the lines so far. The second that one line closes goes on from the first.
-    fn close(&mut self, commit_type: CommitType, is_second: bool) -> SegmentFacts {
-        if !is_second {
-            self.titles.closed.0 = self.closed.lines;
-            self.titles.before = self.closed.keeper.title();
-        }
-        self.titles.closed.1 = self.ground.lines;
+    /// Ends a commit behind the lines so far.
+    fn close(&mut self, commit_type: CommitType) -> SegmentFacts {
         self.closed = self.ground.clone();
         std::mem::take(&mut self.open).facts(commit_type)
-    }
-
-    fn learn(&mut self, record: &Record<'_>, time: Option<Timestamp>, prompt: Option<&Class<'_>>) {
-        let mut is_titled = self.ground.keeper.learn(record, time);
-        if let Some(prompt) = prompt {
-            let gave = self.ground.keeper.learn_prompt(prompt);
-            if !gave {
-                self.titles.passed_over = Some((self.ground.lines, FactKeeper::title_of_prompt(prompt)));
-            }
-            is_titled |= gave;
-        }
-        if is_titled {
-            self.ground.title_line = self.ground.lines;
-        }
     }
 
     /// Returns whether a commit ends before this record, and counts the turn that ends there.
@@ -232,11 +192,14 @@ impl Splitter for LineSplitter {
         let mut cut = Cut::default();
         if self.closes_before(kind, begins_message) {
             // The state at this boundary knows nothing of the line after it.
-            cut.before = Some(self.close(CommitType::Delta, false));
+            cut.before = Some(self.close(CommitType::Delta));
         }
         let time = record.time();
         self.ground.lines += 1;
-        self.learn(&record, time, (kind == Kind::Prompt).then_some(&class));
+        self.ground.keeper.learn(&record, time);
+        if kind == Kind::Prompt {
+            self.ground.keeper.learn_prompt(&class);
+        }
         if let Some(id) = message {
             self.ground.message = id;
         }
@@ -246,8 +209,7 @@ impl Splitter for LineSplitter {
             Kind::Prompt | Kind::Conversation => self.open.has_conversation = true,
             Kind::Boundary => self.open.awaits_summary = true,
             Kind::Summary => {
-                let is_second = cut.before.is_some();
-                cut.after = Some(self.close(CommitType::Compaction, is_second));
+                cut.after = Some(self.close(CommitType::Compaction));
             }
             Kind::Other => {}
         }
@@ -269,34 +231,9 @@ impl Splitter for LineSplitter {
     fn state(&self) -> Vec<u8> {
         self.closed.write()
     }
-
-    fn disown_closed(&mut self) {
-        let (from, to) = self.titles.closed;
-        for ground in [&mut self.closed, &mut self.ground] {
-            if ground.title_line > from && ground.title_line <= to {
-                ground.set_title(self.titles.before.clone(), 0);
-            }
-        }
-        if let Some((line, title)) = self.titles.passed_over.clone().filter(|(line, _)| *line > to)
-            && self.ground.keeper.title().1 == TitleRank::None
-        {
-            self.ground.set_title(title, line);
-        }
-    }
-
-    fn disown_open(&mut self) {
-        if self.ground.title_line > self.closed.lines {
-            self.ground.set_title(self.closed.keeper.title(), self.closed.title_line);
-        }
-    }
 }
 
 impl Ground {
-    fn set_title(&mut self, title: Title, line: u64) {
-        self.keeper.set_title(title);
-        self.title_line = line;
-    }
-
     fn write(&self) -> Vec<u8> {
         let state = json!({
             "v": STATE_VERSION,
@@ -316,7 +253,6 @@ impl Ground {
             keeper: FactKeeper::from_json(state.get("facts")?)?,
             lines: state.get("lines")?.as_u64()?,
             message: state.get("message")?.as_str().map(str::to_owned),
-            title_line: 0,
         })
     }
 }

@@ -54,14 +54,6 @@ impl Splitter for Spoiled {
     fn state(&self) -> Vec<u8> {
         if self.law == "state" { vec![b' '; STATE_BYTES_MAX + 1] } else { self.good.state() }
     }
-
-    fn disown_closed(&mut self) {
-        self.good.disown_closed();
-    }
-
-    fn disown_open(&mut self) {
-        self.good.disown_open();
-    }
 }
 
 impl Adapter for Broken {

@@ -96,14 +96,6 @@ mod broken {
             }
             state
         }
-
-        fn disown_closed(&mut self) {
-            self.good.disown_closed();
-        }
-
-        fn disown_open(&mut self) {
-            self.good.disown_open();
-        }
     }
 
     impl Adapter for Broken {

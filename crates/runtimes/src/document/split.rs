@@ -65,10 +65,4 @@ impl Splitter for DocumentSplitter {
         // A document is read as a whole each time.
         Vec::new()
     }
-
-    fn disown_closed(&mut self) {
-        self.facts.set_title(Default::default());
-    }
-
-    fn disown_open(&mut self) {}
 }

@@ -16,7 +16,8 @@ const STATE_FACT_BYTES_MAX: usize = 512;
 
 /// Where a title came from; a later kind replaces an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(crate) enum TitleRank {
+pub enum TitleRank {
+    /// There is no title.
     #[default]
     None,
     /// The first prompt.
@@ -27,8 +28,34 @@ pub(crate) enum TitleRank {
     User,
 }
 
-/// A session's title and where it came from.
-pub(crate) type Title = (Option<String>, TitleRank);
+impl TitleRank {
+    /// Reads the number that a state has for it; none where it is another's.
+    pub(crate) fn of_number(number: u64) -> Option<Self> {
+        [Self::None, Self::Prompt, Self::Runtime, Self::User].into_iter().find(|rank| *rank as u64 == number)
+    }
+}
+
+impl SessionFacts {
+    /// Takes a title that a line gives. The first prompt stays, titles of the other ranks are replaced.
+    pub(crate) fn entitle(&mut self, rank: TitleRank, title: &str) {
+        let is_better = rank > self.title_rank || (rank == self.title_rank && rank > TitleRank::Prompt);
+        let title = if is_better { one_line(title) } else { String::new() };
+        if !title.is_empty() {
+            (self.title, self.title_rank) = (Some(title), rank);
+        }
+    }
+}
+
+/// Returns a splitter's state with another title: where the lines that gave the title were forgotten, the state must not bring
+/// it back. A state that cannot be read becomes none.
+pub fn with_title_of(state: &[u8], facts: &SessionFacts) -> Vec<u8> {
+    let Ok(mut state) = serde_json::from_slice::<Value>(state) else { return Vec::new() };
+    if let Some(own) = state.get_mut("facts").and_then(Value::as_object_mut) {
+        own.insert("title".to_owned(), json!(facts.title));
+        own.insert("rank".to_owned(), json!(facts.title_rank as u8));
+    }
+    state.to_string().into_bytes()
+}
 
 /// What one line says of its session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,7 +76,6 @@ pub(crate) struct Hints {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Facts {
     facts: SessionFacts,
-    title_rank: TitleRank,
 }
 
 impl Facts {
@@ -62,17 +88,8 @@ impl Facts {
         self.facts.template.clone().unwrap_or_else(|| template(dialect, false))
     }
 
-    pub(crate) fn title(&self) -> Title {
-        (self.facts.title.clone(), self.title_rank)
-    }
-
-    pub(crate) fn set_title(&mut self, (title, rank): Title) {
-        self.facts.title = title;
-        self.title_rank = rank;
-    }
-
-    /// Takes what a line says, and returns whether it gave the title.
-    pub(crate) fn learn(&mut self, dialect: &Dialect, hints: Hints, time: Option<Timestamp>) -> bool {
+    /// Takes what a line says.
+    pub(crate) fn learn(&mut self, dialect: &Dialect, hints: Hints, time: Option<Timestamp>) {
         let facts = &mut self.facts;
         if facts.session.is_none() {
             facts.session = hints.session.and_then(|id| SessionId::new(id).ok());
@@ -93,15 +110,9 @@ impl Facts {
             facts.first_timestamp = Some(facts.first_timestamp.map_or(time, |first| first.min(time)));
             facts.last_timestamp = Some(facts.last_timestamp.map_or(time, |last| last.max(time)));
         }
-        let Some((rank, title)) = hints.title else { return false };
-        let title = one_line(&title);
-        // The first prompt stays, titles of the other ranks are replaced.
-        let is_better = rank > self.title_rank || (rank == self.title_rank && rank > TitleRank::Prompt);
-        let is_taken = !title.is_empty() && is_better;
-        if is_taken {
-            self.set_title((Some(title), rank));
+        if let Some((rank, title)) = hints.title {
+            facts.entitle(rank, &title);
         }
-        is_taken
     }
 
     /// Returns the facts as JSON of bounded size; what is too long is left out.
@@ -118,7 +129,7 @@ impl Facts {
             "branch": bounded(&self.facts.git_branch),
             "version": bounded(&self.facts.version),
             "title": self.facts.title,
-            "rank": self.title_rank as u8,
+            "rank": self.facts.title_rank as u8,
             "first": self.facts.first_timestamp.map(Timestamp::as_micros),
             "last": self.facts.last_timestamp.map(Timestamp::as_micros),
         })
@@ -128,13 +139,7 @@ impl Facts {
     pub(crate) fn from_json(value: &Value) -> Option<Self> {
         let string = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         let time = |key: &str| value.get(key).and_then(Value::as_i64).map(Timestamp::from_micros);
-        let title_rank = match value.get("rank")?.as_u64()? {
-            0 => TitleRank::None,
-            1 => TitleRank::Prompt,
-            2 => TitleRank::Runtime,
-            3 => TitleRank::User,
-            _ => return None,
-        };
+        let title_rank = TitleRank::of_number(value.get("rank")?.as_u64()?)?;
         Some(Self {
             facts: SessionFacts {
                 session: string("session").and_then(|id| SessionId::new(id).ok()),
@@ -145,10 +150,10 @@ impl Facts {
                 git_branch: string("branch"),
                 version: string("version"),
                 title: string("title"),
+                title_rank,
                 last_timestamp: time("last"),
                 first_timestamp: time("first"),
             },
-            title_rank,
         })
     }
 }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use stemmata_model::{CommitType, Counts, Granularity, Note, NoteCode, Template, Timestamp};
 
 use super::count::{UNSEEN, add, counts};
-use super::facts::{Facts, Hints, Title, TitleRank, one_line};
+use super::facts::Facts;
 use super::{Dialect, Line, Turn};
 use crate::adapter::{Cut, SegmentFacts, SessionFacts, Splitter};
 use crate::json::is_blank;
@@ -35,19 +35,6 @@ struct Ground {
     lines: u64,
     /// Hash of the last answer's message id; ids are foreign and so of any length.
     message: Option<String>,
-    /// The line that gave the title; 0 for one before this splitter began. No part of the state.
-    title_line: u64,
-}
-
-/// What is known of the title around the last closed boundary, in case that what gave it was forgotten.
-#[derive(Debug, Clone, Default)]
-struct Titles {
-    /// The lines of what closed last: after the first number, up to the second.
-    closed: (u64, u64),
-    /// The title before them.
-    before: Title,
-    /// The last prompt that gave no title because there was one, and its line.
-    passed_over: Option<(u64, Title)>,
 }
 
 /// What the open commit holds so far; nothing at a closed boundary.
@@ -77,7 +64,6 @@ pub(crate) struct LineSplitter {
     open: Open,
     /// The ground at the last closed boundary.
     closed: Ground,
-    titles: Titles,
     unreadable: u64,
 }
 
@@ -85,15 +71,7 @@ impl LineSplitter {
     /// Starts at the beginning, or where `state` was left; a state that cannot be read is none.
     pub(crate) fn new(dialect: &'static Dialect, granularity: Granularity, state: Option<&[u8]>) -> Self {
         let ground = state.and_then(Ground::read).unwrap_or_default();
-        Self {
-            dialect,
-            granularity,
-            closed: ground.clone(),
-            ground,
-            open: Open::default(),
-            titles: Titles::default(),
-            unreadable: 0,
-        }
+        Self { dialect, granularity, closed: ground.clone(), ground, open: Open::default(), unreadable: 0 }
     }
 
     /// Returns whether a commit ends before this line, and counts the turn that ends there.
@@ -132,10 +110,10 @@ impl LineSplitter {
         let begins_message = self.granularity == Granularity::Message && !is_same;
         let mut cut = Cut::default();
         if self.open.is_marked && ends_mark(line.turn) {
-            cut.before = Some(self.close(CommitType::Compaction, false));
+            cut.before = Some(self.close(CommitType::Compaction));
         } else if self.closes_before(line.turn, begins_message) {
             // The state at this boundary knows nothing of the line after it.
-            cut.before = Some(self.close(CommitType::Delta, false));
+            cut.before = Some(self.close(CommitType::Delta));
         }
         self.ground.lines += 1;
         if line.turn == Turn::Conversation && self.granularity == Granularity::Message {
@@ -143,14 +121,12 @@ impl LineSplitter {
         }
         self.open.timestamp = self.open.timestamp.max(line.time);
         self.open.counts = add(self.open.counts, counts(&line));
-        let (turn, time) = (line.turn, line.time);
-        self.learn(line.hints, time);
-        match turn {
+        self.ground.facts.learn(self.dialect, line.hints, line.time);
+        match line.turn {
             Turn::Prompt | Turn::Conversation => self.open.has_conversation = true,
             Turn::CompactionMark => self.open.is_marked = true,
             Turn::Compaction => {
-                let is_second = cut.before.is_some();
-                cut.after = Some(self.close(CommitType::Compaction, is_second));
+                cut.after = Some(self.close(CommitType::Compaction));
             }
             Turn::Header
             | Turn::Start
@@ -164,24 +140,10 @@ impl LineSplitter {
         cut
     }
 
-    /// Ends a commit behind the lines so far. The second that one line closes goes on from the first.
-    fn close(&mut self, commit_type: CommitType, is_second: bool) -> SegmentFacts {
-        if !is_second {
-            self.titles.closed.0 = self.closed.lines;
-            self.titles.before = self.closed.facts.title();
-        }
-        self.titles.closed.1 = self.ground.lines;
+    /// Ends a commit behind the lines so far.
+    fn close(&mut self, commit_type: CommitType) -> SegmentFacts {
         self.closed = self.ground.clone();
         std::mem::take(&mut self.open).facts(commit_type)
-    }
-
-    fn learn(&mut self, hints: Hints, time: Option<Timestamp>) {
-        let prompt = hints.title.clone().filter(|(rank, _)| *rank == TitleRank::Prompt);
-        if self.ground.facts.learn(self.dialect, hints, time) {
-            self.ground.title_line = self.ground.lines;
-        } else if let Some((rank, title)) = prompt {
-            self.titles.passed_over = Some((self.ground.lines, (Some(one_line(&title)), rank)));
-        }
     }
 
     fn note_unreadable(&mut self, line: &[u8], error: &dyn std::fmt::Display, notes: &mut Vec<Note>) {
@@ -248,34 +210,9 @@ impl Splitter for LineSplitter {
     fn state(&self) -> Vec<u8> {
         self.closed.write()
     }
-
-    fn disown_closed(&mut self) {
-        let (from, to) = self.titles.closed;
-        for ground in [&mut self.closed, &mut self.ground] {
-            if ground.title_line > from && ground.title_line <= to {
-                ground.set_title(self.titles.before.clone(), 0);
-            }
-        }
-        if let Some((line, title)) = self.titles.passed_over.clone().filter(|(line, _)| *line > to)
-            && self.ground.facts.title().1 == TitleRank::None
-        {
-            self.ground.set_title(title, line);
-        }
-    }
-
-    fn disown_open(&mut self) {
-        if self.ground.title_line > self.closed.lines {
-            self.ground.set_title(self.closed.facts.title(), self.closed.title_line);
-        }
-    }
 }
 
 impl Ground {
-    fn set_title(&mut self, title: Title, line: u64) {
-        self.facts.set_title(title);
-        self.title_line = line;
-    }
-
     fn write(&self) -> Vec<u8> {
         let state = json!({
             "v": STATE_VERSION,
@@ -295,7 +232,6 @@ impl Ground {
             facts: Facts::from_json(state.get("facts")?)?,
             lines: state.get("lines")?.as_u64()?,
             message: state.get("message")?.as_str().map(str::to_owned),
-            title_line: 0,
         })
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use stemmata_model::{Commit, CommitId, Granularity};
+use stemmata_model::{CommitId, Granularity};
 use stemmata_store::maintain::forget::Forget;
 use stemmata_store::{Annotation, Described, Session, SessionOrigin};
 
@@ -58,13 +58,6 @@ impl Engine {
             wish.unread.push(session.key);
         }
         Ok(())
-    }
-
-    /// Says whether a commit that can be read would give a title.
-    pub(crate) fn gives_title(&self, commit: &Commit, title: &str) -> Result<bool> {
-        let mut titles = Titles::default();
-        self.titles_in(&self.store.described(&[commit.id])?, &mut titles)?;
-        Ok(titles.given.contains(title))
     }
 
     /// Gathers every title that a line of a page of commits would give, and those that were made of their summaries.

@@ -14,8 +14,8 @@ use stemmata_store::{Session, SessionKey, SessionOrigin};
 use crate::capture::cursor::Cursor;
 use crate::capture::homes::RuntimeHome;
 use crate::capture::kept::is_session_there;
-use crate::capture::reading::open;
 use crate::capture::source::is_packed;
+use crate::capture::transcript_file::Transcript;
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
 
@@ -128,7 +128,7 @@ impl Engine {
         if self.current(session)? != ctx {
             return Ok(Err(NotResumed::Continued));
         }
-        let (_, stamp) = open(path)?;
+        let stamp = Transcript::open_whole(path)?.stamp();
         let cursor = self.store.cursor(&session.key)?.and_then(|bytes| Cursor::decode(&bytes));
         if !cursor.is_some_and(|cursor| cursor.stamp == stamp && cursor.seen_bytes == stamp.length) {
             return Ok(Err(NotResumed::Changed));

@@ -13,7 +13,7 @@ use super::output::Output;
 use super::record::{PlacementRecord, WrittenFile};
 use crate::capture::cursor::FileStamp;
 use crate::capture::database;
-use crate::capture::transcript::key_path;
+use crate::capture::transcript_file::key_path;
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Refusal, Result};
 use crate::ports::{Clock, NewIds};

@@ -6,7 +6,8 @@ use stemmata_model::{Commit, CommitId, FormatId, Granularity, MachineId, Session
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, StoreError, Write};
 
-use crate::capture::cursor::{Cursor, FileStamp, SplitterState, windows};
+use crate::capture::cursor::{Cursor, FileStamp, SplitterState, Windows};
+use crate::capture::transcript_file::Transcript;
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
 
@@ -94,13 +95,15 @@ impl Engine {
     }
 
     fn placed_cursor(&self, path: &Path, record: &PlacementRecord, written: WrittenFile) -> Result<Cursor> {
-        let (head, tail) = windows(path, record.placed_bytes, &self.store.identity()?.secret)?;
+        let mut placed = Transcript::open(path)?;
+        let windows = Windows::before(&placed, record.placed_bytes)?;
+        let (head, tail) = windows.hashes(&self.store.identity()?.secret);
         let WrittenFile { device, inode, modified_ns } = written;
         let adapter = Self::adapter(&record.format, FormatUse::Read)?;
         let totals = self.totals_of(record.ctx)?;
         Ok(Cursor {
             format: record.format.to_string(),
-            rules: self.rules_of(path)?.into(),
+            rules: self.rules_of(&mut placed)?.into(),
             granularity: Granularity::Turn,
             closed_bytes: record.taken_bytes,
             closed_line: record.taken_lines.saturating_add(1),

@@ -10,10 +10,8 @@ use stemmata_runtimes::adapter::{Adapter, Shape};
 use stemmata_runtimes::translate::runtime_of;
 
 use super::{fingerprint, lines_before};
-use crate::capture::cursor::OpenFile;
 use crate::capture::homes::find;
-use crate::capture::lines::Lines;
-use crate::capture::reading::{detect, open};
+use crate::capture::transcript_file::Transcript;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::scrubbing::{line_scrubber, scrub_document};
@@ -87,17 +85,17 @@ impl Engine {
     }
 
     fn scan_file(&self, path: &Path, found: FoundSecret<'_>) -> Result<u64> {
-        let (file, _) = open(path)?;
-        let adapter = detect(OpenFile { file: &file, path })?;
-        let scrubber = self.scrubber_for(path, || Ok(None), None)?;
-        let bytes = file.length().map_err(EngineError::io("read", path))?;
+        let mut opened = Transcript::open_whole(path)?;
+        let (adapter, _) = opened.detected()?;
+        let scrubber = self.scrubber_for(&mut opened, None, None)?;
+        let bytes = opened.stamp().length;
         if adapter.shape() == Shape::Document {
-            let whole = OpenFile { file: &file, path }.range(0, bytes)?;
+            let whole = opened.range(0, bytes)?;
             report(adapter, 0, &whole_line(&scrubber, adapter, &whole)?, found);
             return Ok(bytes);
         }
         let mut scrubbing = line_scrubber(&scrubber, &adapter.format());
-        let mut lines = Lines::of(file, path, (0, 1), bytes)?;
+        let mut lines = opened.lines(0, 1)?;
         // A secret that spans lines is reported with the line that it begins in, so lines are counted as they come out.
         let mut number = 0;
         let mut goes_on = true;
