@@ -74,10 +74,10 @@ fn take(root: &Path, binary: Option<&Path>, wanted: &Measure<'_>) -> anyhow::Res
 fn judge(before: &Record, after: &Record) -> anyhow::Result<()> {
     let comparison = compare(before, after)?;
     say(&comparison.render());
-    let different = comparison.differences.len();
+    let (different, all) = (comparison.differences.len(), after.answers.len());
     anyhow::ensure!(
         different == 0,
-        "{different} answers differ\nhint: run both builds with `--outputs DIR`, then `diff -r` shows what they say"
+        "{different} of {all} answers differ\nhint: run both builds with `--outputs DIR`, then `diff -r` shows what they say"
     );
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! tests show it failing on a made-up tree; only `tree` reads the disk.
 
 mod attributes;
+mod clients;
 mod doctests;
 mod documents;
 mod layers;
@@ -60,6 +61,7 @@ type Rule = fn(&Tree) -> Vec<Finding>;
 
 const RULES: &[Rule] = &[
     attributes::check,
+    clients::check,
     doctests::check,
     documents::check,
     layers::check,

@@ -119,8 +119,10 @@ impl Lane {
         for project in projects {
             self.ask_project(project, answers)?;
         }
-        for (session, known) in sessions.iter().zip(&known) {
-            self.ask_all(WRITES, session, known, answers)?;
+        for steps in WRITES {
+            for (session, known) in sessions.iter().zip(&known) {
+                self.ask_all(steps, session, known, answers)?;
+            }
         }
         Ok(())
     }

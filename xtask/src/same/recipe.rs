@@ -129,20 +129,25 @@ pub(super) const PROJECT: &[Step] = &[
     whole("prompts", "worker", &["assemble", "--strategy", "worker", "--agent", "same", "--say", "{say}"]),
 ];
 
-/// Asked of each session after all that: they write.
-pub(super) const WRITES: &[Step] = &[
-    turn("begin", &["turn", "begin"], Input::BeginTurn),
-    done("prompts", "indexed", INDEX),
-    // Once more, now for its prompt: what the first call stored is indexed by now.
-    turn("prompt", &["turn", "begin"], Input::BeginTurnForPrompt),
-    turn("end", &["turn", "end"], Input::EndTurn),
-    turn("window", &["turn", "window"], Input::TurnWindow),
-    turn("explained", &["context", "debug", "--ledger", "{turn}", "--session", "{turn}"], Input::Nothing),
-    whole("summaries", "brief-made", &["import", "--quiet", "--brief", "{path}"]),
-    whole("summaries", "brief", &["hook", "{client}", "--inject", "--input", "{hook}"]),
-    // In a directory that is the same for every run: one client hashes its path.
-    placed("own", &["resume", "{tip}", "--copy", "--print", "--cwd", "/"]),
-    placed("codex", &["resume", "{tip}", "--copy", "--print", "--cwd", "/", "--in", "codex"]),
+/// Asked of each session after all that: they write. Each pass is asked of all sessions before the next one, as ranks depend on
+/// all that is stored: before the last prompt is made, nothing is stored that another build might say differently.
+pub(super) const WRITES: [&[Step]; 2] = [
+    &[
+        turn("begin", &["turn", "begin"], Input::BeginTurn),
+        done("prompts", "indexed", INDEX),
+        // Once more, now for its prompt: what the first call stored is indexed by now.
+        turn("prompt", &["turn", "begin"], Input::BeginTurnForPrompt),
+        turn("explained", &["context", "debug", "--ledger", "{turn}", "--session", "{turn}"], Input::Nothing),
+    ],
+    &[
+        turn("end", &["turn", "end"], Input::EndTurn),
+        turn("window", &["turn", "window"], Input::TurnWindow),
+        whole("summaries", "brief-made", &["import", "--quiet", "--brief", "{path}"]),
+        whole("summaries", "brief", &["hook", "{client}", "--inject", "--input", "{hook}"]),
+        // In a directory that is the same for every run: one client hashes its path.
+        placed("own", &["resume", "{tip}", "--copy", "--print", "--cwd", "/"]),
+        placed("codex", &["resume", "{tip}", "--copy", "--print", "--cwd", "/", "--in", "codex"]),
+    ],
 ];
 
 /// Asked once, of all that was imported.
@@ -219,7 +224,7 @@ impl Input {
 pub(super) fn digest() -> String {
     let mut digest = blake3::Hasher::new();
     for step in
-        [&IDS, &IDS_BY_MESSAGE].into_iter().chain([READS, PROJECT, WRITES, STORE].into_iter().flatten())
+        [&IDS, &IDS_BY_MESSAGE].into_iter().chain(WRITES.into_iter().chain([READS, PROJECT, STORE]).flatten())
     {
         digest.update(format!("{step:?}{}\n", step.input.text("tip", "turn")).as_bytes());
     }
@@ -236,7 +241,11 @@ mod tests {
     #[test]
     fn no_two_steps_of_a_subject_have_the_same_name() {
         for steps in [
-            READS.iter().chain(WRITES).chain([&IDS, &IDS_BY_MESSAGE]).collect::<Vec<_>>(),
+            READS
+                .iter()
+                .chain(WRITES.into_iter().flatten())
+                .chain([&IDS, &IDS_BY_MESSAGE])
+                .collect::<Vec<_>>(),
             PROJECT.iter().collect(),
             STORE.iter().collect(),
         ] {

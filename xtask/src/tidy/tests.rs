@@ -86,6 +86,42 @@ fn a_crate_names_itself_for_its_tests_alone() {
 }
 
 #[test]
+fn a_client_that_is_named_outside_of_its_folder_is_found() {
+    let table =
+        "pub static ALL: &[&Client] = &[\n    &crate::claude_code::CLIENT,\n    &crate::pi::CLIENT,\n];\n";
+    let in_file = |path: &str, text: &str| {
+        said(clients::check, &[("crates/runtimes/src/clients.rs", table), (path, text)])
+    };
+    let path = "crates/engine/src/made_up.rs";
+    for bad in [
+        "const A: &str = \"claude-code\";",
+        "use crate::claude_code::RUNTIME;",
+        "const A: Claude = Claude;",
+        "const A: &str = \"Claude Code keeps them\";",
+        "const A: &str = \"pi\";",
+        "const A: &str = \"PI_CODING_AGENT_DIR\";",
+        "use stemmata_runtimes::pi::RUNTIME;",
+    ] {
+        let found = in_file(path, bad);
+        assert_eq!(found.len(), 1, "{bad}: {found:?}");
+        assert!(found[0].starts_with(&format!("{path}:1: names the client of `")), "{found:?}");
+        for row in ["crates/runtimes/src/lib.rs", "crates/acts/src/tools/table.rs", "crates/faults/src/a.rs"]
+        {
+            assert_eq!(in_file(row, bad), [""; 0], "{row}");
+        }
+    }
+    assert_eq!(in_file("crates/runtimes/src/claude_code/a.rs", "const A: &str = \"claude\";"), [""; 0]);
+    assert_eq!(in_file("crates/runtimes/src/pi.rs", "const A: &str = \"pi\";"), [""; 0]);
+    for good in [
+        "// Claude Code and pi.\nconst A: &str = \"pipe PIN spider\";",
+        "const A: &str = \"https://example.org/claude-code/pi/1\";",
+        "#[cfg(test)]\nmod tests {\n    const A: &str = \"claude-code\";\n}",
+    ] {
+        assert_eq!(in_file(path, good), [""; 0], "{good}");
+    }
+}
+
+#[test]
 fn a_wire_type_that_buffers_defaults_or_reads_the_wrong_way_is_found() {
     let path = "crates/api/src/v1/made_up.rs";
     let response = "#[derive(Serialize)]\nstruct Note {\n    #[serde(skip_serializing_if = \"Option::is_none\")]\n    line: Option<u64>,\n}\n";

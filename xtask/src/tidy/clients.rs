@@ -1,0 +1,90 @@
+//! A client is one folder and one row: no other file of the product names it in code or in a literal.
+//!
+//! Comments and tests may, since nobody has to change them for a new client.
+
+use super::Finding;
+use super::source::{Source, is_test};
+use super::tree::Tree;
+
+/// Where clients' folders are.
+const FORMATS: &str = "crates/runtimes/src/";
+
+/// The table of clients.
+const TABLE: &str = "crates/runtimes/src/clients.rs";
+
+/// The rows of a client: the table, the declaration of its folder, the names of its tools.
+const ROWS: &[&str] = &[TABLE, "crates/runtimes/src/lib.rs", "crates/acts/src/tools/table.rs"];
+
+/// Where such a word is the name of something else, or shows one client and lists none.
+const OTHER_MEANINGS: &[(&str, &str)] = &[
+    ("crates/cli/src/args/", "examples in help texts"),
+    ("crates/cli/src/commands/assemble.rs", "a model"),
+    ("crates/model/src/maker.rs", "models"),
+    ("crates/prompt/src/compact/summary/weights.rs", "a file that many projects have"),
+    ("crates/runtimes/src/bureau/", "a field of a format"),
+    ("crates/tokens/src/models.rs", "models"),
+];
+
+/// What only tests use.
+const NO_PRODUCT: &[&str] = &["crates/testkit/", "crates/faults/", "crates/store/src/conformance"];
+
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    let folders = folders(tree.text(TABLE).unwrap_or_default());
+    let mut findings = Vec::new();
+    for source in tree.sources().filter(|source| is_product(source.path)) {
+        for folder in folders.iter().filter(|folder| !is_its_own(source.path, folder)) {
+            let message = format!(
+                "names the client of `{folder}`: ask a field of `Client`, or add one (docs/decisions/0032-clients.md)"
+            );
+            let places = places(&source, folder).into_iter();
+            findings.extend(places.map(|at| Finding::at(source.path, source.line(at), message.clone())));
+        }
+    }
+    findings
+}
+
+/// Returns the folders of the clients, as the table's rows name them.
+fn folders(table: &str) -> Vec<&str> {
+    let rows =
+        table.lines().filter_map(|line| line.trim().strip_prefix("&crate::")?.strip_suffix("::CLIENT,"));
+    rows.collect()
+}
+
+fn is_product(path: &str) -> bool {
+    path.starts_with("crates/")
+        && path.contains("/src/")
+        && !is_test(path)
+        && !ROWS.contains(&path)
+        && !NO_PRODUCT.iter().any(|start| path.starts_with(start))
+        && !OTHER_MEANINGS.iter().any(|(start, _)| path.starts_with(start))
+}
+
+fn is_its_own(path: &str, folder: &str) -> bool {
+    let own = path.strip_prefix(FORMATS).and_then(|path| path.strip_prefix(folder));
+    own.is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+}
+
+/// Returns where the product's code or literals name a client, once a literal.
+fn places(source: &Source<'_>, folder: &str) -> Vec<usize> {
+    let mut found = named(&source.production, folder);
+    let literals = source.literals().into_iter().filter(|(at, _)| !source.in_tests(*at));
+    // An address is where a figure comes from.
+    let is_said = |text: &str| {
+        text.split_whitespace().any(|word| !word.contains("://") && !named(word, folder).is_empty())
+    };
+    found.extend(literals.filter(|(_, text)| is_said(text)).map(|(at, _)| at));
+    found
+}
+
+/// Returns where a text names a client: by its folder's name, or the word that it begins with where that says enough.
+fn named(text: &str, folder: &str) -> Vec<usize> {
+    const SHORT: usize = 4;
+    let text = text.to_ascii_lowercase().replace('-', "_");
+    let first = folder.split('_').next().unwrap_or(folder);
+    let (needle, is_word) = if first.len() >= SHORT { (first, false) } else { (folder, true) };
+    let is_letter =
+        |at: Option<usize>| at.and_then(|at| text.as_bytes().get(at)).is_some_and(u8::is_ascii_alphanumeric);
+    let hits = text.match_indices(needle).map(|(at, _)| at);
+    hits.filter(|at| !is_word || !(is_letter(at.checked_sub(1)) || is_letter(Some(at + needle.len()))))
+        .collect()
+}
