@@ -196,11 +196,8 @@ impl Engine {
         let windows = Windows::before(prepared.transcript, start.raw_bytes)?;
         let earlier = self.earlier(&prepared)?;
         // Commits are only looked up among what was forgotten where anything was.
-        let looks = match self.store.has_tombstones()? {
-            true => Some(self.forgotten_looks(&sighting.session)?),
-            false => None,
-        };
-        let is_careful = looks.is_some();
+        let is_careful = self.store.has_tombstones()?;
+        let looks = if is_careful { Some(self.forgotten_looks(&sighting.session)?) } else { None };
         let begun = (start, prepared.scrubber.clone());
         let ingest = Ingest::new(self, prepared.adapter, splitter, sighting, begun);
         let ingest = match looks {
@@ -366,7 +363,7 @@ impl Run<'_> {
             // The splitter has read what was forgotten too, so its title may be made of that.
             self.ingest.flush(Vec::new())?;
             state = with_title_of(&state, self.rest.read_to(engine, closed_tip)?);
-            title = self.rest.read_to(engine, tip)?.title.clone();
+            title.clone_from(&self.rest.read_to(engine, tip)?.title);
         }
         let closed = self.ingest.closed();
         let cursor = Cursor {
