@@ -61,14 +61,14 @@ pub enum Verb {
     Client,
 }
 
-/// A tool of a runtime.
+/// A tool that is translated.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Tool {
     /// What it is for.
     pub verb: Verb,
     /// The name, as the runtime spells it.
     pub name: &'static str,
-    /// Names of arguments in one order for all runtimes that translate this verb; empty where the tool is never renamed.
+    /// Names of arguments in one order for all runtimes that translate this verb.
     pub keys: &'static [&'static str],
 }
 
@@ -77,12 +77,22 @@ pub struct Tool {
 pub struct Runtime {
     /// The runtime; empty for tools that several of them or home-made agents have.
     pub id: &'static str,
-    /// Its tools, those first that translate.
-    pub tools: &'static [Tool],
+    /// The tools that are translated: another one here changes that.
+    pub translated: &'static [Tool],
+    /// The names of tools that are never renamed, by what they are for.
+    pub named: &'static [(Verb, &'static [&'static str])],
     /// The tools by which something is decided: hooks keep what is open then.
     pub deciding: &'static [&'static str],
     /// Kinds of parts that say in one line what was asked for and what came of it.
     pub done_items: &'static [&'static str],
+}
+
+impl Runtime {
+    /// Returns what each of its tools is for and how it is called.
+    pub fn tools(&self) -> impl Iterator<Item = (Verb, &'static str)> {
+        let translated = self.translated.iter().map(|tool| (tool.verb, tool.name));
+        translated.chain(self.named.iter().flat_map(|(verb, names)| names.iter().map(|name| (*verb, *name))))
+    }
 }
 
 /// Returns what is known of a runtime's tools.
@@ -90,8 +100,8 @@ pub fn of_runtime(id: &str) -> Option<&'static Runtime> {
     RUNTIMES.iter().copied().find(|runtime| runtime.id == id)
 }
 
-fn tools() -> impl Iterator<Item = &'static Tool> {
-    RUNTIMES.iter().flat_map(|runtime| runtime.tools)
+fn tools() -> impl Iterator<Item = (Verb, &'static str)> {
+    RUNTIMES.iter().flat_map(|runtime| runtime.tools())
 }
 
 /// Returns what a tool is for, whatever runtime's it is: names are compared by their letters and digits, in any case.
@@ -101,16 +111,14 @@ pub fn verb(name: &str) -> Option<Verb> {
     };
     let wanted = letters(name);
     // A name of other letters only would be the name of nothing.
-    let is_named = |tool: &&Tool| !wanted.is_empty() && letters(tool.name) == wanted;
-    tools().find(is_named).map(|tool| tool.verb)
+    let is_named = |(_, name): &(Verb, &str)| !wanted.is_empty() && letters(name) == wanted;
+    tools().find(is_named).map(|(verb, _)| verb)
 }
 
 /// Returns the tool of one runtime and the tool of another that does the same. Returns `None` where one of them is missing.
 pub fn counterpart(from: &str, name: &str, to: &str) -> Option<(&'static Tool, &'static Tool)> {
-    let translated =
-        |id| of_runtime(id).map(|runtime| runtime.tools.iter().filter(|tool| !tool.keys.is_empty()));
-    let own = translated(from)?.find(|tool| tool.name == name)?;
-    let other = translated(to)?.find(|tool| tool.verb == own.verb)?;
+    let own = of_runtime(from)?.translated.iter().find(|tool| tool.name == name)?;
+    let other = of_runtime(to)?.translated.iter().find(|tool| tool.verb == own.verb)?;
     Some((own, other))
 }
 
@@ -123,7 +131,7 @@ pub fn decides(name: &str) -> bool {
 pub fn task_tools() -> impl Iterator<Item = &'static str> {
     let is_of_tasks =
         |verb| matches!(verb, Verb::WriteTasks | Verb::AddTask | Verb::ChangeTask | Verb::ListTasks);
-    tools().filter(move |tool| is_of_tasks(tool.verb)).map(|tool| tool.name)
+    tools().filter(move |(verb, _)| is_of_tasks(*verb)).map(|(_, name)| name)
 }
 
 #[cfg(test)]
@@ -132,8 +140,8 @@ mod tests {
 
     #[test]
     fn the_tools_that_translate_are_these() {
-        let tools = RUNTIMES.iter().flat_map(|runtime| runtime.tools.iter().map(|tool| (runtime.id, tool)));
-        let translated: Vec<_> = tools.filter(|(_, tool)| !tool.keys.is_empty()).collect();
+        let of = |runtime: &'static Runtime| runtime.translated.iter().map(|tool| (runtime.id, tool));
+        let translated: Vec<_> = RUNTIMES.iter().copied().flat_map(of).collect();
         assert_eq!(translated.len(), 37, "another row would change what is translated");
         for (id, tool) in translated {
             assert_eq!(counterpart(id, tool.name, "none"), None);
@@ -147,7 +155,7 @@ mod tests {
     fn each_deciding_tool_is_one_of_the_runtime() {
         for runtime in RUNTIMES {
             for name in runtime.deciding {
-                let is_own = runtime.tools.iter().any(|tool| tool.name == *name);
+                let is_own = runtime.tools().any(|(_, tool)| tool == *name);
                 assert!(is_own && decides(name), "{name}");
             }
         }

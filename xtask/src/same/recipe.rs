@@ -178,6 +178,9 @@ pub(super) const STORE: &[Step] = &[
     whole("search", "nothing", &["search", "zxqvkjwhatnobodysaid"]),
 ];
 
+/// To be counted up by whoever changes how answers are taken, in `lane`, `answer` or `normal`.
+const VERSION: u32 = 1;
+
 /// What an agent is asked where a prompt is made.
 pub(super) const SAY: &str =
     "Continue where the work stopped: which files were changed last, and what is still open?";
@@ -223,12 +226,11 @@ impl Input {
 /// Returns a digest of everything that is asked.
 pub(super) fn digest() -> String {
     let mut digest = blake3::Hasher::new();
-    for step in
-        [&IDS, &IDS_BY_MESSAGE].into_iter().chain(WRITES.into_iter().chain([READS, PROJECT, STORE]).flatten())
-    {
+    let tables = WRITES.into_iter().chain([READS, PROJECT, STORE]);
+    for step in tables.flatten().chain([&IDS, &IDS_BY_MESSAGE]) {
         digest.update(format!("{step:?}{}\n", step.input.text("tip", "turn")).as_bytes());
     }
-    digest.update(SAY.as_bytes());
+    digest.update(format!("{VERSION} {SAY}").as_bytes());
     digest.finalize().to_hex().to_string()
 }
 
