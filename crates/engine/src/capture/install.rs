@@ -1,7 +1,7 @@
 //! What calls our hook in a client: put in, found again, taken out.
 //!
-//! Pure: text in, text out. A client without hooks has nothing changed. Some clients have lists of hooks in their settings (`settings`), others load files of code
-//! (`extension`).
+//! Pure: text in, text out. Some clients have lists of hooks in their settings (`settings`), others load files of code
+//! (`extension`); of a client without hooks nothing is changed.
 
 mod extension;
 mod settings;

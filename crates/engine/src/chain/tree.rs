@@ -141,7 +141,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 4))]
+        #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(4)))]
 
         #[test]
         fn law_a_walk_in_pages_meets_all_of_a_tree_once_and_parents_first(

@@ -26,7 +26,7 @@ fn held(page: &Around) -> Vec<(u64, CommitId, Entry)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 8))]
+    #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(8)))]
 
     #[test]
     fn pages_joined_are_the_chain(

@@ -92,7 +92,7 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 8))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.div_ceil(8)))]
 
     #[test]
     fn invariant_01_blocks_say_what_a_memory_from_nothing_says(deeds in deeds()) {

@@ -137,7 +137,7 @@ fn same_natives(one: &Engine, two: &Engine) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 6))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.div_ceil(6)))]
 
     #[test]
     fn everything_comes_back_from_a_bundle(seed in 0..10_000_u64) {

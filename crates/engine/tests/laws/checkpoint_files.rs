@@ -86,7 +86,7 @@ fn what_is_written_comes_back() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 2))]
+    #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(2)))]
 
     #[test]
     fn a_file_with_other_bytes_is_refused_or_says_the_same(at: prop::sample::Index, byte: u8, cuts: bool) {

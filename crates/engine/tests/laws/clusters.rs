@@ -261,7 +261,7 @@ fn any_event() -> impl Strategy<Value = NewEvent> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 2))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.div_ceil(2)))]
 
     #[test]
     fn an_exported_cluster_comes_back_as_it_was(batches in prop::collection::vec(prop::collection::vec(any_event(), 1..30), 0..4)) {

@@ -68,7 +68,7 @@ fn need(engine: &Engine, folder: &Folder, tip: CommitId, need: Need) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 8))]
+    #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(8)))]
 
     #[test]
     fn invariant_10_collection_plans_condemns_then_deletes_and_keeps_what_is_needed(wanted in needs()) {

@@ -798,7 +798,7 @@ fn a_turn_that_is_begun_again_behind_an_alert_is_begun_once() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 8))]
+    #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(8)))]
 
     #[test]
     fn law_a_compaction_never_grows_and_uncompact_is_the_context_before(

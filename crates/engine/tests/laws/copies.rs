@@ -138,7 +138,7 @@ fn a_root_that_closes_as_it_was_looked_at_turns_its_link() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 5))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.div_ceil(5)))]
 
     /// However the original grows beside its copy, what is linked in the end is what one import links.
     #[test]
@@ -164,7 +164,7 @@ enum Way {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 8))]
+    #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(8)))]
 
     /// Whether a transcript is imported or comes in a bundle, whole or grown in between, and in whatever order:
     /// what is linked in the end is what one import of all links.

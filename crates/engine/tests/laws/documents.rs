@@ -190,7 +190,7 @@ fn arrays_of_a_chain_come_back_as_one() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 8))]
+    #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(8)))]
 
     /// However often a document is looked at, and by whom: the same states give the same commits.
     #[test]

@@ -230,7 +230,7 @@ fn histories() -> impl Strategy<Value = Vec<(usize, bool)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 8))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.div_ceil(8)))]
 
     /// Whatever a transcript was at any time goes with its session, and what it wrote is in no file of the store.
     #[test]

@@ -782,7 +782,7 @@ fn a_guarded_turn_is_there_whole_or_not_at_all() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.div_ceil(4)))]
 
     #[test]
     fn after_every_call_the_window_fits_or_says_why_not_and_nothing_is_lost(

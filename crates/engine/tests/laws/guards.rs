@@ -90,7 +90,7 @@ fn a_pinned_entry_is_kept_and_says_so() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 8))]
+    #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(8)))]
 
     #[test]
     fn entries_and_overhead_are_all_that_a_window_takes(

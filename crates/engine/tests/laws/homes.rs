@@ -42,7 +42,7 @@ fn home(folder: &Folder) -> Home {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 8))]
+    #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(8)))]
 
     #[test]
     fn law_what_hooks_left_is_captured_once_within_limits(

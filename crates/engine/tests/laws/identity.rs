@@ -13,7 +13,7 @@ fn session(seed: u64) -> ClaudeSession {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 8))]
+    #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(8)))]
 
     #[test]
     fn invariant_06_same_bytes_same_ids_on_every_machine(seed in 0..10_000_u64) {

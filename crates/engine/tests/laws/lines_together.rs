@@ -53,7 +53,7 @@ fn streamed() -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 8))]
+    #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(8)))]
 
     /// Wherever a look falls, the chain is that of one import, and holds no part of the secret.
     #[test]

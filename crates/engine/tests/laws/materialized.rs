@@ -176,7 +176,7 @@ fn a_snapshot_restates_its_parent_and_the_root_skips_it() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 8))]
+    #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(8)))]
 
     #[test]
     fn invariant_07_materialize_is_pure_and_each_entry_stands_once(seed in 0..10_000_u64) {
@@ -266,7 +266,7 @@ fn counts_hold(engine: &Engine, ctx: CommitId) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 8))]
+    #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(8)))]
 
     /// What is known of whole commits is not counted again, though a plan replaces their entries' parents.
     #[test]

@@ -118,7 +118,7 @@ fn big(seed: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 2))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.div_ceil(2)))]
 
     #[test]
     fn law_any_output_is_stored_within_the_limits_and_can_be_read_whole(

@@ -19,7 +19,7 @@ fn place(engine: &Engine, ctx: CommitId, folder: &Folder) -> Placed {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 5))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.div_ceil(5)))]
 
     #[test]
     fn invariant_09_whatever_is_placed_passes_the_validator(seed in 0..10_000_u64) {

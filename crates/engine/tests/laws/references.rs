@@ -42,7 +42,7 @@ fn id() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 4))]
+    #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(4)))]
 
     #[test]
     fn every_listed_id_means_its_row_and_never_another_session_later(

@@ -363,7 +363,7 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 8))]
+    #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(8)))]
 
     /// Sessions grow line by line, within their turns too, are settled now and then, and one is forgotten.
     #[test]

@@ -222,7 +222,7 @@ fn a_summary_that_only_the_provider_reads_loses_nothing_elsewhere() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 8))]
+    #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(8)))]
 
     /// However often an array is looked at while it grows: the newest context is the same, it comes back byte for byte, and
     /// the same looks give the same commits.

@@ -227,7 +227,7 @@ pub(crate) fn check_nonsense<R: Reducer>(value: &Value) -> Result<(), TestCaseEr
 const SNAPSHOT_BYTES_MAX: usize = 100_000;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 2))]
+    #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(2)))]
 
     #[test]
     fn the_snapshotter_keeps_the_laws(events in streams()) {

@@ -72,7 +72,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 2))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.div_ceil(2)))]
 
     #[test]
     fn reasons_add_up_to_the_score(all in prop::collection::vec(candidate(), 0..12), count in 0_usize..6) {

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 8))]
+        #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(8)))]
 
         #[test]
         fn parts_are_the_whole_text_and_come_back_from_their_lines(

@@ -148,7 +148,7 @@ fn said(lines: &[String], at: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 4))]
+    #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(4)))]
 
     /// However a text is cut into deltas, what they say together is what the text becomes as a whole.
     #[test]

@@ -58,7 +58,7 @@ fn any_entry() -> impl Strategy<Value = Entry> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 4))]
+    #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(4)))]
 
     #[test]
     fn a_narrative_fits_every_budget_and_more_budget_only_adds(

@@ -142,7 +142,7 @@ fn held(dir: &Path, words: &[String]) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 4))]
+    #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(4)))]
 
     /// In whatever batches an index follows a store, it says what one says that is built at once.
     #[test]

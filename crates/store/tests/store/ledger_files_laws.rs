@@ -127,7 +127,7 @@ fn answers(log: &dyn EventLog) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 4))]
+    #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(4)))]
 
     #[test]
     fn law_files_answer_as_the_model_does(steps in steps(), mode in 0..3_usize) {

@@ -440,7 +440,7 @@ fn listings(store: &dyn Store) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 2))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.div_ceil(2)))]
 
     #[test]
     fn sqlite_reads_what_the_model_reads(batches in proptest::collection::vec((proptest::collection::vec(any::<Seed>(), 1..9), any::<Seed>()), 1..40)) {

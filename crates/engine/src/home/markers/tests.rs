@@ -68,7 +68,7 @@ type Held = (Left, usize);
 
 proptest! {
     // Each marker is synced.
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 4))]
+    #![proptest_config(ProptestConfig::with_cases((ProptestConfig::default().cases * 3).div_ceil(4)))]
 
     /// Found in review: a marker that was written anew while a command finished the older one was deleted with it, and the
     /// last turn of the session was never stored.

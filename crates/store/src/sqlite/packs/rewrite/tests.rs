@@ -74,7 +74,7 @@ fn packs_in(home: &Path) -> Vec<Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 5))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.div_ceil(5)))]
     #[test]
     fn what_goes_is_gone_and_all_else_comes_back(
         runs in proptest::collection::vec(proptest::collection::vec((0..40_000_usize, any::<bool>()), 1..40), 1..4),
