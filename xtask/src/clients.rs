@@ -14,9 +14,8 @@ mod talk;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use serde_json::Value;
 
-use crate::process::{cargo, execute, say};
+use crate::process::{cargo, execute, say, target};
 use bench::Bench;
 use client::Client;
 
@@ -95,14 +94,6 @@ impl Options {
 fn named(name: &str) -> anyhow::Result<Client> {
     let found = Client::ALL.into_iter().find(|client| client.name() == name);
     found.with_context(|| format!("unknown client or option `{name}`\n\n{USAGE}"))
-}
-
-/// Returns the folder that cargo builds into.
-fn target(root: &Path) -> anyhow::Result<PathBuf> {
-    let output = cargo(root, &["metadata", "--no-deps", "--format-version", "1"]).output();
-    let metadata: Value = serde_json::from_slice(&output.context("starting `cargo metadata`")?.stdout)?;
-    let target = metadata["target_directory"].as_str();
-    Ok(PathBuf::from(target.context("`cargo metadata` names no target folder")?))
 }
 
 /// Plays the stories; the network is this process's own.

@@ -35,6 +35,18 @@ pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// Returns the folder that cargo builds into.
+///
+/// # Errors
+/// When cargo does not say it.
+pub(crate) fn target(root: &Path) -> anyhow::Result<PathBuf> {
+    let output = cargo(root, &["metadata", "--no-deps", "--format-version", "1"]).output();
+    let metadata: serde_json::Value =
+        serde_json::from_slice(&output.context("starting `cargo metadata`")?.stdout)?;
+    let target = metadata["target_directory"].as_str();
+    Ok(PathBuf::from(target.context("`cargo metadata` names no target folder")?))
+}
+
 /// Prints the command, runs it with the terminal's own streams, waits, and prints how long it took: a log of checks shows
 /// where the minutes go.
 ///

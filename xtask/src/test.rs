@@ -49,6 +49,10 @@ impl Asked {
                 other => anyhow::bail!("`cargo xtask test` takes no argument `{other}`\n\n{USAGE}"),
             }
         }
+        anyhow::ensure!(
+            !asked.in_memory || asked.slowest.is_none(),
+            "`--in-memory` measures no test, so it takes no `--slowest`\n\n{USAGE}"
+        );
         Ok(asked)
     }
 }
@@ -67,17 +71,24 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     every(root, asked, &environment)
 }
 
+/// Returns the profile of `cargo nextest`: what draws many inputs takes longer, and is not taken for hung.
+fn profile(asked: Asked) -> &'static str {
+    if asked.full { "full" } else { "default" }
+}
+
 /// Returns the environment of a run of every law with many inputs that no run before had. The seed is printed, for a second run.
 #[expect(clippy::disallowed_methods, reason = "the one place that wants a number which is new each time")]
 fn whole() -> Vec<(&'static str, String)> {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let seed = since.as_secs().to_string();
-    say(&format!("every law in full; `PROPTEST_RNG_SEED={seed}` repeats it"));
-    vec![
+    let environment = vec![
         ("PROPTEST_CASES", "256".to_owned()),
         ("PROPTEST_RNG_SEED", seed),
         ("STEMMATA_TEST_CASES", "64".to_owned()),
-    ]
+    ];
+    let words: Vec<String> = environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    say(&format!("every law in full; `{} cargo xtask test` repeats it", words.join(" ")));
+    environment
 }
 
 /// Runs all tests. The runner's summary comes last, because that is what a reader of a log looks at: `cargo nextest` cannot run
@@ -86,11 +97,11 @@ fn every(root: &Path, asked: Asked, environment: &[(&str, String)]) -> anyhow::R
     let environment = || environment.iter().map(|(name, value)| (*name, value.as_str()));
     if available(&mut cargo(root, &["nextest", "--version"])) {
         execute(cargo(root, &["test", "--workspace", "--doc", "--quiet"]).envs(environment()))?;
-        let done = execute(cargo(root, &["nextest", "run", "--workspace"]).envs(environment()));
-        if let Some(count) = asked.slowest {
-            slowest::print(root, count)?;
-        }
-        return done;
+        let report = slowest::Report::fresh(root, profile(asked))?;
+        let run = ["nextest", "run", "--workspace", "--profile", profile(asked)];
+        let done = execute(cargo(root, &run).envs(environment()));
+        let shown = asked.slowest.map_or(Ok(()), |count| report.print(count));
+        return done.and(shown);
     }
     anyhow::ensure!(
         asked.slowest.is_none(),
@@ -113,7 +124,13 @@ mod tests {
         assert_eq!(asked(&[]).unwrap(), Asked::default());
         let both = asked(&["--full", "--slowest", "20"]).unwrap();
         assert_eq!(both, Asked { full: true, in_memory: false, slowest: Some(20) });
-        for bad in [&["--slowest"][..], &["--slowest", "0"], &["--slowest", "many"], &["--fast"]] {
+        for bad in [
+            &["--slowest"][..],
+            &["--slowest", "0"],
+            &["--slowest", "many"],
+            &["--fast"],
+            &["--in-memory", "--slowest", "3"],
+        ] {
             let error = asked(bad).unwrap_err().to_string();
             assert!(error.contains("usage: cargo xtask test"), "{error}");
         }

@@ -25,7 +25,7 @@ pub use compaction::{Compaction, CompactsAt};
 pub use expiry::{AgeAs, Expiry};
 pub use forks::{Before, Forks, HistoryBase};
 pub use home::{Database, Home, Variable};
-pub use hooks::{AskedFor, ConfigPlace, HookEvents, HookKind, Hooks};
+pub use hooks::{AskedFor, ConfigPlace, HookEvents, HookKind, Hooks, Meaning};
 pub use launch::{Launch, SystemPrompt};
 pub use names::{UnknownClient, client_named, listed};
 pub use resume::Resume;
@@ -83,7 +83,9 @@ pub struct Client {
     pub compaction: Option<&'static Compaction>,
     /// How its forks point into the sessions that they continue; `None` where they are copies.
     pub forks: Option<&'static Forks>,
-    /// Whether its subagents' sessions have ids like any other; else these begin with `agent-`.
+    /// How the files of its subagents are told from other transcripts; `None` where nothing but a transcript says so.
+    pub subagents: Option<&'static Subagents>,
+    /// Whether its subagents' sessions have ids like any other.
     pub names_subagents_plainly: bool,
     /// Reads the tokens of the model's window from an entry, where transcripts have them.
     pub reported_window: Option<fn(&Entry) -> Option<u64>>,
@@ -115,10 +117,20 @@ impl Client {
             expiry: None,
             compaction: None,
             forks: None,
+            subagents: None,
             names_subagents_plainly: false,
             reported_window: None,
         }
     }
+}
+
+/// Where a client keeps what its subagents wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Subagents {
+    /// The folder that their transcripts are in.
+    pub folder: &'static str,
+    /// What their sessions' ids begin with.
+    pub session_prefix: &'static str,
 }
 
 impl std::fmt::Debug for Client {
@@ -148,6 +160,22 @@ pub fn at_home() -> impl Iterator<Item = &'static Client> {
 /// Returns the clients that can be told to call us.
 pub fn hooked() -> impl Iterator<Item = &'static Client> {
     ALL.iter().copied().filter(|client| client.hooks.is_some())
+}
+
+/// Returns what is before the ids of subagents' sessions where a client says so: one does, and no other has it.
+pub fn subagent_prefix() -> Option<&'static str> {
+    ALL.iter().find_map(|client| client.subagents).map(|subagents| subagents.session_prefix)
+}
+
+/// Returns whether a folder of this name is where a client keeps what its subagents wrote.
+pub fn is_subagents_folder(name: &str) -> bool {
+    ALL.iter().filter_map(|client| client.subagents).any(|subagents| subagents.folder == name)
+}
+
+/// Returns what an event means, whichever client tells it: also one without hooks of its own may be made to call us.
+pub fn meaning_of(event: &str) -> Meaning {
+    let told = hooked().filter_map(|client| client.hooks).flat_map(|hooks| hooks.meanings);
+    told.into_iter().find(|(name, _)| *name == event).map_or(Meaning::Turn, |(_, meaning)| *meaning)
 }
 
 /// Returns the clients in which an agent of a template can be started.

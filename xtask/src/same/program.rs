@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use tempfile::TempDir;
 
-use crate::process::{cargo, execute};
+use crate::process::{cargo, execute, target};
 
 /// A program, for as long as it is asked.
 pub(super) struct Program {
@@ -38,10 +38,5 @@ impl Program {
 
 fn build(root: &Path) -> anyhow::Result<PathBuf> {
     execute(&mut cargo(root, &["build", "--release", "--package", "stemmata", "--bin", "stemma"]))?;
-    let asked = cargo(root, &["metadata", "--no-deps", "--format-version", "1"]).output();
-    let metadata = asked.context("starting `cargo metadata`")?;
-    let metadata: serde_json::Value =
-        serde_json::from_slice(&metadata.stdout).context("reading cargo's metadata")?;
-    let target = metadata["target_directory"].as_str().context("cargo names no target folder")?;
-    Ok(Path::new(target).join("release").join("stemma"))
+    Ok(target(root)?.join("release").join("stemma"))
 }

@@ -2,23 +2,34 @@
 //! Not a limit: a slow machine is no reason to fail a test.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use crate::process::say;
+use crate::process::{say, target};
 
-/// Where the report is, as `.config/nextest.toml` asks for it.
-const REPORT: &str = "target/nextest/default/junit.xml";
+/// The report of one run.
+pub(super) struct Report(PathBuf);
 
-/// Prints the slowest tests, the slowest first, and what share of all seconds they take.
-pub(super) fn print(root: &Path, count: usize) -> anyhow::Result<()> {
-    let path = root.join(REPORT);
-    let report = fs::read_to_string(&path).with_context(|| format!("reading `{}`", path.display()))?;
-    for line in lines(&report, count) {
-        say(&line);
+impl Report {
+    /// Says where a run with a profile of `.config/nextest.toml` leaves its report, and removes that of an earlier run.
+    pub(super) fn fresh(root: &Path, profile: &str) -> anyhow::Result<Self> {
+        let path = target(root)?.join("nextest").join(profile).join("junit.xml");
+        if path.exists() {
+            fs::remove_file(&path).with_context(|| format!("removing `{}`", path.display()))?;
+        }
+        Ok(Self(path))
     }
-    Ok(())
+
+    /// Prints the slowest tests, the slowest first, and what share of all seconds they take.
+    pub(super) fn print(&self, count: usize) -> anyhow::Result<()> {
+        let report =
+            fs::read_to_string(&self.0).with_context(|| format!("reading `{}`", self.0.display()))?;
+        for line in lines(&report, count) {
+            say(&line);
+        }
+        Ok(())
+    }
 }
 
 fn lines(report: &str, count: usize) -> Vec<String> {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use stemmata_model::{CommitId, EntryId, SessionId, Timestamp};
-use stemmata_runtimes::clients::of_format;
+use stemmata_runtimes::clients::{of_format, subagent_prefix};
 use stemmata_store::{
     BATCH_WRITES_MAX, Link, LinkKind, PAGE_ROWS_MAX, Page, Session, SessionFilter, SessionKey, Write,
 };
@@ -24,15 +24,12 @@ const LINKS_MAX: usize = 64;
 /// A subagent that wrote nothing for so long is not at work any more: an hour.
 const SILENT_MICROS: i64 = 3_600_000_000;
 
-/// What is before a subagent's session id where the runtime says so: Claude Code's, and nothing else has it.
-const AGENT_PREFIX: &str = "agent-";
-
 /// Returns the sessions among which subagents of some parents are: some clients name a subagent's session as any other.
 fn subagents(of: &[&Session]) -> SessionFilter {
     let is_plain = of
         .iter()
         .any(|parent| of_format(&parent.format).is_some_and(|client| client.names_subagents_plainly));
-    let session_prefix = (!is_plain).then(|| AGENT_PREFIX.to_owned());
+    let session_prefix = subagent_prefix().filter(|_| !is_plain).map(str::to_owned);
     SessionFilter { session_prefix, ..SessionFilter::default() }
 }
 
@@ -104,7 +101,8 @@ impl Engine {
         if known.is_some_and(|link| link.entry.is_some()) {
             return Ok(None);
         }
-        let agent = session.session.as_str().trim_start_matches(AGENT_PREFIX).to_owned();
+        let agent =
+            session.session.as_str().trim_start_matches(subagent_prefix().unwrap_or_default()).to_owned();
         let (to, entry) = self.starter(parent_tip, started, &agent)?;
         let silent_since = session.last_at.map(|last| self.clock.now().as_micros() - last.as_micros());
         let is_over =

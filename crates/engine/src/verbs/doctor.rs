@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use stemmata_model::{CommitId, FormatId};
 use stemmata_runtimes::adapter::{Finding, Severity, Shape, Validation};
+use stemmata_runtimes::clients::is_subagents_folder;
 
 use crate::capture::lines::split_lines;
 use crate::capture::transcript_file::Transcript;
@@ -132,9 +133,12 @@ fn quirk(now: &Validation, old: &Validation, version: &str) -> Option<Finding> {
     })
 }
 
-/// Returns whether a file is where Claude Code keeps what subagents wrote.
+/// Returns whether a file is where a client keeps what its subagents wrote.
 pub(crate) fn is_subagent(path: &Path) -> bool {
-    path.parent().and_then(Path::file_name).is_some_and(|folder| folder == "subagents")
+    path.parent()
+        .and_then(Path::file_name)
+        .and_then(|folder| folder.to_str())
+        .is_some_and(is_subagents_folder)
 }
 
 /// Returns the path of a transcript that is still there, or says what the store has of it.

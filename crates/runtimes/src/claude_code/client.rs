@@ -6,7 +6,7 @@ use stemmata_model::Maker;
 use super::{ClaudeCode, RUNTIME, STREAM};
 use crate::clients::{
     AgeAs, AskedFor, Client, Compaction, CompactsAt, Expiry, Home, HookEvents, HookKind, Hooks, Launch,
-    Resume, SystemPrompt, Variable,
+    Meaning, Resume, Subagents, SystemPrompt, Variable,
 };
 use crate::registry::{Mark, Registered};
 use crate::translate::Intake;
@@ -60,6 +60,20 @@ pub static CLIENT: Client = Client {
         }),
         trust: None,
         brief: "right after a compaction, and where a session is resumed",
+        meanings: &[
+            ("SessionStart", Meaning::Begins),
+            ("UserPromptSubmit", Meaning::Prompt),
+            ("PreToolUse", Meaning::Tool),
+            ("PostToolUse", Meaning::Tool),
+            ("PostToolBatch", Meaning::Tool),
+            ("PostToolUseFailure", Meaning::ToolFailed),
+            ("PreCompact", Meaning::BeforeCompaction),
+            ("PostCompact", Meaning::AfterCompaction),
+            ("SessionEnd", Meaning::Ends),
+            ("Notification", Meaning::Asks),
+            ("PermissionRequest", Meaning::Asks),
+            ("PermissionDenied", Meaning::Asks),
+        ],
     }),
     launch: Some(&Launch {
         model_flag: "--model",
@@ -79,6 +93,7 @@ pub static CLIENT: Client = Client {
         source: "tried: nothing at 195,000 of 200,000 tokens without `--autocompact N`; with it, at N",
         window: None,
     }),
+    subagents: Some(&Subagents { folder: "subagents", session_prefix: "agent-" }),
     ..Client::read_only(RUNTIME, FORMATS, Some(&table::CLAUDE_CODE))
 };
 

@@ -16,6 +16,31 @@ pub struct Hooks {
     pub trust: Option<&'static str>,
     /// How its agent gets the brief, where the user wants that.
     pub brief: &'static str,
+    /// What its events mean, by their names; any other one ends a turn. A name that several clients have means the same.
+    pub meanings: &'static [(&'static str, Meaning)],
+}
+
+/// What a client tells its hook by an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meaning {
+    /// A session begins or goes on.
+    Begins,
+    /// A user speaks.
+    Prompt,
+    /// A compaction comes.
+    BeforeCompaction,
+    /// A compaction is done.
+    AfterCompaction,
+    /// A tool is called, or has answered.
+    Tool,
+    /// A tool has failed.
+    ToolFailed,
+    /// The session ends.
+    Ends,
+    /// The client asks or tells its user something; nothing of the session is new.
+    Asks,
+    /// A turn ends, or what no client has in its list.
+    Turn,
 }
 
 /// Where a client's configuration is.

@@ -149,3 +149,23 @@ fn names_are_listed_for_people() {
     assert_eq!((of(&[]), of(&["a"]), of(&["a", "b"])), (String::new(), "a".to_owned(), "a or b".to_owned()));
     assert_eq!(of(&["a", "b", "c"]), "a, b or c");
 }
+
+#[test]
+fn an_event_of_a_name_means_the_same_for_every_client() {
+    let mut known = std::collections::HashMap::new();
+    for hooks in hooked().filter_map(|client| client.hooks) {
+        let mut own = HashSet::new();
+        for (event, meaning) in hooks.meanings {
+            assert!(own.insert(*event), "`{event}` twice");
+            assert_eq!(known.insert(*event, *meaning).unwrap_or(*meaning), *meaning, "`{event}`");
+            assert_eq!(meaning_of(event), *meaning, "`{event}`");
+        }
+        if let HookKind::Settings(events) = hooks.kind {
+            let asked = events.significant.iter().map(|(event, _)| *event);
+            for event in asked.chain(events.tools.iter().copied()) {
+                assert!(matches!(meaning_of(event), Meaning::Tool | Meaning::ToolFailed), "`{event}`");
+            }
+        }
+    }
+    assert_eq!(meaning_of("Stop"), Meaning::Turn);
+}

@@ -5,8 +5,8 @@ use stemmata_model::Maker;
 
 use super::{Codex, EXEC, RUNTIME, base};
 use crate::clients::{
-    AskedFor, Client, Compaction, CompactsAt, Forks, Home, HookEvents, HookKind, Hooks, Launch, Resume,
-    SystemPrompt, Variable,
+    AskedFor, Client, Compaction, CompactsAt, Forks, Home, HookEvents, HookKind, Hooks, Launch, Meaning,
+    Resume, SystemPrompt, Variable,
 };
 use crate::registry::{Mark, Registered};
 use crate::translate::{Intake, Reasoning};
@@ -74,6 +74,16 @@ pub static CLIENT: Client = Client {
         }),
         trust: Some("Codex asks once whether it may run new hooks: start `codex` and say yes"),
         brief: "right after a compaction or with the next prompt, by its version, and where a session is resumed",
+        meanings: &[
+            ("SessionStart", Meaning::Begins),
+            ("UserPromptSubmit", Meaning::Prompt),
+            ("PreToolUse", Meaning::Tool),
+            ("PostToolUse", Meaning::Tool),
+            ("PreCompact", Meaning::BeforeCompaction),
+            ("PostCompact", Meaning::AfterCompaction),
+            ("SessionEnd", Meaning::Ends),
+            ("PermissionRequest", Meaning::Asks),
+        ],
     }),
     launch: Some(&Launch {
         model_flag: "-m",

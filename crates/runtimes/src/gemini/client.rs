@@ -5,7 +5,7 @@ use stemmata_model::Maker;
 
 use super::{Gemini, GeminiLegacy, RUNTIME, as_loaded};
 use crate::clients::{
-    AgeAs, AskedFor, Client, Expiry, Home, HookEvents, HookKind, Hooks, Launch, Resume, Variable,
+    AgeAs, AskedFor, Client, Expiry, Home, HookEvents, HookKind, Hooks, Launch, Meaning, Resume, Variable,
 };
 use crate::registry::{Mark, Registered};
 use crate::translate::{Files, Intake, Told};
@@ -67,6 +67,15 @@ pub static CLIENT: Client = Client {
         }),
         trust: None,
         brief: "with the next prompt after a compression, and where a session is resumed",
+        meanings: &[
+            ("SessionStart", Meaning::Begins),
+            ("BeforeAgent", Meaning::Prompt),
+            ("BeforeTool", Meaning::Tool),
+            ("AfterTool", Meaning::Tool),
+            ("PreCompress", Meaning::BeforeCompaction),
+            ("SessionEnd", Meaning::Ends),
+            ("Notification", Meaning::Asks),
+        ],
     }),
     launch: Some(&Launch { model_flag: "-m", system_prompt: None, tools_flag: None }),
     expiry: Some(&Expiry {

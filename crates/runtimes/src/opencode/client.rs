@@ -3,7 +3,7 @@
 use stemmata_acts::tools::table;
 
 use super::{Opencode, RUNTIME, as_told};
-use crate::clients::{Client, ConfigPlace, Database, Home, HookKind, Hooks, Resume, Variable};
+use crate::clients::{Client, ConfigPlace, Database, Home, HookKind, Hooks, Meaning, Resume, Variable};
 use crate::registry::{Mark, Registered};
 use crate::translate::{Files, Intake};
 
@@ -41,6 +41,15 @@ pub static CLIENT: Client = Client {
         kind: HookKind::Extension(include_str!("hook.ts")),
         trust: None,
         brief: "as a part of the system prompt, after a compaction and where a session is resumed",
+        // What our extension calls them.
+        meanings: &[
+            ("SessionStart", Meaning::Begins),
+            ("PostToolUse", Meaning::Tool),
+            ("PostToolUseFailure", Meaning::ToolFailed),
+            ("PreCompact", Meaning::BeforeCompaction),
+            ("PostCompact", Meaning::AfterCompaction),
+            ("SessionEnd", Meaning::Ends),
+        ],
     }),
     ..Client::read_only(
         RUNTIME,

@@ -313,7 +313,7 @@ fn proof(model: &str, signature: Option<&str>, encrypted: Option<&str>) -> Optio
 /// Returns who offers a model, as the client calls them.
 fn provider(model: &str) -> &'static str {
     // A provider ahead of the name is one of which the client may have another name.
-    Maker::of_model(model).filter(|_| !model.contains('/')).map_or("unknown", Maker::as_str)
+    Maker::of_model(model.split('/').next().unwrap_or(model)).map_or("unknown", Maker::as_str)
 }
 
 /// Returns a moment as the client writes it.

@@ -5,7 +5,7 @@ use stemmata_model::Maker;
 
 use super::{Pi, RUNTIME, as_loaded};
 use crate::clients::{
-    Client, Compaction, CompactsAt, Home, HookKind, Hooks, Launch, Resume, SystemPrompt, Variable,
+    Client, Compaction, CompactsAt, Home, HookKind, Hooks, Launch, Meaning, Resume, SystemPrompt, Variable,
 };
 use crate::translate::{Intake, Told};
 
@@ -45,6 +45,15 @@ pub static CLIENT: Client = Client {
         kind: HookKind::Extension(include_str!("hook.ts")),
         trust: None,
         brief: "as a message with the next prompt after a compaction, and where a session is resumed",
+        // What our extension calls them.
+        meanings: &[
+            ("SessionStart", Meaning::Begins),
+            ("PostToolUse", Meaning::Tool),
+            ("PostToolUseFailure", Meaning::ToolFailed),
+            ("PreCompact", Meaning::BeforeCompaction),
+            ("PostCompact", Meaning::AfterCompaction),
+            ("SessionEnd", Meaning::Ends),
+        ],
     }),
     launch: Some(&Launch {
         model_flag: "--model",

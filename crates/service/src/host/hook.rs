@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use stemmata_api::{Answer, Code, Problem};
 use stemmata_engine::{
-    Calls, CaptureOptions, Engine, EngineError, Later, Marker, Nudged, OpenFor, Patience, clients,
+    Calls, CaptureOptions, Engine, EngineError, Later, Marker, Nudged, OpenFor, Patience,
+    clients::{self, Meaning, meaning_of},
     is_deciding_tool, is_session_there,
 };
 use stemmata_model::{Template, ThreadId, TicketId, Trigger};
@@ -79,16 +80,23 @@ enum BriefDuty {
 }
 
 impl BriefDuty {
-    fn of(event: &str, source: Option<&str>) -> Self {
-        match (event, source) {
-            ("PreCompact" | "PreCompress", _) => Self::Prepare,
-            ("SessionEnd", _) => Self::Renew,
+    fn of(meaning: Meaning, source: Option<&str>) -> Self {
+        match (meaning, source) {
+            (Meaning::BeforeCompaction, _) => Self::Prepare,
+            (Meaning::Ends, _) => Self::Renew,
             // Nothing of one that was cleared is wanted any more.
-            ("SessionStart", Some("clear")) => Self::None,
-            ("SessionStart", source) => Self::HandOver { was_compacted: source == Some("compact") },
-            // The client has no event behind its compaction.
-            ("BeforeAgent" | "UserPromptSubmit", _) => Self::HandOverIfDue,
-            _ => Self::None,
+            (Meaning::Begins, Some("clear")) => Self::None,
+            (Meaning::Begins, source) => Self::HandOver { was_compacted: source == Some("compact") },
+            // Some clients have no event behind their compaction.
+            (Meaning::Prompt, _) => Self::HandOverIfDue,
+            (
+                Meaning::AfterCompaction
+                | Meaning::Tool
+                | Meaning::ToolFailed
+                | Meaning::Asks
+                | Meaning::Turn,
+                _,
+            ) => Self::None,
         }
     }
 }
@@ -108,22 +116,22 @@ struct Duty {
 impl Duty {
     /// Returns what there is to do; nothing where an event needs no checkpoint.
     fn of(event: &str, input: &Input) -> Option<Self> {
-        let trigger = match event {
-            "PreCompact" | "PostCompact" | "PreCompress" => Trigger::Compaction,
-            "SessionEnd" => Trigger::SessionEnd,
-            "PreToolUse" | "PostToolUse" | "PostToolUseFailure" | "PostToolBatch" | "BeforeTool"
-            | "AfterTool" => Trigger::ToolCall,
-            "Notification" | "PermissionRequest" | "PermissionDenied" => return None,
-            _ => Trigger::TurnBoundary,
+        let meaning = meaning_of(event);
+        let trigger = match meaning {
+            Meaning::BeforeCompaction | Meaning::AfterCompaction => Trigger::Compaction,
+            Meaning::Ends => Trigger::SessionEnd,
+            Meaning::Tool | Meaning::ToolFailed => Trigger::ToolCall,
+            Meaning::Asks => return None,
+            Meaning::Begins | Meaning::Prompt | Meaning::Turn => Trigger::TurnBoundary,
         };
         let tool = input.tool_name.as_deref().unwrap_or_default();
         Some(Self {
             trigger,
-            is_significant: event == "PostToolUseFailure"
+            is_significant: meaning == Meaning::ToolFailed
                 || is_deciding_tool(tool)
                 || input.tool_response.has_error,
-            begins: event == "SessionStart",
-            brief: BriefDuty::of(event, input.source.as_deref()),
+            begins: meaning == Meaning::Begins,
+            brief: BriefDuty::of(meaning, input.source.as_deref()),
         })
     }
 }
