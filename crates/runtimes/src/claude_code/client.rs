@@ -27,7 +27,7 @@ const FORMATS: &[Registered] = &[
 /// Claude Code.
 pub static CLIENT: Client = Client {
     shown: "Claude Code",
-    aliases: &["claude", "claudecode"],
+    aliases: &["claude"],
     program: "claude",
     printed: Some(super::FORMAT_STREAM),
     home: Some(&Home {
