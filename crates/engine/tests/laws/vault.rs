@@ -87,7 +87,7 @@ fn holds(bytes: &[u8], text: &str) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.div_ceil(10)))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.div_ceil(16)))]
 
     /// The law of the vault: the store is the same with it and without.
     #[test]

@@ -44,7 +44,7 @@ struct Wanted {
 
 impl Wanted {
     fn of_environment() -> Self {
-        let mut wanted = Self { turns: 150, seed: 7, window: 32_768, cutoff: 0 };
+        let mut wanted = Self { turns: 100, seed: 7, window: 32_768, cutoff: 0 };
         #[expect(
             clippy::disallowed_methods,
             reason = "how long the simulation runs is named by the environment"
