@@ -88,13 +88,17 @@ fn figures(profile: &Profile, declared: &Declared, files: &[Counted<'_>]) -> [us
     ]
 }
 
-/// Builds `stemma` as cargo's default profile has it, with line tables and without optimisation: an optimised build has
-/// no functions where they were inlined. Returns the program.
+/// Builds `stemma` with line tables and none of our crates optimised, whatever the profile says of them: an optimised
+/// function is gone where it was inlined, so that a walk would get shorter by a setting of the compiler. Returns the
+/// program.
 fn build(root: &Path) -> anyhow::Result<PathBuf> {
-    let arguments = ["build", "--package", "stemmata", "--bin", "stemma", "--message-format"];
-    let mut command = cargo(root, &arguments);
-    say("==> cargo build --package stemmata --bin stemma");
-    let output = command.arg("json-render-diagnostics").stderr(Stdio::inherit()).output();
+    let mut command = cargo(root, &["build", "--package", "stemmata", "--bin", "stemma"]);
+    command.args(["--config", "profile.dev.debug=\"line-tables-only\""]);
+    for package in packages(root)? {
+        command.args(["--config", &format!("profile.dev.package.{package}.opt-level=0")]);
+    }
+    say("==> cargo build --package stemmata --bin stemma, without optimisation");
+    let output = command.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit()).output();
     let output = output.context("starting `cargo build`")?;
     anyhow::ensure!(output.status.success(), "`cargo build` failed ({})", output.status);
     let messages = String::from_utf8_lossy(&output.stdout);
@@ -103,6 +107,15 @@ fn build(root: &Path) -> anyhow::Result<PathBuf> {
         message.get("executable")?.as_str().map(PathBuf::from)
     });
     programs.last().context("`cargo build` names no program")
+}
+
+/// Returns the names of the workspace's packages.
+fn packages(root: &Path) -> anyhow::Result<Vec<String>> {
+    let output = cargo(root, &["metadata", "--no-deps", "--format-version", "1"]).output();
+    let output = output.context("starting `cargo metadata`")?;
+    let metadata: Value = serde_json::from_slice(&output.stdout).context("reading what `cargo metadata` printed")?;
+    let packages = metadata.get("packages").and_then(Value::as_array).context("`cargo metadata` names no package")?;
+    Ok(packages.iter().filter_map(|package| Some(package.get("name")?.as_str()?.to_owned())).collect())
 }
 
 /// A home with the recorded sessions in it, and nothing of this machine.

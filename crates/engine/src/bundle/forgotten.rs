@@ -62,11 +62,15 @@ impl<'a> Forgotten<'a> {
         if session.title.is_none() || !self.any()? || self.is_untouched(session)? {
             return Ok(session.title.clone());
         }
-        let adapter = Engine::adapter(&session.format, FormatUse::Read)?;
-        let mut rest = Rest::of(adapter, session.origin);
-        let left = rest.read_to(self.engine, session.tip)?.title.clone();
         // The title that stayed here was not made of what was forgotten either.
         let kept = stored.and_then(|stored| stored.title.clone());
+        // A session may be of a format that only its writer knows, and what is left of it may be damaged. Neither is a reason to
+        // refuse the bundle; but a title that cannot be held against what is left is not taken.
+        let Ok(adapter) = Engine::adapter(&session.format, FormatUse::Read) else { return Ok(kept) };
+        let mut rest = Rest::of(adapter, session.origin);
+        let Ok(left) = rest.read_to(self.engine, session.tip).map(|facts| facts.title.clone()) else {
+            return Ok(kept);
+        };
         Ok(if left == session.title { left } else { kept.or(left) })
     }
 

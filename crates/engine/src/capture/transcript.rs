@@ -207,7 +207,10 @@ impl Engine {
         let ingest = ingest.expect(earlier);
         let expected = prepared.stored.clone();
         let cwd = options.cwd.clone();
-        let rest = Rest::of(prepared.adapter, prepared.origin());
+        let rest = match prepared.goes_on() {
+            Some(cursor) => Rest::behind(prepared.adapter, granularity, cursor.splitter.whole(), cursor.tip),
+            None => Rest::of(prepared.adapter, prepared.origin()),
+        };
         let mut run = Run { ingest, prepared, granularity, windows, cwd, expected, rest };
         let captured = match run.read_lines(self, options, lines) {
             Ok(()) => self.finish(&mut run, options.leaf),
@@ -217,8 +220,11 @@ impl Engine {
             }
         };
         match captured {
-            // It was looked up, and nothing of it is there to go on from.
-            Err(EngineError::Store(StoreError::Forgotten(commit))) if is_careful => {
+            // Nothing of it is there to go on from. A hole would be one that another process made since it was looked up:
+            // then a second reading goes on behind it.
+            Err(EngineError::Store(StoreError::Forgotten(commit)))
+                if is_careful && self.store.commit(commit)?.is_none() =>
+            {
                 self.left_alone(&run.prepared, &run.ingest.sighting().session, &commit.to_string())
             }
             captured => captured,

@@ -29,6 +29,17 @@ impl Rest {
         Self { adapter, splitter: adapter.splitter(Granularity::Turn, None), through }
     }
 
+    /// Goes on from a splitter's state behind a commit, which knows of what came before only what is left: forgetting clears the
+    /// cursors of its sessions. Without this, each look at a long session would read all of it again.
+    pub(crate) fn behind(
+        adapter: &'static dyn Adapter,
+        granularity: Granularity,
+        state: &[u8],
+        through: Option<CommitId>,
+    ) -> Self {
+        Self { adapter, splitter: adapter.splitter(granularity, Some(state)), through }
+    }
+
     /// Reads the commits up to `tip` that were not forgotten, and returns what their lines say.
     ///
     /// # Errors

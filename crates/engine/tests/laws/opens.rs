@@ -57,7 +57,7 @@ fn a_capture_opens_its_transcript_once() {
         said("new");
         assert_eq!(import(&engine, &path).new_commits, 0);
         said("unchanged");
-        let surveyed = engine.survey(&[path.clone()]).expect("surveyed");
+        let surveyed = engine.survey(std::slice::from_ref(&path)).expect("surveyed");
         assert_eq!(surveyed[0].state, FileState::Unchanged);
         said("surveyed");
         folder.append("mine.jsonl", (lines[4..].join("\n") + "\n").as_bytes());

@@ -84,12 +84,11 @@ impl BriefDuty {
         match (meaning, source) {
             (Meaning::BeforeCompaction, _) => Self::Prepare,
             (Meaning::Ends, _) => Self::Renew,
-            // Nothing of one that was cleared is wanted any more.
-            (Meaning::Begins, Some("clear")) => Self::None,
-            (Meaning::Begins, source) => Self::HandOver { was_compacted: source == Some("compact") },
             // Some clients have no event behind their compaction.
             (Meaning::Prompt, _) => Self::HandOverIfDue,
-            (
+            // Nothing of one that was cleared is wanted any more.
+            (Meaning::Begins, Some("clear"))
+            | (
                 Meaning::AfterCompaction
                 | Meaning::Tool
                 | Meaning::ToolFailed
@@ -97,6 +96,7 @@ impl BriefDuty {
                 | Meaning::Turn,
                 _,
             ) => Self::None,
+            (Meaning::Begins, source) => Self::HandOver { was_compacted: source == Some("compact") },
         }
     }
 }
