@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 
 use super::circles::Edges;
+use crate::tidy::tree::extension;
 
 /// What ran in one process.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -50,9 +51,9 @@ impl Profile {
                     self.functions.entry(file.clone()).or_default().insert(plain_name(name));
                 }
             }
-            Some(("cfi" | "cfl", file)) => at.callee_file = Some(own(file)),
+            Some(("cfi" | "cfl", file)) => at.callee_file = Some(Callee(own(file))),
             Some(("cfn", _)) => {
-                let callee = at.callee_file.take().unwrap_or_else(|| at.file.clone());
+                let callee = at.callee_file.take().map_or_else(|| at.file.clone(), |callee| callee.0);
                 if let (Some(from), Some(to)) = (&at.function_file, callee)
                     && *from != to
                 {
@@ -108,8 +109,11 @@ struct Position {
     function_file: Option<String>,
     file: Option<String>,
     /// Set by `cfi=` or `cfl=` for the next `cfn=` alone.
-    callee_file: Option<Option<String>>,
+    callee_file: Option<Callee>,
 }
+
+/// The file of a function that is called; none where it is not ours.
+struct Callee(Option<String>);
 
 fn difference<T: Ord>(
     ours: BTreeMap<String, BTreeSet<T>>,
@@ -127,7 +131,7 @@ fn difference<T: Ord>(
 /// built.
 fn own(path: &str) -> Option<String> {
     let inside = path.get(path.rfind("crates/")?..)?;
-    let of_product = inside.split('/').nth(2) == Some("src") && inside.ends_with(".rs");
+    let of_product = inside.split('/').nth(2) == Some("src") && extension(inside) == Some("rs");
     (of_product && !path.contains("/registry/")).then(|| inside.to_owned())
 }
 

@@ -11,8 +11,8 @@ pub(super) type Edges = Vec<BTreeSet<usize>>;
 /// It asks of each node what that reaches, which is quadratic. A linear algorithm keeps a stack beside the recursion and
 /// is hard to check by reading; the graphs here have some hundred nodes.
 pub(super) fn circles(edges: &Edges) -> Vec<Vec<usize>> {
-    let reached: Vec<BTreeSet<usize>> = (0..edges.len()).map(|node| reach(edges, node)).collect();
-    let reaches = |from: usize, to: usize| reached.get(from).is_some_and(|nodes| nodes.contains(&to));
+    let all: Vec<BTreeSet<usize>> = (0..edges.len()).map(|node| reach(edges, node)).collect();
+    let reaches = |from: usize, to: usize| all.get(from).is_some_and(|nodes| nodes.contains(&to));
     let mut circles = Vec::new();
     let mut placed = BTreeSet::new();
     for node in 0..edges.len() {

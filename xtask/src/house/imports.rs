@@ -59,7 +59,7 @@ pub(super) fn list(files: &[Counted<'_>]) -> String {
     for package in packages(files) {
         for circle in &package.circles {
             let lines = package.lines(circle);
-            text.push_str(&format!("{}: {} files, {lines} lines\n", package.name, circle.len()));
+            text.extend([format!("{}: {} files, {lines} lines\n", package.name, circle.len())]);
             let members = circle.iter().filter_map(|at| package.files.get(*at));
             text.extend(members.map(|file| format!("  {}\n", file.source.path)));
         }

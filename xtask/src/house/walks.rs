@@ -102,19 +102,21 @@ fn build(root: &Path) -> anyhow::Result<PathBuf> {
     let output = output.context("starting `cargo build`")?;
     anyhow::ensure!(output.status.success(), "`cargo build` failed ({})", output.status);
     let messages = String::from_utf8_lossy(&output.stdout);
-    let programs = messages.lines().filter_map(|line| {
+    let mut programs = messages.lines().filter_map(|line| {
         let message: Value = serde_json::from_str(line).ok()?;
         message.get("executable")?.as_str().map(PathBuf::from)
     });
-    programs.last().context("`cargo build` names no program")
+    programs.next_back().context("`cargo build` names no program")
 }
 
 /// Returns the names of the workspace's packages.
 fn packages(root: &Path) -> anyhow::Result<Vec<String>> {
     let output = cargo(root, &["metadata", "--no-deps", "--format-version", "1"]).output();
     let output = output.context("starting `cargo metadata`")?;
-    let metadata: Value = serde_json::from_slice(&output.stdout).context("reading what `cargo metadata` printed")?;
-    let packages = metadata.get("packages").and_then(Value::as_array).context("`cargo metadata` names no package")?;
+    let metadata: Value =
+        serde_json::from_slice(&output.stdout).context("reading what `cargo metadata` printed")?;
+    let packages =
+        metadata.get("packages").and_then(Value::as_array).context("`cargo metadata` names no package")?;
     Ok(packages.iter().filter_map(|package| Some(package.get("name")?.as_str()?.to_owned())).collect())
 }
 

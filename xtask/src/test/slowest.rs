@@ -35,9 +35,11 @@ impl Report {
 fn lines(report: &str, count: usize) -> Vec<String> {
     let mut tests: Vec<(f64, String)> = report.split("<testcase ").skip(1).filter_map(test).collect();
     tests.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
-    let all: f64 = tests.iter().map(|(seconds, _)| seconds).sum();
+    // Not `sum`, which is -0 of nothing.
+    let sum = |tests: &[(f64, String)]| tests.iter().fold(0.0, |sum, (seconds, _)| sum + seconds);
+    let all = sum(&tests);
     tests.truncate(count);
-    let shown: f64 = tests.iter().map(|(seconds, _)| seconds).sum();
+    let shown = sum(&tests);
     let mut lines: Vec<String> =
         tests.iter().map(|(seconds, name)| format!("{seconds:8.2} s  {name}")).collect();
     lines.push(format!("{shown:8.2} s  of {all:.2} s that all tests took, one after the other"));

@@ -2,6 +2,8 @@
 //!
 //! Comments and tests may, since nobody has to change them for a new client.
 
+use std::collections::BTreeSet;
+
 use super::Finding;
 use super::source::{Source, is_test};
 use super::tree::Tree;
@@ -36,8 +38,9 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
             let message = format!(
                 "names the client of `{folder}`: ask a field of `Client`, or add one (docs/decisions/0032-clients.md)"
             );
-            let places = places(&source, folder).into_iter();
-            findings.extend(places.map(|at| Finding::at(source.path, source.line(at), message.clone())));
+            let lines: BTreeSet<usize> =
+                places(&source, folder).into_iter().map(|at| source.line(at)).collect();
+            findings.extend(lines.into_iter().map(|line| Finding::at(source.path, line, message.clone())));
         }
     }
     findings
