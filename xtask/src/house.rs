@@ -36,8 +36,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     let tree = Tree::load(root)?;
     let files = lines::count(&tree);
     let text = match words.as_slice() {
-        [] => figures(&files),
-        ["--clients"] => clients::list(&files),
+        [] => figures(&tree, &files),
+        ["--clients"] => clients::list(&tree, &files),
         ["--circles"] => imports::list(&files),
         ["walks", names @ ..] => return walks::run(root, &files, names),
         _ => anyhow::bail!("{USAGE}"),
@@ -45,11 +45,11 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     print(&text)
 }
 
-fn figures(files: &[Counted<'_>]) -> String {
+fn figures(tree: &Tree, files: &[Counted<'_>]) -> String {
     let parts = [
         ("Lines", lines::table(files)),
         ("Import circles", imports::table(files)),
-        ("Files that name a client, outside its folder", clients::table(files)),
+        ("Files that name a client, outside its folder", clients::table(tree, files)),
     ];
     parts.iter().map(|(title, table)| format!("{title}\n\n{table}")).collect::<Vec<_>>().join("\n")
 }

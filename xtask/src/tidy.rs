@@ -3,7 +3,7 @@
 //! tests show it failing on a made-up tree; only `tree` reads the disk.
 
 mod attributes;
-mod clients;
+pub(crate) mod clients;
 mod doctests;
 mod documents;
 mod layers;

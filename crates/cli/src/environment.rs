@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use stemmata_service::clients::{self, Variable};
 
-use crate::commands::run::SESSION_VARIABLE;
+/// What a child's environment calls its session.
+pub(crate) const SESSION_VARIABLE: &str = "STEMMATA_SESSION";
 
 /// The name that this program is installed by.
 const PROGRAM: &str = "stemma";

@@ -23,7 +23,7 @@ use crate::args::git::{Git, GitCommand};
 use crate::args::{Command, Global};
 use crate::commands::run;
 use crate::config::{self, Config};
-use crate::environment::{self, Environment};
+use crate::environment::{self, Environment, SESSION_VARIABLE};
 use crate::errors::{CliError, Exit};
 use crate::logging;
 use crate::model;
@@ -353,7 +353,7 @@ impl App {
     pub(crate) fn process(&self) -> Process {
         // Ours first: a client may run below another one, and pass on what that called its session.
         let of_clients = clients::ALL.iter().flat_map(|client| client.session_variables).copied();
-        let mut names = [run::SESSION_VARIABLE].into_iter().chain(of_clients);
+        let mut names = [SESSION_VARIABLE].into_iter().chain(of_clients);
         let told = |name: &str| Some((name.to_owned(), self.environment.text(name)?));
         Process { pid: std::process::id(), told: names.find_map(told) }
     }

@@ -13,6 +13,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use proptest::prelude::ProptestConfig;
 use stemmata_engine::{
     CaptureOptions, CheckpointRequest, Engine, Identity, RandomIds, ScanTarget, ScrubReport, ScrubTarget,
     StoreRules, SystemClock,
@@ -24,8 +25,8 @@ use stemmata_testkit::children::{self, Working, kill_after};
 use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::rng::Rng;
 
-/// Kills in one run of the tests.
-const KILLS: u32 = 220;
+/// Kills in a full run of the tests; otherwise a sample, as of every law (`.cargo/config.toml`).
+const KILLS: u32 = 240;
 
 /// Kills after which the store is checked whole; the acknowledged commits are looked up after each.
 const KILLS_PER_VERIFY: u32 = 20;
@@ -83,6 +84,11 @@ fn request(parent: Option<CommitId>, seed: u64, number: usize) -> CheckpointRequ
     }
 }
 
+/// Returns how many of so many this run does.
+fn sample(full: u32) -> u32 {
+    (full * ProptestConfig::default().cases).div_ceil(256).clamp(1, full)
+}
+
 fn spin(duration: Duration) {
     let start = Instant::now();
     while start.elapsed() < duration {
@@ -109,7 +115,8 @@ fn nothing_acknowledged_is_lost_by_kill_9() {
     let home = tempfile::tempdir().expect("a folder");
     let mut rng = Rng::new(1);
     let mut ledger = BTreeSet::new();
-    for kill in 1..=KILLS {
+    let kills = sample(KILLS);
+    for kill in 1..=kills {
         let acknowledged = run_and_kill(home.path(), &mut rng);
         assert!(!acknowledged.is_empty(), "the child worked");
         let engine = engine(home.path());
@@ -131,12 +138,12 @@ fn nothing_acknowledged_is_lost_by_kill_9() {
     for id in &ledger {
         assert!(engine.store().commit(*id).expect("readable").is_some(), "{id} was acknowledged");
     }
-    println!("{KILLS} kills, {} commits acknowledged, none lost", ledger.len());
+    println!("{kills} kills, {} commits acknowledged, none lost", ledger.len());
 }
 
 const SCRUB_CHILD: &str = "STEMMATA_CRASH_SCRUB_CHILD";
 
-/// Scrubs that are killed in one run of the tests.
+/// Scrubs that are killed in a full run of the tests; otherwise a sample.
 const SCRUB_KILLS: u32 = 40;
 
 /// What leaked: the rules of then did not know it.
@@ -236,7 +243,8 @@ fn a_scrub_that_is_killed_is_ended_by_the_next_one() {
     let rewritten = scrub(&knowing_engine(whole.path())).rewritten;
     let took = began.elapsed();
     let (mut rng, mut ended, mut moved) = (Rng::new(1), 0, 0);
-    for kill in 0..SCRUB_KILLS {
+    let kills = sample(SCRUB_KILLS);
+    for kill in 0..kills {
         let hurt = tempfile::tempdir().expect("a folder");
         copy_folder(&home.path().join("store"), &hurt.path().join("store"));
         let micros = u64::try_from(took.as_micros()).expect("a moment").max(1);
@@ -277,7 +285,5 @@ fn a_scrub_that_is_killed_is_ended_by_the_next_one() {
         drop(engine);
         assert_eq!(holders(&hurt.path().join("store")), Vec::<PathBuf>::new(), "kill {kill}");
     }
-    println!(
-        "{SCRUB_KILLS} kills of scrubs of {rewritten} commits: {ended} had ended, {moved} had moved sessions"
-    );
+    println!("{kills} kills of scrubs of {rewritten} commits: {ended} had ended, {moved} had moved sessions");
 }

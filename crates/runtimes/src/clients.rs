@@ -24,7 +24,7 @@ use crate::translate::{IntakeRow, runtime_of};
 pub use compaction::{Compaction, CompactsAt};
 pub use expiry::{AgeAs, Expiry};
 pub use forks::{Before, Forks, HistoryBase};
-pub use home::{Database, Home, Variable};
+pub use home::{Database, EventFolder, Home, Variable};
 pub use hooks::{AskedFor, ConfigPlace, HookEvents, HookKind, Hooks, Meaning};
 pub use launch::{Launch, SystemPrompt};
 pub use names::{UnknownClient, client_named, listed};
@@ -61,8 +61,8 @@ pub struct Client {
     pub placed_as: Option<&'static dyn Adapter>,
     /// The format of what it prints without a terminal. A text may come in parts there.
     pub printed: Option<&'static str>,
-    /// The format of which a session is a folder of files, one an event.
-    pub folder_format: Option<&'static str>,
+    /// How a session is known that is a folder of files, one an event; `None` where each is one file, or in a database.
+    pub events: Option<&'static EventFolder>,
     /// What it takes of another one's conversation, by each of its runtimes: sessions, and what it prints.
     pub intake: &'static [IntakeRow],
     /// Its tools.
@@ -106,7 +106,7 @@ impl Client {
             formats,
             placed_as: None,
             printed: None,
-            folder_format: None,
+            events: None,
             intake: &[],
             tools,
             home: None,
@@ -176,6 +176,11 @@ pub fn is_subagents_folder(name: &str) -> bool {
 pub fn meaning_of(event: &str) -> Meaning {
     let told = hooked().filter_map(|client| client.hooks).flat_map(|hooks| hooks.meanings);
     told.into_iter().find(|(name, _)| *name == event).map_or(Meaning::Turn, |(_, meaning)| *meaning)
+}
+
+/// Returns how sessions are known that are folders of events.
+pub fn event_folders() -> impl Iterator<Item = &'static EventFolder> {
+    ALL.iter().filter_map(|client| client.events)
 }
 
 /// Returns the clients in which an agent of a template can be started.

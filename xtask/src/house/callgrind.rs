@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 
 use super::circles::Edges;
-use crate::tidy::tree::extension;
 
 /// What ran in one process.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -23,13 +22,13 @@ pub(super) struct Profile {
 }
 
 impl Profile {
-    /// Reads a profile.
+    /// Reads what a profile says of the files that are known by their paths in the repository.
     ///
     /// # Errors
     /// When the reader fails.
-    pub(super) fn read(input: impl BufRead) -> std::io::Result<Self> {
+    pub(super) fn read(input: impl BufRead, known: &BTreeSet<&str>) -> std::io::Result<Self> {
         let mut profile = Self::default();
-        let mut at = Position::default();
+        let mut at = Position { known, function_file: None, file: None, callee_file: None };
         for line in input.split(b'\n') {
             // A symbol's name may hold any byte.
             profile.take(&mut at, &String::from_utf8_lossy(&line?));
@@ -38,20 +37,20 @@ impl Profile {
         Ok(profile)
     }
 
-    fn take(&mut self, at: &mut Position, line: &str) {
+    fn take(&mut self, at: &mut Position<'_>, line: &str) {
         match line.split_once('=') {
             Some(("fl", file)) => {
-                at.function_file = own(file);
+                at.function_file = at.own(file);
                 at.file = at.function_file.clone();
             }
-            Some(("fi" | "fe", file)) => at.file = own(file),
+            Some(("fi" | "fe", file)) => at.file = at.own(file),
             Some(("fn", name)) => {
                 at.file = at.function_file.clone();
                 if let Some(file) = &at.file {
                     self.functions.entry(file.clone()).or_default().insert(plain_name(name));
                 }
             }
-            Some(("cfi" | "cfl", file)) => at.callee_file = Some(Callee(own(file))),
+            Some(("cfi" | "cfl", file)) => at.callee_file = Some(Callee(at.own(file))),
             Some(("cfn", _)) => {
                 let callee = at.callee_file.take().map_or_else(|| at.file.clone(), |callee| callee.0);
                 if let (Some(from), Some(to)) = (&at.function_file, callee)
@@ -66,7 +65,7 @@ impl Profile {
     }
 
     /// Takes a line number with its cost; 0 is code of no line.
-    fn take_line(&mut self, at: &Position, line: &str) {
+    fn take_line(&mut self, at: &Position<'_>, line: &str) {
         let (Some(file), Some((number, _))) = (&at.file, line.split_once(' ')) else { return };
         if let Some(number) = number.parse().ok().filter(|number| *number > 0) {
             self.lines.entry(file.clone()).or_default().insert(number);
@@ -103,17 +102,26 @@ impl Profile {
     }
 }
 
-/// Where the reader of a profile is. A file that is not ours is none.
-#[derive(Default)]
-struct Position {
+/// Where the reader of a profile is. A file that is not known is none.
+struct Position<'a> {
+    known: &'a BTreeSet<&'a str>,
     function_file: Option<String>,
     file: Option<String>,
     /// Set by `cfi=` or `cfl=` for the next `cfn=` alone.
     callee_file: Option<Callee>,
 }
 
-/// The file of a function that is called; none where it is not ours.
+/// The file of what is called next, where it is known.
 struct Callee(Option<String>);
+
+impl Position<'_> {
+    /// Returns the path in the repository of a known file. Debug information has the whole path of where it was built, and
+    /// the compiler's own library has folders named `crates` too.
+    fn own(&self, path: &str) -> Option<String> {
+        let inside = path.get(path.rfind("crates/")?..)?;
+        self.known.contains(inside).then(|| inside.to_owned())
+    }
+}
 
 fn difference<T: Ord>(
     ours: BTreeMap<String, BTreeSet<T>>,
@@ -125,14 +133,6 @@ fn difference<T: Ord>(
         (file, items)
     });
     left.filter(|(_, items)| !items.is_empty()).collect()
-}
-
-/// Returns the path in the repository of a file of the product; debug information has the whole path of where it was
-/// built.
-fn own(path: &str) -> Option<String> {
-    let inside = path.get(path.rfind("crates/")?..)?;
-    let of_product = inside.split('/').nth(2) == Some("src") && extension(inside) == Some("rs");
-    (of_product && !path.contains("/registry/")).then(|| inside.to_owned())
 }
 
 /// Returns a function's name without type arguments, closures and the number that a recursion has.
@@ -193,11 +193,19 @@ calls=1 1
 32 4
 fn=engine::home::Home<fn() -> u8>::read
 30 9
-fl=/home/me/.cargo/registry/src/index/crates/other/src/lib.rs
+fl=/rustc/library/stdarch/crates/core_arch/src/x86.rs
 fn=other::of
 1 1
 totals: 1000
 ";
+
+    const MAIN: &str = "crates/cli/src/main.rs";
+    const ARGS: &str = "crates/cli/src/args.rs";
+    const HOME: &str = "crates/engine/src/home.rs";
+
+    fn read(text: &str) -> Profile {
+        Profile::read(text.as_bytes(), &[MAIN, ARGS, HOME].into()).unwrap()
+    }
 
     fn sets<T: Ord + Clone>(files: &[(&str, &[T])]) -> BTreeMap<String, BTreeSet<T>> {
         files.iter().map(|(file, items)| ((*file).to_owned(), items.iter().cloned().collect())).collect()
@@ -205,14 +213,12 @@ totals: 1000
 
     #[test]
     fn functions_lines_and_calls_are_put_down_to_the_files_that_they_are_in() {
-        let profile = Profile::read(MADE_UP.as_bytes()).unwrap();
-        let (main, args) = ("crates/cli/src/main.rs", "crates/cli/src/args.rs");
-        let home = "crates/engine/src/home.rs";
+        let profile = read(MADE_UP);
         let names =
-            [(main, &["stemma::main".to_owned()][..]), (home, &["engine::home::Home::read".to_owned()])];
+            [(MAIN, &["stemma::main".to_owned()][..]), (HOME, &["engine::home::Home::read".to_owned()])];
         assert_eq!(profile.functions, sets(&names));
-        assert_eq!(profile.lines, sets(&[(main, &[3, 4][..]), (args, &[7]), (home, &[30, 31, 32])]));
-        let calls = [(main, args), (main, home), (home, main)].map(|(a, b)| (a.to_owned(), b.to_owned()));
+        assert_eq!(profile.lines, sets(&[(MAIN, &[3, 4][..]), (ARGS, &[7]), (HOME, &[30, 31, 32])]));
+        let calls = [(MAIN, ARGS), (MAIN, HOME), (HOME, MAIN)].map(|(a, b)| (a.to_owned(), b.to_owned()));
         assert_eq!(profile.calls, calls.into());
         assert_eq!(profile.mutual_pairs(), 1);
         assert_eq!(super::super::circles::circles(&profile.graph()), [vec![0, 1]]);
@@ -221,9 +227,8 @@ totals: 1000
     #[test]
     fn what_another_process_ran_too_is_taken_away() {
         let other = "fl=/other/crates/cli/src/main.rs\nfn=stemma::main\n3 1\n";
-        let left =
-            Profile::read(MADE_UP.as_bytes()).unwrap().without(&Profile::read(other.as_bytes()).unwrap());
-        assert_eq!(left.functions.keys().collect::<Vec<_>>(), ["crates/engine/src/home.rs"]);
-        assert_eq!(left.lines["crates/cli/src/main.rs"], BTreeSet::from([4]));
+        let left = read(MADE_UP).without(&read(other));
+        assert_eq!(left.functions.keys().collect::<Vec<_>>(), [HOME]);
+        assert_eq!(left.lines[MAIN], BTreeSet::from([4]));
     }
 }

@@ -22,33 +22,37 @@ pub(super) struct Walk {
 /// What every process of `stemma` does first. It is no walk's own.
 pub(super) const START_UP: Step = step(&["--version"]);
 
-/// A session with a tool that failed, and one that was compacted.
-const NEW: &str = ".claude/projects/-home-robin-teatime/d7d3ccc6-eacf-483d-892d-bf6dd475103f.jsonl";
+/// The longest of the recorded sessions: it was compacted, so that a walk meets what that takes.
+const SESSION: &str = "496ce8b5";
+const TRANSCRIPT: &str = ".claude/projects/-home-robin-teatime/496ce8b5-5668-49e2-be17-0775d4602360.jsonl";
 
 const IMPORT_ALL: Step = step(&["import"]);
-const IMPORT_NEW: Step = step(&["import", NEW]);
+/// `--quiet`, for the overview that an import ends with is a walk of its own: `list`.
+const IMPORT_ONE: Step = step(&["--quiet", "import", TRANSCRIPT]);
+const SEARCH: Step = step(&["search", "log of brews"]);
 const BEGIN: Step = Step {
     arguments: &["turn", "begin"],
     input: r#"{"turn":{"session":"s1","agent":"worker-1","template":"fixer"},
-        "said":{"id":"u1","role":"user","text":"Why does the timer test fail?"},
+        "said":{"id":"u1","role":"user","text":"Why does the log of brews lose lines?"},
         "prompt":{"strategy":{"name":"live"}}}"#,
 };
 const END: Step = Step {
     arguments: &["turn", "end"],
     input: r#"{"turn":{"session":"s1","agent":"worker-1","template":"fixer"},
-        "entries":[{"role":"assistant","text":"The clock moves while the test runs."}]}"#,
+        "entries":[{"role":"assistant","text":"Two processes append to it at once."}]}"#,
 };
 
 /// Every walk in the order of the table.
 pub(super) const WALKS: &[Walk] = &[
-    whole("import", &[], IMPORT_NEW),
-    part("capture", &[], IMPORT_NEW, "*Engine*::capture"),
-    whole("search", &[IMPORT_ALL], step(&["search", "flaky timer test"])),
-    whole("turn-begin", &[IMPORT_ALL], BEGIN),
+    whole("import", &[], IMPORT_ONE),
+    part("capture", &[], IMPORT_ONE, "*Engine*::capture"),
+    part("line", &[], IMPORT_ONE, "*Ingest*::line"),
+    whole("search", &[IMPORT_ALL, SEARCH], SEARCH),
+    whole("turn-begin", &[IMPORT_ALL, SEARCH], BEGIN),
     whole("turn-end", &[IMPORT_ALL, BEGIN], END),
-    whole("compact", &[IMPORT_ALL], step(&["compact", "d7d3ccc6", "--with", "heuristic"])),
-    whole("materialize", &[IMPORT_ALL], step(&["materialize", "d7d3ccc6", "--out", "-"])),
-    whole("resume", &[IMPORT_ALL], step(&["resume", "d7d3ccc6", "--print", "--here"])),
+    whole("compact", &[IMPORT_ALL], step(&["compact", SESSION, "--with", "heuristic"])),
+    whole("materialize", &[IMPORT_ALL, SEARCH], step(&["materialize", SESSION, "--out", "-"])),
+    whole("resume", &[IMPORT_ALL, SEARCH], step(&["resume", SESSION, "--print", "--here"])),
     whole("events", &[IMPORT_ALL], step(&["events", "append", "status_event", "tests are green"])),
     whole("list", &[IMPORT_ALL], step(&["list"])),
 ];

@@ -1,6 +1,7 @@
 //! `cargo xtask house walks`: runs commands of a debug `stemma` under valgrind and counts what they meet.
 //! Not a benchmark: nothing is timed, and a walk that runs a line a thousand times has met it once.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use tempfile::TempDir;
 use super::callgrind::Profile;
 use super::circles::circles;
 use super::declared::Declared;
-use super::lines::Counted;
+use super::lines::{Counted, product};
 use super::scenes::{START_UP, Step, WALKS, Walk};
 use super::table::{render, row};
 use crate::process::{available, cargo, say};
@@ -43,7 +44,8 @@ pub(super) fn run(root: &Path, files: &[Counted<'_>], names: &[&str]) -> anyhow:
     }
     let program = build(root)?;
     let declared = Declared::new(files);
-    let start_up = Stage::new(root, &program)?.watch(START_UP, None)?;
+    let known: BTreeSet<&str> = product(files).map(|file| file.source.path).collect();
+    let start_up = Stage::new(root, &program)?.watch(START_UP, None, &known)?;
     let mut rows = Vec::new();
     for walk in walks {
         say(&format!("==> {}", walk.name));
@@ -51,7 +53,7 @@ pub(super) fn run(root: &Path, files: &[Counted<'_>], names: &[&str]) -> anyhow:
         for step in walk.before {
             stage.play(*step)?;
         }
-        let profile = stage.watch(walk.step, walk.only)?.without(&start_up);
+        let profile = stage.watch(walk.step, walk.only, &known)?.without(&start_up);
         anyhow::ensure!(
             !profile.functions.is_empty(),
             "the walk `{}` met nothing; is `{}` still the name of a function?",
@@ -146,7 +148,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Runs a step under valgrind and returns what ran.
-    fn watch(&self, step: Step, only: Option<&str>) -> anyhow::Result<Profile> {
+    fn watch(&self, step: Step, only: Option<&str>, known: &BTreeSet<&str>) -> anyhow::Result<Profile> {
         let out = self.path("profile");
         let mut command = Command::new("valgrind");
         command.args(["--quiet", "--tool=callgrind", "--compress-strings=no", "--compress-pos=no"]);
@@ -155,7 +157,7 @@ impl<'a> Stage<'a> {
         command.arg(self.program);
         self.finish(command, step)?;
         let file = File::open(&out).context("opening what valgrind wrote")?;
-        Profile::read(BufReader::new(file)).context("reading what valgrind wrote")
+        Profile::read(BufReader::new(file), known).context("reading what valgrind wrote")
     }
 
     fn finish(&self, mut command: Command, step: Step) -> anyhow::Result<()> {

@@ -58,8 +58,7 @@ fn reach<'a>(
     let mut reached: BTreeSet<&str> = roots.iter().copied().collect();
     let mut queue: Vec<(&str, bool)> = roots.into_iter().map(|path| (path, true)).collect();
     while let Some((path, root)) = queue.pop() {
-        let Some(text) = tree.text(path) else { continue };
-        let source = Source::new(path, text);
+        let Some(source) = tree.source(path) else { continue };
         for declared in declarations(&source, root) {
             let Some(file) = declared.candidates.iter().find_map(|name| files.get(name.as_str())) else {
                 continue;

@@ -1,7 +1,8 @@
 //! A Rust file told apart into code, comments and literals, so that a rule about code is not fooled by
 //! a word in a string. Not a parser: it knows tokens and braces, which is all the rules need.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
+use std::rc::Rc;
 
 /// What a byte of a Rust file belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +40,12 @@ pub(crate) struct Source<'a> {
     pub(crate) path: &'a str,
     /// The file as it is.
     pub(crate) text: &'a str,
+    parts: Rc<Parts>,
+}
+
+/// What a file is told apart into. Each is as long as the file, with spaces for what it leaves out.
+#[derive(Debug)]
+pub(crate) struct Parts {
     /// Code without comments and literals.
     pub(crate) code: String,
     /// `code` without what only tests compile.
@@ -49,14 +56,33 @@ pub(crate) struct Source<'a> {
     tests: Vec<Range<usize>>,
 }
 
-impl<'a> Source<'a> {
-    pub(crate) fn new(path: &'a str, text: &'a str) -> Self {
+impl Deref for Source<'_> {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.parts
+    }
+}
+
+impl Parts {
+    pub(crate) fn of(path: &str, text: &str) -> Self {
         let classes = classify(text);
         let code = only(text, &classes, &[Class::Code]);
         let comments = only(text, &classes, &[Class::Remark, Class::Doc]);
         let tests = if is_test(path) { std::iter::once(0..code.len()).collect() } else { test_items(&code) };
-        let production = tests.iter().fold(code.clone(), |code, range| blank(&code, range));
-        Self { path, text, code, production, comments, classes, tests }
+        let production = blank(&code, &tests);
+        Self { code, production, comments, classes, tests }
+    }
+}
+
+impl<'a> Source<'a> {
+    #[cfg(test)]
+    pub(crate) fn new(path: &'a str, text: &'a str) -> Self {
+        Self::told_apart(path, text, Rc::new(Parts::of(path, text)))
+    }
+
+    pub(super) fn told_apart(path: &'a str, text: &'a str, parts: Rc<Parts>) -> Self {
+        Self { path, text, parts }
     }
 
     /// Returns the lines in order. A blank line within a literal is code: it is part of a value.
@@ -250,11 +276,15 @@ fn element_end(code: &str, start: usize) -> usize {
     code.len()
 }
 
-/// Returns the text with spaces in a range; line breaks stay.
-fn blank(text: &str, range: &Range<usize>) -> String {
-    let bytes = text.bytes().enumerate();
-    let kept = bytes.map(|(at, byte)| if range.contains(&at) && byte != b'\n' { b' ' } else { byte });
-    String::from_utf8_lossy(&kept.collect::<Vec<u8>>()).into_owned()
+/// Returns the text with spaces in these ranges; line breaks stay.
+fn blank(text: &str, ranges: &[Range<usize>]) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    for range in ranges {
+        let end = range.end.min(bytes.len());
+        let range = bytes.get_mut(range.start..end).unwrap_or_default();
+        range.iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Returns the text with spaces in place of all that is of no wanted class; line breaks stay.
@@ -294,10 +324,13 @@ fn token(rest: &str, joined: bool) -> (usize, Class) {
         Some(b'\'') => character(body),
         _ => None,
     };
-    match literal {
-        Some(length) => (prefix + length, Class::Literal),
-        None => (rest.chars().next().map_or(1, char::len_utf8), Class::Code),
+    if let Some(length) = literal {
+        return (prefix + length, Class::Literal);
     }
+    // A word at once, and white space: nothing begins within.
+    let run = |is_of: fn(&u8) -> bool| rest.bytes().take_while(is_of).count();
+    let plain = run(|byte| is_word(*byte)).max(run(u8::is_ascii_whitespace));
+    (plain.max(rest.chars().next().map_or(1, char::len_utf8)), Class::Code)
 }
 
 /// Returns whether a comment documents; `////` and `/***` are lines that people draw.

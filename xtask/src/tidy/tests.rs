@@ -506,7 +506,7 @@ fn code_is_told_from_comments_and_literals() {
         ("a // b ' \" c\ne", "a", "e"),
     ];
     for (text, first, last) in rows {
-        let code = Source::new("crates/a/src/a.rs", text).code;
+        let code = Source::new("crates/a/src/a.rs", text).code.clone();
         assert_eq!(code.split_whitespace().collect::<Vec<_>>(), [first, last], "{text}");
     }
     let lifetimes = "fn f<'a>(r#type: &'a str, b: &'static u8) -> char";

@@ -23,8 +23,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         if let Some(at) = text.find("\r\n") {
             findings.push(Finding::at(path, line(text, at), "a line ends with CRLF"));
         }
-        if extension(path) == Some("rs") {
-            findings.extend(in_rust(&Source::new(path, text)));
+        if let Some(source) = tree.source(path) {
+            findings.extend(in_rust(&source));
         } else if is_written(path) {
             findings.extend(unfinished(path, text));
             let hits = machine_paths(text).into_iter();

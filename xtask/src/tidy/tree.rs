@@ -1,14 +1,16 @@
 //! The files that the rules look at: path and text, nothing else.
 //! Not a file system: the one function that reads the disk is `Tree::load`.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::rc::Rc;
 
 use anyhow::Context as _;
 
-use super::source::Source;
+use super::source::{Parts, Source};
 
 /// Bytes read of one file. Text that people write is far smaller, and a recorded session needs no rule.
 const FILE_BYTES_MAX: u64 = 4 << 20;
@@ -16,7 +18,21 @@ const FILE_BYTES_MAX: u64 = 4 << 20;
 /// Every file of the repository by its path, with `/` between the parts.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
-    files: BTreeMap<String, Option<String>>,
+    files: BTreeMap<String, File>,
+}
+
+#[derive(Debug)]
+struct File {
+    /// None where it is too large or not text.
+    text: Option<String>,
+    /// What a Rust file is told apart into, once a rule asked.
+    parts: OnceCell<Rc<Parts>>,
+}
+
+impl File {
+    fn new(text: Option<String>) -> Self {
+        Self { text, parts: OnceCell::new() }
+    }
 }
 
 impl Tree {
@@ -36,7 +52,7 @@ impl Tree {
             let on_disk = root.join(&path);
             // A file deleted but not yet committed is still listed.
             if on_disk.is_file() {
-                files.insert(path, read(&on_disk)?);
+                files.insert(path, File::new(read(&on_disk)?));
             }
         }
         Ok(Self { files })
@@ -44,13 +60,13 @@ impl Tree {
 
     #[cfg(test)]
     pub(crate) fn made_up(files: &[(&str, &str)]) -> Self {
-        let owned = |(path, text): &(&str, &str)| ((*path).to_owned(), Some((*text).to_owned()));
+        let owned = |(path, text): &(&str, &str)| ((*path).to_owned(), File::new(Some((*text).to_owned())));
         Self { files: files.iter().map(owned).collect() }
     }
 
     /// Returns the text of a file, or none when it is absent, too large or not text.
     pub(crate) fn text(&self, path: &str) -> Option<&str> {
-        self.files.get(path)?.as_deref()
+        self.files.get(path)?.text.as_deref()
     }
 
     /// Returns whether the path is a file, or a folder with a file below it.
@@ -68,14 +84,20 @@ impl Tree {
 
     /// Returns every text file in order.
     pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.files.iter().filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)))
+        self.files.iter().filter_map(|(path, file)| Some((path.as_str(), file.text.as_deref()?)))
     }
 
     /// Returns every Rust file in order.
     pub(crate) fn sources(&self) -> impl Iterator<Item = Source<'_>> {
-        self.texts()
-            .filter(|(path, _)| extension(path) == Some("rs"))
-            .map(|(path, text)| Source::new(path, text))
+        self.files.keys().filter_map(|path| self.source(path))
+    }
+
+    /// Returns a Rust file; none where it is absent or something else.
+    pub(crate) fn source(&self, path: &str) -> Option<Source<'_>> {
+        let (path, file) = self.files.get_key_value(path)?;
+        let text = file.text.as_deref().filter(|_| extension(path) == Some("rs"))?;
+        let parts = file.parts.get_or_init(|| Rc::new(Parts::of(path, text)));
+        Some(Source::told_apart(path, text, Rc::clone(parts)))
     }
 
     /// Returns the folders of the workspace's crates with their manifests.

@@ -88,8 +88,10 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
             findings.extend(in_lines(path, &prose(text)));
         } else if path.starts_with("crates/cli/") && extension(path) == Some("snap") {
             findings.extend(in_lines(path, &printed(text)));
-        } else if SPEAKING.iter().any(|folder| path.starts_with(folder)) && extension(path) == Some("rs") {
-            findings.extend(in_literals(&Source::new(path, text)));
+        } else if let Some(source) = tree.source(path)
+            && SPEAKING.iter().any(|folder| path.starts_with(folder))
+        {
+            findings.extend(in_literals(&source));
         }
     }
     findings

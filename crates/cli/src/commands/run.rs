@@ -19,14 +19,12 @@ use stemmata_model::{ThreadId, TicketId};
 use stemmata_service::{Host, Record, RecordRequest};
 
 use crate::args::live::Run;
+use crate::environment::SESSION_VARIABLE;
 use crate::errors::{CliError, Exit};
 use crate::output::size::many;
 use crate::signals::{self, Listening};
 use crate::wiring::App;
 use pipes::{Output, Stopped};
-
-/// What a child's environment calls its session.
-pub(crate) const SESSION_VARIABLE: &str = "STEMMATA_SESSION";
 
 /// Milliseconds that are waited for another process that holds the store: the command waits for its end only.
 pub(crate) const WAIT_MS: u64 = 500;

@@ -10,7 +10,7 @@ use stemmata_service::{StartFrom, StartRequest};
 use crate::args::live::Start;
 use crate::commands::launch::Launch;
 use crate::commands::place::{self, Target};
-use crate::commands::run::SESSION_VARIABLE;
+use crate::environment::SESSION_VARIABLE;
 use crate::errors::{CliError, Exit};
 use crate::wiring::{App, THREAD_VARIABLE, TICKET_VARIABLE};
 

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use stemmata_model::Closure;
-use stemmata_store::Session;
 use stemmata_store::maintain::forget::Tombstone;
+use stemmata_store::{Session, SessionOrigin};
 
 use crate::chain::rest::Rest;
 use crate::chain::walk::Walk;
@@ -57,20 +57,28 @@ impl<'a> Forgotten<'a> {
 
     /// Returns the title that a session may have here, whose commits are stored: its own, unless something of its chain was
     /// forgotten. What gave a title is not known, and the sender may have kept one that is made of what was forgotten, so
-    /// then only what is left counts.
+    /// then only what is left counts. Where that cannot be read, the title that it has here stays.
     pub(super) fn title_of(&mut self, session: &Session, stored: Option<&Session>) -> Result<Option<String>> {
-        if session.title.is_none() || !self.any()? || self.is_untouched(session)? {
+        let Some(title) = session.title.as_deref() else { return Ok(None) };
+        if !self.any()? || self.is_untouched(session)? {
             return Ok(session.title.clone());
         }
         // The title that stayed here was not made of what was forgotten either.
         let kept = stored.and_then(|stored| stored.title.clone());
-        // A session may be of a format that only its writer knows, and what is left of it may be damaged. Neither is a reason to
-        // refuse the bundle; but a title that cannot be held against what is left is not taken.
+        match session.origin {
+            SessionOrigin::Imported => {}
+            // Its title is a summary, or of what it continues: not what an import of its lines would give.
+            SessionOrigin::Placed(_) | SessionOrigin::Api => {
+                return Ok(if self.is_given(title, session)? { session.title.clone() } else { kept });
+            }
+        }
+        // A newer version may know its format; that is no reason to refuse the bundle.
         let Ok(adapter) = Engine::adapter(&session.format, FormatUse::Read) else { return Ok(kept) };
         let mut rest = Rest::of(adapter, session.origin);
-        let Ok(left) = rest.read_to(self.engine, session.tip).map(|facts| facts.title.clone()) else {
+        let left = rest.read_to(self.engine, session.tip)?.title.clone();
+        if rest.has_unreadable() {
             return Ok(kept);
-        };
+        }
         Ok(if left == session.title { left } else { kept.or(left) })
     }
 
@@ -85,5 +93,16 @@ impl<'a> Forgotten<'a> {
             }
         }
         Ok(has_commits)
+    }
+
+    /// Says whether something that is left of a whole chain gives a title, be it a line or a summary.
+    fn is_given(&self, title: &str, session: &Session) -> Result<bool> {
+        let mut walk = Walk::new(self.engine.store.as_ref(), session.tip);
+        while let Some(commit) = walk.next()? {
+            if commit.closure != Closure::Forgotten && self.engine.gives_title(commit.id, title)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }

@@ -382,7 +382,8 @@ impl<'a> Applier<'a> {
 
     fn sessions(&mut self, body: &[u8]) -> Done {
         if self.forgotten.any()? {
-            // What titles are held against has to be there.
+            // What titles are held against has to be there, the summaries of the last commit too.
+            self.merge()?;
             self.write()?;
         }
         let mut take = Take::new(body);

@@ -242,5 +242,7 @@ fn written(path: &Path) -> Option<SystemTime> {
 
 /// Returns whether the first records of a transcript name a directory or one below it.
 fn works_in(path: &Path, cwd: &Path) -> bool {
-    Transcript::open(path).is_ok_and(|mut opened| opened.cwds().iter().any(|known| known.starts_with(cwd)))
+    Transcript::open(path)
+        .and_then(|mut opened| opened.cwds())
+        .is_ok_and(|known| known.iter().any(|known| known.starts_with(cwd)))
 }

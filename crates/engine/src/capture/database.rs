@@ -168,11 +168,20 @@ pub(crate) fn modified_ns(database: &Path, session: &str) -> Option<i128> {
     Opened::of(database).ok()?.changed(session).ok()
 }
 
-/// Returns the directory that a session works in; none where that cannot be read.
-pub(crate) fn directory(database: &Path, session: &str) -> Option<String> {
-    let opened = Opened::of(database).ok()?;
+/// Returns the directory that a session works in; none where the session or its database is not there.
+///
+/// # Errors
+/// `Busy`, `NotATranscript`, `Io`.
+pub(crate) fn directory(database: &Path, session: &str) -> Result<Option<String>> {
+    if std::fs::metadata(database).is_err() {
+        return Ok(None);
+    }
+    let opened = Opened::of(database)?;
     let directory = "SELECT directory FROM session WHERE id = ?1";
-    opened.connection.query_row(directory, [session], |row| row.get(0)).ok().flatten()
+    match opened.connection.query_row(directory, [session], |row| row.get(0)) {
+        Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
+        found => found.map_err(|error| failed(database, &error)),
+    }
 }
 
 /// An open database, and the copy that it is where it is one.

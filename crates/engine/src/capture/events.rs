@@ -1,8 +1,8 @@
 //! Conversations that a client keeps as a folder of events, each in a file of its own: read as the lines that they would
 //! be in one file.
 //!
-//! `OpenHands` writes `events/event-00000-<id>.json`, and before its SDK `events/0.json`. The folder is the transcript, and
-//! goes by its own path. An event that is written over lines is put on one; all else stays as it is.
+//! The folder is the transcript, and goes by its own path. An event that is written over lines is put on one; all else stays
+//! as it is.
 
 use std::path::{Path, PathBuf};
 
@@ -13,12 +13,6 @@ use crate::capture::cursor::{FileStamp, WrittenTogether};
 use crate::capture::source::UNPACKED_BYTES_MAX;
 use crate::error::{EngineError, Refusal, Result};
 
-/// How a folder is called whose files are named by numbers alone: any folder may hold such files.
-const FOLDER: &str = "events";
-
-/// How the name of an event begins that says what it is.
-const START: &str = "event-";
-
 /// Events of one conversation at most.
 const EVENTS_MAX: usize = 1_000_000;
 
@@ -28,22 +22,14 @@ const LOOKED_AT_MAX: usize = 8;
 /// Returns the folder that is the transcript of an event, where a file is named like one.
 pub(crate) fn folder_of(file: &Path) -> Option<&Path> {
     let folder = file.parent()?;
-    number_of(file, is_plainly(folder)).map(|_| folder)
-}
-
-/// Returns whether a folder is called as one whose files have numbers alone.
-fn is_plainly(folder: &Path) -> bool {
-    folder.file_name().is_some_and(|name| name == FOLDER)
+    number_of(folder, file).map(|_| folder)
 }
 
 /// Returns the number of an event, as its file's name has it.
-fn number_of(file: &Path, plainly: bool) -> Option<u64> {
-    let name = file.file_name()?.to_str()?.strip_suffix(".json")?;
-    match name.strip_prefix(START) {
-        Some(rest) => rest.split('-').next()?.parse().ok(),
-        None if plainly => name.parse().ok(),
-        None => None,
-    }
+fn number_of(folder: &Path, file: &Path) -> Option<u64> {
+    let file = file.file_name()?.to_str()?;
+    let folder = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    clients::event_folders().find_map(|events| events.number_of(folder, file))
 }
 
 /// Returns whether a folder holds the events of a conversation.
@@ -54,18 +40,17 @@ pub(crate) fn is_folder(folder: &Path) -> bool {
         let bytes = read_file(path, UNPACKED_BYTES_MAX).unwrap_or_default();
         registry::detect(&line_of(&bytes)).is_some_and(|(adapter, _)| {
             let format = adapter.format();
-            clients::ALL.iter().any(|client| client.folder_format == Some(format.as_str()))
+            clients::event_folders().any(|events| events.format == format.as_str())
         })
     })
 }
 
 /// Returns the files of events, in the order of their numbers.
 fn files(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
-    let plainly = is_plainly(folder);
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(EngineError::io("list", folder))? {
         let path = entry.map_err(EngineError::io("list", folder))?.path();
-        if let Some(number) = number_of(&path, plainly) {
+        if let Some(number) = number_of(folder, &path) {
             files.push((number, path));
         }
         if files.len() > EVENTS_MAX {
@@ -158,7 +143,7 @@ mod tests {
             ("/c/events/base_state.json", None),
         ] {
             let path = Path::new(path);
-            assert_eq!(number_of(path, is_plainly(path.parent().expect("a folder"))), number, "{path:?}");
+            assert_eq!(number_of(path.parent().expect("a folder"), path), number, "{path:?}");
             assert_eq!(folder_of(path).is_some(), number.is_some(), "{path:?}");
         }
     }

@@ -59,11 +59,16 @@ impl<'p> Kept<'p> {
         }
     }
 
-    /// Says where it works; none where that cannot be read.
-    pub(crate) fn directory(&self) -> Option<PathBuf> {
+    /// Says where it works; none where it is not there or does not say.
+    ///
+    /// # Errors
+    /// As [`Kept::read`].
+    pub(crate) fn directory(&self) -> Result<Option<PathBuf>> {
         match self {
-            Self::Rows { database, session } => database::directory(database, session).map(PathBuf::from),
-            Self::Records(_) => self.outline().ok().flatten().and_then(|outline| outline.directory),
+            Self::Rows { database, session } => {
+                Ok(database::directory(database, session)?.map(PathBuf::from))
+            }
+            Self::Records(_) => Ok(self.outline()?.and_then(|outline| outline.directory)),
         }
     }
 }

@@ -114,7 +114,8 @@ impl Engine {
         }
         let key = opened.as_deref().map_or_else(|| self.session_key(path), |opened| self.key_of(opened));
         let known = self.store.session(&key)?.and_then(|session| session.cwd).map(PathBuf::from);
-        let named = opened.map(Transcript::cwds).unwrap_or_default();
+        // Where it cannot be read now, nobody knows whether an exclusion is of it.
+        let named = opened.map(Transcript::cwds).transpose()?.unwrap_or_default();
         let places: Vec<&Path> = std::iter::once(Path::new(&key.path))
             .chain(known.iter().chain(&named).map(PathBuf::as_path))
             .collect();

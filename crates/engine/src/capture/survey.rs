@@ -63,24 +63,24 @@ impl Engine {
 
     fn file_state(&self, file: &FoundFile) -> Result<FileState> {
         let mut opened = Transcript::open(&file.path);
-        if self.held_back(&file.path, opened.as_mut().ok())?.is_some() {
-            // A database holds sessions only; of what is in a file the name says too little.
-            let is_one = opened.is_ok_and(|mut opened| opened.is_kept() || opened.detected().is_ok());
-            return Ok(if is_one { FileState::HeldBack } else { FileState::Other });
-        }
-        let key = self.session_key(&file.path);
+        let key = opened.as_ref().map_or_else(|_| self.session_key(&file.path), |opened| self.key_of(opened));
         let cursor = self.store.cursor(&key)?;
+        match self.held_back(&file.path, opened.as_mut().ok()) {
+            Ok(None) => {}
+            Ok(Some(_)) => {
+                // A database holds sessions only; of what is in a file the name says too little.
+                let is_one = opened.is_ok_and(|mut opened| opened.is_kept() || opened.detected().is_ok());
+                return Ok(if is_one { FileState::HeldBack } else { FileState::Other });
+            }
+            Err(error) => return unread(error, cursor.is_some()),
+        }
         if cursor.is_none() && !self.store.tombstones(&[Tombstone::Transcript(key)])?.is_empty() {
             return Ok(FileState::Other);
         }
         let Some(cursor) = cursor.and_then(|bytes| Cursor::decode(&bytes)) else {
             return match opened.and_then(|mut opened| opened.detected().map(|_| ())) {
-                Err(EngineError::NotATranscript { .. } | EngineError::Io { .. }) => Ok(FileState::Other),
-                // An import says what is the matter.
-                Ok(()) | Err(EngineError::Busy { .. } | EngineError::DocumentTooLong { .. }) => {
-                    Ok(FileState::New)
-                }
-                Err(error) => Err(error),
+                Ok(()) => Ok(FileState::New),
+                Err(error) => unread(error, false),
             };
         };
         let Ok(mut opened) = opened else {
@@ -94,5 +94,17 @@ impl Engine {
         let is_same =
             is_there_still && self.rules_of(&mut opened).is_ok_and(|rules| cursor.rules == rules.into());
         Ok(if is_same { FileState::Unchanged } else { FileState::Changed })
+    }
+}
+
+/// Returns the state of a file that could not be looked into now.
+fn unread(error: EngineError, is_known: bool) -> Result<FileState> {
+    match error {
+        EngineError::NotATranscript { .. } | EngineError::Io { .. } => Ok(FileState::Other),
+        // An import says what is the matter.
+        EngineError::Busy { .. } | EngineError::DocumentTooLong { .. } | EngineError::Shrank { .. } => {
+            Ok(if is_known { FileState::Changed } else { FileState::New })
+        }
+        error => Err(error),
     }
 }

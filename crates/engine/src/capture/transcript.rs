@@ -126,11 +126,21 @@ impl Engine {
     }
 
     /// Says of a transcript that was forgotten what it is, and stores nothing of it.
-    fn left_alone(&self, prepared: &Prepared<'_>, session: &SessionId, what: &str) -> Result<Captured> {
-        let unread = self.unread_session(prepared.transcript, prepared.adapter, session.clone())?;
+    fn left_alone(
+        &self,
+        prepared: &Prepared<'_>,
+        session: &SessionId,
+        options: &CaptureOptions,
+        what: &str,
+    ) -> Result<Captured> {
         let session = match prepared.previous.clone() {
             Some(previous) => Session { tip: None, commits: 0, messages: 0, bytes: 0, ..previous },
-            None => Session { origin: prepared.origin(), ..unread },
+            None => Session {
+                origin: prepared.origin(),
+                granularity: options.granularity,
+                cwd: bounded(options.cwd.as_ref()),
+                ..self.unread_session(prepared.transcript, prepared.adapter, session.clone())?
+            },
         };
         let again = &session.session;
         let note = format!(
@@ -173,7 +183,7 @@ impl Engine {
         }
         let sighting = self.sighting(&mut prepared, options)?;
         if self.is_forgotten(&prepared, &sighting.session)? {
-            return self.left_alone(&prepared, &sighting.session, "this session");
+            return self.left_alone(&prepared, &sighting.session, options, "this session");
         }
         self.read(prepared, sighting, options)
     }
@@ -190,7 +200,7 @@ impl Engine {
         if prepared.adapter.shape() == Shape::Document
             && let Some(forgotten) = self.forgotten_state(&start)?
         {
-            return self.left_alone(&prepared, &sighting.session, &forgotten.to_string());
+            return self.left_alone(&prepared, &sighting.session, options, &forgotten.to_string());
         }
         let lines = prepared.transcript.lines(start.raw_bytes, start.line)?;
         let windows = Windows::before(prepared.transcript, start.raw_bytes)?;
@@ -207,11 +217,7 @@ impl Engine {
         let ingest = ingest.expect(earlier);
         let expected = prepared.stored.clone();
         let cwd = options.cwd.clone();
-        let rest = match prepared.goes_on() {
-            Some(cursor) => Rest::behind(prepared.adapter, granularity, cursor.splitter.whole(), cursor.tip),
-            None => Rest::of(prepared.adapter, prepared.origin()),
-        };
-        let mut run = Run { ingest, prepared, granularity, windows, cwd, expected, rest };
+        let mut run = Run { ingest, prepared, granularity, windows, cwd, expected, rest: None };
         let captured = match run.read_lines(self, options, lines) {
             Ok(()) => self.finish(&mut run, options.leaf),
             Err(error) => {
@@ -223,9 +229,9 @@ impl Engine {
             // Nothing of it is there to go on from. A hole would be one that another process made since it was looked up:
             // then a second reading goes on behind it.
             Err(EngineError::Store(StoreError::Forgotten(commit)))
-                if is_careful && self.store.commit(commit)?.is_none() =>
+                if is_careful && !self.is_hole(commit)? =>
             {
-                self.left_alone(&run.prepared, &run.ingest.sighting().session, &commit.to_string())
+                self.left_alone(&run.prepared, &run.ingest.sighting().session, options, &commit.to_string())
             }
             captured => captured,
         }
@@ -317,8 +323,8 @@ pub(super) struct Run<'e> {
     cwd: Option<String>,
     /// The cursor that the store has, unless another process read the transcript too.
     expected: Option<Vec<u8>>,
-    /// What gives the title where something of the transcript was forgotten.
-    rest: Rest,
+    /// What gives the title, once something that was forgotten was met.
+    rest: Option<Rest>,
 }
 
 impl Run<'_> {
@@ -368,8 +374,12 @@ impl Run<'_> {
         if self.ingest.met_forgotten() {
             // The splitter has read what was forgotten too, so its title may be made of that.
             self.ingest.flush(Vec::new())?;
-            state = with_title_of(&state, self.rest.read_to(engine, closed_tip)?);
-            title.clone_from(&self.rest.read_to(engine, tip)?.title);
+            let rest = self.rest();
+            state = with_title_of(&state, rest.read_to(engine, closed_tip)?);
+            title.clone_from(&rest.read_to(engine, tip)?.title);
+            if let Some(note) = rest.note() {
+                self.ingest.note(note);
+            }
         }
         let closed = self.ingest.closed();
         let cursor = Cursor {
@@ -398,6 +408,14 @@ impl Run<'_> {
             Write::Session(Box::new(session)),
             Write::Cursor { key, value },
         ])
+    }
+
+    fn rest(&mut self) -> &mut Rest {
+        let Prepared { adapter, .. } = self.prepared;
+        self.rest.get_or_insert_with(|| match self.prepared.goes_on() {
+            Some(cursor) => Rest::behind(adapter, self.granularity, cursor.splitter.whole(), cursor.tip),
+            None => Rest::of(adapter, self.prepared.origin()),
+        })
     }
 
     fn session(&self, tip: Option<CommitId>, leaf: Option<SegmentFacts>, title: Option<String>) -> Session {

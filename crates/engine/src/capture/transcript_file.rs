@@ -244,12 +244,14 @@ impl Transcript {
             None if is_cut => registry::detect(self.first_records()?),
             found => found,
         };
-        let reason = if is_empty {
-            "it is empty".to_owned()
-        } else {
-            format!("its beginning fits none of the known formats ({})", known_formats())
-        };
-        found.ok_or_else(|| EngineError::NotATranscript { path: self.path.clone(), reason })
+        found.ok_or_else(|| {
+            let reason = if is_empty {
+                "it is empty".to_owned()
+            } else {
+                format!("its beginning fits none of the known formats ({})", known_formats())
+            };
+            EngineError::NotATranscript { path: self.path.clone(), reason }
+        })
     }
 
     /// Returns its first [`DETECT_BYTES_MAX`] bytes; of a compressed one no more is unpacked.
@@ -319,26 +321,34 @@ impl Transcript {
         Ok(Self::find_in(adapter, records, |facts| facts.cwd.as_ref().map(PathBuf::from)))
     }
 
-    /// Returns all working directories that the first records name, in their order; none where they cannot be read.
-    pub(crate) fn cwds(&mut self) -> Vec<PathBuf> {
+    /// Returns all working directories that the first records name, in their order; none for what is no transcript.
+    ///
+    /// # Errors
+    /// As [`Transcript::load`], and [`Transcript::document`] for a document.
+    pub(crate) fn cwds(&mut self) -> Result<Vec<PathBuf>> {
+        let found = self.all_cwds();
+        if matches!(found, Err(EngineError::NotATranscript { .. })) { Ok(Vec::new()) } else { found }
+    }
+
+    fn all_cwds(&mut self) -> Result<Vec<PathBuf>> {
         if self.is_kept() {
-            return kept_at(&self.path).and_then(|kept| kept.directory()).into_iter().collect();
+            let directory = kept_at(&self.path).map(|kept| kept.directory()).transpose()?.flatten();
+            return Ok(directory.into_iter().collect());
         }
-        let Ok((adapter, _)) = self.detected() else { return Vec::new() };
+        let (adapter, _) = self.detected()?;
         if adapter.shape() == Shape::Document {
-            let Ok(document) = self.read_document() else { return Vec::new() };
             let mut splitter = adapter.splitter(Granularity::Turn, None);
-            splitter.line(document, &mut Vec::new());
-            return splitter.facts().cwd.iter().map(PathBuf::from).collect();
+            splitter.line(self.read_document()?, &mut Vec::new());
+            return Ok(splitter.facts().cwd.iter().map(PathBuf::from).collect());
         }
-        let Ok(records) = self.first_records() else { return Vec::new() };
+        let records = self.first_records()?;
         let mut found: Vec<PathBuf> = Vec::new();
         Self::find_in(adapter, records, |facts| {
             let cwd = facts.cwd.as_ref().map(PathBuf::from);
             found.extend(cwd.filter(|cwd| found.last() != Some(cwd)));
             None::<()>
         });
-        found
+        Ok(found)
     }
 
     /// Names its session: clients go by the file's name where it is shaped like an id, else the records tell.

@@ -3,11 +3,14 @@
 //! It is the title that an import of the remaining lines alone would give, whoever asks: a capture, whose splitter has read what
 //! was forgotten too, or a bundle, whose sender may have kept a title made of it. Which commits were forgotten is the store's.
 
-use stemmata_model::{Closure, CommitId, CommitType, Granularity};
-use stemmata_runtimes::adapter::{Adapter, SessionFacts, Shape, Splitter};
-use stemmata_store::SessionOrigin;
+use std::io;
 
-use crate::chain::segments::read_whole;
+use stemmata_model::{ArtifactId, Closure, CommitId, CommitType, Granularity, Note, NoteCode};
+use stemmata_runtimes::adapter::{Adapter, SessionFacts, Shape, Splitter};
+use stemmata_store::{SessionOrigin, StoreError, StoreErrorKind};
+
+use crate::capture::document::DOCUMENT_BYTES_MAX;
+use crate::capture::lines::{LINE_BYTES_MAX, split_lines};
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -18,6 +21,16 @@ pub(crate) struct Rest {
     splitter: Box<dyn Splitter>,
     /// The newest commit that was read; at the start the one that the session was placed from, which is not its own.
     through: Option<CommitId>,
+    unreadable: Option<Unreadable>,
+    /// What is known where something could not be read: nothing.
+    nothing: SessionFacts,
+}
+
+/// A commit that could not be read, so that no title is certain.
+struct Unreadable {
+    commit: CommitId,
+    reason: String,
+    is_told: bool,
 }
 
 impl Rest {
@@ -26,7 +39,7 @@ impl Rest {
             SessionOrigin::Placed(from) => Some(from),
             SessionOrigin::Imported | SessionOrigin::Api => None,
         };
-        Self { adapter, splitter: adapter.splitter(Granularity::Turn, None), through }
+        Self::new(adapter, adapter.splitter(Granularity::Turn, None), through)
     }
 
     /// Goes on from a splitter's state behind a commit, which knows of what came before only what is left: forgetting clears the
@@ -37,43 +50,132 @@ impl Rest {
         state: &[u8],
         through: Option<CommitId>,
     ) -> Self {
-        Self { adapter, splitter: adapter.splitter(granularity, Some(state)), through }
+        Self::new(adapter, adapter.splitter(granularity, Some(state)), through)
     }
 
-    /// Reads the commits up to `tip` that were not forgotten, and returns what their lines say.
+    fn new(adapter: &'static dyn Adapter, splitter: Box<dyn Splitter>, through: Option<CommitId>) -> Self {
+        Self { adapter, splitter, through, unreadable: None, nothing: SessionFacts::default() }
+    }
+
+    /// Reads the commits up to `tip` that were not forgotten, and returns what their lines say; nothing where one of them cannot
+    /// be read, for that one may have said it.
     ///
     /// # Errors
-    /// Store errors.
+    /// Store errors, those about single contents left out.
     pub(crate) fn read_to(&mut self, engine: &Engine, tip: Option<CommitId>) -> Result<&SessionFacts> {
+        if tip != self.through {
+            for (commit, artifact) in self.unread(engine, tip)?.into_iter().rev() {
+                self.read(engine, commit, artifact)?;
+            }
+            self.through = tip.or(self.through);
+        }
+        Ok(if self.unreadable.is_some() { &self.nothing } else { self.splitter.facts() })
+    }
+
+    /// Says once what could not be read.
+    pub(crate) fn note(&mut self) -> Option<Note> {
+        let unreadable = self.unreadable.as_mut().filter(|unreadable| !unreadable.is_told)?;
+        unreadable.is_told = true;
+        let Unreadable { commit, reason, .. } = unreadable;
+        let message = format!("{commit} cannot be read, so the session's title is not known: {reason}");
+        Some(Note::new(NoteCode::Degraded, message))
+    }
+
+    pub(crate) const fn has_unreadable(&self) -> bool {
+        self.unreadable.is_some()
+    }
+
+    /// Returns the commits that were not read yet and say something of the title, newest first.
+    fn unread(&self, engine: &Engine, tip: Option<CommitId>) -> Result<Vec<(CommitId, ArtifactId)>> {
+        let format = self.adapter.format();
         let mut walk = Walk::new(engine.store.as_ref(), tip);
         let mut unread = Vec::new();
         while let Some(commit) = walk.next()? {
             if Some(commit.id) == self.through {
                 break;
             }
-            if commit.closure != Closure::Forgotten {
-                unread.push((commit.core.commit_type, commit.core.native_artifact()));
+            // A chain may go on in another format, whose lines this splitter cannot read.
+            if commit.closure == Closure::Forgotten || commit.core.format != format {
+                continue;
+            }
+            let is_snapshot = matches!(commit.core.commit_type, CommitType::Snapshot { .. });
+            match (self.adapter.shape(), is_snapshot) {
+                (Shape::Lines, _) => unread.push((commit.id, commit.core.native_artifact())),
+                // It stands for all states before it.
+                (Shape::Document, true) => {
+                    unread.push((commit.id, commit.core.native_artifact()));
+                    break;
+                }
+                (Shape::Document, false) => {}
             }
         }
-        for (commit_type, artifact) in unread.into_iter().rev() {
-            let bytes = read_whole(engine, artifact)?;
-            match (self.adapter.shape(), commit_type) {
-                (Shape::Lines, _) => {
-                    // A last line without an end was not taken in by any splitter yet.
-                    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
-                    for line in lines.filter_map(|line| line.strip_suffix(b"\n")) {
-                        self.splitter.line(line, &mut Vec::new());
-                    }
-                }
-                // Each state stands for all of those before it.
-                (Shape::Document, CommitType::Snapshot { .. }) => {
-                    self.splitter = self.adapter.splitter(Granularity::Turn, None);
-                    self.splitter.line(&bytes, &mut Vec::new());
-                }
-                (Shape::Document, CommitType::Delta | CommitType::Compaction) => {}
+        Ok(unread)
+    }
+
+    fn read(&mut self, engine: &Engine, commit: CommitId, artifact: ArtifactId) -> Result<()> {
+        let read = match self.adapter.shape() {
+            Shape::Lines => self.read_lines(engine, artifact),
+            Shape::Document => self.read_document(engine, artifact),
+        };
+        match read {
+            Err(error) if is_of_content(&error) => {
+                let reason = error.to_string();
+                self.unreadable.get_or_insert(Unreadable { commit, reason, is_told: false });
+                Ok(())
             }
+            read => Ok(read?),
         }
-        self.through = tip.or(self.through);
-        Ok(self.splitter.facts())
+    }
+
+    /// Reads a content line by line: a commit may be far larger than its longest line.
+    fn read_lines(&mut self, engine: &Engine, artifact: ArtifactId) -> Result<(), StoreError> {
+        let splitter = &mut self.splitter;
+        // A last line without an end was not taken in by any splitter yet, so it is let go.
+        let mut line: Vec<u8> = Vec::new();
+        engine.store.read_content(artifact, None, &mut |piece| {
+            for part in split_lines(piece) {
+                append(&mut line, part, LINE_BYTES_MAX)?;
+                if let Some(whole) = line.strip_suffix(b"\n") {
+                    splitter.line(whole, &mut Vec::new());
+                    line.clear();
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn read_document(&mut self, engine: &Engine, artifact: ArtifactId) -> Result<(), StoreError> {
+        let bound = usize::try_from(DOCUMENT_BYTES_MAX).unwrap_or(usize::MAX);
+        let mut document: Vec<u8> = Vec::new();
+        engine.store.read_content(artifact, None, &mut |piece| append(&mut document, piece, bound))?;
+        self.unreadable = None;
+        self.splitter = self.adapter.splitter(Granularity::Turn, None);
+        self.splitter.line(&document, &mut Vec::new());
+        Ok(())
+    }
+}
+
+fn append(held: &mut Vec<u8>, bytes: &[u8], bound: usize) -> io::Result<()> {
+    if held.len().saturating_add(bytes.len()) > bound {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("more than {bound} bytes in one piece"),
+        ));
+    }
+    held.extend_from_slice(bytes);
+    Ok(())
+}
+
+/// Returns whether an error is of a content rather than of the moment: the next try would have it too.
+fn is_of_content(error: &StoreError) -> bool {
+    match error.kind() {
+        StoreErrorKind::NotFound
+        | StoreErrorKind::Rejected
+        | StoreErrorKind::Corrupt
+        | StoreErrorKind::System => true,
+        StoreErrorKind::Refused
+        | StoreErrorKind::Locked
+        | StoreErrorKind::Full
+        | StoreErrorKind::Incompatible => false,
     }
 }

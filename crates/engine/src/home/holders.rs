@@ -90,7 +90,14 @@ impl Clients {
         if is_client && works_there() && began_before() {
             return true;
         }
-        holds_open(&own, session.path)
+        !self.is_ours(&own) && holds_open(&own, session.path)
+    }
+
+    /// Returns whether a process runs this program: it has a transcript open for as long as it reads it, and writes nothing to it.
+    fn is_ours(&self, process: &Path) -> bool {
+        let program = |process: &Path| std::fs::read_link(process.join("exe")).ok();
+        let own = program(&self.processes().join(std::process::id().to_string()));
+        own.is_some() && own == program(process)
     }
 }
 
@@ -201,15 +208,23 @@ mod tests {
             let wanted = if wanted { Holding::Held(7) } else { Holding::Free };
             assert_eq!(clients.holding(&session), wanted, "{line}");
         }
+        let path = at("s-1.jsonl");
+        let held = HeldSession { id: "s-1", path: &path, program: "claude", cwd: None };
+        // Another one of ours reads it.
+        let processes = at("proc-7");
+        put(&processes, std::process::id(), "stemma resume s-1", (5, Path::new("/app")));
+        for pid in [7, std::process::id()] {
+            symlink("/opt/bin/stemma", processes.join(format!("{pid}/exe"))).unwrap();
+        }
+        let clients = Clients::in_run(&at("run"), &processes, Patience::each(Duration::ZERO));
+        assert_eq!(clients.holding(&held), Holding::Free);
         let processes = at("proc-1");
         let clients = Clients::in_run(&at("run"), &processes, Patience::each(Duration::ZERO));
-        let path = at("s-1.jsonl");
         let client = clients.process(7).unwrap();
-        let session = HeldSession { id: "s-1", path: &path, program: "claude", cwd: None };
         clients.remember(&client, &path, false).unwrap();
-        assert_eq!(clients.holding(&session), Holding::Held(7), "a hook said so");
+        assert_eq!(clients.holding(&held), Holding::Held(7), "a hook said so");
         clients.remember(&client, &path, true).unwrap();
-        assert_eq!(clients.holding(&session), Holding::Free, "it is over");
+        assert_eq!(clients.holding(&held), Holding::Free, "it is over");
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Bundles against what was forgotten: neither words of it nor what was said of it come back in one.
 
-use stemmata_engine::{BundleSelection, CaptureOptions, Engine, ForgetOptions, ForgetTarget, Update};
-use stemmata_model::{CommitId, Principal};
+use stemmata_engine::{
+    BundleSelection, CaptureOptions, CheckpointRequest, Engine, ForgetOptions, ForgetTarget, Update,
+};
+use stemmata_model::{CommitId, FormatId, Principal, SessionId, Template};
 use stemmata_store::{Annotations, Page, SessionFilter};
 use stemmata_testkit::claude::ClaudeSession;
 
@@ -126,4 +128,42 @@ fn what_was_said_of_what_was_forgotten_does_not_come_back_in_a_bundle() {
     let before = told(&three);
     take(&three, &whole);
     assert_eq!(told(&three), before);
+}
+
+/// Makes a commit of a session that a program writes.
+fn made(engine: &Engine, format: &str, parent: Option<CommitId>, summary: Option<&str>) -> CommitId {
+    let line =
+        format!("{{\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":\"{parent:?}\"}}}}\n");
+    let delta = CheckpointRequest::delta(
+        line.into_bytes(),
+        FormatId::new(format).expect("a name"),
+        Template::new("reviewer").expect("a name"),
+        SessionId::new("review-1").expect("a name"),
+    );
+    let principal = Some(Principal::new("iree/reviewer").expect("a name"));
+    let request = CheckpointRequest { parent, principal, summary: summary.map(str::to_owned), ..delta };
+    engine.checkpoint(&request).expect("a checkpoint").id
+}
+
+/// Found in review: the session of a program with a format of its own kept every bundle out, and a summary that became a title
+/// was held against what the lines alone would give.
+#[test]
+fn the_title_of_a_session_of_a_program_comes_in_a_bundle_where_its_commit_stays() {
+    for format in ["mine-v1", "claude-code-v1"] {
+        let (one, two) = (engine(), other());
+        let first = made(&two, format, None, Some("first words"));
+        let second = made(&two, format, Some(first), None);
+        // What continues it, so that something of it is there to go on from.
+        let third = made(&two, format, Some(second), None);
+        take(&one, &export(&two, &BundleSelection::All, &[]).0);
+        assert_eq!(titles(&one), [Some("first words".to_owned())], "{format}");
+        forget(&one, second);
+        let fourth = made(&two, format, Some(third), Some("later words"));
+        let bundle = export(&two, &BundleSelection::All, &[]).0;
+        take(&one, &bundle);
+        assert_eq!(titles(&one), [Some("later words".to_owned())], "{format}");
+        forget(&one, fourth);
+        take(&one, &bundle);
+        assert!(!titles(&one).contains(&Some("later words".to_owned())), "{format}: {:?}", titles(&one));
+    }
 }

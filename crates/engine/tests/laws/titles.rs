@@ -1,10 +1,13 @@
 //! The title of a session of which something was forgotten: the one that an import of what is left would give.
 
-use stemmata_engine::{CaptureOptions, Engine, ForgetOptions, ForgetTarget};
-use stemmata_model::{CommitId, FormatId, Principal};
-use stemmata_store::SessionKey;
+use std::sync::Arc;
 
-use crate::support::{Folder, answer, chain, engine, native, user};
+use stemmata_engine::{CaptureOptions, Captured, Engine, ForgetOptions, ForgetTarget, Nudged};
+use stemmata_model::{CommitId, FormatId, NoteCode, Principal, Trigger};
+use stemmata_store::{MemoryStore, SessionKey, StoreIdentity};
+use stemmata_testkit::faulty::FaultyStore;
+
+use crate::support::{Folder, answer, chain, engine, engine_on, import, native, user};
 
 fn forget(engine: &Engine, commit: CommitId) {
     let by = Principal::new("ada").expect("a name");
@@ -103,4 +106,81 @@ fn check(format: &str, turns: &[String], more: &str, forgotten: usize) {
     folder.append("s.jsonl", more.as_bytes());
     let grown = one.capture(&path, &options).expect("read").session.title;
     assert_eq!(grown, fresh(&(rest + more)), "{forgotten:b}");
+}
+
+type Faulty = FaultyStore<MemoryStore>;
+
+fn faulty() -> (Arc<Faulty>, Engine) {
+    let memory = MemoryStore::new(StoreIdentity { store_id: [1; 16], secret: [2; 32] });
+    let store = Arc::new(FaultyStore::new(memory));
+    (Arc::clone(&store), engine_on("m1", store))
+}
+
+fn ids(engine: &Engine, captured: &Captured) -> Vec<CommitId> {
+    let tip = captured.session.tip.expect("a tip");
+    chain(engine, tip).iter().map(|commit| commit.id).collect()
+}
+
+fn lose(engine: &Engine, store: &Faulty, commit: CommitId) {
+    store.lose(engine.store().commit(commit).expect("a read").expect("there").core.native_artifact());
+}
+
+fn is_degraded(captured: &Captured) -> bool {
+    captured.notes.iter().any(|note| note.code == NoteCode::Degraded)
+}
+
+/// Found in review: each hook in an open turn whose beginning was forgotten read the whole chain for the title.
+#[test]
+fn an_open_turn_that_was_forgotten_has_no_history_read_again() {
+    let (folder, (store, one)) = (Folder::new(), faulty());
+    let turns = claude();
+    let path = folder.write("s.jsonl", (turns.concat() + &user(9, Some(8), "prompt five")).as_bytes());
+    let all = ids(&one, &import(&one, &path));
+    let (open, closed) = all.split_last().expect("commits");
+    assert_eq!(closed.len(), turns.len());
+    forget(&one, *open);
+    assert_eq!(import(&one, &path).session.title.as_deref(), Some("a given title"));
+    for commit in closed {
+        lose(&one, &store, *commit);
+    }
+    for number in 10..14 {
+        folder.append("s.jsonl", answer(number, number - 1, "some more").as_bytes());
+        let nudged = one.nudge(&path, &CaptureOptions::live(Trigger::TurnBoundary)).expect("read");
+        let Nudged::Captured(captured) = nudged else { panic!("not read: {nudged:?}") };
+        assert!(captured.notes.iter().any(|note| note.code == NoteCode::Forgotten), "{:?}", captured.notes);
+        assert!(!is_degraded(&captured), "{:?}", captured.notes);
+        assert_eq!(captured.session.title.as_deref(), Some("a given title"));
+    }
+}
+
+/// Found in review: a transcript could not be captured any more where something else of its session is damaged.
+#[test]
+fn a_commit_that_cannot_be_read_leaves_a_session_without_a_title() {
+    let (folder, (store, one)) = (Folder::new(), faulty());
+    let path = folder.write("s.jsonl", claude().concat().as_bytes());
+    let all = ids(&one, &import(&one, &path));
+    forget(&one, all[1]);
+    lose(&one, &store, all[0]);
+    let again = import(&one, &path);
+    assert_eq!(again.session.title, None);
+    assert_eq!(ids(&one, &again), all);
+    let told = again.notes.iter().filter(|note| note.code == NoteCode::Degraded).count();
+    assert_eq!(told, 1, "{:?}", again.notes);
+}
+
+/// Found in review: what another process forgot while a transcript was read was told as if nothing of it could be read.
+#[test]
+fn what_is_forgotten_meanwhile_is_gone_on_behind() {
+    let (folder, (store, one)) = (Folder::new(), faulty());
+    let path = folder.write("s.jsonl", claude().concat().as_bytes());
+    let all = ids(&one, &import(&one, &path));
+    // From now on what is read is looked up among what was forgotten.
+    forget(&one, all[0]);
+    let (another, second) = (engine_on("m1", Arc::clone(&store) as _), all[1]);
+    store.meddle(1, move || forget(&another, second));
+    let full = CaptureOptions { full: true, ..CaptureOptions::import() };
+    let again = one.capture(&path, &full).expect("read");
+    assert!(!store.has_meddler());
+    assert_eq!(ids(&one, &again), all);
+    assert_eq!(again.session.title.as_deref(), Some("a given title"));
 }

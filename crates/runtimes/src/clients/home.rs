@@ -50,6 +50,29 @@ pub struct Database {
     pub export: &'static str,
 }
 
+/// A folder that is a session, in which each event is a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventFolder {
+    /// The format of the events, put together as lines.
+    pub format: &'static str,
+    /// What stands before the number in the name of an event's file.
+    pub prefix: &'static str,
+    /// How the folder is called in which the number stands alone: any folder may hold such files.
+    pub plain: &'static str,
+}
+
+impl EventFolder {
+    /// Returns the number of an event, from the names of the file and the folder that it is in.
+    pub fn number_of(&self, folder: &str, file: &str) -> Option<u64> {
+        let name = file.strip_suffix(".json")?;
+        match name.strip_prefix(self.prefix) {
+            Some(rest) => rest.split('-').next()?.parse().ok(),
+            None if folder == self.plain => name.parse().ok(),
+            None => None,
+        }
+    }
+}
+
 impl Home {
     /// Returns the configuration directory that a value of [`variable`](Self::variable) means.
     pub fn moved_to(&self, value: PathBuf) -> PathBuf {

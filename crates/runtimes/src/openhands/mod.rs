@@ -8,7 +8,7 @@ mod legacy;
 use stemmata_acts::tools::table;
 
 use crate::captured::Captured;
-use crate::clients::Client;
+use crate::clients::{Client, EventFolder};
 use crate::imported::Imported;
 use crate::registry::{Mark, Registered};
 
@@ -16,7 +16,8 @@ pub(crate) use events::RUNTIME;
 
 /// `OpenHands`. Where its events are depends on how it is run, so nothing is looked for.
 pub static CLIENT: Client = Client {
-    folder_format: Some(FORMAT),
+    // `events/event-00000-<id>.json`, and before its SDK `events/0.json`.
+    events: Some(&EventFolder { format: FORMAT, prefix: "event-", plain: "events" }),
     ..Client::read_only(
         RUNTIME,
         &[

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 const OPERATIONS_MAX: u64 = 200;
 
 /// One in so many operations fails here; `cargo xtask faults files` fails all.
-const STEP: u64 = 3;
+const STEP: u64 = 7;
 
 /// A folder whose files are recorded on a disk, with a store and a backup of how it was earlier.
 struct Home {
@@ -171,5 +171,5 @@ fn a_backup_or_restore_that_fails_anywhere_loses_nothing_and_completes_the_next_
             assert_nothing_is_lost(home.folder.path(), &home, &place);
         }
     }
-    assert!(faults > 20, "{faults} faults");
+    assert!(faults > 10, "{faults} faults");
 }

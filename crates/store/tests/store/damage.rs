@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::Write as _;
 
-use super::support::{chain, damages, open, read, try_open};
+use super::support::{chain, damages, open, read, stride, try_open};
 use rusqlite::{Connection, params};
 use stemmata_model::{ArtifactId, CommitId};
 use stemmata_store::{
@@ -234,7 +234,7 @@ fn bytes_flipped_anywhere_in_the_file_never_panic_and_never_change_what_is_read(
         artifacts(&store, &ids).into_iter().map(|id| read(&store, id).expect("a read")).collect()
     };
     let mut unread = 0;
-    for place_of in (0..sound.len()).step_by(397) {
+    for place_of in (0..sound.len()).step_by(stride(397)) {
         let mut bytes = sound.clone();
         bytes[place_of] ^= 0xff;
         let home = place(&bytes);
@@ -312,7 +312,7 @@ fn a_log_torn_or_flipped_anywhere_leaves_whole_commits_up_to_some_one() {
     let (ids, database, log) = store_with_log();
     assert_eq!(commits_with_log(&ids, &database, (&log, false)), ids.len());
     let mut counts = Vec::new();
-    for cut in (0..log.len()).step_by(1999) {
+    for cut in (0..log.len()).step_by(3999) {
         counts.push(commits_with_log(&ids, &database, (&log[..cut], false)));
         let mut flipped = log.clone();
         flipped[cut] ^= 0x10;

@@ -12,6 +12,7 @@ use stemmata_store::{
 use tempfile::TempDir;
 
 use super::ledger_files::{all, append, folder, id, open, options, put, restore, said, sample, seq};
+use super::support::stride;
 
 const SESSIONS: [&str; 3] = ["s", "t", "p"];
 const TOPICS: [&str; 4] = ["a", "b", topics::STATE_SNAPSHOT, topics::AGENT_OUTPUT];
@@ -237,7 +238,8 @@ fn judge(log: &FileLog, events: &[Event], states: &[SavedState]) -> Result<bool,
 }
 
 /// Flips bits of a file, one at a time.
-fn flip(mode: IntegrityMode, name: &str, step: usize) {
+fn flip(mode: IntegrityMode, name: &str, full: usize) {
+    let step = stride(full);
     let home = TempDir::new().expect("a directory");
     let events = sample(home.path(), mode);
     let log = open(home.path());
@@ -283,7 +285,7 @@ fn law_without_checksums_nothing_panics() {
     sample(home.path(), IntegrityMode::None);
     let path = folder(home.path()).join("events.ndjson");
     let whole = fs::read(&path).expect("a file");
-    for bit in (0..whole.len() * 8).step_by(5) {
+    for bit in (0..whole.len() * 8).step_by(stride(5)) {
         let mut bytes = whole.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);
         put(&path, &bytes);
@@ -305,7 +307,7 @@ fn law_a_repair_of_any_flipped_bit_leaves_a_ledger_that_goes_on() {
     let path = folder(home.path()).join("events.ndjson");
     let whole = fs::read(&path).expect("a file");
     let meta = fs::read(path.with_file_name("meta.json")).expect("a file");
-    for bit in (0..whole.len() * 8).step_by(37) {
+    for bit in (0..whole.len() * 8).step_by(stride(37)) {
         let mut bytes = whole.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);
         put(&path, &bytes);

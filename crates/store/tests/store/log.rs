@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-use super::support::{chain, checkpoint, damages, open};
+use super::support::{chain, checkpoint, damages, open, stride};
 use stemmata_model::CommitId;
 use stemmata_store::{SqliteStore, Store};
 use tempfile::TempDir;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 /// Checkpoints in the log.
 const CHECKPOINTS: u64 = 5;
 
-/// Bits between two that are flipped; a prime, so that all places of a word are met.
+/// Bits between two that are flipped in a full run; a prime, so that all places of a word are met.
 const STEP_BITS: usize = 2399;
 
 struct Log {
@@ -47,7 +47,7 @@ impl Log {
 fn law_a_flipped_bit_of_the_log_takes_nothing_along_in_silence() {
     let log = Log::new();
     let mut lost = 0;
-    for bit in (0..log.bytes.len() * 8).step_by(STEP_BITS).chain(0..8 * 60) {
+    for bit in (0..log.bytes.len() * 8).step_by(stride(STEP_BITS)).chain((0..8 * 60).step_by(stride(1))) {
         let home = TempDir::new().expect("a directory");
         log.flipped(home.path(), bit);
         // A log that lost what made the tables leaves no store, and that is said.

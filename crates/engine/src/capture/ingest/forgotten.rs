@@ -43,6 +43,11 @@ impl Engine {
         }
         Ok(looks)
     }
+
+    /// Returns whether a commit was forgotten and something of it is there to go on from.
+    pub(crate) fn is_hole(&self, commit: CommitId) -> Result<bool> {
+        Ok(self.store.commit(commit)?.is_some_and(|commit| commit.closure == Closure::Forgotten))
+    }
 }
 
 impl Ingest<'_> {

@@ -449,4 +449,19 @@ mod tests {
         let after = asked(&before, &moved).expect("settings");
         assert_eq!((count(&after, "/opt/"), count(&after, "hook claude-code")), (0, 5));
     }
+
+    /// The names are those that the clients call their tools by; a pattern of another name would never match.
+    #[test]
+    fn hooks_of_deciding_tools_match_the_clients_names() {
+        for (runtime, pattern) in
+            [("claude-code", "AskUserQuestion|ExitPlanMode"), ("codex", "update_plan|request_user_input")]
+        {
+            let client = by_id(runtime).expect("a client");
+            let HookKind::Settings(events) = client.hooks.expect("hooks").kind else { panic!("settings") };
+            let wish = HookWish { provisional: Provisional::Significant, ..WISH };
+            let matcher = format!("\"matcher\":\"{pattern}\"");
+            let wanted = wanted(events, client, &wish);
+            assert!(wanted.iter().any(|(_, entry)| entry.contains(&matcher)), "{runtime}: {wanted:?}");
+        }
+    }
 }

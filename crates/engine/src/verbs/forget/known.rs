@@ -60,6 +60,13 @@ impl Engine {
         Ok(())
     }
 
+    /// Says whether a commit that can be read would give a title.
+    pub(crate) fn gives_title(&self, commit: CommitId, title: &str) -> Result<bool> {
+        let mut titles = Titles::default();
+        self.titles_in(&self.store.described(&[commit])?, &mut titles)?;
+        Ok(titles.given.contains(title))
+    }
+
     /// Gathers every title that a line of a page of commits would give, and those that were made of their summaries.
     fn titles_in(&self, page: &[Described], titles: &mut Titles) -> Result<()> {
         for described in page {
