@@ -18,10 +18,10 @@ use crate::script::Reference;
 use crate::stage::{Stage, scratch};
 
 /// States that the short form looks at, about.
-const SHORT_STATES: usize = 80;
+const SHORT_STATES: usize = 50;
 
 /// What the short form tries.
-const SHORT: Short = Short { percent: 50, operations_max: 14 };
+const SHORT: Short = Short { percent: 30, operations_max: 14 };
 
 /// Cuts the power at each operation on our own files.
 ///
