@@ -210,11 +210,7 @@ impl Engine {
         let looks = if is_careful { Some(self.forgotten_looks(&sighting.session)?) } else { None };
         let begun = (start, prepared.scrubber.clone());
         let ingest = Ingest::new(self, prepared.adapter, splitter, sighting, begun);
-        let ingest = match looks {
-            Some(looks) => ingest.careful(looks),
-            None => ingest,
-        };
-        let ingest = ingest.expect(earlier);
+        let ingest = looks.into_iter().fold(ingest, Ingest::careful).expect(earlier);
         let expected = prepared.stored.clone();
         let cwd = options.cwd.clone();
         let mut run = Run { ingest, prepared, granularity, windows, cwd, expected, rest: None };
