@@ -8,6 +8,7 @@ use stemmata_model::Closure;
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{Session, SessionOrigin};
 
+use crate::chain::beside::PAGE_COMMITS;
 use crate::chain::rest::Rest;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -98,11 +99,16 @@ impl<'a> Forgotten<'a> {
     /// Says whether something that is left of a whole chain gives a title, be it a line or a summary.
     fn is_given(&self, title: &str, session: &Session) -> Result<bool> {
         let mut walk = Walk::new(self.engine.store.as_ref(), session.tip);
-        while let Some(commit) = walk.next()? {
-            if commit.closure != Closure::Forgotten && self.engine.gives_title(commit.id, title)? {
-                return Ok(true);
+        loop {
+            let mut page = Vec::new();
+            while page.len() < PAGE_COMMITS
+                && let Some(commit) = walk.next()?
+            {
+                page.extend((commit.closure != Closure::Forgotten).then_some(commit.id));
+            }
+            if page.is_empty() || self.engine.give_title(&page, title)? {
+                return Ok(!page.is_empty());
             }
         }
-        Ok(false)
     }
 }

@@ -176,12 +176,14 @@ pub(crate) fn directory(database: &Path, session: &str) -> Result<Option<String>
     if std::fs::metadata(database).is_err() {
         return Ok(None);
     }
-    let opened = Opened::of(database)?;
-    let directory = "SELECT directory FROM session WHERE id = ?1";
-    match opened.connection.query_row(directory, [session], |row| row.get(0)) {
-        Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
-        found => found.map_err(|error| failed(database, &error)),
-    }
+    steady(database, || {
+        let opened = Opened::of(database)?;
+        let directory = "SELECT directory FROM session WHERE id = ?1";
+        match opened.connection.query_row(directory, [session], |row| row.get(0)) {
+            Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
+            found => found.map_err(|error| failed(database, &error)),
+        }
+    })
 }
 
 /// An open database, and the copy that it is where it is one.

@@ -114,12 +114,16 @@ impl Engine {
         }
         let key = opened.as_deref().map_or_else(|| self.session_key(path), |opened| self.key_of(opened));
         let known = self.store.session(&key)?.and_then(|session| session.cwd).map(PathBuf::from);
-        // Where it cannot be read now, nobody knows whether an exclusion is of it.
-        let named = opened.map(Transcript::cwds).transpose()?.unwrap_or_default();
-        let places: Vec<&Path> = std::iter::once(Path::new(&key.path))
-            .chain(known.iter().chain(&named).map(PathBuf::as_path))
-            .collect();
-        Ok(self.policy.decide(path, &places, self.clock.now()))
+        let mut places: Vec<PathBuf> = std::iter::once(PathBuf::from(&key.path)).chain(known).collect();
+        let now = self.clock.now();
+        let decide = |places: &[PathBuf]| {
+            self.policy.decide(path, &places.iter().map(PathBuf::as_path).collect::<Vec<_>>(), now)
+        };
+        // What its path or an earlier reading decides needs no look into it, which it may not allow now.
+        if let (None, Some(opened)) = (decide(&places), opened) {
+            places.extend(opened.cwds()?);
+        }
+        Ok(decide(&places))
     }
 }
 

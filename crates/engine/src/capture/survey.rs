@@ -64,7 +64,7 @@ impl Engine {
     fn file_state(&self, file: &FoundFile) -> Result<FileState> {
         let mut opened = Transcript::open(&file.path);
         let key = opened.as_ref().map_or_else(|_| self.session_key(&file.path), |opened| self.key_of(opened));
-        let cursor = self.store.cursor(&key)?;
+        let cursor = self.store.cursor(&key)?.map(|bytes| Cursor::decode(&bytes));
         match self.held_back(&file.path, opened.as_mut().ok()) {
             Ok(None) => {}
             Ok(Some(_)) => {
@@ -72,15 +72,15 @@ impl Engine {
                 let is_one = opened.is_ok_and(|mut opened| opened.is_kept() || opened.detected().is_ok());
                 return Ok(if is_one { FileState::HeldBack } else { FileState::Other });
             }
-            Err(error) => return unread(error, cursor.is_some()),
+            Err(error) => return unread(error, file, cursor.flatten().as_ref()),
         }
         if cursor.is_none() && !self.store.tombstones(&[Tombstone::Transcript(key)])?.is_empty() {
             return Ok(FileState::Other);
         }
-        let Some(cursor) = cursor.and_then(|bytes| Cursor::decode(&bytes)) else {
+        let Some(cursor) = cursor.flatten() else {
             return match opened.and_then(|mut opened| opened.detected().map(|_| ())) {
                 Ok(()) => Ok(FileState::New),
-                Err(error) => unread(error, false),
+                Err(error) => unread(error, file, None),
             };
         };
         let Ok(mut opened) = opened else {
@@ -97,14 +97,14 @@ impl Engine {
     }
 }
 
-/// Returns the state of a file that could not be looked into now.
-fn unread(error: EngineError, is_known: bool) -> Result<FileState> {
-    match error {
-        EngineError::NotATranscript { .. } | EngineError::Io { .. } => Ok(FileState::Other),
+/// Returns the state of a file that could not be looked into now. One file ends no listing.
+fn unread(error: EngineError, file: &FoundFile, known: Option<&Cursor>) -> Result<FileState> {
+    match (error, known) {
+        (error @ EngineError::Store(_), _) => Err(error),
+        (EngineError::NotATranscript { .. }, _) | (EngineError::Io { .. }, None) => Ok(FileState::Other),
         // An import says what is the matter.
-        EngineError::Busy { .. } | EngineError::DocumentTooLong { .. } | EngineError::Shrank { .. } => {
-            Ok(if is_known { FileState::Changed } else { FileState::New })
-        }
-        error => Err(error),
+        (_, None) => Ok(FileState::New),
+        (_, Some(cursor)) if file.modified_ns == Some(cursor.stamp.modified_ns) => Ok(FileState::Unchanged),
+        (_, Some(_)) => Ok(FileState::Changed),
     }
 }

@@ -225,7 +225,7 @@ impl Engine {
             // Nothing of it is there to go on from. A hole would be one that another process made since it was looked up:
             // then a second reading goes on behind it.
             Err(EngineError::Store(StoreError::Forgotten(commit)))
-                if is_careful && !self.is_hole(commit)? =>
+                if is_careful && self.is_gone(commit)? =>
             {
                 self.left_alone(&run.prepared, &run.ingest.sighting().session, options, &commit.to_string())
             }
@@ -458,9 +458,10 @@ impl Run<'_> {
         let before = self.prepared.previous.as_ref().and_then(|known| known.title.clone());
         match self.prepared.origin() {
             SessionOrigin::Placed(_) => before.or(now),
-            // What was the title before may be of what was forgotten.
+            // What was the title before may be of what was forgotten; where nobody can know, forgetting took it away.
             SessionOrigin::Imported | SessionOrigin::Api => {
-                now.or(before.filter(|_| !self.ingest.met_forgotten()))
+                let is_unknown = self.rest.as_ref().is_some_and(Rest::has_unreadable);
+                now.or(before.filter(|_| is_unknown || !self.ingest.met_forgotten()))
             }
         }
     }

@@ -327,7 +327,9 @@ impl Transcript {
     /// As [`Transcript::load`], and [`Transcript::document`] for a document.
     pub(crate) fn cwds(&mut self) -> Result<Vec<PathBuf>> {
         let found = self.all_cwds();
-        if matches!(found, Err(EngineError::NotATranscript { .. })) { Ok(Vec::new()) } else { found }
+        // A row of a database that cannot be read now is a session all the same.
+        let is_none = !self.is_kept() && matches!(found, Err(EngineError::NotATranscript { .. }));
+        if is_none { Ok(Vec::new()) } else { found }
     }
 
     fn all_cwds(&mut self) -> Result<Vec<PathBuf>> {

@@ -6,11 +6,11 @@
 use std::io;
 
 use stemmata_model::{ArtifactId, Closure, CommitId, CommitType, Granularity, Note, NoteCode};
-use stemmata_runtimes::adapter::{Adapter, SessionFacts, Shape, Splitter};
+use stemmata_runtimes::adapter::{Adapter, SessionFacts, Shape, Splitter, TitleRank};
 use stemmata_store::{SessionOrigin, StoreError, StoreErrorKind};
 
-use crate::capture::document::DOCUMENT_BYTES_MAX;
-use crate::capture::lines::{LINE_BYTES_MAX, split_lines};
+use crate::capture::lines::split_lines;
+use crate::chain::segments::SEGMENT_BYTES_MAX;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -22,7 +22,7 @@ pub(crate) struct Rest {
     /// The newest commit that was read; at the start the one that the session was placed from, which is not its own.
     through: Option<CommitId>,
     unreadable: Option<Unreadable>,
-    /// What is known where something could not be read: nothing.
+    /// What is known where something could not be read: no title, and that a later prompt is none either.
     nothing: SessionFacts,
 }
 
@@ -54,7 +54,8 @@ impl Rest {
     }
 
     fn new(adapter: &'static dyn Adapter, splitter: Box<dyn Splitter>, through: Option<CommitId>) -> Self {
-        Self { adapter, splitter, through, unreadable: None, nothing: SessionFacts::default() }
+        let nothing = SessionFacts { title_rank: TitleRank::Prompt, ..SessionFacts::default() };
+        Self { adapter, splitter, through, unreadable: None, nothing }
     }
 
     /// Reads the commits up to `tip` that were not forgotten, and returns what their lines say; nothing where one of them cannot
@@ -134,7 +135,7 @@ impl Rest {
         let mut line: Vec<u8> = Vec::new();
         engine.store.read_content(artifact, None, &mut |piece| {
             for part in split_lines(piece) {
-                append(&mut line, part, LINE_BYTES_MAX)?;
+                append(&mut line, part)?;
                 if let Some(whole) = line.strip_suffix(b"\n") {
                     splitter.line(whole, &mut Vec::new());
                     line.clear();
@@ -145,9 +146,8 @@ impl Rest {
     }
 
     fn read_document(&mut self, engine: &Engine, artifact: ArtifactId) -> Result<(), StoreError> {
-        let bound = usize::try_from(DOCUMENT_BYTES_MAX).unwrap_or(usize::MAX);
         let mut document: Vec<u8> = Vec::new();
-        engine.store.read_content(artifact, None, &mut |piece| append(&mut document, piece, bound))?;
+        engine.store.read_content(artifact, None, &mut |piece| append(&mut document, piece))?;
         self.unreadable = None;
         self.splitter = self.adapter.splitter(Granularity::Turn, None);
         self.splitter.line(&document, &mut Vec::new());
@@ -155,24 +155,23 @@ impl Rest {
     }
 }
 
-fn append(held: &mut Vec<u8>, bytes: &[u8], bound: usize) -> io::Result<()> {
-    if held.len().saturating_add(bytes.len()) > bound {
-        return Err(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            format!("more than {bound} bytes in one piece"),
-        ));
+/// Takes more of a line or a document in. What replaced a secret may be longer than it, so the bounds of a capture are no bounds here.
+fn append(held: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
+    let length = u64::try_from(held.len().saturating_add(bytes.len())).unwrap_or(u64::MAX);
+    if length > SEGMENT_BYTES_MAX {
+        let reason = format!("more than {SEGMENT_BYTES_MAX} bytes in one piece");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
     }
     held.extend_from_slice(bytes);
     Ok(())
 }
 
 /// Returns whether an error is of a content rather than of the moment: the next try would have it too.
-fn is_of_content(error: &StoreError) -> bool {
+pub(crate) fn is_of_content(error: &StoreError) -> bool {
     match error.kind() {
-        StoreErrorKind::NotFound
-        | StoreErrorKind::Rejected
-        | StoreErrorKind::Corrupt
-        | StoreErrorKind::System => true,
+        StoreErrorKind::NotFound | StoreErrorKind::Rejected | StoreErrorKind::Corrupt => true,
+        // What took the bytes in refused them.
+        StoreErrorKind::System => matches!(error, StoreError::Sink(_)),
         StoreErrorKind::Refused
         | StoreErrorKind::Locked
         | StoreErrorKind::Full

@@ -90,12 +90,16 @@ impl Clients {
         if is_client && works_there() && began_before() {
             return true;
         }
-        !self.is_ours(&own) && holds_open(&own, session.path)
+        holds_open(&own, session.path, self.is_ours(&own))
     }
 
-    /// Returns whether a process runs this program: it has a transcript open for as long as it reads it, and writes nothing to it.
+    /// Returns whether a process runs this program: it has any transcript open for as long as it reads it.
     fn is_ours(&self, process: &Path) -> bool {
-        let program = |process: &Path| std::fs::read_link(process.join("exe")).ok();
+        let program = |process: &Path| {
+            let program = std::fs::read_link(process.join("exe")).ok()?.into_os_string();
+            // A newer version took its place meanwhile.
+            Some(program.to_string_lossy().trim_end_matches(" (deleted)").to_owned())
+        };
         let own = program(&self.processes().join(std::process::id().to_string()));
         own.is_some() && own == program(process)
     }
@@ -138,15 +142,26 @@ fn words(process: &Path) -> Vec<String> {
     line.split('\0').filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// Returns whether a process has a file open. Those of other users cannot be looked at, and are no clients of ours.
-fn holds_open(process: &Path, path: &Path) -> bool {
+/// Returns whether a process has a file open, to write to it where only writers count. Those of other users cannot be looked at, and are no clients of ours.
+fn holds_open(process: &Path, path: &Path, only_writers: bool) -> bool {
     // A database of many sessions is open in every client; which session one works in does not show.
     if !path.is_file() {
         return false;
     }
     let entries = std::fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
-    let mut links = entries.take(OPEN_FILES_MAX).filter_map(|entry| std::fs::read_link(entry.path()).ok());
-    links.any(|open: PathBuf| open == path)
+    let mut entries = entries.take(OPEN_FILES_MAX);
+    entries.any(|entry| {
+        let is_it = std::fs::read_link(entry.path()).is_ok_and(|open| open == path);
+        is_it && (!only_writers || is_written(&process.join("fdinfo").join(entry.file_name())))
+    })
+}
+
+/// Returns whether what the system says of an open file has it open for writing, or does not say.
+fn is_written(about: &Path) -> bool {
+    const WRITES: u32 = 0o3;
+    let text = text(about).unwrap_or_default();
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
+    flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok()).is_none_or(|flags| flags & WRITES != 0)
 }
 
 fn text(path: &Path) -> Option<String> {
@@ -210,14 +225,22 @@ mod tests {
         }
         let path = at("s-1.jsonl");
         let held = HeldSession { id: "s-1", path: &path, program: "claude", cwd: None };
-        // Another one of ours reads it.
+        // Another one of ours reads it, and then writes to it.
         let processes = at("proc-7");
+        let about = processes.join("7/fdinfo/3");
+        let say = |flags: &str| {
+            std::fs::create_dir_all(about.parent().unwrap()).unwrap();
+            std::fs::File::create(&about).unwrap().write_all(flags.as_bytes()).unwrap();
+        };
+        say("pos:\t0\nflags:\t02100000\n");
         put(&processes, std::process::id(), "stemma resume s-1", (5, Path::new("/app")));
-        for pid in [7, std::process::id()] {
-            symlink("/opt/bin/stemma", processes.join(format!("{pid}/exe"))).unwrap();
+        for (pid, program) in [(7, "/opt/bin/stemma (deleted)"), (std::process::id(), "/opt/bin/stemma")] {
+            symlink(program, processes.join(format!("{pid}/exe"))).unwrap();
         }
         let clients = Clients::in_run(&at("run"), &processes, Patience::each(Duration::ZERO));
         assert_eq!(clients.holding(&held), Holding::Free);
+        say("pos:\t0\nflags:\t02102001\n");
+        assert_eq!(clients.holding(&held), Holding::Held(7));
         let processes = at("proc-1");
         let clients = Clients::in_run(&at("run"), &processes, Patience::each(Duration::ZERO));
         let client = clients.process(7).unwrap();

@@ -155,17 +155,22 @@ fn an_open_turn_that_was_forgotten_has_no_history_read_again() {
 
 /// Found in review: a transcript could not be captured any more where something else of its session is damaged.
 #[test]
-fn a_commit_that_cannot_be_read_leaves_a_session_without_a_title() {
-    let (folder, (store, one)) = (Folder::new(), faulty());
-    let path = folder.write("s.jsonl", claude().concat().as_bytes());
-    let all = ids(&one, &import(&one, &path));
-    forget(&one, all[1]);
-    lose(&one, &store, all[0]);
-    let again = import(&one, &path);
-    assert_eq!(again.session.title, None);
-    assert_eq!(ids(&one, &again), all);
-    let told = again.notes.iter().filter(|note| note.code == NoteCode::Degraded).count();
-    assert_eq!(told, 1, "{:?}", again.notes);
+fn a_commit_that_cannot_be_read_leaves_the_title_that_forgetting_left() {
+    for (forgotten, title) in [(1, Some("a given title")), (2, None)] {
+        let (folder, (store, one)) = (Folder::new(), faulty());
+        let path = folder.write("s.jsonl", claude().concat().as_bytes());
+        let all = ids(&one, &import(&one, &path));
+        forget(&one, all[forgotten]);
+        lose(&one, &store, all[0]);
+        let again = import(&one, &path);
+        assert_eq!(again.session.title.as_deref(), title);
+        assert_eq!(ids(&one, &again), all);
+        let told = again.notes.iter().filter(|note| note.code == NoteCode::Degraded).count();
+        assert_eq!(told, 1, "{:?}", again.notes);
+        // A session does not begin with a prompt because nobody can read the one before.
+        folder.append("s.jsonl", (user(9, Some(8), "prompt five") + &answer(10, 9, "done")).as_bytes());
+        assert_eq!(import(&one, &path).session.title.as_deref(), title);
+    }
 }
 
 /// Found in review: what another process forgot while a transcript was read was told as if nothing of it could be read.

@@ -44,9 +44,10 @@ impl Engine {
         Ok(looks)
     }
 
-    /// Returns whether a commit was forgotten and something of it is there to go on from.
-    pub(crate) fn is_hole(&self, commit: CommitId) -> Result<bool> {
-        Ok(self.store.commit(commit)?.is_some_and(|commit| commit.closure == Closure::Forgotten))
+    /// Returns whether a commit was forgotten and nothing of it is there to go on from.
+    pub(crate) fn is_gone(&self, commit: CommitId) -> Result<bool> {
+        Ok(self.store.commit(commit)?.is_none()
+            && !self.store.tombstones(&[Tombstone::Commit(commit)])?.is_empty())
     }
 }
 

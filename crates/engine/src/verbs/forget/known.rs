@@ -9,9 +9,10 @@ use stemmata_store::maintain::forget::Forget;
 use stemmata_store::{Annotation, Described, Session, SessionOrigin};
 
 use crate::chain::beside::PAGE_COMMITS;
+use crate::chain::rest::is_of_content;
 use crate::chain::tree::TreeWalk;
 use crate::engine::Engine;
-use crate::error::{FormatUse, Result};
+use crate::error::{EngineError, FormatUse, Result};
 use crate::verbs::at::one_line;
 
 /// Characters of a title, as capture and checkpoints cut it.
@@ -60,10 +61,10 @@ impl Engine {
         Ok(())
     }
 
-    /// Says whether a commit that can be read would give a title.
-    pub(crate) fn gives_title(&self, commit: CommitId, title: &str) -> Result<bool> {
+    /// Says whether one of these commits that can be read would give a title.
+    pub(crate) fn give_title(&self, commits: &[CommitId], title: &str) -> Result<bool> {
         let mut titles = Titles::default();
-        self.titles_in(&self.store.described(&[commit])?, &mut titles)?;
+        self.titles_in(&self.store.described(commits)?, &mut titles)?;
         Ok(titles.given.contains(title))
     }
 
@@ -88,7 +89,10 @@ impl Engine {
             }
             Ok(())
         });
-        titles.may_be_any |= read.is_err();
+        match read {
+            Err(EngineError::Store(error)) if !is_of_content(&error) => return Err(error.into()),
+            read => titles.may_be_any |= read.is_err(),
+        }
         Ok(())
     }
 
