@@ -115,6 +115,35 @@ fn words_find_what_was_said_with_where_it_was_said() {
 }
 
 /// A copy of a session under another id says nothing new; what is said in both is found once, and names both.
+/// Found in the field: words of these scripts were found only exactly as they had been written.
+#[test]
+fn words_of_all_scripts_are_found_however_they_are_written() {
+    let (store, folder, dir) = (new_store(), Folder::new(), TempDir::new().expect("a folder"));
+    let engine = indexed(&store, dir.path());
+    let pairs = [
+        ("افتح الإعدادات الآن", "إعدادات"),
+        ("افتح اعدادات الآن", "والإعدادات"),
+        ("اقرأ الكِتَابَ", "كتاب"),
+        ("דבר עם השומר", "שומר"),
+        ("לך אל שומר", "השומר"),
+        ("ａｄｄ　ＫＥＹ", "key"),
+        ("send the token", "ＴＯＫＥＮ"),
+        ("ﾃﾞｰﾀﾍﾞｰｽを移す", "データベース"),
+        ("die Straße sperren", "strasse"),
+        ("MASSE UND GROESSE", "maße"),
+        ("το τέλος του λόγου", "ΤΕΛΟΣ"),
+        ("bản đồ đường phố", "duong"),
+    ];
+    for (number, (said, _)) in pairs.iter().enumerate() {
+        import(&engine, &folder.write(&format!("s{number}.jsonl"), user(1, None, said).as_bytes()));
+    }
+    for (said, asked) in pairs {
+        let found = hits(&engine, asked);
+        assert!(found.iter().any(|hit| hit.snippet.contains(said)), "{asked} in {said}: {found:?}");
+        assert!(found.iter().all(|hit| !hit.matches.is_empty()), "{asked}: {found:?}");
+    }
+}
+
 #[test]
 fn forks_add_no_entry_but_the_new_ones() {
     let (store, folder, dir) = (new_store(), Folder::new(), TempDir::new().expect("a folder"));

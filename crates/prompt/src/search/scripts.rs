@@ -1,6 +1,10 @@
-//! Letters beyond ASCII: which belong to words, which scripts write without blanks, and Latin diacritics.
+//! Letters beyond ASCII: which belong to words, which scripts write without blanks, and what people write for each other.
 
+use std::iter::{once, successors};
 use std::ops::Range;
+
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::decompose_canonical;
 
 /// How a piece of text is cut into terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +19,30 @@ pub(super) enum Script {
 
 /// Combining diacritical marks.
 const MARKS: Range<char> = '\u{300}'..'\u{370}';
+/// Points and signs of Hebrew and Arabic that most texts leave out, and the stroke that makes an Arabic word wider. Between
+/// those of Hebrew stand marks that end a word.
+const POINTS: [Range<char>; 8] = [
+    '\u{591}'..'\u{5be}',
+    '\u{5bf}'..'\u{5c0}',
+    '\u{5c1}'..'\u{5c3}',
+    '\u{5c4}'..'\u{5c6}',
+    '\u{5c7}'..'\u{5c8}',
+    '\u{640}'..'\u{641}',
+    '\u{64b}'..'\u{660}',
+    '\u{670}'..'\u{671}',
+];
+/// What makes a kana voiced, behind it or alone, in both widths.
+const VOICED: [char; 4] = ['\u{3099}', '\u{309a}', '\u{ff9e}', '\u{ff9f}'];
+/// Letters that Hebrew writes onto the front of a word: the article, `and`, `that`, prepositions.
+const HEBREW_PREFIXES: &str = "הובכלמש";
+/// Letters that Arabic writes onto the front of a word or of its article: `and`, `so`, prepositions.
+const ARABIC_PREFIXES: &str = "وفبكل";
+/// The article of Arabic, and how it is written behind one of the prepositions.
+const ARABIC_ARTICLES: [&str; 2] = ["ال", "لل"];
+/// Letters that are left where something is taken off a word, at least.
+const LEFT_MIN: usize = 2;
+/// How much is written onto the front of one word, at most.
+const PREFIXES_MAX: usize = 3;
 /// Thai, Lao, Myanmar, Khmer; kana; Han with its extensions.
 const WITHOUT_BLANKS: [Range<char>; 9] = [
     '\u{e00}'..'\u{f00}',
@@ -39,7 +67,11 @@ const BARE_FIRST: u32 = 0xdf;
 
 /// Returns whether a character beyond ASCII belongs to a word.
 pub(super) fn is_word(char: char) -> bool {
-    char.is_alphanumeric() || MARKS.contains(&char) || is_in(&WITHOUT_BLANKS[..3], char)
+    char.is_alphanumeric()
+        || MARKS.contains(&char)
+        || VOICED.contains(&char)
+        || is_in(&POINTS, char)
+        || is_in(&WITHOUT_BLANKS[..3], char)
 }
 
 /// Cuts a run into pieces of one script each.
@@ -56,14 +88,73 @@ pub(super) fn pieces(run: &str) -> Vec<(Script, Range<usize>)> {
     pieces
 }
 
-/// Returns a lower-case letter without its diacritic, nothing for a mark that combines.
-pub(super) fn without_diacritic(char: char) -> Option<char> {
-    if MARKS.contains(&char) {
-        return None;
+/// Returns a word as words are compared: in lower case and the usual width, without diacritics and points, and with one
+/// spelling where people use two.
+pub(super) fn fold(word: &str) -> String {
+    let mut folded = String::with_capacity(word.len());
+    for char in word.nfkc().flat_map(char::to_lowercase) {
+        match char {
+            'ß' => folded.push_str("ss"),
+            'æ' => folded.push_str("ae"),
+            'œ' => folded.push_str("oe"),
+            'ς' => folded.push('σ'),
+            'ё' => folded.push('е'),
+            // Alef with and without its signs; and letters that keyboards of Persian and Urdu write for those of Arabic.
+            'أ' | 'إ' | 'آ' | 'ٱ' => folded.push('ا'),
+            'ى' | 'ی' => folded.push('ي'),
+            'ک' => folded.push('ك'),
+            'ة' => folded.push('ه'),
+            _ if MARKS.contains(&char) || is_in(&POINTS, char) || char.is_whitespace() => {}
+            _ => folded.push(bare(char)),
+        }
     }
+    folded
+}
+
+/// Returns a lower-case letter without its diacritic, where it is Latin or Greek: `й` is no `и`.
+fn bare(char: char) -> char {
     let index = u32::from(char).checked_sub(BARE_FIRST).and_then(|index| usize::try_from(index).ok());
-    let bare = index.and_then(|index| BARE.as_bytes().get(index)).filter(|bare| **bare != b' ');
-    Some(bare.map_or(char, |bare| char::from(*bare)))
+    if let Some(bare) = index.and_then(|index| BARE.as_bytes().get(index)).filter(|bare| **bare != b' ') {
+        return char::from(*bare);
+    }
+    let mut first = None;
+    decompose_canonical(char, |part| first = first.or(Some(part)));
+    let is_kept = |base: &char| base.is_ascii_lowercase() || ('α'..='ω').contains(base);
+    first.filter(is_kept).unwrap_or(char)
+}
+
+/// Returns a folded word, and what is left of it without the article and other short words that Arabic and Hebrew write onto its
+/// front. Nobody can say without a dictionary whether a letter is one, so each is another term, and the word itself is always one.
+pub(super) fn forms(word: &str) -> impl Iterator<Item = &str> {
+    once(word).chain(successors(without_prefix(word), |word| without_prefix(word)).take(PREFIXES_MAX))
+}
+
+fn without_prefix(word: &str) -> Option<&str> {
+    let article = ARABIC_ARTICLES.iter().find_map(|article| word.strip_prefix(article));
+    let left = article.or_else(|| {
+        let mut chars = word.chars();
+        let first = chars.next()?;
+        let is_prefix = HEBREW_PREFIXES.contains(first) || ARABIC_PREFIXES.contains(first);
+        is_prefix.then_some(chars.as_str())
+    })?;
+    left.chars().nth(LEFT_MIN - 1).map(|_| left)
+}
+
+/// Returns the characters of a text without blanks in their usual width, each with its bytes: `ﾃﾞ` is one.
+pub(super) fn whole_chars(text: &str) -> Vec<(char, Range<usize>)> {
+    let mut whole: Vec<Range<usize>> = Vec::new();
+    for (at, char) in text.char_indices() {
+        let end = at + char.len_utf8();
+        match whole.last_mut() {
+            Some(last) if VOICED.contains(&char) => last.end = end,
+            _ => whole.push(at..end),
+        }
+    }
+    let chars = |range: Range<usize>| {
+        let chars: Vec<char> = text.get(range.clone()).unwrap_or_default().nfkc().collect();
+        chars.into_iter().map(move |char| (char, range.clone()))
+    };
+    whole.into_iter().flat_map(chars).collect()
 }
 
 pub(super) fn script(char: char) -> Script {
@@ -89,12 +180,38 @@ mod tests {
         for (letters, wanted) in [
             ("àéîõüÿ", "aeiouy"),
             ("āćďěğħįķłňőřšţůŵźż", "acdeghiklnorstuwzz"),
-            ("ßæøđ", "ßæod"),
-            ("ж検", "ж検"),
+            ("ßẞæœøđ", "ssssaeoeod"),
+            ("ếợ e\u{301}", "eoe"),
+            ("ж検й", "ж検й"),
+            ("ΛΌΓΟΣ λόγος ΰ", "λογοσλογοσυ"),
+            ("Ёлка", "елка"),
+            ("ＡＰＩ２ ﬁle", "api2file"),
+            ("كِتَابٌ كـتاب أإآ ة", "كتابكتاباااه"),
+            ("שָׁלוֹם", "שלום"),
         ] {
-            let found: String = letters.chars().filter_map(without_diacritic).collect();
-            assert_eq!(found, wanted);
+            assert_eq!(fold(letters), wanted, "{letters}");
         }
+    }
+
+    #[test]
+    fn words_come_without_what_is_written_onto_their_front() {
+        for (word, wanted) in [
+            ("الاعدادات", vec!["اعدادات"]),
+            ("وبالكتاب", vec!["بالكتاب", "الكتاب", "كتاب"]),
+            ("للمستخدم", vec!["مستخدم"]),
+            ("והשומר", vec!["השומר", "שומר", "ומר"]),
+            ("של", vec![]),
+            ("поиск", vec![]),
+        ] {
+            let wanted: Vec<&str> = once(word).chain(wanted).collect();
+            assert_eq!(forms(word).collect::<Vec<_>>(), wanted, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_voiced_kana_is_one_character() {
+        let found: Vec<(char, Range<usize>)> = whole_chars("ﾃﾞｰﾊﾟ");
+        assert_eq!(found, [('デ', 0..6), ('ー', 6..9), ('パ', 9..15)]);
     }
 
     #[test]

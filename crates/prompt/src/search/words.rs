@@ -6,7 +6,7 @@
 //! | `=parse_query` | an identifier of several parts, or a file name: lower case |
 //! | `=search/mod.rs` | a file name with its folder: lower case |
 //! | `~検索` | two neighbouring characters of a script without blanks |
-//! | `поиск` | a word of another script: lower case, without Latin diacritics |
+//! | `поиск` | a word of another script: lower case, without diacritics; of Arabic and Hebrew also without prefixes |
 //! | `@2023` | a date; see [`super::date_terms`] |
 
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use std::ops::Range;
 use super::{camel, files, irregular, scripts, stem};
 
 /// What the rules of this module, of stemming and of the tables are: an index made with others is built anew.
-pub const TERMS_VERSION: u32 = 3;
+pub const TERMS_VERSION: u32 = 4;
 /// How many characters of an entry are indexed: long tool results repeat themselves, and lengths stay in 16 bits.
 pub const ENTRY_CHARS_MAX: usize = 20_000;
 /// Longer runs without an underscore are hashes or Base64; longer words and names are not words.
@@ -213,31 +213,28 @@ impl Scanner<'_> {
 
     /// Reports a word with letters beyond ASCII: `café` is `cafe`, `Поиск` is `поиск`.
     fn word(&mut self, word: &str, range: &Range<usize>) {
-        let mut folded: String =
-            word.chars().flat_map(char::to_lowercase).filter_map(scripts::without_diacritic).collect();
+        let folded = scripts::fold(word);
         if folded.is_ascii() {
             self.identifier(&folded, range.start, Some(range));
         } else if folded.len() <= NAME_BYTES_MAX {
-            (self.found)(&mut folded, range.clone());
+            for form in scripts::forms(&folded) {
+                self.term.clear();
+                self.term.push_str(form);
+                (self.found)(&mut self.term, range.clone());
+            }
         }
     }
 
     /// Reports neighbouring characters in pairs, and a character that stands alone.
     fn bigrams(&mut self, word: &str, start: usize) {
-        let mut chars = word.char_indices().peekable();
-        let mut is_alone = true;
-        while let Some((at, one)) = chars.next() {
-            let two = chars.peek().map(|(_, two)| *two);
-            if two.is_none() && !is_alone {
-                return;
-            }
-            is_alone = false;
+        let chars = scripts::whole_chars(word);
+        // One that stands alone is a window of its own.
+        for window in chars.windows(chars.len().clamp(1, 2)) {
+            let (Some((_, first)), Some((_, last))) = (window.first(), window.last()) else { return };
             self.term.clear();
             self.term.push('~');
-            self.term.push(one);
-            self.term.extend(two);
-            let length = one.len_utf8() + two.map_or(0, char::len_utf8);
-            (self.found)(&mut self.term, start + at..start + at + length);
+            self.term.extend(window.iter().map(|(char, _)| *char));
+            (self.found)(&mut self.term, start + first.start..start + last.end);
         }
     }
 }
