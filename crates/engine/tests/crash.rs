@@ -13,7 +13,6 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use proptest::prelude::ProptestConfig;
 use stemmata_engine::{
     CaptureOptions, CheckpointRequest, Engine, Identity, RandomIds, ScanTarget, ScrubReport, ScrubTarget,
     StoreRules, SystemClock,
@@ -24,6 +23,7 @@ use stemmata_store::{PackOptions, SqliteOptions, SqliteStore};
 use stemmata_testkit::children::{self, Working, kill_after};
 use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::rng::Rng;
+use stemmata_testkit::sample::part;
 
 /// Kills in a full run of the tests; otherwise a sample, as of every law (`.cargo/config.toml`).
 const KILLS: u32 = 240;
@@ -84,11 +84,6 @@ fn request(parent: Option<CommitId>, seed: u64, number: usize) -> CheckpointRequ
     }
 }
 
-/// Returns how many of so many this run does.
-fn sample(full: u32) -> u32 {
-    (full * ProptestConfig::default().cases).div_ceil(256).clamp(1, full)
-}
-
 fn spin(duration: Duration) {
     let start = Instant::now();
     while start.elapsed() < duration {
@@ -115,7 +110,7 @@ fn nothing_acknowledged_is_lost_by_kill_9() {
     let home = tempfile::tempdir().expect("a folder");
     let mut rng = Rng::new(1);
     let mut ledger = BTreeSet::new();
-    let kills = sample(KILLS);
+    let kills = part(KILLS);
     for kill in 1..=kills {
         let acknowledged = run_and_kill(home.path(), &mut rng);
         assert!(!acknowledged.is_empty(), "the child worked");
@@ -243,7 +238,7 @@ fn a_scrub_that_is_killed_is_ended_by_the_next_one() {
     let rewritten = scrub(&knowing_engine(whole.path())).rewritten;
     let took = began.elapsed();
     let (mut rng, mut ended, mut moved) = (Rng::new(1), 0, 0);
-    let kills = sample(SCRUB_KILLS);
+    let kills = part(SCRUB_KILLS);
     for kill in 0..kills {
         let hurt = tempfile::tempdir().expect("a folder");
         copy_folder(&home.path().join("store"), &hurt.path().join("store"));

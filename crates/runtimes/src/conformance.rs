@@ -100,7 +100,7 @@ pub fn check(adapter: &dyn Adapter, sample: &[u8]) -> Result<Report, Violation> 
 pub(crate) fn passes(adapter: &dyn Adapter, name: &str, sample: &[u8]) -> Report {
     let report = check(adapter, sample).unwrap_or_else(|violation| panic!("{name}: {violation}"));
     // A full run of the tests tears it at each byte, any other at a seventh of them.
-    let step = if proptest::prelude::ProptestConfig::default().cases >= 256 { 1 } else { 7 };
+    let step = if crate::corpus_tests::is_full() { 1 } else { 7 };
     damaged(adapter, sample, step).unwrap_or_else(|violation| panic!("{name}: {violation}"));
     report
 }

@@ -45,11 +45,15 @@ pub(crate) fn files_below(folders: &[&str], is_wanted: impl Fn(&str) -> bool) ->
 /// Bytes of a file that each run of the tests reads; longer ones are left to `cargo xtask test --full`.
 const SAMPLE_FILE_BYTES_MAX: usize = 1_300_000;
 
+/// Returns whether this run of the tests does everything, as `cargo xtask test --full` does.
+pub(crate) fn is_full() -> bool {
+    ProptestConfig::default().cases >= 256
+}
+
 /// Returns the files that this run reads, and says how many it leaves out.
 pub(crate) fn sampled(files: Vec<(String, Vec<u8>)>) -> Vec<(String, Vec<u8>)> {
-    let is_full = ProptestConfig::default().cases >= 256;
     let (taken, left): (Vec<_>, Vec<_>) =
-        files.into_iter().partition(|(_, bytes)| is_full || bytes.len() <= SAMPLE_FILE_BYTES_MAX);
+        files.into_iter().partition(|(_, bytes)| is_full() || bytes.len() <= SAMPLE_FILE_BYTES_MAX);
     if !left.is_empty() {
         println!("sampled: {} files are not read, `cargo xtask test --full` reads them", left.len());
     }

@@ -15,4 +15,5 @@ pub mod ledger;
 pub mod model_server;
 pub mod mount;
 pub mod rng;
+pub mod sample;
 pub mod text;

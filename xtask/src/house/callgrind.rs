@@ -65,8 +65,8 @@ impl Profile {
         }
     }
 
-    /// Takes a line number with its cost. 0 is code of no line, and 1, where each file has its documentation, what the compiler
-    /// made for the whole crate.
+    /// Takes a line number with its cost. 0 is code without a line. 1 is code that the compiler made for the whole crate: in our files
+    /// line 1 is documentation.
     fn take_line(&mut self, at: &Position<'_>, line: &str) {
         let (Some(file), Some((number, _))) = (&at.file, line.split_once(' ')) else { return };
         if let Some(number) = number.parse().ok().filter(|number| *number > 1) {

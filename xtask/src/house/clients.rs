@@ -1,5 +1,4 @@
-//! Places that name a client, by the rule of `tidy`: the product files outside a client's folder that know it by name. What
-//! `tidy` allows is here too, with what has the same name and is another thing.
+//! Product files that name a client outside its folder, found as `tidy` finds them. Files that `tidy` exempts are counted too.
 
 use std::collections::BTreeSet;
 

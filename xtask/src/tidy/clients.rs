@@ -17,7 +17,7 @@ const TABLE: &str = "crates/runtimes/src/clients.rs";
 /// The rows of a client: the table, the declaration of its folder, the names of its tools.
 const ROWS: &[&str] = &[TABLE, "crates/runtimes/src/lib.rs", "crates/acts/src/tools/table.rs"];
 
-/// Where help texts are: each line of theirs that shows a command takes one client as an example, and lists none.
+/// Where help texts are. A line that shows a command may name a client as an example.
 const HELP: &str = "crates/cli/src/args/";
 
 /// Where such a word is the name of something else.

@@ -92,7 +92,7 @@ impl Tree {
         self.files.keys().filter_map(|path| self.source(path))
     }
 
-    /// Returns a Rust file; none where it is absent or something else.
+    /// Returns the Rust file at a path, or `None` if there is none.
     pub(crate) fn source(&self, path: &str) -> Option<Source<'_>> {
         let (path, file) = self.files.get_key_value(path)?;
         let text = file.text.as_deref().filter(|_| extension(path) == Some("rs"))?;

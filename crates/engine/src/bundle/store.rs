@@ -382,7 +382,7 @@ impl<'a> Applier<'a> {
 
     fn sessions(&mut self, body: &[u8]) -> Done {
         if self.forgotten.any()? {
-            // What titles are held against has to be there, the summaries of the last commit too.
+            // A title is compared with commits and summaries in the store, so all that came before is stored first.
             self.merge()?;
             self.write()?;
         }

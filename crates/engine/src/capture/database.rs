@@ -168,7 +168,7 @@ pub(crate) fn modified_ns(database: &Path, session: &str) -> Option<i128> {
     Opened::of(database).ok()?.changed(session).ok()
 }
 
-/// Returns the directory that a session works in; none where the session or its database is not there.
+/// Returns the directory of a session, or `None` if the database or the session is missing or names none.
 ///
 /// # Errors
 /// `Busy`, `NotATranscript`, `Io`.

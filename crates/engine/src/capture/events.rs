@@ -1,8 +1,8 @@
 //! Conversations that a client keeps as a folder of events, each in a file of its own: read as the lines that they would
 //! be in one file.
 //!
-//! The folder is the transcript, and goes by its own path. An event that is written over lines is put on one; all else stays
-//! as it is.
+//! The folder is the transcript, so its path is the transcript's path. An event that spans several lines becomes one line;
+//! nothing else changes.
 
 use std::path::{Path, PathBuf};
 

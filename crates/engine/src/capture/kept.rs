@@ -59,7 +59,7 @@ impl<'p> Kept<'p> {
         }
     }
 
-    /// Says where it works; none where it is not there or does not say.
+    /// Returns the directory of the session, or `None` if the session is missing or names none.
     ///
     /// # Errors
     /// As [`Kept::read`].

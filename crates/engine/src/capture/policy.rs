@@ -119,7 +119,7 @@ impl Engine {
         let decide = |places: &[PathBuf]| {
             self.policy.decide(path, &places.iter().map(PathBuf::as_path).collect::<Vec<_>>(), now)
         };
-        // What its path or an earlier reading decides needs no look into it, which it may not allow now.
+        // If its path or an earlier reading decides, the transcript is not read: it may be busy.
         if let (None, Some(opened)) = (decide(&places), opened) {
             places.extend(opened.cwds()?);
         }

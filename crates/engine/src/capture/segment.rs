@@ -288,11 +288,10 @@ mod tests {
         /// The parts make the whole, an equal value is an equal part wherever it stands, and none is too large.
         #[test]
         fn equal_values_are_equal_parts(
-            before in 0..1_000_000_usize,
-            between in 1..1_000_000_usize,
-            // A part holds 4 MiB.
-            value in RUN_BYTES_MIN..5_000_000_usize,
-            behind in 0..500_000_usize,
+            before in 0..3_000_000_usize,
+            between in 1..3_000_000_usize,
+            value in RUN_BYTES_MIN..6_000_000_usize,
+            behind in 0..2_000_000_usize,
         ) {
             let text = |length: usize| "a word ".bytes().cycle().take(length).chain([b'"']);
             let value: Vec<u8> = (0..value).map(|n| b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef"[n * 7 % 31]).collect();

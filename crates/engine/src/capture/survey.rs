@@ -97,7 +97,7 @@ impl Engine {
     }
 }
 
-/// Returns the state of a file that could not be looked into now. One file ends no listing.
+/// Returns the state of a file that cannot be read now. One such file does not end the whole listing.
 fn unread(error: EngineError, file: &FoundFile, known: Option<&Cursor>) -> Result<FileState> {
     match (error, known) {
         (error @ EngineError::Store(_), _) => Err(error),

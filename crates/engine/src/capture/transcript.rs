@@ -407,7 +407,7 @@ impl Run<'_> {
     }
 
     fn rest(&mut self) -> &mut Rest {
-        let Prepared { adapter, .. } = self.prepared;
+        let adapter = self.prepared.adapter;
         self.rest.get_or_insert_with(|| match self.prepared.goes_on() {
             Some(cursor) => Rest::behind(adapter, self.granularity, cursor.splitter.whole(), cursor.tip),
             None => Rest::of(adapter, self.prepared.origin()),
@@ -458,7 +458,7 @@ impl Run<'_> {
         let before = self.prepared.previous.as_ref().and_then(|known| known.title.clone());
         match self.prepared.origin() {
             SessionOrigin::Placed(_) => before.or(now),
-            // What was the title before may be of what was forgotten; where nobody can know, forgetting took it away.
+            // The title before may be made of what was forgotten. If a commit cannot be read, it stays: `forget` clears such titles.
             SessionOrigin::Imported | SessionOrigin::Api => {
                 let is_unknown = self.rest.as_ref().is_some_and(Rest::has_unreadable);
                 now.or(before.filter(|_| is_unknown || !self.ingest.met_forgotten()))

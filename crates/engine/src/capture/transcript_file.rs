@@ -327,7 +327,7 @@ impl Transcript {
     /// As [`Transcript::load`], and [`Transcript::document`] for a document.
     pub(crate) fn cwds(&mut self) -> Result<Vec<PathBuf>> {
         let found = self.all_cwds();
-        // A row of a database that cannot be read now is a session all the same.
+        // A database that cannot be read now still holds the session, and the session may be excluded by its directory.
         let is_none = !self.is_kept() && matches!(found, Err(EngineError::NotATranscript { .. }));
         if is_none { Ok(Vec::new()) } else { found }
     }

@@ -22,7 +22,7 @@ pub(crate) struct Rest {
     /// The newest commit that was read; at the start the one that the session was placed from, which is not its own.
     through: Option<CommitId>,
     unreadable: Option<Unreadable>,
-    /// What is known where something could not be read: no title, and that a later prompt is none either.
+    /// The answer once a commit could not be read: no title, with the rank of a prompt, so that no later prompt becomes the title.
     nothing: SessionFacts,
 }
 
@@ -73,7 +73,7 @@ impl Rest {
         Ok(if self.unreadable.is_some() { &self.nothing } else { self.splitter.facts() })
     }
 
-    /// Says once what could not be read.
+    /// Returns a note about the commit that could not be read, the first time only.
     pub(crate) fn note(&mut self) -> Option<Note> {
         let unreadable = self.unreadable.as_mut().filter(|unreadable| !unreadable.is_told)?;
         unreadable.is_told = true;
@@ -155,7 +155,8 @@ impl Rest {
     }
 }
 
-/// Takes more of a line or a document in. What replaced a secret may be longer than it, so the bounds of a capture are no bounds here.
+/// Adds bytes to a line or a document. A marker may be longer than the secret that it replaces, so what is stored may exceed the bound of a
+/// captured line.
 fn append(held: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
     let length = u64::try_from(held.len().saturating_add(bytes.len())).unwrap_or(u64::MAX);
     if length > SEGMENT_BYTES_MAX {
@@ -170,7 +171,7 @@ fn append(held: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
 pub(crate) fn is_of_content(error: &StoreError) -> bool {
     match error.kind() {
         StoreErrorKind::NotFound | StoreErrorKind::Rejected | StoreErrorKind::Corrupt => true,
-        // What took the bytes in refused them.
+        // The reader of the bytes refused them, as too long.
         StoreErrorKind::System => matches!(error, StoreError::Sink(_)),
         StoreErrorKind::Refused
         | StoreErrorKind::Locked

@@ -90,14 +90,30 @@ impl Clients {
         if is_client && works_there() && began_before() {
             return true;
         }
-        holds_open(&own, session.path, self.is_ours(&own))
+        self.holds_open(&own, session.path)
     }
 
-    /// Returns whether a process runs this program: it has any transcript open for as long as it reads it.
+    /// Returns whether a process has a file open that it may write to. This program opens transcripts to read them, but writes some
+    /// itself. Processes of other users cannot be looked at, and are no clients of ours.
+    fn holds_open(&self, process: &Path, path: &Path) -> bool {
+        // A database of many sessions is open in every client; which session one works in does not show.
+        if !path.is_file() {
+            return false;
+        }
+        let mut entries =
+            std::fs::read_dir(process.join("fd")).into_iter().flatten().flatten().take(OPEN_FILES_MAX);
+        entries.any(|entry| {
+            let is_it = std::fs::read_link(entry.path()).is_ok_and(|open| open == path);
+            let about = process.join("fdinfo").join(entry.file_name());
+            is_it && (!self.is_ours(process) || is_written(&about))
+        })
+    }
+
+    /// Returns whether a process runs this program.
     fn is_ours(&self, process: &Path) -> bool {
         let program = |process: &Path| {
             let program = std::fs::read_link(process.join("exe")).ok()?.into_os_string();
-            // A newer version took its place meanwhile.
+            // The system says so of a program that a newer version has replaced.
             Some(program.to_string_lossy().trim_end_matches(" (deleted)").to_owned())
         };
         let own = program(&self.processes().join(std::process::id().to_string()));
@@ -142,21 +158,7 @@ fn words(process: &Path) -> Vec<String> {
     line.split('\0').filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// Returns whether a process has a file open, to write to it where only writers count. Those of other users cannot be looked at, and are no clients of ours.
-fn holds_open(process: &Path, path: &Path, only_writers: bool) -> bool {
-    // A database of many sessions is open in every client; which session one works in does not show.
-    if !path.is_file() {
-        return false;
-    }
-    let entries = std::fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
-    let mut entries = entries.take(OPEN_FILES_MAX);
-    entries.any(|entry| {
-        let is_it = std::fs::read_link(entry.path()).is_ok_and(|open| open == path);
-        is_it && (!only_writers || is_written(&process.join("fdinfo").join(entry.file_name())))
-    })
-}
-
-/// Returns whether what the system says of an open file has it open for writing, or does not say.
+/// Returns whether a file is open for writing, from what the system says of it; also where it says nothing.
 fn is_written(about: &Path) -> bool {
     const WRITES: u32 = 0o3;
     let text = text(about).unwrap_or_default();

@@ -10,7 +10,7 @@ mod settle;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use stemmata_model::{Closure, Commit, CommitId, EventSeq, LedgerId, Principal};
-use stemmata_store::maintain::forget::{Forget, Forgotten, Reworded, Tombstone};
+use stemmata_store::maintain::forget::{Forget, Forgotten, Reworded};
 use stemmata_store::{Places, Session, SessionKey, StoreError, Write};
 
 use crate::capture::cursor::Cursor;
@@ -337,8 +337,7 @@ impl Engine {
     }
 
     fn is_sealed(&self, hole: &Commit) -> Result<bool> {
-        Ok(hole.closure == Closure::Forgotten
-            && !self.store.tombstones(&[Tombstone::Commit(hole.id)])?.is_empty())
+        Ok(hole.closure == Closure::Forgotten && self.is_tombstoned(hole.id)?)
     }
 }
 

@@ -4,12 +4,12 @@
 
 use std::path::PathBuf;
 
-use proptest::prelude::ProptestConfig;
 use stemmata_engine::{BundleImportOptions, BundleLimits, Engine, EngineError, ErrorKind};
 use stemmata_model::{ArtifactId, CommitCore, CommitId, artifact_id};
 use stemmata_store::conformance::builders;
 use stemmata_store::maintain::forget::Forget;
 use stemmata_store::{StoreError, Usage};
+use stemmata_testkit::sample::part;
 
 use crate::bundles::{forgetting, other, take, told};
 use crate::support::{native, usage};
@@ -172,7 +172,7 @@ fn a_bundle_cut_at_any_byte_changes_nothing() {
     let fixture = fixture();
     let small = one(|_| ());
     for bundle in [small.as_slice(), &fixture] {
-        let cuts = ProptestConfig::default().cases as usize * 6;
+        let cuts = part(1_536) as usize;
         let step = (bundle.len() / cuts).max(1);
         for length in (0..bundle.len()).step_by(step) {
             let error = refused(bundle[..length].to_vec());
@@ -186,7 +186,7 @@ fn a_bundle_cut_at_any_byte_changes_nothing() {
 fn a_bundle_with_any_bit_flipped_changes_nothing() {
     let fixture = fixture();
     let small = one(|_| ());
-    let flips = ProptestConfig::default().cases as usize * 12;
+    let flips = part(3_072) as usize;
     for bundle in [small.as_slice(), &fixture] {
         // An odd step meets every bit of a byte.
         let step = (bundle.len() * 8 / flips).max(1) | 1;

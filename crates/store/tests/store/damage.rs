@@ -3,13 +3,14 @@
 use std::fs::{self, File};
 use std::io::Write as _;
 
-use super::support::{chain, damages, open, read, stride, try_open};
+use super::support::{chain, damages, open, read, try_open};
 use rusqlite::{Connection, params};
 use stemmata_model::{ArtifactId, CommitId};
 use stemmata_store::{
     ContentPart, NewContent, Page, SessionFilter, SqliteStore, Store, StoreError, StoreErrorKind, TipFilter,
     Write,
 };
+use stemmata_testkit::sample::{is_full, stride};
 use tempfile::TempDir;
 
 const FILE: &str = "stemmata.db";
@@ -312,7 +313,8 @@ fn a_log_torn_or_flipped_anywhere_leaves_whole_commits_up_to_some_one() {
     let (ids, database, log) = store_with_log();
     assert_eq!(commits_with_log(&ids, &database, (&log, false)), ids.len());
     let mut counts = Vec::new();
-    for cut in (0..log.len()).step_by(3999) {
+    let step = if is_full() { 1999 } else { 3999 };
+    for cut in (0..log.len()).step_by(step) {
         counts.push(commits_with_log(&ids, &database, (&log[..cut], false)));
         let mut flipped = log.clone();
         flipped[cut] ^= 0x10;

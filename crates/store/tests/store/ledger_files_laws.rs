@@ -9,10 +9,10 @@ use stemmata_store::{
     Append, Durability, EventLog, EventQuery, FileLog, FileLogOptions, Finding, IntegrityMode, Ledger,
     LedgerChange, MemoryStore, Order, Places, SavedState, StoreError,
 };
+use stemmata_testkit::sample::stride;
 use tempfile::TempDir;
 
 use super::ledger_files::{all, append, folder, id, open, options, put, restore, said, sample, seq};
-use super::support::stride;
 
 const SESSIONS: [&str; 3] = ["s", "t", "p"];
 const TOPICS: [&str; 4] = ["a", "b", topics::STATE_SNAPSHOT, topics::AGENT_OUTPUT];

@@ -4,9 +4,10 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-use super::support::{chain, checkpoint, damages, open, stride};
+use super::support::{chain, checkpoint, damages, open};
 use stemmata_model::CommitId;
 use stemmata_store::{SqliteStore, Store};
+use stemmata_testkit::sample::stride;
 use tempfile::TempDir;
 
 /// Checkpoints in the log.

@@ -4,19 +4,11 @@
 
 use std::path::Path;
 
-use proptest::prelude::ProptestConfig;
 use stemmata_model::{CommitId, MachineId, Sighting, Source};
 use stemmata_store::conformance::builders;
 use stemmata_store::{NewContent, SqliteOptions, SqliteStore, Store, StoreError, Write};
 
 pub(crate) use stemmata_store::conformance::builders::{commit as new_commit, damages, read, session};
-
-/// Returns how far a walk over all places of something goes at a time: that far in a full run, and farther in the sample that each
-/// other run does (`.cargo/config.toml`). What is odd stays so, for an odd number of bits meets every bit of a byte.
-pub(crate) fn stride(full: usize) -> usize {
-    let sparser = (256 / ProptestConfig::default().cases.max(1)).max(1);
-    full * usize::try_from(sparser).expect("small") + usize::from(sparser > 1)
-}
 
 pub(crate) fn open(dir: &Path) -> SqliteStore {
     try_open(dir).expect("a store")

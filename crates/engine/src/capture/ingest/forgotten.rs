@@ -46,8 +46,12 @@ impl Engine {
 
     /// Returns whether a commit was forgotten and nothing of it is there to go on from.
     pub(crate) fn is_gone(&self, commit: CommitId) -> Result<bool> {
-        Ok(self.store.commit(commit)?.is_none()
-            && !self.store.tombstones(&[Tombstone::Commit(commit)])?.is_empty())
+        Ok(self.store.commit(commit)?.is_none() && self.is_tombstoned(commit)?)
+    }
+
+    /// Returns whether a commit was forgotten and may not come back.
+    pub(crate) fn is_tombstoned(&self, commit: CommitId) -> Result<bool> {
+        Ok(!self.store.tombstones(&[Tombstone::Commit(commit)])?.is_empty())
     }
 }
 
@@ -81,7 +85,7 @@ impl Ingest<'_> {
         for known in self.start.provisional.iter().rev() {
             if let Some(commit) = commit_ahead(self.engine, known, segment)? {
                 let is_hole = commit.closure == Closure::Forgotten;
-                return Ok((is_hole && self.is_tombstoned(commit.id)?).then_some(commit.id));
+                return Ok((is_hole && self.engine.is_tombstoned(commit.id)?).then_some(commit.id));
             }
         }
         Ok(None)
@@ -92,7 +96,7 @@ impl Ingest<'_> {
     /// # Errors
     /// `Forgotten` where nothing is there to go on from.
     pub(super) fn was_forgotten(&mut self, id: CommitId) -> Result<bool> {
-        if !self.is_tombstoned(id)? {
+        if !self.engine.is_tombstoned(id)? {
             return Ok(false);
         }
         let stored = self.engine.store.commit(id)?;
@@ -127,9 +131,5 @@ impl Ingest<'_> {
     /// Returns whether anything that was forgotten was met.
     pub(crate) fn met_forgotten(&self) -> bool {
         self.note_counts.contains_key(&NoteCode::Forgotten)
-    }
-
-    fn is_tombstoned(&self, id: CommitId) -> Result<bool> {
-        Ok(!self.engine.store.tombstones(&[Tombstone::Commit(id)])?.is_empty())
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use rusqlite::Connection;
+use stemmata_testkit::sample::stride;
 use tempfile::TempDir;
 
 use super::*;
@@ -73,9 +74,7 @@ fn a_sound_log_lost_nothing() {
 #[test]
 fn law_every_flipped_bit_is_found_and_what_it_takes_along_is_counted() {
     let log = log_of(4);
-    // A full run flips all; each other run a sample, an odd number of bits apart so that every bit of a byte is met.
-    let step = (256 / ProptestConfig::default().cases as usize).max(1) | 1;
-    for bit in (0..log.len() * 8).step_by(step) {
+    for bit in (0..log.len() * 8).step_by(stride(1)) {
         let found = look_at(&flipped(&log, bit));
         let lost = found.lost.unwrap_or_else(|| panic!("bit {bit} of {}: {found:?}", log.len() * 8));
         // Which of two words a high bit was flipped in cannot always be told, and one of them ends a transaction.
