@@ -203,9 +203,12 @@ fn a_hook_of_opencode_names_a_session_of_its_database() {
     let says = |number: i64| {
         let about = format!(r#"{{"role":"user","time":{{"created":{number}}}}}"#);
         let (id, row) = (format!("msg_{number:026}"), "INSERT INTO message VALUES (?1, ?2, ?3, ?3, ?4)");
+        // At once: an import in the background would see a message without its text, and store that as a commit of its own.
+        client.execute_batch("BEGIN").unwrap();
         client.execute(row, (&id, session, number, about)).unwrap();
         let row = "INSERT INTO part VALUES (?1, ?2, ?3, ?4, ?4, '{\"type\":\"text\",\"text\":\"Ring.\"}')";
         client.execute(row, (format!("prt_{number:026}"), &id, session, number)).unwrap();
+        client.execute_batch("COMMIT").unwrap();
     };
     let nudge = |event: &str, session: &str| {
         let input = json!({ "session_id": session, "hook_event_name": event, "cwd": "/w" }).to_string();

@@ -23,6 +23,9 @@ const LISTED_MAX: usize = 100_000;
 /// Bytes of a marker at most.
 const MARKER_BYTES_MAX: u64 = 64 * 1024;
 
+/// Times that a claim is looked for: its owner may rename it meanwhile.
+const READS_MAX: u32 = 3;
+
 /// Names that are tried for a claim.
 const CLAIMS_MAX: u32 = 1_000;
 
@@ -133,9 +136,11 @@ impl Markers {
 }
 
 /// Returns the names of markers without what a claim adds to them, and whether there is more than a claim.
+///
+/// A file that is renamed while its folder is listed may be in no part of the list: so the folder is listed twice.
 fn stems(folder: &Path) -> BTreeMap<String, bool> {
     let mut stems = BTreeMap::new();
-    for name in names(folder) {
+    for name in (0..2).flat_map(|_| names(folder)) {
         let claimed = name.split_once(CLAIM).map(|(stem, _)| (stem, false));
         let found = claimed.or_else(|| name.strip_suffix(MARKER).map(|stem| (stem, true)));
         if let Some((stem, is_marker)) = found.filter(|(stem, _)| !stem.is_empty() && !stem.starts_with('.'))
@@ -157,15 +162,19 @@ fn read_turn(turn: &Path) -> String {
     read.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
 }
 
-/// Claims a marker, or the claim on it of a process that died.
+/// Claims a marker, or the claim on it of a process that died. Where a living process has it, the transcript is still named.
 fn claim(folder: &Path, stem: &str) -> Option<Left> {
     let marker = folder.join(format!("{stem}{MARKER}"));
-    let Some(file) = rename_free(&marker, folder, stem).or_else(|| left_by_the_dead(folder, stem)) else {
-        let transcript = claims_on(folder, stem).find_map(|claimed| Marker::read(&claimed)?.path)?;
+    let own = rename_free(&marker, folder, stem).and_then(|file| {
+        // Between its new name and this lock another command may take the claim for one of a dead process: then it has it.
+        let lock = locked(&file)?;
+        Some((file, lock))
+    });
+    let Some((file, lock)) = own.or_else(|| left_by_the_dead(folder, stem)) else {
+        let transcript = (0..READS_MAX)
+            .find_map(|_| claims_on(folder, stem).find_map(|claimed| Marker::read(&claimed)?.path))?;
         return Some(Left { transcript, claim: None });
     };
-    // Between its new name and this lock another command may take the claim for one of a dead process: then it has it.
-    let lock = locked(&file)?;
     let Some(transcript) = Marker::read(&file).and_then(|found| found.path) else {
         tracing::warn!(marker = stem, "a marker names no transcript: `stemma import` finds what was left");
         remove(&file);
@@ -182,11 +191,12 @@ fn rename_free(from: &Path, folder: &Path, stem: &str) -> Option<PathBuf> {
     std::fs::rename(from, &to).ok().map(|()| to)
 }
 
-/// Takes over a claim whose process died: nobody holds its lock.
-fn left_by_the_dead(folder: &Path, stem: &str) -> Option<PathBuf> {
+/// Takes over a claim whose process died: nobody holds its lock. The lock goes with the file to its new name, so that nobody
+/// comes between.
+fn left_by_the_dead(folder: &Path, stem: &str) -> Option<(PathBuf, File)> {
     claims_on(folder, stem).find_map(|path| {
-        let _lock = locked(&path)?;
-        rename_free(&path, folder, stem)
+        let lock = locked(&path)?;
+        Some((rename_free(&path, folder, stem)?, lock))
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::sync::Barrier;
 
 use proptest::prelude::*;
 
@@ -151,4 +152,29 @@ fn what_is_no_marker_is_let_alone_and_one_that_names_nothing_goes() {
     let claimed: Vec<PathBuf> = markers.claims(TAKEN_MAX).map(|claim| claim.transcript.clone()).collect();
     assert_eq!((claimed, markers.count()), (vec![transcript(1)], 1), "it is there again");
     assert!(own.join("notes.txt").exists() && own.join(".stemma-1-0.tmp").exists());
+}
+
+/// Found in CI: of two commands that came at once, one answered without the session that a hook had just left.
+#[test]
+fn all_commands_that_come_at_once_see_what_was_left() {
+    let (_folder, markers) = markers();
+    for round in 0..300 {
+        put(&markers, round);
+        let (start, end) = (Barrier::new(4), Barrier::new(4));
+        let named: Vec<Vec<PathBuf>> = std::thread::scope(|scope| {
+            let commands = [(); 4].map(|()| {
+                scope.spawn(|| {
+                    start.wait();
+                    let left: Vec<Left> = markers.claims(TAKEN_MAX).collect();
+                    end.wait();
+                    left.iter().map(|left| left.transcript.clone()).collect()
+                })
+            });
+            commands.map(|command| command.join().unwrap()).into()
+        });
+        assert!(named.iter().all(|named| *named == [transcript(round)]), "round {round}: {named:?}");
+        for left in markers.claims(TAKEN_MAX) {
+            left.done();
+        }
+    }
 }
