@@ -60,6 +60,13 @@ impl FactKeeper {
         }
     }
 
+    /// Takes what a record says whose line is not it alone: all but the template, which is hashed.
+    pub(super) fn learn_beside(&mut self, record: &Record<'_>, time: Option<Timestamp>) {
+        let template = self.facts.template.clone();
+        self.learn(record, time);
+        self.facts.template = template;
+    }
+
     /// Takes what a record says.
     pub(super) fn learn(&mut self, record: &Record<'_>, time: Option<Timestamp>) {
         if self.facts.template.is_none() && record.uuid.is_some_and(|field| field.text().is_some()) {

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use super::row::{Kind, Link};
-use super::tree::Tree;
+use super::tree::{Older, Tree};
 
 /// Which loader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +35,9 @@ impl Loader {
 
     /// Returns the lines of the tree that this loader puts into the conversation.
     pub(super) fn reached(self, tree: &Tree) -> HashSet<usize> {
+        if tree.rows.iter().any(|row| row.is_unread) {
+            return self.reached_without_unread(tree);
+        }
         let load = match self {
             Self::Recovering => Load { tree, kept: Kept::of(tree) },
             Self::Walking => Load { tree, kept: Kept::default() },
@@ -46,6 +49,18 @@ impl Loader {
             Self::Recovering => load.recovering(leaf),
             Self::Walking => load.walking(leaf),
         }
+    }
+}
+
+impl Loader {
+    /// As if what the client does not read were not there.
+    fn reached_without_unread(self, tree: &Tree) -> HashSet<usize> {
+        let read: Vec<usize> =
+            (0..tree.rows.len()).filter(|&position| !tree.row(position).is_unread).collect();
+        let rows = read.iter().map(|&position| tree.row(position).clone()).collect();
+        let names = tree.names.iter().map(|(key, name)| (*key, name.clone())).collect();
+        let reached = self.reached(&Tree::new(rows, names, tree.side, Older::None));
+        reached.into_iter().filter_map(|position| read.get(position).copied()).collect()
     }
 }
 

@@ -3,6 +3,7 @@
 //! Its events on standard output are another format, `claude-stream-v1` (`stream`).
 
 pub(crate) mod anthropic;
+mod apart;
 #[cfg(test)]
 pub(crate) mod chain_tests;
 mod client;

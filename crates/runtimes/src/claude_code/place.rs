@@ -7,12 +7,13 @@ mod slug;
 
 use stemmata_model::{Note, NoteCode};
 
+use super::apart::apart;
 use super::client::RESUME;
 use super::record::Record;
 use super::validate::{LineValidator, Seen};
 use super::whole::Whole;
 use crate::adapter::{ClientPlace, PlaceRequest, Placer, Placing, Validation, Validator};
-use crate::json::{is_blank, owned, quote, text};
+use crate::json::{REPLACED, is_blank, lone_surrogates, owned, quote, text};
 use crate::placing::{CLOSED, TORN, counted, moved, replace};
 use close::{Call, Closer, Facts};
 
@@ -78,6 +79,11 @@ impl LinePlacer {
             let moved = field.text().and_then(|old| moved(&old, self.origin_cwd.as_deref(), &self.cwd));
             edits.extend(moved.map(|moved| (field.span(), quote(&moved))));
         }
+        if let Some(message) = record.message {
+            let lone = lone_surrogates(message.raw()).into_iter();
+            let start = message.span().start;
+            edits.extend(lone.map(|at| (start + at.start..start + at.end, REPLACED.to_owned())));
+        }
         replace(line, edits, out);
     }
 
@@ -120,6 +126,20 @@ impl LinePlacer {
         }
     }
 
+    /// Writes each record of a line on a line of its own, in good UTF-8: only so its client reads all of them.
+    fn parts(&mut self, line: &[u8], out: &mut Vec<u8>) {
+        for part in apart(line, false) {
+            let whole =
+                part.record.as_ref().and_then(|text| Some((Whole::parse(text.as_bytes()).ok()?, text)));
+            let is_torn = part.range.end == line.len() && !line.ends_with(b"\n");
+            match whole {
+                Some((whole, text)) => self.record(text.as_bytes(), &whole, out),
+                None if is_torn => self.dropped_tails += 1,
+                None => self.emit(line.get(part.range).unwrap_or_default(), None, false, out),
+            }
+        }
+    }
+
     fn record(&mut self, line: &[u8], whole: &Whole<'_>, out: &mut Vec<u8>) {
         let facts = Facts::of(whole);
         let is_boundary = whole.record.is_compact_boundary() && facts.is_node;
@@ -144,9 +164,9 @@ impl Placer for LinePlacer {
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
         match Whole::parse(line) {
             Ok(whole) => self.record(line, &whole, out),
-            Err(_) if line.ends_with(b"\n") => self.emit(line, None, false, out),
-            Err(_) if is_blank(line) => {}
-            Err(_) => self.dropped_tails += 1,
+            Err(_) if is_blank(line) && !line.ends_with(b"\n") => {}
+            Err(_) if is_blank(line) => self.emit(line, None, false, out),
+            Err(_) => self.parts(line, out),
         }
     }
 

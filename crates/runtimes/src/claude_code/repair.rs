@@ -6,10 +6,11 @@
 mod boundaries;
 mod calls;
 mod fields;
+mod lines;
 mod links;
 
+use super::apart::apart;
 use super::loader::Loader;
-use super::record::Record;
 use super::row::{Names, Place, Row};
 use super::tree::{Older, Tree};
 use super::validate::{Conversation, side_of};
@@ -18,7 +19,11 @@ use crate::repair::Document;
 /// Mends one kind of trouble, the first that there is: what it changes may show or hide the next.
 pub(super) fn mend(document: &mut Document, client_version: Option<&str>) {
     let before = document.changes();
-    document.cut_torn_tail(|line| Record::parse(line).is_ok());
+    document.cut_torn_tail(|line| apart(line, false).iter().any(|part| part.record.is_some()));
+    lines::mend(document);
+    if document.changes() > before {
+        return;
+    }
     fields::mend(document, Loader::of(client_version));
     if document.changes() > before {
         return;

@@ -3,10 +3,12 @@
 //! Not the line itself: an index of a transcript of a gigabyte keeps some hundred bytes a line.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 
 use serde::Deserialize;
 use stemmata_model::Timestamp;
 
+use super::apart::apart;
 use super::record::{ParentLink, Record};
 use super::whole::{Inside, Whole};
 use crate::json::{Field, is_blank, is_true, text};
@@ -166,6 +168,10 @@ pub(super) struct Row {
     pub(super) has_agent: bool,
     /// For a checkpoint: whether the user chose it.
     pub(super) explicit: bool,
+    /// Whether its client does not read it: something else stands before it on its line.
+    pub(super) is_unread: bool,
+    /// Whether another record follows on the same line.
+    pub(super) is_joined: bool,
     /// Whether it is of a compaction's artifact, which is taken whole and as it is.
     pub(super) of_artifact: bool,
     /// When it was written: microseconds since 1970.
@@ -226,6 +232,34 @@ impl Row {
         Self::of((line, Whole::parse(line).ok().as_ref()), place, names)
     }
 
+    /// Looks at one line and hands out each record of it; most lines are one. `begins_file` says whether it is the first of a
+    /// transcript.
+    pub(super) fn each(
+        (line, begins_file): (&[u8], bool),
+        place: Place,
+        names: &mut Names,
+        take: &mut dyn FnMut(Self),
+    ) {
+        let whole = Whole::parse(line).ok();
+        if whole.is_some() || is_blank(line) {
+            return take(Self::of((line, whole.as_ref()), place, names));
+        }
+        for part in apart(line, begins_file) {
+            let Range { start, end } = part.range;
+            let record = part.record.as_ref().and_then(|record| Whole::parse(record.as_bytes()).ok());
+            let offset = place.offset + start as u64;
+            let bytes = line.get(start..end).unwrap_or_default();
+            let mut row = Self::of((bytes, record.as_ref()), Place { offset, ..place }, names);
+            row.parent_span = row.parent_span.map(|(at, length)| {
+                let (from, to) = (part.place(line, at), part.place(line, at + length));
+                (from - start, to - from)
+            });
+            row.is_unread = record.is_some() && !part.is_first;
+            row.is_joined = end < line.len();
+            take(row);
+        }
+    }
+
     /// Looks at one line and what was read of it.
     pub(super) fn of((line, whole): (&[u8], Option<&Whole<'_>>), place: Place, names: &mut Names) -> Self {
         let mut row = Self {
@@ -241,6 +275,8 @@ impl Row {
             sidechain: false,
             has_agent: false,
             explicit: false,
+            is_unread: false,
+            is_joined: false,
             of_artifact: false,
             time: None,
             calls: Box::default(),

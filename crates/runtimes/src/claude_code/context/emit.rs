@@ -33,6 +33,10 @@ pub(super) fn pieces(tree: &Tree, fates: &Fates, edits: &[Relink]) -> Vec<Piece>
             });
         }
         piece.length += row.length;
+        if row.is_joined {
+            // A client reads what a line begins with, and nothing behind it.
+            piece.edits.push(Edit { offset: piece.length, length: 0, with: b"\n".to_vec() });
+        }
     }
     pieces
 }

@@ -165,7 +165,8 @@ fn read_lines(bytes: &[u8], segment: usize, names: &mut Names) -> Vec<Row> {
     for end in ends.chain(std::iter::once(bytes.len())) {
         let line = bytes.get(start..end).unwrap_or_default();
         if !line.is_empty() {
-            rows.push(Row::read(line, Place { segment, offset: start as u64 }, names));
+            let place = Place { segment, offset: start as u64 };
+            Row::each((line, false), place, names, &mut |row| rows.push(row));
         }
         start = end;
     }
