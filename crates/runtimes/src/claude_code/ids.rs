@@ -5,6 +5,7 @@
 
 use super::apart::apart;
 use super::message::{Content, Shape};
+use super::record::Record;
 use super::whole::Whole;
 use crate::adapter::IdKind;
 use crate::json::{Field, borrowed_object, is_blank, text};
@@ -15,6 +16,11 @@ borrowed_object! {
         /// The record that this one is a copy of.
         message_uuid = "messageUuid",
     }
+}
+
+/// Returns the id of the record that a record says it is a copy of.
+pub(super) fn fork_of<'a>(record: &Record<'a>) -> Option<Field<'a>> {
+    record.forked_from.and_then(|field| Fork::read(field).ok())?.message_uuid
 }
 
 /// Hands out the ids of a line's records.
@@ -38,8 +44,7 @@ fn ids_of(Whole { record, inside }: Whole<'_>, found: &mut dyn FnMut(IdKind, &st
         }
     };
     hand_out(IdKind::Entry, record.uuid);
-    let fork = record.forked_from.and_then(|field| Fork::read(field).ok());
-    hand_out(IdKind::Origin, fork.and_then(|fork| fork.message_uuid));
+    hand_out(IdKind::Origin, fork_of(&record));
     hand_out(IdKind::Call, inside.message.and_then(|message| message.id));
     if let Content::List(elements) = inside.content {
         for element in elements {

@@ -4,8 +4,8 @@
 
 use std::collections::HashSet;
 
-use super::row::{Kind, Link};
-use super::tree::{Older, Tree};
+use super::row::{Kind, Link, Row};
+use super::tree::Tree;
 
 /// Which loader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +35,10 @@ impl Loader {
 
     /// Returns the lines of the tree that this loader puts into the conversation.
     pub(super) fn reached(self, tree: &Tree) -> HashSet<usize> {
-        if tree.rows.iter().any(|row| row.is_unread) {
-            return self.reached_without_unread(tree);
+        if tree.differs_from_file() {
+            let (written, positions) = tree.as_written();
+            let reached = self.reached(&written).into_iter();
+            return reached.filter_map(|position| positions.get(position).copied()).collect();
         }
         let load = match self {
             Self::Recovering => Load { tree, kept: Kept::of(tree) },
@@ -49,18 +51,6 @@ impl Loader {
             Self::Recovering => load.recovering(leaf),
             Self::Walking => load.walking(leaf),
         }
-    }
-}
-
-impl Loader {
-    /// As if what the client does not read were not there.
-    fn reached_without_unread(self, tree: &Tree) -> HashSet<usize> {
-        let read: Vec<usize> =
-            (0..tree.rows.len()).filter(|&position| !tree.row(position).is_unread).collect();
-        let rows = read.iter().map(|&position| tree.row(position).clone()).collect();
-        let names = tree.names.iter().map(|(key, name)| (*key, name.clone())).collect();
-        let reached = self.reached(&Tree::new(rows, names, tree.side, Older::None));
-        reached.into_iter().filter_map(|position| read.get(position).copied()).collect()
     }
 }
 
@@ -85,7 +75,8 @@ impl Kept {
     /// With kept records listed anywhere, everything before the last boundary goes, but for what that boundary
     /// keeps; if a record that it keeps is missing, nothing goes and nothing is hung elsewhere.
     fn of(tree: &Tree) -> Self {
-        let boundaries = || tree.rows.iter().enumerate().filter(|(_, row)| row.kind == Kind::Boundary);
+        let is_boundary = |row: &Row| row.kind == Kind::Boundary && row.sidechain == tree.side;
+        let boundaries = || tree.rows.iter().enumerate().filter(|(_, row)| is_boundary(row));
         let Some((last, row)) = boundaries().next_back() else {
             return Self::default();
         };
@@ -145,6 +136,10 @@ impl Load<'_> {
             return Some(last);
         }
         let (checkpoint, explicit) = self.checkpoint(last);
+        if checkpoint.is_some_and(|checkpoint| !self.tree.is_own(checkpoint)) {
+            // The client finds no conversation where one of a subagent is to be the end.
+            return None;
+        }
         let leaf = match checkpoint {
             Some(checkpoint) if explicit || !self.descends(last, checkpoint) => checkpoint,
             Some(_) => last,

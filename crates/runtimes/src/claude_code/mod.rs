@@ -19,6 +19,7 @@ mod keys;
 mod kind;
 mod loader;
 pub mod message;
+mod order;
 mod path;
 mod place;
 pub mod record;

@@ -3,6 +3,7 @@
 //! It never looks for a free session id and never writes a file: both are the engine's.
 
 pub(super) mod close;
+mod side;
 mod slug;
 
 use stemmata_model::{Note, NoteCode};
@@ -42,6 +43,7 @@ pub(super) struct LinePlacer {
     validator: Option<LineValidator>,
     dropped_tails: u64,
     dropped_boundaries: u64,
+    mark: side::Mark,
 }
 
 /// A line that is held back.
@@ -64,6 +66,7 @@ impl LinePlacer {
             validator,
             dropped_tails: 0,
             dropped_boundaries: 0,
+            mark: side::Mark::default(),
         }
     }
 
@@ -133,10 +136,21 @@ impl LinePlacer {
                 part.record.as_ref().and_then(|text| Some((Whole::parse(text.as_bytes()).ok()?, text)));
             let is_torn = part.range.end == line.len() && !line.ends_with(b"\n");
             match whole {
-                Some((whole, text)) => self.record(text.as_bytes(), &whole, out),
+                Some((whole, text)) => self.marked(text.as_bytes(), &whole, out),
                 None if is_torn => self.dropped_tails += 1,
                 None => self.emit(line.get(part.range).unwrap_or_default(), None, false, out),
             }
+        }
+    }
+
+    /// Takes a record as one of a session's own, also where it is a subagent's.
+    fn marked(&mut self, line: &[u8], whole: &Whole<'_>, out: &mut Vec<u8>) {
+        self.mark = self.mark.with(&whole.record);
+        let text = std::str::from_utf8(line).ok().filter(|_| self.mark == side::Mark::Remove);
+        let unmarked = text.map(|line| side::unmarked(line, &whole.record));
+        match unmarked.as_deref().map(|line| (line, Whole::parse(line))) {
+            Some((line, Ok(whole))) => self.record(line, &whole, out),
+            _ => self.record(line, whole, out),
         }
     }
 
@@ -163,7 +177,7 @@ impl LinePlacer {
 impl Placer for LinePlacer {
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
         match Whole::parse(line) {
-            Ok(whole) => self.record(line, &whole, out),
+            Ok(whole) => self.marked(line, &whole, out),
             Err(_) if is_blank(line) && !line.ends_with(b"\n") => {}
             Err(_) if is_blank(line) => self.emit(line, None, false, out),
             Err(_) => self.parts(line, out),

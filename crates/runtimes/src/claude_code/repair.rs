@@ -8,6 +8,7 @@ mod calls;
 mod fields;
 mod lines;
 mod links;
+mod order;
 
 use super::apart::apart;
 use super::loader::Loader;
@@ -29,12 +30,36 @@ pub(super) fn mend(document: &mut Document, client_version: Option<&str>) {
         return;
     }
     let view = View::of(document, client_version);
+    if view.tree.is_sorted() {
+        return mend_stages(document, &view);
+    }
+    // What came late is put in its place where a client loses anything by it, or something else has to be mended.
+    let mut sorted = document.clone();
+    order::mend(&mut sorted, &view);
+    let moved = sorted.changes();
+    let view = View::of(&sorted, client_version);
+    mend_stages(&mut sorted, &view);
+    if sorted.changes() > moved || !view_is_whole(document, client_version) {
+        *document = sorted;
+    }
+}
+
+/// Mends one kind of trouble, the first that there is.
+fn mend_stages(document: &mut Document, view: &View) {
+    let before = document.changes();
     for stage in [boundaries::mend, calls::mend, links::mend] {
-        stage(document, &view);
+        stage(document, view);
         if document.changes() > before {
             return;
         }
     }
+}
+
+/// Returns whether a loader finds the whole conversation as it stands there.
+fn view_is_whole(document: &Document, client_version: Option<&str>) -> bool {
+    let view = View::of(document, client_version);
+    let reached = view.loader.reached(&view.tree);
+    view.conversation.messages.iter().all(|position| reached.contains(position))
 }
 
 /// A transcript as its loader sees it.
@@ -50,9 +75,13 @@ impl View {
         let mut offset = 0;
         let mut rows = Vec::with_capacity(document.len());
         for line in document.lines() {
-            let row = Row::read(line, Place { segment: 0, offset }, &mut names);
-            offset += row.length;
-            rows.push(row);
+            // Lines were taken apart before: what is left is one record each, or none.
+            let mut row = None;
+            Row::each((line, rows.is_empty()), Place { segment: 0, offset }, &mut names, &mut |read| {
+                row.get_or_insert(read);
+            });
+            offset += line.len() as u64;
+            rows.extend(row);
         }
         let side = side_of(&rows);
         let tree = Tree::new(rows, names, side, Older::None);

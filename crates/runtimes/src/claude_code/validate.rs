@@ -173,9 +173,14 @@ impl LineValidator {
         }
     }
 
+    /// Returns the number of a line of the tree, 1 being the first of the file.
+    fn line_at(&self, tree: &Tree, position: usize) -> usize {
+        self.line_of(tree.written(position))
+    }
+
     fn check_compactions(&mut self, tree: &Tree, conversation: &Conversation) {
         for (position, row) in tree.rows.iter().enumerate().filter(|(_, row)| row.kind == Kind::Boundary) {
-            let line = Some(self.line_of(position));
+            let line = Some(self.line_at(tree, position));
             if !tree.is_complete(position) {
                 let mut after = tree.rows.iter().skip(position + 1);
                 let (severity, what) = if after.any(|row| row.kind.is_message()) {
@@ -185,6 +190,11 @@ impl LineValidator {
                 };
                 let message = format!("compaction has no summary; {what}");
                 self.find(severity, "boundary_without_summary", line, message);
+            }
+            if row.stated.is_some() {
+                let message = "the compaction names what it keeps by ids of the session that this one was copied from; the \
+                               loader keeps none of it";
+                self.find(Severity::Warning, "preserved_renamed", line, message.to_owned());
             }
             let missing = row.preserved.iter().filter(|&&key| tree.find(key).is_none()).count();
             if missing > 0 && conversation.path.start == Some(position) {
@@ -202,7 +212,7 @@ impl LineValidator {
         let answered: HashSet<u64> = rows().flat_map(|(_, row)| row.answers.iter().copied()).collect();
         let mut seen = HashSet::new();
         for (position, row) in rows() {
-            let line = Some(self.line_of(position));
+            let line = Some(self.line_at(tree, position));
             if row.calls.iter().any(|call| !answered.contains(call)) {
                 let message = "tool call has no result; the loader drops it".to_owned();
                 self.find(Severity::Warning, "open_call", line, message);
@@ -222,7 +232,7 @@ impl LineValidator {
     fn check_reach(&mut self, tree: &Tree, conversation: &Conversation, reached: &HashSet<usize>) {
         for &head in &conversation.path.recovered {
             let message = "parent missing; treated as following the previous record".to_owned();
-            self.find(Severity::Warning, "dangling_parent", Some(self.line_of(head)), message);
+            self.find(Severity::Warning, "dangling_parent", Some(self.line_at(tree, head)), message);
         }
         let units: HashSet<usize> = reached.iter().map(|&position| tree.unit(position)).collect();
         let lost = conversation.messages.iter().filter(|position| !reached.contains(position));
@@ -230,18 +240,23 @@ impl LineValidator {
             .partition(|&&position| !tree.row(position).is_unread && units.contains(&tree.unit(position)));
         for &position in lost.iter().filter(|&&position| tree.row(position).is_unread) {
             let message = "the loader reads what a line begins with, and not this message".to_owned();
-            self.find(Severity::Fatal, "unread_message", Some(self.line_of(position)), message);
+            self.find(Severity::Fatal, "unread_message", Some(self.line_at(tree, position)), message);
         }
         if let Some(&first) = beside.first() {
             let message =
                 format!("{} parallel calls or results do not reach the model with this client", beside.len());
-            self.find(Severity::Warning, "sibling_lost", Some(self.line_of(first)), message);
+            self.find(Severity::Warning, "sibling_lost", Some(self.line_at(tree, first)), message);
         }
         if let Some(&last) = lost.last() {
             let all = conversation.messages.len();
             let message =
                 format!("the loader would silently drop {} of {all} messages, up to this one", lost.len());
-            self.find(Severity::Fatal, "history_lost", Some(self.line_of(last)), message);
+            self.find(Severity::Fatal, "history_lost", Some(self.line_at(tree, last)), message);
+        }
+        let own = tree.rows.iter().filter(|row| row.kind.is_message());
+        if tree.side && !own.clone().any(|row| row.has_agent) {
+            let message = "all messages are a subagent's; the client finds no conversation".to_owned();
+            self.find(Severity::Fatal, "only_sidechain", None, message);
         }
         if conversation.messages.is_empty() {
             let message = "transcript holds no message; the client would not find a conversation".to_owned();
@@ -264,8 +279,9 @@ impl Conversation {
             tree.row(start).preserved.iter().filter_map(|&key| tree.find(key)).collect()
         });
         let is_of = |&position: &usize| {
-            let is_own = tree.is_own(position) && tree.row(position).kind.is_message();
-            is_own && (path.units.contains(&tree.unit(position)) || kept.contains(&position))
+            // What hangs in the way is sent, a subagent's too.
+            let is_message = tree.row(position).kind.is_message();
+            is_message && (path.units.contains(&tree.unit(position)) || kept.contains(&position))
         };
         let messages = (0..tree.rows.len()).filter(is_of).collect();
         Self { path, messages }

@@ -35,7 +35,8 @@ fn replace_lone(document: &mut Document, index: usize, record: &Record<'_>) {
 /// Returns how many lines became of it.
 fn take_apart(document: &mut Document, index: usize, line: &[u8]) -> usize {
     let parts = apart(line, index == 0);
-    if parts.iter().all(|part| part.record.is_none()) {
+    let is_read = matches!(parts.as_slice(), [part] if part.is_first);
+    if is_read || parts.iter().all(|part| part.record.is_none()) {
         return 1;
     }
     let lines: Vec<String> = parts
