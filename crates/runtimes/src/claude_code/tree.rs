@@ -89,9 +89,9 @@ impl Tree {
         self.written.get(position).copied().unwrap_or(position)
     }
 
-    /// Returns whether the lines stand in the file in the order in which they were said.
+    /// Returns whether the lines stand in the file in the order in which they were said, each once.
     pub(super) fn is_sorted(&self) -> bool {
-        self.written.is_empty()
+        self.written.is_empty() && !self.rows.iter().any(|row| row.is_said_again)
     }
 
     /// Returns whether the file has another order, or lines that the client does not read, or names what it keeps by other ids.

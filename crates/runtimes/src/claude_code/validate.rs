@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 
 use super::apart::apart;
+use super::facts::keep_last;
 use super::loader::Loader;
 use super::path::{Path, Reach, leaf, walk};
 use super::record::ParentLink;
@@ -25,6 +26,8 @@ pub(super) struct LineValidator {
     offset: u64,
     findings: Findings,
     has_newline: bool,
+    /// The last version of the client that wrote a line.
+    version: Option<String>,
     /// Rows that stand on the line of the row before.
     joined: Vec<usize>,
 }
@@ -49,6 +52,7 @@ impl LineValidator {
             offset: 0,
             findings: Findings::default(),
             has_newline: true,
+            version: None,
             joined: Vec::new(),
         }
     }
@@ -66,6 +70,7 @@ impl LineValidator {
     pub(super) fn see(&mut self, line: &[u8], whole: Option<&Whole<'_>>) -> Seen {
         let row = Row::of((line, whole), Place { segment: 0, offset: 0 }, &mut self.names);
         let odd = whole.map(|whole| self.odd_fields(whole, &row)).unwrap_or_default();
+        keep_last(&mut self.version, whole.and_then(|whole| whole.record.version));
         Seen { row, odd, has_newline: line.ends_with(b"\n") }
     }
 
@@ -228,6 +233,24 @@ impl LineValidator {
         }
     }
 
+    /// Says where the version that wrote a file whose lines are in another order would lose what newer ones find.
+    fn check_older(&mut self, tree: &Tree, conversation: &Conversation, reached: &HashSet<usize>) {
+        let version = self.version.take().filter(|version| Loader::of(Some(version)) == Loader::Walking);
+        let Some(version) = version.filter(|_| self.loader == Loader::Recovering && tree.differs_from_file())
+        else {
+            return;
+        };
+        let older = Loader::Walking.reached(tree);
+        let count = |reached: &HashSet<usize>| {
+            conversation.messages.iter().filter(|line| reached.contains(line)).count()
+        };
+        let (sent, all) = (count(&older), conversation.messages.len());
+        if sent < count(reached) {
+            let message = format!("{version}, which wrote it, would silently send {sent} of {all} messages");
+            self.find(Severity::Warning, "older_loader", None, message);
+        }
+    }
+
     /// Compares the conversation with what the loader would find of it.
     fn check_reach(&mut self, tree: &Tree, conversation: &Conversation, reached: &HashSet<usize>) {
         for &head in &conversation.path.recovered {
@@ -320,6 +343,7 @@ impl Validator for LineValidator {
         self.check_compactions(&tree, &conversation);
         self.check_pairs(&tree, &conversation);
         self.check_reach(&tree, &conversation, &reached);
+        self.check_older(&tree, &conversation, &reached);
         let mut findings = self.findings.take();
         findings.sort_by_key(|finding| finding.line);
         let is_sent = |position: &&usize| reached.contains(*position);

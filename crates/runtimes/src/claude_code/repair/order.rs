@@ -17,7 +17,8 @@ pub(super) fn mend(document: &mut Document, view: &View) {
             document.move_line(at, position, ("order", "it came late, behind what hangs on it"));
         }
     }
-    for position in (0..tree.rows.len()).rev().filter(|&position| tree.row(position).again.is_some()) {
+    let is_again = |position: &usize| tree.row(*position).again.is_some() || tree.is_said_again(*position);
+    for position in (0..tree.rows.len()).rev().filter(is_again) {
         document.remove(position, ("again", "the same record stands there again"));
     }
 }
