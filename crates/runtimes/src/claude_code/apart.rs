@@ -20,7 +20,10 @@ fn is_record(object: Field<'_>) -> bool {
 pub(super) fn told(parts: &[Salvaged<'_>]) -> String {
     let records = parts.iter().filter(|part| part.record.is_some()).count();
     if records > 1 {
-        return format!("line holds {records} records: each is read");
+        return format!("line holds {records} records");
     }
-    "line is not only a record: its record is read, and what stands beside it is kept".to_owned()
+    "line holds a record and something else".to_owned()
 }
+
+#[cfg(test)]
+mod tests;

@@ -159,7 +159,7 @@ pub(super) fn template(is_subagent: bool) -> Template {
 }
 
 /// Keeps the last text that is there and not empty, without an allocation where it is the same.
-pub(super) fn keep_last(kept: &mut Option<String>, field: Option<Field<'_>>) {
+fn keep_last(kept: &mut Option<String>, field: Option<Field<'_>>) {
     if let Some(value) = text(field)
         && !value.is_empty()
         && kept.as_deref() != Some(value.as_ref())

@@ -35,6 +35,9 @@ impl Loader {
 
     /// Returns the lines of the tree that this loader puts into the conversation.
     pub(super) fn reached(self, tree: &Tree) -> HashSet<usize> {
+        if tree.is_only_sidechain() {
+            return HashSet::new();
+        }
         if tree.differs_from_file() {
             let (written, positions) = tree.as_written();
             let reached = self.reached(&written).into_iter();

@@ -30,6 +30,9 @@ pub(super) fn mend(document: &mut Document, client_version: Option<&str>) {
         return;
     }
     let view = View::of(document, client_version);
+    if view.tree.is_only_sidechain() {
+        return unmark(document, &view);
+    }
     if view.tree.is_sorted() {
         return mend_stages(document, &view);
     }
@@ -41,6 +44,17 @@ pub(super) fn mend(document: &mut Document, client_version: Option<&str>) {
     mend_stages(&mut sorted, &view);
     if sorted.changes() > moved || !view_is_whole(document, client_version) {
         *document = sorted;
+    }
+}
+
+/// Makes a session of messages that all are marked as a subagent's.
+fn unmark(document: &mut Document, view: &View) {
+    for (position, row) in view.tree.rows.iter().enumerate() {
+        if let Some((start, length)) = row.side_span {
+            let what = "the client finds no conversation where all messages are a subagent's";
+            let edits = vec![(start..start + length, "false".to_owned())];
+            document.edit(view.tree.written(position), edits, ("sidechain", what));
+        }
     }
 }
 

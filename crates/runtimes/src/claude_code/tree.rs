@@ -192,6 +192,12 @@ impl Tree {
         self.row(position).sidechain == self.side
     }
 
+    /// Returns whether a session's own file holds a subagent's messages only: its client finds no conversation in it. The files of
+    /// subagents name the agent, and nobody opens them as sessions.
+    pub(super) fn is_only_sidechain(&self) -> bool {
+        self.side && !self.rows.iter().any(|row| row.has_agent)
+    }
+
     /// Returns whether a compaction is complete: the next message after its boundary is its summary.
     pub(super) fn is_complete(&self, boundary: usize) -> bool {
         let after = self.rows.get(boundary + 1..).unwrap_or_default();

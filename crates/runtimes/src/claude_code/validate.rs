@@ -7,7 +7,6 @@
 use std::collections::HashSet;
 
 use super::apart::apart;
-use super::facts::keep_last;
 use super::loader::Loader;
 use super::path::{Path, Reach, leaf, walk};
 use super::record::ParentLink;
@@ -26,8 +25,6 @@ pub(super) struct LineValidator {
     offset: u64,
     findings: Findings,
     has_newline: bool,
-    /// The last version of the client that wrote a line.
-    version: Option<String>,
     /// Rows that stand on the line of the row before.
     joined: Vec<usize>,
 }
@@ -52,7 +49,6 @@ impl LineValidator {
             offset: 0,
             findings: Findings::default(),
             has_newline: true,
-            version: None,
             joined: Vec::new(),
         }
     }
@@ -70,7 +66,6 @@ impl LineValidator {
     pub(super) fn see(&mut self, line: &[u8], whole: Option<&Whole<'_>>) -> Seen {
         let row = Row::of((line, whole), Place { segment: 0, offset: 0 }, &mut self.names);
         let odd = whole.map(|whole| self.odd_fields(whole, &row)).unwrap_or_default();
-        keep_last(&mut self.version, whole.and_then(|whole| whole.record.version));
         Seen { row, odd, has_newline: line.ends_with(b"\n") }
     }
 
@@ -233,24 +228,6 @@ impl LineValidator {
         }
     }
 
-    /// Says where the version that wrote a file whose lines are in another order would lose what newer ones find.
-    fn check_older(&mut self, tree: &Tree, conversation: &Conversation, reached: &HashSet<usize>) {
-        let version = self.version.take().filter(|version| Loader::of(Some(version)) == Loader::Walking);
-        let Some(version) = version.filter(|_| self.loader == Loader::Recovering && tree.differs_from_file())
-        else {
-            return;
-        };
-        let older = Loader::Walking.reached(tree);
-        let count = |reached: &HashSet<usize>| {
-            conversation.messages.iter().filter(|line| reached.contains(line)).count()
-        };
-        let (sent, all) = (count(&older), conversation.messages.len());
-        if sent < count(reached) {
-            let message = format!("{version}, which wrote it, would silently send {sent} of {all} messages");
-            self.find(Severity::Warning, "older_loader", None, message);
-        }
-    }
-
     /// Compares the conversation with what the loader would find of it.
     fn check_reach(&mut self, tree: &Tree, conversation: &Conversation, reached: &HashSet<usize>) {
         for &head in &conversation.path.recovered {
@@ -276,8 +253,7 @@ impl LineValidator {
                 format!("the loader would silently drop {} of {all} messages, up to this one", lost.len());
             self.find(Severity::Fatal, "history_lost", Some(self.line_at(tree, last)), message);
         }
-        let own = tree.rows.iter().filter(|row| row.kind.is_message());
-        if tree.side && !own.clone().any(|row| row.has_agent) {
+        if tree.is_only_sidechain() {
             let message = "all messages are a subagent's; the client finds no conversation".to_owned();
             self.find(Severity::Fatal, "only_sidechain", None, message);
         }
@@ -343,7 +319,6 @@ impl Validator for LineValidator {
         self.check_compactions(&tree, &conversation);
         self.check_pairs(&tree, &conversation);
         self.check_reach(&tree, &conversation, &reached);
-        self.check_older(&tree, &conversation, &reached);
         let mut findings = self.findings.take();
         findings.sort_by_key(|finding| finding.line);
         let is_sent = |position: &&usize| reached.contains(*position);

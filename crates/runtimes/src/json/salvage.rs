@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::Field;
 use super::skim::Skim;
-use super::{Field, is_blank};
 
 /// The mark that some editors and shells put at the start of a file.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -81,7 +81,8 @@ const fn is_filler(character: char) -> bool {
 }
 
 fn is_white(text: &str, range: Range<usize>) -> bool {
-    text.get(range).is_some_and(|text| is_blank(text.as_bytes()))
+    // A form feed is white space to others, and not to JSON.
+    text.get(range).is_some_and(|text| text.bytes().all(|byte| b" \t\r\n".contains(&byte)))
 }
 
 /// Returns the length of the object that stands at a place, if it is one that is asked for.

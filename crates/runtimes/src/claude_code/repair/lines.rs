@@ -50,7 +50,10 @@ fn take_apart(document: &mut Document, index: usize, line: &[u8]) -> usize {
     let Some((first, rest)) = lines.split_first() else { return 1 };
     let what = match parts.as_slice() {
         [_] => "what is no part of the record is left out".to_owned(),
-        parts => format!("{}, on a line of its own", told(parts)),
+        _ => format!(
+            "{}; the loader reads only what a line begins with, so each got a line of its own",
+            told(&parts)
+        ),
     };
     document.edit(index, vec![(0..end, first.trim_end().to_owned())], ("line", what));
     for (place, record) in rest.iter().enumerate() {
