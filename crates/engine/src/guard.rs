@@ -6,16 +6,20 @@ mod live;
 
 use std::collections::BTreeSet;
 
-use stemmata_model::{Entry, EntryId, Note, Reason, Timestamp, TokenCounter, Tokens};
+use stemmata_model::{Entry, EntryId, Note, NoteCode, Reason, Timestamp, TokenCounter, Tokens};
 use stemmata_prompt::guard::derive::{DeriveRequest, Derived, derive};
 use stemmata_prompt::guard::{
     ContentType, ContextOverflow, Decision, Form, Item, ItemCounters, PrunePlan, PruneRequest, Ratio,
     TaskGraph, TriggerFacts, Window, Zone, checkpoint_reasons, item_counters, plan_prune, plan_to_target,
 };
-use stemmata_prompt::window::{EstimatedFrom, entry_tokens, estimate};
+use stemmata_prompt::window::{
+    Estimated, EstimatedFrom, Measure, Unbelievable, entry_tokens, estimate, held_tokens,
+};
 
 pub use live::{KnownWindow, LiveWindow, known_window, window_within_model};
 pub(crate) use live::{drop_old_usage, is_seen};
+
+use stemmata_tokens::model;
 
 use crate::error::{EngineError, Refusal, Result};
 use crate::ledger::WorkTold;
@@ -87,7 +91,7 @@ impl LiveWindow {
     /// # Errors
     /// `Refused` for a window of more turns than can be judged.
     pub fn guard(&self, wanted: &GuardWanted<'_>) -> Result<Guarded> {
-        let sizes = Sizes::of(&self.entries, wanted.counter, wanted.overhead);
+        let sizes = Sizes::of(&self.entries, wanted.counter, (wanted.overhead, self.largest_window()));
         let weighed = Weighed::of((&self.entries, &self.pins), sizes, wanted.counter, &self.told)?;
         let request = weighed.request(wanted.window, wanted.now);
         let (plan, overflow) = match plan_prune(request) {
@@ -97,6 +101,13 @@ impl LiveWindow {
         Ok(self.guarded(wanted, &weighed, (plan, overflow)))
     }
 
+    /// Returns what the window can hold at most by what is known of it: nobody's wish, and the larger of the two that may say it.
+    fn largest_window(&self) -> Option<Tokens> {
+        let of_model = self.model.as_deref().and_then(model).and_then(|row| row.window).map(|(tokens, _)| tokens);
+        let known = known_window(&self.runtime, None).map(|(_, (tokens, _))| tokens);
+        [self.window_tokens, of_model].into_iter().flatten().max().or(known).map(Tokens)
+    }
+
     fn guarded(
         &self,
         wanted: &GuardWanted<'_>,
@@ -104,6 +115,7 @@ impl LiveWindow {
         (plan, overflow): (PrunePlan, Option<ContextOverflow>),
     ) -> Guarded {
         let zone = wanted.window.zone(sizes.tokens);
+        let left_aside = sizes.left_aside.map(|why| Note::new(NoteCode::Degraded, why.message()));
         let triggers = checkpoint_reasons(
             wanted.window,
             &TriggerFacts {
@@ -137,7 +149,7 @@ impl LiveWindow {
             triggers,
             overflow,
             items: items.collect(),
-            notes: self.notes.clone(),
+            notes: self.notes.iter().cloned().chain(left_aside).collect(),
         }
     }
 }
@@ -204,6 +216,8 @@ pub(crate) struct Sizes {
     pub(crate) overhead: Tokens,
     pub(crate) entries: Vec<Tokens>,
     pub(crate) is_reported: bool,
+    /// Why a reported size was left aside.
+    pub(crate) left_aside: Option<Unbelievable>,
 }
 
 impl Sizes {
@@ -215,13 +229,20 @@ impl Sizes {
 
     /// Reported usage is of the whole request: what is more than the entries count is the system prompt and the tools. Where it is
     /// less, the count was too high (a provider drops earlier thinking), and the entries share what was reported.
-    pub(crate) fn of(window: &[Entry], counter: &dyn TokenCounter, overhead: Tokens) -> Self {
+    /// A report that cannot be the size of a window is left aside; `largest` is what the model takes at most, where that is known.
+    pub(crate) fn of(
+        window: &[Entry],
+        counter: &dyn TokenCounter,
+        (overhead, largest): (Tokens, Option<Tokens>),
+    ) -> Self {
         let mut entries: Vec<Tokens> = window.iter().map(|entry| entry_tokens(entry, counter)).collect();
-        let size_at = |at: usize| entries.get(at).copied().unwrap_or_default();
-        let estimated = estimate(window, &size_at, overhead);
-        let tokens = estimated.tokens;
-        let EstimatedFrom::Usage { entry } = estimated.from else {
-            return Self { tokens, overhead, entries, is_reported: false };
+        let counted = |at: usize| entries.get(at).copied().unwrap_or_default();
+        let held = |at: usize| window.get(at).map_or(Tokens(0), |entry| held_tokens(entry, counter));
+        let measure =
+            Measure { entries: window, counted: &counted, held: &held, system: overhead, window: largest };
+        let Estimated { tokens, from, left_aside } = estimate(measure);
+        let EstimatedFrom::Usage { entry } = from else {
+            return Self { tokens, overhead, entries, is_reported: false, left_aside };
         };
         let behind: Tokens = entries.iter().skip(entry + 1).copied().sum();
         let reported = tokens.saturating_sub(behind);
@@ -233,6 +254,7 @@ impl Sizes {
             }
         }
         let entries_sum: Tokens = entries.iter().copied().sum();
-        Self { tokens, overhead: tokens.saturating_sub(entries_sum), entries, is_reported: true }
+        let overhead = tokens.saturating_sub(entries_sum);
+        Self { tokens, overhead, entries, is_reported: true, left_aside }
     }
 }

@@ -16,7 +16,9 @@ pub use config::{
     CompactSettings, Due, EffectiveLimit, LimitFrom, LimitRow, ToolSummaryStrategy, WindowConfig,
     WindowConfigError, WindowConfigSettings,
 };
-pub use estimate::{Estimated, EstimatedFrom, entry_tokens, estimate, usage_by_answer};
+pub use estimate::{
+    Estimated, EstimatedFrom, Measure, Unbelievable, believed, entry_tokens, estimate, held_tokens, usage_by_answer,
+};
 pub use overflow::{OverflowPhrase, OverflowSizes, overflow_of, overflow_sizes, silent_overflow};
 pub use phrases::PHRASES;
 pub use progress::{CompactionLoop, CompactionSeen, NextSummary, Progress, SummaryRefused, accept_summary};

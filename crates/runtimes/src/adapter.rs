@@ -278,8 +278,23 @@ pub trait Validator: Send {
     /// Takes the next line, with or without its newline.
     fn line(&mut self, line: &[u8]);
 
+    /// Takes the next line of the file that the history begins in (`clients::Forks`), ahead of the transcript's own lines.
+    fn base_line(&mut self, _line: &[u8]) {}
+
+    /// Says what became of the file that the history begins in, behind its lines and ahead of the transcript's own.
+    fn base(&mut self, _base: Base) {}
+
     /// Returns the verdict.
     fn finish(&mut self) -> Validation;
+}
+
+/// The file that a transcript's history begins in, as its client finds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Base {
+    /// It is there, up to where the transcript goes on.
+    There,
+    /// The client would refuse the transcript, or load another history; the reason, as a sentence without a final stop.
+    Unusable(String),
 }
 
 /// One runtime's transcript format. Stateless, shared between threads.

@@ -54,6 +54,7 @@ impl Dialect {
             main: self.main,
             subagent: self.subagent,
             read: |_| Err(RecordError::NotObject),
+            rescue: lines::no_rescue,
         }
     }
 }

@@ -35,6 +35,23 @@ pub(crate) struct Dialect {
     pub(crate) subagent: &'static str,
     /// Says what one line is, by itself alone.
     pub(crate) read: fn(&[u8]) -> Result<Line, RecordError>,
+    /// Returns the record of a line that `read` refuses, where something of it can be read.
+    pub(crate) rescue: fn(&[u8]) -> Option<Vec<u8>>,
+}
+
+impl Dialect {
+    /// Says what one line is, as far as it can be read. Where commits end does not depend on what `read` refuses.
+    pub(crate) fn entry(&self, line: &[u8]) -> Result<Line, RecordError> {
+        (self.read)(line).or_else(|error| {
+            let rescued = (self.rescue)(line).ok_or(error)?;
+            (self.read)(&rescued)
+        })
+    }
+}
+
+/// Rescues nothing.
+pub(crate) fn no_rescue(_line: &[u8]) -> Option<Vec<u8>> {
+    None
 }
 
 /// What a line is to the rules of turns and of contexts.

@@ -151,6 +151,21 @@ impl Document {
         self.note(number, kind, message);
     }
 
+    /// Replaces a line by others, each without its newline.
+    pub(crate) fn replace_line(
+        &mut self,
+        index: usize,
+        lines: Vec<String>,
+        (kind, message): (&'static str, impl Into<String>),
+    ) {
+        let Some(line) = self.lines.get(index) else { return };
+        let mut number = line.number;
+        self.note(number, kind, message);
+        let with = lines.into_iter().map(|line| Line { number: number.take(), bytes: format!("{line}\n").into_bytes() });
+        let with: Vec<Line> = with.collect();
+        self.lines.splice(index..=index, with);
+    }
+
     /// Puts members at the start of a line's object.
     pub(crate) fn add_members(
         &mut self,

@@ -37,7 +37,7 @@ pub struct GuardRequest {
 pub struct GuardReport {
     /// The commit.
     pub ctx: String,
-    /// `safe`, `warning`, `danger` or `critical`.
+    /// `safe`, `warning`, `danger` or `critical`; `unknown` where no window is known, and then `limit` is 0.
     pub zone: String,
     /// The part of the limit that is in use: 1 is all of it.
     pub ratio: f64,
@@ -48,7 +48,7 @@ pub struct GuardReport {
     pub tokens_from: String,
     /// What of them no entry holds: the system prompt and the tools.
     pub overhead_tokens: u64,
-    /// Tokens that the window holds.
+    /// Tokens that the window holds; 0 where that is not known.
     pub limit: u64,
     /// Where that comes from.
     pub limit_from: String,

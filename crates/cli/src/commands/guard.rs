@@ -42,6 +42,9 @@ pub(crate) fn run(app: &App, args: &Guard) -> Result<Exit, CliError> {
 }
 
 fn told(report: &GuardReport, width: usize) -> String {
+    if report.limit == 0 {
+        return unjudged(report);
+    }
     let mut text = format!("{}\n", bar(report));
     let style = zone_style(&report.zone);
     put!(
@@ -53,8 +56,7 @@ fn told(report: &GuardReport, width: usize) -> String {
         percent(report.ratio),
         report.recommendation
     );
-    let rests = if report.tokens_from == "usage" { "as reported with the last answer" } else { "counted" };
-    put!(text, "tokens {rests}, by {}; window of {}\n", tame(&report.counter), tame(&report.limit_from));
+    put!(text, "tokens {}, by {}; window of {}\n", rests(report), tame(&report.counter), tame(&report.limit_from));
     if report.overhead_tokens > 0 {
         put!(text, "system prompt and tools: {}\n", many(report.overhead_tokens, "token"));
     }
@@ -69,6 +71,21 @@ fn told(report: &GuardReport, width: usize) -> String {
     }
     text.push_str(&plan(report, width));
     text
+}
+
+/// Says what a context takes whose window is not known.
+fn unjudged(report: &GuardReport) -> String {
+    let mut text = format!("{} tokens {}, by {}\n", grouped(report.tokens), rests(report), tame(&report.counter));
+    if report.overhead_tokens > 0 {
+        put!(text, "system prompt and tools: {}\n", many(report.overhead_tokens, "token"));
+    }
+    text.push_str("the window is not known: `--window N` says how many tokens it takes, and judges it\n");
+    text
+}
+
+/// Says what the tokens rest on.
+fn rests(report: &GuardReport) -> &'static str {
+    if report.tokens_from == "usage" { "as reported with an answer" } else { "counted" }
 }
 
 /// Says what a prune would do.

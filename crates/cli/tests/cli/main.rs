@@ -13,6 +13,7 @@ mod blame;
 mod browse;
 mod bundle;
 mod checkpoint_files;
+mod codex;
 mod compacting;
 mod contract;
 mod doctor;

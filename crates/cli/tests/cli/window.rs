@@ -112,20 +112,22 @@ fn a_live_codex_session_is_guarded_as_it_is_now_in_the_window_that_it_reports() 
 }
 
 #[test]
-fn a_window_of_nothing_and_one_that_nobody_knows_are_refused() {
+fn a_window_of_nothing_is_refused_and_where_nobody_knows_one_the_tokens_are_said() {
     let stage = Stage::new();
     let text = story::retry("/home/ann/shop").text().replace("claude-test", "mystery-1");
     let path = stage.home.write("a.jsonl", text.as_bytes());
     let tip = stage.import(&path)["tip"].as_str().unwrap().to_owned();
-    for (args, reason) in [
-        (&["--window", "0"][..], "a window of 0 tokens holds nothing"),
-        (&[], "the window of the model `mystery-1` is not known"),
-    ] {
-        let said = stage.run(&[&["guard", &tip], args, &["--json"]].concat());
-        let problem: Value = serde_json::from_str(&said.stderr).unwrap();
-        assert_eq!(problem["code"], "window_bad", "{problem}");
-        assert!(said.stderr.contains(reason), "{problem}");
-    }
+    let said = stage.run(&["guard", &tip, "--window", "0", "--json"]);
+    let problem: Value = serde_json::from_str(&said.stderr).unwrap();
+    assert_eq!(problem["code"], "window_bad", "{problem}");
+    assert!(said.stderr.contains("a window of 0 tokens holds nothing"), "{problem}");
+    let known = guarded(&stage, &[&tip, "--window", "100000"]);
+    let report = guarded(&stage, &[&tip]);
+    assert_eq!((&report["zone"], &report["limit"]), (&"unknown".into(), &0.into()), "{report}");
+    assert_eq!(report["tokens"], known["tokens"]);
+    let shown = stage.run(&["guard", &tip]).ok();
+    assert!(shown.text().contains("`--window N`"), "{}", shown.text());
+    shown.complains(&["the window of the model `mystery-1` is not known"]);
     stage.run(&["guard", &tip, "--window", "-3"]).code(2);
     stage.run(&["guard", &tip, "--window", "100", "--counter", "abacus"]).code(2);
     stage.run(&["guard", "ctx-nothing", "--window", "100"]).code(3);

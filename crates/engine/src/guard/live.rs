@@ -17,6 +17,7 @@ use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
 use crate::ledger::WorkTold;
 use crate::verbs::materialize::Stop;
+use crate::verbs::translate::Seals;
 
 /// Entries of a window that can be judged.
 const ENTRIES_MAX: usize = 200_000;
@@ -56,7 +57,7 @@ impl Engine {
     /// As [`materialize`](Self::materialize); `Refused` for more entries than can be judged.
     pub fn live_window(&self, ctx: CommitId) -> Result<LiveWindow> {
         let commit = self.store.commit(ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(ctx))?;
-        let (entries, hidden_entries) = self.told_entries(ctx, Stop::Compaction)?;
+        let (entries, hidden_entries) = self.told_entries(ctx, (Stop::Compaction, Seals::Kept))?;
         if entries.len() > ENTRIES_MAX {
             let reason = format!("the context has {} entries; {ENTRIES_MAX} can be judged", entries.len());
             return Err(EngineError::Refused { what: Refusal::GuardWindow, reasons: vec![reason] });

@@ -2,6 +2,8 @@
 //!
 //! What loaders stumble over is known to the adapters; here a file is read line by line.
 
+pub(crate) mod history;
+
 use std::path::{Path, PathBuf};
 
 use stemmata_model::{CommitId, FormatId};
@@ -9,10 +11,12 @@ use stemmata_runtimes::adapter::{Finding, Severity, Shape, Validation};
 use stemmata_runtimes::clients::is_subagents_folder;
 
 use crate::capture::lines::split_lines;
+use crate::capture::source::look;
 use crate::capture::transcript_file::Transcript;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result, Wanted};
 use crate::verbs::find::Meant;
+use history::History;
 
 /// What was found out about a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +70,18 @@ impl Engine {
     /// # Errors
     /// `NotATranscript` for a file of no known format, `Io`, `LineTooLong` and `DocumentTooLong` with the place.
     pub fn doctor(path: &Path, version: &dyn Fn(&FormatId) -> Option<String>) -> Result<Diagnosis> {
+        Self::doctor_as(path, path, version)
+    }
+
+    /// As [`Engine::doctor`], of a transcript whose client looks for it in another place: what it points to is found from there.
+    ///
+    /// # Errors
+    /// As [`Engine::doctor`].
+    pub(crate) fn doctor_as(
+        path: &Path,
+        place: &Path,
+        version: &dyn Fn(&FormatId) -> Option<String>,
+    ) -> Result<Diagnosis> {
         let mut opened = Transcript::open_whole(path)?;
         let (adapter, detection) = opened.detected()?;
         let detection = detection.clone();
@@ -74,6 +90,10 @@ impl Engine {
         // What wrote it may lose what the installed one does not: that is worth a note.
         let writer = detection.version.as_deref().filter(|writer| Some(*writer) != judged_by.as_deref());
         let mut by_writer = writer.map(|writer| adapter.validator(Some(writer)));
+        if let Some(history) = History::of(adapter, &opened, place)? {
+            history.read_into(validator.as_mut())?;
+            by_writer.as_mut().map_or(Ok(()), |writer| history.read_into(writer.as_mut()))?;
+        }
         let mut take = |bytes: &[u8]| {
             validator.line(bytes);
             if let Some(writer) = &mut by_writer {
@@ -145,8 +165,10 @@ pub(crate) fn is_subagent(path: &Path) -> bool {
 fn there(path: PathBuf, tip: Option<CommitId>) -> Result<PathBuf> {
     // A session of a database or of a bundle has no file of its own; who reads it says what is wrong with it.
     let is_file = path.is_absolute() && path.parent().is_some_and(|folder| !folder.is_file());
-    match tip {
-        Some(ctx) if is_file && !path.exists() => Err(EngineError::TranscriptGone { path, ctx }),
+    match (look(&path), tip) {
+        // Its client may have compressed it.
+        (Some((found, _)), _) if is_file => Ok(found),
+        (None, Some(ctx)) if is_file => Err(EngineError::TranscriptGone { path, ctx }),
         _ => Ok(path),
     }
 }

@@ -6,6 +6,7 @@ use std::io::Write;
 
 use stemmata_acts::TaskBook;
 use stemmata_model::{Bytes, CommitId, Counts, Entry, FormatId, Note, NoteCode};
+use stemmata_runtimes::adapter::PlanStop;
 use stemmata_runtimes::handoff::{FORMAT, Handoff, Source, handoff};
 use stemmata_runtimes::registry;
 use stemmata_store::StoreError;
@@ -16,7 +17,7 @@ use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Result};
 use crate::verbs::materialize::{Materialized, Stop, Tier};
-use crate::verbs::translate::era_stop;
+use crate::verbs::translate::{FROM_THE_ROOT, era_stop, is_lost_to_others};
 
 /// Commits that are given raw at most, the newest.
 const RAW_COMMITS_MAX: usize = 10_000;
@@ -117,10 +118,17 @@ impl Engine {
         let (mut entries, mut commits_read, mut notes) = (Vec::new(), 0, Vec::new());
         for (index, era) in eras.iter().rev().enumerate() {
             let adapter = Self::adapter(&era.format, FormatUse::Read)?;
-            let (native, made) = self.native_of_era(adapter, era, era_stop(stop, index, newest))?;
+            let stop = era_stop(stop, index, newest);
+            let (native, mut made) = self.native_of_era(adapter, era, stop)?;
+            let mut decoded = adapter.decode(&native).entries;
+            if is_lost_to_others(stop.0, &decoded) {
+                let (native, from_root) = self.native_of_era(adapter, era, (PlanStop::Root, None))?;
+                (decoded, made) = (adapter.decode(&native).entries, from_root);
+                made.notes.push(Note::new(NoteCode::Degraded, FROM_THE_ROOT));
+            }
             commits_read += made.commits_read;
             notes.extend(made.notes);
-            entries.extend(adapter.decode(&native).entries);
+            entries.extend(decoded);
         }
         Ok((entries, commits_read, notes))
     }

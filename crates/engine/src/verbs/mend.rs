@@ -8,9 +8,11 @@ use stemmata_model::FormatId;
 use stemmata_runtimes::adapter::{Finding, Severity, Shape, Validation};
 use stemmata_runtimes::repair::{Change, repair};
 
+use crate::capture::lines::split_lines;
 use crate::capture::transcript_file::Transcript;
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
+use crate::verbs::doctor::history::History;
 
 /// Bytes of a transcript that is repaired at most: it is held in memory, some times over.
 const MENDED_BYTES_MAX: u64 = 1 << 30;
@@ -58,7 +60,16 @@ impl Engine {
             }
             bytes
         };
-        let repaired = repair(adapter, &bytes, version(&detection.format).as_deref());
+        let judged_by = version(&detection.format);
+        let history = History::of(adapter, &opened, path)?;
+        let mut repaired = repair(adapter, &bytes, judged_by.as_deref());
+        if let Some(history) = history {
+            // Only here the other files are at hand.
+            let mut validator = adapter.validator(judged_by.as_deref());
+            history.read_into(validator.as_mut())?;
+            split_lines(&repaired.bytes).for_each(|line| validator.line(line));
+            repaired.validation = validator.finish();
+        }
         if !repaired.validation.is_accepted() {
             let fatal = repaired.validation.findings.iter().filter(|found| found.severity == Severity::Fatal);
             return Err(EngineError::Refused {

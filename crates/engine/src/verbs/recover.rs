@@ -14,7 +14,8 @@ use stemmata_runtimes::adapter::{Shape, Validation};
 use stemmata_store::{Session, SessionOrigin};
 
 use crate::capture::cursor::Cursor;
-use crate::capture::kept::is_session_kept;
+use crate::capture::kept::{is_session_kept, is_session_there};
+use crate::capture::source::look;
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Refusal, Result};
@@ -146,10 +147,9 @@ impl Engine {
         copy: &RecoveredCopy,
         judged_by: &JudgedBy<'_>,
     ) -> Result<TranscriptState> {
-        if !path.exists() {
-            return Ok(TranscriptState::Gone);
-        }
-        let found = match Self::doctor(path, judged_by) {
+        // Its client may have compressed it.
+        let Some((found, _)) = look(path) else { return Ok(TranscriptState::Gone) };
+        let found = match Self::doctor(&found, judged_by) {
             Ok(found) => found,
             Err(error @ EngineError::Io { .. }) => return Err(error),
             // What is there is no transcript any more.
@@ -219,7 +219,7 @@ impl Engine {
         self.each_session(&filter, &mut |session, _| {
             let path = Path::new(&session.key.path);
             let was_file = session.key.machine == *machine && path.is_absolute() && !is_session_kept(path);
-            if was_file && session.tip.is_some() && !Self::is_unused_copy(&session) && !path.exists() {
+            if was_file && session.tip.is_some() && !Self::is_unused_copy(&session) && !is_session_there(path) {
                 take(session);
             }
             std::ops::ControlFlow::Continue(())
@@ -282,7 +282,7 @@ impl Engine {
         let replaced = out.replaced;
         drop(out);
         file.as_file().sync_all().map_err(failed("sync a file in"))?;
-        let mut found = Self::doctor(file.path(), judged_by)?;
+        let mut found = Self::doctor_as(file.path(), Path::new(&session.key.path), judged_by)?;
         // The folder says whose it is; this file has no place yet.
         found.is_subagent = is_subagent(Path::new(&session.key.path));
         Ok(RecoveredCopy {

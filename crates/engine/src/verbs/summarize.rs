@@ -10,6 +10,7 @@ use stemmata_runtimes::captured;
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
 use crate::verbs::materialize::Stop;
+use crate::verbs::translate::Seals;
 
 /// The entries of a context.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +28,7 @@ impl Engine {
     /// # Errors
     /// As [`materialize`](Self::materialize).
     pub fn numbered_entries(&self, ctx: CommitId, stop: Stop) -> Result<NumberedEntries> {
-        let (entries, _) = self.told_entries(ctx, stop)?;
+        let (entries, _) = self.told_entries(ctx, (stop, Seals::Opened))?;
         let mut known: HashMap<EntryId, Vec<u64>> = HashMap::new();
         self.each_entry(ctx, &mut |number, entry| known.entry(entry.id).or_default().push(number))?;
         let mut numbers = Vec::with_capacity(entries.len());
@@ -46,10 +47,17 @@ impl Engine {
     }
 
     /// Returns the entries of a context, the same as its `stemmata-v1` form has, and how many are hidden from the model.
-    pub(crate) fn told_entries(&self, ctx: CommitId, stop: Stop) -> Result<(Vec<Entry>, u64)> {
+    pub(crate) fn told_entries(&self, ctx: CommitId, (stop, seals): (Stop, Seals)) -> Result<(Vec<Entry>, u64)> {
         let format = FormatId::new(captured::ENTRIES)?;
         let mut bytes = Vec::new();
-        let made = self.materialize(Some(ctx), Some(&format), stop, &mut bytes)?;
+        let made = match self.other_format(ctx, Some(&format), stop)? {
+            Some(target) => {
+                let translated = self.translate_with(ctx, target, (stop, seals))?;
+                bytes = translated.bytes;
+                translated.made
+            }
+            None => self.materialize(Some(ctx), Some(&format), stop, &mut bytes)?,
+        };
         Ok((Self::adapter(&format, FormatUse::Read)?.decode(&bytes).entries, made.hidden_entries))
     }
 }

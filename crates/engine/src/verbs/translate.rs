@@ -49,6 +49,25 @@ impl Gathered {
     }
 }
 
+/// What becomes of a summary that only its provider can read, where a context begins with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seals {
+    /// It stays: the context is that of the client which has it.
+    Kept,
+    /// What it stands for is read instead: the context leaves the provider.
+    Opened,
+}
+
+/// What is said where a context begins at the root for the sake of such a summary.
+pub(crate) const FROM_THE_ROOT: &str =
+    "the context begins at the root: only the provider can read the summary of its compaction";
+
+/// Returns whether a context begins with a summary that only its provider can read: to begin there would lose all that it stands
+/// for.
+pub(crate) fn is_lost_to_others(stop: PlanStop, entries: &[Entry]) -> bool {
+    stop == PlanStop::Compaction && entries.iter().any(is_sealed)
+}
+
 /// Makes each entry the child of the one before: eras know nothing of each other.
 fn link(entries: &mut [Entry]) {
     let mut before = None;
@@ -80,6 +99,16 @@ impl Engine {
         target: &'static dyn Adapter,
         stop: Stop,
     ) -> Result<TranslatedContext> {
+        self.translate_with(ctx, target, (stop, Seals::Opened))
+    }
+
+    /// As [`Engine::translate`], with summaries that only their provider can read as `seals` says.
+    pub(crate) fn translate_with(
+        &self,
+        ctx: CommitId,
+        target: &'static dyn Adapter,
+        (stop, seals): (Stop, Seals),
+    ) -> Result<TranslatedContext> {
         let commit = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?;
         if commit.closure == Closure::Forgotten {
             return Err(StoreError::Forgotten(ctx).into());
@@ -96,7 +125,7 @@ impl Engine {
             return Ok(upgraded);
         }
         for (index, era) in eras.iter().rev().enumerate() {
-            let part = self.translate_era(era, era_stop(stop, index, newest), target)?;
+            let part = self.translate_era(era, (era_stop(stop, index, newest), seals), target)?;
             match &mut gathered {
                 Some(whole) => whole.append(part),
                 None => gathered = Some(part),
@@ -143,22 +172,18 @@ impl Engine {
     fn translate_era(
         &self,
         era: &Era,
-        stop: (PlanStop, Option<CommitId>),
+        (mut stop, seals): ((PlanStop, Option<CommitId>), Seals),
         target: &'static dyn Adapter,
     ) -> Result<Gathered> {
         let source = Self::adapter(&era.format, FormatUse::Read)?;
         let (native, mut made) = self.native_of_era(source, era, stop)?;
         let mut entries = source.told(&native).entries;
-        let mut stop = stop;
         let is_other = runtime_of(&era.format) != runtime_of(&target.format());
-        if stop.0 == PlanStop::Compaction && is_other && entries.iter().any(is_sealed) {
-            // To begin there would lose all that the summary stands for.
+        if is_other && seals == Seals::Opened && is_lost_to_others(stop.0, &entries) {
             stop = (PlanStop::Root, None);
             let (native, from_root) = self.native_of_era(source, era, stop)?;
             (entries, made) = (source.told(&native).entries, from_root);
-            let message =
-                "the context begins at the root: only the provider can read the summary of its compaction";
-            made.notes.push(Note::new(NoteCode::Degraded, message));
+            made.notes.push(Note::new(NoteCode::Degraded, FROM_THE_ROOT));
         }
         let translated = translate_from(stop.0, entries, &era.format, &target.format());
         made.skipped_compactions += translated.skipped_compactions;

@@ -23,22 +23,108 @@ pub struct Estimated {
     pub tokens: Tokens,
     /// What they rest on.
     pub from: EstimatedFrom,
+    /// Why the newest report was left aside, where it was.
+    pub left_aside: Option<Unbelievable>,
 }
 
-/// Estimates a window. `counted` says what each entry takes, as [`entry_tokens`]; `system` is what the system prompt and the
-/// tools take, which a reported usage holds already.
+/// Why a reported size is not that of a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unbelievable {
+    /// No request of that size can have been answered.
+    AboveWindow {
+        /// What was reported.
+        reported: Tokens,
+        /// What the model takes at most.
+        window: Tokens,
+    },
+    /// What was said alone takes far more.
+    FarBelow {
+        /// What was reported.
+        reported: Tokens,
+        /// What the entries hold for certain, by count.
+        held: Tokens,
+    },
+}
+
+impl Unbelievable {
+    /// Says it as a sentence without a final stop.
+    pub fn message(self) -> String {
+        match self {
+            Self::AboveWindow { reported, window } => format!(
+                "an answer reports {reported}, and the window takes {window}: that report is left aside"
+            ),
+            Self::FarBelow { reported, held } => format!(
+                "an answer reports {reported}, and what was said takes about {held}: that report is left aside"
+            ),
+        }
+    }
+}
+
+/// How many times more entries hold than what is reported with them, before the report is not believed: counters of other models
+/// are wrong by half at most, and a report without what came from the cache by far more.
+const FAR_BELOW: u64 = 4;
+
+/// Tokens by which a report may always be too small: of short windows nothing depends on it.
+const BELOW_MIN: Tokens = Tokens(256);
+
+/// Judges a reported size by what the entries up to it hold for certain ([`held_tokens`]), and by the window of the model where
+/// that is known.
+///
+/// # Errors
+/// `Unbelievable` says why it is not the size of a window.
+pub fn believed(reported: Tokens, held: Tokens, window: Option<Tokens>) -> Result<(), Unbelievable> {
+    if let Some(window) = window.filter(|window| reported > *window) {
+        return Err(Unbelievable::AboveWindow { reported, window });
+    }
+    if reported.0.saturating_mul(FAR_BELOW) < held.0 && held.saturating_sub(reported) > BELOW_MIN {
+        return Err(Unbelievable::FarBelow { reported, held });
+    }
+    Ok(())
+}
+
+/// A window that is to be estimated.
+#[derive(Clone, Copy)]
+pub struct Measure<'a> {
+    /// The entries, oldest first.
+    pub entries: &'a [Entry],
+    /// What each entry takes, as [`entry_tokens`].
+    pub counted: &'a dyn Fn(usize) -> Tokens,
+    /// What each entry holds for certain, as [`held_tokens`].
+    pub held: &'a dyn Fn(usize) -> Tokens,
+    /// What the system prompt and the tools take, which a reported usage holds already.
+    pub system: Tokens,
+    /// What the model takes at most, where that is known.
+    pub window: Option<Tokens>,
+}
+
+/// Estimates a window.
 ///
 /// A usage counts where its entry is an answer that the model sees, with tokens, that was not aborted and did not end in an
-/// error.
-pub fn estimate(entries: &[Entry], counted: &dyn Fn(usize) -> Tokens, system: Tokens) -> Estimated {
-    let behind = |first: usize| -> Tokens { (first..entries.len()).map(counted).sum() };
-    let reported = entries.iter().enumerate().rev().find_map(|(at, entry)| Some((at, reported(entry)?)));
-    match reported {
-        Some((entry, tokens)) => {
-            Estimated { tokens: tokens + behind(entry + 1), from: EstimatedFrom::Usage { entry } }
+/// error; of those the last that is [`believed`].
+pub fn estimate(measure: Measure<'_>) -> Estimated {
+    let Measure { entries, counted, held, system, window } = measure;
+    let all: Tokens = (0..entries.len()).map(counted).sum();
+    let (mut left_aside, mut behind) = (None, Tokens(0));
+    // What is held up to an entry is asked for where the count of it speaks against a report, and then once.
+    let mut held_to: Option<Tokens> = None;
+    for (at, entry) in entries.iter().enumerate().rev() {
+        if let Some(tokens) = reported(entry) {
+            let mut judged = believed(tokens, all.saturating_sub(behind), window);
+            if let Err(Unbelievable::FarBelow { .. }) = judged {
+                let held_to = held_to.get_or_insert_with(|| (0..=at).map(held).sum());
+                judged = believed(tokens, *held_to, window);
+            }
+            match judged {
+                Ok(()) => {
+                    return Estimated { tokens: tokens + behind, from: EstimatedFrom::Usage { entry: at }, left_aside };
+                }
+                Err(why) => left_aside = left_aside.or(Some(why)),
+            }
         }
-        None => Estimated { tokens: system + behind(0), from: EstimatedFrom::Count },
+        behind += counted(at);
+        held_to = held_to.map(|held_to| held_to.saturating_sub(held(at)));
     }
+    Estimated { tokens: system + all, from: EstimatedFrom::Count, left_aside }
 }
 
 /// Returns the usage that counts for an estimate, by the answer that it was reported with. Some clients write usage in a record
@@ -88,9 +174,26 @@ fn tokens_of(usage: Usage) -> Tokens {
 
 /// Counts what an entry takes of the window: nothing where the model does not see it.
 pub fn entry_tokens(entry: &Entry, counter: &dyn TokenCounter) -> Tokens {
-    let is_seen =
-        entry.meta.visibility.agent && !matches!(entry.kind, EntryKind::Metadata | EntryKind::Unreadable);
-    if is_seen { parts_tokens(&entry.parts, counter) } else { Tokens(0) }
+    if entry_is_seen(entry) { parts_tokens(&entry.parts, counter) } else { Tokens(0) }
+}
+
+/// Counts what an entry holds for certain: what was said in words and calls, and a part of what tools returned, which clients clear
+/// from a window. Thinking and images go with time or count otherwise elsewhere, so they are no proof.
+pub fn held_tokens(entry: &Entry, counter: &dyn TokenCounter) -> Tokens {
+    let of = |part: &Part| match part {
+        Part::Text(text) | Part::Summary { text, .. } => counter.count(text),
+        Part::ToolCall { name, arguments, .. } => counter.count(name) + counter.count(arguments),
+        Part::ToolResult { parts, .. } => {
+            let texts = parts.iter().filter(|part| matches!(part, Part::Text(_)));
+            Tokens(texts.map(|part| result_tokens(part, counter).0).sum::<u64>() / FAR_BELOW)
+        }
+        Part::Thinking { .. } | Part::Image { .. } | Part::File { .. } | Part::Opaque { .. } => Tokens(0),
+    };
+    if entry_is_seen(entry) { entry.parts.iter().map(of).sum() } else { Tokens(0) }
+}
+
+fn entry_is_seen(entry: &Entry) -> bool {
+    entry.meta.visibility.agent && !matches!(entry.kind, EntryKind::Metadata | EntryKind::Unreadable)
 }
 
 fn parts_tokens(parts: &[Part], counter: &dyn TokenCounter) -> Tokens {
@@ -137,24 +240,60 @@ mod tests {
     fn the_last_valid_usage_holds_all_before_it_and_what_follows_is_counted() {
         let of = |entries: &[Entry]| {
             let counted = |at: usize| entry_tokens(&entries[at], &Estimate);
-            estimate(entries, &counted, Tokens(1_000))
+            let held = |at: usize| held_tokens(&entries[at], &Estimate);
+            let window = Some(Tokens(100_000));
+            estimate(Measure { entries, counted: &counted, held: &held, system: Tokens(1_000), window })
         };
+        let estimated = |tokens: u64, from| Estimated { tokens: Tokens(tokens), from, left_aside: None };
         let text = "x".repeat(400);
         let user = || said(Role::User, &text, None);
         let plain = [user(), user()];
-        assert_eq!(of(&plain), Estimated { tokens: Tokens(1_200), from: EstimatedFrom::Count });
+        assert_eq!(of(&plain), estimated(1_200, EstimatedFrom::Count));
         let reported = [user(), said(Role::Assistant, &text, Some((5_000, "end_turn"))), user()];
-        assert_eq!(
-            of(&reported),
-            Estimated { tokens: Tokens(5_100), from: EstimatedFrom::Usage { entry: 1 } }
-        );
+        assert_eq!(of(&reported), estimated(5_100, EstimatedFrom::Usage { entry: 1 }));
         for bad in [(5_000, " Aborted "), (5_000, "error"), (0, "end_turn")] {
             let bad = [user(), said(Role::Assistant, &text, Some(bad)), user()];
-            assert_eq!(of(&bad), Estimated { tokens: Tokens(1_300), from: EstimatedFrom::Count });
+            assert_eq!(of(&bad), estimated(1_300, EstimatedFrom::Count));
         }
         let mut hidden = [user(), said(Role::Assistant, &text, Some((5_000, "end_turn")))];
         hidden[1].meta.visibility.agent = false;
-        assert_eq!(of(&hidden), Estimated { tokens: Tokens(1_100), from: EstimatedFrom::Count });
+        assert_eq!(of(&hidden), estimated(1_100, EstimatedFrom::Count));
+    }
+
+    #[test]
+    fn a_report_that_no_window_can_have_is_left_aside_and_the_one_before_counts() {
+        let of = |entries: &[Entry], window: Option<u64>| {
+            let counted = |at: usize| entry_tokens(&entries[at], &Estimate);
+            let held = |at: usize| held_tokens(&entries[at], &Estimate);
+            let (system, window) = (Tokens(0), window.map(Tokens));
+            estimate(Measure { entries, counted: &counted, held: &held, system, window })
+        };
+        let long = "x".repeat(8_000);
+        let answer = |tokens: u64| said(Role::Assistant, "ok", Some((tokens, "end_turn")));
+        let user = || said(Role::User, &long, None);
+        let above = |reported: u64| {
+            let (reported, window) = (Tokens(reported), Tokens(10_000));
+            Some(Unbelievable::AboveWindow { reported, window })
+        };
+        let entries = [user(), answer(3_000), user(), answer(4_000_000), answer(10_001)];
+        let found = of(&entries, Some(10_000));
+        let counted = Tokens(3_000 + 2_000 + 1 + 1);
+        assert_eq!(found, Estimated { tokens: counted, from: EstimatedFrom::Usage { entry: 1 }, left_aside: above(10_001) });
+        assert_eq!(of(&entries, None).from, EstimatedFrom::Usage { entry: 4 }, "a window that nobody knows");
+        // Reported without what came from the cache.
+        let entries = [user(), answer(3), user(), answer(8)];
+        let found = of(&entries, None);
+        let held = Some(Unbelievable::FarBelow { reported: Tokens(8), held: Tokens(4_002) });
+        assert_eq!((found.tokens, found.from, found.left_aside), (Tokens(4_002), EstimatedFrom::Count, held));
+        assert_eq!(believed(Tokens(1_001), Tokens(4_002), None), Ok(()), "a counter may be wrong");
+        assert_eq!(believed(Tokens(3), Tokens(200), None), Ok(()), "little is nothing to judge by");
+        // What tools returned may have been cleared since, and thinking is not sent again.
+        let mut cleared = user();
+        cleared.parts = vec![
+            Part::ToolResult { call_id: "c".to_owned(), is_error: false, parts: vec![Part::Text(long.clone())] },
+            Part::Thinking { text: long.clone(), signature: None, encrypted: None },
+        ];
+        assert_eq!(held_tokens(&cleared, &Estimate), Tokens(500));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::adapter::{Adapter as _, Confidence, Keeps};
 use crate::captured::Captured;
 use crate::json::{Field, RecordError, borrowed_object, is_string, owned, parse_line, text};
 use crate::lines::facts::TitleRank;
-use crate::lines::{Dialect, Line, Turn, entry_id};
+use crate::lines::{Dialect, Line, Turn, entry_id, no_rescue};
 
 const RUNTIME: &str = "claude-stream";
 
@@ -21,7 +21,7 @@ pub const FORMAT_STREAM: &str = "claude-stream-v1";
 pub const STREAM: Captured = Captured { name: FORMAT_STREAM, dialect: &DIALECT, first, encode, compaction };
 
 static DIALECT: Dialect =
-    Dialect { runtime: RUNTIME, main: "claude-code/main", subagent: "claude-code/subagent", read };
+    Dialect { runtime: RUNTIME, main: "claude-code/main", subagent: "claude-code/subagent", read, rescue: no_rescue };
 
 borrowed_object! {
     /// The fields of a line that somebody here looks at.

@@ -12,8 +12,11 @@ pub(super) fn detect(head: &[u8], is_paginated: bool, format: FormatId) -> Optio
     let first = lines.next()?;
     let found = match Record::parse(first) {
         Ok(record) => of_record(&record),
-        // The first line is longer than what was read: headers hold instructions and tools.
-        Err(_) => of_cut_line(first),
+        Err(_) => match super::loader::first_record(first) {
+            Some(rescued) => of_record(&Record::parse(&rescued).ok()?),
+            // The first line is longer than what was read: headers hold instructions and tools.
+            None => of_cut_line(first),
+        },
     }?;
     (found.is_paginated == is_paginated).then_some(Detection {
         format,

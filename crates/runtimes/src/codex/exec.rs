@@ -11,11 +11,11 @@ use crate::json::{
     Field, Object, RecordError, borrowed_object, is_string, one_line, owned, parse_line, quote, text,
 };
 use crate::lines::facts::TitleRank;
-use crate::lines::{Dialect, Line, Turn, opaque};
+use crate::lines::{Dialect, Line, Turn, opaque, no_rescue};
 
 pub(super) const RUNTIME: &str = "codex-exec";
 
-static DIALECT: Dialect = Dialect { runtime: RUNTIME, main: "codex/main", subagent: "codex/subagent", read };
+static DIALECT: Dialect = Dialect { runtime: RUNTIME, main: "codex/main", subagent: "codex/subagent", read, rescue: no_rescue };
 
 /// The format of headless Codex's output.
 pub const FORMAT_EXEC: &str = "codex-exec-v1";

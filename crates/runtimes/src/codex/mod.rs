@@ -13,6 +13,9 @@ mod encode;
 mod exec;
 #[cfg(test)]
 mod exec_tests;
+mod loader;
+#[cfg(test)]
+mod loader_tests;
 mod place;
 mod read;
 mod record;
@@ -35,6 +38,7 @@ use crate::repair::Document;
 pub use client::CLIENT;
 pub use encode::ENCODED_VERSION;
 pub use exec::{EXEC, FORMAT_EXEC};
+pub(crate) use read::is_sealed;
 pub(crate) use usage::usage;
 
 /// The name of this runtime.
@@ -46,8 +50,13 @@ pub const FORMAT: &str = "codex-v1";
 /// The format of rollouts whose lines are not.
 pub const FORMAT_LEGACY: &str = "codex-legacy-v1";
 
-static DIALECT: Dialect =
-    Dialect { runtime: RUNTIME, main: "codex/main", subagent: "codex/subagent", read: read::read };
+static DIALECT: Dialect = Dialect {
+    runtime: RUNTIME,
+    main: "codex/main",
+    subagent: "codex/subagent",
+    read: read::read,
+    rescue: loader::first_record,
+};
 
 /// The adapter of rollouts; one for each of the two formats, which differ in their headers and numbers only.
 #[derive(Debug, Clone, Copy)]

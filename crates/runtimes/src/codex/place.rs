@@ -7,9 +7,10 @@ use stemmata_model::{Note, NoteCode};
 
 use super::client::RESUME;
 use super::encode::header_payload;
+use super::loader;
 use super::record::{Kind, Record};
 use crate::adapter::{ClientPlace, PlaceRequest, Placer};
-use crate::json::{Field, Object, is_string, quote, text};
+use crate::json::{Field, Object, is_blank, is_string, quote, text};
 use crate::lines::iso;
 use crate::placing::{CLOSED, CLOSED_TEXT, TORN, counted, moved, replace, unreadable};
 
@@ -41,6 +42,7 @@ pub(super) struct LinePlacer {
     dropped_tails: u64,
     renumbered: u64,
     wrapped: u64,
+    rescued: u64,
 }
 
 impl LinePlacer {
@@ -57,6 +59,14 @@ impl LinePlacer {
             dropped_tails: 0,
             renumbered: 0,
             wrapped: 0,
+            rescued: 0,
+        }
+    }
+
+    /// Keeps a line that is no record for the eye; ahead of the header it would cost the session.
+    fn garbage(&mut self, line: &[u8], out: &mut Vec<u8>) {
+        if self.has_header || !line.ends_with(b"\n") {
+            self.dropped_tails += unreadable(line, out);
         }
     }
 
@@ -221,9 +231,25 @@ impl LinePlacer {
 
 impl Placer for LinePlacer {
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
-        match Record::parse(line) {
-            Ok(record) => self.record(line, &record, out),
-            Err(_) => self.dropped_tails += unreadable(line, out),
+        if is_blank(line) {
+            return;
+        }
+        if loader::dropped(line).is_none() {
+            match Record::parse(line) {
+                Ok(record) => self.record(line, &record, out),
+                Err(_) => self.garbage(line, out),
+            }
+            return;
+        }
+        let read = loader::readable(line);
+        if read.records.is_empty() {
+            return self.garbage(String::from_utf8_lossy(line).as_bytes(), out);
+        }
+        self.rescued += 1;
+        for line in read.records.into_iter().map(|record| format!("{record}\n")) {
+            if let Ok(record) = Record::parse(line.as_bytes()) {
+                self.record(line.as_bytes(), &record, out);
+            }
         }
     }
 
@@ -239,6 +265,7 @@ impl Placer for LinePlacer {
             (self.dropped_tails, NoteCode::TornTail, TORN),
             (self.renumbered, NoteCode::Degraded, "lines got a number, or another one"),
             (self.wrapped, NoteCode::Degraded, "lines of an old version got an envelope"),
+            (self.rescued, NoteCode::Degraded, "lines that the loader would drop were written so that it reads them"),
             (closed, NoteCode::SyntheticResult, CLOSED),
         ])
     }

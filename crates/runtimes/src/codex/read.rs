@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use stemmata_model::{Body, EntryKind, Part, Role, Timestamp, Visibility};
+use stemmata_model::{Body, Entry, EntryKind, Part, Role, Timestamp, Visibility};
 
 use super::RUNTIME;
 use super::record::{Content, Git, Kind, Payload, Record, Source, Spawn, Subagent};
@@ -113,8 +113,8 @@ fn event_turn(record: &Record<'_>) -> Turn {
         return Turn::Start;
     }
     if record.is_item("thread_rolled_back") {
-        let turns = record.payload.num_turns.and_then(|turns| turns.number()).unwrap_or(1);
-        return Turn::Rewind(turns);
+        // Without a number the client does not know the event.
+        return record.payload.num_turns.and_then(|turns| turns.number()).map_or(Turn::Other, Turn::Rewind);
     }
     Turn::Other
 }
@@ -188,6 +188,15 @@ fn message(payload: &Payload<'_>, time: Option<Timestamp>) -> Line {
     line
 }
 
+/// Returns whether an item is a prompt: a rollback counts these.
+pub(super) fn is_prompt(record: &Record<'_>) -> bool {
+    let is_user = record.payload.role.is_some_and(|role| is_string(role, "user"));
+    record.kind == Kind::Item
+        && is_user
+        && record.is_item("message")
+        && !is_context(&content(record.payload.content).1)
+}
+
 /// Returns whether the client itself put a message of the role `user` there.
 fn is_context(parts: &[Part]) -> bool {
     begins_with(parts, &CONTEXT_STARTS)
@@ -239,6 +248,27 @@ fn compacted(record: &Record<'_>, time: Option<Timestamp>) -> Line {
     let mut line = Line::said(Role::User, EntryKind::CompactionSummary, parts, time);
     line.turn = Turn::Compaction;
     line
+}
+
+/// Returns whether an entry is a compaction whose summary only the provider can read: what it kept is not what it stands for.
+pub(crate) fn is_sealed(entry: &Entry) -> bool {
+    let has_words = entry.parts.iter().any(
+        |part| matches!(part, Part::Summary { text, .. } if !text.is_empty() && !text.starts_with(DIGEST_START)),
+    );
+    let is_sealed = |part: &Part| match part {
+        Part::Opaque { runtime, kind, json } if runtime == RUNTIME && kind == OPAQUE_REPLACEMENT => {
+            Field::whole(json).elements().unwrap_or_default().into_iter().any(is_encrypted)
+        }
+        _ => false,
+    };
+    entry.kind == EntryKind::CompactionSummary && !has_words && entry.parts.iter().any(is_sealed)
+}
+
+fn is_encrypted(item: Field<'_>) -> bool {
+    let Ok(payload) = Payload::read(item) else { return false };
+    let kind = text(payload.item_type).unwrap_or_default();
+    payload.encrypted_content.is_some()
+        && matches!(kind.as_ref(), "compaction" | "compaction_summary" | "context_compaction")
 }
 
 /// Lists the user's messages that a compaction keeps: all that can be read of it.

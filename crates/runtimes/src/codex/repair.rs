@@ -3,6 +3,7 @@
 //! A history that begins in another file is not mended here: its bytes are not at hand, and without them it would be lost.
 
 use super::encode::header_payload;
+use super::loader::{self, Dropped};
 use super::record::{Kind, Record};
 use crate::json::{Object, is_blank, quote, text};
 use crate::repair::{Document, REPAIRED_TEXT, made_up_uuid};
@@ -13,12 +14,31 @@ const NO_TIME: &str = "1970-01-01T00:00:00.000Z";
 /// Mends one kind of trouble, the first that there is.
 pub(super) fn mend(document: &mut Document) {
     let before = document.changes();
-    document.cut_torn_tail(|line| Record::parse(line).is_ok());
-    for stage in [header, envelopes, results, numbers] {
+    document.cut_torn_tail(|line| !loader::readable(line).records.is_empty());
+    for stage in [records, header, envelopes, results, numbers] {
         stage(document);
         if document.changes() > before {
             return;
         }
+    }
+}
+
+/// Writes lines that the loader drops so that it reads what is in them.
+fn records(document: &mut Document) {
+    for index in (0..document.len()).rev() {
+        let line = document.line(index);
+        let Some(why) = loader::dropped(line).filter(|_| !is_blank(line)) else { continue };
+        let read = loader::readable(line);
+        // A line of which nothing can be read stays, unless it costs the others too.
+        if read.records.is_empty() && why != Dropped::NotUtf8 {
+            continue;
+        }
+        let message = match read.records.len() {
+            0 => format!("{}: the bad bytes became U+FFFD", why.why()),
+            1 => format!("{}: the loader drops it; it was written so that it is read", why.why()),
+            records => format!("{}: the loader drops it; each of its {records} records got its own line", why.why()),
+        };
+        document.replace_line(index, read.into_lines(), ("record", message));
     }
 }
 
@@ -41,7 +61,11 @@ fn first_time(document: &Document) -> String {
 }
 
 fn header(document: &mut Document) {
-    let Some(first) = first(document) else { return };
+    if first(document).is_none() {
+        return;
+    }
+    // What is no record may not stand first either.
+    let Some(first) = document.lines().position(|line| !is_blank(line)) else { return };
     if !is_header(document.line(first)) {
         let what = "the session's header: the loader refuses a file that does not begin with it";
         let later = document.lines().position(is_header);
@@ -147,7 +171,7 @@ fn envelopes(document: &mut Document) {
             let edits = vec![(whole.start..whole.start, start), (whole.end..whole.end, "}".to_owned())];
             let what = "the item has no envelope, as in files of 2025: it got one";
             document.edit(index, edits, ("envelope", what));
-        } else if record.time().is_none() {
+        } else if text(record.envelope.timestamp).is_none() {
             let what =
                 ("field", "the loader drops an item without `timestamp`: it got that of the record before");
             match record.envelope.timestamp {

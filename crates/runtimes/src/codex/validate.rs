@@ -5,10 +5,15 @@
 
 use std::collections::HashSet;
 
+use super::loader::{self, Dropped};
+use super::read::is_prompt;
 use super::record::{Kind, Record};
-use crate::adapter::{Severity, Validation, Validator};
+use crate::adapter::{Base, Severity, Validation, Validator};
 use crate::findings::Findings;
 use crate::json::{is_blank, is_string, text};
+
+/// What costs the line that it is about, and nothing else.
+const LOSES_A_LINE: [&str; 2] = ["missing_timestamp", "dropped_line"];
 
 /// Checks a rollout line by line.
 #[derive(Default)]
@@ -24,12 +29,18 @@ pub(super) struct LineValidator {
     calls: HashSet<String>,
     sent: u64,
     present: u64,
+    /// Where each prompt stands, and what was sent and present before it: a rollback goes back there.
+    prompts: Vec<(u64, u64, u64)>,
+    /// The file that the history begins in, where it was looked for.
+    base: Option<Base>,
+    /// Whether what is read is that file.
+    is_in_base: bool,
     findings: Findings,
 }
 
 impl LineValidator {
     fn header(&mut self, record: &Record<'_>) {
-        let at = Some(self.lines);
+        let at = self.at();
         self.has_header = true;
         if record.kind != Kind::SessionMeta || !record.has_envelope {
             let message = "the first record is not a session header: the client refuses the file";
@@ -62,16 +73,65 @@ impl LineValidator {
             }
         }
         if payload.history_base.is_some_and(|base| !base.is_null()) {
-            let message = "the history begins in another file, at a byte that only that very file has: \
-                 without it the loader refuses, with another it loses history in silence";
+            let message = match self.base.take() {
+                Some(Base::There) => return,
+                Some(Base::Unusable(why)) => why,
+                None => "the history begins in another file, at a byte that only that very file has: \
+                     without it the loader refuses, with another it loses history in silence"
+                    .to_owned(),
+            };
             self.findings.add(Severity::Fatal, "history_in_another_file", at, message);
         }
     }
 
+    /// Returns the number of the line; none in the file that the history begins in.
+    const fn at(&self) -> Option<u64> {
+        if self.is_in_base { None } else { Some(self.lines) }
+    }
+
+    /// Takes a line that the loader drops.
+    fn dropped(&mut self, line: &[u8], why: Dropped) {
+        let at = self.at();
+        let read = loader::readable(line);
+        if !self.is_in_base && !self.has_header {
+            self.has_header = true;
+            let message = format!("the first record is not read ({}): the client refuses the file", why.why());
+            self.findings.add(Severity::Fatal, "missing_header", at, message);
+        }
+        if why == Dropped::NotUtf8 && !self.is_paginated && !self.is_in_base {
+            let message = "the line is not UTF-8: of a history without numbers the loader then reads nothing";
+            self.findings.add(Severity::Fatal, "not_utf8", at, message);
+        }
+        let records = read.records.iter().filter_map(|record| Record::parse(record.as_bytes()).ok());
+        let lost = records.filter(|record| matches!(record.kind, Kind::Item | Kind::Compacted)).count() as u64;
+        self.present += lost;
+        if lost > 0 {
+            let what = stemmata_model::plural(lost, "message");
+            let message = format!("{}: the loader drops it, and {what} with it", why.why());
+            self.findings.add(Severity::Fatal, "dropped_line", at, message);
+        } else if line.ends_with(b"\n") || !read.records.is_empty() {
+            self.findings.add(Severity::Warning, "unreadable_line", at, format!("{}: the loader skips it", why.why()));
+        } else {
+            self.findings.add(Severity::Info, "torn_tail", at, "the last line is cut: the loader ignores it");
+        }
+    }
+
+    /// Goes back to before the last prompts.
+    fn roll_back(&mut self, record: &Record<'_>) {
+        let turns = record.payload.num_turns.and_then(|turns| turns.number()).unwrap_or(0);
+        let turns = usize::try_from(turns).unwrap_or(usize::MAX);
+        let first = self.prompts.len().saturating_sub(turns);
+        let Some((line, present, sent)) = self.prompts.get(first).copied() else { return };
+        self.prompts.truncate(first);
+        (self.present, self.sent) = (present, sent);
+        self.open.retain(|(_, at)| *at < line);
+    }
+
     fn record(&mut self, record: &Record<'_>) {
-        let at = Some(self.lines);
-        self.headers += u64::from(record.kind == Kind::SessionMeta);
-        let has_time = record.time().is_some();
+        let at = self.at();
+        self.headers += u64::from(record.kind == Kind::SessionMeta && !self.is_in_base);
+        let has_time = text(record.envelope.timestamp).is_some();
+        let misread = loader::misread(record);
         self.last_has_ordinal = record.envelope.ordinal.is_some();
         match record.kind {
             Kind::Item if !record.has_envelope => {
@@ -80,7 +140,15 @@ impl LineValidator {
                 self.findings.add(Severity::Fatal, "bare_item", at, message);
             }
             Kind::Item => {
+                if is_prompt(record) {
+                    self.prompts.push((self.lines, self.present, self.sent));
+                }
                 self.present += 1;
+                if let Some(field) = misread.filter(|_| has_time) {
+                    let message = format!("the item's `{field}` is not as the loader needs it: it drops the line");
+                    self.findings.add(Severity::Warning, "misread_item", at, message);
+                    return;
+                }
                 if has_time {
                     self.sent += 1;
                 } else {
@@ -109,12 +177,13 @@ impl LineValidator {
                      before it in silence";
                 self.findings.add(Severity::Fatal, "second_header", at, message);
             }
+            Kind::Event if record.is_item("thread_rolled_back") => self.roll_back(record),
             Kind::SessionMeta | Kind::TurnContext | Kind::Event | Kind::Other => {}
         }
     }
 
     fn item(&mut self, record: &Record<'_>) {
-        let at = Some(self.lines);
+        let at = self.at();
         let kind = record.payload.item_type;
         let is_any = |names: &[&str]| names.iter().any(|name| kind.is_some_and(|kind| is_string(kind, name)));
         let Some(call) = text(record.payload.call_id) else { return };
@@ -139,15 +208,32 @@ impl Validator for LineValidator {
         if is_blank(line) {
             return;
         }
+        if let Some(why) = loader::dropped(line) {
+            return self.dropped(line, why);
+        }
         match Record::parse(line) {
             Ok(record) => {
-                if !self.has_header {
+                if !self.has_header && !self.is_in_base {
                     self.header(&record);
                 }
                 self.record(&record);
             }
             Err(error) => self.findings.unreadable(self.lines, line, &error),
         }
+    }
+
+    fn base_line(&mut self, line: &[u8]) {
+        self.is_in_base = true;
+        self.line(line);
+        self.is_in_base = false;
+    }
+
+    fn base(&mut self, base: Base) {
+        self.base = Some(base);
+        // The numbers of lines begin with its own.
+        self.lines = 0;
+        self.open.iter_mut().for_each(|(_, at)| *at = 0);
+        self.prompts.iter_mut().for_each(|(at, ..)| *at = 0);
     }
 
     fn finish(&mut self) -> Validation {
@@ -171,7 +257,7 @@ impl Validator for LineValidator {
         if self
             .findings
             .iter()
-            .any(|finding| finding.severity == Severity::Fatal && finding.check != "missing_timestamp")
+            .any(|finding| finding.severity == Severity::Fatal && !LOSES_A_LINE.contains(&finding.check))
         {
             self.sent = 0;
         }

@@ -30,7 +30,7 @@ use crate::adapter::{
     Adapter, ClientPlace, ContextPlan, Decoded, Detection, Keeps, PlaceRequest, Placer, PlanStop, Segments,
     SourceError, Validator, is_uuid_shaped,
 };
-use crate::lines::Dialect;
+use crate::lines::{Dialect, no_rescue};
 use crate::reading::Reading;
 use crate::repair::Document;
 
@@ -44,7 +44,7 @@ pub const RUNTIME: &str = "gemini";
 pub const FORMAT: &str = "gemini-v1";
 
 static DIALECT: Dialect =
-    Dialect { runtime: RUNTIME, main: "gemini/main", subagent: "gemini/subagent", read: read::read };
+    Dialect { runtime: RUNTIME, main: "gemini/main", subagent: "gemini/subagent", read: read::read, rescue: no_rescue };
 
 /// The adapter of Gemini CLI's append logs.
 #[derive(Debug, Clone, Copy)]

@@ -42,7 +42,7 @@ pub(crate) fn decode(dialect: &Dialect, bytes: &[u8]) -> Decoded {
 
 /// Hands out the ids of one line, its own first.
 pub(crate) fn ids(dialect: &Dialect, line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
-    let Ok(line) = (dialect.read)(line) else { return };
+    let Ok(line) = dialect.entry(line) else { return };
     if let Some(id) = &line.id {
         found(IdKind::Entry, id.as_str());
     }
@@ -84,10 +84,19 @@ impl Decoder<'_> {
                 let id = read.id.clone().unwrap_or_else(|| line_id(line));
                 read.into_entry(id, native)
             }
-            Err(error) => {
-                self.note_unreadable(line, &error, is_complete);
-                self.unreadable(line, native)
-            }
+            Err(error) => match self.dialect.entry(line) {
+                Ok(read) => {
+                    let bytes = line.len();
+                    let message = format!("{error}: what can be read of its {bytes} bytes is shown");
+                    self.note(NoteCode::UnparsableLine, message);
+                    let id = read.id.clone().unwrap_or_else(|| line_id(line));
+                    read.into_entry(id, native)
+                }
+                Err(_) => {
+                    self.note_unreadable(line, &error, is_complete);
+                    self.unreadable(line, native)
+                }
+            },
         };
         self.decoded.entries.push(entry);
     }

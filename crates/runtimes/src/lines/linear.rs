@@ -113,7 +113,7 @@ pub(crate) type Key = [u8; 32];
 fn rows(dialect: &Dialect, segment: usize, bytes: &[u8], restated: u64) -> Vec<Row> {
     let mut entries = 0;
     let rows = places(segment, bytes).map(|(place, line)| {
-        let read = (dialect.read)(line).ok();
+        let read = dialect.entry(line).ok();
         entries += u64::from(!is_blank(line));
         let key = |id: &Option<EntryId>| id.as_ref().map(|id| hash(id.as_str()));
         Row {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use stemmata_model::{CommitType, Counts, Granularity, Note, NoteCode, Template, Timestamp};
 
 use super::count::{UNSEEN, add, counts};
-use super::facts::Facts;
+use super::facts::{Facts, Hints};
 use super::{Dialect, Line, Turn};
 use crate::adapter::{Cut, SegmentFacts, SessionFacts, Splitter};
 use crate::json::is_blank;
@@ -189,6 +189,11 @@ impl Splitter for LineSplitter {
             Err(error) => {
                 self.ground.lines += 1;
                 self.open.counts = add(self.open.counts, UNSEEN);
+                // What people are shown of the session, and nothing that decides a commit.
+                if let Some(read) = (self.dialect.rescue)(line).and_then(|line| (self.dialect.read)(&line).ok()) {
+                    let hints = Hints { is_subagent: None, ..read.hints };
+                    self.ground.facts.learn(self.dialect, hints, read.time);
+                }
                 self.note_unreadable(line, &error, notes);
                 Cut::default()
             }

@@ -27,7 +27,7 @@ use crate::adapter::{
     Adapter, ClientPlace, CompactionPlan, ContextPlan, Detection, Keeping, Keeps, PlaceRequest, Placer,
     PlanStop, Segments, SourceError, Validator, is_uuid_shaped,
 };
-use crate::lines::Dialect;
+use crate::lines::{Dialect, no_rescue};
 use crate::reading::Reading;
 use crate::repair::Document;
 
@@ -38,7 +38,7 @@ pub(crate) use order::as_loaded;
 pub const RUNTIME: &str = "pi";
 
 static DIALECT: Dialect =
-    Dialect { runtime: RUNTIME, main: "pi/main", subagent: "pi/subagent", read: read::read };
+    Dialect { runtime: RUNTIME, main: "pi/main", subagent: "pi/subagent", read: read::read, rescue: no_rescue };
 
 /// The adapter of pi sessions; one for each version of the format.
 #[derive(Debug, Clone, Copy)]

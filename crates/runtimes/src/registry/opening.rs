@@ -37,7 +37,8 @@ pub(super) struct Opening<'h> {
 
 impl<'h> Opening<'h> {
     pub(super) fn of(head: &'h [u8]) -> Self {
-        let record = head.trim_ascii_start();
+        // Some editors put a byte order mark first.
+        let record = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
         let text = match std::str::from_utf8(record) {
             Ok(text) => text,
             // Bytes that are cut may end within a character.

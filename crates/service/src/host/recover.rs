@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use stemmata_api::{Answer, Code, Problem, v1};
 use stemmata_engine::{
     BetterState, Engine, HeldSession, Holding, Home, JudgedBy, RECOVERED, RecoveredCopy, TranscriptState,
-    beside, clients, create_private, is_session_kept, runtime_of,
+    beside, clients, create_private, is_session_kept, is_session_there,
+    runtime_of,
 };
 use stemmata_model::FormatId;
 use stemmata_store::{Files as _, Session, SystemFiles};
@@ -48,7 +49,7 @@ impl Host {
             for subagent in engine.subagents_of(&session.session)? {
                 let is_here = subagent.key.machine == session.key.machine;
                 // One that is there is not what was asked for.
-                if is_here && !Path::new(&subagent.key.path).exists() {
+                if is_here && !is_session_there(Path::new(&subagent.key.path)) {
                     files.push(self.given_back(engine, &subagent, request)?);
                 }
             }

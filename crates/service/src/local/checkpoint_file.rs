@@ -12,9 +12,6 @@ use super::prompts::guard_report;
 use crate::fault::Fault;
 use crate::wire;
 
-/// A window that any context fits.
-const ANY_WINDOW: u64 = 1 << 40;
-
 pub(super) fn write(
     engine: &Engine,
     request: &CheckpointFileRequest,
@@ -22,25 +19,17 @@ pub(super) fn write(
     out: &mut dyn Write,
 ) -> Result<CheckpointFileMade, Fault> {
     let id = ctx(engine, &request.ctx)?;
-    let measure = |window| {
-        let request = GuardRequest {
-            ctx: id.to_string(),
-            window,
-            counter: None,
-            overhead_tokens: 0,
-            tasks_completed: 0,
-            next_operation: None,
-        };
-        guard_report(engine, &request, (rules, now))
+    let request = GuardRequest {
+        ctx: id.to_string(),
+        window: request.window,
+        counter: None,
+        overhead_tokens: 0,
+        tasks_completed: 0,
+        next_operation: None,
     };
-    let size = match measure(request.window) {
-        Ok(report) => (report.tokens, Some(report.limit)),
-        // A window that nobody knows is no reason to keep nothing.
-        Err(Fault(problem)) if problem.is(Code::WindowBad) && request.window.is_none() => {
-            (measure(Some(ANY_WINDOW))?.tokens, None)
-        }
-        Err(fault) => return Err(fault),
-    };
+    // A window that nobody knows is no reason to keep nothing.
+    let report = guard_report(engine, &request, (rules, now))?;
+    let size = (report.tokens, Some(report.limit).filter(|limit| *limit > 0));
     let text = engine.checkpoint_file(id, size)?.render();
     out.write_all(text.as_bytes()).map_err(stemmata_store::StoreError::Sink)?;
     Ok(CheckpointFileMade { ctx: id.to_string(), bytes: text.len() as u64 })

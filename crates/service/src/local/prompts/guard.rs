@@ -8,7 +8,7 @@ use stemmata_engine::tokens::model;
 use stemmata_engine::{
     Engine, GuardWanted, Guarded, GuardedItem, LiveWindow, WindowRules, is_overhead, known_window,
 };
-use stemmata_model::{Timestamp, TokenCounter as _, Tokens};
+use stemmata_model::{Note, NoteCode, Timestamp, TokenCounter as _, Tokens};
 
 use super::window::{REPORTED, client_window};
 use crate::fault::Fault;
@@ -22,7 +22,8 @@ pub(in crate::local) fn report(
     (rules, now): (&WindowRules, Timestamp),
 ) -> Result<GuardReport, Fault> {
     let live = engine.live_window(ctx(engine, &request.ctx)?)?;
-    let (limit, limit_from) = limit(request, rules, &live)?;
+    let known = limit(request, rules, &live);
+    let (limit, limit_from) = known.clone().unwrap_or_else(|| (Tokens(ANY_WINDOW), String::new()));
     let window = Window::new(rules.limits(limit)).map_err(|error| window_bad(error.to_string()))?;
     let (counter, note) = counter_or_estimate(engine, request.counter.as_deref(), live.model.as_deref())?;
     let wanted = GuardWanted {
@@ -38,33 +39,51 @@ pub(in crate::local) fn report(
     report.limit_from = limit_from;
     report.counter = counter.name();
     report.notes.extend(note);
+    if known.is_none() {
+        unjudged(&mut report);
+    }
     report.notes.extend(wire::notes(&engine.note_of_origin(live.ctx)?));
     Ok(report)
 }
 
 /// Returns the window that is meant, and where it comes from: the request, the configuration, the client that wrote the context,
 /// or its model. What the session itself reports comes before what is known of its client.
-fn limit(request: &GuardRequest, rules: &WindowRules, live: &LiveWindow) -> Result<(Tokens, String), Fault> {
+fn limit(request: &GuardRequest, rules: &WindowRules, live: &LiveWindow) -> Option<(Tokens, String)> {
     if let Some(tokens) = request.window {
-        return Ok((Tokens(tokens), "the request".to_owned()));
+        return Some((Tokens(tokens), "the request".to_owned()));
     }
     if let Some(tokens) = rules.tokens {
-        return Ok((Tokens(tokens), "`window.tokens`".to_owned()));
+        return Some((Tokens(tokens), "`window.tokens`".to_owned()));
     }
     if let Some(tokens) = live.window_tokens {
-        return Ok((Tokens(tokens), format!("{}: {REPORTED}", live.runtime)));
+        return Some((Tokens(tokens), format!("{}: {REPORTED}", live.runtime)));
     }
-    if let Some((name, (tokens, source))) = known_window(&live.runtime, live.model.as_deref()) {
-        return Ok((Tokens(tokens), format!("{name}: {source}")));
-    }
-    let what = match &live.model {
+    let (name, (tokens, source)) = known_window(&live.runtime, live.model.as_deref())?;
+    Some((Tokens(tokens), format!("{name}: {source}")))
+}
+
+/// A window for a context whose own is not known: larger than any, so that nothing is judged by it.
+const ANY_WINDOW: u64 = 1 << 40;
+
+/// The zone of a context whose window is not known.
+const UNKNOWN: &str = "unknown";
+
+/// Takes back what only a window can say.
+fn unjudged(report: &mut GuardReport) {
+    let what = match &report.model {
         Some(name) => format!("the window of the model `{}` is not known", cut(name)),
         None => "the context names no model, so its window is not known".to_owned(),
     };
-    Err(window_bad(format!("{what}: say how many tokens it takes")))
+    let message = format!("{what}: what the context takes is said, and not judged");
+    report.notes.extend(wire::notes(&[Note::new(NoteCode::Degraded, message)]));
+    UNKNOWN.clone_into(&mut report.zone);
+    report.ratio = 0.0;
+    (report.limit, report.target) = (0, 0);
+    "say how many tokens the window takes".clone_into(&mut report.recommendation);
+    report.triggers.clear();
 }
 
-/// The most of a model's name that an error repeats.
+/// The most of a model's name that a note repeats.
 const SHOWN_CHARS_MAX: usize = 64;
 
 fn cut(name: &str) -> String {

@@ -130,7 +130,7 @@ impl Engine {
         }
         let SessionWindow { mut entries, pins } = self.session_window(turn, events, last)?;
         let overhead = work.known.overhead.max(guard.overhead);
-        let mut sizes = Sizes::of(&entries, guard.counter, overhead);
+        let mut sizes = Sizes::of(&entries, guard.counter, (overhead, None));
         if sizes.is_reported {
             work.known.overhead = sizes.overhead;
         }

@@ -8,7 +8,9 @@ use stemmata_model::{
     Timestamp, TokenCounter, Tokens, topics,
 };
 use stemmata_prompt::guard::{Monitor, Window, Zone, milestones};
-use stemmata_prompt::window::{CompactionSeen, EstimatedFrom, Progress, entry_tokens, estimate};
+use stemmata_prompt::window::{
+    CompactionSeen, EstimatedFrom, Measure, Progress, believed, entry_tokens, estimate,
+};
 use stemmata_runtimes::captured::visibility;
 use stemmata_store::{EventQuery, Order, PAGE_ROWS_MAX};
 
@@ -233,14 +235,21 @@ impl Known {
             return;
         }
         let own = entry_tokens(entry, counter);
-        let estimated = estimate(std::slice::from_ref(entry), &|_| own, Tokens(0));
+        let estimated = estimate(Measure {
+            entries: std::slice::from_ref(entry),
+            counted: &|_| own,
+            held: &|_| Tokens(0),
+            system: Tokens(0),
+            window: None,
+        });
         self.held = self.held.map(|held| held + own);
+        let is_believed = self.held.is_none_or(|held| believed(estimated.tokens, held, None).is_ok());
         match estimated.from {
-            EstimatedFrom::Usage { .. } => {
+            EstimatedFrom::Usage { .. } if is_believed => {
                 (self.tokens, self.is_reported) = (Some(estimated.tokens), true);
                 self.overhead = self.held.map_or(self.overhead, |held| estimated.tokens.saturating_sub(held));
             }
-            EstimatedFrom::Count => self.tokens = self.tokens.map(|tokens| tokens + own),
+            EstimatedFrom::Usage { .. } | EstimatedFrom::Count => self.tokens = self.tokens.map(|tokens| tokens + own),
         }
         self.messages += usize::from(is_seen(entry));
         if entry.role == Role::Assistant {

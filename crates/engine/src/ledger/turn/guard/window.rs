@@ -21,6 +21,7 @@ use crate::ledger::turn::commit::new_lines;
 use crate::ledger::turn::{FORMAT, TurnOf};
 use crate::prompts::entry_of;
 use crate::verbs::materialize::Stop;
+use crate::verbs::translate::Seals;
 
 /// Visibility lines among which those are looked for that show entries again. Each time that results are archived is one, so that
 /// what was shown again stays for a while and not forever.
@@ -135,7 +136,7 @@ impl Engine {
         let is_own = commit.is_none_or(|commit| commit.core.format == adapter.format());
         let (chain, mut entries) = match parent {
             // Of another format until the session's first commit puts a snapshot between.
-            Some(parent) if !is_own => (None, self.told_entries(parent, Stop::Compaction)?.0),
+            Some(parent) if !is_own => (None, self.told_entries(parent, (Stop::Compaction, Seals::Opened))?.0),
             parent => (parent, Vec::new()),
         };
         let mut chain = ChainSegments::new(self, chain, None);

@@ -1,0 +1,340 @@
+//! What Codex takes of a line, and what can be read of it beyond that.
+//!
+//! Codex hands each line to `serde_json` and drops it without a word where that refuses it (tried with 0.169.0). Our own reading
+//! goes further, so that nothing which was said is lost: what `readable` returns is what a repaired or placed copy holds.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde_json::value::RawValue;
+
+use super::record::{Kind, Record};
+use crate::json::{Field, quote};
+use crate::placing::replace;
+
+/// Lists and objects that may lie in each other: `serde_json` refuses the 128th.
+const DEPTH_MAX: usize = 127;
+
+/// Records that are taken out of one line: more than writers that came between each other leave.
+const RECORDS_MAX: usize = 64;
+
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// How a line of Codex begins, by which a record is found behind one that is cut.
+const RECORD_START: &str = "{\"timestamp\":";
+
+/// Why the loader drops a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dropped {
+    /// Its bytes are not UTF-8: of a history without numbers the loader then takes nothing at all.
+    NotUtf8,
+    /// A byte order mark stands before its record.
+    ByteOrderMark,
+    /// It is not one JSON value and nothing else.
+    NotOneRecord,
+    /// An escape is half of a surrogate pair.
+    LoneSurrogate,
+    /// Its lists and objects lie too deep in each other.
+    TooDeep,
+}
+
+impl Dropped {
+    /// Says what is wrong with the line.
+    pub(super) const fn why(self) -> &'static str {
+        match self {
+            Self::NotUtf8 => "the line is not UTF-8",
+            Self::ByteOrderMark => "a byte order mark stands before the record",
+            Self::NotOneRecord => "the line is not one JSON record",
+            Self::LoneSurrogate => "an escape of the line is half of a surrogate pair",
+            Self::TooDeep => "the line nests deeper than 127 lists and objects",
+        }
+    }
+}
+
+/// Returns why the loader drops a line, with or without its newline; `None` where it reads it.
+pub(super) fn dropped(line: &[u8]) -> Option<Dropped> {
+    let Ok(text) = std::str::from_utf8(line) else { return Some(Dropped::NotUtf8) };
+    if text.trim_start().starts_with(BYTE_ORDER_MARK) {
+        return Some(Dropped::ByteOrderMark);
+    }
+    if serde_json::from_str::<&RawValue>(text).is_err() {
+        return Some(Dropped::NotOneRecord);
+    }
+    edits(text).first().map(|(_, why)| *why)
+}
+
+/// What can be read of a line that the loader drops.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Readable {
+    /// Its records, as the loader takes them.
+    pub(super) records: Vec<String>,
+    /// What is no record: the loader skips it.
+    pub(super) rest: Vec<String>,
+}
+
+impl Readable {
+    /// Returns the lines that hold all of it.
+    pub(super) fn into_lines(self) -> Vec<String> {
+        // A header must be the first line.
+        self.records.into_iter().chain(self.rest).collect()
+    }
+}
+
+/// Reads a line as far as it can be read: bad bytes become U+FFFD, and what is too deep becomes its own text.
+pub(super) fn readable(line: &[u8]) -> Readable {
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim_matches(|at: char| at == BYTE_ORDER_MARK || at.is_ascii_whitespace());
+    let mut found = Readable::default();
+    let mut left = text;
+    while !left.is_empty() {
+        let (record, behind) = match first_value(left) {
+            Some(split) => split,
+            // A record that was cut, and perhaps a whole one that another process wrote behind it.
+            None => match behind_cut(left) {
+                Some(at) => {
+                    found.rest.push(left.get(..at).unwrap_or_default().to_owned());
+                    left = left.get(at..).unwrap_or_default();
+                    continue;
+                }
+                None => break,
+            },
+        };
+        if found.records.len() == RECORDS_MAX || !is_known(record) {
+            break;
+        }
+        found.records.push(whole(record).into_owned());
+        left = behind.trim_start();
+    }
+    found.rest.extend(Some(left.to_owned()).filter(|left| !left.is_empty()));
+    found
+}
+
+/// Returns the first record of a line that cannot be read as it is; `None` where nothing of it can.
+pub(super) fn first_record(line: &[u8]) -> Option<Vec<u8>> {
+    readable(line).records.into_iter().next().map(String::into_bytes)
+}
+
+/// Splits a text behind its first JSON value.
+fn first_value(text: &str) -> Option<(&str, &str)> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    let value = values.next()?.ok()?.get();
+    Some((value, text.get(values.byte_offset()..)?))
+}
+
+/// Returns where a whole record begins behind one that was cut.
+fn behind_cut(text: &str) -> Option<usize> {
+    let starts = memchr::memmem::find_iter(text.as_bytes(), RECORD_START).filter(|at| *at > 0);
+    let holds = |at: &usize| {
+        text.get(*at..).and_then(first_value).is_some_and(|(record, behind)| {
+            is_known(record) && (behind.trim_start().is_empty() || behind.trim_start().starts_with('{'))
+        })
+    };
+    starts.take(RECORDS_MAX).find(holds)
+}
+
+fn is_known(record: &str) -> bool {
+    Record::parse(record.as_bytes()).is_ok_and(|record| record.kind != Kind::Unknown || record.has_envelope)
+}
+
+/// Returns a record as the loader takes it.
+fn whole(record: &str) -> Cow<'_, str> {
+    let edits = edits(record);
+    if edits.is_empty() {
+        return Cow::Borrowed(record);
+    }
+    let mut out = Vec::with_capacity(record.len());
+    let edits = edits.into_iter().map(|(span, why)| {
+        let with = match why {
+            Dropped::TooDeep => quote(record.get(span.clone()).unwrap_or_default()),
+            _ => "\\ufffd".to_owned(),
+        };
+        (span, with)
+    });
+    replace(record.as_bytes(), edits.collect(), &mut out);
+    Cow::Owned(String::from_utf8(out).unwrap_or_else(|_| record.to_owned()))
+}
+
+/// Finds what the loader refuses in a text that is JSON: escapes that are half of a pair, and what lies too deep.
+fn edits(text: &str) -> Vec<(Range<usize>, Dropped)> {
+    let bytes = text.as_bytes();
+    // Nearly all lines have neither: two quick looks spare the slow one.
+    let is_deep = memchr::memchr2_iter(b'{', b'[', bytes).nth(DEPTH_MAX).is_some();
+    let has_half = memchr::memmem::find_iter(bytes, "\\u")
+        .any(|at| matches!(bytes.get(at + 2), Some(b'd' | b'D')));
+    if !is_deep && !has_half {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let (mut at, mut depth, mut deep_start) = (0, 0_usize, 0);
+    while let Some(byte) = bytes.get(at) {
+        at = match byte {
+            b'"' => {
+                let (end, halves) = string(bytes, at);
+                if depth <= DEPTH_MAX {
+                    found.extend(halves.into_iter().map(|half| (half, Dropped::LoneSurrogate)));
+                }
+                end
+            }
+            b'{' | b'[' => {
+                depth += 1;
+                if depth == DEPTH_MAX + 1 {
+                    deep_start = at;
+                }
+                at + 1
+            }
+            b'}' | b']' => {
+                if depth == DEPTH_MAX + 1 {
+                    found.push((deep_start..at + 1, Dropped::TooDeep));
+                }
+                depth = depth.saturating_sub(1);
+                at + 1
+            }
+            _ => at + 1,
+        };
+    }
+    found
+}
+
+/// Returns where a string ends that begins here, and the escapes in it that are half of a pair.
+fn string(bytes: &[u8], start: usize) -> (usize, Vec<Range<usize>>) {
+    let mut halves = Vec::new();
+    let mut at = start + 1;
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if bytes.get(at) == Some(&b'"') {
+            return (at + 1, halves);
+        }
+        at = match unit(bytes, at) {
+            Some(0xd800..=0xdbff) if matches!(unit(bytes, at + 6), Some(0xdc00..=0xdfff)) => at + 12,
+            Some(0xd800..=0xdfff) => {
+                halves.push(at..at + 6);
+                at + 6
+            }
+            Some(_) => at + 6,
+            None => at + 2,
+        };
+    }
+    (bytes.len(), halves)
+}
+
+/// Returns the UTF-16 unit of an escape of that kind which stands here.
+fn unit(bytes: &[u8], at: usize) -> Option<u16> {
+    let escape = bytes.get(at..)?.get(..6)?;
+    let digits = std::str::from_utf8(escape.strip_prefix(b"\\u")?).ok()?;
+    u16::from_str_radix(digits, 16).ok()
+}
+
+/// Returns which field of a record has not the type without which the loader drops its line; `None` where it reads it.
+pub(super) fn misread(record: &Record<'_>) -> Option<&'static str> {
+    let is_text = |field: Option<Field<'_>>| field.is_some_and(|field| field.raw().starts_with('"'));
+    let is_list = |field: Option<Field<'_>>| field.is_some_and(|field| field.raw().starts_with('['));
+    let payload = &record.payload;
+    let number = record.envelope.ordinal.filter(|ordinal| !ordinal.is_null());
+    let mut needed = vec![("ordinal", number.is_none_or(|ordinal| ordinal.number().is_some()))];
+    let kind = if record.kind == Kind::Item { crate::json::text(payload.item_type) } else { None };
+    match kind.as_deref().unwrap_or_default() {
+        "message" => needed.extend([("role", is_text(payload.role)), ("content", is_list(payload.content))]),
+        "function_call" => needed.extend([
+            ("name", is_text(payload.name)),
+            ("arguments", is_text(payload.arguments)),
+            ("call_id", is_text(payload.call_id)),
+        ]),
+        "custom_tool_call" => needed.extend([
+            ("name", is_text(payload.name)),
+            ("input", is_text(payload.input)),
+            ("call_id", is_text(payload.call_id)),
+        ]),
+        "function_call_output" | "custom_tool_call_output" => needed.extend([
+            ("call_id", is_text(payload.call_id)),
+            ("output", is_text(payload.output) || is_list(payload.output)),
+        ]),
+        _ => {}
+    }
+    needed.into_iter().find(|(_, is_good)| !is_good).map(|(name, _)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn prompt(text: &str) -> String {
+        format!(
+            "{{\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"type\":\"response_item\",\"payload\":{{\"type\":\"message\",\
+             \"role\":\"user\",\"content\":[{{\"type\":\"input_text\",\"text\":\"{text}\"}}]}}}}"
+        )
+    }
+
+    /// What `serde_json` says of a text, whose own reading is the loader's.
+    fn is_taken(text: &str) -> bool {
+        serde_json::from_str::<serde_json::Value>(text).is_ok()
+    }
+
+    proptest! {
+        #[test]
+        fn what_serde_json_refuses_is_dropped_and_what_is_read_of_it_is_taken(
+            pieces in prop::collection::vec(prop::sample::select(vec![
+                "a", "\\\\", "\\\"", "\\ud83d", "\\uDE00", "\\ud83d\\ude00", "\\u0041", "é", "{", "]", "\\n",
+            ]), 0..12),
+        ) {
+            let line = prompt(&pieces.concat());
+            prop_assert_eq!(dropped(line.as_bytes()).is_none(), is_taken(&line));
+            let read = readable(line.as_bytes());
+            prop_assert_eq!((read.records.len(), read.rest.len()), (1, 0));
+            prop_assert!(read.records.iter().all(|record| is_taken(record)));
+        }
+
+        #[test]
+        fn nothing_that_can_be_read_is_lost_and_nothing_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let mut line = prompt("first").into_bytes();
+            line.extend(&bytes);
+            let read = readable(&line);
+            prop_assert!(read.records.first().is_some_and(|record| record.contains("first")));
+            for line in read.into_lines() {
+                prop_assert!(std::str::from_utf8(line.as_bytes()).is_ok());
+            }
+            readable(&bytes);
+        }
+
+        #[test]
+        fn the_depth_is_that_of_serde_json(depth in 1_usize..140) {
+            let deep = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+            let line = prompt("x").replace("\"role\"", &format!("\"x\":{deep},\"role\""));
+            prop_assert_eq!(dropped(line.as_bytes()).is_none(), is_taken(&line));
+            let read = readable(line.as_bytes());
+            prop_assert!(read.records.iter().all(|record| is_taken(record) && record.contains("\"x\":[")));
+        }
+    }
+
+    #[test]
+    fn each_way_in_which_a_line_is_lost_is_named_and_undone() {
+        let (one, two) = (prompt("one"), prompt("two"));
+        let cut = one.get(..60).expect("it is longer");
+        for (line, why, records, rest) in [
+            (b"\xef\xbb\xbf".iter().chain(one.as_bytes()).copied().collect(), Dropped::ByteOrderMark, 1, ""),
+            (one.replace("one", "\u{0}").into_bytes(), Dropped::NotOneRecord, 0, "all"),
+            (format!("{one}{two}").into_bytes(), Dropped::NotOneRecord, 2, ""),
+            (format!("{one} behind").into_bytes(), Dropped::NotOneRecord, 1, "behind"),
+            (format!("{cut}{two}").into_bytes(), Dropped::NotOneRecord, 1, cut),
+            (cut.as_bytes().to_vec(), Dropped::NotOneRecord, 0, "all"),
+            (prompt("\\ud83d").into_bytes(), Dropped::LoneSurrogate, 1, ""),
+            (
+                one.bytes().map(|byte| if byte == b'o' { 0xff } else { byte }).collect(),
+                Dropped::NotUtf8,
+                0,
+                "all",
+            ),
+            ([b"{\"timestamp\":\"t\",\"type\":\"x\",\"payload\":{\"a\":\"\xff\"}}".as_slice()].concat(), Dropped::NotUtf8, 1, ""),
+        ] {
+            let line: Vec<u8> = line;
+            let text = String::from_utf8_lossy(&line).into_owned();
+            let read = readable(&line);
+            let rest = if rest == "all" { text.as_str() } else { rest };
+            assert_eq!((dropped(&line), read.records.len(), read.rest.concat().as_str()), (Some(why), records, rest), "{text}");
+            assert!(read.records.iter().all(|record| dropped(record.as_bytes()).is_none()), "{text}");
+        }
+        assert_eq!(dropped(format!("{one} \t\r\n").as_bytes()), None);
+        assert_eq!(dropped(prompt("\\ud83d\\ude00").as_bytes()), None);
+    }
+}

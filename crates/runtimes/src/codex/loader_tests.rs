@@ -1,0 +1,187 @@
+//! What the loader loses of a rollout is said, mended by repair, and carried by what is placed. What it takes was tried with the
+//! real client (0.169.0).
+
+use super::Codex;
+use super::samples_tests::rollout;
+use crate::adapter::{Adapter as _, Base, Severity, Validation, Validator};
+use crate::chain_tests::{placed as placed_by, request};
+use crate::repair::repair;
+
+const BOTH: [(bool, Codex); 2] = [(true, Codex::PAGINATED), (false, Codex::LEGACY)];
+
+fn checked(adapter: Codex, bytes: &[u8]) -> Validation {
+    let mut validator = adapter.validator(None);
+    bytes.split_inclusive(|byte| *byte == b'\n').for_each(|line| validator.line(line));
+    validator.finish()
+}
+
+fn counts(found: &Validation) -> (u64, u64) {
+    (found.messages_sent, found.messages_present)
+}
+
+/// Changes the line with this number, 1 being the first.
+fn with_line(bytes: &[u8], number: usize, change: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n').zip(1..);
+    lines.flat_map(|(line, at)| if at == number { change(line) } else { line.to_vec() }).collect()
+}
+
+fn replaced(from: &'static str, with: &'static [u8]) -> impl Fn(&[u8]) -> Vec<u8> {
+    move |line| {
+        let at = memchr::memmem::find(line, from.as_bytes()).expect("the line holds it");
+        [&line[..at], with, &line[at + from.len()..]].concat()
+    }
+}
+
+#[test]
+fn a_prompt_in_a_line_that_the_loader_drops_is_shown_said_to_be_lost_mended_and_carried() {
+    for (is_paginated, adapter) in BOTH {
+        let plain = rollout("HtUAtUAtUA", is_paginated);
+        assert_eq!(counts(&checked(adapter, &plain)), (6, 6));
+        let deep: &'static [u8] = format!("\"x\":{}{},\"role\"", "[".repeat(126), "]".repeat(126)).leak().as_bytes();
+        let kinds: [(&'static str, &'static [u8], &str); 6] = [
+            ("thing 5", b"thing \\ud83d 5", "thing \\ufffd 5"),
+            ("thing 5", b"thing \xff 5", "thing \u{fffd} 5"),
+            ("\"role\"", deep, "thing 5"),
+            ("}\n", b"} more\n", "thing 5"),
+            ("{\"", b"\xef\xbb\xbf{\"", "thing 5"),
+            ("}\n", b"}{\"timestamp\":\"2026-01-01T00:00:00Z\",\"type\":\"event_msg\",\"payload\":{}}\n", "thing 5"),
+        ];
+        for (from, with, carried) in kinds {
+            let bytes = with_line(&plain, 6, replaced(from, with));
+            let shown = String::from_utf8_lossy(with);
+            let found = checked(adapter, &bytes);
+            // Of a history without numbers bytes that are not UTF-8 cost everything.
+            let sent = if !is_paginated && std::str::from_utf8(with).is_err() { 0 } else { 5 };
+            assert_eq!(counts(&found), (sent, 6), "{shown}");
+            let lost = found.findings.iter().find(|finding| finding.check == "dropped_line").expect(&shown);
+            assert_eq!((lost.severity, lost.line), (Severity::Fatal, Some(6)), "{shown}");
+            let entries = adapter.decode(&bytes).entries;
+            assert!(entries.iter().any(|entry| format!("{:?}", entry.parts).contains("please do thing")), "{shown}");
+            assert_eq!(entries.len(), 10, "{shown}");
+            let repaired = repair(&adapter, &bytes, None);
+            assert_eq!((counts(&repaired.validation), repaired.changes.len()), ((6, 6), 1), "{shown}");
+            assert!(repaired.validation.is_accepted(), "{shown}");
+            let (out, _) = placed_by(&adapter, &request("/new/place"), &bytes);
+            assert_eq!(counts(&checked(adapter, out.as_bytes())), (6, 6), "{out}");
+            for text in [String::from_utf8(repaired.bytes).expect("text"), out] {
+                assert!(text.contains(carried), "{carried} in {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_first_line_that_is_not_read_costs_the_session_and_is_mended() {
+    for (is_paginated, adapter) in BOTH {
+        let plain = rollout("HtUA", is_paginated);
+        let mark = [b"\xef\xbb\xbf".as_slice(), &plain].concat();
+        let garbage = [b"garbage\n".as_slice(), &plain].concat();
+        let half = with_line(&plain, 1, replaced("codex_exec", b"codex\\ud83d"));
+        for bytes in [mark, garbage, half] {
+            let found = checked(adapter, &bytes);
+            assert_eq!((found.messages_sent, found.is_accepted()), (0, false), "{found:?}");
+            let repaired = repair(&adapter, &bytes, None);
+            assert_eq!((counts(&repaired.validation), repaired.validation.is_accepted()), ((2, 2), true));
+            let (out, _) = placed_by(&adapter, &request("/new/place"), &bytes);
+            assert_eq!(counts(&checked(adapter, out.as_bytes())), (2, 2), "{out}");
+        }
+        let mark = [b"\xef\xbb\xbf".as_slice(), &plain].concat();
+        let found = crate::registry::detect(&mark).map(|(adapter, _)| adapter.format());
+        assert_eq!(found, Some(adapter.format()));
+    }
+}
+
+#[test]
+fn a_torn_record_with_a_whole_one_behind_it_costs_only_itself_after_repair() {
+    let plain = rollout("HtUAtUA", true);
+    let torn = with_line(&plain, 4, |line| line[..line.len() / 2].to_vec());
+    let found = checked(Codex::PAGINATED, &torn);
+    assert_eq!(counts(&found), (3, 3), "what is torn is gone: {found:?}");
+    // The line behind it is the beginning of a turn here; of a prompt it is a loss.
+    let torn = with_line(&rollout("HtUAUA", true), 4, |line| line[..line.len() / 2].to_vec());
+    let found = checked(Codex::PAGINATED, &torn);
+    assert_eq!(counts(&found), (2, 3), "{found:?}");
+    let repaired = repair(&Codex::PAGINATED, &torn, None);
+    assert_eq!(counts(&repaired.validation), (3, 3));
+    assert_eq!(repair(&Codex::PAGINATED, &repaired.bytes, None).changes, []);
+}
+
+#[test]
+fn what_was_rolled_back_is_not_counted() {
+    for (letters, wanted) in [
+        ("HtUAtUAtUAB", 4),
+        ("HtUAtUAtUABB", 2),
+        ("HtUAtUABBB", 0),
+        ("HtUAtUABtUA", 4),
+        // A compaction goes with the turn that it was made in.
+        ("HtUAtUACtUAB", 1),
+        ("HtUAtUACtUABB", 2),
+        ("HEtUFRAtUFAB", 5),
+    ] {
+        let found = checked(Codex::LEGACY, &rollout(letters, false));
+        assert_eq!(counts(&found), (wanted, wanted), "{letters}: {found:?}");
+        assert_eq!(found.findings, [], "{letters}");
+    }
+    // Without a number the client does not know the event.
+    let bytes = String::from_utf8(rollout("HtUAtUAB", false)).expect("text").replace(",\"num_turns\":1", "");
+    let bytes = bytes.replace("\"num_turns\":1,", "");
+    assert_eq!(counts(&checked(Codex::LEGACY, bytes.as_bytes())), (4, 4));
+}
+
+#[test]
+fn an_item_without_what_the_loader_needs_is_not_counted_as_sent() {
+    let plain = rollout("HtUA", true);
+    for (number, from, with) in [
+        (3, "\"role\":\"user\"", b"\"rule\":\"user\"".as_slice()),
+        (3, "\"content\":[", b"\"contents\":["),
+        (4, "\"ordinal\":3", b"\"ordinal\":\"3\""),
+    ] {
+        let found = checked(Codex::PAGINATED, &with_line(&plain, number, replaced(from, with)));
+        assert_eq!(counts(&found), (1, 2), "{from}: {found:?}");
+    }
+    // Any text is a time to the loader.
+    let odd = String::from_utf8(plain).expect("text").replace("2026-01-01T00:00:03.000Z", "then");
+    assert_eq!(counts(&checked(Codex::PAGINATED, odd.as_bytes())), (2, 2));
+}
+
+#[test]
+fn a_fork_is_as_healthy_as_the_file_that_its_history_begins_in() {
+    let text = String::from_utf8(rollout("HtUA", true)).expect("text");
+    let base = "\"payload\":{\"history_base\":{\"thread_id\":\"t\",\"end_ordinal_exclusive\":7,\"end_byte_offset\":900},";
+    let fork = text.replacen("\"payload\":{", base, 1);
+    let parent = with_line(&rollout("HtUAtUA", true), 6, replaced("thing 5", b"thing \\ud83d 5"));
+    let judged = |base: Option<Base>, parent: &[u8]| {
+        let mut validator = Codex::PAGINATED.validator(None);
+        parent.split_inclusive(|byte| *byte == b'\n').for_each(|line| validator.base_line(line));
+        base.into_iter().for_each(|base| validator.base(base));
+        fork.split_inclusive('\n').for_each(|line| validator.line(line.as_bytes()));
+        validator.finish()
+    };
+    let healthy = judged(Some(Base::There), &rollout("HtUAtUA", true));
+    assert_eq!((counts(&healthy), healthy.findings), ((6, 6), vec![]));
+    let lossy = judged(Some(Base::There), &parent);
+    assert_eq!(counts(&lossy), (5, 6));
+    assert_eq!(lossy.findings.iter().map(|finding| finding.line).collect::<Vec<_>>(), [None]);
+    for base in [None, Some(Base::Unusable("its parent is gone".to_owned()))] {
+        let refused = judged(base, b"");
+        assert_eq!((refused.messages_sent, refused.is_accepted()), (0, false));
+    }
+}
+
+#[test]
+fn only_a_compaction_that_nobody_else_can_read_is_sealed() {
+    let kept = r#"[{"type":"message","role":"user","content":[{"type":"input_text","text":"early"}]}"#;
+    let sealed = r#",{"type":"compaction","encrypted_content":"gAAAAA"}]"#;
+    for (message, kept, wanted) in [
+        ("", format!("{kept}{sealed}"), true),
+        ("what was done", format!("{kept}{sealed}"), false),
+        ("", format!("{kept}]"), false),
+        ("", "null".to_owned(), false),
+    ] {
+        let line = format!(
+            "{{\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"type\":\"compacted\",\"payload\":{{\"message\":\"{message}\",\"replacement_history\":{kept}}}}}\n"
+        );
+        let entries = Codex::LEGACY.decode(line.as_bytes()).entries;
+        assert_eq!(entries.iter().any(super::is_sealed), wanted, "{line}");
+    }
+}
