@@ -59,7 +59,8 @@ pub use capture::stream::{
     StreamForm, StreamRecorder, StreamRest, StreamRules, StreamSide, UnkeptLines, timed_format,
 };
 pub use capture::survey::{FileState, SurveyedFile};
-pub use capture::transcript::{CaptureOptions, Captured};
+pub use capture::captured::{Captured, UnreadRecords};
+pub use capture::transcript::CaptureOptions;
 pub use capture::watch::{Agenda, Look, WatchPace};
 pub use counters::{ChosenCounter, CounterChoice};
 pub use engine::{Engine, FORMER_MACHINES_MAX, Identity};

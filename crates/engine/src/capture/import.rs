@@ -8,7 +8,8 @@ use stemmata_store::StoreError;
 
 use crate::capture::homes::{FoundFile, find};
 use crate::capture::policy::HeldBack;
-use crate::capture::transcript::{CaptureOptions, Captured};
+use crate::capture::captured::Captured;
+use crate::capture::transcript::CaptureOptions;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 

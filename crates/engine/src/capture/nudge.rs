@@ -10,7 +10,8 @@ use stemmata_store::StoreError;
 
 use crate::capture::cursor::{Cursor, Relation};
 use crate::capture::kept::Kept;
-use crate::capture::transcript::{CaptureOptions, Captured};
+use crate::capture::captured::Captured;
+use crate::capture::transcript::CaptureOptions;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 

@@ -12,7 +12,7 @@ use stemmata_store::{read_bounded, write_file};
 
 use super::create_private;
 use crate::capture::stream::timed_format;
-use crate::capture::transcript::Captured;
+use crate::capture::captured::Captured;
 use crate::error::{EngineError, Result};
 
 /// Files of a folder that are looked at.

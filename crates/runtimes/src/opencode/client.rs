@@ -66,7 +66,7 @@ pub const DATABASE: Database = Database {
     session_prefix: "ses_",
     shown: "opencode's database",
     session_shown: "session in opencode's database",
-    versions: "1.2 to 1.18",
+    versions: "1.2 to 1.18 and 2.0",
     export: "opencode export SESSION",
 };
 
