@@ -116,7 +116,10 @@ impl Walk<'_> {
             let what = match found.transcripts {
                 _ if !found.unread.is_empty() => {
                     let held = home::all_sessions(self.app)?;
-                    format!("{} of a version that is not read; imported: {held}", left_out::sessions(&found.unread))
+                    format!(
+                        "{} of a version that is not read; imported: {held}",
+                        left_out::sessions(&found.unread)
+                    )
                 }
                 0 => "no sessions yet".to_owned(),
                 _ => format!("everything is imported: {}", home::all_sessions(self.app)?),

@@ -4,17 +4,17 @@
 //! user's is changed. A database that nobody writes to is read as it lies there; of one in use, SQLite sees what was not
 //! merged yet; where that needs a file that is not there, both files are copied to a private folder first.
 
+mod opening;
 mod rows;
 mod schema;
 
-use std::fmt::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, params};
+use rusqlite::{Connection, params};
 use stemmata_runtimes::clients::DATABASE;
 
+use self::opening::steady;
 use self::schema::{Place, Schema, Unread};
 use crate::capture::cursor::FileStamp;
 use crate::capture::document::DOCUMENT_BYTES_MAX;
@@ -26,12 +26,6 @@ pub(crate) const FILE: &str = DATABASE.file;
 
 /// How a session's id begins.
 pub(crate) const SESSION: &str = DATABASE.session_prefix;
-
-/// How long a writer is waited for: readers of a log need not wait at all but for moments, and a hook has little time.
-const BUSY: Duration = Duration::from_millis(250);
-
-/// Times that the two files are read or copied: a client that writes meanwhile makes a copy worthless.
-const COPIES_MAX: usize = 5;
 
 /// Sessions of one database at most.
 const SESSIONS_MAX: usize = 100_000;
@@ -78,6 +72,16 @@ fn is_of_channel(name: &str) -> bool {
     channel.is_some_and(|channel| !channel.is_empty())
 }
 
+/// Returns the databases of other channels than the releases', in the client's folder.
+pub(crate) fn of_channels(folder: &Path) -> Vec<PathBuf> {
+    let entries =
+        std::fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let is_one = |path: &PathBuf| path.file_name().and_then(|name| name.to_str()).is_some_and(is_of_channel);
+    let mut found: Vec<PathBuf> = entries.filter(|path| is_one(path) && path.is_file()).collect();
+    found.sort();
+    found
+}
+
 /// Returns the database whose log a file is.
 pub fn database_of_log(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?.strip_suffix("-wal")?;
@@ -97,9 +101,18 @@ pub(crate) fn session_in(path: &Path) -> Option<(&Path, &str)> {
 /// `NotATranscript` for what is no database, `Busy`, `Io`.
 pub(crate) fn sessions(database: &Path, which: Which<'_>) -> Result<Sessions> {
     let opened = Opened::of(database)?;
+    // What the releases' database took over from another channel's is read there, once.
+    let release =
+        Some(database.with_file_name(FILE)).filter(|release| release != database && release.is_file());
+    let taken_over = release.and_then(|release| Opened::of(&release).ok());
     let read = || -> rusqlite::Result<Vec<(PathBuf, i128)>> {
         let mut found = Vec::new();
         for id in opened.ids(which)?.into_iter().filter(|id| id.starts_with(SESSION)) {
+            if let Some(release) = &taken_over
+                && release.place(&id)?.is_some()
+            {
+                continue;
+            }
             // Those whose messages are elsewhere are counted below.
             if let Some(place) = opened.place(&id)?.filter(|place| opened.reads(place)) {
                 found.push((database.join(&id), opened.changed(&place, &id)?));
@@ -124,7 +137,10 @@ pub(crate) fn outline(database: &Path, session: &str) -> Result<Option<Outline>>
         let (modified_ns, bytes) = (opened.changed(&place, session)?, opened.size(&place, session)?);
         Ok(Some(Outline { modified_ns, bytes, directory }))
     };
-    read().map_err(|error| failed(database, &error))
+    match read().map_err(|error| failed(database, &error))? {
+        Some(outline) => Ok(Some(outline)),
+        None => opened.not_there(database).map_or(Ok(None), Err),
+    }
 }
 
 /// Reads a session as a document. Where it is as it was `known`, nothing is read of it.
@@ -140,19 +156,6 @@ pub(crate) fn read(
     steady(database, || read_once(database, session, known))
 }
 
-/// Reads until nobody wrote meanwhile. A database without a log is read as a file that stays as it is: half of a change may
-/// be in what was read else, and nothing says so. Where there is a log, SQLite itself gives one state.
-fn steady<T>(database: &Path, mut read: impl FnMut() -> Result<T>) -> Result<T> {
-    for _ in 0..COPIES_MAX {
-        let before = states(database);
-        let read = read();
-        if before.has_log() || states(database) == before {
-            return read;
-        }
-    }
-    Err(changed(database, "read"))
-}
-
 fn read_once(
     database: &Path,
     session: &str,
@@ -161,11 +164,8 @@ fn read_once(
     let opened = Opened::of(database)?;
     let at = |error| failed(database, &error);
     let Some(place) = opened.place(session).map_err(at)? else {
-        // It may be one of those that a newer version keeps elsewhere.
-        return Err(match opened.unread().map_err(at)? {
-            Some(unread) => unknown(database, &unread),
-            None => EngineError::NotFound { what: Wanted::SessionInDatabase, text: session.to_owned() },
-        });
+        let gone = EngineError::NotFound { what: Wanted::SessionInDatabase, text: session.to_owned() };
+        return Err(opened.not_there(database).unwrap_or(gone));
     };
     let modified_ns = opened.changed(&place, session).map_err(at)?;
     let metadata = std::fs::metadata(database).map_err(EngineError::io("read", database))?;
@@ -189,9 +189,9 @@ fn read_once(
         return Err(EngineError::DocumentTooLong { path, bytes, bound_bytes: DOCUMENT_BYTES_MAX });
     }
     let document = match &place {
-        Standing::Rows(place) => {
-            rows::document(&opened.connection, (&opened.schema, *place), session).map_err(at)?.map(String::into_bytes)
-        }
+        Standing::Rows(place) => rows::document(&opened.connection, (&opened.schema, *place), session)
+            .map_err(at)?
+            .map(String::into_bytes),
         Standing::Records { path, .. } => match Stored::of(path) {
             Some(stored) => stored.read(None)?.0,
             None => None,
@@ -259,25 +259,7 @@ struct Opened {
 
 impl Opened {
     fn of(database: &Path) -> Result<Self> {
-        let beside = |ending: &str| {
-            let mut name = database.as_os_str().to_owned();
-            name.push(ending);
-            PathBuf::from(name)
-        };
-        let (log, index) = (beside("-wal"), beside("-shm"));
-        let has = |path: &Path| std::fs::metadata(path).is_ok_and(|file| file.len() > 0);
-        let (connection, copy) = if has(&beside("-journal")) {
-            // Somebody changes pages in place, which an immutable file has not: SQLite waits for the end of it.
-            (connect(database, "mode=ro"), None)
-        } else if !states(database).has_log() {
-            (connect(database, "immutable=1"), None)
-        } else if index.is_file() {
-            (connect(database, "mode=ro"), None)
-        } else {
-            let copy = copied(database, &log)?;
-            (connect(&copy.path().join(FILE), "mode=rw"), Some(copy))
-        };
-        let connection = connection.map_err(|error| failed(database, &error))?;
+        let (connection, copy) = opening::connection(database)?;
         let schema = Schema::of(&connection).map_err(|error| failed(database, &error))?;
         Ok(Self { connection, schema, database: database.to_owned(), _copy: copy })
     }
@@ -293,6 +275,14 @@ impl Opened {
         match standing {
             Standing::Rows(place) => self.schema.is_read(*place),
             Standing::Records { .. } => true,
+        }
+    }
+
+    /// Says why a session may not be where it is looked for: it may be one of those that a newer version keeps elsewhere.
+    fn not_there(&self, database: &Path) -> Option<EngineError> {
+        match self.unread() {
+            Ok(unread) => unread.map(|unread| unknown(database, &unread)),
+            Err(error) => Some(failed(database, &error)),
         }
     }
 
@@ -332,10 +322,12 @@ impl Opened {
     fn changed(&self, standing: &Standing, session: &str) -> rusqlite::Result<i128> {
         let about = match standing {
             Standing::Rows(about) => *about,
-            Standing::Records { about, path } => match Stored::of(path).and_then(|stored| stored.outline().ok()?) {
-                Some(outline) => return Ok(outline.modified_ns),
-                None => *about,
-            },
+            Standing::Records { about, path } => {
+                match Stored::of(path).and_then(|stored| stored.outline().ok()?) {
+                    Some(outline) => return Ok(outline.modified_ns),
+                    None => *about,
+                }
+            }
         };
         let latest = self.schema.changed(about);
         let (at_ms, rows) = self.connection.prepare_cached(&latest)?.query_row([session], |row| {
@@ -358,65 +350,6 @@ impl Opened {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a sum of lengths")]
         Ok(bytes.max(0.0) as u64)
     }
-}
-
-fn connect(database: &Path, how: &str) -> rusqlite::Result<Connection> {
-    let mut uri = "file:".to_owned();
-    for byte in database.as_os_str().as_encoded_bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-_.~".contains(byte) {
-            uri.push(char::from(*byte));
-        } else {
-            let _written = write!(uri, "%{byte:02X}");
-        }
-    }
-    let is_copy = how == "mode=rw";
-    let access = if is_copy { OpenFlags::SQLITE_OPEN_READ_WRITE } else { OpenFlags::SQLITE_OPEN_READ_ONLY };
-    let flags = access | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(format!("{uri}?{how}"), flags)?;
-    connection.busy_timeout(BUSY)?;
-    Ok(connection)
-}
-
-/// What a database and its log are at a moment.
-#[derive(Debug, PartialEq, Eq)]
-struct States {
-    database: Option<FileStamp>,
-    log: Option<FileStamp>,
-}
-
-impl States {
-    fn has_log(&self) -> bool {
-        self.log.is_some_and(|log| log.length > 0)
-    }
-}
-
-fn states(database: &Path) -> States {
-    let state = |path: &Path| std::fs::metadata(path).ok().map(|state| FileStamp::of(&state));
-    let mut log = database.as_os_str().to_owned();
-    log.push("-wal");
-    States { database: state(database), log: state(Path::new(&log)) }
-}
-
-fn changed(database: &Path, what: &str) -> EngineError {
-    let reason = format!("it changed each of the {COPIES_MAX} times that it was {what}");
-    EngineError::Busy { path: database.to_owned(), reason }
-}
-
-/// Copies a database and its log as they are at one moment.
-fn copied(database: &Path, log: &Path) -> Result<tempfile::TempDir> {
-    for _ in 0..COPIES_MAX {
-        // Only its owner can look into it, and it is gone when the session was read.
-        let folder =
-            tempfile::tempdir().map_err(EngineError::io("create a private folder to copy", database))?;
-        let before = states(database);
-        for (from, name) in [(database, FILE.to_owned()), (log, format!("{FILE}-wal"))] {
-            std::fs::copy(from, folder.path().join(name)).map_err(EngineError::io("copy", from))?;
-        }
-        if states(database) == before {
-            return Ok(folder);
-        }
-    }
-    Err(changed(database, "copied"))
 }
 
 fn failed(database: &Path, error: &rusqlite::Error) -> EngineError {
@@ -448,44 +381,5 @@ fn unknown(database: &Path, unread: &Unread) -> EngineError {
             "{}; of {} the versions {} are read; `{}` gives a file that can be imported",
             unread.reason, DATABASE.shown, DATABASE.versions, DATABASE.export
         ),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Reads while a client writes the first times; returns what came of it, and how often it was read.
-    fn read_beside(writes: usize, has_log: bool) -> (Result<usize>, usize) {
-        let folder = tempfile::tempdir().expect("a folder");
-        let database = folder.path().join(FILE);
-        let put = |name: &str, bytes: usize| {
-            use std::io::Write as _;
-            let file = std::fs::File::create(folder.path().join(name));
-            file.and_then(|mut file| file.write_all(&vec![b'x'; bytes])).expect("written");
-        };
-        put(FILE, 1);
-        put("opencode.db-wal", usize::from(has_log));
-        let mut times = 0;
-        let read = steady(&database, || {
-            times += 1;
-            if times <= writes {
-                put(FILE, 1 + times);
-            }
-            Ok(times)
-        });
-        (read, times)
-    }
-
-    /// Found in review: what was read while a client wrote was taken for one state.
-    #[test]
-    fn what_was_read_while_somebody_wrote_is_read_again() {
-        for (writes, has_log, wanted) in [(0, false, 1), (1, false, 2), (3, false, 4), (9, true, 1)] {
-            let (read, times) = read_beside(writes, has_log);
-            assert_eq!((read.expect("read"), times), (wanted, wanted), "{writes} {has_log}");
-        }
-        let (read, times) = read_beside(usize::MAX, false);
-        let said = read.expect_err("it never stayed").to_string();
-        assert!(said.contains("each of the 5 times that it was read") && times == COPIES_MAX, "{said}");
     }
 }

@@ -57,7 +57,8 @@ pub(crate) fn is_storage(folder: &Path) -> bool {
 /// `Io` where a folder cannot be listed, and for the database as it has them.
 pub(crate) fn sessions(storage: &Path) -> Result<Vec<PathBuf>> {
     let database = storage.with_file_name(database::FILE);
-    let moved = if database.is_file() { database::sessions(&database, Which::All)?.found } else { Vec::new() };
+    let moved =
+        if database.is_file() { database::sessions(&database, Which::All)?.found } else { Vec::new() };
     let moved: std::collections::HashSet<PathBuf> =
         moved.into_iter().filter_map(|(path, _)| path.file_name().map(PathBuf::from)).collect();
     let mut found = Vec::new();

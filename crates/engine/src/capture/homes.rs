@@ -64,6 +64,11 @@ impl HomeHints {
                     homes.push(RuntimeHome { runtime: client.id, config_dir, transcripts });
                 }
             }
+            let others = place.database.map(|_| database::of_channels(&config_dir)).unwrap_or_default();
+            homes.extend(others.into_iter().map(|transcripts| {
+                let config_dir = config_dir.clone();
+                RuntimeHome { runtime: client.id, config_dir, transcripts }
+            }));
         }
         homes
     }

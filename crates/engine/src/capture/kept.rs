@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::capture::cursor::FileStamp;
 use crate::capture::database::{self, Outline};
 use crate::capture::folders;
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 
 /// A session and where it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +75,12 @@ impl<'p> Kept<'p> {
 
 /// Returns whether a path is that of a session, be it a file or not.
 pub fn is_session_there(path: &Path) -> bool {
-    path.is_file() || Kept::of(path).is_some_and(|kept| kept.outline().is_ok_and(|outline| outline.is_some()))
+    let is_kept = |kept: Kept<'_>| match kept.outline() {
+        Ok(outline) => outline.is_some(),
+        // Where it may be is not read: whoever asks is to hear of that.
+        Err(error) => matches!(error, EngineError::UnknownSchema { .. }),
+    };
+    path.is_file() || Kept::of(path).is_some_and(is_kept)
 }
 
 /// Returns whether a session is kept in a database or in folders of records, whether these are there or not.

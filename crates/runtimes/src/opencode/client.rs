@@ -70,6 +70,9 @@ pub const DATABASE: Database = Database {
     export: "opencode export SESSION",
 };
 
+/// What takes a session in, in versions 2.x.
+pub(super) const SECOND_IMPORT: &[&str] = &["opencode", "session", "import"];
+
 /// How it continues a session. It takes files only through its own import.
 pub(super) const RESUME: Resume = Resume {
     command: &["opencode", "--session"],

@@ -3,7 +3,10 @@
 //! An answer is one request: its calls hold their results. A compaction is one message, which holds the summary and what was
 //! kept of the end.
 
+pub(super) mod encode;
+
 use std::borrow::Cow;
+use std::ops::Range;
 
 use stemmata_model::{EntryKind, ImageSource, Part, Role};
 
@@ -11,7 +14,7 @@ use super::RUNTIME;
 use super::read::{COMPACTION, file_at, thinking, usage};
 use super::record::{Flat, Info, Item, Message, Session, State, info};
 use crate::document::{file, first_text};
-use crate::json::{Field, owned, text};
+use crate::json::{Field, Object, members, owned, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, entry_id, opaque};
 
@@ -33,6 +36,45 @@ pub(super) fn is_flat(session: &Session<'_>) -> Option<bool> {
     let mut all = messages.into_iter().map(|element| of(element).is_some());
     let first = all.next()?;
     all.all(|one| one == first).then_some(first)
+}
+
+/// Returns the pieces of an answer.
+pub(super) fn items<'a>(flat: &Flat<'a>) -> Vec<Field<'a>> {
+    flat.content.and_then(|content| content.elements()).unwrap_or_default()
+}
+
+/// A call that is not done.
+pub(super) struct OpenCall {
+    pub(super) id: String,
+    /// Where its state stands.
+    pub(super) state: Range<usize>,
+    /// What it was asked, as an object.
+    pub(super) input: String,
+}
+
+/// Returns the call that a piece of an answer is, where that is not done.
+pub(super) fn open_call(item: Field<'_>) -> Option<OpenCall> {
+    let read = Item::read(item).ok().filter(|read| text(read.kind).as_deref() == Some("tool"))?;
+    let field = read.state?;
+    let state = State::read(field).ok()?;
+    if matches!(text(state.status).as_deref(), Some("completed" | "error")) {
+        return None;
+    }
+    let input = state.input.filter(|input| input.raw().starts_with('{')).map_or("{}", |input| input.raw());
+    Some(OpenCall { id: call_id(&read), state: field.span(), input: input.to_owned() })
+}
+
+/// Returns whether the times of an answer say that it goes on.
+pub(super) fn is_open(time: Field<'_>) -> bool {
+    let is_open =
+        |members: &[crate::json::Member<'_>]| members.iter().all(|member| member.name != "completed");
+    members(time).is_some_and(|members| !members.is_empty() && is_open(&members))
+}
+
+/// Returns the state of a call that failed.
+pub(super) fn closed(input: &str, error: &str) -> String {
+    let error = Object::new().text("type", "tool.interrupted").text("message", error).finish();
+    Object::new().text("status", "error").raw("input", input).raw("error", &error).finish()
 }
 
 /// Reads a message: its entries begin where their bytes do.
@@ -114,7 +156,7 @@ fn assistant(start: usize, flat: &Flat<'_>) -> Vec<(usize, Line)> {
     line.meta.usage = flat.tokens.and_then(usage);
     line.meta.stop_reason = owned(flat.finish);
     let mut results = Vec::new();
-    for item in flat.content.and_then(|content| content.elements()).unwrap_or_default() {
+    for item in items(flat) {
         let read = Item::read(item).unwrap_or_default();
         let kind = text(read.kind).unwrap_or(Cow::Borrowed("value"));
         let part = match kind.as_ref() {
@@ -159,11 +201,15 @@ fn result(flat: &Flat<'_>, read: &Item<'_>) -> Option<(usize, Line)> {
         Some("error") => true,
         _ => return None,
     };
-    let content = state.content.filter(|content| content.elements().is_some_and(|list| !list.is_empty()));
-    let error = state.error.filter(|error| is_error && !error.is_null());
-    let at = error.or(content).or(state.output).or(state.result).or(read.state)?;
+    let is_there = |field: &Field<'_>| !field.is_null();
+    let content = state.content.filter(|content| content.elements().is_some());
+    let error = state.error.filter(|error| is_error && is_there(error));
+    // Where a document is cut behind the call, nothing of its result is there.
+    let said_by = [error, content, state.output.filter(is_there), state.result.filter(is_there)];
+    let at = said_by.into_iter().flatten().min_by_key(|field| field.span().start)?;
     let mut parts: Vec<Part> = error.map(|error| Part::Text(message(error))).into_iter().collect();
-    match (content.and_then(|content| content.elements()), state.output.or(state.result)) {
+    let items = content.and_then(|content| content.elements()).filter(|items| !items.is_empty());
+    match (items, state.output.or(state.result)) {
         (Some(items), _) => parts.extend(items.into_iter().map(said)),
         (None, Some(output)) if error.is_none() => {
             parts.push(Part::Text(owned(Some(output)).unwrap_or_else(|| output.raw().to_owned())));

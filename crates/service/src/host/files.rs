@@ -4,8 +4,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, v1};
-use stemmata_engine::{ImportFailure, 
-    BetterState, Engine, EngineError, FileState, Home, REPAIRED, Refusal, beside, runtime_of,
+use stemmata_engine::{
+    BetterState, Engine, EngineError, FileState, Home, ImportFailure, REPAIRED, Refusal, beside, runtime_of,
 };
 use stemmata_model::FormatId;
 
@@ -71,7 +71,8 @@ impl Host {
                 let (found, unlooked) = home.engine()?.survey_all(&folders)?;
                 let found = found.into_iter().filter(|file| file.state != FileState::Other);
                 files.extend(found.map(|file| file.path));
-                let failed = |failure: &ImportFailure| wire::import::failed(&failure.path, problem_of(&failure.error));
+                let failed =
+                    |failure: &ImportFailure| wire::import::failed(&failure.path, problem_of(&failure.error));
                 failures.extend(unlooked.iter().map(failed));
             }
             let mut transcripts = Vec::new();

@@ -50,7 +50,8 @@ impl Kinds {
         if count == 0 {
             return;
         }
-        let is_same = |one: &&mut v1::LeftOut| one.kind == kind && one.of == of && one.what.as_deref() == what;
+        let is_same =
+            |one: &&mut v1::LeftOut| one.kind == kind && one.of == of && one.what.as_deref() == what;
         let path = path.to_string_lossy().into_owned();
         match self.0.iter_mut().find(is_same) {
             Some(one) => {

@@ -98,7 +98,8 @@ impl Columns<'_, '_> {
 
     fn tokens(&self) -> Option<String> {
         let cache = self.numbers(&[("read", "tokens_cache_read"), ("write", "tokens_cache_write")]);
-        let tokens = [("input", "tokens_input"), ("output", "tokens_output"), ("reasoning", "tokens_reasoning")];
+        let tokens =
+            [("input", "tokens_input"), ("output", "tokens_output"), ("reasoning", "tokens_reasoning")];
         let tokens = self.numbers(&tokens);
         let tokens = tokens.strip_suffix('}').map(|tokens| format!("{tokens},\"cache\":{cache}}}"));
         tokens.filter(|_| self.number("tokens_input").is_some())

@@ -59,8 +59,10 @@ pub(super) struct Unread {
 
 impl Schema {
     pub(super) fn of(connection: &Connection) -> rusqlite::Result<Self> {
-        let mut names = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")?;
-        let names: Vec<String> = names.query_map([], |row| row.get(0))?.take(TABLES_MAX).collect::<Result<_, _>>()?;
+        let mut names =
+            connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")?;
+        let names: Vec<String> =
+            names.query_map([], |row| row.get(0))?.take(TABLES_MAX).collect::<Result<_, _>>()?;
         let mut columns = connection.prepare("SELECT name FROM pragma_table_info(?1)")?;
         let mut tables = Vec::with_capacity(names.len());
         for name in names {
@@ -154,7 +156,11 @@ impl Schema {
             (false, false) => flat,
             (true, true) if newest != SESSION_2 => parts,
             // 1.x may have gone on with a session that 2.x had taken over.
-            (true, true) if oldest == SESSION && self.written(connection, session, parts)? > self.written(connection, session, flat)? => {
+            (true, true)
+                if oldest == SESSION
+                    && self.written(connection, session, parts)?
+                        > self.written(connection, session, flat)? =>
+            {
                 parts
             }
             (true, true) => flat,
@@ -167,7 +173,8 @@ impl Schema {
             Place::Parts { about } => (about, "message"),
             Place::Flat { about } => (about, MESSAGES_2),
         };
-        let (own, theirs) = (self.column(about, "time_updated", "0"), self.column(messages, "time_updated", "0"));
+        let (own, theirs) =
+            (self.column(about, "time_updated", "0"), self.column(messages, "time_updated", "0"));
         let query = format!(
             "SELECT MAX(COALESCE((SELECT MAX({own}) FROM {about} WHERE id = ?1), 0), \
              COALESCE((SELECT MAX({theirs}) FROM {messages} WHERE session_id = ?1), 0))"
@@ -185,7 +192,9 @@ impl Schema {
             Place::Parts { about } if self.is_read(place) => {
                 vec![of(about, "id"), of("message", "session_id"), of("part", "session_id")]
             }
-            Place::Flat { about } if self.is_read(place) => vec![of(about, "id"), of(MESSAGES_2, "session_id")],
+            Place::Flat { about } if self.is_read(place) => {
+                vec![of(about, "id"), of(MESSAGES_2, "session_id")]
+            }
             Place::Parts { about } | Place::Flat { about } => vec![of(about, "id")],
         };
         format!("SELECT MAX(at), SUM(many) FROM ({})", rows.join(" UNION ALL "))
@@ -193,7 +202,8 @@ impl Schema {
 
     /// Returns a query of how many bytes a session's messages have; none where these are in no table that is known.
     pub(super) fn size(&self, place: Place) -> Option<String> {
-        let of = |table: &str| format!("(SELECT TOTAL(OCTET_LENGTH(data)) FROM {table} WHERE session_id = ?1)");
+        let of =
+            |table: &str| format!("(SELECT TOTAL(OCTET_LENGTH(data)) FROM {table} WHERE session_id = ?1)");
         self.is_read(place).then(|| match place {
             Place::Parts { .. } => format!("SELECT {} + {}", of("message"), of("part")),
             Place::Flat { .. } => format!("SELECT {}", of(MESSAGES_2)),
@@ -215,7 +225,12 @@ impl Schema {
     }
 
     /// Returns whether nothing was said in a session as far as its place tells.
-    pub(super) fn is_empty(&self, connection: &Connection, place: Place, session: &str) -> rusqlite::Result<bool> {
+    pub(super) fn is_empty(
+        &self,
+        connection: &Connection,
+        place: Place,
+        session: &str,
+    ) -> rusqlite::Result<bool> {
         let (is_read, table) = match place {
             Place::Parts { .. } => (self.has_parts(), "part"),
             Place::Flat { .. } => (self.has_flat(), MESSAGES_2),
@@ -242,9 +257,11 @@ impl Schema {
             })
         };
         for Table { name, columns } in &self.tables {
-            let by = if name.starts_with(SESSION) && !is_later(name, MESSAGES_2) { "id" } else { "session_id" };
+            let by =
+                if name.starts_with(SESSION) && !is_later(name, MESSAGES_2) { "id" } else { "session_id" };
             let is_known = KNOWN.contains(&name.as_str()) || !columns.iter().any(|column| column == by);
-            let is_sessions = by == "id" || ["message", "part", MESSAGES_2].iter().any(|known| is_later(name, known));
+            let is_sessions =
+                by == "id" || ["message", "part", MESSAGES_2].iter().any(|known| is_later(name, known));
             if !is_known && is_sessions {
                 let quoted = name.replace('"', "\"\"");
                 let query = format!("SELECT DISTINCT {by} FROM \"{quoted}\" WHERE {by} GLOB 'ses_*'");
