@@ -60,7 +60,7 @@ pub use context::{
 pub use find::{FindRequest, Found, FoundPrompt, TaggedCommit, Tags, TagsRequest};
 pub use git::{Blame, BlameRequest, BlamedLine, GitHook, KnownLine};
 pub use guard::{GuardItem, GuardOverflow, GuardReport, GuardRequest};
-pub use import::{Failure, HeldBack, Import, Imported, RedactedKind, Totals, Watched};
+pub use import::{Failure, HeldBack, Import, Imported, LeftOut, RedactedKind, Totals, Watched};
 pub use inventory::{ClientHooks, ClientSessions, Inventory, SessionTotals};
 pub use keep::{
     CollectRequest, CollectedAmount, Forget, ForgetBranch, ForgetCopy, ForgetRequest, Gc, Kept,

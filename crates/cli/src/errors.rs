@@ -103,7 +103,7 @@ impl Exit {
             Self::Locked => "Another process holds the store or a database. Nothing was changed; try again.",
             Self::Full => "No space is left where the store is. What was acknowledged before is kept.",
             Self::Incompatible => {
-                "The store or bundle was written by a newer version, or the file is not a store. It was not touched."
+                "The store or bundle was written by a newer version, the file is not a store, or a client's sessions are of a version that is not read. It was not touched."
             }
             Self::Partial => {
                 "`import` finished, but some files could not be imported; the others were. Or `scan` or `scrub` could not \

@@ -6,6 +6,7 @@ pub(crate) mod commit;
 pub(crate) mod draw;
 pub(crate) mod event;
 pub(crate) mod file;
+pub(crate) mod left_out;
 pub(crate) mod outline;
 pub(crate) mod pager;
 pub(crate) mod screen;

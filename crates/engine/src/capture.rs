@@ -2,6 +2,7 @@
 
 pub(crate) mod anchors;
 pub(crate) mod big_parts;
+pub(crate) mod captured;
 pub(crate) mod catch_up;
 pub(crate) mod compaction;
 pub(crate) mod copies;

@@ -103,6 +103,16 @@ pub enum EngineError {
         /// What was found instead.
         reason: String,
     },
+    /// A client's database, or some of its sessions, is of a version that is not read.
+    #[error("{}: {} not read: {reason}", path.display(), unseen(*sessions))]
+    UnknownSchema {
+        /// The database.
+        path: PathBuf,
+        /// Its sessions that are not read, where they can be counted.
+        sessions: Option<u64>,
+        /// What is of another form, and what to do.
+        reason: String,
+    },
     /// A line is longer than anything that a runtime writes.
     #[error("line {line} of {} (at byte {offset}) is longer than {bound_bytes} bytes", path.display())]
     LineTooLong {
@@ -310,6 +320,7 @@ impl EngineError {
                 ErrorKind::Full
             }
             Self::Busy { .. } => ErrorKind::Locked,
+            Self::UnknownSchema { .. } => ErrorKind::Incompatible,
             Self::QuotaReached { .. } => ErrorKind::Full,
             Self::Io { .. } | Self::Shrank { .. } | Self::MachineFile { .. } | Self::CaptureFile { .. } => {
                 ErrorKind::System
@@ -362,6 +373,15 @@ impl EngineError {
 }
 
 /// Says how many prompts a chain has, where one was asked for that it has not.
+/// Says how many sessions are not read.
+fn unseen(sessions: Option<u64>) -> String {
+    match sessions {
+        None => "its sessions are".to_owned(),
+        Some(1) => "1 session is".to_owned(),
+        Some(many) => format!("{many} sessions are"),
+    }
+}
+
 fn no_prompt(of: &str, number: u64, prompts: u64) -> String {
     match prompts {
         0 => format!("`{of}` has no prompt: no person wrote in it"),

@@ -37,6 +37,7 @@ pub use bundle::{
     BundleImported, BundleLimits, BundleSelection, BundleSource, BundleSummary, HAVE_COMMITS_MAX, parse_have,
     render_have,
 };
+pub use capture::captured::{Captured, UnreadRecords};
 pub use capture::database::{database_of_log, is_database};
 pub use capture::git_hook::{
     CONTEXT_TRAILER, CommentMarks, GIT_HOOK_BYTES_MAX, GIT_HOOKS, GitHook, with_git_hook, with_trailer,
@@ -59,7 +60,7 @@ pub use capture::stream::{
     StreamForm, StreamRecorder, StreamRest, StreamRules, StreamSide, UnkeptLines, timed_format,
 };
 pub use capture::survey::{FileState, SurveyedFile};
-pub use capture::transcript::{CaptureOptions, Captured};
+pub use capture::transcript::CaptureOptions;
 pub use capture::watch::{Agenda, Look, WatchPace};
 pub use counters::{ChosenCounter, CounterChoice};
 pub use engine::{Engine, FORMER_MACHINES_MAX, Identity};

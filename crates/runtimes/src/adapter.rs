@@ -109,6 +109,16 @@ pub trait Splitter: Send {
 
     /// Returns everything that decides future cuts, at the last closed boundary. Bounded: at most 4 KiB.
     fn state(&self) -> Vec<u8>;
+
+    /// Returns the types of records that are unknown and carried as they are, each with how many this splitter took.
+    fn unknown(&self) -> &[(String, u64)] {
+        &[]
+    }
+
+    /// Returns how many lines this splitter took that are no records at all.
+    fn unreadable(&self) -> u64 {
+        0
+    }
 }
 
 /// What an id says of the record that has it.

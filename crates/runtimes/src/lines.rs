@@ -11,6 +11,7 @@ pub(crate) mod facts;
 pub(crate) mod linear;
 pub(crate) mod own;
 pub(crate) mod split;
+pub(crate) mod unknown;
 
 use stemmata_model::{
     Body, Entry, EntryId, EntryKind, EntryMeta, NativeSpan, Part, Role, Timestamp, Visibility,

@@ -115,6 +115,7 @@ pub fn problem_of(error: &EngineError) -> Problem {
             say(code, error).with("path", path.display())
         }
         EngineError::NotATranscript { path, .. } => at(Code::NotATranscript, error, path),
+        EngineError::UnknownSchema { path, .. } => at(Code::UnknownSchema, error, path),
         EngineError::LineTooLong { path, .. } => at(Code::LineTooLong, error, path),
         EngineError::DocumentTooLong { path, .. } => at(Code::DocumentTooLong, error, path),
         EngineError::Torn { path, .. } => at(Code::DocumentTorn, error, path),
@@ -420,6 +421,7 @@ mod tests {
             (file(io::ErrorKind::QuotaExceeded), 8),
             (EngineError::Ambiguous { text: text(), candidates: Vec::new() }, 4),
             (EngineError::NotATranscript { path: path(), reason: text() }, 1),
+            (EngineError::UnknownSchema { path: path(), sessions: Some(2), reason: text() }, 9),
             (EngineError::Busy { path: path(), reason: text() }, 7),
             (EngineError::Shrank { path: path(), expected: 2, found: 1 }, 1),
             (EngineError::Torn { path: path(), reason: text() }, 1),

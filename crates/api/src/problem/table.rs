@@ -98,6 +98,8 @@ codes! {
     // Transcripts
     NotATranscript "not_a_transcript" BadInput "not a transcript of a known client"
         => "docs/reference/runtimes.md lists which files of each client are read";
+    UnknownSchema "unknown_schema" Incompatible "sessions are of a version that is not read"
+        => "docs/reference/runtimes.md lists the versions that are read; a newer version of Stemmata may read more";
     LineTooLong "line_too_long" BadInput "a line is too long"
         => "nothing of this line was stored; everything before it was";
     DocumentTooLong "document_too_long" BadInput "the transcript is too long for its format"

@@ -18,8 +18,29 @@ pub struct Import {
     pub skipped: Vec<String>,
     /// Files below named folders that are excluded from capture.
     pub excluded: Vec<HeldBack>,
+    /// Everything that was not taken in, or not understood, by kind.
+    #[serde(default)]
+    pub left_out: Vec<LeftOut>,
     /// Sums.
     pub totals: Totals,
+}
+
+/// What was not taken in, or taken in without being understood, of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct LeftOut {
+    /// `unknown_schema` (sessions of a version that is not read), `unknown_record` and `unreadable_record` (kept as they are),
+    /// `not_a_transcript`, `excluded`, or the code of the problem that kept a file from being read.
+    pub kind: String,
+    /// What is counted: `session`, `record` or `file`.
+    pub of: String,
+    /// How many; 1 where nobody can count them.
+    pub count: u64,
+    /// The record's type, the exclusion, or what is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub what: Option<String>,
+    /// The first of the files.
+    pub paths: Vec<String>,
 }
 
 /// A session that `watch` captured something of, one object a line.

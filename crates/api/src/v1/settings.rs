@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Du, Home, Hooks, Pending, SessionTotals};
+use super::{Du, Home, Hooks, LeftOut, Pending, SessionTotals};
 
 /// What is not captured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -67,6 +67,9 @@ pub struct Status {
     pub homes: Vec<Home>,
     /// Transcripts that are new or changed since they were last read.
     pub pending: Vec<Pending>,
+    /// Sessions that no import reads: of versions of their client that are not known.
+    #[serde(default)]
+    pub unread: Vec<LeftOut>,
     /// Transcripts that are excluded, or held back by a pause.
     pub held_back: u64,
     /// Why nothing at all is captured; absent where something is.

@@ -16,7 +16,7 @@ use crate::commands::{home, list, pack, status};
 use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
 use crate::output::style::Style;
-use crate::output::{session, time};
+use crate::output::{left_out, session, time};
 use crate::wiring::App;
 
 /// Failures and notes that a summary lists one by one; `--json` has all.
@@ -193,14 +193,7 @@ fn summary(app: &App, result: &Imported) -> Result<String, CliError> {
         lines.push(format!("  {} linked to {whose}", many(totals.copies, "duplicate")));
     }
     lines.extend(redacted(app, result)?);
-    if totals.skipped > 0 {
-        let what = if totals.skipped == 1 { "is not a transcript" } else { "are not transcripts" };
-        lines.push(format!("  {} skipped that {what}:", many(totals.skipped, "file")));
-        let paths = result.skipped.iter().take(LISTED_MAX);
-        lines.extend(paths.map(|path| format!("    {}", app.environment.shown(Path::new(path)))));
-        lines.extend(more(result.skipped.len()));
-    }
-    lines.extend(excluded(result));
+    lines.extend(left_out::lines(app, &result.left_out));
     lines.extend(notes(app, result));
     lines.extend(failures(app, result));
     let mut text = lines.join("\n");
@@ -240,16 +233,6 @@ fn redacted(app: &App, result: &Imported) -> Result<Vec<String>, CliError> {
         );
     }
     Ok(lines)
-}
-
-/// Says how many transcripts were left out because somebody wants it so, by reason.
-fn excluded(result: &Imported) -> Vec<String> {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for one in &result.excluded {
-        *counts.entry(&one.reason).or_default() += 1;
-    }
-    let line = |(reason, count)| format!("  {} excluded: {reason}", size::plural(count, "transcript"));
-    counts.into_iter().map(line).collect()
 }
 
 fn headline(result: &Imported) -> String {

@@ -16,6 +16,7 @@ use crate::args::live::Setup;
 use crate::commands::install::Manner;
 use crate::commands::{completions, git, home, import, install};
 use crate::errors::{CliError, Exit};
+use crate::output::left_out;
 use crate::output::size::{self, many};
 use crate::output::style::Style;
 use crate::wiring::App;
@@ -109,9 +110,17 @@ impl Walk<'_> {
         // Opened by a command, the store takes up what others left: a dry run leaves that alone.
         let host = if self.args.dry_run { self.app.host()? } else { self.app.opened_host()? };
         let found = host.survey(&host.clients_folders())?;
+        left_out::warn(self.app, &found.unread);
         let due = found.new + found.changed;
         if due == 0 {
             let what = match found.transcripts {
+                _ if !found.unread.is_empty() => {
+                    let held = home::all_sessions(self.app)?;
+                    format!(
+                        "{} of a version that is not read; imported: {held}",
+                        left_out::sessions(&found.unread)
+                    )
+                }
                 0 => "no sessions yet".to_owned(),
                 _ => format!("everything is imported: {}", home::all_sessions(self.app)?),
             };

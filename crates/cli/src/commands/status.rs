@@ -150,10 +150,17 @@ fn waiting_lines(app: &App, status: &v1::Status) -> String {
     if status.homes.is_empty() {
         return "No client's home was found on this machine.\n".to_owned();
     }
-    if status.pending.is_empty() {
+    if status.pending.is_empty() && status.unread.is_empty() {
         return format!("{}\n", Style::Good.paint("Everything is imported."));
     }
-    let mut text = format!("{} not yet imported:\n", plural(status.pending.len(), "transcript"));
+    let mut text = String::new();
+    for one in &status.unread {
+        put!(text, "{}: {}\n", Style::Warning.paint("warning"), one.what.as_deref().unwrap_or(&one.kind));
+    }
+    if status.pending.is_empty() {
+        return text;
+    }
+    put!(text, "{} not yet imported:\n", plural(status.pending.len(), "transcript"));
     let due =
         status.pending.iter().filter(|file| file.days_left.is_some_and(|days| days <= DUE_DAYS)).count();
     if due > 0 {

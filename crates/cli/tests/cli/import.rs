@@ -158,3 +158,70 @@ fn an_interrupted_import_leaves_a_sound_store_and_goes_on() {
     assert!(stage.native(session["tip"].as_str().unwrap()) == bytes);
     assert_eq!(stage.json(&["verify"])["ok"], true);
 }
+
+/// A database of a version of opencode that nobody knows yet, with so many sessions.
+fn newer_database(stage: &Stage, sessions: usize) {
+    let folder = stage.home.path().join("home/.local/share/opencode");
+    std::fs::create_dir_all(&folder).unwrap();
+    let database = rusqlite::Connection::open(folder.join("opencode.db")).unwrap();
+    database.execute_batch("CREATE TABLE session_v9 (id text PRIMARY KEY, body text)").unwrap();
+    for number in 0..sessions {
+        database.execute("INSERT INTO session_v9 VALUES (?1, '')", [format!("ses_{number:026}")]).unwrap();
+    }
+}
+
+#[test]
+fn nobody_says_that_everything_is_imported_where_a_version_is_not_read() {
+    let stage = Stage::new();
+    newer_database(&stage, 3);
+    let said = "3 sessions are not read";
+    let setup = stage.told(&["setup", "--dry-run"]);
+    assert!(setup.contains(said) && setup.contains("3 sessions of a version"), "{setup}");
+    let status = stage.told(&["status"]);
+    assert!(status.contains(said) && !status.contains("Everything is imported"), "{status}");
+    let doctor = stage.told(&["doctor", "--all"]);
+    assert!(doctor.contains(said) && !doctor.contains("exit 0"), "{doctor}");
+    let import = stage.told(&["import"]);
+    assert!(import.contains(said) && import.contains("exit 9"), "{import}");
+    let output = stage.command(&["import", "--json"]).output().unwrap();
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let [one] = told["left_out"].as_array().unwrap().as_slice() else { panic!("{told}") };
+    assert_eq!(
+        (&one["kind"], &one["of"], &one["count"]),
+        (&"unknown_schema".into(), &"session".into(), &3.into())
+    );
+    // What others hold is imported all the same.
+    stage.home.write_session(&ClaudeSession::new(1).build());
+    let import = stage.told(&["import"]);
+    assert!(import.contains(said) && import.contains("exit 10"), "{import}");
+    assert!(!stage.told(&["setup", "--dry-run"]).contains("everything is imported"));
+}
+
+#[test]
+fn what_is_left_out_is_named_once_by_kind() {
+    let stage = Stage::new();
+    let mut text = story::retry("/home/ann/shop").text();
+    for kind in ["dream", "dream", "omen"] {
+        text.push_str(&format!("{{\"type\":\"{kind}\",\"uuid\":\"{kind}\"}}\n"));
+    }
+    text.push_str("no record\n");
+    let folder = "home/.claude/projects/-home-ann-shop";
+    stage.home.write(&format!("{folder}/{SESSION}.jsonl"), text.as_bytes());
+    stage.home.write(&format!("{folder}/notes.jsonl"), b"not a transcript\n");
+    let told = stage.told(&["import"]);
+    assert_eq!(told.matches("`dream`").count(), 1, "{told}");
+    assert!(
+        told.contains("2 records of the unknown type `dream`")
+            && told.contains("1 record of the unknown type `omen`")
+    );
+    let json = stage.json(&["import", "--full"]);
+    let kinds: Vec<(String, u64)> = json["left_out"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["kind"].as_str().unwrap().to_owned(), one["count"].as_u64().unwrap()))
+        .collect();
+    let wanted =
+        [("unknown_record", 2), ("unknown_record", 1), ("unreadable_record", 1), ("not_a_transcript", 1)];
+    assert_eq!(kinds, wanted.map(|(kind, count)| (kind.to_owned(), count)));
+}

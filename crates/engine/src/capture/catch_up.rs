@@ -52,11 +52,7 @@ impl Engine {
         let mut paths = self.known_in(homes, cwd)?;
         for home in homes {
             if is_database(&home.transcripts) {
-                let own = database::sessions(&home.transcripts, Which::In(cwd, FILES_MAX));
-                match own {
-                    Ok(sessions) => paths.extend(sessions.into_iter().map(|(path, _)| path)),
-                    Err(error) => failures.push(ImportFailure { path: home.transcripts.clone(), error }),
-                }
+                paths.extend(kept_in(&home.transcripts, Which::In(cwd, FILES_MAX), &mut failures));
                 continue;
             }
             let days = by_day(&home.transcripts);
@@ -79,10 +75,7 @@ impl Engine {
         let mut paths = BTreeSet::new();
         for home in homes {
             if is_database(&home.transcripts) {
-                match database::sessions(&home.transcripts, Which::Latest(FILES_MAX)) {
-                    Ok(sessions) => paths.extend(sessions.into_iter().map(|(path, _)| path)),
-                    Err(error) => failures.push(ImportFailure { path: home.transcripts.clone(), error }),
-                }
+                paths.extend(kept_in(&home.transcripts, Which::Latest(FILES_MAX), &mut failures));
                 continue;
             }
             let found = find(std::slice::from_ref(&home.transcripts));
@@ -186,6 +179,21 @@ impl Engine {
             .collect();
         folders.dedup();
         folders
+    }
+}
+
+/// Returns the paths of sessions in a database; what is not read of it is a failure.
+fn kept_in(database: &Path, which: Which<'_>, failures: &mut Vec<ImportFailure>) -> Vec<PathBuf> {
+    let failed = |error| ImportFailure { path: database.to_owned(), error };
+    match database::sessions(database, which) {
+        Ok(sessions) => {
+            failures.extend(sessions.unread.map(failed));
+            sessions.found.into_iter().map(|(path, _)| path).collect()
+        }
+        Err(error) => {
+            failures.push(failed(error));
+            Vec::new()
+        }
     }
 }
 

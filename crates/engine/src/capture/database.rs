@@ -4,18 +4,21 @@
 //! user's is changed. A database that nobody writes to is read as it lies there; of one in use, SQLite sees what was not
 //! merged yet; where that needs a file that is not there, both files are copied to a private folder first.
 
-use std::collections::HashMap;
-use std::fmt::Write as _;
+mod opening;
+mod rows;
+mod schema;
+
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, Row, params};
+use rusqlite::{Connection, params};
 use stemmata_runtimes::clients::DATABASE;
 
+use self::opening::steady;
+use self::schema::{Place, Schema, Unread};
 use crate::capture::cursor::FileStamp;
 use crate::capture::document::DOCUMENT_BYTES_MAX;
-use crate::capture::exported::{Info, is_json, quoted, with};
+use crate::capture::folders::{self, Stored};
 use crate::error::{EngineError, Result, Wanted};
 
 /// The database's name in the client's folder.
@@ -23,12 +26,6 @@ pub(crate) const FILE: &str = DATABASE.file;
 
 /// How a session's id begins.
 pub(crate) const SESSION: &str = DATABASE.session_prefix;
-
-/// How long a writer is waited for: readers of a log need not wait at all but for moments, and a hook has little time.
-const BUSY: Duration = Duration::from_millis(250);
-
-/// Times that the two files are read or copied: a client that writes meanwhile makes a copy worthless.
-const COPIES_MAX: usize = 5;
 
 /// Sessions of one database at most.
 const SESSIONS_MAX: usize = 100_000;
@@ -55,9 +52,34 @@ pub(crate) struct Outline {
     pub directory: Option<PathBuf>,
 }
 
-/// Returns whether a file's name says that it is the client's database.
+/// Sessions of a database.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    /// Their paths, and when each was written last, as its stamp has it.
+    pub found: Vec<(PathBuf, i128)>,
+    /// That there are others, of a version that is not read.
+    pub unread: Option<EngineError>,
+}
+
+/// Returns whether a file's name says that it is the client's database: that of its releases, or of another channel.
 pub fn is_database(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name == FILE)
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name == FILE || is_of_channel(name))
+}
+
+/// Returns whether a file's name is that of the database of betas and builds of one's own.
+fn is_of_channel(name: &str) -> bool {
+    let channel = name.strip_prefix("opencode-").and_then(|rest| rest.strip_suffix(".db"));
+    channel.is_some_and(|channel| !channel.is_empty())
+}
+
+/// Returns the databases of other channels than the releases', in the client's folder.
+pub(crate) fn of_channels(folder: &Path) -> Vec<PathBuf> {
+    let entries =
+        std::fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let is_one = |path: &PathBuf| path.file_name().and_then(|name| name.to_str()).is_some_and(is_of_channel);
+    let mut found: Vec<PathBuf> = entries.filter(|path| is_one(path) && path.is_file()).collect();
+    found.sort();
+    found
 }
 
 /// Returns the database whose log a file is.
@@ -73,18 +95,34 @@ pub(crate) fn session_in(path: &Path) -> Option<(&Path, &str)> {
     database.is_file().then_some((database, session))
 }
 
-/// Returns the paths of sessions in a database, and when each was written last, as its stamp has it.
+/// Returns the sessions in a database, and whether there are others that are not read.
 ///
 /// # Errors
-/// `NotATranscript` for a database that is not of a known form, `Busy`, `Io`.
-pub(crate) fn sessions(database: &Path, which: Which<'_>) -> Result<Vec<(PathBuf, i128)>> {
+/// `NotATranscript` for what is no database, `Busy`, `Io`.
+pub(crate) fn sessions(database: &Path, which: Which<'_>) -> Result<Sessions> {
     let opened = Opened::of(database)?;
-    let read = || -> rusqlite::Result<Vec<(String, i128)>> {
-        let ids = opened.ids(which)?.into_iter().filter(|id| id.starts_with(SESSION));
-        ids.map(|id| opened.changed(&id).map(|changed| (id, changed))).collect()
+    // What the releases' database took over from another channel's is read there, once.
+    let release =
+        Some(database.with_file_name(FILE)).filter(|release| release != database && release.is_file());
+    let taken_over = release.and_then(|release| Opened::of(&release).ok());
+    let read = || -> rusqlite::Result<Vec<(PathBuf, i128)>> {
+        let mut found = Vec::new();
+        for id in opened.ids(which)?.into_iter().filter(|id| id.starts_with(SESSION)) {
+            if let Some(release) = &taken_over
+                && release.place(&id)?.is_some()
+            {
+                continue;
+            }
+            // Those whose messages are elsewhere are counted below.
+            if let Some(place) = opened.place(&id)?.filter(|place| opened.reads(place)) {
+                found.push((database.join(&id), opened.changed(&place, &id)?));
+            }
+        }
+        Ok(found)
     };
     let found = read().map_err(|error| failed(database, &error))?;
-    Ok(found.into_iter().map(|(id, changed)| (database.join(id), changed)).collect())
+    let unread = opened.unread().map_err(|error| failed(database, &error))?;
+    Ok(Sessions { found, unread: unread.map(|unread| unknown(database, &unread)) })
 }
 
 /// Says what is known of a session without reading it; nothing where there is no such session.
@@ -94,17 +132,15 @@ pub(crate) fn sessions(database: &Path, which: Which<'_>) -> Result<Vec<(PathBuf
 pub(crate) fn outline(database: &Path, session: &str) -> Result<Option<Outline>> {
     let opened = Opened::of(database)?;
     let read = || -> rusqlite::Result<Option<Outline>> {
-        let directory = "SELECT directory FROM session WHERE id = ?1";
-        let directory = opened.connection.query_row(directory, [session], |row| row.get::<_, String>(0));
-        let directory = match directory {
-            Ok(directory) => Some(PathBuf::from(directory)),
-            Err(rusqlite::Error::QueryReturnedNoRows) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let (modified_ns, bytes) = (opened.changed(session)?, opened.size(session)?);
+        let Some(place) = opened.place(session)? else { return Ok(None) };
+        let directory = opened.directory(&place, session)?.map(PathBuf::from);
+        let (modified_ns, bytes) = (opened.changed(&place, session)?, opened.size(&place, session)?);
         Ok(Some(Outline { modified_ns, bytes, directory }))
     };
-    read().map_err(|error| failed(database, &error))
+    match read().map_err(|error| failed(database, &error))? {
+        Some(outline) => Ok(Some(outline)),
+        None => opened.not_there(database).map_or(Ok(None), Err),
+    }
 }
 
 /// Reads a session as a document. Where it is as it was `known`, nothing is read of it.
@@ -120,19 +156,6 @@ pub(crate) fn read(
     steady(database, || read_once(database, session, known))
 }
 
-/// Reads until nobody wrote meanwhile. A database without a log is read as a file that stays as it is: half of a change may
-/// be in what was read else, and nothing says so. Where there is a log, SQLite itself gives one state.
-fn steady<T>(database: &Path, mut read: impl FnMut() -> Result<T>) -> Result<T> {
-    for _ in 0..COPIES_MAX {
-        let before = states(database);
-        let read = read();
-        if before.has_log() || states(database) == before {
-            return read;
-        }
-    }
-    Err(changed(database, "read"))
-}
-
 fn read_once(
     database: &Path,
     session: &str,
@@ -140,7 +163,11 @@ fn read_once(
 ) -> Result<(Option<Vec<u8>>, FileStamp)> {
     let opened = Opened::of(database)?;
     let at = |error| failed(database, &error);
-    let modified_ns = opened.changed(session).map_err(at)?;
+    let Some(place) = opened.place(session).map_err(at)? else {
+        let gone = EngineError::NotFound { what: Wanted::SessionInDatabase, text: session.to_owned() };
+        return Err(opened.not_there(database).unwrap_or(gone));
+    };
+    let modified_ns = opened.changed(&place, session).map_err(at)?;
     let metadata = std::fs::metadata(database).map_err(EngineError::io("read", database))?;
     let stamp = FileStamp {
         device: metadata.dev(),
@@ -151,21 +178,48 @@ fn read_once(
     if known == Some(&stamp) {
         return Ok((None, stamp));
     }
-    let bytes = opened.size(session).map_err(at)?;
+    if !opened.reads(&place) {
+        let reason = "its messages are in no table that is known".to_owned();
+        let unread = opened.unread().map_err(at)?.unwrap_or(Unread { reason, sessions: None });
+        return Err(unknown(database, &unread));
+    }
+    let bytes = opened.size(&place, session).map_err(at)?;
     if bytes > DOCUMENT_BYTES_MAX {
         let path = database.join(session);
         return Err(EngineError::DocumentTooLong { path, bytes, bound_bytes: DOCUMENT_BYTES_MAX });
     }
-    let document = opened.document(session).map_err(at)?;
+    let document = match &place {
+        Standing::Rows(place) => rows::document(&opened.connection, (&opened.schema, *place), session)
+            .map_err(at)?
+            .map(String::into_bytes),
+        Standing::Records { path, .. } => match Stored::of(path) {
+            Some(stored) => stored.read(None)?.0,
+            None => None,
+        },
+    };
     let document = document
         .ok_or_else(|| EngineError::NotFound { what: Wanted::SessionInDatabase, text: session.to_owned() })?;
     let length = u64::try_from(document.len()).expect("a length fits 64 bits");
-    Ok((Some(document.into_bytes()), FileStamp { length, ..stamp }))
+    Ok((Some(document), FileStamp { length, ..stamp }))
 }
 
 /// Returns when a session was written last, as its stamp has it; none where that cannot be read.
 pub(crate) fn modified_ns(database: &Path, session: &str) -> Option<i128> {
-    Opened::of(database).ok()?.changed(session).ok()
+    let opened = Opened::of(database).ok()?;
+    let place = opened.place(session).ok()??;
+    opened.changed(&place, session).ok()
+}
+
+/// Returns the version of the client that keeps a database in a folder: that of the session of 2.x which was made last. None
+/// where there is no such database, or only older versions wrote to it.
+pub(crate) fn second_version(folder: &Path) -> Option<String> {
+    let database = folder.join(FILE);
+    let opened = database.is_file().then(|| Opened::of(&database).ok())??;
+    let newest = "SELECT version FROM session_v2 ORDER BY id LIMIT 1";
+    let found = opened.connection.query_row(newest, [], |row| row.get(0));
+    // Its tables are there before the first session is.
+    let has_tables = opened.schema.has("session_v2", &["id"]);
+    found.ok().or_else(|| has_tables.then(|| "2".to_owned()))
 }
 
 /// Returns the directory of a session, or `None` if the database or the session is missing or names none.
@@ -178,55 +232,86 @@ pub(crate) fn directory(database: &Path, session: &str) -> Result<Option<String>
     }
     steady(database, || {
         let opened = Opened::of(database)?;
-        let directory = "SELECT directory FROM session WHERE id = ?1";
-        match opened.connection.query_row(directory, [session], |row| row.get(0)) {
-            Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
-            found => found.map_err(|error| failed(database, &error)),
-        }
+        let read = || match opened.place(session)? {
+            Some(place) => opened.directory(&place, session),
+            None => Ok(None),
+        };
+        read().map_err(|error| failed(database, &error))
     })
+}
+
+/// Where a session of a database is.
+#[derive(Debug, Clone)]
+enum Standing {
+    /// In its tables.
+    Rows(Place),
+    /// In the older folder beside it, at that path: the client began to take it over, and none of its content arrived.
+    Records { about: Place, path: PathBuf },
 }
 
 /// An open database, and the copy that it is where it is one.
 struct Opened {
     connection: Connection,
+    schema: Schema,
+    database: PathBuf,
     _copy: Option<tempfile::TempDir>,
 }
 
 impl Opened {
     fn of(database: &Path) -> Result<Self> {
-        let beside = |ending: &str| {
-            let mut name = database.as_os_str().to_owned();
-            name.push(ending);
-            PathBuf::from(name)
-        };
-        let (log, index) = (beside("-wal"), beside("-shm"));
-        let has = |path: &Path| std::fs::metadata(path).is_ok_and(|file| file.len() > 0);
-        let (connection, copy) = if has(&beside("-journal")) {
-            // Somebody changes pages in place, which an immutable file has not: SQLite waits for the end of it.
-            (connect(database, "mode=ro"), None)
-        } else if !states(database).has_log() {
-            (connect(database, "immutable=1"), None)
-        } else if index.is_file() {
-            (connect(database, "mode=ro"), None)
-        } else {
-            let copy = copied(database, &log)?;
-            (connect(&copy.path().join(FILE), "mode=rw"), Some(copy))
-        };
-        let connection = connection.map_err(|error| failed(database, &error))?;
-        Ok(Self { connection, _copy: copy })
+        let (connection, copy) = opening::connection(database)?;
+        let schema = Schema::of(&connection).map_err(|error| failed(database, &error))?;
+        Ok(Self { connection, schema, database: database.to_owned(), _copy: copy })
+    }
+
+    fn place(&self, session: &str) -> rusqlite::Result<Option<Standing>> {
+        let Some(about) = self.schema.place(&self.connection, session)? else { return Ok(None) };
+        let is_empty = self.schema.is_empty(&self.connection, about, session)?;
+        let path = if is_empty { folders::beside(&self.database, session) } else { None };
+        Ok(Some(path.map_or(Standing::Rows(about), |path| Standing::Records { about, path })))
+    }
+
+    fn reads(&self, standing: &Standing) -> bool {
+        match standing {
+            Standing::Rows(place) => self.schema.is_read(*place),
+            Standing::Records { .. } => true,
+        }
+    }
+
+    /// Says why a session may not be where it is looked for: it may be one of those that a newer version keeps elsewhere.
+    fn not_there(&self, database: &Path) -> Option<EngineError> {
+        match self.unread() {
+            Ok(unread) => unread.map(|unread| unknown(database, &unread)),
+            Err(error) => Some(failed(database, &error)),
+        }
+    }
+
+    fn unread(&self) -> rusqlite::Result<Option<Unread>> {
+        self.schema.unread(&self.connection)
+    }
+
+    fn directory(&self, standing: &Standing, session: &str) -> rusqlite::Result<Option<String>> {
+        let (Standing::Rows(about) | Standing::Records { about, .. }) = standing;
+        let Some(query) = self.schema.directory(*about) else { return Ok(None) };
+        match self.connection.query_row(&query, [session], |row| row.get(0)) {
+            Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
+            found => found,
+        }
     }
 
     fn ids(&self, which: Which<'_>) -> rusqlite::Result<Vec<String>> {
         let bound = |many: usize| i64::try_from(many.min(SESSIONS_MAX)).unwrap_or(i64::MAX);
         let (directory, many, order) = match which {
             Which::All => (None, bound(SESSIONS_MAX), "id"),
-            Which::Latest(many) => (None, bound(many), "time_updated DESC, id"),
+            Which::Latest(many) => (None, bound(many), "MAX(at) DESC, id"),
             Which::In(directory, many) => {
-                (Some(directory.to_string_lossy().into_owned()), bound(many), "time_updated DESC, id")
+                (Some(directory.to_string_lossy().into_owned()), bound(many), "MAX(at) DESC, id")
             }
         };
+        let Some(sessions) = self.schema.sessions() else { return Ok(Vec::new()) };
         let below = "?1 IS NULL OR directory = ?1 OR substr(directory, 1, length(?1) + 1) = ?1 || '/'";
-        let query = format!("SELECT id FROM session WHERE {below} ORDER BY {order} LIMIT ?2");
+        let query =
+            format!("SELECT id FROM ({sessions}) WHERE {below} GROUP BY id ORDER BY {order} LIMIT ?2");
         let mut statement = self.connection.prepare(&query)?;
         let rows = statement.query_map(params![directory, many], |row| row.get(0))?;
         rows.collect()
@@ -234,117 +319,37 @@ impl Opened {
 
     /// Returns when anything of a session was written last, in milliseconds since 1970 times a million, and below that
     /// how many rows it has: a row may say an older time than others.
-    fn changed(&self, session: &str) -> rusqlite::Result<i128> {
-        let latest = "SELECT MAX(at), SUM(many) FROM (SELECT time_updated AS at, 1 AS many FROM session WHERE id = ?1 \
-                      UNION ALL SELECT MAX(time_updated), COUNT(*) FROM message WHERE session_id = ?1 \
-                      UNION ALL SELECT MAX(time_updated), COUNT(*) FROM part WHERE session_id = ?1)";
-        let (at_ms, rows) = self.connection.prepare_cached(latest)?.query_row([session], |row| {
+    fn changed(&self, standing: &Standing, session: &str) -> rusqlite::Result<i128> {
+        let about = match standing {
+            Standing::Rows(about) => *about,
+            Standing::Records { about, path } => {
+                match Stored::of(path).and_then(|stored| stored.outline().ok()?) {
+                    Some(outline) => return Ok(outline.modified_ns),
+                    None => *about,
+                }
+            }
+        };
+        let latest = self.schema.changed(about);
+        let (at_ms, rows) = self.connection.prepare_cached(&latest)?.query_row([session], |row| {
             let (at_ms, rows): (Option<i64>, Option<i64>) = (row.get(0)?, row.get(1)?);
             Ok((at_ms.unwrap_or(0), rows.unwrap_or(0)))
         })?;
         Ok(i128::from(at_ms) * 1_000_000 + i128::from(rows % 1_000_000))
     }
 
-    fn size(&self, session: &str) -> rusqlite::Result<u64> {
-        let sum = "SELECT (SELECT TOTAL(OCTET_LENGTH(data)) FROM message WHERE session_id = ?1) \
-                   + (SELECT TOTAL(OCTET_LENGTH(data)) FROM part WHERE session_id = ?1)";
-        let bytes = self.connection.query_row(sum, [session], |row| row.get::<_, f64>(0))?;
+    fn size(&self, standing: &Standing, session: &str) -> rusqlite::Result<u64> {
+        let place = match standing {
+            Standing::Rows(place) => *place,
+            Standing::Records { path, .. } => {
+                let outline = Stored::of(path).and_then(|stored| stored.outline().ok()?);
+                return Ok(outline.map_or(0, |outline| outline.bytes));
+            }
+        };
+        let Some(sum) = self.schema.size(place) else { return Ok(0) };
+        let bytes = self.connection.query_row(&sum, [session], |row| row.get::<_, f64>(0))?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a sum of lengths")]
         Ok(bytes.max(0.0) as u64)
     }
-
-    /// Returns a session as one document, none where there is none.
-    fn document(&self, session: &str) -> rusqlite::Result<Option<String>> {
-        // One state of the database for all three tables.
-        let reading = self.connection.unchecked_transaction()?;
-        let about =
-            reading.prepare("SELECT * FROM session WHERE id = ?1")?.query_row([session], |row| Ok(info(row)));
-        let about = match about {
-            Ok(about) => about,
-            Err(rusqlite::Error::QueryReturnedNoRows) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let mut parts: HashMap<String, Vec<String>> = HashMap::new();
-        let mut statement =
-            reading.prepare("SELECT id, message_id, data FROM part WHERE session_id = ?1 ORDER BY id")?;
-        let mut rows = statement.query(params![session])?;
-        while let Some(row) = rows.next()? {
-            let (id, message, data): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            let own = [("id", id.as_str()), ("sessionID", session), ("messageID", message.as_str())];
-            let part = with(&data, &own);
-            parts.entry(message).or_default().push(part);
-        }
-        let mut messages = Vec::new();
-        let mut statement = reading
-            .prepare("SELECT id, data FROM message WHERE session_id = ?1 ORDER BY time_created, id")?;
-        let mut rows = statement.query(params![session])?;
-        while let Some(row) = rows.next()? {
-            let (id, data): (String, String) = (row.get(0)?, row.get(1)?);
-            let own = parts.remove(&id).unwrap_or_default().join(",");
-            let about = with(&data, &[("id", id.as_str()), ("sessionID", session)]);
-            messages.push(format!("{{\"info\":{about},\"parts\":[{own}]}}"));
-        }
-        Ok(Some(format!("{{\"info\":{about},\"messages\":[{}]}}\n", messages.join(","))))
-    }
-}
-
-fn connect(database: &Path, how: &str) -> rusqlite::Result<Connection> {
-    let mut uri = "file:".to_owned();
-    for byte in database.as_os_str().as_encoded_bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-_.~".contains(byte) {
-            uri.push(char::from(*byte));
-        } else {
-            let _written = write!(uri, "%{byte:02X}");
-        }
-    }
-    let is_copy = how == "mode=rw";
-    let access = if is_copy { OpenFlags::SQLITE_OPEN_READ_WRITE } else { OpenFlags::SQLITE_OPEN_READ_ONLY };
-    let flags = access | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(format!("{uri}?{how}"), flags)?;
-    connection.busy_timeout(BUSY)?;
-    Ok(connection)
-}
-
-/// What a database and its log are at a moment.
-#[derive(Debug, PartialEq, Eq)]
-struct States {
-    database: Option<FileStamp>,
-    log: Option<FileStamp>,
-}
-
-impl States {
-    fn has_log(&self) -> bool {
-        self.log.is_some_and(|log| log.length > 0)
-    }
-}
-
-fn states(database: &Path) -> States {
-    let state = |path: &Path| std::fs::metadata(path).ok().map(|state| FileStamp::of(&state));
-    let mut log = database.as_os_str().to_owned();
-    log.push("-wal");
-    States { database: state(database), log: state(Path::new(&log)) }
-}
-
-fn changed(database: &Path, what: &str) -> EngineError {
-    let reason = format!("it changed each of the {COPIES_MAX} times that it was {what}");
-    EngineError::Busy { path: database.to_owned(), reason }
-}
-
-/// Copies a database and its log as they are at one moment.
-fn copied(database: &Path, log: &Path) -> Result<tempfile::TempDir> {
-    for _ in 0..COPIES_MAX {
-        // Only its owner can look into it, and it is gone when the session was read.
-        let folder =
-            tempfile::tempdir().map_err(EngineError::io("create a private folder to copy", database))?;
-        let before = states(database);
-        for (from, name) in [(database, FILE.to_owned()), (log, format!("{FILE}-wal"))] {
-            std::fs::copy(from, folder.path().join(name)).map_err(EngineError::io("copy", from))?;
-        }
-        if states(database) == before {
-            return Ok(folder);
-        }
-    }
-    Err(changed(database, "copied"))
 }
 
 fn failed(database: &Path, error: &rusqlite::Error) -> EngineError {
@@ -368,92 +373,13 @@ fn foreign(database: &Path, error: &rusqlite::Error) -> EngineError {
     }
 }
 
-/// Writes what a session says of itself, as the export does.
-fn info(row: &Row<'_>) -> String {
-    let mut object = Info::new();
-    let text = |column: &str| row.get::<_, Option<String>>(column).ok().flatten();
-    let number = |column: &str| row.get::<_, Option<i64>>(column).ok().flatten();
-    for (key, column) in [
-        ("id", "id"),
-        ("slug", "slug"),
-        ("projectID", "project_id"),
-        ("workspaceID", "workspace_id"),
-        ("directory", "directory"),
-        ("path", "path"),
-        ("parentID", "parent_id"),
-        ("title", "title"),
-        ("agent", "agent"),
-    ] {
-        object.put(key, text(column).map(|text| quoted(&text)));
-    }
-    object.put("model", text("model").filter(|json| is_json(json)));
-    object.put("version", text("version").map(|text| quoted(&text)));
-    let numbers = |columns: &[(&str, &str)]| {
-        let mut inner = Info::new();
-        for (key, column) in columns {
-            inner.put(key, number(column).map(|number| number.to_string()));
-        }
-        inner.finish()
-    };
-    let summary =
-        [("additions", "summary_additions"), ("deletions", "summary_deletions"), ("files", "summary_files")];
-    object.put("summary", number("summary_additions").map(|_| numbers(&summary)));
-    object.put("share", text("share_url").map(|url| format!("{{\"url\":{}}}", quoted(&url))));
-    let cost = row.get::<_, Option<f64>>("cost").ok().flatten();
-    object.put("cost", cost.map(|cost| serde_json::Value::from(cost).to_string()));
-    let cache = numbers(&[("read", "tokens_cache_read"), ("write", "tokens_cache_write")]);
-    let tokens =
-        numbers(&[("input", "tokens_input"), ("output", "tokens_output"), ("reasoning", "tokens_reasoning")]);
-    let tokens = tokens.strip_suffix('}').map(|tokens| format!("{tokens},\"cache\":{cache}}}"));
-    object.put("tokens", tokens.filter(|_| number("tokens_input").is_some()));
-    for column in ["permission", "revert", "metadata"] {
-        object.put(column, text(column).filter(|json| is_json(json)));
-    }
-    let times = [
-        ("created", "time_created"),
-        ("updated", "time_updated"),
-        ("compacting", "time_compacting"),
-        ("archived", "time_archived"),
-    ];
-    object.put("time", Some(numbers(&times)));
-    object.finish()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Reads while a client writes the first times; returns what came of it, and how often it was read.
-    fn read_beside(writes: usize, has_log: bool) -> (Result<usize>, usize) {
-        let folder = tempfile::tempdir().expect("a folder");
-        let database = folder.path().join(FILE);
-        let put = |name: &str, bytes: usize| {
-            use std::io::Write as _;
-            let file = std::fs::File::create(folder.path().join(name));
-            file.and_then(|mut file| file.write_all(&vec![b'x'; bytes])).expect("written");
-        };
-        put(FILE, 1);
-        put("opencode.db-wal", usize::from(has_log));
-        let mut times = 0;
-        let read = steady(&database, || {
-            times += 1;
-            if times <= writes {
-                put(FILE, 1 + times);
-            }
-            Ok(times)
-        });
-        (read, times)
-    }
-
-    /// Found in review: what was read while a client wrote was taken for one state.
-    #[test]
-    fn what_was_read_while_somebody_wrote_is_read_again() {
-        for (writes, has_log, wanted) in [(0, false, 1), (1, false, 2), (3, false, 4), (9, true, 1)] {
-            let (read, times) = read_beside(writes, has_log);
-            assert_eq!((read.expect("read"), times), (wanted, wanted), "{writes} {has_log}");
-        }
-        let (read, times) = read_beside(usize::MAX, false);
-        let said = read.expect_err("it never stayed").to_string();
-        assert!(said.contains("each of the 5 times that it was read") && times == COPIES_MAX, "{said}");
+fn unknown(database: &Path, unread: &Unread) -> EngineError {
+    EngineError::UnknownSchema {
+        path: database.to_owned(),
+        sessions: unread.sessions,
+        reason: format!(
+            "{}; of {} the versions {} are read; `{}` gives a file that can be imported",
+            unread.reason, DATABASE.shown, DATABASE.versions, DATABASE.export
+        ),
     }
 }

@@ -57,7 +57,8 @@ pub(crate) fn is_storage(folder: &Path) -> bool {
 /// `Io` where a folder cannot be listed, and for the database as it has them.
 pub(crate) fn sessions(storage: &Path) -> Result<Vec<PathBuf>> {
     let database = storage.with_file_name(database::FILE);
-    let moved = if database.is_file() { database::sessions(&database, Which::All)? } else { Vec::new() };
+    let moved =
+        if database.is_file() { database::sessions(&database, Which::All)?.found } else { Vec::new() };
     let moved: std::collections::HashSet<PathBuf> =
         moved.into_iter().filter_map(|(path, _)| path.file_name().map(PathBuf::from)).collect();
     let mut found = Vec::new();
@@ -74,6 +75,21 @@ pub(crate) fn sessions(storage: &Path) -> Result<Vec<PathBuf>> {
     }
     found.sort();
     Ok(found)
+}
+
+/// Returns the path of a session in the folder beside a database, if it has messages there.
+pub(crate) fn beside(database: &Path, session: &str) -> Option<PathBuf> {
+    let storage = database.with_file_name(FOLDER);
+    let has_messages = records(&storage.join("message").join(session)).is_ok_and(|found| !found.is_empty());
+    if !has_messages {
+        return None;
+    }
+    let projects = listed(&storage.join("session")).ok()?;
+    let mut paths: Vec<PathBuf> =
+        projects.into_iter().map(|project| project.join(format!("{session}.json"))).collect();
+    paths.retain(|path| path.is_file());
+    paths.sort();
+    paths.into_iter().next()
 }
 
 impl<'p> Stored<'p> {

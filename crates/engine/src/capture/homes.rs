@@ -64,6 +64,11 @@ impl HomeHints {
                     homes.push(RuntimeHome { runtime: client.id, config_dir, transcripts });
                 }
             }
+            let others = place.database.map(|_| database::of_channels(&config_dir)).unwrap_or_default();
+            homes.extend(others.into_iter().map(|transcripts| {
+                let config_dir = config_dir.clone();
+                RuntimeHome { runtime: client.id, config_dir, transcripts }
+            }));
         }
         homes
     }
@@ -209,10 +214,13 @@ impl Found {
     /// Takes the sessions in a database. How large one is shows when it is read.
     fn database(&mut self, database: &Path) {
         match database::sessions(database, Which::All) {
-            Ok(sessions) => self.files.extend(sessions.into_iter().map(|(path, modified_ns)| FoundFile {
-                modified_ns: Some(modified_ns),
-                ..FoundFile::new(path, false, 0)
-            })),
+            Ok(sessions) => {
+                self.failures.extend(sessions.unread.map(|error| (database.to_owned(), error)));
+                self.files.extend(sessions.found.into_iter().map(|(path, modified_ns)| FoundFile {
+                    modified_ns: Some(modified_ns),
+                    ..FoundFile::new(path, false, 0)
+                }));
+            }
             Err(error) => self.failures.push((database.to_owned(), error)),
         }
     }

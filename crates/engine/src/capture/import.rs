@@ -6,9 +6,10 @@ use std::sync::{Mutex, OnceLock};
 
 use stemmata_store::StoreError;
 
+use crate::capture::captured::Captured;
 use crate::capture::homes::{FoundFile, find};
 use crate::capture::policy::HeldBack;
-use crate::capture::transcript::{CaptureOptions, Captured};
+use crate::capture::transcript::CaptureOptions;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 

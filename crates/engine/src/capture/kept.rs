@@ -10,7 +10,7 @@ use crate::capture::database::{self, Outline};
 use crate::capture::events;
 use crate::capture::folders;
 use crate::capture::source;
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 
 /// A session and where it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,9 +77,13 @@ impl<'p> Kept<'p> {
 
 /// Returns whether a path is that of a session, be it a file or not.
 pub fn is_session_there(path: &Path) -> bool {
+    let is_kept = |kept: Kept<'_>| match kept.outline() {
+        Ok(outline) => outline.is_some(),
+        // Where it may be is not read: whoever asks is to hear of that.
+        Err(error) => matches!(error, EngineError::UnknownSchema { .. }),
+    };
     let is_file = source::look(path).is_some_and(|(_, metadata)| metadata.is_file());
-    let is_there = is_file || events::is_folder(path);
-    is_there || Kept::of(path).is_some_and(|kept| kept.outline().is_ok_and(|outline| outline.is_some()))
+    is_file || events::is_folder(path) || Kept::of(path).is_some_and(is_kept)
 }
 
 /// Returns whether a session is kept in a database or in folders of records, whether these are there or not.

@@ -92,7 +92,7 @@ impl Engine {
     /// Returns the sessions of a database that are not as they were read, of those that were written last.
     pub(crate) fn changed_in(&self, database: &Path) -> Result<Vec<PathBuf>> {
         let mut changed = Vec::new();
-        for (path, modified_ns) in database::sessions(database, Which::Latest(RECENT_MAX))? {
+        for (path, modified_ns) in database::sessions(database, Which::Latest(RECENT_MAX))?.found {
             let cursor = self.store.cursor(&self.session_key(&path))?;
             let seen = cursor.as_deref().and_then(Cursor::decode).map(|cursor| cursor.stamp.modified_ns);
             if seen != Some(modified_ns) {

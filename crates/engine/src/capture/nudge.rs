@@ -8,9 +8,10 @@ use std::path::Path;
 use stemmata_runtimes::adapter::Shape;
 use stemmata_store::StoreError;
 
+use crate::capture::captured::Captured;
 use crate::capture::cursor::{Cursor, Relation};
 use crate::capture::kept::Kept;
-use crate::capture::transcript::{CaptureOptions, Captured};
+use crate::capture::transcript::CaptureOptions;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 

@@ -50,8 +50,12 @@ impl Engine {
         Ok(self.survey_all(paths)?.0)
     }
 
-    /// Looks at files as [`Engine::survey`] does, and says what could not be looked at.
-    pub(crate) fn survey_all(&self, paths: &[PathBuf]) -> Result<(Vec<SurveyedFile>, Vec<ImportFailure>)> {
+    /// Looks at files as [`Engine::survey`] does, and says what could not be looked at: folders, and databases of which
+    /// sessions are of a version that is not read.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn survey_all(&self, paths: &[PathBuf]) -> Result<(Vec<SurveyedFile>, Vec<ImportFailure>)> {
         let found = find(paths);
         let surveyed = found.files.into_iter().map(|file| {
             let state = self.file_state(&file)?;

@@ -11,7 +11,8 @@ use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{Link, LinkKind, Session, SessionOrigin, StoreError, Write};
 
-use crate::capture::cursor::{Cursor, FileStamp, Relation, SplitterState, Windows};
+use crate::capture::captured::{Captured, UnreadRecords, unchanged};
+use crate::capture::cursor::{Cursor, Relation, SplitterState, Windows};
 use crate::capture::ingest::Ingest;
 use crate::capture::reading::Prepared;
 use crate::chain::rest::Rest;
@@ -69,32 +70,6 @@ impl CaptureOptions {
 
 /// Readings of one transcript that are tried while other processes read it too: each time, one of them gets on.
 const ATTEMPTS_MAX: usize = 8;
-
-/// What a capture found and did.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Captured {
-    /// The session as it is now.
-    pub session: Session,
-    /// Entries of the chain, the provisional leaf included.
-    pub entries: u64,
-    /// Bytes of the transcript.
-    pub bytes_in: u64,
-    /// Bytes at its beginning that the store holds now, closed or provisional. A caller that deletes the transcript needs
-    /// all of them here.
-    pub bytes_held: u64,
-    /// Bytes of it that were replaced.
-    pub bytes_redacted: u64,
-    /// Secrets that were redacted in what this capture read, by kind; 0 of any kind where nothing was read.
-    pub redacted: Vec<(String, u64)>,
-    /// Bytes that the store took for what is new.
-    pub bytes_stored: u64,
-    /// Commits that are new.
-    pub new_commits: u64,
-    /// Links between clients' copies of sessions and their originals that are new with this.
-    pub copies: Vec<Link>,
-    /// What the user should know.
-    pub notes: Vec<Note>,
-}
 
 impl Engine {
     /// Captures what a transcript holds beyond what is stored. Idempotent; resumes where it was interrupted.
@@ -156,6 +131,7 @@ impl Engine {
             bytes_stored: 0,
             new_commits: 0,
             copies: Vec::new(),
+            unread: UnreadRecords::default(),
             notes: vec![Note::new(NoteCode::Forgotten, note)],
             session,
         })
@@ -272,6 +248,7 @@ impl Engine {
             bytes_stored: outcome.stored_bytes,
             new_commits: outcome.new_commits,
             copies,
+            unread: run.ingest.unread(),
             notes: run.ingest.take_notes(),
         })
     }
@@ -464,21 +441,6 @@ impl Run<'_> {
                 now.or(before.filter(|_| is_unknown || !self.ingest.met_forgotten()))
             }
         }
-    }
-}
-
-fn unchanged(session: &Session, cursor: &Cursor, stamp: FileStamp) -> Captured {
-    Captured {
-        session: session.clone(),
-        entries: cursor.seen_entries,
-        bytes_in: stamp.length,
-        bytes_held: cursor.seen_bytes,
-        bytes_redacted: cursor.seen_redacted_bytes,
-        redacted: Vec::new(),
-        bytes_stored: 0,
-        new_commits: 0,
-        copies: Vec::new(),
-        notes: Vec::new(),
     }
 }
 

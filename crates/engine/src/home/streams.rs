@@ -11,8 +11,8 @@ use stemmata_model::FormatId;
 use stemmata_store::{read_bounded, write_file};
 
 use super::create_private;
+use crate::capture::captured::Captured;
 use crate::capture::stream::timed_format;
-use crate::capture::transcript::Captured;
 use crate::error::{EngineError, Result};
 
 /// Files of a folder that are looked at.

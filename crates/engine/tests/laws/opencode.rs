@@ -173,8 +173,9 @@ fn a_database_of_another_form_is_refused_with_the_way_out() {
     client.connection.execute_batch("ALTER TABLE part RENAME TO part_v2").expect("renamed");
     client.begins(SESSION);
     let read = engine().capture(&client.session(), &CaptureOptions::import());
-    let Err(EngineError::NotATranscript { reason, .. }) = &read else { panic!("{read:?}") };
+    let Err(EngineError::UnknownSchema { reason, sessions, .. }) = &read else { panic!("{read:?}") };
     assert!(reason.contains("opencode export") && reason.contains("part"), "{reason}");
+    assert_eq!(*sessions, Some(1));
     folder.write("opencode.db-journal", b"");
     let torn = Folder::new();
     let path = torn.write("opencode.db", b"SQLite format 3\0 and no more");
@@ -512,4 +513,252 @@ fn a_compacted_session_is_told_from_the_root_or_as_the_client_sends_it() {
         let made = engine.materialize(Some(tip), Some(&format), stop, &mut bytes).expect("materialized");
         assert_eq!((found(&bytes), made.skipped_compactions), (expected, skipped), "{stop:?}");
     }
+}
+
+/// What versions 2.x add to a database.
+const TABLES_2: &str = "
+    CREATE TABLE session_v2 (id text PRIMARY KEY, project_id text NOT NULL, parent_id text, slug text NOT NULL,
+        directory text NOT NULL, title text, version text NOT NULL, cost real DEFAULT 0 NOT NULL,
+        tokens_input integer DEFAULT 0 NOT NULL, tokens_output integer DEFAULT 0 NOT NULL,
+        tokens_reasoning integer DEFAULT 0 NOT NULL, tokens_cache_read integer DEFAULT 0 NOT NULL,
+        tokens_cache_write integer DEFAULT 0 NOT NULL, time_created integer NOT NULL, time_updated integer NOT NULL);
+    CREATE TABLE session_message (id text PRIMARY KEY, session_id text NOT NULL, type text NOT NULL, seq integer NOT NULL,
+        time_created integer NOT NULL, time_updated integer NOT NULL, data text NOT NULL);";
+
+impl Client {
+    /// A database as versions 2.x make it, without what is of 1.x.
+    fn second(folder: &Folder) -> Self {
+        let client = Self::new(folder);
+        client
+            .connection
+            .execute_batch("DROP TABLE session; DROP TABLE message; DROP TABLE part")
+            .expect("dropped");
+        client.connection.execute_batch(TABLES_2).expect("tables");
+        client
+    }
+
+    /// Takes a session over as the upgrade does; the rows of before stay as they are.
+    fn upgrades(&self, session: &str) {
+        let row = "INSERT INTO session_v2 (id, project_id, slug, directory, title, version, time_created, time_updated) \
+                   VALUES (?1, 'global', 'loud-bell', '/tower', 'Bells', '2.0.12', 1000, 1000)";
+        self.connection.execute(row, [session]).expect("a session");
+    }
+
+    fn tells(&self, session: &str, number: i64, text: &str) {
+        let (kind, said) = if number % 2 == 0 {
+            ("user", format!(r#""text":"{text}""#))
+        } else {
+            let content = format!(r#"[{{"type":"text","text":"{text}"}}]"#);
+            (
+                "assistant",
+                format!(r#""agent":"build","model":{{"providerID":"p","id":"m"}},"content":{content}"#),
+            )
+        };
+        let data = format!(r#"{{{said},"time":{{"created":{number},"completed":{number}}}}}"#);
+        let row = "INSERT INTO session_message VALUES (?1, ?2, ?3, ?4, ?4, ?4, ?5)";
+        let id = format!("msg_{number:026}{session}");
+        self.connection.execute(row, (id, session, kind, number, data)).expect("a message");
+    }
+}
+
+fn all_of(engine: &Engine, path: &Path) -> stemmata_engine::ImportReport {
+    engine.import(&[path.to_owned()], &CaptureOptions::import(), 1, &|_| {}).expect("imported")
+}
+
+/// Returns what was said in each session of an import, in the order of their ids.
+fn heard(engine: &Engine, report: &stemmata_engine::ImportReport) -> Vec<Vec<String>> {
+    report.sessions.iter().map(|one| said(engine, one.captured.session.tip.expect("a tip"))).collect()
+}
+
+const OTHER: &str = "ses_e2002233445566778899aabbcc";
+
+#[test]
+fn an_upgraded_database_is_read_as_it_is_now_and_each_session_once() {
+    let folder = Folder::new();
+    let client = Client::new(&folder);
+    client.begins(SESSION);
+    client.says(SESSION, 2, "Which bells ring at noon?");
+    let engine = engine();
+    let before = import(&engine, &client.session()).session.tip.expect("a tip");
+    client.connection.execute_batch(TABLES_2).expect("tables");
+    client.upgrades(SESSION);
+    client.tells(SESSION, 2, "Which bells ring at noon?");
+    client.tells(SESSION, 3, "The east bell does.");
+    client.upgrades(OTHER);
+    client.tells(OTHER, 4, "Who rings it?");
+    // The older client made one that nobody took over.
+    let left = "ses_e3002233445566778899aabbcc";
+    client.begins(left);
+    client.says(left, 6, "It stayed behind.");
+    let report = all_of(&engine, &client.path);
+    assert!(report.failures.is_empty() && report.skipped.is_empty(), "{report:?}");
+    assert_eq!(
+        heard(&engine, &report),
+        [
+            vec!["Which bells ring at noon?".to_owned(), "The east bell does.".to_owned()],
+            vec!["Who rings it?".to_owned()],
+            vec!["It stayed behind.".to_owned()],
+        ]
+    );
+    let first = &report.sessions[0].captured.session;
+    assert_eq!((first.version.as_deref(), first.cwd.as_deref()), (Some("2.0.12"), Some("/tower")));
+    let ancestors = chain(&engine, first.tip.expect("a tip"));
+    assert!(ancestors.iter().any(|commit| commit.id == before), "one line through the upgrade");
+    assert!(all_of(&engine, &client.path).sessions.iter().all(|one| one.captured.new_commits == 0));
+    // Who goes back to the older client goes on there.
+    let later = stemmata_engine::Clock::now(&crate::support::FixedClock).as_micros() / 1_000;
+    client.says(SESSION, 8, "Back in the old client.");
+    client
+        .connection
+        .execute("UPDATE session SET time_updated = ?1 WHERE id = ?2", (later, SESSION))
+        .expect("written");
+    let report = all_of(&engine, &client.path);
+    assert_eq!(heard(&engine, &report)[0], ["Which bells ring at noon?", "Back in the old client."]);
+}
+
+#[test]
+fn a_database_of_2_without_older_tables_and_a_beta_s_are_read() {
+    let folder = Folder::new();
+    let client = Client::second(&folder);
+    client.upgrades(SESSION);
+    client.tells(SESSION, 2, "Which bells ring at noon?");
+    client.tells(SESSION, 3, "The east bell does.");
+    let engine = engine();
+    let wanted = [["Which bells ring at noon?".to_owned(), "The east bell does.".to_owned()].to_vec()];
+    assert_eq!(heard(&engine, &all_of(&engine, &client.path)), wanted);
+    client.tells(SESSION, 4, "And the west one?");
+    let grown = import(&engine, &client.session()).session.tip.expect("a tip");
+    assert_eq!((said(&engine, grown).len(), chain(&engine, grown).len()), (3, 2));
+    // The betas called the table `session`, and had fewer columns or more.
+    let beta = Folder::new();
+    let client = Client::second(&beta);
+    let shape = "ALTER TABLE session_v2 RENAME TO session; ALTER TABLE session DROP COLUMN time_updated; \
+                 ALTER TABLE session DROP COLUMN tokens_cache_write; ALTER TABLE session ADD COLUMN mood text; \
+                 ALTER TABLE session_message DROP COLUMN seq; ALTER TABLE session_message DROP COLUMN time_updated";
+    client.connection.execute_batch(shape).expect("a beta");
+    let row = "INSERT INTO session (id, project_id, slug, directory, version, time_created) VALUES (?1, 'p', 's', '/tower', '0', 1)";
+    client.connection.execute(row, [SESSION]).expect("a session");
+    let row = "INSERT INTO session_message VALUES (?1, ?2, 'user', 5, '{\"text\":\"A beta says so.\",\"time\":{\"created\":5}}')";
+    client.connection.execute(row, ("msg_1", SESSION)).expect("a message");
+    let report = all_of(&engine, &client.path);
+    assert!(report.failures.is_empty(), "{report:?}");
+    assert_eq!(heard(&engine, &report), [["A beta says so."]]);
+}
+
+#[test]
+fn a_session_that_was_taken_over_without_its_content_is_read_out_of_the_older_folder() {
+    let folder = Folder::new();
+    let client = Client::new(&folder);
+    client.begins(SESSION);
+    let engine = engine();
+    // Read while it was empty.
+    all_of(&engine, &client.path);
+    store_records(&folder, SESSION, &["Which bells ring at noon?", "The east bell does."]);
+    let wanted = [["Which bells ring at noon?", "The east bell does."]];
+    let report = all_of(&engine, folder.path());
+    assert_eq!(heard(&engine, &report), wanted);
+    assert_eq!(report.sessions[0].path, client.session(), "it is one session, the database's");
+    assert_eq!(all_of(&engine, folder.path()).sessions[0].captured.new_commits, 0);
+    // Messages without a single part say nothing either.
+    client
+        .connection
+        .execute("INSERT INTO message VALUES ('msg_1', ?1, 5, 5, '{}')", [SESSION])
+        .expect("a message");
+    assert_eq!(heard(&engine, &all_of(&engine, folder.path())), wanted);
+    client.says(SESSION, 12, "Taken over.");
+    assert_eq!(heard(&engine, &all_of(&engine, folder.path())), [["Taken over."]]);
+}
+
+#[test]
+fn sessions_of_a_version_that_is_not_known_are_counted_and_said() {
+    let newer = "CREATE TABLE session_v3 (id text PRIMARY KEY, body text); \
+                 INSERT INTO session_v3 VALUES ('ses_a', ''), ('ses_b', ''), ('not-one', '')";
+    let cases: [(&str, &str, Option<u64>, usize); 5] = [
+        ("a newer table of sessions", newer, Some(2), 1),
+        ("messages elsewhere", "ALTER TABLE session_message RENAME TO session_message_v9", Some(1), 0),
+        ("messages of another form", "ALTER TABLE session_message RENAME COLUMN data TO body", Some(1), 0),
+        (
+            "no table that is known",
+            "ALTER TABLE session_v2 RENAME TO talk; DROP TABLE session_message",
+            None,
+            0,
+        ),
+        ("nothing else", "CREATE TABLE session_share (id text PRIMARY KEY)", None, 1),
+    ];
+    for (what, change, wanted, readable) in cases {
+        let folder = Folder::new();
+        let client = Client::second(&folder);
+        client.upgrades(SESSION);
+        client.tells(SESSION, 2, "Which bells ring at noon?");
+        client.connection.execute_batch(change).expect(what);
+        let engine = engine();
+        let report = all_of(&engine, &client.path);
+        assert_eq!(report.sessions.len(), readable, "{what}: {report:?}");
+        let counted: Vec<Option<u64>> = report
+            .failures
+            .iter()
+            .map(|failure| match &failure.error {
+                EngineError::UnknownSchema { sessions, .. } => *sessions,
+                other => panic!("{what}: {other:?}"),
+            })
+            .collect();
+        let expected = if what == "nothing else" { Vec::new() } else { vec![wanted] };
+        assert_eq!(counted, expected, "{what}");
+        let (_, failures) = engine.survey_all(std::slice::from_ref(&client.path)).expect("surveyed");
+        assert_eq!(failures.len(), expected.len(), "{what}");
+        if readable == 0 {
+            let read = engine.capture(&client.session(), &CaptureOptions::import());
+            assert!(matches!(read, Err(EngineError::UnknownSchema { .. })), "{what}: {read:?}");
+        }
+    }
+}
+
+#[test]
+fn another_channel_s_database_is_read_but_for_what_the_releases_one_took_over() {
+    let folder = Folder::new();
+    let client = Client::second(&folder);
+    for (session, number) in [(SESSION, 2), (OTHER, 4)] {
+        client.upgrades(session);
+        client.tells(session, number, "From the beta.");
+    }
+    drop(client.connection);
+    std::fs::rename(&client.path, folder.path().join("opencode-next.db")).expect("renamed");
+    for ending in ["-wal", "-shm"] {
+        let at = |name: &str| folder.path().join(format!("{name}{ending}"));
+        let _gone = std::fs::rename(at("opencode.db"), at("opencode-next.db"));
+    }
+    let client = Client::second(&folder);
+    client.upgrades(SESSION);
+    client.tells(SESSION, 2, "Taken over.");
+    let homes = HomeHints { home: None, overrides: vec![("opencode", folder.path().to_owned())] };
+    let paths: Vec<PathBuf> = homes.existing().into_iter().map(|home| home.transcripts).collect();
+    assert_eq!(paths.len(), 2, "{paths:?}");
+    let engine = engine();
+    let report = engine.import(&paths, &CaptureOptions::import(), 1, &|_| {}).expect("imported");
+    let mut heard = heard(&engine, &report);
+    heard.sort();
+    assert_eq!(heard, [["From the beta."], ["Taken over."]]);
+}
+
+#[test]
+fn a_session_goes_on_in_2_in_the_form_that_its_import_takes() {
+    let folder = Folder::new();
+    let engine = engine();
+    let transcript = stemmata_testkit::claude::ClaudeSession::new(5).turns(2).build();
+    let tip =
+        import(&engine, &folder.write("talk.jsonl", &bytes_of(&transcript))).session.tip.expect("a tip");
+    let home = folder.path().join("client");
+    std::fs::create_dir_all(&home).expect("a folder");
+    let options = PlaceOptions { runtime: Some("opencode".to_owned()), ..placing(&folder) };
+    let older = engine.place(tip, &options).expect("placed");
+    assert_eq!(older.import_command.expect("an import")[..2], ["opencode", "import"]);
+    let inside = Folder::new();
+    let client = Client::second(&inside);
+    drop(client.connection);
+    std::fs::rename(&client.path, home.join("opencode.db")).expect("moved");
+    let placed = engine.place(tip, &options).expect("placed");
+    assert_eq!(placed.import_command.expect("an import")[..3], ["opencode", "session", "import"]);
+    let text = std::fs::read_to_string(&placed.path).expect("the file");
+    assert!(text.contains(r#""type":"user""#) && !text.contains(r#""parts""#), "{text}");
+    assert!(placed.notes.iter().any(|note| note.message.contains("2.x")), "{:?}", placed.notes);
 }

@@ -20,11 +20,12 @@ use stemmata_model::{CommitType, Counts, EntryKind, Granularity, Note, NoteCode,
 use super::apart::{apart, told};
 use super::count::{UNSEEN, add, counts};
 use super::facts::{FactKeeper, template};
-use super::kind::Class;
+use super::kind::{Class, is_known_type};
 use super::record::Record;
 use super::whole::Whole;
 use crate::adapter::{Cut, SegmentFacts, SessionFacts, Splitter};
 use crate::json::{is_blank, text};
+use crate::lines::unknown::Unknown;
 
 /// The version of the state that [`Splitter::state`] returns; another one is treated as none.
 const STATE_VERSION: u64 = 1;
@@ -64,13 +65,16 @@ pub(super) struct LineSplitter {
     /// The ground at the last closed boundary.
     closed: Ground,
     unreadable: u64,
+    unknown: Unknown,
 }
 
 impl LineSplitter {
     /// Starts at the beginning, or where `state` was left; a state that cannot be read is none.
     pub(super) fn new(granularity: Granularity, state: Option<&[u8]>) -> Self {
         let ground = state.and_then(Ground::read).unwrap_or_default();
-        Self { granularity, closed: ground.clone(), ground, open: Open::default(), unreadable: 0 }
+        let closed = ground.clone();
+        let (open, unknown) = (Open::default(), Unknown::default());
+        Self { granularity, closed, ground, open, unreadable: 0, unknown }
     }
 
     fn note_unreadable(&mut self, line: &[u8], error: &dyn std::fmt::Display, notes: &mut Vec<Note>) {
@@ -205,6 +209,10 @@ impl Splitter for LineSplitter {
                 return Cut::default();
             }
         };
+        let name = record.type_text();
+        if !is_known_type(&name) {
+            self.unknown.count(&name);
+        }
         let class = Class::of(&record, inside);
         let kind = Kind::of(&record, &class, self.ground.keeper.is_subagent_with(&record));
         // Only `message` needs the second look into every answer.
@@ -255,6 +263,14 @@ impl Splitter for LineSplitter {
 
     fn state(&self) -> Vec<u8> {
         self.closed.write()
+    }
+
+    fn unknown(&self) -> &[(String, u64)] {
+        self.unknown.types()
+    }
+
+    fn unreadable(&self) -> u64 {
+        self.unreadable
     }
 }
 

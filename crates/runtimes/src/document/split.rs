@@ -8,17 +8,19 @@ use crate::adapter::{Cut, SegmentFacts, SessionFacts, Splitter};
 use crate::json::is_blank;
 use crate::lines::count::{UNSEEN, add, counts};
 use crate::lines::facts::Facts;
+use crate::lines::unknown::Unknown;
 
 /// Takes whole documents; each closes as a snapshot. What is no document stays open.
 pub(crate) struct DocumentSplitter {
     dialect: &'static Dialect,
     facts: Facts,
     open: Counts,
+    unknown: Unknown,
 }
 
 impl DocumentSplitter {
     pub(crate) fn new(dialect: &'static Dialect) -> Self {
-        Self { dialect, facts: Facts::default(), open: Counts::default() }
+        Self { dialect, facts: Facts::default(), open: Counts::default(), unknown: Unknown::default() }
     }
 
     const fn segment(timestamp: Option<Timestamp>, counts: Counts) -> SegmentFacts {
@@ -43,6 +45,7 @@ impl Splitter for DocumentSplitter {
         let (mut total, mut latest) = (Counts::default(), None);
         for record in records {
             total = add(total, counts(&record.line));
+            record.line.unknown.iter().for_each(|name| self.unknown.count(name));
             latest = latest.max(record.line.time);
             self.facts.learn(&names, record.line.hints, record.line.time);
         }
@@ -64,5 +67,9 @@ impl Splitter for DocumentSplitter {
     fn state(&self) -> Vec<u8> {
         // A document is read as a whole each time.
         Vec::new()
+    }
+
+    fn unknown(&self) -> &[(String, u64)] {
+        self.unknown.types()
     }
 }

@@ -17,6 +17,7 @@ use stemmata_model::{CommitType, Counts, Granularity, Note, NoteCode, Template, 
 
 use super::count::{UNSEEN, add, counts};
 use super::facts::{Facts, Hints};
+use super::unknown::Unknown;
 use super::{Dialect, Line, Turn};
 use crate::adapter::{Cut, SegmentFacts, SessionFacts, Splitter};
 use crate::json::is_blank;
@@ -65,13 +66,16 @@ pub(crate) struct LineSplitter {
     /// The ground at the last closed boundary.
     closed: Ground,
     unreadable: u64,
+    unknown: Unknown,
 }
 
 impl LineSplitter {
     /// Starts at the beginning, or where `state` was left; a state that cannot be read is none.
     pub(crate) fn new(dialect: &'static Dialect, granularity: Granularity, state: Option<&[u8]>) -> Self {
         let ground = state.and_then(Ground::read).unwrap_or_default();
-        Self { dialect, granularity, closed: ground.clone(), ground, open: Open::default(), unreadable: 0 }
+        let closed = ground.clone();
+        let (open, unknown) = (Open::default(), Unknown::default());
+        Self { dialect, granularity, closed, ground, open, unreadable: 0, unknown }
     }
 
     /// Returns whether a commit ends before this line, and counts the turn that ends there.
@@ -100,6 +104,7 @@ impl LineSplitter {
     }
 
     fn take(&mut self, line: Line) -> Cut {
+        line.unknown.iter().for_each(|name| self.unknown.count(name));
         let message = match &line.meta.message_id {
             Some(id) if self.granularity == Granularity::Message => {
                 Some(blake3::hash(id.as_bytes()).to_hex().to_string())
@@ -214,6 +219,14 @@ impl Splitter for LineSplitter {
 
     fn state(&self) -> Vec<u8> {
         self.closed.write()
+    }
+
+    fn unknown(&self) -> &[(String, u64)] {
+        self.unknown.types()
+    }
+
+    fn unreadable(&self) -> u64 {
+        self.unreadable
     }
 }
 

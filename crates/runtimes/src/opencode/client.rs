@@ -66,9 +66,12 @@ pub const DATABASE: Database = Database {
     session_prefix: "ses_",
     shown: "opencode's database",
     session_shown: "session in opencode's database",
-    versions: "1.2 to 1.18",
+    versions: "1.2 to 1.18 and 2.0",
     export: "opencode export SESSION",
 };
+
+/// What takes a session in, in versions 2.x.
+pub(super) const SECOND_IMPORT: &[&str] = &["opencode", "session", "import"];
 
 /// How it continues a session. It takes files only through its own import.
 pub(super) const RESUME: Resume = Resume {

@@ -17,7 +17,7 @@ use crate::placing::{CLOSED_TEXT, UNPLACED_SESSION};
 pub(super) const ENCODED_VERSION: &str = "1.18.33";
 
 /// Counts of tokens that are not known.
-const NO_TOKENS: &str = r#"{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}}"#;
+pub(super) const NO_TOKENS: &str = r#"{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}}"#;
 
 /// Encodes entries as a whole session.
 pub(super) fn encode(entries: &[Entry]) -> String {
@@ -246,7 +246,7 @@ impl Writer {
 }
 
 /// Returns a call's arguments as an object.
-fn input(arguments: &str) -> String {
+pub(super) fn input(arguments: &str) -> String {
     match one_line(arguments) {
         // As it was spelled: a document may have line breaks.
         Some(_) if arguments.trim_start().starts_with('{') => arguments.trim().to_owned(),
@@ -256,7 +256,7 @@ fn input(arguments: &str) -> String {
 }
 
 /// Returns what is text of a result: attachments are files.
-fn output(parts: &[Part]) -> String {
+pub(super) fn output(parts: &[Part]) -> String {
     let texts = parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.clone()),
         Part::File { name, media_type, data } => text_file(name, media_type.as_deref(), data.as_deref()),
@@ -272,7 +272,7 @@ pub(super) fn closed(input: &str, error: &str, time: &str) -> String {
 }
 
 /// Returns a file that is text, as text.
-fn text_file(name: &str, media_type: Option<&str>, data: Option<&str>) -> Option<String> {
+pub(super) fn text_file(name: &str, media_type: Option<&str>, data: Option<&str>) -> Option<String> {
     let is_text = media_type.is_none_or(|kind| kind.starts_with("text/"));
     data.filter(|_| is_text).map(|data| format!("File {name}:\n{data}"))
 }
@@ -311,7 +311,7 @@ fn proof(model: &str, signature: Option<&str>, encrypted: Option<&str>) -> Optio
 }
 
 /// Returns who offers a model, as the client calls them.
-fn provider(model: &str) -> &'static str {
+pub(super) fn provider(model: &str) -> &'static str {
     // A provider ahead of the name is one of which the client may have another name.
     Maker::of_model(model.split('/').next().unwrap_or(model)).map_or("unknown", Maker::as_str)
 }

@@ -7,6 +7,9 @@ mod context;
 #[cfg(test)]
 mod context_tests;
 mod encode;
+mod flat;
+#[cfg(test)]
+mod flat_tests;
 mod ids;
 mod needs;
 mod place;

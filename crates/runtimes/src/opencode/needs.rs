@@ -1,4 +1,5 @@
-//! What the import demands of a session, message and part: the client's own schemas (1.18.33), as far as keys go.
+//! What the import demands of a session, message and part: the client's own schemas (1.18.33, and those of 2.0), as far as keys
+//! go.
 
 use crate::json::{Field, members};
 
@@ -67,6 +68,67 @@ const STATES: &[(&str, &[Need])] = &[
     ("completed", &[key("output"), key("title"), key("metadata"), SPAN]),
     ("error", &[key("error"), SPAN]),
 ];
+
+/// What a session needs of versions 2.x.
+pub(super) const FLAT_SESSION: &[Need] = &[
+    key("id"),
+    key("projectID"),
+    key("cost"),
+    TOKENS,
+    Need("time", &[key("created"), key("updated")]),
+    Need("location", &[key("directory")]),
+];
+
+/// What any message needs of versions 2.x.
+pub(super) const FLAT_MESSAGE: &[Need] = &[key("id"), key("type"), CREATED];
+
+const MODEL: Need = Need("model", &[key("id"), key("providerID")]);
+
+/// What messages of versions 2.x need besides, by their types.
+const FLAT: &[(&str, &[Need])] = &[
+    ("user", &[key("text")]),
+    ("assistant", &[key("agent"), MODEL, key("content")]),
+    ("synthetic", &[key("text")]),
+    ("system", &[key("text")]),
+    ("skill", &[key("text")]),
+    ("shell", &[key("command"), key("status")]),
+    ("compaction", &[key("status"), key("reason")]),
+    ("agent-switched", &[key("agent")]),
+    ("model-switched", &[MODEL]),
+    ("location-switched", &[key("location")]),
+    ("idle", &[key("outcome")]),
+];
+
+/// What pieces of an answer of versions 2.x need besides, by their types.
+const ITEMS: &[(&str, &[Need])] = &[
+    ("text", &[key("text")]),
+    ("reasoning", &[key("text")]),
+    ("tool", &[key("id"), key("name"), Need("state", &[key("status"), key("input")]), CREATED]),
+];
+
+/// What states of a call of versions 2.x need besides, by their names.
+const FLAT_STATES: &[(&str, &[Need])] =
+    &[("completed", &[key("content")]), ("error", &[Need("error", &[key("type"), key("message")])])];
+
+/// Returns what a message of versions 2.x needs besides; of a type that is not known, nothing.
+pub(super) fn of_flat(kind: &str) -> &'static [Need] {
+    named(FLAT, kind)
+}
+
+/// Returns whether a type of messages of versions 2.x is known.
+pub(super) fn is_flat_type(kind: &str) -> bool {
+    FLAT.iter().any(|(known, _)| *known == kind)
+}
+
+/// Returns what a piece of an answer of versions 2.x needs besides.
+pub(super) fn of_item(kind: &str) -> &'static [Need] {
+    named(ITEMS, kind)
+}
+
+/// Returns what a call's state needs besides, of versions 2.x.
+pub(super) fn of_flat_state(status: &str) -> &'static [Need] {
+    named(FLAT_STATES, status)
+}
 
 /// Returns what a part of a type needs besides; of a type that is not known, nothing.
 pub(super) fn of_part(kind: &str) -> &'static [Need] {

@@ -7,12 +7,14 @@ use std::ops::Range;
 
 use stemmata_model::{Note, NoteCode};
 
-use super::client::RESUME;
-use super::encode::{closed, millis};
+use super::client::{RESUME, SECOND_IMPORT};
+use super::encode::{closed, encode, millis};
 use super::ids::Ids;
 use super::record::{Info, Message, Piece, Session, State, info};
-use crate::adapter::{ClientPlace, PlaceRequest, Placer};
-use crate::json::{Field, Object, owned, quote, text};
+use super::{DIALECT, as_told, flat};
+use crate::adapter::{ClientPlace, PlaceRequest, Placer, PlanStop};
+use crate::document::decode::decode;
+use crate::json::{Field, Object, members, owned, quote, text};
 use crate::placing::{CLOSED_TEXT, moved, replace};
 
 type Edits = Vec<(Range<usize>, String)>;
@@ -23,8 +25,19 @@ pub(super) fn client_place(request: &PlaceRequest) -> ClientPlace {
     ClientPlace {
         relative_path: vec!["stemmata".to_owned(), format!("{session}.json")],
         resume_command: RESUME.words(&request.session),
-        import_command: RESUME.import_words(),
+        import_command: if is_second(request) {
+            Some(SECOND_IMPORT.iter().map(|word| (*word).to_owned()).collect())
+        } else {
+            RESUME.import_words()
+        },
     }
+}
+
+/// Returns whether the client that will load it is of versions 2.x: its import takes only their form, and others' do not.
+fn is_second(request: &PlaceRequest) -> bool {
+    let major =
+        request.client_version.as_deref().and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+    major.is_some_and(|major| major >= 2)
 }
 
 /// Rewrites a whole session.
@@ -52,8 +65,17 @@ impl DocumentPlacer {
         work.put(about.id, self.request.session.as_str());
         work.put(about.directory, &self.request.cwd);
         work.put(about.path, self.request.cwd.trim_start_matches('/'));
+        work.put(info(about.location).directory, &self.request.cwd);
         for element in session.messages?.elements()? {
-            work.message(element);
+            if flat::of(element).is_some() {
+                work.flat(element);
+            } else {
+                work.message(element);
+            }
+        }
+        if about.location.is_some() {
+            // The import looks for the session of which it is a part, and fails where that is not there.
+            work.edits.extend(session.info.and_then(|info| without(info, "parentID")));
         }
         // What was taken back goes at the next prompt, here too.
         let revert = info(about.revert);
@@ -129,6 +151,29 @@ impl Work<'_> {
         }
     }
 
+    /// Gives a message of versions 2.x its id. What is not done is left out by the import, so it is ended here.
+    fn flat(&mut self, element: Field<'_>) {
+        let about: Info<'_> = info(Some(element));
+        let id = self.ids.next("msg");
+        if let Some(old) = owned(about.id) {
+            self.messages.insert(old, id.clone());
+        }
+        self.put(about.id, &id);
+        let Some(flat) = flat::of(element).filter(|flat| text(flat.kind).as_deref() == Some("assistant"))
+        else {
+            return;
+        };
+        for call in flat::items(&flat).into_iter().filter_map(flat::open_call) {
+            self.edits.push((call.state, flat::closed(&call.input, CLOSED_TEXT)));
+            self.closed += 1;
+        }
+        if let Some(time) = about.time.filter(|time| flat::is_open(*time)) {
+            let created = info(Some(time)).created.and_then(|created| created.number()).unwrap_or(0);
+            let start = time.span().start + 1;
+            self.edits.push((start..start, format!("\"completed\":{created},")));
+        }
+    }
+
     /// Gives a part its ids.
     fn part<'p>(&mut self, part: Field<'p>, session: &str, message: &str) -> Piece<'p> {
         let Ok(read) = Piece::read(part) else { return Piece::default() };
@@ -177,8 +222,49 @@ impl Work<'_> {
     }
 }
 
+impl DocumentPlacer {
+    /// Returns a document in the form that the client's import takes, where it is in the other one, or in both.
+    fn converted(&mut self, document: &[u8]) -> Option<Vec<u8>> {
+        let session = Session::read(crate::document::whole(document).ok()?).ok()?;
+        let has_messages = session.messages?.elements()?.first().is_some();
+        let wanted = is_second(&self.request);
+        if !has_messages || flat::is_flat(&session) == Some(wanted) {
+            return None;
+        }
+        let title = owned(info(session.info).title);
+        let told = as_told(decode(&DIALECT, document).entries, PlanStop::Compaction).entries;
+        let (form, text) = if wanted {
+            ("2.x", flat::encode::encode(&told, title.as_deref()))
+        } else {
+            ("1.x", encode(&told))
+        };
+        let note = format!(
+            "written in the form of opencode {form}, as its import takes no other: what was said and done is there, the \
+             client's own notes on it are not"
+        );
+        self.notes.push(Note::new(NoteCode::Degraded, note));
+        Some(text.into_bytes())
+    }
+}
+
+/// Returns the edit that takes a member out of an object, with the comma that is too many then.
+fn without(object: Field<'_>, name: &str) -> Option<(Range<usize>, String)> {
+    let all = members(object)?;
+    let at = all.iter().position(|member| member.name == name)?;
+    let own = all.get(at)?;
+    let before = at.checked_sub(1).and_then(|before| all.get(before));
+    let range = match (before, all.get(at + 1)) {
+        (Some(before), _) => before.value.span().end..own.value.span().end,
+        (None, Some(next)) => own.key.start..next.key.start,
+        (None, None) => own.key.start..own.value.span().end,
+    };
+    Some((range, String::new()))
+}
+
 impl Placer for DocumentPlacer {
     fn line(&mut self, document: &[u8], out: &mut Vec<u8>) {
+        let converted = self.converted(document);
+        let document = converted.as_deref().unwrap_or(document);
         let edits = crate::document::whole(document).ok().and_then(|whole| self.edits(whole));
         replace(document, edits.unwrap_or_default(), out);
     }

@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use stemmata_model::{EntryKind, ImageSource, Part, Role, Usage};
 
-use super::RUNTIME;
 use super::record::{Info, Message, Piece, Proof, Session, State, Tokens, info, time};
+use super::{RUNTIME, flat};
 use crate::document::{Record, inside, whole};
 use crate::json::{Field, RecordError, is_true, members, owned, text};
 use crate::lines::facts::TitleRank;
@@ -61,7 +61,7 @@ fn session_line(about: Field<'_>) -> Line {
     let mut line = Line::metadata(RUNTIME, "session", about.raw(), time(info(fields.time).created));
     line.hints.session = owned(fields.id);
     line.hints.is_subagent = Some(fields.parent_id.is_some());
-    line.hints.cwd = owned(fields.directory);
+    line.hints.cwd = owned(fields.directory).or_else(|| owned(info(fields.location).directory));
     line.hints.version = owned(fields.version);
     let title = owned(fields.title).filter(|title| !UNTITLED.iter().any(|start| title.starts_with(start)));
     line.hints.title = title.map(|title| (TitleRank::Runtime, title));
@@ -71,15 +71,18 @@ fn session_line(about: Field<'_>) -> Line {
 /// Reads a message: its entries begin where their bytes do. `cut` is the part from which on the user took it back.
 fn message(element: Field<'_>, bytes: &[u8], cut: Option<&str>, records: &mut Vec<Record>) {
     let fields = Message::read(element).unwrap_or_default();
-    let about = info(fields.info);
+    let flat = flat::of(element);
+    let about = if flat.is_some() { info(Some(element)) } else { info(fields.info) };
     let parts: Vec<Field<'_>> = fields.parts.and_then(|parts| parts.elements()).unwrap_or_default();
-    let begun = match text(about.role).as_deref() {
-        Some("user") => user(&about, element.span().start, &parts, cut),
-        Some("assistant") if about.summary.is_some_and(|summary| summary.is_true()) => {
+    let role = text(about.role).filter(|_| flat.is_none());
+    let begun = match (&flat, role.as_deref()) {
+        (Some(flat), _) => flat::entries(element, flat),
+        (None, Some("user")) => user(&about, element.span().start, &parts, cut),
+        (None, Some("assistant")) if about.summary.is_some_and(|summary| summary.is_true()) => {
             vec![(element.span().start, summary(&about, &parts))]
         }
-        Some("assistant") => answer(&about, element.span().start, &parts, cut),
-        other => {
+        (None, Some("assistant")) => answer(&about, element.span().start, &parts, cut),
+        (None, other) => {
             let name = other.unwrap_or("message").to_owned();
             let mut line = Line::metadata(RUNTIME, &name, element.raw(), None);
             line.unknown = Some(name);
@@ -245,30 +248,40 @@ fn said(part: Field<'_>, unknown: &mut Option<String>) -> Option<Part> {
 }
 
 fn reasoning(read: &Piece<'_>) -> Part {
-    let providers = read.metadata.and_then(members).unwrap_or_default();
+    thinking(read.text, read.metadata)
+}
+
+/// Returns reasoning. What shows that it is a provider's own stands below that one's name, or by itself.
+pub(super) fn thinking(text: Option<Field<'_>>, proofs: Option<Field<'_>>) -> Part {
+    let providers = proofs.and_then(members).unwrap_or_default();
+    let below = providers.iter().map(|member| member.value);
     let proofs: Vec<Proof<'_>> =
-        providers.iter().filter_map(|member| Proof::read(member.value).ok()).collect();
+        proofs.into_iter().chain(below).filter_map(|proof| Proof::read(proof).ok()).collect();
     let encrypted = proofs.iter().find_map(|proof| owned(proof.redacted.or(proof.encrypted)));
     Part::Thinking {
-        text: owned(read.text).unwrap_or_default(),
+        text: owned(text).unwrap_or_default(),
         signature: proofs.iter().find_map(|proof| owned(proof.signature)),
         encrypted,
     }
 }
 
 fn file(read: &Piece<'_>) -> Option<Part> {
-    let (media_type, url) = (owned(read.media_type)?, owned(read.url)?);
+    file_at(owned(read.media_type)?, owned(read.url)?, owned(read.filename))
+}
+
+/// Returns the file at an address, which may hold its bytes.
+pub(super) fn file_at(media_type: String, url: String, filename: Option<String>) -> Option<Part> {
     let data =
         url.split_once(";base64,").filter(|_| url.starts_with("data:")).map(|(_, data)| data.to_owned());
     if media_type.starts_with("image/") {
         let source = data.map_or(ImageSource::Url(url), ImageSource::Base64);
         return Some(Part::Image { media_type, source });
     }
-    let name = owned(read.filename).unwrap_or_else(|| if data.is_some() { String::new() } else { url });
+    let name = filename.unwrap_or_else(|| if data.is_some() { String::new() } else { url });
     Some(crate::document::file(name, media_type, data))
 }
 
-fn usage(tokens: Field<'_>) -> Option<Usage> {
+pub(super) fn usage(tokens: Field<'_>) -> Option<Usage> {
     let tokens = Tokens::read(tokens).ok()?;
     let cache = tokens.cache.and_then(|cache| Tokens::read(cache).ok()).unwrap_or_default();
     let number = |field: Option<Field<'_>>| field.and_then(|field| field.number()).unwrap_or(0);

@@ -17,6 +17,8 @@ borrowed_object! {
         id, slug, session_id = "sessionID", parent_id = "parentID", directory, title, version, role,
         model, model_id = "modelID", provider_id = "providerID", path, cwd, root, time, created,
         updated, tokens, finish, error, summary,
+        /// Where it works, as versions 2.x say it.
+        location,
         /// What the user took back, and where it begins.
         revert,
         message_id = "messageID", part_id = "partID",
@@ -53,6 +55,26 @@ borrowed_object! {
     /// How far a call got.
     pub(super) struct State {
         status, input, output, error, attachments,
+        /// As versions 2.x keep it; one that the provider made has a result instead.
+        content, result, message,
+    }
+}
+
+borrowed_object! {
+    /// A message of versions 2.x: what its type holds stands in itself.
+    pub(super) struct Flat {
+        kind = "type", id, text, files, skills, model, content, tokens, finish, status, summary, recent,
+        command, output,
+        /// Of a compaction: what only its provider can read. No text stands for what was before it then.
+        sealed = "providerContext",
+    }
+}
+
+borrowed_object! {
+    /// A piece of a message of versions 2.x.
+    pub(super) struct Item {
+        kind = "type", id, call_id = "callID", text, name, state, native, provider_state = "providerState",
+        media_type = "mime", uri, data,
     }
 }
 

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::DIALECT;
-use super::encode::{ENCODED_VERSION, closed};
+use super::encode::{ENCODED_VERSION, NO_TOKENS, closed};
+use super::flat;
 use super::record::{Info, Message, Piece, Session, State, info};
 use crate::document::mend::{Mended, Told, mend as mend_list, name};
 use crate::document::whole;
@@ -43,13 +44,27 @@ fn session(document: &mut Document) {
     let bytes = document.line(0).to_vec();
     let Some(field) = whole(&bytes).ok().and_then(|whole| Session::read(whole).ok()?.info) else { return };
     let about = info(Some(field));
-    let wanted = [
+    let is_flat = whole(&bytes)
+        .ok()
+        .and_then(|whole| Session::read(whole).ok())
+        .and_then(|session| flat::is_flat(&session));
+    let there = crate::json::members(field).unwrap_or_default();
+    let has = |key: &str| there.iter().find(|member| member.name == key).map(|member| member.value);
+    let wanted_of_second = [
+        ("projectID", has("projectID"), quote("global")),
+        ("cost", has("cost"), "0".to_owned()),
+        ("tokens", about.tokens, NO_TOKENS.to_owned()),
+        ("time", about.time, r#"{"created":0,"updated":0}"#.to_owned()),
+        ("location", about.location, r#"{"directory":"/"}"#.to_owned()),
+    ];
+    let wanted_of_first = [
         ("slug", about.slug, quote("repaired")),
         ("directory", about.directory, quote("/")),
         ("title", about.title, quote("Repaired with Stemmata")),
         ("version", about.version, quote(ENCODED_VERSION)),
         ("time", about.time, r#"{"created":0,"updated":0}"#.to_owned()),
     ];
+    let wanted = if is_flat == Some(true) { wanted_of_second } else { wanted_of_first };
     let missing: Vec<_> = wanted.into_iter().filter(|(_, there, _)| there.is_none()).collect();
     let Some(edit) = members(field, missing.iter().map(|(key, _, value)| (*key, value.as_str()))) else {
         return;
@@ -81,6 +96,9 @@ fn messages(elements: &[&str]) -> Mended {
         let id = owned(about.id);
         let mut edits = Vec::new();
         edits.extend(complete((at, &fields), &about, prompt.as_deref(), &mut told));
+        for item in flat::of(Field::whole(element)).iter().flat_map(flat::items) {
+            edits.extend(close_flat((at, item), &mut told));
+        }
         for part in fields.parts.and_then(|parts| parts.elements()).unwrap_or_default() {
             edits.extend(close((at, part), &about, &mut told));
         }
@@ -142,6 +160,16 @@ fn close(
     let call = owned(read.call_id).unwrap_or_default();
     told.push(("result", format!("the call `{call}` in {} had no result: it got a marked one", name(at))));
     Some((state.span(), closed(input, REPAIRED_TEXT, &time)))
+}
+
+/// Does for a call of versions 2.x what [`close`] does for others.
+fn close_flat((at, item): (usize, Field<'_>), told: &mut Vec<Told>) -> Option<(Range<usize>, String)> {
+    let call = flat::open_call(item)?;
+    told.push((
+        "result",
+        format!("the call `{}` in {} had no result: it got a marked one", call.id, name(at)),
+    ));
+    Some((call.state, flat::closed(&call.input, REPAIRED_TEXT)))
 }
 
 /// Sorts messages by their ids, as the client does, and takes out what is there twice.

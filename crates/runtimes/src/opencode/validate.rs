@@ -5,8 +5,9 @@
 
 use std::collections::HashSet;
 
+use super::flat;
 use super::needs::{self, Need, missing};
-use super::record::{Info, Message, Piece, Session, State, info};
+use super::record::{Flat, Info, Item, Message, Piece, Session, State, info};
 use crate::adapter::{Severity, Validation, Validator};
 use crate::document::whole;
 use crate::findings::DocumentCheck;
@@ -27,6 +28,27 @@ impl DocumentValidator {
     }
 
     fn session(&mut self, session: &Session<'_>) {
+        let elements = session.messages.and_then(|messages| messages.elements()).unwrap_or_default();
+        let flat: Vec<Option<Flat<'_>>> = elements.iter().map(|element| flat::of(*element)).collect();
+        let is_second = info(session.info).location.is_some() && info(session.info).directory.is_none();
+        match flat.iter().filter(|one| one.is_some()).count() {
+            0 if !(elements.is_empty() && is_second) => {}
+            all if all == elements.len() => {
+                self.need("the session", session.info, needs::FLAT_SESSION);
+                for (number, (element, flat)) in
+                    elements.into_iter().zip(flat.into_iter().flatten()).enumerate()
+                {
+                    self.flat(&format!("message {}", number + 1), element, &flat);
+                }
+                return;
+            }
+            _ => {
+                let text = "messages of versions 1.x and of 2.x stand in it: neither import takes both";
+                self.found.find(Severity::Fatal, "mixed_versions", text);
+                self.found.messages += u64::try_from(flat.len()).unwrap_or(u64::MAX);
+                return;
+            }
+        }
         self.need("the session", session.info, needs::SESSION);
         let mut before = String::new();
         let mut known = HashSet::new();
@@ -47,6 +69,32 @@ impl DocumentValidator {
             }
             known.insert(id.clone());
             before = id;
+        }
+    }
+
+    /// Checks a message of versions 2.x.
+    fn flat(&mut self, what: &str, element: Field<'_>, flat: &Flat<'_>) {
+        self.need(what, Some(element), needs::FLAT_MESSAGE);
+        let kind = text(flat.kind).unwrap_or_default();
+        self.need(&format!("the `{kind}` in {what}"), Some(element), needs::of_flat(&kind));
+        if !needs::is_flat_type(&kind) {
+            let text = format!("{what} is of the type `{kind}`, which is unknown to us");
+            self.found.find(Severity::Warning, "unknown_type", text);
+        }
+        self.found.messages += 1;
+        for item in flat::items(flat) {
+            let read = Item::read(item).unwrap_or_default();
+            let kind = text(read.kind).unwrap_or_default();
+            let what = format!("a `{kind}` of {what}");
+            self.need(&what, Some(item), needs::of_item(&kind));
+            let Some(state) = read.state.filter(|_| kind == "tool") else { continue };
+            let status = State::read(state).ok().and_then(|state| owned(state.status)).unwrap_or_default();
+            self.need(&format!("the state of {what}"), Some(state), needs::of_flat_state(&status));
+            if !matches!(status.as_str(), "completed" | "error") {
+                let call = owned(read.id).unwrap_or_default();
+                let text = format!("the call `{call}` has no result: the client calls it interrupted");
+                self.found.find(Severity::Warning, "call_without_result", text);
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, v1};
 use stemmata_engine::{
-    BetterState, Engine, EngineError, FileState, Home, REPAIRED, Refusal, beside, runtime_of,
+    BetterState, Engine, EngineError, FileState, Home, ImportFailure, REPAIRED, Refusal, beside, runtime_of,
 };
 use stemmata_model::FormatId;
 
@@ -62,15 +62,20 @@ impl Host {
         client_version: Option<&str>,
     ) -> Answer<v1::Diagnoses> {
         self.with(|home| {
+            let mut failures = Vec::new();
             let mut files: Vec<PathBuf> =
                 named.iter().map(|named| file_of(home, named)).collect::<Result<_, _>>()?;
             if all {
                 let homes = self.machine.clients.existing().into_iter();
                 let folders: Vec<PathBuf> = homes.map(|home| home.transcripts).collect();
-                let found = home.engine()?.survey(&folders)?.into_iter();
-                files.extend(found.filter(|file| file.state != FileState::Other).map(|file| file.path));
+                let (found, unlooked) = home.engine()?.survey_all(&folders)?;
+                let found = found.into_iter().filter(|file| file.state != FileState::Other);
+                files.extend(found.map(|file| file.path));
+                let failed =
+                    |failure: &ImportFailure| wire::import::failed(&failure.path, problem_of(&failure.error));
+                failures.extend(unlooked.iter().map(failed));
             }
-            let (mut transcripts, mut failures) = (Vec::new(), Vec::new());
+            let mut transcripts = Vec::new();
             let judged_by = |format: &FormatId| self.judged_by(format, client_version);
             for path in files {
                 match Engine::doctor(&path, &judged_by) {

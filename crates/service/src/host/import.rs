@@ -45,7 +45,7 @@ pub struct ImportRequest {
 }
 
 /// What is about to be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Surveyed {
     /// Transcripts, but for those that are held back.
     pub transcripts: u64,
@@ -59,12 +59,14 @@ pub struct Surveyed {
     pub held_back: u64,
     /// Bytes of all files that are looked at.
     pub looked_bytes: u64,
+    /// Sessions of versions of clients that are not read.
+    pub unread: Vec<v1::LeftOut>,
 }
 
 impl Surveyed {
     /// Says whether there is any transcript, also one that is held back.
     pub const fn is_any(&self) -> bool {
-        self.transcripts + self.held_back > 0
+        self.transcripts + self.held_back > 0 || !self.unread.is_empty()
     }
 }
 
@@ -89,8 +91,10 @@ impl Host {
     /// Only those of the store.
     pub fn survey(&self, paths: &[PathBuf]) -> Answer<Surveyed> {
         self.with_engine(|engine| {
-            let mut found = Surveyed::default();
-            for file in engine.survey(paths)? {
+            let (files, failures) = engine.survey_all(paths)?;
+            let unread = wire::import::unread_versions(&failures);
+            let mut found = Surveyed { unread, ..Surveyed::default() };
+            for file in files {
                 found.looked_bytes = found.looked_bytes.saturating_add(file.bytes);
                 match file.state {
                     FileState::New => found.new += 1,

@@ -42,10 +42,12 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
     let now = host.now();
     let mut homes = Vec::new();
     let mut pending = Vec::new();
+    let mut unread = Vec::new();
     let mut held_back = 0;
     let mut used = hooks::Used::default();
     for found in host.machine.clients.existing() {
-        let files = engine.survey(std::slice::from_ref(&found.transcripts))?;
+        let (files, failures) = engine.survey_all(std::slice::from_ref(&found.transcripts))?;
+        unread.extend(wire::import::unread_versions(&failures));
         let transcripts: Vec<&SurveyedFile> =
             files.iter().filter(|file| file.state != FileState::Other).collect();
         used.see(engine, found.runtime, &transcripts)?;
@@ -105,6 +107,7 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
         only_here_bytes,
         homes,
         pending,
+        unread,
         held_back: u64::try_from(held_back).unwrap_or(u64::MAX),
         paused: engine.policy().paused(now).map(ToString::to_string),
     })

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use stemmata_api::{Problem, v1};
-use stemmata_engine::{HeldBack, ImportFailure, ImportReport, ImportedSession};
+use stemmata_engine::{EngineError, HeldBack, ImportFailure, ImportReport, ImportedSession};
 
 use crate::fault::problem_of;
 use crate::wire;
@@ -30,11 +30,82 @@ pub(crate) fn import(report: &ImportReport, elapsed_ms: u64) -> v1::Import {
             excluded: length(report.held_back.len()),
             elapsed_ms,
         },
+        left_out: left_out(report),
         sessions,
         failures,
         skipped: report.skipped.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
         excluded: report.held_back.iter().map(held_back).collect(),
     }
+}
+
+/// Files that are named of each kind of what was left out.
+const NAMED_MAX: usize = 10;
+
+/// Collects what was left out, by kind.
+#[derive(Default)]
+struct Kinds(Vec<v1::LeftOut>);
+
+impl Kinds {
+    fn add(&mut self, (kind, of): (&str, &str), count: u64, what: Option<&str>, path: &Path) {
+        if count == 0 {
+            return;
+        }
+        let is_same =
+            |one: &&mut v1::LeftOut| one.kind == kind && one.of == of && one.what.as_deref() == what;
+        let path = path.to_string_lossy().into_owned();
+        match self.0.iter_mut().find(is_same) {
+            Some(one) => {
+                one.count = one.count.saturating_add(count);
+                if one.paths.len() < NAMED_MAX {
+                    one.paths.push(path);
+                }
+            }
+            None => self.0.push(v1::LeftOut {
+                kind: kind.to_owned(),
+                of: of.to_owned(),
+                count,
+                what: what.map(str::to_owned),
+                paths: vec![path],
+            }),
+        }
+    }
+
+    fn failure(&mut self, failure: &ImportFailure) {
+        let problem = problem_of(&failure.error);
+        match &failure.error {
+            EngineError::UnknownSchema { sessions, .. } => {
+                let kind = (problem.code.as_str(), "session");
+                self.add(kind, sessions.unwrap_or(1), Some(&problem.detail), &failure.path);
+            }
+            _ => self.add((&problem.code, "file"), 1, None, &failure.path),
+        }
+    }
+}
+
+/// Says what an import left out, by kind.
+fn left_out(report: &ImportReport) -> Vec<v1::LeftOut> {
+    let mut kinds = Kinds::default();
+    report.failures.iter().for_each(|failure| kinds.failure(failure));
+    for imported in &report.sessions {
+        let unread = &imported.captured.unread;
+        for (name, count) in &unread.unknown {
+            kinds.add(("unknown_record", "record"), *count, Some(name), &imported.path);
+        }
+        kinds.add(("unreadable_record", "record"), unread.unreadable, None, &imported.path);
+    }
+    report.skipped.iter().for_each(|path| kinds.add(("not_a_transcript", "file"), 1, None, path));
+    for (path, reason) in &report.held_back {
+        kinds.add(("excluded", "file"), 1, Some(&reason.to_string()), path);
+    }
+    kinds.0
+}
+
+/// Says which sessions of clients are of a version that is not read.
+pub(crate) fn unread_versions(failures: &[ImportFailure]) -> Vec<v1::LeftOut> {
+    let mut kinds = Kinds::default();
+    let is_version = |failure: &&ImportFailure| matches!(failure.error, EngineError::UnknownSchema { .. });
+    failures.iter().filter(is_version).for_each(|failure| kinds.failure(failure));
+    kinds.0
 }
 
 fn imported(imported: &ImportedSession) -> v1::Imported {

@@ -8,6 +8,7 @@ use stemmata_runtimes::adapter::{Adapter, Splitter};
 use stemmata_store::BatchOutcome;
 
 use super::{Ingest, NOTES_PER_KIND_MAX, News, Start};
+use crate::capture::captured::UnreadRecords;
 
 impl Ingest<'_> {
     /// Adds a note, within the bound for its kind.
@@ -29,6 +30,12 @@ impl Ingest<'_> {
             notes.push(Note::new(*code, format!("{} more like this", count - NOTES_PER_KIND_MAX)));
         }
         notes
+    }
+
+    /// Returns the records that were taken without being understood.
+    pub(crate) fn unread(&self) -> UnreadRecords {
+        let unreadable = self.splitter.unreadable();
+        UnreadRecords { unknown: self.splitter.unknown().to_vec(), unreadable }
     }
 
     /// Returns what stands at the last closed boundary, to resume from.

@@ -7,7 +7,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use stemmata_model::{CommitId, FormatId, MachineId, Note, SessionId};
-use stemmata_runtimes::adapter::{ClientPlace, Finding, PlaceRequest, Severity, Validation};
+use stemmata_runtimes::adapter::{Adapter, ClientPlace, Finding, PlaceRequest, Severity, Validation};
+use stemmata_runtimes::clients;
+use stemmata_runtimes::translate::runtime_of;
 
 use super::output::Output;
 use super::record::{PlacementRecord, WrittenFile};
@@ -106,7 +108,7 @@ impl Placing {
             session: super::name::new_session(adapter, &wish.config_dir, ids, at)?,
             cwd: cwd.to_owned(),
             origin_cwd: wish.origin_cwd.clone(),
-            client_version: wish.client_version.clone(),
+            client_version: wish.client_version.clone().or_else(|| second_version(adapter, &wish.config_dir)),
             at,
             seed: blake3::derive_key("stemmata.place.v1", &wish.continues.to_bytes()),
         };
@@ -236,6 +238,13 @@ fn stamp(path: &Path) -> Result<WrittenFile> {
     let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
     let FileStamp { device, inode, modified_ns, .. } = FileStamp::of(&metadata);
     Ok(WrittenFile { device, inode, modified_ns })
+}
+
+/// Returns the version of a client that says it by its database alone: which form of a session its import takes.
+fn second_version(adapter: &dyn Adapter, config_dir: &Path) -> Option<String> {
+    let client = clients::by_id(runtime_of(&adapter.format()))?;
+    client.home?.database?;
+    database::second_version(config_dir)
 }
 
 fn refused(what: Refusal, reason: String) -> EngineError {

@@ -1,0 +1,60 @@
+//! What a capture of one transcript found and did.
+
+use stemmata_model::Note;
+use stemmata_store::{Link, Session};
+
+use crate::capture::cursor::{Cursor, FileStamp};
+
+/// Records that were carried as they are, since nobody here knows what they say.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UnreadRecords {
+    /// The types that are not known, each with how many.
+    pub unknown: Vec<(String, u64)>,
+    /// Lines that are no records at all.
+    pub unreadable: u64,
+}
+
+/// What a capture found and did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Captured {
+    /// The session as it is now.
+    pub session: Session,
+    /// Entries of the chain, the provisional leaf included.
+    pub entries: u64,
+    /// Bytes of the transcript.
+    pub bytes_in: u64,
+    /// Bytes at its beginning that the store holds now, closed or provisional. A caller that deletes the transcript needs
+    /// all of them here.
+    pub bytes_held: u64,
+    /// Bytes of it that were replaced.
+    pub bytes_redacted: u64,
+    /// Secrets that were redacted in what this capture read, by kind; 0 of any kind where nothing was read.
+    pub redacted: Vec<(String, u64)>,
+    /// Bytes that the store took for what is new.
+    pub bytes_stored: u64,
+    /// Commits that are new.
+    pub new_commits: u64,
+    /// Links between clients' copies of sessions and their originals that are new with this.
+    pub copies: Vec<Link>,
+    /// Records of what this capture read that were carried without being understood.
+    pub unread: UnreadRecords,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
+/// Returns what a capture found of a transcript that is as it was.
+pub(super) fn unchanged(session: &Session, cursor: &Cursor, stamp: FileStamp) -> Captured {
+    Captured {
+        session: session.clone(),
+        entries: cursor.seen_entries,
+        bytes_in: stamp.length,
+        bytes_held: cursor.seen_bytes,
+        bytes_redacted: cursor.seen_redacted_bytes,
+        redacted: Vec::new(),
+        bytes_stored: 0,
+        new_commits: 0,
+        copies: Vec::new(),
+        unread: UnreadRecords::default(),
+        notes: Vec::new(),
+    }
+}
