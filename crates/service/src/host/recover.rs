@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, Code, Problem, v1};
 use stemmata_engine::{
-    BetterState, Engine, HeldSession, Holding, Home, JudgedBy, RECOVERED, RecoveredCopy, TranscriptState,
-    beside, clients, create_private, is_session_kept, runtime_of,
+    BetterState, Engine, Holding, Home, JudgedBy, RECOVERED, RecoveredCopy, TranscriptState, beside, clients,
+    create_private, is_session_kept, runtime_of,
 };
 use stemmata_model::FormatId;
 use stemmata_store::{Files as _, Session, SystemFiles};
 
 use super::Host;
 use super::files::NamedFile;
+use super::own::held;
 use crate::fault::{Fault, io_failed};
 use crate::wire;
 
@@ -122,7 +123,8 @@ impl Host {
     fn refuse_open(&self, session: &Session, path: &Path) -> Result<(), Fault> {
         let Some(client) = clients::local(runtime_of(&session.format)) else { return Ok(()) };
         let cwd = session.cwd.as_deref().map(Path::new);
-        let held = HeldSession { id: session.session.as_str(), path, program: client.program, cwd };
+        let config_dir = self.config_dir(client)?;
+        let held = held(client, (session.session.as_str(), path), (cwd, &config_dir));
         match self.home.clients(&self.machine.processes).holding(&held) {
             Holding::Free => Ok(()),
             Holding::Held(pid) => {
