@@ -112,6 +112,11 @@ impl Engine {
         report.failures.sort_by(|left, right| left.path.cmp(&right.path));
         if stop.get().is_none() {
             self.link_subagents(&report)?;
+            self.mend_times_to_come()?;
+            // Earlier versions knew a transcript that was moved twice.
+            for imported in &report.sessions {
+                self.leave_namesakes(&imported.captured.session)?;
+            }
         }
         Ok(report)
     }

@@ -13,7 +13,8 @@ use stemmata_store::{Link, LinkKind, Session, SessionOrigin, StoreError, Write};
 
 use crate::capture::cursor::{Cursor, FileStamp, Relation, SplitterState, Windows};
 use crate::capture::ingest::Ingest;
-use crate::capture::reading::Prepared;
+use crate::capture::namesakes::Replaced;
+use crate::capture::reading::{Again, Prepared};
 use crate::chain::rest::Rest;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -250,7 +251,15 @@ impl Engine {
             run.ingest.note(note);
             if left.may_be_apart {
                 let root = run.ingest.first_closed().or(leaf);
-                last.extend(self.derived(root, left.origin)?.map(Write::Link));
+                let derived = self.derived(root, left.origin)?;
+                if derived.is_some()
+                    && run.prepared.again == Some(Again::Rewritten)
+                    && let Some(before) = &run.prepared.previous
+                {
+                    let anchored = run.ingest.news().anchored();
+                    last.extend(self.taken_place_of(&Replaced { before, newest: left.newest, anchored })?);
+                }
+                last.extend(derived.map(Write::Link));
             }
         }
         run.ingest.flush(last)?;
@@ -260,6 +269,9 @@ impl Engine {
             what: Wanted::Session,
             text: run.prepared.key.path.clone(),
         })?;
+        if run.prepared.previous.is_none() || run.prepared.again.is_some() {
+            self.leave_namesakes(&session)?;
+        }
         tracing::debug!(path = %run.prepared.transcript.path().display(), tip = ?session.tip, "captured");
         let outcome = run.ingest.outcome();
         Ok(Captured {
@@ -396,7 +408,8 @@ impl Run<'_> {
             seen_entries: closed.totals.entries + leaf.map_or(0, |(_, facts)| facts.counts.entries),
             seen_redacted_bytes: self.ingest.redacted_bytes(),
         };
-        let session = self.session(tip, leaf.map(|(_, facts)| facts), title);
+        let last_at = self.last_at(engine, tip)?;
+        let session = self.session(tip, (leaf.map(|(_, facts)| facts), last_at), title);
         let key = self.prepared.key.clone();
         let value = cursor.encode(&session);
         Ok(vec![
@@ -414,7 +427,28 @@ impl Run<'_> {
         })
     }
 
-    fn session(&self, tip: Option<CommitId>, leaf: Option<SegmentFacts>, title: Option<String>) -> Session {
+    /// Returns when the session was active last.
+    fn last_at(&mut self, engine: &Engine, tip: Option<CommitId>) -> Result<Option<Timestamp>> {
+        let latest = engine.latest_possible();
+        let before = self.prepared.previous.as_ref().and_then(|known| known.last_at);
+        let before = before.filter(|at| *at <= latest);
+        let last = self.ingest.splitter().facts().last_timestamp;
+        if last.is_none_or(|last| last <= latest) {
+            return Ok(last.max(before));
+        }
+        // The commits are read, so they have to be there.
+        self.ingest.flush(Vec::new())?;
+        let written = i64::try_from(self.prepared.transcript.stamp().modified_ns / 1_000).ok();
+        let written = written.map(Timestamp::from_micros).filter(|at| *at <= latest);
+        Ok(engine.last_record(tip)?.max(before).or(written))
+    }
+
+    fn session(
+        &self,
+        tip: Option<CommitId>,
+        (leaf, last_at): (Option<SegmentFacts>, Option<Timestamp>),
+        title: Option<String>,
+    ) -> Session {
         let facts = self.ingest.splitter().facts();
         let totals = self.ingest.closed().totals;
         let counts = leaf.map_or(Counts::default(), |facts| facts.counts);
@@ -443,7 +477,7 @@ impl Run<'_> {
             version: bounded(facts.version.as_ref())
                 .or_else(|| previous.and_then(|known| known.version.clone())),
             started_at: earliest(previous.and_then(|known| known.started_at), facts.first_timestamp),
-            last_at: facts.last_timestamp.max(previous.and_then(|known| known.last_at)),
+            last_at,
             tip,
             commits: totals.commits + u64::from(leaf.is_some()),
             messages: totals.messages + counts.messages,
