@@ -3,15 +3,21 @@
 //! A client gives a session one id, and files of that id are copies of it; but a user renames the folder of a project, and
 //! clients have overwritten one session's transcript with another one's. What tells is what the chains share.
 
+mod older;
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::path::Path;
 
-use stemmata_model::{Closure, Commit, CommitId};
-use stemmata_store::{ANCHORS_MAX, Link, LinkKind, Session, SessionKey, StoreError, Write};
+use stemmata_model::{Closure, Commit, CommitId, SessionId, Trigger};
+use stemmata_store::{ANCHORS_MAX, Link, LinkKind, Placement, Session, SessionKey, StoreError, Write};
 
 use crate::capture::anchors::Anchored;
 use crate::capture::copies::SHARED_MIN;
+use crate::capture::homes::{RuntimeHome, find};
 use crate::capture::kept::is_session_kept;
-use crate::capture::source::look;
+use crate::capture::source::{look, plain_name};
+use crate::capture::transcript::CaptureOptions;
 use crate::chain::beside::{PAGE_COMMITS, key_of_sighting};
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
@@ -168,6 +174,10 @@ impl Engine {
         let (Some(tip), Some(root)) = (before.tip, self.root_of(replaced.newest)?) else { return Ok(None) };
         let hashes: Vec<u64> =
             replaced.anchored.iter().flat_map(|known| known.hashes.iter().copied()).collect();
+        if hashes.is_empty() {
+            // Records without ids of their own do not tell whether it is the same, written anew.
+            return Ok(None);
+        }
         let mut shared = 0;
         let mut roots = std::collections::HashMap::new();
         for chunk in hashes.chunks(ANCHORS_MAX) {
@@ -184,6 +194,40 @@ impl Engine {
         }
         let key = SessionKey { path: format!("{}{BEFORE}{root}", before.key.path), ..before.key.clone() };
         Ok(Some(Write::Session(Box::new(Session { key, tip: Some(tip), ..before.clone() }))))
+    }
+
+    /// Captures transcripts in clients' homes that have the names of some that are gone and were not read yet: they may have been moved.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn take_in_moved(&self, homes: &[RuntimeHome]) -> Result<()> {
+        let mut gone = HashSet::new();
+        self.only_here(&mut |session| gone.extend(transcript_of(&session).file_name().map(OsStr::to_owned)))?;
+        for home in homes.iter().filter(|_| !gone.is_empty()) {
+            for file in find(std::slice::from_ref(&home.transcripts)).files {
+                let is_named = plain_name(&file.path).file_name().is_some_and(|name| gone.contains(name));
+                if is_named
+                    && self.store.session(&self.session_key(&file.path))?.is_none()
+                    && let Err(error) = self.capture(&file.path, &CaptureOptions::live(Trigger::Explicit))
+                {
+                    tracing::debug!(%error, "a transcript that may have been moved was not read");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what we placed as a session whose transcript is no more where it was placed.
+    pub(crate) fn moved_placement(&self, key: &SessionKey, of: &SessionId) -> Result<Option<Placement>> {
+        for other in self.store.sessions_of(of, NAMESAKES_MAX)? {
+            if other.key != *key && other.key.machine == key.machine && is_moved(Path::new(&other.key.path)) {
+                let placement = self.store.placement(&other.key.machine, &other.key.path)?;
+                if placement.is_some() {
+                    return Ok(placement);
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Removes what is known of sessions twice: what a transcript held before and holds again, and sessions whose transcripts were

@@ -1,16 +1,19 @@
 //! Captures one transcript file: decides from the cursor where to read on, and reads.
 
+mod row;
+
 use std::path::Path;
 
 use stemmata_model::{
-    CommitId, Counts, FormatId, Granularity, Note, NoteCode, SessionId, Sighting, Source, Template, ThreadId,
-    TicketId, Timestamp, Trigger,
+    CommitId, FormatId, Granularity, Note, NoteCode, SessionId, Sighting, Source, Template, ThreadId,
+    TicketId, Trigger,
 };
 use stemmata_runtimes::adapter::{SegmentFacts, Shape, with_title_of};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::maintain::forget::Tombstone;
-use stemmata_store::{Link, LinkKind, Session, SessionOrigin, StoreError, Write};
+use stemmata_store::{Link, LinkKind, Placement, Session, StoreError, Write};
 
+use self::row::bounded;
 use crate::capture::cursor::{Cursor, FileStamp, Relation, SplitterState, Windows};
 use crate::capture::ingest::Ingest;
 use crate::capture::namesakes::Replaced;
@@ -246,6 +249,12 @@ impl Engine {
             Windows::before(run.prepared.transcript, run.ingest.closed().raw_bytes)?
         };
         let mut last = run.progress(self, &windows, leaf.zip(open))?;
+        if let Some(placed) =
+            run.prepared.placement.as_ref().filter(|placed| placed.path != run.prepared.key.path)
+        {
+            let path = run.prepared.key.path.clone();
+            last.push(Write::Placement(Box::new(Placement { path, ..placed.clone() })));
+        }
         if let Some(left) = run.ingest.left_behind() {
             let note = run.prepared.note_left(left.newest, run.granularity);
             run.ingest.note(note);
@@ -426,79 +435,6 @@ impl Run<'_> {
             None => Rest::of(adapter, self.prepared.origin()),
         })
     }
-
-    /// Returns when the session was active last.
-    fn last_at(&mut self, engine: &Engine, tip: Option<CommitId>) -> Result<Option<Timestamp>> {
-        let latest = engine.latest_possible();
-        let before = self.prepared.previous.as_ref().and_then(|known| known.last_at);
-        let before = before.filter(|at| *at <= latest);
-        let last = self.ingest.splitter().facts().last_timestamp;
-        if last.is_none_or(|last| last <= latest) {
-            return Ok(last.max(before));
-        }
-        // The commits are read, so they have to be there.
-        self.ingest.flush(Vec::new())?;
-        let written = i64::try_from(self.prepared.transcript.stamp().modified_ns / 1_000).ok();
-        let written = written.map(Timestamp::from_micros).filter(|at| *at <= latest);
-        Ok(engine.last_record(tip)?.max(before).or(written))
-    }
-
-    fn session(
-        &self,
-        tip: Option<CommitId>,
-        (leaf, last_at): (Option<SegmentFacts>, Option<Timestamp>),
-        title: Option<String>,
-    ) -> Session {
-        let facts = self.ingest.splitter().facts();
-        let totals = self.ingest.closed().totals;
-        let counts = leaf.map_or(Counts::default(), |facts| facts.counts);
-        let previous = self.prepared.previous.as_ref();
-        let session = self.ingest.sighting().session.clone();
-        Session {
-            key: self.prepared.key.clone(),
-            parent_session: facts
-                .agent
-                .as_ref()
-                .and(facts.session.clone())
-                .or_else(|| facts.parent.clone())
-                .or_else(|| previous.and_then(|known| known.parent_session.clone())),
-            session,
-            format: self.ingest.adapter().format(),
-            template: self.ingest.splitter().template(),
-            principal: self.ingest.sighting().principal.clone(),
-            granularity: self.granularity,
-            origin: self.prepared.origin(),
-            title: self.title(title),
-            cwd: bounded(facts.cwd.as_ref())
-                .or_else(|| previous.and_then(|known| known.cwd.clone()))
-                .or_else(|| bounded(self.cwd.as_ref())),
-            git_branch: bounded(facts.git_branch.as_ref())
-                .or_else(|| previous.and_then(|known| known.git_branch.clone())),
-            version: bounded(facts.version.as_ref())
-                .or_else(|| previous.and_then(|known| known.version.clone())),
-            started_at: earliest(previous.and_then(|known| known.started_at), facts.first_timestamp),
-            last_at,
-            tip,
-            commits: totals.commits + u64::from(leaf.is_some()),
-            messages: totals.messages + counts.messages,
-            bytes: totals.bytes + leaf.map_or(0, |_| self.ingest.open_bytes()),
-        }
-    }
-}
-
-impl Run<'_> {
-    /// A placed session keeps the title of what it continues: its own first prompt is not where it began.
-    fn title(&self, now: Option<String>) -> Option<String> {
-        let before = self.prepared.previous.as_ref().and_then(|known| known.title.clone());
-        match self.prepared.origin() {
-            SessionOrigin::Placed(_) => before.or(now),
-            // The title before may be made of what was forgotten. If a commit cannot be read, it stays: `forget` clears such titles.
-            SessionOrigin::Imported | SessionOrigin::Api => {
-                let is_unknown = self.rest.as_ref().is_some_and(Rest::has_unreadable);
-                now.or(before.filter(|_| is_unknown || !self.ingest.met_forgotten()))
-            }
-        }
-    }
 }
 
 fn unchanged(session: &Session, cursor: &Cursor, stamp: FileStamp) -> Captured {
@@ -513,21 +449,5 @@ fn unchanged(session: &Session, cursor: &Cursor, stamp: FileStamp) -> Captured {
         new_commits: 0,
         copies: Vec::new(),
         notes: Vec::new(),
-    }
-}
-
-/// Bytes of a directory, a branch or a version that a session's listing holds at most, as the store bounds them.
-const LISTED_BYTES_MAX: usize = 4096;
-
-/// Returns a text that a listing can hold: foreign records may say anything.
-fn bounded(text: Option<&String>) -> Option<String> {
-    text.filter(|text| text.len() <= LISTED_BYTES_MAX).cloned()
-}
-
-/// Returns the earlier of two points in time, where there are any.
-fn earliest(left: Option<Timestamp>, right: Option<Timestamp>) -> Option<Timestamp> {
-    match (left, right) {
-        (Some(left), Some(right)) => Some(left.min(right)),
-        (known, None) | (None, known) => known,
     }
 }

@@ -44,6 +44,7 @@ impl Host {
     pub fn recover(&self, request: &RecoverRequest) -> Answer<v1::Recovered> {
         self.with(|home| {
             let engine = home.engine()?;
+            engine.take_in_moved(&self.machine.clients.existing())?;
             let session = session_of(engine, &request.session)?;
             let mut files = vec![self.given_back(engine, &session, request)?];
             for subagent in engine.subagents_of(&session.session)? {
@@ -65,6 +66,7 @@ impl Host {
         self.with(|home| {
             let mut sessions: Vec<Session> = Vec::new();
             let engine = home.engine()?;
+            engine.take_in_moved(&self.machine.clients.existing())?;
             engine.only_here(&mut |session| sessions.push(session))?;
             let sessions = sessions.iter().map(|session| wire::session::named(engine, session));
             let sessions = sessions.collect::<Result<_, _>>()?;
