@@ -8,6 +8,7 @@ mod copies;
 mod holders;
 mod machine;
 mod markers;
+mod open_signs;
 mod policy_file;
 mod quota;
 mod replace;

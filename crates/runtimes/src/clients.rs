@@ -10,6 +10,7 @@ mod home;
 mod hooks;
 mod launch;
 mod names;
+mod open_sign;
 mod resume;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ pub use home::{Database, EventFolder, Home, Variable};
 pub use hooks::{AskedFor, ConfigPlace, HookEvents, HookKind, Hooks, Meaning};
 pub use launch::{Launch, SystemPrompt};
 pub use names::{UnknownClient, client_named, listed};
+pub use open_sign::{OpenSign, Register, RegisteredProcess, SessionLock};
 pub use resume::Resume;
 
 /// Every client, in the order in which they are shown and their formats are tried.
@@ -73,6 +75,8 @@ pub struct Client {
     pub session_variables: &'static [&'static str],
     /// How one of its sessions is continued.
     pub resume: Option<&'static Resume>,
+    /// Where it says that it has a session open; `None` where it does not say so.
+    pub open_sign: Option<&'static OpenSign>,
     /// How it is told to call us; `None` where it has no hooks, so that its agents get no brief.
     pub hooks: Option<&'static Hooks>,
     /// How an agent of a template is started in it; `None` where that cannot be done.
@@ -112,6 +116,7 @@ impl Client {
             home: None,
             session_variables: &[],
             resume: None,
+            open_sign: None,
             hooks: None,
             launch: None,
             expiry: None,

@@ -273,6 +273,9 @@ pub enum Write {
     },
     /// Records or updates a session.
     Session(Box<Session>),
+    /// Removes a session's row, cursor, placement and sightings, because what it is goes by another key now, and was recorded there
+    /// before: its transcript was moved. Its commits stay. Not there: nothing happens.
+    Leave(SessionKey),
     /// Refuses the batch unless a session's cursor is still what the caller read: of two processes that read one
     /// transcript at once, one has to look again.
     ExpectCursor {

@@ -110,6 +110,13 @@ pub struct Commit {
     /// With `tree`: the turns in it. One that has a number begins with a prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<Vec<OverviewTurn>>,
+    /// With `tree`, of a transcript with branches: the commit that it continues, where that is not its parent. `parent` is what
+    /// stands before it in the transcript.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub continues: Option<String>,
+    /// With `tree`: whether it begins on a branch beside the way to the end of the trunk.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_beside: bool,
 }
 
 /// A summary and who wrote it.

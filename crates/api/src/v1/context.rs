@@ -363,6 +363,9 @@ pub struct MaterializeRequest {
     /// The commit; absent for the empty context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ctx: Option<String>,
+    /// End at this entry, as a fork there would: with it, or before it where it is a prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
     /// Where the context begins: `compaction`, `root`, or an ancestor.
     pub stop: String,
     /// The format of the bytes; absent: the stored one.

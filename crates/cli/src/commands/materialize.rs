@@ -16,6 +16,7 @@ const NONE: &str = "none";
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Materialize) -> Result<Exit, CliError> {
     let request = v1::MaterializeRequest {
+        at: None,
         ctx: if args.reference == NONE { None } else { Some(app.ctx(&args.reference)?) },
         stop: app.stop(&args.stop)?,
         format: args.format.as_ref().map(ToString::to_string),

@@ -90,6 +90,30 @@ pub(crate) fn place(
     Ok(Some(placed))
 }
 
+/// Returns what the client is started with: what was placed, or a copy where somebody opened the client's own session since it was
+/// found to be free. From then on this process counts as the one that has it open.
+pub(crate) fn settled(app: &App, placed: Placed, args: &Placement) -> Result<Placed, CliError> {
+    if !placed.own_session {
+        return Ok(placed);
+    }
+    let Some(reason) = app.host()?.claim(&placed)? else { return Ok(placed) };
+    let request = PlaceRequest {
+        ctx: placed.ctx,
+        session: None,
+        runtime: args.runtime.clone(),
+        cwd: Some(PathBuf::from(placed.cwd)),
+        stop: app.stop(&args.stop)?,
+        at: None,
+        client_version: args.client_version.clone(),
+        with_secrets: args.with_secrets,
+        reuses: false,
+        starts: true,
+        dry_run: false,
+    };
+    let copy = app.host()?.place(app.service()?, &request, &Control::none())?;
+    Ok(Placed { copied_because: Some(reason), ..copy })
+}
+
 /// Where to work.
 enum Directory {
     /// In the session's own; the host refuses one that is gone, and names the next step.

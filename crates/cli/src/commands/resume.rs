@@ -32,7 +32,9 @@ pub(crate) fn run(app: &App, args: &Resume) -> Result<Exit, CliError> {
         app.console.text(&format!("{command}\n"))?;
         return Ok(Exit::Done);
     }
-    app.console.say(&format!("{}; starting `{command}`", begun(&placed)));
+    let placed = place::settled(app, placed, &args.placement)?;
+    let launch = Launch::of(&placed);
+    app.console.say(&format!("{}; starting `{}`", begun(&placed), launch.shown(app)));
     launch.start(app)
 }
 

@@ -165,16 +165,25 @@ fn act(
     (reference, entry): (String, Option<String>),
 ) -> Result<Exit, CliError> {
     let print = args.print;
-    let at = entry.clone().filter(|_| act == Act::Fork);
+    // What is on another branch is in no session that goes on behind the turn.
+    let is_beside = match &entry {
+        Some(entry) if act == Act::Resume => screen::is_beside(app, &reference, entry)?,
+        _ => false,
+    };
+    let at = entry.clone().filter(|_| act == Act::Fork || is_beside);
     let placement = Placement { cwd: args.cwd.clone(), ..plain_placement(at, args.runtime.clone()) };
     match act {
         Act::Show => show(app, reference, entry),
         Act::Resume => {
             if entry.is_some() && !app.console.json {
                 let ctx = app.short_ids([reference.as_str()])?.cut(&reference);
-                app.console.say(&format!(
-                    "The new session continues after the turn with this hit ({ctx}), without what was said later."
-                ));
+                app.console.say(&if is_beside {
+                    "This is on a branch that was left: the new session ends with the hit.".to_owned()
+                } else {
+                    format!(
+                        "The new session continues after the turn with this hit ({ctx}), without what was said later."
+                    )
+                });
             }
             resume::run(
                 app,

@@ -26,6 +26,7 @@ pub(crate) fn run(app: &App, args: &Uncompact) -> Result<Exit, CliError> {
         return show(app, &before, &id, &told);
     };
     let request = v1::MaterializeRequest {
+        at: None,
         ctx: Some(before.id.clone()),
         stop: "compaction".to_owned(),
         format: None,

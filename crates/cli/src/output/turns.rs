@@ -74,9 +74,12 @@ impl TurnDrawing<'_> {
 
     fn lines(&self, tree: &Tree) -> Vec<Line> {
         let nodes: HashMap<&str, &Commit> = tree.nodes.iter().map(|node| (node.id.as_str(), node)).collect();
-        let is_hidden =
-            |node: &Commit| node.closure == "covered" && children(node).is_empty() && node.id != self.here;
-        let lengths = lengths(tree);
+        let below = below(tree, &nodes);
+        let below_of = |node: &Commit| below.get(node.id.as_str()).into_iter().flatten().copied();
+        let is_hidden = |node: &Commit| {
+            node.closure == "covered" && below_of(node).next().is_none() && node.id != self.here
+        };
+        let lengths = lengths(tree, &below);
         let mut lines = Vec::new();
         let mut stretches = 0;
         let mut open = Vec::new();
@@ -92,10 +95,10 @@ impl TurnDrawing<'_> {
                 let is_stopped = is_stopped_later(node, &nodes);
                 self.commit(&mut lines, (node, is_stopped), (&first, &before), stretch);
             }
-            let below = children(node).iter().filter_map(|id| nodes.get(id.as_str()).copied());
-            let below: Vec<&Commit> = below.filter(|child| !is_hidden(child)).collect();
-            let trunk =
-                below.iter().max_by_key(|child| lengths.get(child.id.as_str())).map(|child| &child.id);
+            let below: Vec<&Commit> = below_of(node).filter(|child| !is_hidden(child)).collect();
+            // A branch within the transcript may be as long as the way to its end.
+            let worth = |child: &&&Commit| (!child.is_beside, lengths.get(child.id.as_str()));
+            let trunk = below.iter().max_by_key(worth).map(|child| &child.id);
             let (trunk, branches): (Vec<&Commit>, Vec<&Commit>) =
                 below.into_iter().partition(|child| Some(&child.id) == trunk);
             let is_split = !branches.is_empty();
@@ -275,12 +278,28 @@ fn children(node: &Commit) -> &[String] {
     node.children.as_deref().unwrap_or_default()
 }
 
+/// Returns what is drawn below each commit: what continues it, where a transcript has branches by its records, else by its commits.
+fn below<'t>(tree: &'t Tree, nodes: &HashMap<&str, &'t Commit>) -> HashMap<&'t str, Vec<&'t Commit>> {
+    let mut below: HashMap<&str, Vec<&Commit>> = HashMap::new();
+    for node in tree.nodes.iter().skip(1) {
+        let mut above = [&node.continues, &node.parent].into_iter().flatten();
+        if let Some(above) = above.find_map(|id| nodes.get(id.as_str())) {
+            below.entry(&above.id).or_default().push(node);
+        }
+    }
+    below
+}
+
 /// Returns how far it goes on from each commit, and until when: the trunk goes on longest, of several the newest.
-fn lengths(tree: &Tree) -> HashMap<&str, (u64, &str)> {
+fn lengths<'t>(
+    tree: &'t Tree,
+    below: &HashMap<&'t str, Vec<&'t Commit>>,
+) -> HashMap<&'t str, (u64, &'t str)> {
     let mut lengths: HashMap<&str, (u64, &str)> = HashMap::new();
     // Parents stand before children, so that backwards every child is known before its parent.
     for node in tree.nodes.iter().rev() {
-        let below = children(node).iter().filter_map(|id| lengths.get(id.as_str())).max();
+        let below = below.get(node.id.as_str()).into_iter().flatten();
+        let below = below.filter_map(|child| lengths.get(child.id.as_str())).max();
         let own = below.map_or((1, node.created_at.as_str()), |(long, at)| (long + 1, *at));
         lengths.insert(&node.id, own);
     }

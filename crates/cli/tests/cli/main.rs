@@ -10,6 +10,7 @@
 mod artifacts;
 mod bad_input;
 mod blame;
+mod branches;
 mod browse;
 mod bundle;
 mod checkpoint_files;

@@ -202,3 +202,57 @@ fn the_newest_session_of_the_directory_is_checked_repaired_and_recovered() {
     stage.run(&["recover", "@"]).ok();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
 }
+
+/// A client that wrote another conversation under the same id leaves a transcript that loads without a word.
+#[test]
+fn an_overwritten_conversation_is_missed_listed_and_given_back() {
+    let stage = Stage::new();
+    let id = "5e1f0000-0000-4000-8000-0000000000a1";
+    let made = |seed, turns| ClaudeSession::new(seed).turns(turns).session_id(id).build();
+    let (first, second) = (made(11, 2), made(12, 6));
+    let path = stage.home.write_session(&first);
+    let bytes = std::fs::read(&path).unwrap();
+    stage.import(&path);
+    std::fs::write(&path, second.text()).unwrap();
+    let name = path.to_str().unwrap();
+    for is_read in [false, true] {
+        if is_read {
+            stage.run(&["import"]).ok();
+        }
+        let told = stage.run(&["doctor", name]).code(6);
+        told.complains(&[&format!("`stemma recover {id}`")]);
+        assert!(told.text().contains("lines that were read before are missing"), "{}", told.text());
+    }
+    assert_eq!(stage.json(&["list", "--all"])["sessions"].as_array().unwrap().len(), 2);
+    let checked = stage.json(&["recover", id, "--dry-run"]);
+    assert_eq!(checked["files"][0]["what"], "beside");
+    let told = stage.json(&["recover", id, "--replace"]);
+    assert_eq!(told["files"][0]["what"], "replaced");
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    assert_eq!(
+        std::fs::read(told["files"][0]["kept"].as_str().unwrap()).unwrap(),
+        second.text().into_bytes()
+    );
+    stage.run(&["import"]).ok();
+    stage.run(&["doctor", name]).ok();
+}
+
+#[test]
+fn a_transcript_that_was_moved_is_not_gone() {
+    let stage = Stage::new();
+    let (path, bytes, id) = imported(&stage);
+    let folder = path.parent().unwrap();
+    let moved = folder.with_file_name("-renamed");
+    std::fs::rename(folder, &moved).unwrap();
+    let now = moved.join(path.file_name().unwrap());
+    // Also before it is imported again.
+    assert_eq!(stage.json(&["status"])["only_here_sessions"], 0);
+    assert_eq!(stage.json(&["recover", &id])["files"][0]["what"], "intact");
+    assert_eq!(stage.json(&["recover"])["sessions"].as_array().unwrap().len(), 0);
+    stage.run(&["import"]).ok();
+    let listed = stage.json(&["list", "--all"]);
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed}");
+    assert_eq!(listed["sessions"][0]["path"], now.to_str().unwrap());
+    assert!(!path.exists());
+    assert_eq!(stage.native(&id), bytes);
+}

@@ -113,6 +113,36 @@ fn a_session_that_a_process_has_open_is_copied() {
     assert!(why.contains("Claude Code has it open"), "{why}");
 }
 
+/// A client that has the session open by its picker, and is idle since, shows it nowhere but in its own register.
+#[test]
+fn a_session_of_which_the_client_says_that_it_is_open_is_copied() {
+    let stage = Stage::new();
+    session(&stage);
+    let bin = client(&stage, "claude");
+    let mut holder = std::process::Command::new("/bin/sh");
+    holder.args(["-c", "read -r line"]).stdin(std::process::Stdio::piped());
+    let mut holder = holder.spawn().unwrap();
+    let pid = holder.id();
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let began = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().to_owned();
+    let register = |began: &str| {
+        let said =
+            serde_json::json!({ "pid": pid, "sessionId": SESSION, "procStart": began, "status": "idle" });
+        stage.home.write(&format!("home/.claude/sessions/{pid}.json"), said.to_string().as_bytes());
+    };
+    let resumed = || run_with(&stage, &bin, &stage.home.project(), &["resume", SESSION, "--dry-run"]).ok();
+    register(&began);
+    let told = resumed();
+    // Another process has the number now.
+    register("1");
+    let stale = resumed();
+    drop(holder.stdin.take());
+    holder.wait().unwrap();
+    let (told, stale) = (told.text(), stale.text());
+    assert!(told.contains(&format!("Claude Code has it open (process {pid})")), "{told}");
+    assert!(stale.contains("Would resume the client's own session"), "{stale}");
+}
+
 #[test]
 fn a_client_that_is_missing_is_said_before_anything_is_written() {
     let stage = Stage::new();

@@ -97,6 +97,9 @@ impl Engine {
                 Err(error) => failures.push(ImportFailure { path, error }),
             }
         }
+        if let Err(error) = self.mend_times_to_come() {
+            tracing::debug!(%error, "times to come stay");
+        }
     }
 
     /// Returns transcripts of a working directory, those that were written last first: of its known sessions, and what lies

@@ -24,7 +24,7 @@ const HOLDERS_MAX: usize = 64;
 const CHAINS_MAX: usize = 64;
 
 /// Anchors that two chains share at least to be a copy and its original: one may be an accident.
-const SHARED_MIN: usize = 2;
+pub(crate) const SHARED_MIN: usize = 2;
 
 /// Links and sightings of one commit that are looked at.
 const LOOKED_AT_MAX: usize = 256;

@@ -113,6 +113,12 @@ impl Engine {
         report.failures.sort_by(|left, right| left.path.cmp(&right.path));
         if stop.get().is_none() {
             self.link_subagents(&report)?;
+            self.mend_times_to_come()?;
+            self.find_overwritten()?;
+            // Earlier versions knew a transcript that was moved twice.
+            for imported in &report.sessions {
+                self.leave_namesakes(&imported.captured.session)?;
+            }
         }
         Ok(report)
     }

@@ -179,16 +179,21 @@ impl Engine {
             placement: None,
         };
         if prepared.relation.is_none_or(|relation| relation == Relation::Rewritten) {
-            prepared.placement = self.placement_in(&prepared)?;
+            prepared.placement = self.placement_in(&mut prepared)?;
         }
         Ok(prepared)
     }
 
     /// Returns what we placed in a file, where the file still begins with all of it.
-    fn placement_in(&self, prepared: &Prepared<'_>) -> Result<Option<Placement>> {
-        let Some(placement) = self.store.placement(&prepared.key.machine, &prepared.key.path)? else {
-            return Ok(None);
+    fn placement_in(&self, prepared: &mut Prepared<'_>) -> Result<Option<Placement>> {
+        let known = match self.store.placement(&prepared.key.machine, &prepared.key.path)? {
+            None if prepared.previous.is_none() => {
+                let session = prepared.transcript.session_name(prepared.adapter)?;
+                self.moved_placement(&prepared.key, &session)?
+            }
+            known => known,
         };
+        let Some(placement) = known else { return Ok(None) };
         if prepared.transcript.stamp().length < placement.placed_bytes {
             return Ok(None);
         }

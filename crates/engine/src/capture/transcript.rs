@@ -1,20 +1,24 @@
 //! Captures one transcript file: decides from the cursor where to read on, and reads.
 
+mod row;
+
 use std::path::Path;
 
 use stemmata_model::{
-    CommitId, Counts, FormatId, Granularity, Note, NoteCode, SessionId, Sighting, Source, Template, ThreadId,
-    TicketId, Timestamp, Trigger,
+    CommitId, FormatId, Granularity, Note, NoteCode, SessionId, Sighting, Source, Template, ThreadId,
+    TicketId, Trigger,
 };
 use stemmata_runtimes::adapter::{SegmentFacts, Shape, with_title_of};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::maintain::forget::Tombstone;
-use stemmata_store::{Link, LinkKind, Session, SessionOrigin, StoreError, Write};
+use stemmata_store::{Link, LinkKind, Placement, Session, StoreError, Write};
 
+use self::row::bounded;
 use crate::capture::captured::{Captured, UnreadRecords, unchanged};
 use crate::capture::cursor::{Cursor, Relation, SplitterState, Windows};
 use crate::capture::ingest::Ingest;
-use crate::capture::reading::Prepared;
+use crate::capture::namesakes::Replaced;
+use crate::capture::reading::{Again, Prepared};
 use crate::chain::rest::Rest;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -221,12 +225,26 @@ impl Engine {
             Windows::before(run.prepared.transcript, run.ingest.closed().raw_bytes)?
         };
         let mut last = run.progress(self, &windows, leaf.zip(open))?;
+        if let Some(placed) =
+            run.prepared.placement.as_ref().filter(|placed| placed.path != run.prepared.key.path)
+        {
+            let path = run.prepared.key.path.clone();
+            last.push(Write::Placement(Box::new(Placement { path, ..placed.clone() })));
+        }
         if let Some(left) = run.ingest.left_behind() {
             let note = run.prepared.note_left(left.newest, run.granularity);
             run.ingest.note(note);
             if left.may_be_apart {
                 let root = run.ingest.first_closed().or(leaf);
-                last.extend(self.derived(root, left.origin)?.map(Write::Link));
+                let derived = self.derived(root, left.origin)?;
+                if derived.is_some()
+                    && run.prepared.again == Some(Again::Rewritten)
+                    && let Some(before) = &run.prepared.previous
+                {
+                    let anchored = run.ingest.news().anchored();
+                    last.extend(self.taken_place_of(&Replaced { before, newest: left.newest, anchored })?);
+                }
+                last.extend(derived.map(Write::Link));
             }
         }
         run.ingest.flush(last)?;
@@ -236,6 +254,9 @@ impl Engine {
             what: Wanted::Session,
             text: run.prepared.key.path.clone(),
         })?;
+        if run.prepared.previous.is_none() || run.prepared.again.is_some() {
+            self.leave_namesakes(&session)?;
+        }
         tracing::debug!(path = %run.prepared.transcript.path().display(), tip = ?session.tip, "captured");
         let outcome = run.ingest.outcome();
         Ok(Captured {
@@ -373,7 +394,8 @@ impl Run<'_> {
             seen_entries: closed.totals.entries + leaf.map_or(0, |(_, facts)| facts.counts.entries),
             seen_redacted_bytes: self.ingest.redacted_bytes(),
         };
-        let session = self.session(tip, leaf.map(|(_, facts)| facts), title);
+        let last_at = self.last_at(engine, tip)?;
+        let session = self.session(tip, (leaf.map(|(_, facts)| facts), last_at), title);
         let key = self.prepared.key.clone();
         let value = cursor.encode(&session);
         Ok(vec![
@@ -389,73 +411,5 @@ impl Run<'_> {
             Some(cursor) => Rest::behind(adapter, self.granularity, cursor.splitter.whole(), cursor.tip),
             None => Rest::of(adapter, self.prepared.origin()),
         })
-    }
-
-    fn session(&self, tip: Option<CommitId>, leaf: Option<SegmentFacts>, title: Option<String>) -> Session {
-        let facts = self.ingest.splitter().facts();
-        let totals = self.ingest.closed().totals;
-        let counts = leaf.map_or(Counts::default(), |facts| facts.counts);
-        let previous = self.prepared.previous.as_ref();
-        let session = self.ingest.sighting().session.clone();
-        Session {
-            key: self.prepared.key.clone(),
-            parent_session: facts
-                .agent
-                .as_ref()
-                .and(facts.session.clone())
-                .or_else(|| facts.parent.clone())
-                .or_else(|| previous.and_then(|known| known.parent_session.clone())),
-            session,
-            format: self.ingest.adapter().format(),
-            template: self.ingest.splitter().template(),
-            principal: self.ingest.sighting().principal.clone(),
-            granularity: self.granularity,
-            origin: self.prepared.origin(),
-            title: self.title(title),
-            cwd: bounded(facts.cwd.as_ref())
-                .or_else(|| previous.and_then(|known| known.cwd.clone()))
-                .or_else(|| bounded(self.cwd.as_ref())),
-            git_branch: bounded(facts.git_branch.as_ref())
-                .or_else(|| previous.and_then(|known| known.git_branch.clone())),
-            version: bounded(facts.version.as_ref())
-                .or_else(|| previous.and_then(|known| known.version.clone())),
-            started_at: earliest(previous.and_then(|known| known.started_at), facts.first_timestamp),
-            last_at: facts.last_timestamp.max(previous.and_then(|known| known.last_at)),
-            tip,
-            commits: totals.commits + u64::from(leaf.is_some()),
-            messages: totals.messages + counts.messages,
-            bytes: totals.bytes + leaf.map_or(0, |_| self.ingest.open_bytes()),
-        }
-    }
-}
-
-impl Run<'_> {
-    /// A placed session keeps the title of what it continues: its own first prompt is not where it began.
-    fn title(&self, now: Option<String>) -> Option<String> {
-        let before = self.prepared.previous.as_ref().and_then(|known| known.title.clone());
-        match self.prepared.origin() {
-            SessionOrigin::Placed(_) => before.or(now),
-            // The title before may be made of what was forgotten. If a commit cannot be read, it stays: `forget` clears such titles.
-            SessionOrigin::Imported | SessionOrigin::Api => {
-                let is_unknown = self.rest.as_ref().is_some_and(Rest::has_unreadable);
-                now.or(before.filter(|_| is_unknown || !self.ingest.met_forgotten()))
-            }
-        }
-    }
-}
-
-/// Bytes of a directory, a branch or a version that a session's listing holds at most, as the store bounds them.
-const LISTED_BYTES_MAX: usize = 4096;
-
-/// Returns a text that a listing can hold: foreign records may say anything.
-fn bounded(text: Option<&String>) -> Option<String> {
-    text.filter(|text| text.len() <= LISTED_BYTES_MAX).cloned()
-}
-
-/// Returns the earlier of two points in time, where there are any.
-fn earliest(left: Option<Timestamp>, right: Option<Timestamp>) -> Option<Timestamp> {
-    match (left, right) {
-        (Some(left), Some(right)) => Some(left.min(right)),
-        (known, None) | (None, known) => known,
     }
 }

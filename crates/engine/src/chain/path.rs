@@ -77,6 +77,34 @@ impl Engine {
         Ok(())
     }
 
+    /// Returns whether what was said in an entry is on a branch beside the way to `ctx`, a commit of whose chain holds it: a context
+    /// of `ctx` does not have it. What no context has, such as records about the session, is beside nothing.
+    pub(crate) fn is_beside(&self, ctx: CommitId, (holder, entry): (CommitId, &Entry)) -> Result<bool> {
+        if !entry.meta.visibility.agent || !matches!(entry.kind, EntryKind::Message | EntryKind::ToolResult) {
+            return Ok(false);
+        }
+        // What is sent is found near the end; only what a compaction replaced asks for all of the chain.
+        for stop in [Stop::Compaction, Stop::Root] {
+            let context = self.plan_context(ctx, stop)?;
+            let position = context.chain.commits().iter().position(|commit| commit.id == holder);
+            let Some((position, commit)) =
+                position.and_then(|at| Some((at, context.chain.commits().get(at)?)))
+            else {
+                continue;
+            };
+            let is_planned =
+                context.chain.commits().first().is_some_and(|last| last.core.format == commit.core.format);
+            let spans = spans_of(&spans(&context.plan.pieces), commit, position);
+            if !is_planned || holds(&spans, entry.native.offset) {
+                return Ok(false);
+            }
+            if stop == Stop::Root {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Returns the commits that a snapshot restates, the oldest first: a plan ends at it and reads no further.
     fn behind_snapshot(&self, last: Option<&Commit>) -> Result<Vec<Commit>> {
         let is_snapshot = |commit: &&Commit| matches!(commit.core.commit_type, CommitType::Snapshot { .. });

@@ -93,6 +93,8 @@ pub(crate) struct ChainSegments<'e> {
     bound: Option<CommitId>,
     /// What goes on behind a root whose history begins in another chain; none where nobody asked for it.
     bases: Option<Bases>,
+    /// Bytes of the newest commit that are part of the chain; none: all of them.
+    newest_bytes: Option<usize>,
 }
 
 impl<'e> ChainSegments<'e> {
@@ -113,12 +115,19 @@ impl<'e> ChainSegments<'e> {
             hole: None,
             bound: None,
             bases: None,
+            newest_bytes: None,
         }
     }
 
     /// Ends above a commit, where one is given: what is there is not handed out.
     pub(crate) fn above(mut self, bound: Option<CommitId>) -> Self {
         self.bound = bound;
+        self
+    }
+
+    /// Takes only so many bytes of the newest commit, where a number is given.
+    pub(crate) fn within(mut self, newest_bytes: Option<u64>) -> Self {
+        self.newest_bytes = newest_bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         self
     }
 
@@ -196,7 +205,10 @@ impl<'e> ChainSegments<'e> {
     }
 
     fn advance(&mut self) -> Result<Option<Segment>> {
-        let Some((commit, native)) = self.read_next()? else { return Ok(None) };
+        let Some((commit, mut native)) = self.read_next()? else { return Ok(None) };
+        if let Some(bytes) = self.newest_bytes.take() {
+            native = Arc::new(native.iter().copied().take(bytes).collect());
+        }
         self.keep(commit.core.native_artifact(), Some(&native));
         let prefix = match commit.core.commit_type {
             CommitType::Delta => None,

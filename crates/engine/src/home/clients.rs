@@ -82,8 +82,12 @@ impl Clients {
     pub fn remember(&self, client: &Process, session: &Path, is_over: bool) -> Result<()> {
         // Of two hooks at once of one client neither may write over what the other adds: the session that is left would be
         // taken for the only one.
-        create_private(&self.folder)?;
-        let _lock = self.locked();
+        let _lock = self.locked()?;
+        self.record(client, session, is_over)
+    }
+
+    /// Writes down what [`remember`](Self::remember) is told; the caller holds the records.
+    pub(super) fn record(&self, client: &Process, session: &Path, is_over: bool) -> Result<()> {
         let path = self.file(client.pid);
         let known = known(&path).filter(|known| known.started == client.started);
         let mut sessions = known.as_ref().map(|known| known.sessions.clone()).unwrap_or_default();
@@ -115,13 +119,14 @@ impl Clients {
 
     /// Holds the records for a change. Where another process keeps them for longer than a hook waits, the change is made all
     /// the same: that session is worth more than the one which may be lost.
-    fn locked(&self) -> Option<Box<dyn FileLock>> {
+    pub(super) fn locked(&self) -> Result<Option<Box<dyn FileLock>>> {
+        create_private(&self.folder)?;
         let path = self.folder.join(".lock");
         let lock = self.patience.until(|| SystemFiles.lock(&path)).ok().flatten();
         if lock.is_none() {
             tracing::debug!("the records of clients are held by another process");
         }
-        lock
+        Ok(lock)
     }
 
     /// Returns the sessions of the nearest ancestor of a process that is a known client; none where there is none.

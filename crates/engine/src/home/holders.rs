@@ -1,15 +1,17 @@
 //! Whether a client has a session open at this moment, so that nobody else may write to it.
 //!
-//! By what hooks recorded, by files that processes hold open, by command lines, and by clients that run in the session's
-//! directory and began before it was last written. Where the system does not list processes as Linux does, the answer is that
+//! By what hooks recorded, by what the client itself says (`open_signs`), by files that processes hold open, by command lines,
+//! and by clients that run in the session's directory and began before it was last written. Where the system does not list processes as Linux does, the answer is that
 //! it is unknown: two clients that write one transcript destroy it, and one that is wrongly believed to have it open costs a copy.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
+use stemmata_runtimes::clients::OpenSign;
 use stemmata_store::read_bounded;
 
-use super::clients::{Clients, process};
+use super::clients::{Clients, Process, process};
+use crate::error::Result;
 
 /// Processes that are looked at, at most.
 const PROCESSES_MAX: usize = 65_536;
@@ -21,7 +23,7 @@ const OPEN_FILES_MAX: usize = 4_096;
 const TEXT_BYTES_MAX: u64 = 256 * 1024;
 
 /// Ticks in a second, as Linux counts for programs on every machine.
-const TICKS_PER_SECOND: u64 = 100;
+pub(super) const TICKS_PER_SECOND: u64 = 100;
 
 /// Words of a command line in which the client's program is looked for: an interpreter and its flags may come before it.
 const PROGRAM_WORDS_MAX: usize = 32;
@@ -37,6 +39,8 @@ pub struct HeldSession<'a> {
     pub program: &'a str,
     /// The directory that it works in.
     pub cwd: Option<&'a Path>,
+    /// Where the client says which sessions it has open, and its configuration directory.
+    pub open_sign: Option<(&'a OpenSign, &'a Path)>,
 }
 
 /// Whether a client has a session open.
@@ -54,13 +58,35 @@ impl Clients {
     /// Returns whether a process has a session open, and which one.
     pub fn holding(&self, session: &HeldSession<'_>) -> Holding {
         let Some(pids) = self.pids() else { return Holding::Unknown };
-        let hooked = || pids.iter().copied().find(|pid| self.works_in(*pid, session.path));
+        let told = pids.iter().copied().find(|pid| self.works_in(*pid, session.path));
+        if let Some(pid) = told.or_else(|| self.signed(&pids, session)) {
+            return Holding::Held(pid);
+        }
         // The system names what a process works in and holds open by its real path, whichever link led there.
         let (path, cwd) = (real(session.path), session.cwd.map(real));
         let session = HeldSession { path: &path, cwd: cwd.as_deref(), ..session.clone() };
         let written = written_since_boot(self.processes(), session.path);
         let seen = |pid: &u32| self.is_holder(*pid, &session, written);
-        hooked().or_else(|| pids.iter().copied().find(seen)).map_or(Holding::Free, Holding::Held)
+        pids.iter().copied().find(seen).map_or(Holding::Free, Holding::Held)
+    }
+
+    /// Records that a process is about to be the client of a session, unless one has it open already. Of several that ask at once
+    /// one is told that it is free. `Unknown` also where another process keeps the records for longer than is waited.
+    ///
+    /// # Errors
+    /// `Io` where the record cannot be written.
+    pub fn claim(&self, process: &Process, session: &HeldSession<'_>) -> Result<Holding> {
+        let Some(_lock) = self.locked()? else { return Ok(Holding::Unknown) };
+        let holding = self.holding(session);
+        if holding == Holding::Free {
+            self.record(process, session.path, false)?;
+        }
+        Ok(holding)
+    }
+
+    /// Returns whether a process runs a program.
+    pub(super) fn runs(&self, pid: u32, program: &str) -> bool {
+        is_run_by(&words(&self.processes().join(pid.to_string())), program)
     }
 
     /// Returns the ids of all processes but this one, or `None` if the system does not list its processes. A list is never empty,
@@ -95,7 +121,7 @@ impl Clients {
 
     /// Returns whether a process has a file open that it may write to. This program opens transcripts to read them, but writes some
     /// itself. Processes of other users cannot be looked at, and are no clients of ours.
-    fn holds_open(&self, process: &Path, path: &Path) -> bool {
+    pub(super) fn holds_open(&self, process: &Path, path: &Path) -> bool {
         // A database of many sessions is open in every client; which session one works in does not show.
         if !path.is_file() {
             return false;
@@ -146,11 +172,16 @@ fn real(path: &Path) -> PathBuf {
 
 /// Returns how many seconds after the system began a file was last written.
 fn written_since_boot(processes: &Path, path: &Path) -> Option<u64> {
-    let text = text(&processes.join("stat"))?;
-    let began = text.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
+    let began = began_at(processes)?;
     let written = std::fs::metadata(path).ok()?.modified().ok()?;
     let since = written.duration_since(UNIX_EPOCH + Duration::from_secs(began)).ok()?;
     Some(since.as_secs() + 1)
+}
+
+/// Returns the second since 1970 in which the system began.
+pub(super) fn began_at(processes: &Path) -> Option<u64> {
+    let text = text(&processes.join("stat"))?;
+    text.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()
 }
 
 fn words(process: &Path) -> Vec<String> {
@@ -221,12 +252,13 @@ mod tests {
             }
             let clients = Clients::in_run(&at("run"), &processes, Patience::each(Duration::ZERO));
             let app = Path::new("/app");
-            let session = HeldSession { id: "s-1", path: &path, program: "claude", cwd: Some(app) };
+            let session =
+                HeldSession { id: "s-1", path: &path, program: "claude", cwd: Some(app), open_sign: None };
             let wanted = if wanted { Holding::Held(7) } else { Holding::Free };
             assert_eq!(clients.holding(&session), wanted, "{line}");
         }
         let path = at("s-1.jsonl");
-        let held = HeldSession { id: "s-1", path: &path, program: "claude", cwd: None };
+        let held = HeldSession { id: "s-1", path: &path, program: "claude", cwd: None, open_sign: None };
         // Another one of ours reads it, and then writes to it.
         let processes = at("proc-7");
         let about = processes.join("7/fdinfo/3");
@@ -263,7 +295,8 @@ mod tests {
         std::fs::File::create(at("proc/stat")).unwrap().write_all(b"btime 1000\n").unwrap();
         let clients = Clients::in_run(&at("run"), &at("proc"), Patience::each(Duration::ZERO));
         let (path, link) = (at("s-1.jsonl"), at("link"));
-        let session = HeldSession { id: "s-1", path: &path, program: "claude", cwd: Some(&link) };
+        let session =
+            HeldSession { id: "s-1", path: &path, program: "claude", cwd: Some(&link), open_sign: None };
         assert_eq!(clients.holding(&session), Holding::Held(7));
     }
 
@@ -273,7 +306,8 @@ mod tests {
         let path = root.path().join("s-1.jsonl");
         for processes in [root.path().join("none"), root.path().to_owned()] {
             let clients = Clients::in_run(root.path(), &processes, Patience::each(Duration::ZERO));
-            let session = HeldSession { id: "s-1", path: &path, program: "claude", cwd: None };
+            let session =
+                HeldSession { id: "s-1", path: &path, program: "claude", cwd: None, open_sign: None };
             assert_eq!(clients.holding(&session), Holding::Unknown, "{}", processes.display());
         }
     }

@@ -20,6 +20,7 @@ use super::passage::{Passage, SeenAs, said_in};
 use super::scan::{Decoded, on_chain};
 use super::snippet::{Snippet, Sought, plain_snippet};
 use super::text::text_of;
+use crate::capture::namesakes::transcript_of;
 use crate::chain::beside::key_of_sighting;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -163,7 +164,8 @@ pub(crate) struct HitReader<'e> {
     pub(super) damaged: BTreeSet<CommitId>,
     /// Commits of the hit that is being read.
     described: HashMap<CommitId, Commit>,
-    sessions: HashMap<SessionKey, Option<Arc<Session>>>,
+    /// Sessions by their keys, each with whether its transcript held another conversation before.
+    sessions: HashMap<SessionKey, (Option<Arc<Session>>, bool)>,
     /// How the hit that is being read was seen.
     seen_as: SeenAs,
 }
@@ -281,7 +283,7 @@ impl<'e> HitReader<'e> {
             let reached = here.iter().filter_map(|one| one.session.clone());
             let keys: Vec<SessionKey> = reached.chain(seen).collect();
             for key in keys {
-                let Some(session) = self.session(&key)? else { continue };
+                let Some(session) = self.session(&key, commit.id)? else { continue };
                 sessions.insert(session.session.to_string());
                 if !self.scoped.admits_session(&session) {
                     continue;
@@ -304,13 +306,23 @@ impl<'e> HitReader<'e> {
         Ok(Some((standing, place, sessions)))
     }
 
-    fn session(&mut self, key: &SessionKey) -> Result<Option<Arc<Session>>> {
-        if let Some(known) = self.sessions.get(key) {
-            return Ok(known.clone());
+    /// Returns the session that a commit was seen in under a key: what its transcript held before, where the commit is of that.
+    fn session(&mut self, key: &SessionKey, commit: CommitId) -> Result<Option<Arc<Session>>> {
+        let (session, was_other) = match self.sessions.get(key) {
+            Some(known) => known.clone(),
+            None => {
+                let session = self.engine.store.session(key)?;
+                let before =
+                    session.as_ref().map(|session| self.engine.held_before(key, session)).transpose()?;
+                let found = (session.map(Arc::new), before.is_some_and(|before| !before.is_empty()));
+                self.sessions.insert(key.clone(), found.clone());
+                found
+            }
+        };
+        match session.filter(|_| was_other) {
+            Some(session) => Ok(Some(Arc::new(self.engine.conversation_of((*session).clone(), commit)?))),
+            None => Ok(self.sessions.get(key).and_then(|(session, _)| session.clone())),
         }
-        let session = self.engine.store.session(key)?.map(Arc::new);
-        self.sessions.insert(key.clone(), session.clone());
-        Ok(session)
     }
 
     fn decoded(&mut self, id: CommitId) -> Result<Option<Arc<DecodedCommit>>> {
@@ -380,7 +392,7 @@ fn indexed(text: &str) -> &str {
 fn place(session: &Session, foreign_machine: Option<String>) -> HitPlace {
     HitPlace {
         session: session.session.to_string(),
-        path: session.key.path.clone(),
+        path: transcript_of(session).to_string_lossy().into_owned(),
         client: runtime_of(&session.format).to_owned(),
         title: session.title.clone(),
         cwd: session.cwd.clone(),

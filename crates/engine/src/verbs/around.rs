@@ -58,6 +58,8 @@ pub struct Around {
     pub next: Option<u64>,
     /// Whether the chain goes on behind what was looked at: entries behind `total` are read from its newer commits.
     pub is_cut: bool,
+    /// Whether the entry that was asked for is on a branch beside the way to the commit that was asked for.
+    pub is_beside: bool,
 }
 
 /// An entry as text.
@@ -125,6 +127,7 @@ impl Engine {
                 before: None,
                 next: None,
                 is_cut,
+                is_beside: false,
             });
         };
         let mut page = Page { engine: self, chain: &chain, decoded: None, tokens_left: query.tokens_max };
@@ -134,6 +137,11 @@ impl Engine {
         };
         cut(&mut found, query.tokens_max);
         found.is_match = query.entry.is_some();
+        // Whoever turns pages names places, and has asked before.
+        let is_named = query.entry.as_deref().is_some_and(|entry| !entry.starts_with('@'));
+        let is_asked = is_named && chain.link_of(middle).is_some_and(|(at, _)| at <= chain.asked);
+        // A chain with a hole on the way has no context to be beside.
+        let is_beside = is_asked && self.is_beside(query.ctx, (found.ctx, &found.entry)).unwrap_or(false);
         page.tokens_left = query.tokens_max.saturating_sub(found.tokens);
         let mut entries = VecDeque::from([found]);
         // In the order of the bytes on each side, so that no content is decoded twice.
@@ -156,6 +164,7 @@ impl Engine {
             total: chain.total,
             forgotten,
             is_cut: chain.is_cut,
+            is_beside,
         })
     }
 

@@ -1,10 +1,13 @@
 //! Where within a chain a fork begins: at a commit, or at an entry of one.
 
+use std::io::Write;
+
 use stemmata_model::{
-    Closure, Commit, CommitCore, CommitId, CommitType, Entry, EntryKind, Part, Role, Timestamp, artifact_id,
+    Closure, Commit, CommitCore, CommitId, CommitType, Entry, EntryKind, FormatId, Part, Role, Timestamp,
+    artifact_id,
 };
 use stemmata_runtimes::adapter::Shape;
-use stemmata_store::{ContentPart, NewCommit, NewContent, Write};
+use stemmata_store::{ContentPart, NewCommit, NewContent, Write as StoreWrite};
 
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
@@ -13,6 +16,7 @@ use crate::error::{Candidate, EngineError, FormatUse, Refusal, Result, Wanted};
 use crate::verbs::around::{AroundQuery, ENTRY_CHARS_MIN};
 use crate::verbs::count::count;
 use crate::verbs::find::CANDIDATES_MAX;
+use crate::verbs::materialize::{Materialized, Stop};
 
 /// The commit that a fork continues, and the prompt that was cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +72,44 @@ impl Engine {
             Ok(found.commit.id)
         })?;
         Ok((head, is_within))
+    }
+
+    /// Writes the context of a chain that ends at an entry, as a fork there would have it. Where that is within a commit nothing is
+    /// stored for it; of what is translated or whole in each commit it is the context to that commit's end.
+    ///
+    /// # Errors
+    /// As [`Engine::materialize_best`], and `NotFound` and `Ambiguous` for the entry.
+    pub fn materialize_at(
+        &self,
+        (ctx, at): (CommitId, &str),
+        format: Option<&FormatId>,
+        (stop, budget_tokens): (Stop, u64),
+        out: &mut dyn Write,
+    ) -> Result<Materialized> {
+        let mut kept = None;
+        let head = self.head_with(ctx, Some(at), &mut |found, keep| {
+            kept = Some(keep);
+            Ok(found.commit.id)
+        })?;
+        if kept.is_none() || !self.is_cut_as_lines(head.ctx, format, stop)? {
+            return self.materialize_best(Some(head.ctx), format, (stop, budget_tokens), out);
+        }
+        let mut context = self.plan_context_within(head.ctx, stop, kept)?;
+        let (bytes, counts) = context.write(&mut |piece: &[u8]| out.write_all(piece))?;
+        Ok(context.finish(bytes, counts))
+    }
+
+    /// Returns whether the first lines of a commit are a context by themselves, in a format.
+    pub(crate) fn is_cut_as_lines(
+        &self,
+        ctx: CommitId,
+        format: Option<&FormatId>,
+        stop: Stop,
+    ) -> Result<bool> {
+        let Some(commit) = self.store.commit(ctx)? else { return Ok(false) };
+        let is_plain = commit.core.commit_type == CommitType::Delta
+            && Self::adapter(&commit.core.format, FormatUse::Read)?.shape() == Shape::Lines;
+        Ok(is_plain && self.other_format(ctx, format, stop)?.is_none())
     }
 
     fn head_with(
@@ -203,14 +245,14 @@ impl Engine {
         let mut parts = vec![ContentPart::Bytes(opening), slice, ContentPart::Bytes(closing)];
         parts.retain(|part| !matches!(part, ContentPart::Bytes(bytes) if bytes.is_empty()));
         self.commit_batch(vec![
-            Write::Content(NewContent::composed(artifact, parts)),
-            Write::Commit(NewCommit {
+            StoreWrite::Content(NewContent::composed(artifact, parts)),
+            StoreWrite::Commit(NewCommit {
                 core,
                 rules: found.commit.rules,
                 closure: Closure::Provisional,
                 counts: facts.counts,
             }),
-            Write::Cover { commit: id },
+            StoreWrite::Cover { commit: id },
         ])?;
         self.keep_beginning((id, artifact), of, keep);
         Ok(id)

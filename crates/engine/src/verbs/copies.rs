@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use stemmata_model::{ArtifactId, Commit, CommitId, Part};
 use stemmata_store::{Described, LinkKind, Session};
 
-use crate::chain::beside::{PAGE_COMMITS, key_of_sighting};
+use crate::chain::beside::PAGE_COMMITS;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
@@ -135,7 +135,6 @@ impl Engine {
     /// # Errors
     /// Store errors.
     pub fn first_session(&self, id: CommitId) -> Result<Option<Session>> {
-        let Some(first) = self.store.sightings(id, 1)?.into_iter().next() else { return Ok(None) };
-        Ok(self.store.session(&key_of_sighting(&first))?)
+        self.session_of_sightings(id)
     }
 }

@@ -11,6 +11,7 @@ use stemmata_model::{CommitId, CommitPrefix, IdKind, PREFIX_CHARS_MIN, SessionId
 use stemmata_prompt::title::title;
 use stemmata_store::{IdPart, Session};
 
+use crate::capture::namesakes::overwritten;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{Candidate, EngineError, Result, Wanted};
@@ -132,7 +133,27 @@ impl Engine {
     /// # Errors
     /// `Ambiguous` when several sessions go by the name.
     pub fn find_session(&self, text: &str) -> Result<Option<Session>> {
-        self.best_of(text, self.copies_named(text)?)
+        self.best_of(text, in_their_places(self.copies_named(text)?))
+    }
+
+    /// Finds the session that a person means by an id, as [`Engine::find_session`] does. Two that were recorded here under one id and
+    /// have nothing in common are told apart by their newest commits.
+    pub(crate) fn session_of_id(&self, text: &str) -> Result<Option<Session>> {
+        let all = in_their_places(self.copies_named(text)?);
+        let Some(best) = self.best_of(text, all.clone())? else { return Ok(None) };
+        let mut apart = vec![best.clone()];
+        for other in all.into_iter().filter(|other| other.tip.is_some() && other.key != best.key) {
+            if self.is_recorded_here(&other.key)? && !self.is_one_of(&other, &apart)? {
+                apart.push(other);
+            }
+        }
+        if apart.len() == 1 {
+            return Ok(Some(best));
+        }
+        let candidates = apart.iter().take(CANDIDATES_MAX).filter_map(|session| {
+            Some(Candidate { id: session.tip?.to_string(), summary: described(session) })
+        });
+        Err(EngineError::Ambiguous { text: text.to_owned(), candidates: candidates.collect() })
     }
 
     /// Finds a session as [`Engine::find_session`] does, of those that were recorded in this store: anybody may have written
@@ -179,7 +200,7 @@ impl Engine {
         let by_path = self.store.session(&self.session_key(Path::new(text)))?;
         let is_whole = |ids: &[SessionId]| ids.first().is_some_and(|id| id.as_str() == text);
         if by_path.is_some() || is_whole(&ids) {
-            return Ok(self.find_session(text)?.map(Known::Session));
+            return Ok(self.session_of_id(text)?.map(Known::Session));
         }
         let whole = if is_tagged { text.to_owned() } else { format!("{}{text}", IdKind::Commit.tag()) };
         let commits = match whole.parse::<CommitPrefix>() {
@@ -199,7 +220,7 @@ impl Engine {
                 Err(EngineError::NotFound { what: Wanted::Commit, text: text.to_owned() })
             }
             ([], []) => Ok(None),
-            ([_], []) => Ok(self.find_session(text)?.map(Known::Session)),
+            ([_], []) => Ok(self.session_of_id(text)?.map(Known::Session)),
             ([], commits) => self.only(text, commits).map(|ctx| Some(Known::Commit(ctx))),
             (ids, commits) => Err(self.several(text, ids, commits)?),
         }
@@ -230,7 +251,7 @@ impl Engine {
 
     /// Returns the best of the copies of one session: of those recorded here the one with most messages. Which of several that came
     /// in bundles is meant cannot be told, unless they hold the same.
-    fn best_of(&self, text: &str, copies: Vec<Session>) -> Result<Option<Session>> {
+    pub(crate) fn best_of(&self, text: &str, copies: Vec<Session>) -> Result<Option<Session>> {
         let mut best: Option<(bool, Session)> = None;
         let (mut tips, mut all) = (Vec::new(), Vec::new());
         for session in copies {
@@ -299,6 +320,15 @@ impl Engine {
         }
         Ok(EngineError::Ambiguous { text: text.to_owned(), candidates })
     }
+}
+
+/// Leaves out what transcripts held before others took their places: an id means what is there.
+fn in_their_places(mut sessions: Vec<Session>) -> Vec<Session> {
+    let is_there = |session: &Session| overwritten(&session.key.path).is_none();
+    if sessions.iter().any(is_there) {
+        sessions.retain(is_there);
+    }
+    sessions
 }
 
 fn of_known(known: Known, text: &str) -> Result<Meant> {

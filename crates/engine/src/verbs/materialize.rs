@@ -181,6 +181,16 @@ impl Engine {
 
     /// Plans a context.
     pub(crate) fn plan_context(&self, ctx: CommitId, stop: Stop) -> Result<PlannedContext<'_>> {
+        self.plan_context_within(ctx, stop, None)
+    }
+
+    /// Plans a context of which the newest commit has only its first bytes, where their number is given.
+    pub(crate) fn plan_context_within(
+        &self,
+        ctx: CommitId,
+        stop: Stop,
+        newest_bytes: Option<u64>,
+    ) -> Result<PlannedContext<'_>> {
         let commit = self.store.commit(ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(ctx))?;
         if commit.closure == Closure::Forgotten {
             return Err(stemmata_store::StoreError::Forgotten(ctx).into());
@@ -194,7 +204,8 @@ impl Engine {
                 (PlanStop::Ancestor, Some(ancestor))
             }
         };
-        self.plan_era(adapter, (ctx, None), (plan_stop, marked))
+        let chain = ChainSegments::new(self, Some(ctx), marked).within(newest_bytes);
+        Self::plan_chain(adapter, chain, plan_stop)
     }
 
     /// Plans a context of commits of one format, down to the one above `bound`.
@@ -204,8 +215,15 @@ impl Engine {
         (ctx, bound): (CommitId, Option<CommitId>),
         (stop, marked): (PlanStop, Option<CommitId>),
     ) -> Result<PlannedContext<'_>> {
-        let chain = ChainSegments::new(self, Some(ctx), marked).above(bound).through_bases();
-        let mut chain = chain.whole(stop == PlanStop::Root);
+        Self::plan_chain(adapter, ChainSegments::new(self, Some(ctx), marked).above(bound), stop)
+    }
+
+    fn plan_chain<'e>(
+        adapter: &'static dyn Adapter,
+        chain: ChainSegments<'e>,
+        stop: PlanStop,
+    ) -> Result<PlannedContext<'e>> {
+        let mut chain = chain.through_bases().whole(stop == PlanStop::Root);
         let mut plan = adapter.plan_context(&mut chain, stop).map_err(source_error)?;
         chain.end_reading_ahead();
         if let Some(bases) = chain.bases() {

@@ -10,7 +10,7 @@ use stemmata_model::{Closure, CommitId, FormatId, Note, NoteCode, SessionId};
 use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::registry;
 use stemmata_runtimes::translate::{LossReport, runtime_of};
-use stemmata_store::{Session, SessionKey, SessionOrigin, StoreError};
+use stemmata_store::{Session, SessionOrigin, StoreError};
 
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -181,7 +181,7 @@ impl Engine {
     ) -> Result<PreparedPlacement> {
         let (head, is_within) = self.head_uncut(ctx, at)?;
         let mut prepared = self.prepared((ctx, head), runtime, stop)?;
-        if is_within {
+        if is_within && !self.is_cut_as_lines(prepared.continues, Some(&prepared.format), stop)? {
             let message = "checked to the end of the turn; the session would end at the entry".to_owned();
             prepared.notes.push(Note::new(NoteCode::Degraded, message));
         }
@@ -293,9 +293,7 @@ impl Engine {
     /// # Errors
     /// Store errors.
     pub fn session_of(&self, ctx: CommitId) -> Result<Option<Session>> {
-        let Some(first) = self.store.sightings(ctx, 1)?.into_iter().next() else { return Ok(None) };
-        let Some(source) = first.source else { return Ok(None) };
-        Ok(self.store.session(&SessionKey { machine: first.machine, path: source.path })?)
+        Ok(self.session_of_sightings(ctx)?.filter(|session| !session.key.path.starts_with("api:")))
     }
 }
 

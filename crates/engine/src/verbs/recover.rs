@@ -4,6 +4,8 @@
 //! ever held, the state with the most lines that the client would load completely is given back. The installed client judges, as it
 //! does for `doctor`. Here the state is written and checked under no name; where it goes is the caller's.
 
+mod missing;
+
 use std::collections::HashSet;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -13,9 +15,11 @@ use stemmata_model::{Closure, CommitId, FormatId, SessionId};
 use stemmata_runtimes::adapter::{Shape, Validation};
 use stemmata_store::{Session, SessionOrigin};
 
-use crate::capture::cursor::Cursor;
+use crate::capture::cursor::{Cursor, Windows};
 use crate::capture::kept::{is_session_kept, is_session_there};
+use crate::capture::namesakes::{overwritten, transcript_of};
 use crate::capture::source::look;
+use crate::capture::transcript_file::Transcript;
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Refusal, Result};
@@ -107,11 +111,34 @@ impl Engine {
                 "it is a copy that nobody used: `stemma resume` places one again".to_owned(),
             ));
         }
+        let states = self.states(session)?;
+        self.recovered_of(&states, Trial { session, folder, judged_by }, with_secrets)
+    }
+
+    /// Writes what a session was at a commit into a file of a folder, as [`Engine::recovered`] writes its best state.
+    ///
+    /// # Errors
+    /// As [`Engine::recovered`].
+    pub fn recovered_at(
+        &self,
+        (session, ctx): (&Session, CommitId),
+        folder: &Path,
+        with_secrets: bool,
+        judged_by: &JudgedBy<'_>,
+    ) -> Result<RecoveredCopy> {
+        self.recovered_of(&[ctx], Trial { session, folder, judged_by }, with_secrets)
+    }
+
+    fn recovered_of(
+        &self,
+        states: &[CommitId],
+        trial: Trial<'_>,
+        with_secrets: bool,
+    ) -> Result<RecoveredCopy> {
         let mut best: Option<RecoveredCopy> = None;
         let mut why = "the store has nothing of it".to_owned();
-        let trial = Trial { session, folder, judged_by };
         let worth = |copy: &RecoveredCopy| (!copy.loses, copy.lines);
-        for ctx in self.states(session)? {
+        for ctx in states.iter().copied() {
             match self.state(ctx, trial, None) {
                 Ok(copy) if !copy.validation.is_accepted() => {
                     "the client would load no state of it that the store has".clone_into(&mut why);
@@ -187,9 +214,61 @@ impl Engine {
         judged_by: &JudgedBy<'_>,
     ) -> Result<Option<BetterState>> {
         let copy = self.recovered(session, folder, false, judged_by)?;
-        let state = Self::transcript_state(Path::new(&session.key.path), &copy, judged_by)?;
+        let state = Self::transcript_state(transcript_of(session), &copy, judged_by)?;
         let TranscriptState::Damaged(why) = state else { return Ok(None) };
         Ok(Some(BetterState { session: session.session.clone(), ctx: copy.ctx, why }))
+    }
+
+    /// Returns what a session's transcript held before and does not hold any more, however many lines it has now: prompts of a person
+    /// are missing in it. States that came after the one that it is in are not asked for: who put an older one back meant to. Cheap
+    /// where [`Engine::may_lack_lines`] says that nothing is missing.
+    ///
+    /// # Errors
+    /// As [`Engine::recovered`].
+    pub fn lost_state(
+        &self,
+        session: &Session,
+        folder: &Path,
+        judged_by: &JudgedBy<'_>,
+    ) -> Result<Option<BetterState>> {
+        let path = transcript_of(session);
+        if !path.is_file() || !self.may_lack_lines(session)? {
+            return Ok(None);
+        }
+        let trial = Trial { session, folder, judged_by };
+        for ctx in self.states_before(session)? {
+            let Ok(copy) = self.state(ctx, trial, None) else { continue };
+            if copy.loses || copy.validation.messages_present == 0 {
+                continue;
+            }
+            let missing = missing::missing(copy.file.path(), path)?;
+            if missing.has_prompt {
+                let why = match missing.lines {
+                    1 => "a line that was read before is missing".to_owned(),
+                    lines => format!("{lines} lines that were read before are missing"),
+                };
+                return Ok(Some(BetterState { session: session.session.clone(), ctx, why }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the states of a session's transcript that it was in before the one that it is in now, the newest first.
+    fn states_before(&self, session: &Session) -> Result<Vec<CommitId>> {
+        let mut states = self.states(session)?;
+        let (Some(tip), Some(cursor)) = (session.tip, self.cursor_of(session)?) else { return Ok(states) };
+        let is_as_read =
+            Transcript::open_whole(transcript_of(session)).is_ok_and(|opened| opened.stamp() == cursor.stamp);
+        if is_as_read {
+            let seen = self.seen(session)?;
+            let place = |id: CommitId| seen.iter().position(|(known, _)| *known == id);
+            states.retain(|state| *state != tip && place(*state) < place(tip));
+        }
+        Ok(states)
+    }
+
+    fn cursor_of(&self, session: &Session) -> Result<Option<Cursor>> {
+        Ok(self.store.cursor(&session.key)?.and_then(|bytes| Cursor::decode(&bytes)))
     }
 
     /// Says whether a transcript may lack lines that were read from it before: it is shorter than it was, or the session had several
@@ -198,13 +277,24 @@ impl Engine {
     /// # Errors
     /// `Format` for a format that cannot be read, store errors.
     pub fn may_lack_lines(&self, session: &Session) -> Result<bool> {
-        let Ok(file) = std::fs::metadata(&session.key.path) else { return Ok(false) };
+        let path = transcript_of(session);
+        let Ok(file) = std::fs::metadata(path) else { return Ok(false) };
         if !file.is_file() || Self::adapter(&session.format, FormatUse::Read)?.shape() != Shape::Lines {
             return Ok(false);
         }
-        let cursor = self.store.cursor(&session.key)?.and_then(|bytes| Cursor::decode(&bytes));
-        let was_longer = cursor.is_some_and(|cursor| file.len() < cursor.stamp.length);
-        Ok(was_longer || self.states(session)?.len() > 1)
+        let has_several = self.states(session)?.len() > 1;
+        let Some(cursor) = self.cursor_of(session)? else {
+            return Ok(has_several || overwritten(&session.key.path).is_some());
+        };
+        let is_other = || -> Result<bool> {
+            let opened = Transcript::open_whole(path)?;
+            if opened.stamp() == cursor.stamp {
+                return Ok(false);
+            }
+            let now = Windows::before(&opened, cursor.seen_bytes)?.hashes(&self.store.identity()?.secret);
+            Ok(now != (cursor.head, cursor.tail))
+        };
+        Ok(has_several || file.len() < cursor.stamp.length || is_other()?)
     }
 
     /// Gives each session of this machine whose transcript is gone, the one with the latest activity first: only this store has
@@ -284,7 +374,7 @@ impl Engine {
         file.as_file().sync_all().map_err(failed("sync a file in"))?;
         let mut found = Self::doctor_as(file.path(), Path::new(&session.key.path), judged_by)?;
         // The folder says whose it is; this file has no place yet.
-        found.is_subagent = is_subagent(Path::new(&session.key.path));
+        found.is_subagent = is_subagent(transcript_of(session));
         Ok(RecoveredCopy {
             loses: found.loses(),
             file,

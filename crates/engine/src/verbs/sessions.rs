@@ -205,19 +205,32 @@ impl Engine {
         if !is_there || !query.only.holds(&session) || (query.folded && folds.hides(&session)) {
             return Ok(None);
         }
-        let id = self.short_id(&session.session)?;
-        let is_best = id.sessions < 2 || self.is_best_copy(&session)?;
+        let mut id = self.short_id(&session.session)?;
+        if id.sessions < 2 {
+            return Ok(Some((session, id, true)));
+        }
+        // Sessions of one id that have nothing in common are no copies.
+        let copies = self.same_conversation(&session)?;
+        id.sessions = u64::try_from(copies.len()).expect("a length fits 64 bits");
+        let best = match self.best_of(session.session.as_str(), copies) {
+            // Strangers' copies, of which none is better.
+            Err(crate::EngineError::Ambiguous { .. }) => {
+                return Ok((!query.folded).then_some((session, id, false)));
+            }
+            best => best?,
+        };
+        let is_best = best.is_none_or(|best| best.key == session.key);
         if query.folded && !is_best {
             return Ok(None);
         }
-        Ok(Some((session, id, is_best)))
+        let is_named = is_best && self.is_named_by_id(&session)?;
+        Ok(Some((session, id, is_named)))
     }
 
-    /// Says whether a session's id means this copy of it.
-    fn is_best_copy(&self, session: &Session) -> Result<bool> {
-        match self.find_session(session.session.as_str()) {
-            Ok(best) => Ok(best.is_none_or(|best| best.key == session.key)),
-            // Strangers' copies, of which none is better.
+    /// Says whether a session's id means this one.
+    fn is_named_by_id(&self, session: &Session) -> Result<bool> {
+        match self.session_of_id(session.session.as_str()) {
+            Ok(named) => Ok(named.is_none_or(|named| named.key == session.key)),
             Err(crate::EngineError::Ambiguous { .. }) => Ok(false),
             Err(error) => Err(error),
         }

@@ -3,7 +3,7 @@
 mod fold;
 mod turns;
 
-pub use turns::TurnsOfCommits;
+pub use turns::{BranchPlace, TurnsOfCommits};
 
 use std::collections::HashMap;
 

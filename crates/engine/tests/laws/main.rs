@@ -48,6 +48,7 @@ mod memories;
 mod model_bundles;
 mod moments;
 mod moved;
+mod namesakes;
 mod narrow;
 mod opencode;
 #[cfg(target_os = "linux")]

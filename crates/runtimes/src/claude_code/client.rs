@@ -6,7 +6,7 @@ use stemmata_model::Maker;
 use super::{ClaudeCode, RUNTIME, STREAM};
 use crate::clients::{
     AgeAs, AskedFor, Client, Compaction, CompactsAt, Expiry, Home, HookEvents, HookKind, Hooks, Launch,
-    Meaning, Resume, Subagents, SystemPrompt, Variable,
+    Meaning, OpenSign, Register, Resume, Subagents, SystemPrompt, Variable,
 };
 use crate::registry::{Mark, Registered};
 use crate::translate::Intake;
@@ -45,6 +45,13 @@ pub static CLIENT: Client = Client {
     intake: &[(RUNTIME, &Intake::MESSAGES)],
     session_variables: &["CLAUDE_CODE_SESSION_ID"],
     resume: Some(&RESUME),
+    open_sign: Some(&OpenSign::Register(Register {
+        folder: "sessions",
+        pid: "pid",
+        session: "sessionId",
+        began_ticks: "procStart",
+        written_ms: "startedAt",
+    })),
     hooks: Some(&Hooks {
         file: "settings.json",
         config: None,

@@ -319,6 +319,10 @@ impl Validator for LineValidator {
         self.check_compactions(&tree, &conversation);
         self.check_pairs(&tree, &conversation);
         self.check_reach(&tree, &conversation, &reached);
+        if let Some((count, first)) = branches::beside(&tree) {
+            let message = format!("{count} messages are on another branch, which the client does not send");
+            self.find(Severity::Info, "other_branch", Some(first + 1), message);
+        }
         let mut findings = self.findings.take();
         findings.sort_by_key(|finding| finding.line);
         let is_sent = |position: &&usize| reached.contains(*position);
@@ -330,5 +334,6 @@ impl Validator for LineValidator {
     }
 }
 
+mod branches;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use stemmata_model::Maker;
 use super::{Codex, EXEC, RUNTIME, base};
 use crate::clients::{
     AskedFor, Client, Compaction, CompactsAt, Forks, Home, HookEvents, HookKind, Hooks, Launch, Meaning,
-    Resume, SystemPrompt, Variable,
+    OpenSign, Resume, SessionLock, SystemPrompt, Variable,
 };
 use crate::registry::{Mark, Registered};
 use crate::translate::{Intake, Reasoning};
@@ -60,6 +60,8 @@ pub static CLIENT: Client = Client {
     ],
     session_variables: &["CODEX_THREAD_ID"],
     resume: Some(&RESUME),
+    // Since 0.147, which lets one process write a thread at a time.
+    open_sign: Some(&OpenSign::Lock(SessionLock { folder: "thread-writer-locks", ending: ".lock" })),
     hooks: Some(&Hooks {
         file: "hooks.json",
         config: None,

@@ -10,7 +10,7 @@ use stemmata_engine::{
 use stemmata_model::FormatId;
 
 use super::Host;
-use super::recover::better_state;
+use super::recover::{better_state, lost_state};
 use crate::fault::{Fault, io_failed, problem_of};
 use crate::file::FileBytes;
 use crate::wire;
@@ -90,7 +90,12 @@ impl Host {
                             told.ok = false;
                             told.findings.push(lacks_lines(better));
                         }
-                        let recoverable = better.map(|better| better.session.to_string());
+                        let lost = better.is_none().then(|| lost_state(home, &path, &judged_by)).flatten();
+                        if let Some(lost) = &lost {
+                            told.ok = false;
+                            told.findings.push(lines_missing(lost.why.clone()));
+                        }
+                        let recoverable = better.or(lost).map(|better| better.session.to_string());
                         transcripts.push(v1::Diagnosis { recoverable, ..told });
                     }
                     Err(error) if all || named.len() > 1 => {
@@ -124,12 +129,11 @@ impl Host {
 
 /// Says that lines are missing which no loader knows of.
 fn lacks_lines(better: &BetterState) -> v1::Finding {
-    v1::Finding {
-        severity: "fatal".to_owned(),
-        check: "lines_missing".to_owned(),
-        line: None,
-        message: format!("{}: the others were there when it was read before", better.why),
-    }
+    lines_missing(format!("{}: the others were there when it was read before", better.why))
+}
+
+fn lines_missing(message: String) -> v1::Finding {
+    v1::Finding { severity: "fatal".to_owned(), check: "lines_missing".to_owned(), line: None, message }
 }
 
 /// Says whether a file is one that we placed, and nobody has written to since.

@@ -2,14 +2,39 @@
 
 use std::path::{Path, PathBuf};
 
+use stemmata_api::Answer;
 use stemmata_api::v1::Placed;
-use stemmata_engine::{HeldSession, Holding, RuntimeHome};
+use stemmata_engine::{HeldSession, Holding, RuntimeHome, clients::Client, runtime_of};
+use stemmata_model::FormatId;
 
 use super::Host;
-use super::place::WhatToPlace;
+use super::place::{WhatToPlace, place_of};
 use crate::fault::Fault;
 
 impl Host {
+    /// Records that this process is about to become the client of its own session, unless that was opened since it was placed:
+    /// then the reason is returned. Of several that are about to, only one is not given a reason.
+    ///
+    /// # Errors
+    /// `unknown_client`, `no_home`, `io_failed`.
+    pub fn claim(&self, placed: &Placed) -> Answer<Option<String>> {
+        self.claimed(placed).map_err(|fault| fault.0)
+    }
+
+    fn claimed(&self, placed: &Placed) -> Result<Option<String>, Fault> {
+        let format = FormatId::new(placed.format.as_str())?;
+        let client = place_of(runtime_of(&format))?;
+        let config_dir = self.config_dir(client)?;
+        let (path, cwd) = (Path::new(&placed.path), Path::new(&placed.cwd));
+        let held = held(client, (&placed.session_id, path), (Some(cwd), &config_dir));
+        let clients = self.home.clients(&self.machine.processes);
+        let holding = match clients.process(std::process::id()) {
+            Some(own) => clients.claim(&own, &held)?,
+            None => Holding::Unknown,
+        };
+        Ok(why_not(holding, client))
+    }
+
     /// Returns the client's own session where it is what was asked for, unchanged and not open; else the reason why it is not.
     pub(super) fn own(&self, what: &WhatToPlace<'_>) -> Result<Result<Placed, String>, Fault> {
         let request = what.request;
@@ -44,19 +69,10 @@ impl Host {
         if own.placed_for.as_deref().is_some_and(|placed| !is_its_own(placed)) {
             return elsewhere();
         }
-        let held = HeldSession {
-            id: own.session.as_str(),
-            path: &own.path,
-            program: client.program,
-            cwd: Some(&what.cwd),
-        };
-        match self.home.clients(&self.machine.processes).holding(&held) {
-            Holding::Free => {}
-            Holding::Held(pid) => return Ok(Err(format!("{} has it open (process {pid})", client.shown))),
-            // Two clients that write one transcript destroy it; a copy is always safe.
-            Holding::Unknown => {
-                return Ok(Err(format!("this system does not say whether {} has it open", client.shown)));
-            }
+        let held = held(client, (own.session.as_str(), &own.path), (Some(&what.cwd), &what.config_dir));
+        let holding = self.home.clients(&self.machine.processes).holding(&held);
+        if let Some(reason) = why_not(holding, client) {
+            return Ok(Err(reason));
         }
         Ok(Ok(Placed {
             ctx: request.ctx.clone(),
@@ -75,6 +91,26 @@ impl Host {
             dry_run: request.dry_run,
             notes: what.preview.notes.clone(),
         }))
+    }
+}
+
+/// Returns a session as the processes of the machine are asked about it.
+pub(super) fn held<'a>(
+    client: &'static Client,
+    (id, path): (&'a str, &'a Path),
+    (cwd, config_dir): (Option<&'a Path>, &'a Path),
+) -> HeldSession<'a> {
+    let open_sign = client.open_sign.map(|sign| (sign, config_dir));
+    HeldSession { id, path, program: client.program, cwd, open_sign }
+}
+
+/// Says why a session is not resumed as it is; none where no client has it open.
+fn why_not(holding: Holding, client: &Client) -> Option<String> {
+    match holding {
+        Holding::Free => None,
+        Holding::Held(pid) => Some(format!("{} has it open (process {pid})", client.shown)),
+        // Two clients that write one transcript destroy it; a copy is always safe.
+        Holding::Unknown => Some(format!("this system does not say whether {} has it open", client.shown)),
     }
 }
 

@@ -213,7 +213,12 @@ impl Host {
         let options = self.home.options();
         let ports = (options.ids.as_ref(), options.clock.as_ref());
         let mut placing = Placing::rehearse(&wish, &self.home.cache_dir(), ports)?;
-        let request = context(&prepared, Some(prepared.format.clone()));
+        // A fork within a commit has no commit of its own yet.
+        let request = MaterializeRequest {
+            ctx: Some(what.request.ctx.clone()),
+            at: what.request.at.clone(),
+            ..context(&prepared, Some(prepared.format.clone()))
+        };
         let made = service.materialize(&request, &mut placing, control)?;
         prepared.losses = made.losses;
         let file = placing.check()?.rehearsed();
@@ -274,7 +279,7 @@ fn prepare(request: &PlaceRequest, runtime: Option<&str>, dry_run: bool) -> Prep
 
 fn context(prepared: &PreparedPlacement, format: Option<String>) -> MaterializeRequest {
     let (ctx, stop) = (Some(prepared.continues.clone()), prepared.stop.clone());
-    MaterializeRequest { ctx, stop, format, budget_tokens: None }
+    MaterializeRequest { ctx, at: None, stop, format, budget_tokens: None }
 }
 
 fn told(what: &WhatToPlace<'_>, prepared: PreparedPlacement, file: PlacedFile, notes: Vec<Note>) -> Placed {

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, Code, Problem, v1};
 use stemmata_engine::{
-    BetterState, Engine, HeldSession, Holding, Home, JudgedBy, RECOVERED, RecoveredCopy, TranscriptState,
-    beside, clients, create_private, is_session_kept, is_session_there,
-    runtime_of,
+    BetterState, Engine, HeldSession, Holding, Home, JudgedBy, RECOVERED, RecoveredCopy, TranscriptState, beside,
+    clients, create_private, is_session_kept, is_session_there, runtime_of, transcript_of,
 };
 use stemmata_model::FormatId;
 use stemmata_store::{Files as _, Session, SystemFiles};
 
 use super::Host;
 use super::files::NamedFile;
+use super::own::held;
 use crate::fault::{Fault, io_failed};
 use crate::wire;
 
@@ -44,6 +44,7 @@ impl Host {
     pub fn recover(&self, request: &RecoverRequest) -> Answer<v1::Recovered> {
         self.with(|home| {
             let engine = home.engine()?;
+            engine.take_in_moved(&self.machine.clients.existing())?;
             let session = session_of(engine, &request.session)?;
             let mut files = vec![self.given_back(engine, &session, request)?];
             for subagent in engine.subagents_of(&session.session)? {
@@ -65,6 +66,7 @@ impl Host {
         self.with(|home| {
             let mut sessions: Vec<Session> = Vec::new();
             let engine = home.engine()?;
+            engine.take_in_moved(&self.machine.clients.existing())?;
             engine.only_here(&mut |session| sessions.push(session))?;
             let sessions = sessions.iter().map(|session| wire::session::named(engine, session));
             let sessions = sessions.collect::<Result<_, _>>()?;
@@ -78,14 +80,25 @@ impl Host {
         session: &Session,
         request: &RecoverRequest,
     ) -> Result<v1::RecoveredFile, Fault> {
-        let path = Path::new(&session.key.path);
+        let path = transcript_of(session);
         refuse_elsewhere(engine, session, path)?;
         let folder = path.parent().unwrap_or(path);
         // A check needs no folder of the client's.
         let scratch = self.home.cache_dir();
         let judged_by = |format: &FormatId| self.judged_by(format, None);
-        let checked = engine.recovered(session, &scratch, false, &judged_by)?;
-        let state = Engine::transcript_state(path, &checked, &judged_by)?;
+        let mut checked = engine.recovered(session, &scratch, false, &judged_by)?;
+        let mut state = Engine::transcript_state(path, &checked, &judged_by)?;
+        // What is there loads, and took the place of something else.
+        let lost = match state {
+            TranscriptState::Intact | TranscriptState::Lossy(_) => {
+                engine.lost_state(session, &scratch, &judged_by)?
+            }
+            TranscriptState::Gone | TranscriptState::Damaged(_) => None,
+        };
+        if let Some(lost) = lost {
+            checked = engine.recovered_at((session, lost.ctx), &scratch, false, &judged_by)?;
+            state = TranscriptState::Damaged(lost.why);
+        }
         let target = match &state {
             TranscriptState::Gone => path.to_owned(),
             TranscriptState::Damaged(_) if request.replace => path.to_owned(),
@@ -109,7 +122,8 @@ impl Host {
             self.refuse_open(session, path)?;
         }
         create_private(folder)?;
-        let copy = engine.recovered(session, folder, request.with_secrets, &judged_by)?;
+        let at = (session, checked.ctx);
+        let copy = engine.recovered_at(at, folder, request.with_secrets, &judged_by)?;
         let mut written = v1::RecoveredFile { damage, ..told(&copy, &target, what) };
         if what == "replaced" {
             written.kept = Some(keep(self, path)?.to_string_lossy().into_owned());
@@ -123,7 +137,8 @@ impl Host {
     fn refuse_open(&self, session: &Session, path: &Path) -> Result<(), Fault> {
         let Some(client) = clients::local(runtime_of(&session.format)) else { return Ok(()) };
         let cwd = session.cwd.as_deref().map(Path::new);
-        let held = HeldSession { id: session.session.as_str(), path, program: client.program, cwd };
+        let config_dir = self.config_dir(client)?;
+        let held = held(client, (session.session.as_str(), path), (cwd, &config_dir));
         match self.home.clients(&self.machine.processes).holding(&held) {
             Holding::Free => Ok(()),
             Holding::Held(pid) => {
@@ -153,6 +168,16 @@ pub(super) fn better_state(
     let session = engine.find_session(&path.to_string_lossy()).ok()??;
     let is_suspect = is_lossy || engine.may_lack_lines(&session).ok()?;
     is_suspect.then(|| engine.better_state(&session, &home.cache_dir(), judged_by).ok()).flatten()?
+}
+
+/// Returns what a transcript held before and does not hold any more; none where that cannot be found out.
+pub(super) fn lost_state(home: &Home, path: &Path, judged_by: &JudgedBy<'_>) -> Option<BetterState> {
+    if !home.store_dir().is_dir() {
+        return None;
+    }
+    let engine = home.engine().ok()?;
+    let session = engine.find_session(&path.to_string_lossy()).ok()??;
+    engine.lost_state(&session, &home.cache_dir(), judged_by).ok()?
 }
 
 fn session_of(engine: &Engine, named: &NamedFile) -> Result<Session, Fault> {

@@ -1,5 +1,7 @@
 //! Where things are, what is stored, and what is not yet imported.
 
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, v1};
@@ -43,6 +45,7 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
     let mut homes = Vec::new();
     let mut pending = Vec::new();
     let mut unread = Vec::new();
+    let mut unread_names = HashSet::new();
     let mut held_back = 0;
     let mut used = hooks::Used::default();
     for found in host.machine.clients.existing() {
@@ -64,6 +67,8 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
             deletes_after_days: days,
             deletes_soon: u64::try_from(transcripts.iter().filter(is_due).count()).unwrap_or(u64::MAX),
         });
+        let unread = transcripts.iter().filter(|file| file.state == FileState::New);
+        unread_names.extend(unread.filter_map(|file| file.path.file_name().map(OsStr::to_owned)));
         pending.extend(transcripts.into_iter().filter_map(|file| waiting(now, file, days)));
     }
     let rules = match engine.rules() {
@@ -74,6 +79,10 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
     let totals = engine.session_totals(usize::MAX, &mut drop)?;
     let (mut only_here_sessions, mut only_here_bytes) = (0, 0);
     engine.only_here(&mut |session| {
+        // A transcript that was moved is read at its new place by the next import.
+        if Path::new(&session.key.path).file_name().is_some_and(|name| unread_names.contains(name)) {
+            return;
+        }
         only_here_sessions += 1;
         only_here_bytes += session.bytes;
     })?;

@@ -36,6 +36,7 @@ fn page(around: &Around) -> EntryPage {
         total: around.total,
         before: around.before.map(|ordinal| format!("@{ordinal}")),
         next: around.next.map(|ordinal| format!("@{ordinal}")),
+        is_beside: around.is_beside,
         notes: forgotten.into_iter().chain(cut).collect(),
     }
 }

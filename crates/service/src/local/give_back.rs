@@ -117,7 +117,10 @@ impl GiveBack for Local {
             let stop = stop(engine, &request.stop)?;
             let format = request.format.as_deref().map(FormatId::new).transpose()?;
             let budget = enough(request.budget_tokens.unwrap_or(HANDOFF_TOKENS_DEFAULT))?;
-            let made = engine.materialize_best(id, format.as_ref(), (stop, budget), out)?;
+            let made = match id.zip(request.at.as_deref()) {
+                Some(at) => engine.materialize_at(at, format.as_ref(), (stop, budget), out)?,
+                None => engine.materialize_best(id, format.as_ref(), (stop, budget), out)?,
+            };
             Ok(wire::context::materialized(id, stop, &made))
         })
     }

@@ -75,6 +75,8 @@ fn of_parts(
         turn: None,
         overview: None,
         turns: None,
+        continues: None,
+        is_beside: false,
     }
 }
 

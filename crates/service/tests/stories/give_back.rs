@@ -45,7 +45,13 @@ fn of(ctx: &str) -> CommitRequest {
 
 fn wish(ctx: &str, stop: &str, format: Option<&str>) -> MaterializeRequest {
     let format = format.map(str::to_owned);
-    MaterializeRequest { ctx: Some(ctx.to_owned()), stop: stop.to_owned(), format, budget_tokens: None }
+    MaterializeRequest {
+        ctx: Some(ctx.to_owned()),
+        at: None,
+        stop: stop.to_owned(),
+        format,
+        budget_tokens: None,
+    }
 }
 
 fn materialize(service: &dyn Service, request: &MaterializeRequest) -> (Materialized, Vec<u8>) {

@@ -8,9 +8,10 @@ use super::Make;
 use super::builders::{
     ALL, at, chain, key, machine, principal, put, see, session, session_id, sighting, write,
 };
+use super::transactions::verify_is_clean;
 use crate::names::IdPart;
 use crate::seam::{Page, SessionFilter};
-use crate::write::{Session, SessionOrigin, Write};
+use crate::write::{Placement, Session, SessionOrigin, Write};
 
 /// Sightings are a set; the first in time is the first in the list, whatever the order of storing.
 ///
@@ -75,6 +76,53 @@ pub fn check_sessions(make: Make<'_>) {
         write(&*store, vec![Write::Session(Box::new(listed.clone()))]);
         assert_eq!(store.session(&key("s1")).expect("a read"), Some(listed.clone()));
         assert_eq!(store.sessions(&SessionFilter::default(), ALL).expect("a read"), [listed]);
+    }
+}
+
+/// A session that is left goes with its cursor, its placement and what was seen there, and no commit and no other session does.
+///
+/// # Panics
+/// Where something else goes or stays.
+pub fn check_left_sessions(make: Make<'_>) {
+    let store = make();
+    let tip = put(&*store, None, "tip", 1);
+    let both = ["s1", "s2"];
+    for name in both {
+        let placement = Placement {
+            machine: key(name).machine,
+            path: key(name).path,
+            session: session_id(name),
+            ctx: tip,
+            taken_bytes: 1,
+            placed_bytes: 1,
+            keyed_hash: [7; 32],
+            placed_at: at(5),
+        };
+        write(
+            &*store,
+            vec![
+                see(tip, sighting(name, 1)),
+                Write::Session(Box::new(session(name, "/w", Some(4)))),
+                Write::Cursor { key: key(name), value: vec![1] },
+                Write::Placement(Box::new(placement)),
+            ],
+        );
+    }
+    for _ in 0..2 {
+        write(&*store, vec![Write::Leave(key("s1"))]);
+        let known = both.map(|name| {
+            let placement = store.placement(&key(name).machine, &key(name).path).expect("a read");
+            let cursor = store.cursor(&key(name)).expect("a read");
+            (store.session(&key(name)).expect("a read").is_some(), cursor.is_some(), placement.is_some())
+        });
+        assert_eq!(known, [(false, false, false), (true, true, true)]);
+        assert_eq!(store.session_ids(IdPart::Beginning("s"), 9).expect("a read"), [(session_id("s2"), 1)]);
+        assert_eq!(store.sightings(tip, 9).expect("a read"), [sighting("s2", 1)]);
+        // It may come back.
+        write(&*store, vec![see(tip, sighting("s2", 1)), see(tip, sighting("s3", 2))]);
+        assert_eq!(store.sightings(tip, 9).expect("a read"), [sighting("s2", 1), sighting("s3", 2)]);
+        write(&*store, vec![Write::Leave(key("s3"))]);
+        verify_is_clean(&*store);
     }
 }
 

@@ -8,7 +8,7 @@ use stemmata_model::{Closure, Commit, CommitId, Sighting, SummarySource};
 
 use super::content::{self, Content};
 use super::events;
-use super::forget::key_of;
+use super::forget::{forget_session, key_of};
 use super::{GREATEST, LEAST, Note, SightingKey, State};
 use crate::error::StoreError;
 use crate::maintain::forget::{Reworded, Tombstone};
@@ -34,6 +34,10 @@ pub(super) fn apply(state: &mut State, write: Write, outcome: &mut BatchOutcome)
         Write::Cover { commit } => cover(state, commit),
         Write::Sighting { commit, sighting } => see(state, commit, *sighting),
         Write::Session(session) => upsert_session(state, *session),
+        Write::Leave(key) => {
+            forget_session(state, &key);
+            Ok(())
+        }
         Write::ExpectCursor { key, value } => {
             if state.cursors.get(&key) == value.as_ref() {
                 return Ok(());

@@ -115,20 +115,25 @@ fn remove_sessions(state: &mut State, wish: &Forget) -> u64 {
         state.tombstones.put(Tombstone::Transcript(key.clone()), wish.at);
         if let Some(session) = state.sessions.get(key).cloned() {
             state.tombstones.put(Tombstone::Session(session.session), wish.at);
-            state.sessions.remove(key);
             sessions += 1;
         }
-        let seen: Vec<CommitId> = state.sightings.iter().map(|(id, _)| *id).collect();
-        for id in seen {
-            let mut own = state.sightings.get(&id).cloned().unwrap_or_default();
-            own.retain(|_, sighting| key_of(sighting) != *key);
-            state.sightings.put(id, own);
-        }
-        state.cursors.remove(key);
-        state.index_unseen.remove(key);
-        state.placements.remove(&(key.machine.clone(), key.path.clone()));
+        forget_session(state, key);
     }
     sessions
+}
+
+/// Removes a session's row, cursor and placement, and what was seen there.
+pub(super) fn forget_session(state: &mut State, key: &SessionKey) {
+    state.sessions.remove(key);
+    let seen: Vec<CommitId> = state.sightings.iter().map(|(id, _)| *id).collect();
+    for id in seen {
+        let mut own = state.sightings.get(&id).cloned().unwrap_or_default();
+        own.retain(|_, sighting| key_of(sighting) != *key);
+        state.sightings.put(id, own);
+    }
+    state.cursors.remove(key);
+    state.index_unseen.remove(key);
+    state.placements.remove(&(key.machine.clone(), key.path.clone()));
 }
 
 pub(super) fn lift(state: &mut State, of: &Tombstone) -> u64 {

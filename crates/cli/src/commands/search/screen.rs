@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use stemmata_api::v1::{SearchHit, SearchHits};
+use stemmata_api::v1::{EntriesRequest, FindRequest, Found, SearchHit, SearchHits};
 
 use crate::commands::launch::quoted;
 use crate::commands::show::around::who;
@@ -52,8 +52,13 @@ pub(crate) fn say_how_to_go_on(app: &App, found: &SearchHits, limit: u64) -> Res
     let of_session = found.hits.iter().find_map(|hit| Some((hit, hit.ctx.as_deref()?)));
     let next = if let Some((hit, ctx)) = of_session {
         let ids = app.short_ids([ctx])?;
-        let (ctx, entry) = (ids.cut(ctx), quoted(&tame(&hit.short_entry)));
-        format!("`stemma show {ctx} --entry {entry}`, `{}`", App::resume_command(&ctx, &hit.client))
+        let (short, entry) = (ids.cut(ctx), quoted(&tame(&hit.short_entry)));
+        let go_on = if is_beside(app, ctx, &hit.entry)? {
+            format!("stemma fork {} --at {entry}", holder(app, hit)?.unwrap_or_else(|| short.clone()))
+        } else {
+            App::resume_command(&short, &hit.client)
+        };
+        format!("`stemma show {short} --entry {entry}`, `{go_on}`")
     } else {
         let event = |hit: &SearchHit| {
             let seq = hit.entry.strip_prefix("event:")?;
@@ -68,6 +73,25 @@ pub(crate) fn say_how_to_go_on(app: &App, found: &SearchHits, limit: u64) -> Res
     let (hits, entries) = (many(count, "hit"), many(found.entries, "entry"));
     app.console.say(&format!("{hits} of {entries} searched{more}; continue: {next}"));
     Ok(())
+}
+
+/// Returns whether an entry is on a branch beside the way to the commit that holds it, so that resuming that would be without it.
+pub(super) fn is_beside(app: &App, ctx: &str, entry: &str) -> Result<bool, CliError> {
+    Ok(app.service()?.entries(&only(ctx, entry)).is_ok_and(|page| page.is_beside))
+}
+
+/// Returns the short id of a hit's session, where that means one whose newest state has the hit.
+fn holder(app: &App, hit: &SearchHit) -> Result<Option<String>, CliError> {
+    let service = app.service()?;
+    let short = app.short_sessions([hit.session_id.as_str()])?.concat();
+    let found = service.find(&FindRequest { text: short.clone(), here: None, path: None });
+    let has_it = |found: Found| service.entries(&only(&found.ctx, &hit.short_entry)).is_ok();
+    Ok(found.is_ok_and(has_it).then(|| quoted(&short)))
+}
+
+/// Asks for an entry alone.
+fn only(ctx: &str, entry: &str) -> EntriesRequest {
+    EntriesRequest { ctx: ctx.to_owned(), entry: Some(entry.to_owned()), around: 0, max_tokens: Some(1) }
 }
 
 /// Returns the line above a snippet.

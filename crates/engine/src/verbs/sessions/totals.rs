@@ -1,7 +1,8 @@
 //! How many sessions there are, by the rules of the listing: its rows, and what it leaves out or folds into them.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
+use stemmata_model::SessionId;
 use stemmata_store::{PAGE_ROWS_MAX, Page, Session, SessionFilter};
 
 use crate::engine::Engine;
@@ -31,7 +32,8 @@ impl Engine {
     /// Store errors.
     pub fn session_totals(&self, rows_max: usize, listed: &mut dyn FnMut(Session)) -> Result<SessionTotals> {
         let folds = self.folds()?;
-        let (mut totals, mut seen, mut read) = (SessionTotals::default(), HashSet::new(), 0);
+        let (mut totals, mut read) = (SessionTotals::default(), 0);
+        let mut seen: HashMap<(SessionId, bool), Vec<Session>> = HashMap::new();
         let mut left = rows_max;
         while left > 0 && read < rows_max.saturating_mul(SUBAGENTS_READ_MAX) {
             let page = Page { skip: read as u64, rows_max: left.min(PAGE_ROWS_MAX) };
@@ -45,7 +47,10 @@ impl Engine {
                 }
                 let is_subagent = session.parent_session.is_some();
                 // A subagent may go by the id of the session that it belongs to.
-                if folds.hides(&session) || !seen.insert((session.session.clone(), is_subagent)) {
+                let known = seen.entry((session.session.clone(), is_subagent)).or_default();
+                let is_copy = folds.hides(&session) || self.is_one_of(&session, known)?;
+                known.extend((!is_copy).then(|| session.clone()));
+                if is_copy {
                     totals.copies += 1;
                 } else if is_subagent {
                     totals.subagents += 1;

@@ -18,13 +18,20 @@ pub(super) fn tree(engine: &Engine, request: &TreeRequest) -> Result<Tree, Fault
     if request.folded {
         tree = tree.folded(here);
     }
-    let mut turns = if request.turns { engine.tree_turns(&tree)? } else { TurnsOfCommits::new() };
+    let mut turns = if request.turns { engine.tree_turns(&tree)? } else { TurnsOfCommits::default() };
     let mut nodes = Vec::with_capacity(tree.nodes.len());
     for page in tree.nodes.chunks(PAGE_NODES) {
         let ids: Vec<CommitId> = page.iter().map(|node| node.commit.id).collect();
         for (row, node) in engine.describe(&ids)?.iter().zip(page) {
             let plain = wire::commit::node(row, node);
-            let plain = Commit { turns: turns.remove(&node.commit.id).map(|turns| told(&turns)), ..plain };
+            let id = &node.commit.id;
+            let branch = turns.branches.get(id);
+            let plain = Commit {
+                turns: turns.turns.remove(id).map(|turns| told(&turns)),
+                continues: branch.map(|branch| branch.continues.to_string()),
+                is_beside: branch.is_some_and(|branch| branch.is_beside),
+                ..plain
+            };
             nodes.push(if request.folded || request.turns { drawn(engine, plain, node)? } else { plain });
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! What has to go everywhere on disk goes here; collecting what nobody needs is `collect`'s.
 
-pub(super) mod commits;
+pub(in crate::sqlite) mod commits;
 pub(super) mod contents;
 pub(super) mod plan;
 mod reword;

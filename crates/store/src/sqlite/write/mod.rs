@@ -365,6 +365,7 @@ impl Transaction<'_> {
             Write::Cover { commit } => self.cover(*commit),
             Write::Sighting { commit, sighting } => self.see(*commit, sighting),
             Write::Session(session) => self.upsert_session(session),
+            Write::Leave(key) => self.leave_session(key),
             Write::ExpectCursor { key, value } => self.expect_cursor(key, value.as_deref()),
             Write::Cursor { key, value } => self.keep_cursor(key, value),
             Write::Placement(placement) => self.place(placement),

@@ -11,6 +11,7 @@ use super::commits::Known;
 use crate::error::StoreError;
 use crate::sqlite::codes;
 use crate::sqlite::failure::During;
+use crate::sqlite::forget::commits::remove_sessions;
 use crate::sqlite::places::{OfPlace, PlaceKey};
 use crate::sqlite::seals::{CURSOR, ORIGIN, PLACEMENT, SESSION, SIGHTING};
 use crate::sqlite::stored;
@@ -162,6 +163,13 @@ impl Transaction<'_> {
         let row = session_row(session);
         let values: Vec<&dyn ToSql> = row.iter().map(|value| value as &dyn ToSql).collect();
         self.execute_sealed(UPSERT_SESSION, &SESSION, &values, "storing a session")?;
+        Ok(())
+    }
+
+    pub(super) fn leave_session(&mut self, key: &SessionKey) -> Result<(), StoreError> {
+        remove_sessions(self.connection, std::slice::from_ref(key))?;
+        // Rows that are remembered may be gone.
+        self.memory.forget();
         Ok(())
     }
 

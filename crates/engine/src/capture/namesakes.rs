@@ -1,0 +1,329 @@
+//! Sessions of one id: which are one conversation, which were moved, and what a transcript held before another took its place.
+//!
+//! A client gives a session one id, and files of that id are copies of it; but a user renames the folder of a project, and
+//! clients have overwritten one session's transcript with another one's. What tells is what the chains share.
+
+mod older;
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::path::Path;
+
+use stemmata_model::{Closure, Commit, CommitId, SessionId, Trigger};
+use stemmata_store::{ANCHORS_MAX, Link, LinkKind, Placement, Session, SessionKey, StoreError, Write};
+
+use crate::capture::anchors::Anchored;
+use crate::capture::copies::SHARED_MIN;
+use crate::capture::homes::{RuntimeHome, find};
+use crate::capture::kept::is_session_kept;
+use crate::capture::source::{look, plain_name};
+use crate::capture::transcript::CaptureOptions;
+use crate::chain::beside::{PAGE_COMMITS, key_of_sighting};
+use crate::chain::segments::read_whole;
+use crate::chain::walk::Walk;
+use crate::engine::Engine;
+use crate::error::Result;
+
+/// What stands between a transcript's path and the first commit of what it held before: the key of that conversation.
+const BEFORE: &str = ".before-";
+
+/// Sessions of one id that are looked at.
+const NAMESAKES_MAX: usize = 256;
+
+/// Links and sightings of one commit that are looked at.
+const LOOKED_AT_MAX: usize = 256;
+
+/// Commits that hold one anchor and are looked at.
+const HOLDERS_MAX: usize = 64;
+
+/// Returns the path of the transcript that a session is or was in: a conversation whose transcript another one took goes by that
+/// path and what makes it a key of its own.
+pub fn transcript_of(session: &Session) -> &Path {
+    Path::new(overwritten(&session.key.path).unwrap_or(&session.key.path))
+}
+
+/// Returns the path of the transcript that was overwritten, where a key is that of what it held before.
+pub(crate) fn overwritten(path: &str) -> Option<&str> {
+    let (path, root) = path.rsplit_once(BEFORE)?;
+    root.parse::<CommitId>().is_ok().then_some(path)
+}
+
+impl Engine {
+    /// Returns whether two sessions of one id are one conversation, or begin as one: they share their first commit, or one is a
+    /// client's copy of the other or of what the other was copied from.
+    pub(crate) fn is_same_conversation(&self, one: &Session, other: &Session) -> Result<bool> {
+        let (Some(first), Some(second)) = (one.tip, other.tip) else { return Ok(true) };
+        if first == second {
+            return Ok(true);
+        }
+        let (Some(first), Some(second)) = (self.root_of(first)?, self.root_of(second)?) else {
+            return Ok(true);
+        };
+        if first == second {
+            return Ok(true);
+        }
+        // An open look at a first turn, which a closed one covers, is a root of its own.
+        let is_covered = |id| -> Result<bool> {
+            Ok(self.store.commit(id)?.is_none_or(|commit| commit.closure != Closure::Closed))
+        };
+        if is_covered(first)? || is_covered(second)? {
+            return Ok(true);
+        }
+        let (from_first, from_second) = (self.origin_of(first)?, self.origin_of(second)?);
+        let is_shared = from_first.is_some() && from_first == from_second;
+        Ok(is_shared || from_first == Some(second) || from_second == Some(first))
+    }
+
+    /// Returns whether a session is the same conversation as one of these.
+    pub(crate) fn is_one_of(&self, session: &Session, others: &[Session]) -> Result<bool> {
+        for other in others {
+            if self.is_same_conversation(session, other)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns the root of what a chain was copied from.
+    fn origin_of(&self, root: CommitId) -> Result<Option<CommitId>> {
+        let links = self.store.links(root, LOOKED_AT_MAX)?;
+        let is_copy =
+            |link: &&Link| link.from == root && link.kind == LinkKind::DerivedFrom && link.entry.is_some();
+        match links.iter().find(is_copy) {
+            Some(link) => self.root_of(link.to),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the sessions of the id of one that are the same conversation, itself among them.
+    pub(crate) fn same_conversation(&self, session: &Session) -> Result<Vec<Session>> {
+        let mut copies = Vec::new();
+        for other in self.store.sessions_of(&session.session, NAMESAKES_MAX)? {
+            if other.key == session.key || self.is_same_conversation(session, &other)? {
+                copies.push(other);
+            }
+        }
+        Ok(copies)
+    }
+
+    /// Returns what a session's transcript held before another conversation took its place, the newest first.
+    pub(crate) fn held_before(&self, key: &SessionKey, of: &Session) -> Result<Vec<Session>> {
+        let mut all = self.store.sessions_of(&of.session, NAMESAKES_MAX)?;
+        let path = overwritten(&key.path).unwrap_or(&key.path);
+        all.retain(|other| other.key.machine == key.machine && overwritten(&other.key.path) == Some(path));
+        Ok(all)
+    }
+
+    /// Returns the session that holds a commit which was seen in a transcript: what the transcript held before, where the commit is
+    /// of that.
+    pub(crate) fn session_seen_at(&self, key: &SessionKey, commit: CommitId) -> Result<Option<Session>> {
+        let Some(session) = self.store.session(key)? else { return Ok(None) };
+        self.conversation_of(session, commit).map(Some)
+    }
+
+    /// Returns the session that holds a commit: this one, or what its transcript held before.
+    pub(crate) fn conversation_of(&self, session: Session, commit: CommitId) -> Result<Session> {
+        let before = self.held_before(&session.key, &session)?;
+        if before.is_empty() {
+            return Ok(session);
+        }
+        let root = self.root_of(commit)?;
+        for other in before {
+            if let Some(tip) = other.tip
+                && self.root_of(tip)? == root
+            {
+                return Ok(other);
+            }
+        }
+        Ok(session)
+    }
+
+    /// Returns the session that a commit was seen in first, of those that are known still.
+    pub(crate) fn session_of_sightings(&self, commit: CommitId) -> Result<Option<Session>> {
+        // Nearly always it is the first; a transcript that was moved is seen in two places.
+        for limit in [1, LOOKED_AT_MAX] {
+            let sightings = self.store.sightings(commit, limit)?;
+            for sighting in &sightings {
+                if let Some(session) = self.session_seen_at(&key_of_sighting(sighting), commit)? {
+                    return Ok(Some(session));
+                }
+            }
+            if sightings.len() < limit {
+                break;
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What a reading of a transcript from its start came to, where something else was read from it before.
+pub(crate) struct Replaced<'a> {
+    /// The session as it was.
+    pub before: &'a Session,
+    /// The newest commit of what was read before, and is not in the new chain.
+    pub newest: CommitId,
+    /// What the new chain is found by.
+    pub anchored: &'a [Anchored],
+}
+
+impl Engine {
+    /// Returns what keeps a conversation in lists whose transcript holds another one now; none where the two share records: then the
+    /// client wrote the same anew.
+    pub(crate) fn taken_place_of(&self, replaced: &Replaced<'_>) -> Result<Option<Write>> {
+        let before = replaced.before;
+        let (Some(tip), Some(root)) = (before.tip, self.root_of(replaced.newest)?) else { return Ok(None) };
+        let hashes: Vec<u64> =
+            replaced.anchored.iter().flat_map(|known| known.hashes.iter().copied()).collect();
+        if hashes.is_empty() {
+            // Records without ids of their own do not tell whether it is the same, written anew.
+            return Ok(None);
+        }
+        let mut shared = 0;
+        let mut roots = std::collections::HashMap::new();
+        for chunk in hashes.chunks(ANCHORS_MAX) {
+            for (_, holder) in self.store.anchored(chunk, HOLDERS_MAX)? {
+                let of = match roots.get(&holder) {
+                    Some(root) => *root,
+                    None => *roots.entry(holder).or_insert(self.root_of(holder)?),
+                };
+                shared += usize::from(of == Some(root));
+            }
+        }
+        if shared >= SHARED_MIN {
+            return Ok(None);
+        }
+        let key = SessionKey { path: format!("{}{BEFORE}{root}", before.key.path), ..before.key.clone() };
+        Ok(Some(Write::Session(Box::new(Session { key, tip: Some(tip), ..before.clone() }))))
+    }
+
+    /// Captures transcripts in clients' homes that have the names of some that are gone and were not read yet: they may have been moved.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn take_in_moved(&self, homes: &[RuntimeHome]) -> Result<()> {
+        let mut gone = HashSet::new();
+        self.only_here(&mut |session| gone.extend(transcript_of(&session).file_name().map(OsStr::to_owned)))?;
+        for home in homes.iter().filter(|_| !gone.is_empty()) {
+            for file in find(std::slice::from_ref(&home.transcripts)).files {
+                let is_named = plain_name(&file.path).file_name().is_some_and(|name| gone.contains(name));
+                if is_named
+                    && self.store.session(&self.session_key(&file.path))?.is_none()
+                    && let Err(error) = self.capture(&file.path, &CaptureOptions::live(Trigger::Explicit))
+                {
+                    tracing::debug!(%error, "a transcript that may have been moved was not read");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what we placed as a session whose transcript is no more where it was placed.
+    pub(crate) fn moved_placement(&self, key: &SessionKey, of: &SessionId) -> Result<Option<Placement>> {
+        for other in self.store.sessions_of(of, NAMESAKES_MAX)? {
+            if other.key != *key && other.key.machine == key.machine && is_moved(Path::new(&other.key.path)) {
+                let placement = self.store.placement(&other.key.machine, &other.key.path)?;
+                if placement.is_some() {
+                    return Ok(placement);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Removes what is known of sessions twice: what a transcript held before and holds again, and sessions whose transcripts were
+    /// moved to where this one is, or into an archive.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub(crate) fn leave_namesakes(&self, session: &Session) -> Result<()> {
+        let Some(tip) = session.tip else { return Ok(()) };
+        let others = self.store.sessions_of(&session.session, NAMESAKES_MAX)?;
+        let mut batch = Vec::new();
+        for other in others.into_iter().filter(|other| other.key != session.key) {
+            if other.key.machine != session.key.machine || overwritten(&session.key.path).is_some() {
+                continue;
+            }
+            let is_gone = match overwritten(&other.key.path) {
+                Some(path) => path == session.key.path,
+                None => is_moved(Path::new(&other.key.path)),
+            };
+            if !is_gone {
+                continue;
+            }
+            if let Some(covered) = self.holds_all_of(tip, &other)? {
+                self.see_again(&other.key, &session.key)?;
+                batch.extend(covered.map(|commit| Write::Cover { commit }));
+                batch.push(Write::Leave(other.key));
+            }
+        }
+        if !batch.is_empty() {
+            self.commit_batch(batch)?;
+        }
+        Ok(())
+    }
+
+    /// Records that all that was seen in a transcript was seen in it where it is now: also what it does not hold any more.
+    fn see_again(&self, from: &SessionKey, to: &SessionKey) -> Result<()> {
+        let mut seen = Vec::new();
+        self.each_seen(from, &mut |commit| seen.push(commit.id))?;
+        for page in seen.chunks(PAGE_COMMITS) {
+            let mut batch = Vec::new();
+            for commit in page.iter().copied() {
+                for mut sighting in self.store.sightings(commit, LOOKED_AT_MAX)? {
+                    if key_of_sighting(&sighting) == *from
+                        && let Some(source) = &mut sighting.source
+                    {
+                        source.path.clone_from(&to.path);
+                        batch.push(Write::Sighting { commit, sighting: Box::new(sighting) });
+                    }
+                }
+            }
+            if !batch.is_empty() {
+                self.commit_batch(batch)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Says whether a chain has all that a session held; and which open look at a turn it has in a commit of its own.
+    #[expect(clippy::option_option, reason = "whether it holds all, and what is covered by that")]
+    fn holds_all_of(&self, tip: CommitId, other: &Session) -> Result<Option<Option<CommitId>>> {
+        let Some(other) = other.tip else { return Ok(Some(None)) };
+        let Some(last) = self.store.commit(other)? else { return Ok(None) };
+        let mut walk = Walk::new(self.store.as_ref(), Some(tip));
+        let mut above: Option<Commit> = None;
+        while let Some(commit) = walk.next()? {
+            if commit.id == other {
+                return Ok(Some(None));
+            }
+            let is_beside = Some(commit.id) == last.core.parent;
+            if is_beside {
+                break;
+            }
+            above = Some(commit);
+        }
+        // What was open then is the beginning of a commit that stands in its place.
+        let Some(above) = above.filter(|above| above.core.parent == last.core.parent) else {
+            return Ok(None);
+        };
+        if last.closure == Closure::Closed || above.native_bytes < last.native_bytes {
+            return Ok(None);
+        }
+        let whole = read_whole(self, above.core.native_artifact())?;
+        let open = read_whole(self, last.core.native_artifact());
+        let open = match open {
+            Err(crate::EngineError::Store(
+                StoreError::ContentMissing(_) | StoreError::ContentForgotten(_),
+            )) => {
+                return Ok(None);
+            }
+            open => open?,
+        };
+        Ok(whole.starts_with(&open).then_some(Some(other)))
+    }
+}
+
+/// Returns whether a transcript is no file any more where it was, and its client keeps sessions in files.
+fn is_moved(path: &Path) -> bool {
+    path.is_absolute() && !is_session_kept(path) && look(path).is_none()
+}
