@@ -30,6 +30,7 @@ use crate::adapter::{
     Adapter, ClientPlace, ContextPlan, Decoded, Detection, Keeps, PlaceRequest, Placer, PlanStop, Segments,
     SourceError, Validator, is_uuid_shaped,
 };
+use crate::document::head;
 use crate::lines::Dialect;
 use crate::reading::Reading;
 use crate::repair::Document;
@@ -70,6 +71,19 @@ impl Adapter for Gemini {
 
     fn short_name<'n>(&self, session: &'n str) -> Option<&'n str> {
         Some(place::name_of(session))
+    }
+
+    fn closing(&self, bytes: &[u8], keep: usize) -> Vec<u8> {
+        // A commit that is cut between the messages of one line.
+        let kept = bytes.get(..keep).unwrap_or(bytes);
+        let start = memchr::memrchr(b'\n', kept).map_or(0, |newline| newline + 1);
+        let line = kept.get(start..).unwrap_or_default();
+        let closing = head::closing(line, line.len());
+        if closing.is_empty() { closing } else { [closing.as_slice(), b"\n"].concat() }
+    }
+
+    fn said_alone(&self, entries: Vec<Entry>, bytes: &[u8], is_first: bool) -> Vec<Entry> {
+        restated::said_alone(entries, bytes, is_first)
     }
 
     fn told(&self, bytes: &[u8]) -> Decoded {

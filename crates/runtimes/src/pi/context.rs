@@ -43,7 +43,7 @@ impl Path {
     fn step(&mut self, tree: &Tree, is_all: bool, is_cut: bool) -> Step {
         let more = if is_all { Step::End } else { Step::More };
         let Some(last) = self.nodes.last().copied() else {
-            return tree.leaf().map_or(more, Step::At);
+            return tree.leaf(is_all).map_or(more, Step::At);
         };
         let before = || tree.before(last);
         let Some(row) = tree.row(last) else { return Step::End };

@@ -18,6 +18,8 @@ borrowed_object! {
         kept_id = "firstKeptEntryId",
         /// The same in the first version: its number among the entries, the header being 0.
         kept_index = "firstKeptEntryIndex",
+        /// Of a compaction that a program on pi's library made: the messages that stay, word for word.
+        retained = "retainedTail",
         content, display, name,
     }
 }
@@ -30,7 +32,7 @@ borrowed_object! {
         full_output = "fullOutputPath",
         /// Of a command that the user ran: whether the model does not get to see it.
         excluded = "excludeFromContext",
-        display, summary,
+        display, summary, timestamp,
     }
 }
 
@@ -138,6 +140,29 @@ impl<'a> Record<'a> {
             Kind::Compaction | Kind::BranchSummary | Kind::CustomMessage => true,
             Kind::Session | Kind::SessionInfo | Kind::Other | Kind::Unknown => false,
         }
+    }
+
+    /// Reads the messages that a compaction holds word for word.
+    pub(super) fn retained(&self) -> Vec<Self> {
+        let list = self.envelope.retained.filter(|_| self.kind == Kind::Compaction);
+        let elements = list.and_then(|list| list.elements()).unwrap_or_default();
+        elements.into_iter().filter_map(Self::of_message).collect()
+    }
+
+    /// Takes a message that has no line of its own; none for what is no message.
+    pub(super) fn of_message(whole: Field<'a>) -> Option<Self> {
+        let message = Message::read(whole).ok()?;
+        Some(Self { envelope: Envelope::default(), kind: Kind::Message, message, whole })
+    }
+
+    /// Returns the calls in an answer that wait for results: not those of one that was broken off, which the client leaves
+    /// out of what it sends.
+    pub(super) fn waiting(&self) -> Vec<(String, String)> {
+        let is_broken_off = self
+            .message
+            .stop_reason
+            .is_some_and(|stop| is_string(stop, "aborted") || is_string(stop, "error"));
+        if is_broken_off { Vec::new() } else { self.calls() }
     }
 
     /// Returns the calls in an answer: their ids and their tools.
