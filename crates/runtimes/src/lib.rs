@@ -6,6 +6,7 @@ pub mod adapter;
 pub mod aider;
 mod base64;
 pub mod bureau;
+mod calls;
 pub mod captured;
 mod cbor;
 #[cfg(test)]

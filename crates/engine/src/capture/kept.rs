@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use crate::capture::cursor::FileStamp;
 use crate::capture::database::{self, Outline};
+use crate::capture::events;
 use crate::capture::folders;
+use crate::capture::source;
 use crate::error::Result;
 
 /// A session and where it is kept.
@@ -75,7 +77,9 @@ impl<'p> Kept<'p> {
 
 /// Returns whether a path is that of a session, be it a file or not.
 pub fn is_session_there(path: &Path) -> bool {
-    path.is_file() || Kept::of(path).is_some_and(|kept| kept.outline().is_ok_and(|outline| outline.is_some()))
+    let is_file = source::look(path).is_some_and(|(_, metadata)| metadata.is_file());
+    let is_there = is_file || events::is_folder(path);
+    is_there || Kept::of(path).is_some_and(|kept| kept.outline().is_ok_and(|outline| outline.is_some()))
 }
 
 /// Returns whether a session is kept in a database or in folders of records, whether these are there or not.

@@ -253,6 +253,9 @@ impl Engine {
                 last.extend(self.derived(root, left.origin)?.map(Write::Link));
             }
         }
+        if let Some(gap) = run.prepared.transcript.gap() {
+            run.ingest.note(Note::new(NoteCode::Degraded, gap.message()));
+        }
         run.ingest.flush(last)?;
         // After the commits, so that of two captures at once the later one sees the other's.
         let copies = self.link_copies(run.ingest.news())?;

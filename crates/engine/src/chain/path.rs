@@ -176,14 +176,18 @@ fn with_places(
     (entries, places)
 }
 
-/// Returns the ranges of each content that a plan takes, ascending.
+/// Returns the ranges of each content that a plan takes, ascending, without what it leaves out within a line.
 fn spans(pieces: &[Piece]) -> HashMap<usize, Vec<(u64, u64)>> {
     let mut spans: HashMap<usize, Vec<(u64, u64)>> = HashMap::new();
     for piece in pieces {
-        spans
-            .entry(piece.segment)
-            .or_default()
-            .push((piece.offset, piece.offset.saturating_add(piece.length)));
+        let own = spans.entry(piece.segment).or_default();
+        let mut from = piece.offset;
+        for gone in piece.edits.iter().filter(|edit| edit.with.is_empty()) {
+            let start = piece.offset.saturating_add(gone.offset);
+            own.push((from, start));
+            from = start.saturating_add(gone.length);
+        }
+        own.push((from, piece.offset.saturating_add(piece.length)));
     }
     for spans in spans.values_mut() {
         spans.sort_unstable();

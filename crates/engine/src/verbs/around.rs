@@ -404,7 +404,8 @@ impl Page<'_> {
         let entries = self.decoded.iter().flat_map(|(_, entries)| entries);
         let here: Vec<&Entry> = entries.filter(|(at, _)| *at == ordinal).map(|(_, entry)| entry).collect();
         // Of several in one line the one that was asked for, else all of them.
-        let named = here.iter().find(|entry| self.named.is_some_and(|name| entry.id.as_str().starts_with(name)));
+        let named =
+            here.iter().find(|entry| self.named.is_some_and(|name| entry.id.as_str().starts_with(name)));
         let Some(entry) = named.or(here.first()) else { return Ok(None) };
         let text = match named {
             Some(named) => text_of(named),

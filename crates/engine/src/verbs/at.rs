@@ -115,7 +115,8 @@ impl Engine {
             let commit = self.store.commit(ctx)?.ok_or_else(not_found)?;
             let mut content = self.content(commit)?;
             // It counts lines: what stands within one is named by its id.
-            content.entries = Self::adapter(&content.commit.core.format, FormatUse::Read)?.decode(&content.native).entries;
+            content.entries =
+                Self::adapter(&content.commit.core.format, FormatUse::Read)?.decode(&content.native).entries;
             return content.found(position).ok_or_else(not_found);
         }
         let is_beginning = at.chars().count() >= ENTRY_CHARS_MIN;

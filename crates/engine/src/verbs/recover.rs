@@ -14,7 +14,7 @@ use stemmata_runtimes::adapter::{Shape, Validation};
 use stemmata_store::{Session, SessionOrigin};
 
 use crate::capture::cursor::Cursor;
-use crate::capture::kept::is_session_kept;
+use crate::capture::kept::{is_session_kept, is_session_there};
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Refusal, Result};
@@ -219,7 +219,8 @@ impl Engine {
         self.each_session(&filter, &mut |session, _| {
             let path = Path::new(&session.key.path);
             let was_file = session.key.machine == *machine && path.is_absolute() && !is_session_kept(path);
-            if was_file && session.tip.is_some() && !Self::is_unused_copy(&session) && !path.exists() {
+            if was_file && session.tip.is_some() && !Self::is_unused_copy(&session) && !is_session_there(path)
+            {
                 take(session);
             }
             std::ops::ControlFlow::Continue(())

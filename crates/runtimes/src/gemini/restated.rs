@@ -128,7 +128,8 @@ impl Reader {
             lines.extend(beside.map(|(_, line)| (message, line)));
         }
         let named = lines.into_iter().enumerate().map(|(number, (message, line))| {
-            let made_up = || EntryId::new(format!("{}-{number}", entry.id)).unwrap_or_else(|_| entry.id.clone());
+            let made_up =
+                || EntryId::new(format!("{}-{number}", entry.id)).unwrap_or_else(|_| entry.id.clone());
             let id = line.id.clone().unwrap_or_else(made_up);
             (message, line.into_entry(id, entry.native))
         });

@@ -14,7 +14,7 @@ use super::emit::{Place, places, push};
 use super::own::Own;
 use super::{Dialect, Line, Listed, Turn};
 use crate::adapter::{
-    CompactionPlan, ContextPlan, Piece, PlanStop, Segment, Segments, SourceError, segment_number,
+    CompactionPlan, ContextPlan, Edit, Piece, PlanStop, Segment, Segments, SourceError, segment_number,
 };
 use crate::captured::visibility::{ShowAs, Shown};
 use crate::json::is_blank;
@@ -130,15 +130,9 @@ impl OwnRow {
 impl Row {
     /// Writes the line without the messages that are left out of it.
     pub(crate) fn write(&self, pieces: &mut Vec<Piece>) {
-        let end = self.place.length;
-        let mut from = 0;
-        for gap in self.gaps().into_iter().chain([end..end]) {
-            let length = gap.start.saturating_sub(from);
-            if length > 0 {
-                push(pieces, Place { offset: self.place.offset + from, length, ..self.place }, []);
-            }
-            from = gap.end;
-        }
+        let gone =
+            |gap: Range<u64>| Edit { offset: gap.start, length: gap.end - gap.start, with: Vec::new() };
+        push(pieces, self.place, self.gaps().into_iter().filter(|gap| gap.start < gap.end).map(gone));
     }
 
     /// Returns the bytes of the line that hold messages which are left out, ascending, with what separates these from others.

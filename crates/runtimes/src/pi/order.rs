@@ -33,7 +33,8 @@ pub(crate) fn as_loaded(mut entries: Vec<Entry>) -> Vec<Entry> {
 fn held(compaction: &Entry) -> Vec<Entry> {
     let Some(list) = compaction.parts.iter().find_map(retained_in) else { return Vec::new() };
     let named = (1..).zip(retained(list)).map(|(number, line)| {
-        let id = EntryId::new(format!("{}-{number}", compaction.id)).unwrap_or_else(|_| compaction.id.clone());
+        let id =
+            EntryId::new(format!("{}-{number}", compaction.id)).unwrap_or_else(|_| compaction.id.clone());
         let mut entry = line.into_entry(id, compaction.native);
         entry.timestamp = compaction.timestamp;
         entry

@@ -57,7 +57,8 @@ pub(super) fn unfold(record: &Record<'_>, row: &Row, before: Option<String>) -> 
     let mut lines = Vec::new();
     for (number, message) in (0..).zip(record.retained()) {
         let id = derive(&format!("{own} retained"), number);
-        let line = Object::new().text("type", "message").text("id", &id).optional("parentId", parent.as_deref());
+        let line =
+            Object::new().text("type", "message").text("id", &id).optional("parentId", parent.as_deref());
         lines.push(line.text("timestamp", &time).raw("message", &one_line(message.whole.raw())?).finish());
         first = first.or_else(|| Some(id.clone()));
         parent = Some(id);

@@ -138,7 +138,8 @@ fn tails(document: &mut Document) {
     let Some(node) = trail.passed_over(&trail.whole()) else { return };
     let index = usize::try_from(node.line).unwrap_or(usize::MAX);
     let line = document.line(index).to_vec();
-    let Some(Unfolded { lines, edits }) = Record::parse(&line).ok().and_then(|record| unfold(&record, &node.row, None))
+    let Some(Unfolded { lines, edits }) =
+        Record::parse(&line).ok().and_then(|record| unfold(&record, &node.row, None))
     else {
         return;
     };
@@ -160,7 +161,9 @@ fn orphans(document: &mut Document) {
         let index = usize::try_from(node.line).unwrap_or(usize::MAX);
         let line = document.line(index).to_vec();
         let Some(edit) = Record::parse(&line).ok().and_then(|record| as_said(&record)) else { continue };
-        let what = format!("the result of `{call}` has no call, and the provider refuses it: it is a message of the user now");
+        let what = format!(
+            "the result of `{call}` has no call, and the provider refuses it: it is a message of the user now"
+        );
         document.edit(index, vec![edit], ("result", what));
     }
 }

@@ -45,7 +45,9 @@ impl LineValidator {
     fn header(&mut self, record: &Record<'_>) {
         let version = record.envelope.version.and_then(|version| version.number());
         if let Some(version) = version.filter(|version| *version > NEWEST_VERSION) {
-            let message = format!("version {version} of the format is not known: it is read as version {NEWEST_VERSION}");
+            let message = format!(
+                "version {version} of the format is not known: it is read as version {NEWEST_VERSION}"
+            );
             self.findings.add(Severity::Warning, "unknown_version", Some(self.lines), &message);
         }
         let has_id = record.envelope.id.is_some_and(|id| id.text().is_some());
