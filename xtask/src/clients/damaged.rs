@@ -20,12 +20,21 @@ enum Damage {
     Tail,
     /// A line of the third turn names a parent that is not there.
     Parent,
+    /// The second prompt and the record behind it share a line.
+    Joined,
+    /// A torn record stands before the second prompt, on its line.
+    Torn,
+    /// The second prompt stands last, and a checkpoint names the record before it.
+    Late,
 }
 
 /// Plays each damage that a client's format can have.
 pub(crate) fn play(bench: &Bench, client: Client, told: &Told) -> anyhow::Result<()> {
     let damages: &[Damage] = match client {
-        Client::Claude | Client::Pi => &[Damage::Result, Damage::Tail, Damage::Parent],
+        Client::Claude => {
+            &[Damage::Result, Damage::Tail, Damage::Parent, Damage::Joined, Damage::Torn, Damage::Late]
+        }
+        Client::Pi => &[Damage::Result, Damage::Tail, Damage::Parent],
         Client::Codex => &[Damage::Result, Damage::Tail],
         // Its results stand in the lines of their calls.
         Client::Gemini => &[Damage::Tail],
@@ -55,7 +64,9 @@ fn repaired(bench: &Bench, client: Client, told: &Told, damage: Damage) -> anyho
     let talk = bench.go_on(client, &placed, "NEXT PROMPT after a repair")?;
     let what = format!("{name}, {damage:?} damaged and repaired");
     let expected = match damage {
-        Damage::Result | Damage::Parent => spoken(&told.conversation),
+        Damage::Result | Damage::Parent | Damage::Joined | Damage::Torn | Damage::Late => {
+            spoken(&told.conversation)
+        }
         Damage::Tail => spoken(&until(&told.conversation, "THIRD PROMPT")),
     };
     holds(&what, &talk, &expected)?;
@@ -75,7 +86,30 @@ fn damaged(bytes: &str, damage: Damage) -> Option<String> {
     let mut lines: Vec<String> = bytes.lines().map(str::to_owned).collect();
     let parsed: Vec<Value> =
         lines.iter().map(|line| serde_json::from_str(line).unwrap_or_default()).collect();
+    let second = || {
+        let is_second = |line: &Value| line["type"] == "user" && line.to_string().contains("SECOND PROMPT");
+        parsed.iter().position(is_second)
+    };
     match damage {
+        Damage::Joined => {
+            let behind = lines.remove(second()? + 1);
+            lines.get_mut(second()?)?.push_str(&behind);
+        }
+        Damage::Torn => {
+            let line = lines.get_mut(second()?)?;
+            let torn = line.get(..line.find("\"message\"")? + 12)?.to_owned();
+            line.insert_str(0, &torn);
+        }
+        Damage::Late => {
+            let at = second()?;
+            let parent = parsed.get(at)?["parentUuid"].clone();
+            let late = lines.remove(at);
+            lines.insert(
+                at,
+                json!({ "type": "last-prompt", "leafUuid": parent, "lastPrompt": "x" }).to_string(),
+            );
+            lines.push(late);
+        }
         Damage::Result => {
             let at = parsed.iter().position(is_result)?;
             lines.remove(at);

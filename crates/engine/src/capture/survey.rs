@@ -91,8 +91,11 @@ impl Engine {
             Some(modified_ns) => modified_ns == cursor.stamp.modified_ns,
             None => opened.still_is(&cursor.stamp),
         };
-        let is_same =
-            is_there_still && self.rules_of(&mut opened).is_ok_and(|rules| cursor.rules == rules.into());
+        // Where reading stopped at a line that is too long, what follows is not stored.
+        let is_whole = cursor.seen_bytes >= cursor.stamp.length;
+        let is_same = is_there_still
+            && is_whole
+            && self.rules_of(&mut opened).is_ok_and(|rules| cursor.rules == rules.into());
         Ok(if is_same { FileState::Unchanged } else { FileState::Changed })
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn plan(chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPl
     let fates = fate::decide(&tree, &path);
     let edits = relinks(&tree, &path, &fates, stop);
     let mut plan = ContextPlan {
-        pieces: emit::pieces(&tree, &fates, &edits),
+        pieces: emit::pieces(&tree, &path, &fates, &edits),
         abandoned_entries: fates.abandoned,
         reparented: reparented(&tree, &edits),
         recovered: path.recovered.len() as u64,

@@ -12,6 +12,7 @@ use stemmata_model::{
     Visibility,
 };
 
+use super::apart::{apart, told};
 use super::count::NESTING_MAX;
 use super::kind::{Class, Said, is_known_type};
 use super::message::{Content, Element, Message, Shape, Tokens};
@@ -69,20 +70,41 @@ impl Decoder {
         }
         self.carriage_returns += u64::from(line.ends_with(b"\r"));
         let native = NativeSpan { offset: to_u64(offset), length: to_u64(line.len()) };
-        let entry = match Whole::parse(line) {
+        match Whole::parse(line) {
             Ok(whole) => {
                 if !is_complete {
                     self.note(NoteCode::TornTail, "the last line has no newline".to_owned());
                 }
                 self.look(&whole);
-                entry(whole, line, native)
+                self.decoded.entries.push(entry(whole, line, native));
             }
-            Err(error) => {
-                self.note_unreadable(line, &error, is_complete);
-                unreadable(line, native)
-            }
-        };
-        self.decoded.entries.push(entry);
+            Err(error) => self.parts(line, offset, &error, is_complete),
+        }
+    }
+
+    /// Takes a line that is no single record: each record that it holds is an entry, and so is what is none.
+    fn parts(&mut self, line: &[u8], offset: usize, error: &RecordError, is_complete: bool) {
+        let parts = apart(line, false);
+        let records = parts.iter().filter(|part| part.record.is_some()).count();
+        if records == 0 {
+            self.note_unreadable(line, error, is_complete);
+        } else {
+            self.note(NoteCode::Degraded, told(&parts));
+        }
+        for part in &parts {
+            let bytes = line.get(part.range.clone()).unwrap_or_default();
+            let native =
+                NativeSpan { offset: to_u64(offset + part.range.start), length: to_u64(bytes.len()) };
+            let text = part.record.as_ref().map(|record| record.as_bytes());
+            let entry = match text.and_then(|text| Some((Whole::parse(text).ok()?, text))) {
+                Some((whole, text)) => {
+                    self.look(&whole);
+                    entry(whole, text, native)
+                }
+                None => unreadable(bytes, native),
+            };
+            self.decoded.entries.push(entry);
+        }
     }
 
     /// Notes records that are carried without being understood.

@@ -5,9 +5,10 @@
 
 use stemmata_model::FormatId;
 
+use super::apart::apart;
 use super::record::{ParentLink, Record};
 use crate::adapter::{Confidence, Detection};
-use crate::json::{is_blank, text};
+use crate::json::{BYTE_ORDER_MARK, is_blank, text};
 
 /// Types that only this format has, each with a field that goes with it.
 const METADATA_MARKS: [(&str, &str); 9] = [
@@ -27,16 +28,16 @@ pub(super) fn detect(head: &[u8], format: FormatId) -> Option<Detection> {
     let mut confidence = None;
     let mut version = None;
     for line in head.split(|byte| *byte == b'\n').filter(|line| !is_blank(line)) {
-        let found = match Record::parse(line) {
-            Ok(record) => {
-                let found = of_record(&record, line);
-                if found.is_some() && version.is_none() {
-                    version = text(record.version).map(std::borrow::Cow::into_owned);
-                }
-                found
-            }
-            // The head ends inside a line, which may be the first one.
-            Err(_) => of_cut_line(line),
+        let begins = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line).trim_ascii_start();
+        let found = if Record::parse(line).is_ok() || !begins.starts_with(b"{") {
+            look(line, &mut version)
+        } else {
+            let records = apart(line, true).into_iter().filter_map(|part| part.record);
+            // The head may end inside a line, which may be the first one.
+            records
+                .filter_map(|record| look(record.as_bytes(), &mut version))
+                .max()
+                .or_else(|| of_cut_line(line))
         };
         confidence = confidence.max(found);
         if confidence == Some(Confidence::Certain) && version.is_some() {
@@ -44,6 +45,16 @@ pub(super) fn detect(head: &[u8], format: FormatId) -> Option<Detection> {
         }
     }
     Some(Detection { format, version, confidence: confidence? })
+}
+
+/// Looks at a line that is there whole, and takes the first version that one says.
+fn look(line: &[u8], version: &mut Option<String>) -> Option<Confidence> {
+    let record = Record::parse(line).ok()?;
+    let found = of_record(&record, line);
+    if found.is_some() && version.is_none() {
+        *version = text(record.version).map(std::borrow::Cow::into_owned);
+    }
+    found
 }
 
 fn of_record(record: &Record<'_>, line: &[u8]) -> Option<Confidence> {

@@ -60,6 +60,13 @@ impl FactKeeper {
         }
     }
 
+    /// Takes what a record says whose line is not it alone: all but the template, which is hashed.
+    pub(super) fn learn_beside(&mut self, record: &Record<'_>, time: Option<Timestamp>) {
+        let template = self.facts.template.clone();
+        self.learn(record, time);
+        self.facts.template = template;
+    }
+
     /// Takes what a record says.
     pub(super) fn learn(&mut self, record: &Record<'_>, time: Option<Timestamp>) {
         if self.facts.template.is_none() && record.uuid.is_some_and(|field| field.text().is_some()) {
@@ -152,7 +159,7 @@ pub(super) fn template(is_subagent: bool) -> Template {
 }
 
 /// Keeps the last text that is there and not empty, without an allocation where it is the same.
-fn keep_last(kept: &mut Option<String>, field: Option<Field<'_>>) {
+pub(super) fn keep_last(kept: &mut Option<String>, field: Option<Field<'_>>) {
     if let Some(value) = text(field)
         && !value.is_empty()
         && kept.as_deref() != Some(value.as_ref())

@@ -3,10 +3,12 @@
 //! A fork by the command line keeps `uuid`, one by the SDK says in `forkedFrom` which it was, and a session that
 //! version 1.0 resumed keeps neither; ids that the API gave stay in all of them.
 
+use super::apart::apart;
 use super::message::{Content, Shape};
+use super::record::Record;
 use super::whole::Whole;
 use crate::adapter::IdKind;
-use crate::json::{Field, borrowed_object, text};
+use crate::json::{Field, borrowed_object, is_blank, text};
 
 borrowed_object! {
     /// The fields of `forkedFrom` that somebody here looks at.
@@ -16,17 +18,33 @@ borrowed_object! {
     }
 }
 
-/// Hands out a line's ids; none for one that is no record.
+/// Returns the id of the record that a record says it is a copy of.
+pub(super) fn fork_of<'a>(record: &Record<'a>) -> Option<Field<'a>> {
+    record.forked_from.and_then(|field| Fork::read(field).ok())?.message_uuid
+}
+
+/// Hands out the ids of a line's records.
 pub(super) fn ids(line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
-    let Ok(Whole { record, inside }) = Whole::parse(line) else { return };
+    if let Ok(whole) = Whole::parse(line) {
+        ids_of(whole, found);
+    } else if !is_blank(line) {
+        let records = apart(line, false).into_iter().filter_map(|part| part.record);
+        for record in records {
+            if let Ok(whole) = Whole::parse(record.as_bytes()) {
+                ids_of(whole, found);
+            }
+        }
+    }
+}
+
+fn ids_of(Whole { record, inside }: Whole<'_>, found: &mut dyn FnMut(IdKind, &str)) {
     let mut hand_out = |kind, field: Option<Field<'_>>| {
         if let Some(id) = text(field) {
             found(kind, &id);
         }
     };
     hand_out(IdKind::Entry, record.uuid);
-    let fork = record.forked_from.and_then(|field| Fork::read(field).ok());
-    hand_out(IdKind::Origin, fork.and_then(|fork| fork.message_uuid));
+    hand_out(IdKind::Origin, fork_of(&record));
     hand_out(IdKind::Call, inside.message.and_then(|message| message.id));
     if let Content::List(elements) = inside.content {
         for element in elements {

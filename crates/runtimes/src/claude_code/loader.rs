@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use super::row::{Kind, Link};
+use super::row::{Kind, Link, Row};
 use super::tree::Tree;
 
 /// Which loader.
@@ -35,6 +35,11 @@ impl Loader {
 
     /// Returns the lines of the tree that this loader puts into the conversation.
     pub(super) fn reached(self, tree: &Tree) -> HashSet<usize> {
+        if tree.differs_from_file() {
+            let (written, positions) = tree.as_written();
+            let reached = self.reached(&written).into_iter();
+            return reached.filter_map(|position| positions.get(position).copied()).collect();
+        }
         let load = match self {
             Self::Recovering => Load { tree, kept: Kept::of(tree) },
             Self::Walking => Load { tree, kept: Kept::default() },
@@ -70,7 +75,8 @@ impl Kept {
     /// With kept records listed anywhere, everything before the last boundary goes, but for what that boundary
     /// keeps; if a record that it keeps is missing, nothing goes and nothing is hung elsewhere.
     fn of(tree: &Tree) -> Self {
-        let boundaries = || tree.rows.iter().enumerate().filter(|(_, row)| row.kind == Kind::Boundary);
+        let is_boundary = |row: &Row| row.kind == Kind::Boundary && row.sidechain == tree.side;
+        let boundaries = || tree.rows.iter().enumerate().filter(|(_, row)| is_boundary(row));
         let Some((last, row)) = boundaries().next_back() else {
             return Self::default();
         };
@@ -130,6 +136,10 @@ impl Load<'_> {
             return Some(last);
         }
         let (checkpoint, explicit) = self.checkpoint(last);
+        if checkpoint.is_some_and(|checkpoint| !self.tree.is_own(checkpoint)) {
+            // The client finds no conversation where one of a subagent is to be the end.
+            return None;
+        }
         let leaf = match checkpoint {
             Some(checkpoint) if explicit || !self.descends(last, checkpoint) => checkpoint,
             Some(_) => last,

@@ -3,6 +3,7 @@
 //! Its events on standard output are another format, `claude-stream-v1` (`stream`).
 
 pub(crate) mod anthropic;
+mod apart;
 #[cfg(test)]
 pub(crate) mod chain_tests;
 mod client;
@@ -18,6 +19,7 @@ mod keys;
 mod kind;
 mod loader;
 pub mod message;
+mod order;
 mod path;
 mod place;
 pub mod record;

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use super::row::{Kind, Link};
+use super::row::{Kind, Link, Row};
 use super::tree::Tree;
 
 /// How far back a path goes.
@@ -61,7 +61,9 @@ pub(super) struct Path {
 /// Finds the line with which the conversation ends: what the user chose last, else the last message, and
 /// if that is a late result of a tool, the last message that followed from the call.
 pub(super) fn leaf(tree: &Tree) -> Option<usize> {
-    let own = |position: usize| tree.is_own(position) && tree.row(position).kind != Kind::Restated;
+    let own = |position: usize| {
+        tree.is_own(position) && tree.row(position).kind != Kind::Restated && !tree.is_said_again(position)
+    };
     let mut positions = (0..tree.rows.len()).rev();
     let last = positions.find(|&position| {
         let row = tree.row(position);
@@ -172,6 +174,10 @@ impl Path {
         let Some(parent) = parent else {
             return self.before_root(tree, head, below);
         };
+        if is_continuation(tree, (parent, head), below) {
+            self.spliced += 1;
+            return tree.nearest(head);
+        }
         let boundary = crossed(tree, parent, head);
         // What hangs on a kept record from before the compaction is part of what was compacted.
         let side = side_branch(tree, tree.unit(parent), head, below);
@@ -198,6 +204,28 @@ fn crossed(tree: &Tree, parent: usize, child: usize) -> Option<usize> {
     let key = tree.row(parent).key?;
     let boundary = tree.preserved_by(key)?;
     (parent < boundary && boundary < child).then_some(boundary)
+}
+
+/// Returns whether the client went on by itself from an older record than the last one: it wrote its own words there and got an
+/// answer, and nobody had gone back.
+fn is_continuation(tree: &Tree, (parent, head): (usize, usize), below: Option<Kind>) -> bool {
+    if tree.row(head).kind != Kind::Meta || below != Some(Kind::Assistant) || parent > head {
+        return false;
+    }
+    let unit = tree.unit(parent);
+    let is_chosen = |row: &Row| {
+        let named = match row.parent {
+            Link::Of(key) => tree.find(key),
+            Link::Absent | Link::Root => None,
+        };
+        row.kind == Kind::Checkpoint && row.explicit && named.is_some_and(|named| tree.unit(named) == unit)
+    };
+    let between = tree.rows.iter().enumerate().take(head).skip(parent + 1);
+    let other = |&(position, row): &(usize, &Row)| {
+        let is_other = row.kind == Kind::Boundary || row.kind == Kind::Prompt;
+        is_other && tree.is_own(position) && !tree.is_said_again(position)
+    };
+    between.clone().any(|line| other(&line)) && !between.into_iter().any(|(_, row)| is_chosen(row))
 }
 
 /// Finds the end of a branch that hangs beside the path and belongs to it.

@@ -3,16 +3,18 @@
 //! It never looks for a free session id and never writes a file: both are the engine's.
 
 pub(super) mod close;
+mod side;
 mod slug;
 
 use stemmata_model::{Note, NoteCode};
 
+use super::apart::apart;
 use super::client::RESUME;
 use super::record::Record;
 use super::validate::{LineValidator, Seen};
 use super::whole::Whole;
 use crate::adapter::{ClientPlace, PlaceRequest, Placer, Placing, Validation, Validator};
-use crate::json::{is_blank, owned, quote, text};
+use crate::json::{REPLACED, is_blank, lone_surrogates, owned, quote, text};
 use crate::placing::{CLOSED, TORN, counted, moved, replace};
 use close::{Call, Closer, Facts};
 
@@ -41,6 +43,7 @@ pub(super) struct LinePlacer {
     validator: Option<LineValidator>,
     dropped_tails: u64,
     dropped_boundaries: u64,
+    mark: side::Mark,
 }
 
 /// A line that is held back.
@@ -63,6 +66,7 @@ impl LinePlacer {
             validator,
             dropped_tails: 0,
             dropped_boundaries: 0,
+            mark: side::Mark::default(),
         }
     }
 
@@ -77,6 +81,11 @@ impl LinePlacer {
         for field in [record.cwd, record.relocated_cwd].into_iter().flatten() {
             let moved = field.text().and_then(|old| moved(&old, self.origin_cwd.as_deref(), &self.cwd));
             edits.extend(moved.map(|moved| (field.span(), quote(&moved))));
+        }
+        if let Some(message) = record.message {
+            let lone = lone_surrogates(message.raw()).into_iter();
+            let start = message.span().start;
+            edits.extend(lone.map(|at| (start + at.start..start + at.end, REPLACED.to_owned())));
         }
         replace(line, edits, out);
     }
@@ -120,6 +129,31 @@ impl LinePlacer {
         }
     }
 
+    /// Writes each record of a line on a line of its own, in good UTF-8: only so its client reads all of them.
+    fn parts(&mut self, line: &[u8], out: &mut Vec<u8>) {
+        for part in apart(line, false) {
+            let whole =
+                part.record.as_ref().and_then(|text| Some((Whole::parse(text.as_bytes()).ok()?, text)));
+            let is_torn = part.range.end == line.len() && !line.ends_with(b"\n");
+            match whole {
+                Some((whole, text)) => self.marked(text.as_bytes(), &whole, out),
+                None if is_torn => self.dropped_tails += 1,
+                None => self.emit(line.get(part.range).unwrap_or_default(), None, false, out),
+            }
+        }
+    }
+
+    /// Takes a record as one of a session's own, also where it is a subagent's.
+    fn marked(&mut self, line: &[u8], whole: &Whole<'_>, out: &mut Vec<u8>) {
+        self.mark = self.mark.with(&whole.record);
+        let text = std::str::from_utf8(line).ok().filter(|_| self.mark == side::Mark::Remove);
+        let unmarked = text.map(|line| side::unmarked(line, &whole.record));
+        match unmarked.as_deref().map(|line| (line, Whole::parse(line))) {
+            Some((line, Ok(whole))) => self.record(line, &whole, out),
+            _ => self.record(line, whole, out),
+        }
+    }
+
     fn record(&mut self, line: &[u8], whole: &Whole<'_>, out: &mut Vec<u8>) {
         let facts = Facts::of(whole);
         let is_boundary = whole.record.is_compact_boundary() && facts.is_node;
@@ -143,10 +177,10 @@ impl LinePlacer {
 impl Placer for LinePlacer {
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
         match Whole::parse(line) {
-            Ok(whole) => self.record(line, &whole, out),
-            Err(_) if line.ends_with(b"\n") => self.emit(line, None, false, out),
-            Err(_) if is_blank(line) => {}
-            Err(_) => self.dropped_tails += 1,
+            Ok(whole) => self.marked(line, &whole, out),
+            Err(_) if is_blank(line) && !line.ends_with(b"\n") => {}
+            Err(_) if is_blank(line) => self.emit(line, None, false, out),
+            Err(_) => self.parts(line, out),
         }
     }
 

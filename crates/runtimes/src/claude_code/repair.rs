@@ -6,10 +6,12 @@
 mod boundaries;
 mod calls;
 mod fields;
+mod lines;
 mod links;
+mod order;
 
+use super::apart::apart;
 use super::loader::Loader;
-use super::record::Record;
 use super::row::{Names, Place, Row};
 use super::tree::{Older, Tree};
 use super::validate::{Conversation, side_of};
@@ -18,18 +20,46 @@ use crate::repair::Document;
 /// Mends one kind of trouble, the first that there is: what it changes may show or hide the next.
 pub(super) fn mend(document: &mut Document, client_version: Option<&str>) {
     let before = document.changes();
-    document.cut_torn_tail(|line| Record::parse(line).is_ok());
+    document.cut_torn_tail(|line| apart(line, false).iter().any(|part| part.record.is_some()));
+    lines::mend(document);
+    if document.changes() > before {
+        return;
+    }
     fields::mend(document, Loader::of(client_version));
     if document.changes() > before {
         return;
     }
     let view = View::of(document, client_version);
+    if view.tree.is_sorted() {
+        return mend_stages(document, &view);
+    }
+    // What came late is put in its place where a client loses anything by it, or something else has to be mended.
+    let mut sorted = document.clone();
+    order::mend(&mut sorted, &view);
+    let moved = sorted.changes();
+    let view = View::of(&sorted, client_version);
+    mend_stages(&mut sorted, &view);
+    if sorted.changes() > moved || !view_is_whole(document, client_version) {
+        *document = sorted;
+    }
+}
+
+/// Mends one kind of trouble, the first that there is.
+fn mend_stages(document: &mut Document, view: &View) {
+    let before = document.changes();
     for stage in [boundaries::mend, calls::mend, links::mend] {
-        stage(document, &view);
+        stage(document, view);
         if document.changes() > before {
             return;
         }
     }
+}
+
+/// Returns whether a loader finds the whole conversation as it stands there.
+fn view_is_whole(document: &Document, client_version: Option<&str>) -> bool {
+    let view = View::of(document, client_version);
+    let reached = view.loader.reached(&view.tree);
+    view.conversation.messages.iter().all(|position| reached.contains(position))
 }
 
 /// A transcript as its loader sees it.
@@ -45,9 +75,13 @@ impl View {
         let mut offset = 0;
         let mut rows = Vec::with_capacity(document.len());
         for line in document.lines() {
-            let row = Row::read(line, Place { segment: 0, offset }, &mut names);
-            offset += row.length;
-            rows.push(row);
+            // Lines were taken apart before: what is left is one record each, or none.
+            let mut row = None;
+            Row::each((line, rows.is_empty()), Place { segment: 0, offset }, &mut names, &mut |read| {
+                row.get_or_insert(read);
+            });
+            offset += line.len() as u64;
+            rows.extend(row);
         }
         let side = side_of(&rows);
         let tree = Tree::new(rows, names, side, Older::None);

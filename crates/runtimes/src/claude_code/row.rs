@@ -3,10 +3,13 @@
 //! Not the line itself: an index of a transcript of a gigabyte keeps some hundred bytes a line.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 
 use serde::Deserialize;
 use stemmata_model::Timestamp;
 
+use super::apart::apart;
+use super::ids::fork_of;
 use super::record::{ParentLink, Record};
 use super::whole::{Inside, Whole};
 use crate::json::{Field, is_blank, is_true, text};
@@ -166,6 +169,18 @@ pub(super) struct Row {
     pub(super) has_agent: bool,
     /// For a checkpoint: whether the user chose it.
     pub(super) explicit: bool,
+    /// What it would be, if the same record did not stand behind it again.
+    pub(super) again: Option<Kind>,
+    /// Whether it says again, behind a compaction, what stands before it and was not kept.
+    pub(super) is_said_again: bool,
+    /// Where the value of `isSidechain` stands in the line, where that is `true`: offset and length.
+    pub(super) side_span: Option<(usize, usize)>,
+    /// The record that it says it was copied from.
+    pub(super) origin: Option<Key>,
+    /// Whether its client does not read it: something else stands before it on its line.
+    pub(super) is_unread: bool,
+    /// Whether another record follows on the same line.
+    pub(super) is_joined: bool,
     /// Whether it is of a compaction's artifact, which is taken whole and as it is.
     pub(super) of_artifact: bool,
     /// When it was written: microseconds since 1970.
@@ -176,6 +191,8 @@ pub(super) struct Row {
     pub(super) answers: Box<[u64]>,
     /// For a boundary: the records that its compaction keeps, oldest first.
     pub(super) preserved: Box<[Key]>,
+    /// For a boundary in a copy: what it says it keeps, by the ids that the records had where they were copied from.
+    pub(super) stated: Option<Box<[Key]>>,
     /// For a boundary: whether `preserved` names the first and the last of a chain only.
     pub(super) keeps_chain: bool,
 }
@@ -226,6 +243,36 @@ impl Row {
         Self::of((line, Whole::parse(line).ok().as_ref()), place, names)
     }
 
+    /// Looks at one line and hands out each record of it; most lines are one. `begins_file` says whether it is the first of a
+    /// transcript.
+    pub(super) fn each(
+        (line, begins_file): (&[u8], bool),
+        place: Place,
+        names: &mut Names,
+        take: &mut dyn FnMut(Self),
+    ) {
+        let whole = Whole::parse(line).ok();
+        if whole.is_some() || is_blank(line) {
+            return take(Self::of((line, whole.as_ref()), place, names));
+        }
+        for part in apart(line, begins_file) {
+            let Range { start, end } = part.range;
+            let record = part.record.as_ref().and_then(|record| Whole::parse(record.as_bytes()).ok());
+            let offset = place.offset + start as u64;
+            let bytes = line.get(start..end).unwrap_or_default();
+            let mut row = Self::of((bytes, record.as_ref()), Place { offset, ..place }, names);
+            let place = |(at, length): (usize, usize)| {
+                let (from, to) = (part.place(line, at), part.place(line, at + length));
+                (from - start, to - from)
+            };
+            row.parent_span = row.parent_span.map(place);
+            row.side_span = row.side_span.map(place);
+            row.is_unread = record.is_some() && !part.is_first;
+            row.is_joined = end < line.len();
+            take(row);
+        }
+    }
+
     /// Looks at one line and what was read of it.
     pub(super) fn of((line, whole): (&[u8], Option<&Whole<'_>>), place: Place, names: &mut Names) -> Self {
         let mut row = Self {
@@ -241,11 +288,18 @@ impl Row {
             sidechain: false,
             has_agent: false,
             explicit: false,
+            again: None,
+            is_said_again: false,
+            side_span: None,
+            origin: None,
+            is_unread: false,
+            is_joined: false,
             of_artifact: false,
             time: None,
             calls: Box::default(),
             answers: Box::default(),
             preserved: Box::default(),
+            stated: None,
             keeps_chain: false,
         };
         if let Some(whole) = whole {
@@ -274,7 +328,10 @@ impl Row {
             ParentLink::Root => Link::Root,
             ParentLink::Of(_) => key_of(record.parent_uuid, names).map_or(Link::Absent, Link::Of),
         };
-        self.parent_span = record.parent_uuid.map(|field| (field.span().start, field.span().len()));
+        let span = |field: Field<'_>| (field.span().start, field.span().len());
+        self.parent_span = record.parent_uuid.map(span);
+        self.side_span = record.is_sidechain.filter(|_| self.sidechain).map(span);
+        self.origin = key_of(fork_of(record), names);
         if self.kind == Kind::Boundary {
             self.other = key_of(record.logical_parent_uuid, names);
             (self.preserved, self.keeps_chain) = preserved(record, names);

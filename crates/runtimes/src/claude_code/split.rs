@@ -17,6 +17,7 @@
 use serde_json::{Value, json};
 use stemmata_model::{CommitType, Counts, EntryKind, Granularity, Note, NoteCode, Template, Timestamp};
 
+use super::apart::{apart, told};
 use super::count::{UNSEEN, add, counts};
 use super::facts::{FactKeeper, template};
 use super::kind::Class;
@@ -73,22 +74,47 @@ impl LineSplitter {
     }
 
     fn note_unreadable(&mut self, line: &[u8], error: &dyn std::fmt::Display, notes: &mut Vec<Note>) {
+        let bytes = line.len();
+        let nul = if line.contains(&0) { " with NUL bytes" } else { "" };
+        let message = format!("{error}: {bytes} bytes{nul} kept as they are");
+        self.note_line(NoteCode::UnparsableLine, &message, notes);
+    }
+
+    fn note_line(&mut self, code: NoteCode, message: &str, notes: &mut Vec<Note>) {
         self.unreadable += 1;
         if self.unreadable > UNREADABLE_NOTES_MAX {
             return;
         }
-        let bytes = line.len();
-        let nul = if line.contains(&0) { " with NUL bytes" } else { "" };
         let more = if self.unreadable == UNREADABLE_NOTES_MAX {
             "; further unreadable lines are not listed"
         } else {
             ""
         };
-        notes.push(Note::at_line(
-            NoteCode::UnparsableLine,
-            self.ground.lines,
-            format!("{error}: {bytes} bytes{nul} kept as they are{more}"),
-        ));
+        notes.push(Note::at_line(code, self.ground.lines, format!("{message}{more}")));
+    }
+
+    /// Takes a line that is no single record: it cuts nothing and dates nothing, but its records are counted, and say what they
+    /// say of the session.
+    fn take_parts(&mut self, line: &[u8], error: &dyn std::fmt::Display, notes: &mut Vec<Note>) {
+        let parts = apart(line, false);
+        if parts.iter().all(|part| part.record.is_none()) {
+            self.note_unreadable(line, error, notes);
+        } else {
+            self.note_line(NoteCode::Degraded, &told(&parts), notes);
+        }
+        for part in &parts {
+            let whole = part.record.as_ref().and_then(|record| Whole::parse(record.as_bytes()).ok());
+            let Some(Whole { record, inside }) = whole else {
+                self.open.counts = add(self.open.counts, UNSEEN);
+                continue;
+            };
+            let class = Class::of(&record, inside);
+            self.open.counts = add(self.open.counts, counts(&class));
+            self.ground.keeper.learn_beside(&record, record.time());
+            if Kind::of(&record, &class, self.ground.keeper.is_subagent()) == Kind::Prompt {
+                self.ground.keeper.learn_prompt(&class);
+            }
+        }
     }
 
     /// Ends a commit behind the lines so far.
@@ -175,8 +201,7 @@ impl Splitter for LineSplitter {
             Ok(whole) => whole,
             Err(error) => {
                 self.ground.lines += 1;
-                self.open.counts = add(self.open.counts, UNSEEN);
-                self.note_unreadable(line, &error, notes);
+                self.take_parts(line, &error, notes);
                 return Cut::default();
             }
         };

@@ -143,6 +143,22 @@ impl Story {
         self.push(json!({ "type": "file-history-snapshot", "messageId": uuid(line), "snapshot": {} }))
     }
 
+    /// Writes a line last that was said before.
+    pub(crate) fn late(&mut self, line: usize) {
+        let line = self.lines.remove(line);
+        self.lines.push(line);
+    }
+
+    /// Writes a line once more.
+    pub(crate) fn again(&mut self, line: usize) {
+        self.lines.push(self.lines[line].clone());
+    }
+
+    /// Writes the last line first.
+    pub(crate) fn reverse(&mut self) {
+        self.lines.reverse();
+    }
+
     /// Changes a field of a line.
     pub(crate) fn set(&mut self, line: usize, field: &str, value: Value) {
         self.lines[line][field] = value;

@@ -5,6 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::keys::{ByKey, Factors};
+use super::order;
 use super::row::{Key, Kind, Link, Names, Row};
 
 /// What is known of lines before the ones that are there.
@@ -39,6 +40,8 @@ pub(super) struct Tree {
     /// Whether the conversation is a subagent's: then its own lines are the ones marked as sidechain.
     pub(super) side: bool,
     older: Older,
+    /// Where each line stands in the file; empty where that is the order here.
+    written: Vec<usize>,
     by_key: ByKey<usize>,
     parents: Vec<Option<usize>>,
     made_up: Vec<bool>,
@@ -51,12 +54,62 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Hangs lines, given in the order of the file, under each other.
+    /// Hangs lines, given in the order of the file, under each other, in the order in which they were said.
     pub(super) fn new(mut rows: Vec<Row>, names: Names, side: bool, older: Older) -> Self {
+        let mut by_key = index(&rows);
+        let written = order::sort(&mut rows, &by_key);
+        if written.is_some() {
+            by_key = index(&rows);
+        }
+        follow_copies(&mut rows, &by_key);
+        Self::build(rows, by_key, (names, side, older), written.unwrap_or_default())
+    }
+
+    /// Hangs the lines of a tree under each other as they stand in the file, without those that the client does not read. Returns
+    /// which line of the tree each is.
+    pub(super) fn as_written(&self) -> (Self, Vec<usize>) {
+        let mut positions: Vec<usize> =
+            (0..self.rows.len()).filter(|&position| !self.row(position).is_unread).collect();
+        positions.sort_by_key(|&position| self.written(position));
+        let rows = positions.iter().map(|&position| {
+            let mut row = self.row(position).clone();
+            row.kind = row.again.unwrap_or(row.kind);
+            row.is_said_again = false;
+            row.preserved = row.stated.take().unwrap_or(row.preserved);
+            row
+        });
+        let rows: Vec<Row> = rows.collect();
+        let names = self.names.iter().map(|(key, name)| (*key, name.clone())).collect();
         let by_key = index(&rows);
+        (Self::build(rows, by_key, (names, self.side, Older::None), Vec::new()), positions)
+    }
+
+    /// Returns where a line stands in the file.
+    pub(super) fn written(&self, position: usize) -> usize {
+        self.written.get(position).copied().unwrap_or(position)
+    }
+
+    /// Returns whether the lines stand in the file in the order in which they were said, each once.
+    pub(super) fn is_sorted(&self) -> bool {
+        self.written.is_empty() && !self.rows.iter().any(|row| row.is_said_again)
+    }
+
+    /// Returns whether the file has another order, or lines that the client does not read, or names what it keeps by other ids.
+    pub(super) fn differs_from_file(&self) -> bool {
+        !self.written.is_empty()
+            || self.rows.iter().any(|row| row.is_unread || row.is_said_again || row.stated.is_some())
+    }
+
+    fn build(
+        mut rows: Vec<Row>,
+        by_key: ByKey<usize>,
+        (names, side, older): (Names, bool, Older),
+        written: Vec<usize>,
+    ) -> Self {
         expand_chains(&mut rows, &by_key);
         let mut tree = Self {
             older,
+            written,
             by_key,
             preserved: preserved(&rows),
             names: names.into_iter().collect(),
@@ -127,6 +180,11 @@ impl Tree {
     /// Returns the boundary whose compaction keeps a record.
     pub(super) fn preserved_by(&self, key: Key) -> Option<usize> {
         self.preserved.get(&key).copied()
+    }
+
+    /// Returns whether a line says again, behind a compaction, what was said before it and is not kept by it.
+    pub(super) fn is_said_again(&self, position: usize) -> bool {
+        self.row(position).is_said_again
     }
 
     /// Returns whether a line is of the conversation, and not of a subagent's inside it.
@@ -310,17 +368,35 @@ impl Branch {
     }
 }
 
-/// The last line with an id counts, as in the client; a restated one only where there is no other.
+/// The last line with an id counts, as in the client; one that only says again what is known only where there is no other.
 fn index(rows: &[Row]) -> ByKey<usize> {
     let mut by_key = ByKey::with_capacity_and_hasher(rows.len(), Factors::default());
-    for restated in [true, false] {
+    let is_repeated = |row: &Row| row.kind == Kind::Restated || row.is_said_again;
+    for repeated in [true, false] {
         for (position, row) in rows.iter().enumerate() {
-            if let Some(key) = row.key.filter(|_| (row.kind == Kind::Restated) == restated) {
+            if let Some(key) = row.key.filter(|_| is_repeated(row) == repeated) {
                 by_key.insert(key, position);
             }
         }
     }
     by_key
+}
+
+/// Gives the ids of copies to the compactions of a copied session: the SDK's fork renames all records, and not the ids in what a
+/// boundary keeps.
+fn follow_copies(rows: &mut [Row], by_key: &ByKey<usize>) {
+    let is_lost = |row: &Row| row.preserved.iter().any(|key| !by_key.contains_key(key));
+    if !rows.iter().any(|row| row.origin.is_some()) || !rows.iter().any(is_lost) {
+        return;
+    }
+    let copies: ByKey<Key> = rows.iter().filter_map(|row| Some((row.origin?, row.key?))).collect();
+    for row in rows.iter_mut().filter(|row| is_lost(row)) {
+        let new = |key: &Key| if by_key.contains_key(key) { *key } else { *copies.get(key).unwrap_or(key) };
+        let renamed: Box<[Key]> = row.preserved.iter().map(new).collect();
+        if renamed != row.preserved {
+            row.stated = Some(std::mem::replace(&mut row.preserved, renamed));
+        }
+    }
 }
 
 /// Lists the records between the ends of the chains that compactions keep. A chain that is broken stays as

@@ -6,6 +6,8 @@
 
 use std::collections::HashSet;
 
+use super::apart::apart;
+use super::facts::keep_last;
 use super::loader::Loader;
 use super::path::{Path, Reach, leaf, walk};
 use super::record::ParentLink;
@@ -14,6 +16,7 @@ use super::tree::{Older, Tree};
 use super::whole::Whole;
 use crate::adapter::{Severity, Validation, Validator};
 use crate::findings::Findings;
+use crate::json::{Salvaged, is_blank, lone_surrogates};
 
 /// Checks a transcript line by line.
 pub(super) struct LineValidator {
@@ -23,6 +26,10 @@ pub(super) struct LineValidator {
     offset: u64,
     findings: Findings,
     has_newline: bool,
+    /// The last version of the client that wrote a line.
+    version: Option<String>,
+    /// Rows that stand on the line of the row before.
+    joined: Vec<usize>,
 }
 
 /// A line as the loader sees it.
@@ -45,7 +52,14 @@ impl LineValidator {
             offset: 0,
             findings: Findings::default(),
             has_newline: true,
+            version: None,
+            joined: Vec::new(),
         }
+    }
+
+    /// Returns the number of a row's line, 1 being the first.
+    fn line_of(&self, position: usize) -> usize {
+        position + 1 - self.joined.partition_point(|&joined| joined <= position)
     }
 
     fn find(&mut self, severity: Severity, check: &'static str, line: Option<usize>, message: String) {
@@ -56,6 +70,7 @@ impl LineValidator {
     pub(super) fn see(&mut self, line: &[u8], whole: Option<&Whole<'_>>) -> Seen {
         let row = Row::of((line, whole), Place { segment: 0, offset: 0 }, &mut self.names);
         let odd = whole.map(|whole| self.odd_fields(whole, &row)).unwrap_or_default();
+        keep_last(&mut self.version, whole.and_then(|whole| whole.record.version));
         Seen { row, odd, has_newline: line.ends_with(b"\n") }
     }
 
@@ -65,8 +80,36 @@ impl LineValidator {
         self.offset += seen.row.length;
         self.rows.push(seen.row);
         self.has_newline = seen.has_newline;
+        let line = self.line_of(self.rows.len() - 1);
         for (severity, check, message) in seen.odd {
-            self.find(severity, check, Some(self.rows.len()), message);
+            self.find(severity, check, Some(line), message);
+        }
+    }
+
+    /// Takes a line that is no single record.
+    fn take_parts(&mut self, line: &[u8]) {
+        let begins_file = self.rows.is_empty();
+        let parts = apart(line, begins_file);
+        let has_bad_bytes = std::str::from_utf8(line).is_err();
+        for (index, part) in parts.iter().enumerate() {
+            let bytes = line.get(part.range.clone()).unwrap_or_default();
+            let whole = part.record.as_ref().and_then(|record| Whole::parse(record.as_bytes()).ok());
+            let mut seen = self.see(bytes, whole.as_ref());
+            seen.row.is_unread = whole.is_some() && !part.is_first;
+            if seen.row.is_unread && !seen.row.kind.is_message() {
+                let message = "the loader reads what a line begins with, and not this record".to_owned();
+                seen.odd.push((Severity::Warning, "unread_record", message));
+            } else if part.is_first && has_bad_bytes {
+                let message = "bytes that are not UTF-8 reach the model as U+FFFD".to_owned();
+                seen.odd.push((Severity::Info, "not_utf8", message));
+            } else if part.is_first && index + 1 == parts.len() && !is_all(bytes, part) {
+                let message = "the loader skips what stands behind the record".to_owned();
+                seen.odd.push((Severity::Info, "beside_record", message));
+            }
+            if index > 0 {
+                self.joined.push(self.rows.len());
+            }
+            self.take(seen);
         }
     }
 
@@ -81,6 +124,11 @@ impl LineValidator {
             return Vec::new();
         }
         let mut odd = Vec::new();
+        if record.message.is_some_and(|message| !lone_surrogates(message.raw()).is_empty()) {
+            let message = "half of a surrogate pair (`\\ud800` to `\\udfff`) is no text: the API refuses every request \
+                           with it, unless the client replaces it as 2.1.330 does";
+            odd.push((Severity::Fatal, "lone_surrogate", message.to_owned()));
+        }
         let mut missing = |field: &str, severity: Severity, check: &'static str, what: &str| {
             odd.push((severity, check, format!("{kind} record has no `{field}`: {what}")));
         };
@@ -109,7 +157,8 @@ impl LineValidator {
     }
 
     fn check_tail(&mut self) {
-        let line = self.rows.len();
+        let last = self.rows.len();
+        let line = self.line_of(last.saturating_sub(1));
         let is_torn = self.rows.last().is_some_and(|row| row.kind == Kind::Unreadable);
         if !self.has_newline && is_torn {
             let message = "last line is cut; the loader skips it".to_owned();
@@ -119,19 +168,24 @@ impl LineValidator {
             self.find(Severity::Info, "missing_newline", Some(line), message);
         }
         let unreadable = |&(position, row): &(usize, &Row)| {
-            row.kind == Kind::Unreadable && (self.has_newline || position + 1 < line)
+            row.kind == Kind::Unreadable && (self.has_newline || position + 1 < last)
         };
         let lines: Vec<usize> =
             self.rows.iter().enumerate().filter(unreadable).map(|(position, _)| position).collect();
         for position in lines {
             let message = "line is not a JSON object; the loader skips it".to_owned();
-            self.find(Severity::Warning, "unparsable_line", Some(position + 1), message);
+            self.find(Severity::Warning, "unparsable_line", Some(self.line_of(position)), message);
         }
+    }
+
+    /// Returns the number of a line of the tree, 1 being the first of the file.
+    fn line_at(&self, tree: &Tree, position: usize) -> usize {
+        self.line_of(tree.written(position))
     }
 
     fn check_compactions(&mut self, tree: &Tree, conversation: &Conversation) {
         for (position, row) in tree.rows.iter().enumerate().filter(|(_, row)| row.kind == Kind::Boundary) {
-            let line = Some(position + 1);
+            let line = Some(self.line_at(tree, position));
             if !tree.is_complete(position) {
                 let mut after = tree.rows.iter().skip(position + 1);
                 let (severity, what) = if after.any(|row| row.kind.is_message()) {
@@ -141,6 +195,11 @@ impl LineValidator {
                 };
                 let message = format!("compaction has no summary; {what}");
                 self.find(severity, "boundary_without_summary", line, message);
+            }
+            if row.stated.is_some() {
+                let message = "the compaction names what it keeps by ids of the session that this one was copied from; the \
+                               loader keeps none of it";
+                self.find(Severity::Warning, "preserved_renamed", line, message.to_owned());
             }
             let missing = row.preserved.iter().filter(|&&key| tree.find(key).is_none()).count();
             if missing > 0 && conversation.path.start == Some(position) {
@@ -158,7 +217,7 @@ impl LineValidator {
         let answered: HashSet<u64> = rows().flat_map(|(_, row)| row.answers.iter().copied()).collect();
         let mut seen = HashSet::new();
         for (position, row) in rows() {
-            let line = Some(position + 1);
+            let line = Some(self.line_at(tree, position));
             if row.calls.iter().any(|call| !answered.contains(call)) {
                 let message = "tool call has no result; the loader drops it".to_owned();
                 self.find(Severity::Warning, "open_call", line, message);
@@ -174,26 +233,53 @@ impl LineValidator {
         }
     }
 
+    /// Says where the version that wrote a file whose lines are in another order would lose what newer ones find.
+    fn check_older(&mut self, tree: &Tree, conversation: &Conversation, reached: &HashSet<usize>) {
+        let version = self.version.take().filter(|version| Loader::of(Some(version)) == Loader::Walking);
+        let Some(version) = version.filter(|_| self.loader == Loader::Recovering && tree.differs_from_file())
+        else {
+            return;
+        };
+        let older = Loader::Walking.reached(tree);
+        let count = |reached: &HashSet<usize>| {
+            conversation.messages.iter().filter(|line| reached.contains(line)).count()
+        };
+        let (sent, all) = (count(&older), conversation.messages.len());
+        if sent < count(reached) {
+            let message = format!("{version}, which wrote it, would silently send {sent} of {all} messages");
+            self.find(Severity::Warning, "older_loader", None, message);
+        }
+    }
+
     /// Compares the conversation with what the loader would find of it.
     fn check_reach(&mut self, tree: &Tree, conversation: &Conversation, reached: &HashSet<usize>) {
         for &head in &conversation.path.recovered {
             let message = "parent missing; treated as following the previous record".to_owned();
-            self.find(Severity::Warning, "dangling_parent", Some(head + 1), message);
+            self.find(Severity::Warning, "dangling_parent", Some(self.line_at(tree, head)), message);
         }
         let units: HashSet<usize> = reached.iter().map(|&position| tree.unit(position)).collect();
         let lost = conversation.messages.iter().filter(|position| !reached.contains(position));
-        let (beside, lost): (Vec<usize>, Vec<usize>) =
-            lost.partition(|&&position| units.contains(&tree.unit(position)));
+        let (beside, lost): (Vec<usize>, Vec<usize>) = lost
+            .partition(|&&position| !tree.row(position).is_unread && units.contains(&tree.unit(position)));
+        for &position in lost.iter().filter(|&&position| tree.row(position).is_unread) {
+            let message = "the loader reads what a line begins with, and not this message".to_owned();
+            self.find(Severity::Fatal, "unread_message", Some(self.line_at(tree, position)), message);
+        }
         if let Some(&first) = beside.first() {
             let message =
                 format!("{} parallel calls or results do not reach the model with this client", beside.len());
-            self.find(Severity::Warning, "sibling_lost", Some(first + 1), message);
+            self.find(Severity::Warning, "sibling_lost", Some(self.line_at(tree, first)), message);
         }
         if let Some(&last) = lost.last() {
             let all = conversation.messages.len();
             let message =
                 format!("the loader would silently drop {} of {all} messages, up to this one", lost.len());
-            self.find(Severity::Fatal, "history_lost", Some(last + 1), message);
+            self.find(Severity::Fatal, "history_lost", Some(self.line_at(tree, last)), message);
+        }
+        let own = tree.rows.iter().filter(|row| row.kind.is_message());
+        if tree.side && !own.clone().any(|row| row.has_agent) {
+            let message = "all messages are a subagent's; the client finds no conversation".to_owned();
+            self.find(Severity::Fatal, "only_sidechain", None, message);
         }
         if conversation.messages.is_empty() {
             let message = "transcript holds no message; the client would not find a conversation".to_owned();
@@ -216,12 +302,19 @@ impl Conversation {
             tree.row(start).preserved.iter().filter_map(|&key| tree.find(key)).collect()
         });
         let is_of = |&position: &usize| {
-            let is_own = tree.is_own(position) && tree.row(position).kind.is_message();
-            is_own && (path.units.contains(&tree.unit(position)) || kept.contains(&position))
+            // What hangs in the way is sent, a subagent's too.
+            let is_message = tree.row(position).kind.is_message();
+            is_message && (path.units.contains(&tree.unit(position)) || kept.contains(&position))
         };
         let messages = (0..tree.rows.len()).filter(is_of).collect();
         Self { path, messages }
     }
+}
+
+/// Returns whether a part is its record and white space.
+fn is_all(bytes: &[u8], part: &Salvaged<'_>) -> bool {
+    let record = part.record.as_ref().map_or(0, |record| record.len());
+    bytes.trim_ascii_end().len() <= part.start - part.range.start + record
 }
 
 /// Returns whether all messages are a subagent's.
@@ -232,7 +325,11 @@ pub(super) fn side_of(rows: &[Row]) -> bool {
 
 impl Validator for LineValidator {
     fn line(&mut self, line: &[u8]) {
-        let seen = self.see(line, Whole::parse(line).ok().as_ref());
+        let whole = Whole::parse(line).ok();
+        if whole.is_none() && !is_blank(line) {
+            return self.take_parts(line);
+        }
+        let seen = self.see(line, whole.as_ref());
         self.take(seen);
     }
 
@@ -246,6 +343,7 @@ impl Validator for LineValidator {
         self.check_compactions(&tree, &conversation);
         self.check_pairs(&tree, &conversation);
         self.check_reach(&tree, &conversation, &reached);
+        self.check_older(&tree, &conversation, &reached);
         let mut findings = self.findings.take();
         findings.sort_by_key(|finding| finding.line);
         let is_sent = |position: &&usize| reached.contains(*position);

@@ -31,6 +31,13 @@ impl<'a> Skim<'a> {
         if skim.peek().is_none() { Ok(read) } else { Err(Refused) }
     }
 
+    /// Reads the value that a text begins with, whatever follows it. Returns how much was read, an error where it is none.
+    pub(crate) fn first(outer: Field<'a>) -> Result<usize, usize> {
+        let mut skim = Self { outer, at: 0, open: Vec::new() };
+        let read = skim.skip();
+        read.map(|()| skim.at).map_err(|Refused| skim.at)
+    }
+
     /// Reads an object. `member` gets each key, and reads its value.
     pub(crate) fn object(
         &mut self,

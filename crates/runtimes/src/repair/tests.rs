@@ -21,7 +21,13 @@ const BEYOND_REPAIR: [&str; 4] =
 /// What was said, thought, called and returned, in no order.
 fn said(adapter: &dyn Adapter, bytes: &[u8]) -> Vec<String> {
     let entries = adapter.decode(bytes).entries;
-    let spoken = entries.iter().filter(|entry| entry.kind != EntryKind::Unreadable);
+// A record that stands there twice was said once.
+    let mut seen = std::collections::HashSet::new();
+    let is_new = |entry: &&stemmata_model::Entry| {
+        let (start, length) = (entry.native.offset as usize, entry.native.length as usize);
+        seen.insert(bytes[start..start + length].trim_ascii_end())
+    };
+    let spoken = entries.iter().filter(|entry| entry.kind != EntryKind::Unreadable).filter(is_new);
     // A result that has no call may become what a user says: what it returned stays.
     let returned = |part: &'_ Part| match part {
         Part::ToolResult { parts, .. } => parts.clone(),

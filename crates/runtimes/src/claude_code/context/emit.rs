@@ -2,6 +2,7 @@
 //!
 //! Lines that follow each other become one piece, so that a plan without losses is one piece a segment.
 
+use super::super::path::Path;
 use super::super::tree::Tree;
 use super::fate::Fates;
 use super::id_text;
@@ -9,7 +10,7 @@ use super::relink::Relink;
 use crate::adapter::{Edit, Piece};
 
 /// Lists what to emit.
-pub(super) fn pieces(tree: &Tree, fates: &Fates, edits: &[Relink]) -> Vec<Piece> {
+pub(super) fn pieces(tree: &Tree, path: &Path, fates: &Fates, edits: &[Relink]) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut edits = edits.iter().peekable();
     for (position, row) in tree.rows.iter().enumerate() {
@@ -25,14 +26,24 @@ pub(super) fn pieces(tree: &Tree, fates: &Fates, edits: &[Relink]) -> Vec<Piece>
         let Some(piece) = pieces.last_mut() else {
             continue;
         };
-        if let (Some(edit), Some((offset, length))) = (edit, row.parent_span) {
-            piece.edits.push(Edit {
-                offset: piece.length + offset as u64,
-                length: length as u64,
-                with: parent_value(tree, edit.parent),
-            });
-        }
+        let replace = |(offset, length): (usize, usize), with| Edit {
+            offset: piece.length + offset as u64,
+            length: length as u64,
+            with,
+        };
+        let parent = edit.and_then(|edit| Some(replace(row.parent_span?, parent_value(tree, edit.parent))));
+        // A subagent's record in the way of the conversation is one of it.
+        let is_in_the_way = !tree.is_own(position) && path.units.contains(&tree.unit(position));
+        let side = row.side_span.filter(|_| is_in_the_way && !row.of_artifact);
+        let side = side.map(|span| replace(span, b"false".to_vec()));
+        let mut new: Vec<Edit> = parent.into_iter().chain(side).collect();
+        new.sort_by_key(|edit| edit.offset);
+        piece.edits.extend(new);
         piece.length += row.length;
+        if row.is_joined {
+            // A client reads what a line begins with, and nothing behind it.
+            piece.edits.push(Edit { offset: piece.length, length: 0, with: b"\n".to_vec() });
+        }
     }
     pieces
 }

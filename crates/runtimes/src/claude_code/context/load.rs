@@ -165,7 +165,8 @@ fn read_lines(bytes: &[u8], segment: usize, names: &mut Names) -> Vec<Row> {
     for end in ends.chain(std::iter::once(bytes.len())) {
         let line = bytes.get(start..end).unwrap_or_default();
         if !line.is_empty() {
-            rows.push(Row::read(line, Place { segment, offset: start as u64 }, names));
+            let place = Place { segment, offset: start as u64 };
+            Row::each((line, false), place, names, &mut |row| rows.push(row));
         }
         start = end;
     }
@@ -189,7 +190,6 @@ struct Trace {
     /// Segments whose lines are in `links`.
     indexed: usize,
     steps: usize,
-    ends_with_prompt: bool,
     /// Whether a line of the tree stands behind where the start is looked for.
     behind: bool,
 }
@@ -283,16 +283,13 @@ impl Trace {
             Kind::Boundary if is_complete(loaded, at) => return Next::End,
             Kind::Boundary => return row.other.map_or(Next::Lost, Next::To),
             Kind::Result => {
-                self.ends_with_prompt = false;
                 self.sought.clone_from(&row.answers);
             }
-            Kind::Prompt | Kind::Summary => self.ends_with_prompt = true,
-            Kind::Assistant => self.ends_with_prompt = false,
             _ => {}
         }
         match row.parent {
             Link::Of(key) => Next::To(key),
-            Link::Root | Link::Absent if self.ends_with_prompt => Next::End,
+            // Also where a prompt seems to begin it all: one that was written late stands behind what hangs on it.
             Link::Root | Link::Absent => Next::Lost,
         }
     }

@@ -18,7 +18,7 @@ fn lines(bytes: &[u8]) -> Vec<&[u8]> {
 /// A line without what placing may change.
 fn content(line: &[u8]) -> Option<Value> {
     let mut value: Value = serde_json::from_slice(line).ok()?;
-    for field in ["sessionId", "session_id", "cwd", "relocatedCwd"] {
+    for field in ["sessionId", "session_id", "cwd", "relocatedCwd", "isSidechain", "agentId"] {
         value.as_object_mut()?.remove(field);
     }
     Some(value)

@@ -1,6 +1,7 @@
 //! Compactions: a start without its summary hides what is before it, and a list of kept records that names one which is
 //! not there keeps none.
 
+use super::super::context::id_text;
 use super::super::record::Record;
 use super::super::row::{Key, Kind};
 use super::View;
@@ -19,6 +20,8 @@ pub(super) fn mend(document: &mut Document, view: &View) {
             if after.any(|row| row.kind.is_message() && row.sidechain == tree.side) {
                 open_up(document, view, position);
             }
+        } else if row.stated.is_some() {
+            rename(document, view, position);
         } else if view.conversation.path.start == Some(position) {
             let is_missing = |key: &Key| tree.find(*key).is_none();
             if row.preserved.iter().any(is_missing) && !row.keeps_chain {
@@ -26,6 +29,20 @@ pub(super) fn mend(document: &mut Document, view: &View) {
             }
         }
     }
+}
+
+/// Lets a compaction in a copied session name what it keeps by the ids that the records have there.
+fn rename(document: &mut Document, view: &View, position: usize) {
+    let line = document.line(position).to_vec();
+    let Some(metadata) = Record::parse(&line).ok().and_then(|record| record.compact_metadata) else { return };
+    let mut renamed = metadata.raw().to_owned();
+    for (at, row) in view.tree.rows.iter().enumerate() {
+        if let (Some(origin), Some(id)) = (row.origin, view.id(at)) {
+            renamed = renamed.replace(&quote(&id_text(&view.tree, origin)), &quote(&id));
+        }
+    }
+    let what = "the compaction named what it keeps by ids of the session that this one was copied from";
+    document.edit(position, vec![(metadata.span(), renamed)], ("compaction", what));
 }
 
 /// Makes the start of a compaction that hides the conversation before it a note within that conversation.

@@ -1,0 +1,267 @@
+//! Records that came late, twice, or below the wrong one: what Claude Code 2.1.330 sent of each of these, and what was said.
+
+use serde_json::json;
+use stemmata_model::{CommitType, Granularity};
+
+use super::super::ClaudeCode;
+use super::super::chain_tests::{import, placed, validated};
+use super::super::samples_tests::uuid;
+use super::super::story_tests::{Story, numbers};
+use crate::adapter::{Adapter as _, PlanStop, Validation};
+use crate::chain_tests::{Chain, commits, segment, written};
+use crate::repair::repair;
+
+/// Three turns of four lines: prompt, call, result, answer.
+fn turns() -> Story {
+    let mut story = Story::default();
+    let mut last = None;
+    for turn in 0..3 {
+        let prompt = story.prompt(last);
+        let call = story.call(prompt, &format!("call {turn}"));
+        let result = story.result(call);
+        last = Some(story.answer(result));
+        story.wait();
+    }
+    story
+}
+
+/// Turns with a compaction (lines 8 and 9) before the last one (lines 10 to 13), which hangs on `parent`.
+fn compacted(kept: &[usize], parent: usize) -> Story {
+    let mut story = Story::default();
+    let mut last = None;
+    for turn in 0..2 {
+        let prompt = story.prompt(last);
+        let call = story.call(prompt, &format!("call {turn}"));
+        let result = story.result(call);
+        last = Some(story.answer(result));
+        story.wait();
+    }
+    story.compaction(7, kept);
+    let prompt = story.prompt(Some(parent));
+    let call = story.call(prompt, "call 2");
+    let result = story.result(call);
+    story.answer(result);
+    story.wait();
+    story
+}
+
+fn made(mut story: Story, change: impl FnOnce(&mut Story)) -> Story {
+    change(&mut story);
+    story
+}
+
+/// An automatic continuation below a record, lines `n` and `n + 1`.
+fn goes_on(story: &mut Story, parent: usize) {
+    let meta = story.meta(parent);
+    story.answer(meta);
+}
+
+/// Name, transcript, messages that reached the model, lines of the conversation in their order.
+type Case = (&'static str, Story, u64, Vec<usize>);
+
+fn in_one_conversation() -> Vec<Case> {
+    let all: Vec<usize> = (0..12).collect();
+    let longer: Vec<usize> = (0..14).collect();
+    let mut cases: Vec<Case> = Vec::new();
+    for (name, line) in [("prompt", 4), ("call", 5), ("result", 6), ("answer", 7), ("first prompt", 0)] {
+        cases.push((name, made(turns(), |story| story.late(line)), 12, all.clone()));
+        let story = made(turns(), |story| {
+            story.checkpoint(11, false);
+            story.late(line);
+        });
+        cases.push((name, story, 12, all.clone()));
+        let story = made(turns(), |story| {
+            story.checkpoint(11, false);
+            story.again(line);
+        });
+        cases.push((name, story, 12, all.clone()));
+        cases.push((name, made(turns(), |story| story.again(line)), 12, all.clone()));
+    }
+    cases.push((
+        "a prompt written late, and an old checkpoint above it",
+        made(turns(), |story| {
+            story.checkpoint(3, false);
+            story.late(4);
+        }),
+        5,
+        all.clone(),
+    ));
+    cases.push(("all lines in the wrong order", made(turns(), Story::reverse), 12, all.clone()));
+    cases.push(("the last answer again", made(turns(), |story| story.again(11)), 12, all));
+    for checkpoint in [None, Some(3)] {
+        let story = made(turns(), |story| {
+            if let Some(leaf) = checkpoint {
+                story.checkpoint(leaf, false);
+            }
+            goes_on(story, 3);
+        });
+        let shift = usize::from(checkpoint.is_some());
+        let lines = (0..12).chain([12 + shift, 13 + shift]).collect();
+        cases.push(("the client went on from an older record", story, 6, lines));
+    }
+    let story = made(turns(), |story| goes_on(story, 11));
+    cases.push(("the client went on from the last record", story, 14, longer));
+    cases
+}
+
+fn across_a_compaction() -> Vec<Case> {
+    let rest: Vec<usize> = (8..14).collect();
+    vec![
+        ("nothing odd", compacted(&[], 9), 5, rest.clone()),
+        ("its prompt late", made(compacted(&[], 9), |story| story.late(10)), 5, rest.clone()),
+        ("an old prompt late", made(compacted(&[], 9), |story| story.late(4)), 0, rest.clone()),
+        ("an old prompt again", made(compacted(&[], 9), |story| story.again(4)), 0, rest.clone()),
+        ("an old answer again", made(compacted(&[], 9), |story| story.again(7)), 0, rest.clone()),
+        (
+            "an old prompt late, and a checkpoint",
+            made(compacted(&[], 9), |story| {
+                story.checkpoint(13, false);
+                story.late(4);
+            }),
+            5,
+            rest.clone(),
+        ),
+        (
+            "the client went on from before it",
+            made(compacted(&[], 9), |story| goes_on(story, 3)),
+            2,
+            rest.iter().copied().chain([14, 15]).collect(),
+        ),
+        (
+            "the client went on from its summary",
+            made(compacted(&[], 9), |story| goes_on(story, 9)),
+            3,
+            rest.iter().copied().chain([14, 15]).collect(),
+        ),
+        (
+            "the client went on from its boundary",
+            made(compacted(&[], 9), |story| goes_on(story, 8)),
+            2,
+            rest.iter().copied().chain([14, 15]).collect(),
+        ),
+    ]
+}
+
+/// The lines of a context that stand in the tree.
+fn context(bytes: &[u8]) -> Vec<usize> {
+    let (_, context) = import(bytes, Granularity::Turn).context(PlanStop::Compaction);
+    numbers(&context)
+}
+
+fn is_whole(validation: &Validation) -> bool {
+    validation.is_accepted() && validation.messages_sent == validation.messages_present
+}
+
+#[test]
+fn what_was_said_is_found_and_what_the_client_loses_is_told() {
+    for (name, story, sent, said) in in_one_conversation().into_iter().chain(across_a_compaction()) {
+        let bytes = story.bytes();
+        let shown = || format!("{name}\n{}", String::from_utf8_lossy(&bytes));
+        let found = context(&bytes);
+        assert_eq!(found, said, "{}", shown());
+        let checked = validated(&bytes, None);
+        let boundary = said.iter().filter(|&&line| line == 8 && said.len() < 12).count();
+        let messages = (said.len() - boundary) as u64;
+        assert_eq!((checked.messages_sent, checked.messages_present), (sent, messages), "{}", shown());
+        assert_eq!(checked.is_accepted(), sent == messages, "{:?} {}", checked.findings, shown());
+        let repaired = repair(&ClaudeCode, &bytes, None);
+        assert!(is_whole(&repaired.validation), "{:?} {}", repaired.validation, shown());
+        assert_eq!(repaired.validation.messages_present, messages, "{}", shown());
+        assert_eq!(repaired.changes.is_empty(), sent == messages, "{:?} {}", repaired.changes, shown());
+        let (_, forked) = import(&bytes, Granularity::Turn).context(PlanStop::Compaction);
+        let verdict = validated(&placed(&forked).0, None);
+        assert!(is_whole(&verdict), "{verdict:?} {}", shown());
+        assert_eq!(verdict.messages_present, messages, "{}", shown());
+    }
+}
+
+#[test]
+fn where_the_user_went_back_the_rest_stays_away() {
+    let mut story = turns();
+    story.checkpoint(3, true);
+    goes_on(&mut story, 3);
+    assert_eq!(context(&story.bytes()), [0, 1, 2, 3, 13, 14]);
+    let mut story = turns();
+    let prompt = story.prompt(Some(3));
+    story.answer(prompt);
+    assert_eq!(context(&story.bytes()), [0, 1, 2, 3, 12, 13]);
+}
+
+/// The fork of the SDK renames all records but in what a boundary keeps: its client then sends all that was replaced.
+#[test]
+fn a_copy_whose_compaction_names_other_ids_is_not_all_of_the_old_conversation() {
+    let mut story = compacted(&[6, 7], 7);
+    for line in 0..story.len() {
+        story.set(line, "forkedFrom", json!({ "sessionId": "s", "messageUuid": uuid(900 + line) }));
+    }
+    let other = json!([uuid(906), uuid(907)]);
+    story.set(
+        8,
+        "compactMetadata",
+        json!({ "preservedMessages": { "uuids": other, "anchorUuid": uuid(909) } }),
+    );
+    let bytes = story.bytes();
+    let checked = validated(&bytes, None);
+    assert!(!checked.is_accepted(), "{checked:?}");
+    let mut chain = Chain::new(&ClaudeCode);
+    for (commit_type, native) in commits(&ClaudeCode, Granularity::Turn, &bytes) {
+        let mut earlier = chain.clone();
+        chain.segments.insert(0, segment(commit_type, &native));
+        if commit_type == CommitType::Compaction {
+            let plan = ClaudeCode.plan_compaction(&native, &mut earlier).expect("no storage");
+            chain.segments[0].prefix = Some(written(&plan.pieces, &chain.segments).into());
+        }
+    }
+    let context = numbers(&chain.context(PlanStop::Compaction).1);
+    assert!(context.contains(&13) && !context.iter().any(|&line| line < 6), "{context:?}");
+    let repaired = repair(&ClaudeCode, &bytes, None);
+    assert!(is_whole(&repaired.validation), "{:?}", repaired.validation);
+    assert_eq!(repaired.validation.messages_present, 7);
+}
+
+#[test]
+fn what_hangs_in_the_way_is_sent_a_subagents_too() {
+    let mut story = turns();
+    for line in 4..8 {
+        story.set(line, "isSidechain", json!(true));
+    }
+    let bytes = story.bytes();
+    let checked = validated(&bytes, None);
+    assert_eq!((checked.messages_sent, checked.messages_present), (12, 12), "{checked:?}");
+    let (_, context) = import(&bytes, Granularity::Turn).context(PlanStop::Compaction);
+    assert_eq!(numbers(&context), (0..12).collect::<Vec<_>>());
+    assert!(!String::from_utf8_lossy(&context).contains("\"isSidechain\":true"));
+    // At the end they are no part of it, and a checkpoint there hides all.
+    let mut story = turns();
+    for line in 8..12 {
+        story.set(line, "isSidechain", json!(true));
+    }
+    let checked = validated(&story.bytes(), None);
+    assert_eq!((checked.messages_sent, checked.messages_present), (8, 8), "{checked:?}");
+    story.checkpoint(11, false);
+    let checked = validated(&story.bytes(), None);
+    assert_eq!((checked.messages_sent, checked.messages_present), (0, 8), "{checked:?}");
+    assert!(!checked.is_accepted());
+}
+
+#[test]
+fn a_subagent_is_placed_as_a_session_of_its_own() {
+    for agent in [None, Some("a77")] {
+        let mut story = turns();
+        for line in 0..12 {
+            story.set(line, "isSidechain", json!(true));
+            if let Some(agent) = agent {
+                story.set(line, "agentId", json!(agent));
+            }
+        }
+        let bytes = story.bytes();
+        assert_eq!(validated(&bytes, None).is_accepted(), agent.is_some());
+        let (_, context) = import(&bytes, Granularity::Turn).context(PlanStop::Compaction);
+        let (placed, _) = placed(&context);
+        let text = String::from_utf8_lossy(&placed);
+        assert!(!text.contains("agentId") && !text.contains("\"isSidechain\":true"), "{text}");
+        let verdict = validated(&placed, None);
+        assert!(is_whole(&verdict), "{verdict:?}");
+        assert_eq!(verdict.messages_sent, 12);
+    }
+}
