@@ -4,6 +4,7 @@
 
 pub mod adapter;
 pub mod aider;
+mod apart;
 mod base64;
 pub mod bureau;
 mod calls;

@@ -342,3 +342,76 @@ fn a_commit_that_is_cut_within_a_list_is_closed() {
         );
     }
 }
+
+#[test]
+fn lines_that_are_no_single_record_are_read_checked_and_mended() {
+    let text = String::from_utf8(session("HUAUA")).expect("text");
+    let lines: Vec<&str> = text.lines().collect();
+    let bad = |at: usize, with: &dyn Fn(&str) -> Vec<u8>| -> Vec<u8> {
+        let line = |(index, line): (usize, &&str)| {
+            if index == at { with(line) } else { line.as_bytes().to_vec() }
+        };
+        let all: Vec<Vec<u8>> = lines.iter().enumerate().map(line).collect();
+        [all.join(&b'\n'), b"\n".to_vec()].concat()
+    };
+    let replaced = |line: &str, from: &str, to: &[u8]| -> Vec<u8> {
+        let (before, after) = line.split_once(from).expect("there");
+        [before.as_bytes(), to, after.as_bytes()].concat()
+    };
+    for (name, bytes, check, sent) in [
+        ("no UTF-8", bad(1, &|line| replaced(line, "thing", b"th\xefng")), vec![], 4),
+        (
+            "half of a pair",
+            bad(1, &|line| replaced(line, "thing", b"th\\ud83dng")),
+            vec!["lone_surrogate"],
+            4,
+        ),
+        ("a comma", bad(2, &|line| format!("{line},").into_bytes()), vec!["unread_record"], 3),
+        ("NUL", bad(2, &|line| format!("{line}\0\0").into_bytes()), vec!["unread_record"], 3),
+        (
+            "a torn one before",
+            bad(2, &|line| format!("{{\"id\":\"m9\",\"ty{line}").into_bytes()),
+            vec!["unread_record"],
+            3,
+        ),
+        ("a mark", bad(0, &|line| format!("\u{feff}{line}").into_bytes()), vec!["unread_record"], 0),
+    ] {
+        let verdict = checked(&Gemini, &bytes);
+        assert_eq!(
+            (fatal(&bytes), verdict.messages_sent, verdict.messages_present),
+            (check, sent, 4),
+            "{name}"
+        );
+        assert!(Gemini.detect(&bytes).is_some(), "{name}");
+        assert_eq!(ids(&Gemini.decode(&bytes).entries), ["m1", "m2", "m3", "m4"], "{name}");
+        let (_, context) = crate::chain_tests::planned(&Gemini, &bytes, PlanStop::Compaction);
+        let (out, _) = placed(&context);
+        assert_eq!(
+            (fatal(out.as_bytes()), checked(&Gemini, out.as_bytes()).messages_sent),
+            (if name == "half of a pair" { vec!["lone_surrogate"] } else { vec![] }, 4),
+            "{name}"
+        );
+        let mended = crate::repair::repair(&Gemini, &bytes, None);
+        assert!(mended.validation.is_accepted(), "{name}: {:?}", mended.validation.findings);
+        assert_eq!(mended.validation.messages_sent, 4, "{name}");
+        assert_eq!(mended.bytes == bytes, name == "no UTF-8", "{name}");
+        // Where commits end is decided by whole lines alone.
+        let whole = crate::chain_tests::commits(&Gemini, Granularity::Turn, &mended.bytes);
+        assert_eq!(whole.len(), 2, "{name}");
+    }
+    let two = bad(2, &|line| format!("{line}{}", lines[3]).into_bytes());
+    assert_eq!(
+        crate::repair::repair(&Gemini, &two, None).validation.messages_sent,
+        4 + u64::from(lines[3] == lines[4])
+    );
+}
+
+#[test]
+fn the_conversation_can_go_back_to_what_is_for_a_person_only() {
+    let notice = "{\"id\":\"n1\",\"timestamp\":\"2026-01-01T00:00:09.000Z\",\"type\":\"info\",\"content\":\"Update\"}\n";
+    let back = "{\"$rewindTo\":\"n1\"}\n";
+    let bytes = [session("HUA"), notice.into(), back.into()].concat();
+    let verdict = checked(&Gemini, &bytes);
+    assert_eq!((verdict.findings, verdict.messages_sent), (vec![], 2));
+    assert_eq!(crate::repair::repair(&Gemini, &bytes, None).changes, []);
+}

@@ -27,11 +27,11 @@ pub(crate) use restated::as_loaded;
 use stemmata_model::{Entry, FormatId, Timestamp};
 
 use crate::adapter::{
-    Adapter, ClientPlace, ContextPlan, Decoded, Detection, Keeps, PlaceRequest, Placer, PlanStop, Segments,
-    SourceError, Validator, is_uuid_shaped,
+    Adapter, ClientPlace, ContextPlan, Decoded, Detection, IdKind, Keeps, PlaceRequest, Placer, PlanStop,
+    Segments, SourceError, Validator, is_uuid_shaped,
 };
 use crate::document::head;
-use crate::lines::Dialect;
+use crate::lines::{self, Dialect};
 use crate::reading::Reading;
 use crate::repair::Document;
 
@@ -47,6 +47,10 @@ pub const FORMAT: &str = "gemini-v1";
 static DIALECT: Dialect =
     Dialect { runtime: RUNTIME, main: "gemini/main", subagent: "gemini/subagent", read: read::read };
 
+/// Reads lines as far as they can be read.
+static FOUND: Dialect =
+    Dialect { runtime: RUNTIME, main: "gemini/main", subagent: "gemini/subagent", read: read::read_found };
+
 /// The adapter of Gemini CLI's append logs.
 #[derive(Debug, Clone, Copy)]
 pub struct Gemini;
@@ -58,6 +62,14 @@ impl Adapter for Gemini {
 
     fn reading(&self) -> Reading {
         Reading::lines(&DIALECT)
+    }
+
+    fn decode(&self, bytes: &[u8]) -> Decoded {
+        lines::decode::decode(&FOUND, bytes)
+    }
+
+    fn ids(&self, line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
+        lines::decode::ids(&FOUND, line, found);
     }
 
     fn detect(&self, head: &[u8]) -> Option<Detection> {
@@ -100,7 +112,7 @@ impl Adapter for Gemini {
     }
 
     fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {
-        context::plan_context(&DIALECT, chain, stop)
+        context::plan_context(&FOUND, chain, stop)
     }
 
     fn placer(&self, request: &PlaceRequest) -> Box<dyn Placer> {

@@ -13,8 +13,9 @@ use stemmata_model::{EntryKind, Part, Role, Timestamp, Usage, Visibility};
 use super::RUNTIME;
 use super::encode::derived_id;
 use super::part::content;
-use super::record::{Call, Fields, Kind, Record, Thought, Tokens, elements, message_kind};
+use super::record::{Call, Fields, Kind, Record, Thought, Tokens, elements, message_kind, recognizer};
 use crate::adapter::IdKind;
+use crate::apart::first;
 use crate::json::{Field, RecordError, is_string, owned, text};
 use crate::lines::facts::{Hints, TitleRank};
 use crate::lines::{Line, Listed, OPAQUE_REPLACEMENT, Turn, begins_with, entry_id, first_text, opaque};
@@ -72,6 +73,15 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
         line.hints.title = Some((TitleRank::Runtime, title.into_owned()));
     }
     Ok(line)
+}
+
+/// Reads one line as far as it can be read: where commits end, [`read`] alone decides.
+pub(super) fn read_found(line: &[u8]) -> Result<Line, RecordError> {
+    read(line).or_else(|error| {
+        let found = first(line, recognizer(line)).ok_or(error)?;
+        // Places in what was found are not those in the line.
+        Ok(Line { listed: Vec::new(), ..read(found.as_bytes())? })
+    })
 }
 
 fn header(record: &Record<'_>, mut line: Line) -> Line {

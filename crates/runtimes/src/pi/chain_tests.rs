@@ -397,3 +397,65 @@ fn a_result_that_no_call_waits_for_becomes_what_a_user_says() {
         assert!(checked(&Pi::V3, text.as_bytes()).is_accepted(), "{name}: {text}");
     }
 }
+
+#[test]
+fn lines_that_are_no_single_record_are_read_checked_and_mended() {
+    let text = String::from_utf8(session("HUAUA", 3)).expect("text");
+    let lines: Vec<&str> = text.lines().collect();
+    let bad = |at: usize, with: &dyn Fn(&str) -> Vec<u8>| -> Vec<u8> {
+        let line = |(index, line): (usize, &&str)| {
+            if index == at { with(line) } else { line.as_bytes().to_vec() }
+        };
+        let all: Vec<Vec<u8>> = lines.iter().enumerate().map(line).collect();
+        [all.join(&b'\n'), b"\n".to_vec()].concat()
+    };
+    let torn = |line: &str| {
+        let (before, after) = line.split_once("done").expect("there");
+        [before.as_bytes(), b"d\xefne", after.as_bytes()].concat()
+    };
+    for (name, bytes, sent, is_lost) in [
+        ("no UTF-8", bad(2, &torn), 4, false),
+        ("a comma", bad(2, &|line| format!("{line},").into_bytes()), 2, true),
+        ("NUL", bad(4, &|line| format!("{line}\0\0").into_bytes()), 3, true),
+        (
+            "a torn one before",
+            bad(2, &|line| format!("{{\"type\":\"message\",\"id\":\"00{line}").into_bytes()),
+            2,
+            true,
+        ),
+        ("a mark", bad(0, &|line| format!("\u{feff}{line}").into_bytes()), 0, true),
+    ] {
+        let verdict = checked(&Pi::V3, &bytes);
+        let found = verdict
+            .findings
+            .iter()
+            .any(|found| found.check == "unread_record" && found.severity == Severity::Fatal);
+        assert_eq!(
+            (found, verdict.messages_sent, verdict.messages_present),
+            (is_lost, sent, 4),
+            "{name}: {verdict:?}"
+        );
+        assert!(Pi::V3.detect(&bytes).is_some(), "{name}");
+        let (_, context) = planned(&Pi::V3, &bytes, PlanStop::Compaction);
+        let seen = Pi::V3.decode(&context).entries.iter().filter(|entry| entry.meta.visibility.agent).count();
+        assert_eq!(seen, 4, "{name}");
+        let (text, _) = placed(&Pi::V3, &context);
+        let verdict = checked(&Pi::V3, text.as_bytes());
+        assert_eq!((checks(&verdict), verdict.messages_sent), (vec![], 4), "{name}: {text}");
+        if is_lost {
+            mended(&bytes);
+        } else {
+            assert_eq!(crate::repair::repair(&Pi::V3, &bytes, None).changes, [], "{name}");
+        }
+    }
+    // Two records on one line: the client reads neither.
+    let two = lines[..2].join("\n") + "\n" + &lines[2..].concat() + "\n";
+    assert_eq!(checked(&Pi::V3, two.as_bytes()).messages_present, 4);
+    assert_eq!(checked(&Pi::V3, &mended(two.as_bytes())).messages_sent, 4);
+    // A line with bad bytes that has to be mended is written as the client reads it.
+    let orphan = String::from_utf8(session("HUAR", 3)).expect("text");
+    let (before, after) = orphan.split_once("note.txt").expect("there");
+    let orphan = [before.as_bytes(), b"n\xefte.txt", after.as_bytes()].concat();
+    let text = String::from_utf8(mended(&orphan)).expect("text");
+    assert!(text.contains("n\u{fffd}te.txt") && text.contains("that is not here"), "{text}");
+}

@@ -134,7 +134,7 @@ impl LinePlacer {
 
     fn record(&mut self, line: &[u8], record: &Record<'_>, out: &mut Vec<u8>) {
         self.last_time = record.time().unwrap_or(self.last_time);
-        let row = self.trail.take(line, record, 0);
+        let row = self.trail.take(record, 0);
         if !self.has_header {
             self.has_header = true;
             if !row.is_header {
@@ -161,6 +161,19 @@ impl LinePlacer {
             out.push(b'\n');
         }
         self.last = row.id.map(String::from).or_else(|| self.last.take());
+    }
+
+    /// Writes the records that can be found in a line, each as a line of its own.
+    fn found(&mut self, line: &[u8], out: &mut Vec<u8>) {
+        let found = Record::each(line).unwrap_or_default();
+        if found.is_empty() {
+            self.dropped_tails += unreadable(line, out);
+        }
+        for found in found {
+            if let Ok(record) = Record::parse(found.text.as_bytes()) {
+                self.record(found.text.as_bytes(), &record, out);
+            }
+        }
     }
 
     fn make_header(&self, out: &mut Vec<u8>) {
@@ -252,7 +265,7 @@ impl Placer for LinePlacer {
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
         match Record::parse(line) {
             Ok(record) => self.record(line, &record, out),
-            Err(_) => self.dropped_tails += unreadable(line, out),
+            Err(_) => self.found(line, out),
         }
     }
 

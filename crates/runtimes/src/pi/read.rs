@@ -8,8 +8,9 @@ use stemmata_model::{Body, EntryKind, ImageSource, Part, Role, Timestamp, Usage,
 
 use super::RUNTIME;
 use super::encode::UNKNOWN_MODEL;
-use super::record::{Block, Kind, Message, ReasoningItem, Record, Tokens};
+use super::record::{Block, Kind, Message, ReasoningItem, Record, Tokens, is_record};
 use crate::adapter::IdKind;
+use crate::apart::first;
 use crate::json::{Field, RecordError, is_true, owned, text};
 use crate::lines::facts::{Hints, TitleRank};
 use crate::lines::{self, Line, Turn, entry_id, opaque};
@@ -51,6 +52,11 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
     line.id = record.entry_id().and_then(|id| entry_id(id.text()));
     line.parent = record.envelope.parent_id.and_then(|parent| entry_id(parent.text()));
     Ok(line)
+}
+
+/// Reads one line as far as it can be read: where commits end, [`read`] alone decides.
+pub(super) fn read_found(line: &[u8]) -> Result<Line, RecordError> {
+    read(line).or_else(|error| read(first(line, is_record).ok_or(error)?.as_bytes()))
 }
 
 fn name(record: &Record<'_>) -> String {

@@ -2,6 +2,7 @@
 
 use stemmata_model::Timestamp;
 
+use crate::apart::{Found, records};
 use crate::json::{Field, RecordError, borrowed_object, is_string, is_true, parse_line, text};
 
 borrowed_object! {
@@ -113,6 +114,17 @@ impl<'a> Record<'a> {
         Ok(Self { envelope, kind, message: message.unwrap_or_default(), whole })
     }
 
+    /// Reads the records of a line: itself, or those that can be found in it.
+    pub(super) fn each(line: &'a [u8]) -> Result<Vec<Found<'a>>, RecordError> {
+        match Self::parse(line) {
+            Ok(record) => Ok(vec![Found { text: record.whole.raw().into(), is_read: true }]),
+            Err(error) => {
+                let found = records(line, is_record);
+                if found.is_empty() { Err(error) } else { Ok(found) }
+            }
+        }
+    }
+
     /// Returns when the line was written.
     pub(super) fn time(&self) -> Option<Timestamp> {
         Timestamp::parse(&text(self.envelope.timestamp)?).ok()
@@ -179,6 +191,13 @@ impl<'a> Record<'a> {
         };
         blocks.into_iter().filter_map(call).collect()
     }
+}
+
+/// Returns whether an object is a record, and not one inside of a record: a block has a type, too, and another one.
+pub(super) fn is_record(object: Field<'_>) -> bool {
+    let Ok(envelope) = Envelope::read(object) else { return false };
+    let has_message = envelope.message.is_some();
+    envelope.record_type.is_some() && kind(&envelope, has_message) != Kind::Unknown
 }
 
 fn kind(envelope: &Envelope<'_>, has_message: bool) -> Kind {

@@ -15,6 +15,8 @@ pub(super) struct Node {
     pub(super) line: u64,
     /// Its number among the records of the file, the header being 0.
     number: u64,
+    /// Whether the client passes over the line.
+    pub(super) is_unread: bool,
     pub(super) said: Said,
     /// Of a compaction: the messages that it holds word for word.
     pub(super) retained: Vec<Said>,
@@ -96,7 +98,8 @@ pub(super) struct Way {
 
 impl Trail {
     /// Takes a record and returns the row that it is.
-    pub(super) fn take(&mut self, line: &[u8], record: &Record<'_>, number: u64) -> Row {
+    pub(super) fn take(&mut self, record: &Record<'_>, number: u64) -> Row {
+        let line = record.whole.raw().as_bytes();
         let is_linear = *self.is_linear.get_or_insert_with(|| match record.kind {
             // The loader gives ids to all entries of a file that names no version.
             Kind::Session => record.envelope.version.and_then(|version| version.number()).unwrap_or(1) < 2,
@@ -112,6 +115,7 @@ impl Trail {
             self.nodes.push(Node {
                 line: number,
                 number: records,
+                is_unread: false,
                 said: Said::of(record),
                 retained: record.retained().iter().map(Said::of).collect(),
                 row: row.clone(),
@@ -120,9 +124,16 @@ impl Trail {
         row
     }
 
-    /// Returns the way to the root as the loader goes it, from the last entry.
+    /// Says that the client passes over the line of the entry that came last.
+    pub(super) fn pass_over_last(&mut self) {
+        if let Some(last) = self.nodes.last_mut() {
+            last.is_unread = true;
+        }
+    }
+
+    /// Returns the way to the root as the loader goes it, from the last entry that it reads.
     pub(super) fn loaded(&self) -> Way {
-        self.way(self.nodes.len().checked_sub(1), false)
+        self.way(self.nodes.iter().rposition(|node| !node.is_unread), false)
     }
 
     /// Returns the way to the root that holds the conversation: from where it stands, and an entry whose parent is not there
@@ -163,12 +174,16 @@ impl Trail {
                 break;
             }
             way.nodes.push(index);
-            let before = index.checked_sub(1);
+            let is_there = |at: &usize| mends || self.nodes.get(*at).is_some_and(|node| !node.is_unread);
+            let mut before = index.checked_sub(1);
+            while let Some(unread) = before.filter(|at| !is_there(at)) {
+                before = unread.checked_sub(1);
+            }
             at = match &node.row.parent {
                 _ if self.is_linear == Some(true) => before,
                 Parent::Root => None,
                 Parent::Id(id) => {
-                    let parent = self.by_id.get(id).copied();
+                    let parent = self.by_id.get(id).copied().filter(is_there);
                     if parent.is_none() {
                         way.broken = Some(index);
                     }

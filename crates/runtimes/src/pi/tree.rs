@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::record::{Kind, Record};
+use super::record::{Kind, Record, is_record};
+use crate::apart::first;
 use crate::json::is_blank;
 use crate::lines::emit::{Place, places};
 
@@ -49,6 +50,10 @@ pub(super) struct Row {
     pub(super) is_node: bool,
     /// Whether it says again what an older commit said.
     pub(super) is_restated: bool,
+    /// Whether the line ends.
+    pub(super) has_newline: bool,
+    /// What the line says, where it is no record as it stands.
+    pub(super) found: Option<Box<str>>,
 }
 
 /// Reads the lines of a commit; the first `restated` of them say again what older ones said.
@@ -57,6 +62,7 @@ pub(super) fn rows(segment: usize, bytes: &[u8], restated: u64, is_linear: bool)
     let rows = places(segment, bytes).map(|(place, line)| {
         entries += u64::from(!is_blank(line));
         let mut row = row(place, line, is_linear);
+        row.has_newline = u64::try_from(line.len()).is_ok_and(|length| length < place.length);
         row.is_restated = entries <= restated;
         row
     });
@@ -79,8 +85,14 @@ pub(super) fn row(place: Place, line: &[u8], is_linear: bool) -> Row {
         is_record: false,
         is_node: false,
         is_restated: false,
+        has_newline: false,
+        found: None,
     };
-    let Ok(record) = Record::parse(line) else { return row };
+    if Record::parse(line).is_err() {
+        row.found = first(line, is_record).map(Into::into);
+    }
+    let found = row.found.take();
+    let Ok(record) = Record::parse(found.as_deref().map_or(line, str::as_bytes)) else { return row };
     row.is_record = true;
     row.is_header = record.kind == Kind::Session;
     row.is_compaction = record.kind == Kind::Compaction;
@@ -106,6 +118,7 @@ pub(super) fn row(place: Place, line: &[u8], is_linear: bool) -> Row {
             .and_then(|id| Some(Kept::Id(id.text()?.into())))
             .or_else(|| Some(Kept::Index(index?.number()?)));
     }
+    row.found = found;
     row
 }
 

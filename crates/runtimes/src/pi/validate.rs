@@ -7,6 +7,7 @@ use super::record::{Kind, Record};
 use super::trail::{Trail, Waiting, Way};
 use super::tree::{Parent, Row};
 use crate::adapter::{Finding, Severity, Validation, Validator};
+use crate::apart::{Found, is_marked};
 use crate::findings::Findings;
 use crate::json::{is_blank, text};
 
@@ -18,14 +19,41 @@ const NEWEST_VERSION: u64 = 3;
 pub(super) struct LineValidator {
     lines: u64,
     trail: Trail,
+    /// Whether the client does not read the header.
+    is_headless: bool,
     findings: Findings,
 }
 
 impl LineValidator {
-    fn record(&mut self, line: &[u8], record: &Record<'_>) {
+    /// Takes a record of a line.
+    fn found(&mut self, line: &[u8], found: &Found<'_>) {
+        let Ok(record) = Record::parse(found.text.as_bytes()) else { return };
+        let is_header = self.trail.is_linear.is_none();
+        self.record(&record);
+        let at = Some(self.lines);
+        if !found.is_read {
+            let is_node = self.trail.nodes.last().is_some_and(|node| node.line == self.lines);
+            if is_node {
+                self.trail.pass_over_last();
+            }
+            let message = if is_header && is_marked(line) {
+                "a byte order mark stands before the header: pi 1 takes the file for empty"
+            } else {
+                "the client passes over the line, which is not one record alone"
+            };
+            let severity = if is_header || record.is_seen() { Severity::Fatal } else { Severity::Warning };
+            self.findings.add(severity, "unread_record", at, message);
+            self.is_headless |= is_header;
+        } else if std::str::from_utf8(line).is_err() {
+            let message = "bytes that are not UTF-8 reach the model as U+FFFD";
+            self.findings.add(Severity::Info, "not_utf8", at, message);
+        }
+    }
+
+    fn record(&mut self, record: &Record<'_>) {
         let at = Some(self.lines);
         let is_first = self.trail.is_linear.is_none();
-        let row = self.trail.take(line, record, self.lines);
+        let row = self.trail.take(record, self.lines);
         if is_first {
             self.header(record);
         } else if !row.is_header {
@@ -114,8 +142,8 @@ impl Validator for LineValidator {
         if is_blank(line) {
             return;
         }
-        match Record::parse(line) {
-            Ok(record) => self.record(line, &record),
+        match Record::each(line) {
+            Ok(found) => found.iter().for_each(|found| self.found(line, found)),
             Err(error) => self.findings.unreadable(self.lines, line, &error),
         }
     }
@@ -141,7 +169,7 @@ impl Validator for LineValidator {
         self.pairs(&sent);
         let (present, mut sent) = (self.trail.count(&present), self.trail.count(&sent));
         let is_refused = |finding: &Finding| matches!(finding.check, "missing_header" | "missing_usage");
-        if self.findings.iter().any(is_refused) {
+        if self.is_headless || self.findings.iter().any(is_refused) {
             sent = 0;
         }
         Validation { findings: self.findings.take(), messages_sent: sent, messages_present: present }

@@ -21,7 +21,7 @@ const BEYOND_REPAIR: [&str; 4] =
 /// What was said, thought, called and returned, in no order.
 fn said(adapter: &dyn Adapter, bytes: &[u8]) -> Vec<String> {
     let entries = adapter.decode(bytes).entries;
-// A record that stands there twice was said once.
+    // A record that stands there twice was said once.
     let mut seen = std::collections::HashSet::new();
     let is_new = |entry: &&stemmata_model::Entry| {
         let (start, length) = (entry.native.offset as usize, entry.native.length as usize);
