@@ -388,6 +388,14 @@ pub trait Adapter: Send + Sync {
         self.reading().decode(bytes)
     }
 
+    /// Puts the messages of a commit that stand in no line of their own in the place of the entry whose line holds them; their
+    /// bytes are within that line. `entries` are those that `bytes` decode to; `is_first` says whether nothing stands before
+    /// the commit. Most formats have no such lines.
+    fn said_alone(&self, entries: Vec<Entry>, bytes: &[u8], is_first: bool) -> Vec<Entry> {
+        let (_, _) = (bytes, is_first);
+        entries
+    }
+
     /// Turns a whole context into entries for another runtime: also with what only all of its bytes tell.
     fn told(&self, bytes: &[u8]) -> Decoded {
         self.decode(bytes)

@@ -1,14 +1,15 @@
 //! `aider-v1`: the chat history of aider (`.aider.chat.history.md`).
 //!
 //! Lines that begin with `#### ` are the user's, those with `>` the program's own, all others the model's. That is all the
-//! file says: a quote or such a heading in an answer looks the same, but for those in fences.
+//! file says: a quote or such a heading in an answer looks the same, but for those in fences. A part of a history begins with
+//! no heading, and whatever somebody pasted need not be UTF-8: aider itself then reads nothing of the file.
 
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp};
 
-use crate::adapter::Confidence;
+use crate::adapter::{Confidence, Finding, Severity};
 use crate::clients::Client;
 use crate::document::compactions::none;
 use crate::document::{Dialect, Record};
@@ -21,15 +22,27 @@ use crate::registry::{Mark, Registered};
 const RUNTIME: &str = "aider";
 
 /// aider. It keeps its chats in the projects, so nothing is looked for.
-pub static CLIENT: Client =
-    Client::read_only(RUNTIME, &[Registered::new(&HISTORY, &[Mark::Text(START)])], None);
+pub static CLIENT: Client = Client::read_only(RUNTIME, &[Registered::new(&HISTORY, &MARKS)], None);
+
+/// What a chat begins with, or a part of one.
+const MARKS: [Mark; 4] = [Mark::Text(START), Mark::Text(MARKED_START), Mark::Text("#### "), Mark::Text("> ")];
 
 /// The adapter of `aider-v1`.
 pub const HISTORY: Imported =
-    Imported { name: "aider-v1", dialect: &DIALECT, is_json: false, claims, encode };
+    Imported { name: "aider-v1", dialect: &DIALECT, is_json: false, claims, check, encode };
 
 /// How a chat begins; the time follows.
 const START: &str = "# aider chat started at ";
+
+/// The same behind a byte order mark, which editors put there.
+const MARKED_START: &str = "\u{feff}# aider chat started at ";
+
+/// A byte order mark.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// How lines begin that the program writes into most chats.
+const PROGRAM_LINES: [&str; 5] =
+    ["> Aider v", "> Git repo: ", "> Repo-map: ", "> Tokens: ", "> Applied edit to "];
 
 /// How a line of the user's begins.
 const USER: &str = "####";
@@ -52,12 +65,13 @@ enum Voice {
     Model,
 }
 
-fn voice(line: &str) -> Voice {
-    if line.starts_with(START) {
+fn voice(line: &[u8]) -> Voice {
+    if line.starts_with(START.as_bytes()) {
         Voice::Start
-    } else if line.strip_prefix(USER).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')) {
+    } else if line.strip_prefix(USER.as_bytes()).is_some_and(|rest| rest.is_empty() || rest.starts_with(b" "))
+    {
         Voice::User
-    } else if line.starts_with('>') {
+    } else if line.starts_with(b">") {
         Voice::Program
     } else {
         Voice::Model
@@ -65,13 +79,13 @@ fn voice(line: &str) -> Voice {
 }
 
 fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {
-    let text = std::str::from_utf8(bytes)?;
     let mut records: Vec<Record> = Vec::new();
     let mut block: Option<(Voice, Range<usize>)> = None;
     let mut is_fenced = false;
     let mut time = None;
-    let mut offset = 0;
-    for line in text.split_inclusive('\n') {
+    let mut offset = if bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+    let lines = bytes.get(offset..).unwrap_or_default();
+    for line in lines.split_inclusive(|byte| *byte == b'\n') {
         // What else Unicode calls white space is somebody's.
         let own = line.trim_ascii_end();
         let span = offset..offset + own.len();
@@ -79,7 +93,7 @@ fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {
         if own.is_empty() {
             // A blank line ends nobody's lines but the user's and the program's.
             if block.as_ref().is_some_and(|(voice, _)| *voice != Voice::Model) {
-                records.extend(block.take().map(|block| record(text, block, &mut time)));
+                records.extend(block.take().map(|block| record(bytes, block, &mut time)));
             }
             continue;
         }
@@ -90,10 +104,10 @@ fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {
         }
         let goes_on = block.as_ref().is_some_and(|(open, _)| *open == whose) && whose != Voice::Start;
         if !goes_on {
-            records.extend(block.take().map(|block| record(text, block, &mut time)));
+            records.extend(block.take().map(|block| record(bytes, block, &mut time)));
             is_fenced = false;
         }
-        if whose == Voice::Model && own.trim_start().starts_with("```") {
+        if whose == Voice::Model && own.trim_ascii_start().starts_with(b"```") {
             is_fenced = !is_fenced;
         }
         match &mut block {
@@ -101,12 +115,13 @@ fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {
             None => block = Some((whose, span)),
         }
     }
-    records.extend(block.take().map(|block| record(text, block, &mut time)));
+    records.extend(block.take().map(|block| record(bytes, block, &mut time)));
     Ok(records)
 }
 
-fn record(text: &str, (voice, span): (Voice, Range<usize>), time: &mut Option<Timestamp>) -> Record {
-    let own = text.get(span.clone()).unwrap_or_default();
+fn record(bytes: &[u8], (voice, span): (Voice, Range<usize>), time: &mut Option<Timestamp>) -> Record {
+    let own = String::from_utf8_lossy(bytes.get(span.clone()).unwrap_or_default());
+    let own = own.as_ref();
     if voice == Voice::Start {
         let at = own.strip_prefix(START).unwrap_or_default().trim().replace(' ', "T");
         // The file says no zone.
@@ -142,7 +157,31 @@ fn unmarked(line: &str) -> &str {
 }
 
 fn claims(head: &[u8]) -> Option<Confidence> {
-    head.trim_ascii_start().starts_with(START.as_bytes()).then_some(Confidence::Certain)
+    let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head).trim_ascii_start();
+    if head.starts_with(START.as_bytes()) {
+        return Some(Confidence::Certain);
+    }
+    // A part of a history begins with a prompt, or with what the program says: other texts begin with quotes, too.
+    let mut lines = head.split(|byte| *byte == b'\n');
+    let is_part = match voice(lines.next()?) {
+        Voice::User => true,
+        Voice::Program => {
+            let is_said = |line: &[u8]| PROGRAM_LINES.iter().any(|said| line.starts_with(said.as_bytes()));
+            head.split(|byte| *byte == b'\n').any(is_said)
+        }
+        Voice::Start | Voice::Model => false,
+    };
+    is_part.then_some(Confidence::Possible)
+}
+
+/// Says what aider itself makes of a history that is not UTF-8.
+fn check(bytes: &[u8]) -> Option<Finding> {
+    let error = std::str::from_utf8(bytes).err()?;
+    let message = format!(
+        "it is not UTF-8 from byte {}: aider itself restores nothing of it; here these bytes are read as U+FFFD",
+        error.valid_up_to()
+    );
+    Some(Finding { severity: Severity::Warning, check: "not_utf8", line: None, message })
 }
 
 /// Encodes texts; calls, results and reasoning have no form here.

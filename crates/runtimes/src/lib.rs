@@ -4,8 +4,10 @@
 
 pub mod adapter;
 pub mod aider;
+mod apart;
 mod base64;
 pub mod bureau;
+mod calls;
 pub mod captured;
 mod cbor;
 #[cfg(test)]

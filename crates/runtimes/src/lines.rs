@@ -85,6 +85,16 @@ pub(crate) enum Turn {
     Other,
 }
 
+/// A message that stands within a line, with others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) id: Option<EntryId>,
+    /// Where it stands: bytes of the line.
+    pub(crate) at: std::ops::Range<usize>,
+    /// Whether a model sees it.
+    pub(crate) is_message: bool,
+}
+
 /// What one line says.
 #[derive(Debug, Clone)]
 pub(crate) struct Line {
@@ -107,6 +117,8 @@ pub(crate) struct Line {
     pub(crate) target: Option<EntryId>,
     /// The messages that it says again.
     pub(crate) restates: Vec<EntryId>,
+    /// The messages that stand within it, in their order.
+    pub(crate) listed: Vec<Listed>,
     /// What only lines of our own format say, and condensations of `OpenHands`.
     pub(crate) own: Option<Box<Own>>,
 }
@@ -129,6 +141,7 @@ impl Line {
             unknown: None,
             target: None,
             restates: Vec::new(),
+            listed: Vec::new(),
             own: None,
         }
     }

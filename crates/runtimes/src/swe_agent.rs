@@ -12,7 +12,7 @@ use crate::adapter::{Confidence, IdKind};
 use crate::clients::Client;
 use crate::document::compactions::none;
 use crate::document::{Dialect, Record, head, whole};
-use crate::imported::Imported;
+use crate::imported::{Imported, unchecked};
 use crate::json::{Field, Object, RecordError, borrowed_object, members, owned, quote, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, opaque};
@@ -29,7 +29,7 @@ pub static CLIENT: Client = Client::read_only(
 
 /// The adapter of `swe-agent-v1`.
 pub const TRAJECTORY: Imported =
-    Imported { name: "swe-agent-v1", dialect: &DIALECT, is_json: true, claims, encode };
+    Imported { name: "swe-agent-v1", dialect: &DIALECT, is_json: true, claims, check: unchecked, encode };
 
 /// The tool that an action of old is a call of.
 const SHELL: &str = "bash";

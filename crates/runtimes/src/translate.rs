@@ -16,6 +16,7 @@ pub use intake::{Files, Intake, IntakeRow, Reasoning};
 pub use loss::{Action, LOSSES_MAX, Loss, LossReport};
 
 use crate::adapter::PlanStop;
+use crate::calls::CallNames;
 
 /// A conversation in terms that another runtime has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +56,8 @@ pub fn translate_from(stop: PlanStop, entries: Vec<Entry>, from: &FormatId, to: 
         out: Vec::new(),
         run: None,
         seen: HashMap::new(),
+        calls: CallNames::default(),
+        made_in: 0,
     };
     let Told { entries, skipped_compactions } = as_told(entries, translator.from, stop);
     // A subagent's own transcript is a sidechain as a whole, and then a conversation.
@@ -89,6 +92,10 @@ struct Translator<'f> {
     out: Vec<Entry>,
     /// The message that consecutive answers are: loaders merge lines by it.
     run: Option<String>,
+    /// The calls so far: no client takes two of one id.
+    calls: CallNames,
+    /// Counts the answers and what stands between them: calls of one number were made at once.
+    made_in: usize,
     /// How often each id was met: entries without one are named by what they say, and may say it twice.
     seen: HashMap<EntryId, u64>,
 }
@@ -121,9 +128,11 @@ impl Translator<'_> {
             intake: self.to_intake,
             is_same_provider: self.accepts(provider.or(self.from_intake.maker)),
         };
-        let had_parts = !entry.parts.is_empty();
-        let is_thought = entry.parts.iter().all(|part| matches!(part, Part::Thinking { .. }));
-        let parts = parts::translate(entry.parts, &change, &mut self.report);
+        let mut entry_parts = entry.parts;
+        self.name_calls(&mut entry_parts);
+        let had_parts = !entry_parts.is_empty();
+        let is_thought = entry_parts.iter().all(|part| matches!(part, Part::Thinking { .. }));
+        let parts = parts::translate(entry_parts, &change, &mut self.report);
         if parts.is_empty() && had_parts {
             let reason = if is_thought {
                 "message dropped (contained only encrypted reasoning)"
@@ -134,6 +143,23 @@ impl Translator<'_> {
         }
         self.report.kept += 1;
         self.push(Entry { parts, ..Entry { parts: Vec::new(), ..entry } });
+    }
+
+    /// Tells calls of one id apart, and has each result name its call.
+    fn name_calls(&mut self, parts: &mut [Part]) {
+        for part in parts {
+            match part {
+                Part::ToolCall { call_id, .. } => *call_id = self.calls.call(call_id, self.made_in),
+                Part::ToolResult { call_id, .. } => {
+                    // What comes behind a result was called later.
+                    self.made_in += 1;
+                    if let Some((name, _)) = self.calls.result(call_id) {
+                        *call_id = name;
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Returns whether an entry is what the runtime itself tells the model at every start.

@@ -122,7 +122,8 @@ fn verdict(diagnosis: &Diagnosis) -> String {
         (false, _) if sent == 0 => {
             format!("the client would refuse it, or send none of its {}", many(present, "message"))
         }
-        (false, _) => format!("the client would silently send {sent} of {}", many(present, "message")),
+        (false, true) => format!("{}, and the provider would refuse them", sends_all(present)),
+        (false, false) => format!("the client would silently send {sent} of {}", many(present, "message")),
     }
 }
 

@@ -99,6 +99,57 @@ pub(crate) fn read(folder: &Path, known: Option<&FileStamp>) -> Result<(Vec<u8>,
     Ok((lines, FileStamp { length, ..stamp }))
 }
 
+/// An event that is missing among the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Gap {
+    /// The first number that no event has.
+    pub(crate) number: u64,
+    /// Events before it: the client loads these.
+    pub(crate) before: u64,
+    /// Events behind it: the client loads none of them.
+    pub(crate) behind: u64,
+}
+
+impl Gap {
+    /// Says what it is to the client.
+    pub(crate) fn message(&self) -> String {
+        let behind = stemmata_model::plural(self.behind, "event");
+        format!("event {} is missing: the client loads none of the {behind} behind it", self.number)
+    }
+}
+
+/// Returns the first gap in the numbers of a conversation's events, from 0 on; none where each is there, and of events that
+/// are called by their number alone: their client passes over those that are missing.
+pub(crate) fn gap(folder: &Path) -> Option<Gap> {
+    let files = files(folder).ok()?;
+    let has_prefix = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        clients::event_folders().any(|events| name.starts_with(events.prefix))
+    };
+    if !files.iter().all(|(_, path)| has_prefix(path)) {
+        return None;
+    }
+    gap_in(&files.iter().map(|(number, _)| *number).collect::<Vec<_>>())
+}
+
+/// Returns the first gap in ascending numbers.
+fn gap_in(numbers: &[u64]) -> Option<Gap> {
+    let mut next = 0;
+    for (at, number) in numbers.iter().enumerate() {
+        if *number > next {
+            let (before, behind) = (count(at), count(numbers.len() - at));
+            return Some(Gap { number: next, before, behind });
+        }
+        // Two of one number are no gap.
+        next = number.saturating_add(1);
+    }
+    None
+}
+
+fn count(count: usize) -> u64 {
+    u64::try_from(count).expect("a count fits 64 bits")
+}
+
 fn read_file(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
     use std::io::Read as _;
     let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
@@ -145,6 +196,21 @@ mod tests {
             let path = Path::new(path);
             assert_eq!(number_of(path.parent().expect("a folder"), path), number, "{path:?}");
             assert_eq!(folder_of(path).is_some(), number.is_some(), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_number_that_is_missing_ends_what_the_client_loads() {
+        let gap = |number, before, behind| Some(Gap { number, before, behind });
+        for (numbers, wanted) in [
+            (&[][..], None),
+            (&[0, 1, 2], None),
+            (&[0, 1, 1, 2], None),
+            (&[0, 1, 3, 4], gap(2, 2, 2)),
+            (&[0, 2, 4], gap(1, 1, 2)),
+            (&[5, 6], gap(0, 0, 2)),
+        ] {
+            assert_eq!(gap_in(numbers), wanted, "{numbers:?}");
         }
     }
 

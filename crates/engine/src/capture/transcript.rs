@@ -247,6 +247,9 @@ impl Engine {
                 last.extend(derived.map(Write::Link));
             }
         }
+        if let Some(gap) = run.prepared.transcript.gap() {
+            run.ingest.note(Note::new(NoteCode::Degraded, gap.message()));
+        }
         run.ingest.flush(last)?;
         // After the commits, so that of two captures at once the later one sees the other's.
         let copies = self.link_copies(run.ingest.news())?;

@@ -135,6 +135,11 @@ impl Transcript {
         Ok(())
     }
 
+    /// Returns the first gap in a folder of events.
+    pub(crate) fn gap(&self) -> Option<events::Gap> {
+        if matches!(self.source, Source::Events) { events::gap(&self.path) } else { None }
+    }
+
     fn is_gone(&self) -> EngineError {
         EngineError::io("read", &self.path)(std::io::ErrorKind::NotFound.into())
     }

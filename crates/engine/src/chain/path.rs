@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use stemmata_model::{Closure, Commit, CommitId, CommitType, Entry, EntryId, EntryKind};
-use stemmata_runtimes::adapter::{Piece, segment_number};
+use stemmata_runtimes::adapter::{Adapter, Piece, segment_number};
 
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
@@ -22,6 +22,8 @@ pub(crate) struct PathCommit {
     pub entries: Vec<Entry>,
     /// Which of them are part of the path: the others are of branches that were left, or were said again.
     pub is_active: Vec<bool>,
+    /// Where each stands among the commit's own entries, from 0: those that stand in one line share its place.
+    pub places: Vec<u64>,
     /// The place of the first one in the chain, from 1. Absent where the history began in another session, whose
     /// entries this chain does not count.
     pub first_ordinal: Option<u64>,
@@ -49,11 +51,11 @@ impl Engine {
                 known = Some(Self::told_by(&context, commits.len().saturating_sub(1), &active)?);
             }
             let bytes = read_whole(self, commit.core.native_artifact())?;
-            let entries = own_entries(&commit, &bytes)?;
+            let (entries, places) = own_entries_at(&commit, &bytes)?;
             let is_told = |entry: &Entry| known.as_ref().is_some_and(|known| known.contains(&entry.id));
             let is_active = entries.iter().map(is_told).collect();
             let first_ordinal = Some(place(&commit));
-            if visit(PathCommit { commit, entries, is_active, first_ordinal })?.is_break() {
+            if visit(PathCommit { commit, entries, is_active, places, first_ordinal })?.is_break() {
                 return Ok(());
             }
         }
@@ -62,15 +64,17 @@ impl Engine {
         let own = own.map_or(commits.len(), |root| root + 1);
         for (position, commit) in commits.iter().enumerate().rev() {
             let Some(bytes) = context.chain.load(segment_number(position, false))? else { continue };
-            let entries = own_entries(commit, &bytes)?;
+            let (entries, places) = own_entries_at(commit, &bytes)?;
             let spans = spans_of(&active, commit, position);
             // The plan is of the last commit's format: in a chain of several it knows nothing of the others.
             let is_planned = Some(&commit.core.format) == commits.first().map(|last| &last.core.format);
-            let is_active =
-                entries.iter().map(|entry| !is_planned || holds(&spans, entry.native.offset)).collect();
+            let is_active = |entry: &Entry| {
+                !is_planned || holds(&spans, entry.native.offset) || context.plan.says_within(&entry.id)
+            };
+            let is_active = entries.iter().map(is_active).collect();
             let first_ordinal = (position < own).then(|| place(commit));
             let commit = commit.clone();
-            if visit(PathCommit { commit, entries, is_active, first_ordinal })?.is_break() {
+            if visit(PathCommit { commit, entries, is_active, places, first_ordinal })?.is_break() {
                 return Ok(());
             }
         }
@@ -153,7 +157,18 @@ fn spans_of(active: &HashMap<usize, Vec<(u64, u64)>>, commit: &Commit, position:
 /// Returns the entries that a commit adds to its chain: neither what a snapshot restates, nor what a compaction of ours keeps
 /// of what was before.
 pub(crate) fn own_entries(commit: &Commit, bytes: &[u8]) -> Result<Vec<Entry>> {
-    let mut entries = Engine::adapter(&commit.core.format, FormatUse::Read)?.decode(bytes).entries;
+    Ok(own_entries_at(commit, bytes)?.0)
+}
+
+/// Returns all that a commit says: messages that stand in no line of their own, too.
+pub(crate) fn entries_of(commit: &Commit, bytes: &[u8]) -> Result<Vec<Entry>> {
+    Ok(entries_at(commit, bytes)?.0)
+}
+
+/// Returns the entries that a commit adds to its chain, and where each stands among them.
+fn own_entries_at(commit: &Commit, bytes: &[u8]) -> Result<(Vec<Entry>, Vec<u64>)> {
+    let adapter = Engine::adapter(&commit.core.format, FormatUse::Read)?;
+    let mut entries = adapter.decode(bytes).entries;
     match commit.core.commit_type {
         CommitType::Snapshot { restated_entries } => {
             let restated = usize::try_from(restated_entries).unwrap_or(usize::MAX);
@@ -164,17 +179,43 @@ pub(crate) fn own_entries(commit: &Commit, bytes: &[u8]) -> Result<Vec<Entry>> {
         }
         CommitType::Compaction | CommitType::Delta => {}
     }
-    Ok(entries)
+    Ok(with_places(adapter, entries, commit, bytes))
 }
 
-/// Returns the ranges of each content that a plan takes, ascending.
+/// Returns all that a commit says, and where each stands among its lines.
+pub(crate) fn entries_at(commit: &Commit, bytes: &[u8]) -> Result<(Vec<Entry>, Vec<u64>)> {
+    let adapter = Engine::adapter(&commit.core.format, FormatUse::Read)?;
+    Ok(with_places(adapter, adapter.decode(bytes).entries, commit, bytes))
+}
+
+fn with_places(
+    adapter: &dyn Adapter,
+    entries: Vec<Entry>,
+    commit: &Commit,
+    bytes: &[u8],
+) -> (Vec<Entry>, Vec<u64>) {
+    let lines: Vec<u64> = entries.iter().map(|entry| entry.native.offset).collect();
+    let entries = adapter.said_alone(entries, bytes, commit.core.parent.is_none());
+    let place = |(at, entry): (usize, &Entry)| {
+        let within = || lines.partition_point(|line| *line <= entry.native.offset).saturating_sub(1);
+        u64::try_from(if entries.len() == lines.len() { at } else { within() }).unwrap_or(u64::MAX)
+    };
+    let places = entries.iter().enumerate().map(place).collect();
+    (entries, places)
+}
+
+/// Returns the ranges of each content that a plan takes, ascending, without what it leaves out within a line.
 fn spans(pieces: &[Piece]) -> HashMap<usize, Vec<(u64, u64)>> {
     let mut spans: HashMap<usize, Vec<(u64, u64)>> = HashMap::new();
     for piece in pieces {
-        spans
-            .entry(piece.segment)
-            .or_default()
-            .push((piece.offset, piece.offset.saturating_add(piece.length)));
+        let own = spans.entry(piece.segment).or_default();
+        let mut from = piece.offset;
+        for gone in piece.edits.iter().filter(|edit| edit.with.is_empty()) {
+            let start = piece.offset.saturating_add(gone.offset);
+            own.push((from, start));
+            from = start.saturating_add(gone.length);
+        }
+        own.push((from, piece.offset.saturating_add(piece.length)));
     }
     for spans in spans.values_mut() {
         spans.sort_unstable();

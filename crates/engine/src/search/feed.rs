@@ -16,9 +16,10 @@ use super::scan::is_searched;
 use super::settle::SettleError;
 use crate::calibration::Calibration;
 use crate::chain::beside::key_of_sighting;
+use crate::chain::path::entries_of;
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
-use crate::error::{EngineError, FormatUse, Result};
+use crate::error::{EngineError, Result};
 
 /// A page of the feed as the index takes it.
 #[derive(Default)]
@@ -137,8 +138,7 @@ impl Engine {
         let new: HashSet<CommitId> = page.iter().filter_map(&new).collect();
         let mut found: HashMap<CommitId, Searched> = HashMap::new();
         let mut take = |commit: &Commit, bytes: &[u8]| {
-            if let Ok(adapter) = Self::adapter(&commit.core.format, FormatUse::Read) {
-                let entries = adapter.decode(bytes).entries;
+            if let Ok(entries) = entries_of(commit, bytes) {
                 // A longer one is no conversation, and is counted with what cannot be read.
                 if entries.len() <= COMMIT_ENTRIES_MAX {
                     let learned = learned.as_ref().filter(|_| new.contains(&commit.id));

@@ -10,6 +10,7 @@ use super::feed::is_of_content;
 use super::filter::Scoped;
 use super::overlay::{DecodedCommit, Overlay};
 use super::{SearchStep, StepUnit};
+use crate::chain::path::entries_of;
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -168,15 +169,15 @@ impl Engine {
         if !is_searched(&commit) {
             return Ok(Decoded::Unsearched);
         }
-        let Ok(adapter) = Self::adapter(&commit.core.format, FormatUse::Read) else {
+        if Self::adapter(&commit.core.format, FormatUse::Read).is_err() {
             return Ok(Decoded::Unsearched);
-        };
+        }
         let bytes = match read_whole(self, commit.core.native_artifact()) {
             Ok(bytes) => bytes,
             Err(error) if is_of_content(&error) => return Ok(Decoded::Damaged),
             Err(error) => return Err(error),
         };
-        let entries = adapter.decode(&bytes).entries;
+        let entries = entries_of(&commit, &bytes)?;
         Ok(Decoded::Entries(Box::new(DecodedCommit { commit, entries, sessions: Vec::new() })))
     }
 

@@ -8,10 +8,11 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use stemmata_model::{Closure, Commit, CommitId, Entry, EntryId, Estimate, TokenCounter as _, Tokens};
 use stemmata_store::StoreError;
 
+use crate::chain::path::entries_at;
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{Candidate, EngineError, FormatUse, Result, Wanted};
+use crate::error::{Candidate, EngineError, Result, Wanted};
 use crate::search::text_of;
 use crate::verbs::at::one_line;
 use crate::verbs::find::CANDIDATES_MAX;
@@ -130,7 +131,9 @@ impl Engine {
                 is_beside: false,
             });
         };
-        let mut page = Page { engine: self, chain: &chain, decoded: None, tokens_left: query.tokens_max };
+        let named = query.entry.as_deref();
+        let mut page =
+            Page { engine: self, chain: &chain, named, decoded: None, tokens_left: query.tokens_max };
         let Some(mut found) = page.entry(middle)? else {
             let at = chain.link_of(middle).map_or(query.ctx, |(_, link)| link.commit.id);
             return Err(StoreError::Forgotten(at).into());
@@ -201,7 +204,7 @@ impl Engine {
         let chain = self.chain_through(ctx)?;
         let links = chain.links.iter().take(chain.asked + 1);
         for link in links.filter(|link| link.is_readable()) {
-            for (ordinal, entry) in (link.before + 1..).zip(self.own_entries(link)?) {
+            for (ordinal, entry) in self.own_entries(link)? {
                 visit(ordinal, entry);
             }
         }
@@ -219,7 +222,7 @@ impl Engine {
             if wanted.is_empty() {
                 break;
             }
-            for (ordinal, entry) in (link.before + 1..).zip(self.own_entries(link)?) {
+            for (ordinal, entry) in self.own_entries(link)? {
                 // The later one of two in this commit wins over the earlier, and both over those of older commits.
                 if wanted.contains(&entry.id) {
                     numbers.insert(entry.id, ordinal);
@@ -250,7 +253,7 @@ impl Engine {
         for link in links.iter().skip(links.len() - count) {
             let entries = if link.is_readable() { self.own_entries(link).ok() } else { None };
             is_whole &= entries.is_some();
-            for (ordinal, entry) in (link.before + 1..).zip(entries.unwrap_or_default()) {
+            for (ordinal, entry) in entries.unwrap_or_default() {
                 visit(&link.commit, ordinal, entry);
             }
         }
@@ -286,7 +289,7 @@ impl Engine {
     fn named(&self, link: &Link, text: &str) -> Result<Named> {
         let is_beginning = text.chars().count() >= ENTRY_CHARS_MIN;
         let mut like: Vec<(u64, Entry)> = Vec::new();
-        for (ordinal, entry) in (link.before + 1..).zip(self.own_entries(link)?) {
+        for (ordinal, entry) in self.own_entries(link)? {
             if entry.id.as_str() == text {
                 return Ok(Named::Exactly(ordinal));
             }
@@ -307,15 +310,15 @@ impl Engine {
         }
     }
 
-    fn own_entries(&self, link: &Link) -> Result<Vec<Entry>> {
+    /// Returns the entries that a commit adds, each with its ordinal: those that stand in one line share the line's.
+    fn own_entries(&self, link: &Link) -> Result<Vec<(u64, Entry)>> {
         let bytes = read_whole(self, link.commit.core.native_artifact())?;
-        let entries = Self::adapter(&link.commit.core.format, FormatUse::Read)?.decode(&bytes).entries;
-        let length = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-        Ok(entries
-            .into_iter()
-            .skip(length(link.commit.core.commit_type.restated()))
-            .take(length(link.own))
-            .collect())
+        let (entries, places) = entries_at(&link.commit, &bytes)?;
+        let restated = link.commit.core.commit_type.restated();
+        let own = places.into_iter().zip(entries);
+        let own = own.filter_map(|(place, entry)| Some((place.checked_sub(restated)?, entry)));
+        let own = own.filter(|(place, _)| *place < link.own);
+        Ok(own.map(|(place, entry)| (link.before + 1 + place, entry)).collect())
     }
 }
 
@@ -352,8 +355,10 @@ impl Chain {
 struct Page<'a> {
     engine: &'a Engine,
     chain: &'a Chain,
+    /// What the entry that was asked for is named by.
+    named: Option<&'a str>,
     /// The commit that was decoded last, by its position in the chain.
-    decoded: Option<(usize, Vec<Entry>)>,
+    decoded: Option<(usize, Vec<(u64, Entry)>)>,
     tokens_left: u64,
 }
 
@@ -405,11 +410,18 @@ impl Page<'_> {
             self.decoded = Some((at, self.engine.own_entries(link)?));
         }
         let position = usize::try_from(ordinal - link.before - 1).unwrap_or(usize::MAX);
-        let entries = self.decoded.as_ref().map(|(_, entries)| entries);
-        let Some(entry) = entries.and_then(|entries| entries.get(position)) else { return Ok(None) };
-        let text = text_of(entry);
+        let entries = self.decoded.iter().flat_map(|(_, entries)| entries);
+        let here: Vec<&Entry> = entries.filter(|(at, _)| *at == ordinal).map(|(_, entry)| entry).collect();
+        // Of several in one line the one that was asked for, else all of them.
+        let named =
+            here.iter().find(|entry| self.named.is_some_and(|name| entry.id.as_str().starts_with(name)));
+        let Some(entry) = named.or(here.first()) else { return Ok(None) };
+        let text = match named {
+            Some(named) => text_of(named),
+            None => here.iter().map(|entry| text_of(entry)).collect::<Vec<_>>().join("\n"),
+        };
         let Tokens(tokens) = Estimate.count(&text);
-        let (ctx, entry) = (link.commit.id, entry.clone());
+        let (ctx, entry) = (link.commit.id, (*entry).clone());
         let position = position
             .saturating_add(usize::try_from(link.commit.core.commit_type.restated()).unwrap_or(usize::MAX));
         Ok(Some(AroundEntry { ordinal, position, ctx, entry, text, tokens, is_cut: false, is_match: false }))

@@ -9,6 +9,7 @@ use stemmata_model::{
 use stemmata_runtimes::adapter::Shape;
 use stemmata_store::{ContentPart, NewCommit, NewContent, Write as StoreWrite};
 
+use crate::chain::path::entries_of;
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -126,11 +127,12 @@ impl Engine {
         let is_prompt = found.entry.role == Role::User
             && found.entry.kind == EntryKind::Message
             && found.entry.answers().next().is_none();
-        let keep = match (is_prompt, found.shape) {
-            (true, Shape::Lines) => found.entry.native.offset,
+        let keep = match (is_prompt, found.shape, is_within(&found)) {
+            (true, Shape::Lines, false) => found.entry.native.offset,
             // What separates records of a document goes with the one behind.
-            (true, Shape::Document) => found.before,
-            (false, _) => end_of(&found),
+            (true, ..) => found.before,
+            (false, _, false) => end_of(&found),
+            (false, _, true) => end_of_entry(&found.entry),
         };
         let prompt = is_prompt.then(|| text_of(&found.entry));
         let whole = u64::try_from(found.native.len()).expect("a length fits 64 bits");
@@ -153,7 +155,11 @@ impl Engine {
         if at.strip_prefix('@').is_some_and(|number| number.parse::<u64>().is_ok()) {
             let (ctx, position) = self.counted_entry(ctx, at)?;
             let commit = self.store.commit(ctx)?.ok_or_else(not_found)?;
-            return self.content(commit)?.found(position).ok_or_else(not_found);
+            let mut content = self.content(commit)?;
+            // It counts lines: what stands within one is named by its id.
+            content.entries =
+                Self::adapter(&content.commit.core.format, FormatUse::Read)?.decode(&content.native).entries;
+            return content.found(position).ok_or_else(not_found);
         }
         let is_beginning = at.chars().count() >= ENTRY_CHARS_MIN;
         let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
@@ -191,7 +197,7 @@ impl Engine {
     fn content(&self, commit: Commit) -> Result<Content> {
         let native = read_whole(self, commit.core.native_artifact())?;
         let adapter = Self::adapter(&commit.core.format, FormatUse::Read)?;
-        let entries = adapter.decode(&native).entries;
+        let entries = entries_of(&commit, &native)?;
         // What a snapshot restates stands above it, in its own place.
         let restated = usize::try_from(commit.core.commit_type.restated()).unwrap_or(usize::MAX);
         Ok(Content { commit, native, entries, restated, shape: adapter.shape() })
@@ -272,6 +278,13 @@ fn end_of(found: &Found) -> u64 {
         Shape::Document => 0,
     };
     end + u64::try_from(more).expect("a length fits 64 bits")
+}
+
+/// Returns whether an entry stands within a line, with others.
+fn is_within(found: &Found) -> bool {
+    let start = usize::try_from(found.entry.native.offset).unwrap_or(usize::MAX);
+    let before = start.checked_sub(1).and_then(|at| found.native.get(at));
+    found.shape == Shape::Lines && before.is_some_and(|byte| *byte != b'\n')
 }
 
 const fn end_of_entry(entry: &Entry) -> u64 {

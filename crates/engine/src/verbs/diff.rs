@@ -78,7 +78,8 @@ impl Engine {
     pub(crate) fn entries_of(&self, ctx: CommitId) -> Result<Vec<Entry>> {
         let mut bytes = Vec::new();
         let made = self.materialize(Some(ctx), None, Stop::Compaction, &mut bytes)?;
-        Ok(Self::adapter(&made.format, FormatUse::Read)?.decode(&bytes).entries)
+        let adapter = Self::adapter(&made.format, FormatUse::Read)?;
+        Ok(adapter.said_alone(adapter.decode(&bytes).entries, &bytes, true))
     }
 }
 

@@ -100,23 +100,40 @@ impl Engine {
                 writer.line(bytes);
             }
         };
+        let gap = opened.gap();
+        let mut loaded = gap.as_ref().map(|_| adapter.validator(judged_by.as_deref()));
         let mut count = 0;
         match adapter.shape() {
             Shape::Lines => {
                 let mut lines = opened.lines(0, 1)?;
                 while let Some(line) = lines.next()? {
                     take(line.bytes);
+                    count += 1;
+                    if let (Some(loaded), Some(gap)) = (&mut loaded, &gap)
+                        && count <= gap.before
+                    {
+                        loaded.line(line.bytes);
+                    }
                 }
-                count += lines.next_number() - 1;
+                count = lines.next_number() - 1;
             }
             Shape::Document => {
                 let bytes = opened.document()?;
                 take(&bytes);
                 let lines = split_lines(&bytes).count();
-                count += u64::try_from(lines).expect("a count fits 64 bits");
+                count = u64::try_from(lines).expect("a count fits 64 bits");
             }
         }
         let mut validation = validator.finish();
+        if let (Some(gap), Some(mut loaded)) = (gap, loaded) {
+            validation.messages_sent = loaded.finish().messages_sent;
+            validation.findings.push(Finding {
+                severity: Severity::Fatal,
+                check: "event_gap",
+                line: None,
+                message: gap.message(),
+            });
+        }
         let by_writer = by_writer.map(|mut validator| validator.finish());
         let quirk = by_writer.zip(writer).and_then(|(old, version)| quirk(&validation, &old, version));
         validation.findings.extend(quirk);

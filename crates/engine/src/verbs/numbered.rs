@@ -62,7 +62,10 @@ impl Engine {
                     number: prompts.len() as u64 + 1,
                     ctx: commit.commit.id,
                     entry: entry.id.clone(),
-                    ordinal: commit.first_ordinal.map(|first| first + at as u64),
+                    ordinal: commit
+                        .first_ordinal
+                        .zip(commit.places.get(at))
+                        .map(|(first, place)| first + place),
                     at: entry.timestamp,
                     text,
                 });

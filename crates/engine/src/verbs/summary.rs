@@ -8,6 +8,7 @@ use stemmata_model::{
 use stemmata_prompt::title::clean;
 use stemmata_store::{Described, StoreError};
 
+use crate::chain::path::entries_of;
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -137,12 +138,12 @@ impl Engine {
         if !is_derived(commit, false) {
             return Ok(plural(commit.counts.messages, "message"));
         }
-        let adapter = Self::adapter(&commit.core.format, FormatUse::Read)?;
+        Self::adapter(&commit.core.format, FormatUse::Read)?;
         let bytes = match content {
             Some(bytes) => bytes,
             None => read_whole(self, commit.core.native_artifact())?,
         };
-        Ok(derive(commit.core.commit_type, &adapter.decode(&bytes).entries))
+        Ok(derive(commit.core.commit_type, &entries_of(commit, &bytes)?))
     }
 
     /// Returns the title of the session that a commit was captured in.

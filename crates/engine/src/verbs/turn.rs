@@ -4,10 +4,11 @@ use stemmata_model::{Closure, CommitId, Entry, EntryId, Timestamp};
 use stemmata_prompt::story::{Frame, TurnOutline, TurnPiece, outlines, pieces, sidechain_of};
 use stemmata_store::{LinkKind, StoreError};
 
+use crate::chain::path::entries_of;
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{FormatUse, Result};
+use crate::error::Result;
 use crate::verbs::overview::OverviewSubagent;
 use crate::verbs::show::SHOWN_MAX;
 
@@ -48,9 +49,8 @@ impl Engine {
             return Err(StoreError::Forgotten(id).into());
         }
         let bytes = read_whole(self, commit.core.native_artifact())?;
-        let adapter = Self::adapter(&commit.core.format, FormatUse::Read)?;
         let restated = usize::try_from(commit.core.commit_type.restated()).unwrap_or(usize::MAX);
-        let entries: Vec<Entry> = adapter.decode(&bytes).entries.into_iter().skip(restated).collect();
+        let entries: Vec<Entry> = entries_of(&commit, &bytes)?.into_iter().skip(restated).collect();
         let main = sidechain_of(&entries);
         let root = self.first_session(id)?.and_then(|session| session.cwd);
         let frame = Frame { main: main.as_deref(), root: root.as_deref() };

@@ -1,5 +1,7 @@
 //! What is planned of a chain: contexts, and what a compaction keeps. How each format plans them is not said here.
 
+use std::collections::HashSet;
+
 use stemmata_model::{Entry, EntryId, Note};
 
 use super::{Decoded, Piece};
@@ -30,10 +32,20 @@ pub struct ContextPlan {
     pub skipped_compactions: u64,
     /// Entries that visibility lines hide from the model.
     pub hidden_entries: u64,
+    /// What stands for the ids of messages that are part of the context within a line with others, where their own lines may be
+    /// none of it: [`ContextPlan::says_within`].
+    pub(crate) within: HashSet<[u8; 32]>,
     /// Segments that were looked at.
     pub segments_read: usize,
     /// What else the user should know.
     pub notes: Vec<Note>,
+}
+
+impl ContextPlan {
+    /// Returns whether a line of the context says a message again, whatever became of the message's own line.
+    pub fn says_within(&self, id: &EntryId) -> bool {
+        !self.within.is_empty() && self.within.contains(blake3::hash(id.as_str().as_bytes()).as_bytes())
+    }
 }
 
 /// A compaction within a document: what stood before it, and what a context begins with since.

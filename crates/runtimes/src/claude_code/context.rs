@@ -31,8 +31,7 @@ pub(super) fn plan(chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPl
         recovered: path.recovered.len() as u64,
         skipped_compactions: path.skipped_compactions,
         segments_read: loaded.segments_read(),
-        hidden_entries: 0,
-        notes: Vec::new(),
+        ..ContextPlan::default()
     };
     plan.notes = notes(&plan, &path);
     Ok(plan)

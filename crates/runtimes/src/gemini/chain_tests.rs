@@ -209,3 +209,209 @@ fn facts_come_from_the_lines() {
     assert_eq!(facts.title.as_deref(), Some("A title"));
     assert_eq!(splitter.template().as_str(), "gemini/main");
 }
+
+/// A session that is said in lists only, each with all that was said so far: letters of [`session`] after the header, and how
+/// many of them each list holds.
+fn listed(letters: &str, ends: &[usize]) -> Vec<u8> {
+    let bytes = session(letters);
+    let text = String::from_utf8(bytes).expect("text");
+    let lines: Vec<&str> = text.lines().collect();
+    let mut out = format!("{}\n", lines[0]);
+    for end in ends {
+        let messages = lines[1..=*end].join(",");
+        out.push_str(&format!("{{\"$set\":{{\"messages\":[{messages}]}}}}\n"));
+    }
+    out.into_bytes()
+}
+
+fn told(context: &[u8]) -> Vec<(Role, String)> {
+    let entries = super::as_loaded(Gemini.told(context).entries);
+    let said = entries.iter().filter(|entry| entry.meta.visibility.agent);
+    said.map(|entry| (entry.role, entry.id.to_string())).collect()
+}
+
+fn ids(entries: &[stemmata_model::Entry]) -> Vec<&str> {
+    let said = entries.iter().filter(|entry| entry.meta.visibility.agent);
+    said.map(|entry| entry.id.as_str()).collect()
+}
+
+#[test]
+fn what_is_said_in_lists_only_is_said_once() {
+    // A prompt, an answer with a call and its result beside it, another answer; then one turn more.
+    let bytes = listed("HUGAUA", &[3, 5]);
+    for stop in [PlanStop::Compaction, PlanStop::Root] {
+        let (_, context) = crate::chain_tests::planned(&Gemini, &bytes, stop);
+        let roles: Vec<Role> = told(&context).into_iter().map(|(role, _)| role).collect();
+        let wanted = [Role::User, Role::Assistant, Role::Tool, Role::Assistant, Role::User, Role::Assistant];
+        assert_eq!(roles, wanted, "{stop:?}");
+    }
+    let alone = Gemini.said_alone(Gemini.decode(&bytes).entries, &bytes, true);
+    assert_eq!(ids(&alone), ["m1", "m2", "result-call_2", "m3", "m4", "m5"]);
+    let spans: Vec<_> = alone.iter().skip(1).map(|entry| entry.native).collect();
+    assert!(spans.iter().all(|span| {
+        let (start, end) =
+            (usize::try_from(span.offset).unwrap(), usize::try_from(span.offset + span.length).unwrap());
+        serde_json::from_slice::<serde_json::Value>(&bytes[start..end]).is_ok()
+    }));
+    let mut splitter = Gemini.splitter(Granularity::Turn, None);
+    for line in bytes.split(|byte| *byte == b'\n') {
+        splitter.line(line, &mut Vec::new());
+    }
+    assert_eq!(splitter.facts().title.as_deref(), Some("please do thing 1"));
+}
+
+#[test]
+fn one_prompt_alone_in_a_list_is_no_summary_where_nothing_was_said() {
+    let bytes = listed("HUAUA", &[1, 2, 4]);
+    let alone = Gemini.said_alone(Gemini.decode(&bytes).entries, &bytes, true);
+    assert_eq!(ids(&alone), ["m1", "m2", "m3", "m4"]);
+    let (_, context) = crate::chain_tests::planned(&Gemini, &bytes, PlanStop::Root);
+    assert_eq!(told(&context).len(), 4);
+    // A summary of ours is one.
+    let ours = Gemini.encode_compaction("so far", &Keeps::nothing(&Gemini.decode(b"")), Timestamp::EPOCH);
+    let bytes = [session("H"), ours].concat();
+    let kinds: Vec<_> = Gemini.said_alone(Gemini.decode(&bytes).entries, &bytes, true);
+    assert_eq!(kinds[1].kind, stemmata_model::EntryKind::CompactionSummary);
+}
+
+#[test]
+fn what_older_commits_say_is_not_said_again_by_a_list() {
+    // The client resumes: lines, then a list of all of them, and one message more.
+    let lines = session("HUAUA");
+    let list = listed("HUAUAA", &[5]);
+    let list = list.split_inclusive(|byte| *byte == b'\n').nth(1).expect("a list").to_vec();
+    let whole = [lines.clone(), list.clone()].concat();
+    let alone = Gemini.said_alone(Gemini.decode(&whole).entries, &whole, true);
+    assert_eq!(ids(&alone), ["m1", "m2", "m3", "m4", "m5"]);
+    // The same, where the first turn is an older commit's.
+    let second: Vec<u8> = whole.split_inclusive(|byte| *byte == b'\n').skip(3).flatten().copied().collect();
+    let alone = Gemini.said_alone(Gemini.decode(&second).entries, &second, false);
+    assert_eq!(ids(&alone), ["m3", "m4", "m5"]);
+    // Nothing of the list is in the commit.
+    let alone = Gemini.said_alone(Gemini.decode(&list).entries, &list, false);
+    assert_eq!(ids(&alone), Vec::<&str>::new());
+}
+
+#[test]
+fn the_conversation_can_go_back_into_a_list() {
+    let back = |id: &str| format!("{{\"$rewindTo\":\"{id}\"}}\n").into_bytes();
+    let tail: Vec<u8> =
+        session("HUAUAUA").split_inclusive(|byte| *byte == b'\n').skip(5).flatten().copied().collect();
+    for (id, wanted) in [
+        ("m3", vec!["m1", "m2", "m5", "m6"]),
+        ("m1", vec!["m5", "m6"]),
+        ("m4", vec!["m1", "m2", "m3", "m5", "m6"]),
+    ] {
+        let bytes = [listed("HUAUA", &[4]), back(id), tail.clone()].concat();
+        for stop in [PlanStop::Compaction, PlanStop::Root] {
+            let (plan, context) = crate::chain_tests::planned(&Gemini, &bytes, stop);
+            let ids: Vec<String> = told(&context).into_iter().map(|(_, id)| id).collect();
+            assert_eq!(ids, wanted, "{id} {stop:?}");
+            assert_eq!(plan.notes, [], "{id}");
+            let verdict = checked(&Gemini, &context);
+            assert_eq!(verdict.messages_present, checked(&Gemini, &bytes).messages_present, "{id}");
+            assert!(verdict.is_accepted(), "{:?}", verdict.findings);
+        }
+    }
+}
+
+#[test]
+fn a_message_that_is_written_again_behind_its_list_is_said_once() {
+    let again: Vec<u8> =
+        session("HUA").split_inclusive(|byte| *byte == b'\n').nth(2).expect("a line").to_vec();
+    let again = String::from_utf8(again).expect("text").replace("done 2", "done twice");
+    let bytes = [listed("HUA", &[2]), again.into_bytes()].concat();
+    let (_, context) = crate::chain_tests::planned(&Gemini, &bytes, PlanStop::Compaction);
+    let entries = super::as_loaded(Gemini.told(&context).entries);
+    assert_eq!(ids(&entries), ["m1", "m2"]);
+    assert!(format!("{entries:?}").contains("done twice"));
+}
+
+#[test]
+fn a_commit_that_is_cut_within_a_list_is_closed() {
+    let bytes = listed("HUAUA", &[4]);
+    let alone = Gemini.said_alone(Gemini.decode(&bytes).entries, &bytes, true);
+    for entry in &alone {
+        let end = usize::try_from(entry.native.offset + entry.native.length).expect("small");
+        let cut = [&bytes[..end], &Gemini.closing(&bytes, end)].concat();
+        let read = Gemini.decode(&cut);
+        assert_eq!(read.entries.len(), if entry == &alone[0] { 1 } else { 2 });
+        assert!(
+            cut.split(|byte| *byte == b'\n')
+                .all(|line| line.is_empty() || serde_json::from_slice::<serde_json::Value>(line).is_ok())
+        );
+    }
+}
+
+#[test]
+fn lines_that_are_no_single_record_are_read_checked_and_mended() {
+    let text = String::from_utf8(session("HUAUA")).expect("text");
+    let lines: Vec<&str> = text.lines().collect();
+    let bad = |at: usize, with: &dyn Fn(&str) -> Vec<u8>| -> Vec<u8> {
+        let line = |(index, line): (usize, &&str)| {
+            if index == at { with(line) } else { line.as_bytes().to_vec() }
+        };
+        let all: Vec<Vec<u8>> = lines.iter().enumerate().map(line).collect();
+        [all.join(&b'\n'), b"\n".to_vec()].concat()
+    };
+    let replaced = |line: &str, from: &str, to: &[u8]| -> Vec<u8> {
+        let (before, after) = line.split_once(from).expect("there");
+        [before.as_bytes(), to, after.as_bytes()].concat()
+    };
+    for (name, bytes, check, sent) in [
+        ("no UTF-8", bad(1, &|line| replaced(line, "thing", b"th\xefng")), vec![], 4),
+        (
+            "half of a pair",
+            bad(1, &|line| replaced(line, "thing", b"th\\ud83dng")),
+            vec!["lone_surrogate"],
+            4,
+        ),
+        ("a comma", bad(2, &|line| format!("{line},").into_bytes()), vec!["unread_record"], 3),
+        ("NUL", bad(2, &|line| format!("{line}\0\0").into_bytes()), vec!["unread_record"], 3),
+        (
+            "a torn one before",
+            bad(2, &|line| format!("{{\"id\":\"m9\",\"ty{line}").into_bytes()),
+            vec!["unread_record"],
+            3,
+        ),
+        ("a mark", bad(0, &|line| format!("\u{feff}{line}").into_bytes()), vec!["unread_record"], 0),
+    ] {
+        let verdict = checked(&Gemini, &bytes);
+        assert_eq!(
+            (fatal(&bytes), verdict.messages_sent, verdict.messages_present),
+            (check, sent, 4),
+            "{name}"
+        );
+        assert!(Gemini.detect(&bytes).is_some(), "{name}");
+        assert_eq!(ids(&Gemini.decode(&bytes).entries), ["m1", "m2", "m3", "m4"], "{name}");
+        let (_, context) = crate::chain_tests::planned(&Gemini, &bytes, PlanStop::Compaction);
+        let (out, _) = placed(&context);
+        assert_eq!(
+            (fatal(out.as_bytes()), checked(&Gemini, out.as_bytes()).messages_sent),
+            (if name == "half of a pair" { vec!["lone_surrogate"] } else { vec![] }, 4),
+            "{name}"
+        );
+        let mended = crate::repair::repair(&Gemini, &bytes, None);
+        assert!(mended.validation.is_accepted(), "{name}: {:?}", mended.validation.findings);
+        assert_eq!(mended.validation.messages_sent, 4, "{name}");
+        assert_eq!(mended.bytes == bytes, name == "no UTF-8", "{name}");
+        // Where commits end is decided by whole lines alone.
+        let whole = crate::chain_tests::commits(&Gemini, Granularity::Turn, &mended.bytes);
+        assert_eq!(whole.len(), 2, "{name}");
+    }
+    let two = bad(2, &|line| format!("{line}{}", lines[3]).into_bytes());
+    assert_eq!(
+        crate::repair::repair(&Gemini, &two, None).validation.messages_sent,
+        4 + u64::from(lines[3] == lines[4])
+    );
+}
+
+#[test]
+fn the_conversation_can_go_back_to_what_is_for_a_person_only() {
+    let notice = "{\"id\":\"n1\",\"timestamp\":\"2026-01-01T00:00:09.000Z\",\"type\":\"info\",\"content\":\"Update\"}\n";
+    let back = "{\"$rewindTo\":\"n1\"}\n";
+    let bytes = [session("HUA"), notice.into(), back.into()].concat();
+    let verdict = checked(&Gemini, &bytes);
+    assert_eq!((verdict.findings, verdict.messages_sent), (vec![], 2));
+    assert_eq!(crate::repair::repair(&Gemini, &bytes, None).changes, []);
+}

@@ -10,7 +10,6 @@ use std::collections::{HashMap, HashSet};
 use stemmata_model::{Note, NoteCode};
 
 use crate::adapter::{ContextPlan, PlanStop, Segments, SourceError};
-use crate::lines::emit::push;
 use crate::lines::linear::{Key, Row, collect};
 use crate::lines::{Dialect, Turn};
 
@@ -31,7 +30,8 @@ pub(super) fn plan_context(
         active.take(row, &mut plan);
     }
     for row in &active.rows {
-        push(&mut plan.pieces, row.place, []);
+        row.write(&mut plan.pieces);
+        plan.within.extend(row.within());
     }
     Ok(plan)
 }
@@ -84,6 +84,19 @@ impl Active {
 
     fn rewind(&mut self, row: Row, plan: &mut ContextPlan) {
         let place = row.target.and_then(|target| self.at.get(&target).copied());
+        // A message that stands within a checkpoint has its place there, also where it was written again behind it.
+        let within = row.target.and_then(|target| {
+            let listed = |row: &Row| row.listed.iter().rposition(|listed| listed.is(target));
+            let found = self.rows.iter().enumerate().rev().find_map(|(at, row)| Some((at, listed(row)?)));
+            found.filter(|(at, _)| place.is_none_or(|place| *at < place))
+        });
+        if let Some((at, first)) = within {
+            self.cut(at + 1, plan);
+            if let Some(row) = self.rows.get_mut(at) {
+                plan.abandoned_entries += row.leave_out(|number, _| number >= first);
+            }
+            return;
+        }
         let has_checkpoint = self.rows.iter().any(|row| matches!(row.turn, Turn::Compaction));
         match place {
             Some(place) => drop(self.cut(place, plan)),
@@ -107,13 +120,19 @@ impl Active {
     fn add_restated(&mut self, row: Row) {
         let wanted: HashSet<Key> = row.restates.iter().copied().collect();
         let is_here = |row: &Row| row.key.is_some_and(|key| wanted.contains(&key));
-        let here = self.rows.iter().filter(|row| is_here(row)).count();
+        let keys = |row: &Row| row.key.into_iter().chain(row.within()).collect::<Vec<Key>>();
+        let here: HashSet<Key> = self.rows.iter().flat_map(keys).filter(|key| wanted.contains(key)).collect();
+        let here = here.len();
         // Of messages without ids it cannot be told whether they are here.
         let is_known = here == wanted.len() || !self.is_whole;
         if is_known && self.has_said() {
             return;
         }
         self.rows.retain(|row| !is_here(row));
+        // What an earlier checkpoint holds besides stays in it.
+        for row in &mut self.rows {
+            row.leave_out(|_, listed| listed.is_one_of(&wanted));
+        }
         self.at = self.rows.iter().enumerate().filter_map(|(at, row)| Some((row.key?, at))).collect();
         self.rows.push(row);
     }

@@ -9,7 +9,8 @@ use crate::json::is_blank;
 /// Looks at the first bytes of a file (see `Adapter::detect`). A header does not say which version wrote it.
 pub(super) fn detect(head: &[u8], format: FormatId) -> Option<Detection> {
     let first = head.split(|byte| *byte == b'\n').find(|line| !is_blank(line))?;
-    let record = Record::parse(first).ok()?;
+    let found = Record::each(first).ok()?.into_iter().next()?;
+    let record = Record::parse(found.text.as_bytes()).ok()?;
     let fields = &record.fields;
     let is_message = fields.id.is_some() && fields.timestamp.is_some() && fields.content.is_some();
     let confidence = match record.kind {

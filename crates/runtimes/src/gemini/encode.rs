@@ -61,7 +61,7 @@ fn is_header(entry: &Entry) -> bool {
 }
 
 /// Returns an id that the same text gives everywhere.
-fn derived_id(text: &str) -> String {
+pub(super) fn derived_id(text: &str) -> String {
     let hash = blake3::Hash::from_bytes(blake3::derive_key("stemmata.gemini.v1", text.as_bytes())).to_hex();
     hash.split_at(32).0.to_owned()
 }

@@ -27,10 +27,11 @@ pub(crate) use restated::as_loaded;
 use stemmata_model::{Entry, FormatId, Timestamp};
 
 use crate::adapter::{
-    Adapter, ClientPlace, ContextPlan, Decoded, Detection, Keeps, PlaceRequest, Placer, PlanStop, Segments,
-    SourceError, Validator, is_uuid_shaped,
+    Adapter, ClientPlace, ContextPlan, Decoded, Detection, IdKind, Keeps, PlaceRequest, Placer, PlanStop,
+    Segments, SourceError, Validator, is_uuid_shaped,
 };
-use crate::lines::{Dialect, no_rescue};
+use crate::document::head;
+use crate::lines::{self, Dialect, no_rescue};
 use crate::reading::Reading;
 use crate::repair::Document;
 
@@ -46,6 +47,10 @@ pub const FORMAT: &str = "gemini-v1";
 static DIALECT: Dialect =
     Dialect { runtime: RUNTIME, main: "gemini/main", subagent: "gemini/subagent", read: read::read, rescue: no_rescue };
 
+/// Reads lines as far as they can be read.
+static FOUND: Dialect =
+    Dialect { runtime: RUNTIME, main: "gemini/main", subagent: "gemini/subagent", read: read::read_found, rescue: no_rescue };
+
 /// The adapter of Gemini CLI's append logs.
 #[derive(Debug, Clone, Copy)]
 pub struct Gemini;
@@ -59,6 +64,14 @@ impl Adapter for Gemini {
         Reading::lines(&DIALECT)
     }
 
+    fn decode(&self, bytes: &[u8]) -> Decoded {
+        lines::decode::decode(&FOUND, bytes)
+    }
+
+    fn ids(&self, line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
+        lines::decode::ids(&FOUND, line, found);
+    }
+
     fn detect(&self, head: &[u8]) -> Option<Detection> {
         detect::detect(head, self.format())
     }
@@ -70,6 +83,19 @@ impl Adapter for Gemini {
 
     fn short_name<'n>(&self, session: &'n str) -> Option<&'n str> {
         Some(place::name_of(session))
+    }
+
+    fn closing(&self, bytes: &[u8], keep: usize) -> Vec<u8> {
+        // A commit that is cut between the messages of one line.
+        let kept = bytes.get(..keep).unwrap_or(bytes);
+        let start = memchr::memrchr(b'\n', kept).map_or(0, |newline| newline + 1);
+        let line = kept.get(start..).unwrap_or_default();
+        let closing = head::closing(line, line.len());
+        if closing.is_empty() { closing } else { [closing.as_slice(), b"\n"].concat() }
+    }
+
+    fn said_alone(&self, entries: Vec<Entry>, bytes: &[u8], is_first: bool) -> Vec<Entry> {
+        restated::said_alone(entries, bytes, is_first)
     }
 
     fn told(&self, bytes: &[u8]) -> Decoded {
@@ -86,7 +112,7 @@ impl Adapter for Gemini {
     }
 
     fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {
-        context::plan_context(&DIALECT, chain, stop)
+        context::plan_context(&FOUND, chain, stop)
     }
 
     fn placer(&self, request: &PlaceRequest) -> Box<dyn Placer> {

@@ -124,6 +124,19 @@ impl LinePlacer {
         }
     }
 
+    /// Writes the records that can be found in a line, each as a line of its own.
+    fn found(&mut self, line: &[u8], out: &mut Vec<u8>) {
+        let found = Record::each(line).unwrap_or_default();
+        if found.is_empty() {
+            self.dropped_tails += unreadable(line, out);
+        }
+        for found in found {
+            if let Ok(record) = Record::parse(found.text.as_bytes()) {
+                self.record(found.text.as_bytes(), &record, out);
+            }
+        }
+    }
+
     fn header_edits(&self, record: &Record<'_>) -> Vec<(std::ops::Range<usize>, String)> {
         let fields = &record.fields;
         let mut edits = Vec::new();
@@ -193,7 +206,7 @@ impl Placer for LinePlacer {
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
         match Record::parse(line) {
             Ok(record) => self.record(line, &record, out),
-            Err(_) => self.dropped_tails += unreadable(line, out),
+            Err(_) => self.found(line, out),
         }
     }
 

@@ -11,12 +11,14 @@ use std::collections::HashSet;
 use stemmata_model::{EntryKind, Part, Role, Timestamp, Usage, Visibility};
 
 use super::RUNTIME;
+use super::encode::derived_id;
 use super::part::content;
-use super::record::{Call, Fields, Kind, Record, Thought, Tokens, elements, message_kind};
+use super::record::{Call, Fields, Kind, Record, Thought, Tokens, elements, message_kind, recognizer};
 use crate::adapter::IdKind;
+use crate::apart::first;
 use crate::json::{Field, RecordError, is_string, owned, text};
-use crate::lines::facts::TitleRank;
-use crate::lines::{Line, OPAQUE_REPLACEMENT, Turn, begins_with, entry_id, first_text, opaque};
+use crate::lines::facts::{Hints, TitleRank};
+use crate::lines::{Line, Listed, OPAQUE_REPLACEMENT, Turn, begins_with, entry_id, first_text, opaque};
 
 /// How the text begins that the client itself puts at the start of a conversation.
 const CONTEXT_STARTS: [&str; 2] = ["<session_context>", "This is the Gemini CLI."];
@@ -48,7 +50,9 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
             line
         }
         Kind::Set => match record.checkpoint() {
-            Some(messages) => checkpoint(messages, time, metadata("$set")),
+            Some(messages) => {
+                Line { listed: listed(messages), ..checkpoint(messages, time, metadata("$set")) }
+            }
             None => metadata("$set"),
         },
         Kind::Rewind => {
@@ -69,6 +73,15 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
         line.hints.title = Some((TitleRank::Runtime, title.into_owned()));
     }
     Ok(line)
+}
+
+/// Reads one line as far as it can be read: where commits end, [`read`] alone decides.
+pub(super) fn read_found(line: &[u8]) -> Result<Line, RecordError> {
+    read(line).or_else(|error| {
+        let found = first(line, recognizer(line)).ok_or(error)?;
+        // Places in what was found are not those in the line.
+        Ok(Line { listed: Vec::new(), ..read(found.as_bytes())? })
+    })
 }
 
 fn header(record: &Record<'_>, mut line: Line) -> Line {
@@ -172,9 +185,14 @@ pub(super) fn call(field: Field<'_>) -> Part {
     }
 }
 
-/// Reads the messages of a checkpoint. Of a result that stands in it twice, as when the client says a conversation again,
-/// the last is read: it has its own id.
+/// Reads the messages of a checkpoint.
 pub(super) fn messages(list: Field<'_>) -> Vec<Line> {
+    told(list).into_iter().map(|(_, line)| line).collect()
+}
+
+/// Reads the messages of a checkpoint, each with its text. Of a result that stands in it twice, as when the client says a
+/// conversation again, the last is read: it has its own id.
+pub(super) fn told(list: Field<'_>) -> Vec<(Field<'_>, Line)> {
     let read = |message| {
         let fields = Fields::read(message).ok()?;
         let time = text(fields.timestamp).and_then(|text| Timestamp::parse(&text).ok());
@@ -184,15 +202,32 @@ pub(super) fn messages(list: Field<'_>) -> Vec<Line> {
             _ => return None,
         };
         line.id = entry_id(text(fields.id));
-        Some(line)
+        Some((message, line))
     };
-    let mut lines: Vec<Line> = list.elements().unwrap_or_default().into_iter().filter_map(read).collect();
+    let mut lines: Vec<(Field<'_>, Line)> = elements(Some(list)).into_iter().filter_map(read).collect();
     let mut answers = HashSet::new();
-    for line in lines.iter_mut().rev().filter(|line| line.role == Role::Tool) {
+    for (_, line) in lines.iter_mut().rev().filter(|(_, line)| line.role == Role::Tool) {
         line.parts.retain(|part| answered(part).is_none_or(|call| answers.insert(call)));
     }
-    lines.retain(|line| line.role != Role::Tool || !line.parts.is_empty());
+    lines.retain(|(_, line)| line.role != Role::Tool || !line.parts.is_empty());
     lines
+}
+
+/// Returns where each message of a checkpoint stands in the line, those for a person too: the conversation can go back to any.
+fn listed(list: Field<'_>) -> Vec<Listed> {
+    let read = |message: Field<'_>| {
+        let fields = Fields::read(message).unwrap_or_default();
+        let is_message = matches!(message_kind(&fields), Kind::User | Kind::Gemini);
+        Listed { id: entry_id(text(fields.id)), at: message.span(), is_message }
+    };
+    elements(Some(list)).into_iter().map(read).collect()
+}
+
+/// Returns whether one message alone, in a checkpoint that nothing was said before, is what a user said: no summary.
+pub(super) fn is_prompt_alone(line: &Line) -> bool {
+    let text = first_text(&line.parts).unwrap_or_default();
+    let is_ours = line.id.as_ref().is_some_and(|id| id.as_str() == derived_id(text));
+    line.turn == Turn::Prompt && !text.trim_start().starts_with(SUMMARY_START) && !is_ours
 }
 
 /// Returns whether messages are what is left of a conversation after a compaction: one message alone, or as the client
@@ -212,10 +247,17 @@ fn checkpoint(list: Field<'_>, time: Option<Timestamp>, metadata: Line) -> Line 
     let mut told: Vec<Part> = Vec::new();
     let mut said: Vec<(Role, String)> = Vec::new();
     let mut restates = Vec::new();
-    for line in messages(list) {
+    let mut hints = Hints::default();
+    let lines = messages(list);
+    let is_one = lines.iter().filter(|line| line.kind != EntryKind::Instruction).count() == 1;
+    for line in lines {
+        hints.cwd = hints.cwd.or_else(|| line.hints.cwd.clone());
         if line.kind == EntryKind::Instruction {
             told.extend(line.parts);
         } else {
+            // The first prompt of a session may stand in no other line.
+            let title = line.hints.title.as_ref().filter(|_| !is_one || is_prompt_alone(&line));
+            hints.title = hints.title.or_else(|| title.cloned());
             said.push((line.role, digest(&line.parts)));
             restates.extend(line.id);
         }
@@ -225,6 +267,7 @@ fn checkpoint(list: Field<'_>, time: Option<Timestamp>, metadata: Line) -> Line 
         line.parts = vec![opaque(RUNTIME, OPAQUE_RESTATED, list.raw())];
         line.turn = Turn::Restated;
         line.restates = restates;
+        line.hints = hints;
         return line;
     }
     if !said.is_empty() {
@@ -242,6 +285,7 @@ fn checkpoint(list: Field<'_>, time: Option<Timestamp>, metadata: Line) -> Line 
         ];
         let mut line = Line::said(Role::User, EntryKind::CompactionSummary, parts, time);
         line.turn = Turn::Compaction;
+        line.hints.title = hints.title.filter(|_| is_one);
         return line;
     }
     let mut line = if told.is_empty() { metadata } else { instruction(told, time) };

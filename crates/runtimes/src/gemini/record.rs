@@ -2,6 +2,7 @@
 
 use stemmata_model::Timestamp;
 
+use crate::apart::{Found, records};
 use crate::json::{Field, RecordError, borrowed_object, is_string, parse_line, text};
 
 borrowed_object! {
@@ -113,6 +114,17 @@ impl<'a> Record<'a> {
         Ok(Self { whole, fields, set, kind: kind(&fields, set.is_some()) })
     }
 
+    /// Reads the records of a line: itself, or those that can be found in it.
+    pub(super) fn each(line: &'a [u8]) -> Result<Vec<Found<'a>>, RecordError> {
+        match Self::parse(line) {
+            Ok(record) => Ok(vec![Found { text: record.whole.raw().into(), is_read: true }]),
+            Err(error) => {
+                let found = records(line, recognizer(line));
+                if found.is_empty() { Err(error) } else { Ok(found) }
+            }
+        }
+    }
+
     /// Returns when the line was written.
     pub(super) fn time(&self) -> Option<Timestamp> {
         let set = self.set.unwrap_or_default();
@@ -124,6 +136,24 @@ impl<'a> Record<'a> {
     pub(super) fn checkpoint(&self) -> Option<Field<'a>> {
         self.set?.messages.filter(|messages| messages.raw().starts_with('['))
     }
+}
+
+/// Returns what tells the records of a line from the objects inside of them: those inside of a checkpoint are messages, too.
+pub(super) fn recognizer(line: &[u8]) -> fn(Field<'_>) -> bool {
+    let has_checkpoint = memchr::memmem::find(line, b"\"$set\"").is_some();
+    if has_checkpoint { is_change } else { is_record }
+}
+
+fn is_change(object: Field<'_>) -> bool {
+    let fields = Fields::read(object).unwrap_or_default();
+    fields.set.is_some() || fields.rewind_to.is_some()
+}
+
+fn is_record(object: Field<'_>) -> bool {
+    let fields = Fields::read(object).unwrap_or_default();
+    let is_header = fields.session_id.is_some() && fields.project_hash.is_some();
+    let is_message = fields.id.is_some() && fields.timestamp.is_some() && fields.record_type.is_some();
+    is_change(object) || is_header || is_message
 }
 
 /// Says what a message is, in a line or in a checkpoint.

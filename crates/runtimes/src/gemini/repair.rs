@@ -7,7 +7,8 @@ use stemmata_model::{Part, Timestamp};
 use super::encode::header;
 use super::part::response;
 use super::place::project_hash;
-use super::record::{Call, Fields, Kind, Record, elements, message_kind};
+use super::record::{Call, Fields, Kind, Record, elements, message_kind, recognizer};
+use crate::apart;
 use crate::json::{Object, is_blank, quote, text};
 use crate::lines::iso;
 use crate::repair::{Document, REPAIRED_TEXT, made_up_uuid};
@@ -16,11 +17,24 @@ use crate::repair::{Document, REPAIRED_TEXT, made_up_uuid};
 pub(super) fn mend(document: &mut Document) {
     let before = document.changes();
     document.cut_torn_tail(|line| Record::parse(line).is_ok());
-    for stage in [begin, ids, rewinds, results] {
+    for stage in [lines, begin, ids, rewinds, results] {
         stage(document);
         if document.changes() > before {
             return;
         }
+    }
+}
+
+/// Gives each record a line of its own, and replaces what is no text.
+fn lines(document: &mut Document) {
+    let is_whole = |line: &[u8]| Record::parse(line).is_ok();
+    let mut index = 0;
+    while index < document.len() {
+        let line = document.line(index).to_vec();
+        index += apart::mend_line(document, index, is_whole(&line), recognizer(&line));
+    }
+    for index in 0..document.len() {
+        apart::replace_lone(document, index);
     }
 }
 
@@ -107,17 +121,19 @@ fn ids(document: &mut Document) {
 fn rewinds(document: &mut Document) {
     let mut known = Known::default();
     let mut lost = Vec::new();
-    for (index, line) in document.lines().enumerate() {
-        let Ok(record) = Record::parse(line) else { continue };
+    let found = document.lines().map(|line| Record::each(line).unwrap_or_default());
+    for (index, found) in found.enumerate() {
+        let Some(Ok(record)) = found.first().map(|found| Record::parse(found.text.as_bytes())) else {
+            continue;
+        };
         match record.kind {
-            Kind::User | Kind::Gemini => known.add(&record.fields),
+            // What is for a person only has its place, too.
+            Kind::User | Kind::Gemini | Kind::Notice => known.add(&record.fields),
             Kind::Set if record.checkpoint().is_some() => {
                 known = Known::default();
                 for message in elements(record.checkpoint()) {
                     let Ok(fields) = Fields::read(message) else { continue };
-                    if matches!(message_kind(&fields), Kind::User | Kind::Gemini) {
-                        known.add(&fields);
-                    }
+                    known.add(&fields);
                 }
             }
             Kind::Rewind => {
@@ -126,7 +142,7 @@ fn rewinds(document: &mut Document) {
                     lost.push(index);
                 }
             }
-            Kind::Set | Kind::Header | Kind::Notice | Kind::Unknown => {}
+            Kind::Set | Kind::Header | Kind::Unknown => {}
         }
     }
     // From the end: what is before keeps its place.
@@ -168,8 +184,11 @@ impl Known {
 fn results(document: &mut Document) {
     let mut open: Vec<(String, String)> = Vec::new();
     let mut calls: HashSet<String> = HashSet::new();
-    for line in document.lines() {
-        let Ok(record) = Record::parse(line) else { continue };
+    let found = document.lines().map(|line| Record::each(line).unwrap_or_default());
+    for found in found {
+        let Some(Ok(record)) = found.first().map(|found| Record::parse(found.text.as_bytes())) else {
+            continue;
+        };
         if let Some(messages) = record.checkpoint() {
             (open, calls) = (Vec::new(), HashSet::new());
             for message in messages.elements().unwrap_or_default() {

@@ -36,7 +36,10 @@ fn beside(entry: &Entry, bytes: &[u8], answered: &HashSet<String>) -> Vec<Entry>
     let narrow = |value| usize::try_from(value).unwrap_or(usize::MAX);
     let start = narrow(entry.native.offset);
     let line = bytes.get(start..start.saturating_add(narrow(entry.native.length))).unwrap_or_default();
-    let Ok(record) = Record::parse(line) else { return Vec::new() };
+    let found = Record::each(line).unwrap_or_default();
+    let Some(Ok(record)) = found.first().map(|found| Record::parse(found.text.as_bytes())) else {
+        return Vec::new();
+    };
     if record.kind != Kind::Gemini {
         return Vec::new();
     }

@@ -7,9 +7,10 @@ use std::collections::HashSet;
 use stemmata_model::Part;
 
 use super::record::{Call, Fields, Kind, Record, elements, message_kind};
-use crate::adapter::{Severity, Validation, Validator};
+use crate::adapter::{Finding, Severity, Validation, Validator};
+use crate::apart::{Found, is_marked};
 use crate::findings::Findings;
-use crate::json::{is_blank, text};
+use crate::json::{is_blank, lone_surrogates, text};
 
 /// Checks a session line by line.
 #[derive(Default)]
@@ -20,8 +21,14 @@ pub(super) struct LineValidator {
     /// The messages that are active, by their ids.
     active: Vec<String>,
     known: HashSet<String>,
+    /// Those of them that are for a person only.
+    notices: HashSet<String>,
     /// Messages that have no id.
     nameless: u64,
+    /// Active messages that the client does not read.
+    unread: u64,
+    /// Whether the client does not read the header.
+    is_headless: bool,
     /// Calls without a result, and the lines they stand in.
     open: Vec<(String, u64)>,
     calls: HashSet<String>,
@@ -63,6 +70,21 @@ impl LineValidator {
         }
     }
 
+    /// Takes what is for a person only: the conversation can go back to it.
+    fn notice(&mut self, fields: &Fields<'_>) {
+        let Some(id) = text(fields.id) else { return };
+        if self.known.insert(id.to_string()) {
+            self.notices.insert(id.to_string());
+            self.active.push(id.into_owned());
+        }
+    }
+
+    /// Counts the active messages that have an id.
+    fn active(&self) -> u64 {
+        let messages = self.active.iter().filter(|id| !self.notices.contains(*id));
+        u64::try_from(messages.count()).unwrap_or(u64::MAX)
+    }
+
     fn results(&mut self, fields: &Fields<'_>) {
         for part in super::part::content(fields.content).1 {
             let Part::ToolResult { call_id, .. } = part else { continue };
@@ -79,6 +101,7 @@ impl LineValidator {
         self.active.clear();
         self.known.clear();
         self.nameless = 0;
+        self.unread = 0;
         self.open.clear();
         self.calls.clear();
     }
@@ -93,13 +116,14 @@ impl LineValidator {
                 self.clear();
                 for message in messages.elements().unwrap_or_default() {
                     let Ok(fields) = Fields::read(message) else { continue };
-                    if matches!(message_kind(&fields), Kind::User | Kind::Gemini) {
-                        self.message(&fields);
+                    match message_kind(&fields) {
+                        Kind::User | Kind::Gemini => self.message(&fields),
+                        _ => self.notice(&fields),
                     }
                 }
             }
             Kind::Rewind => self.rewind(text(record.fields.rewind_to).as_deref()),
-            Kind::Notice => {}
+            Kind::Notice => self.notice(&record.fields),
             Kind::Unknown => {
                 self.findings.add(
                     Severity::Info,
@@ -124,22 +148,56 @@ impl LineValidator {
     }
 }
 
+impl LineValidator {
+    /// Takes a record of a line.
+    fn found(&mut self, line: &[u8], found: &Found<'_>) {
+        let Ok(record) = Record::parse(found.text.as_bytes()) else { return };
+        let at = Some(self.lines);
+        if !self.has_records && record.kind != Kind::Header {
+            let message = "the first record is not a session header: the client refuses the file";
+            self.findings.add(Severity::Fatal, "missing_header", at, message);
+        }
+        self.has_records = true;
+        let before = if found.is_read { 0 } else { self.active() + self.nameless };
+        self.record(&record);
+        let is_said = matches!(record.kind, Kind::User | Kind::Gemini | Kind::Set);
+        if !found.is_read {
+            let is_header = record.kind == Kind::Header;
+            self.is_headless |= is_header;
+            self.unread += (self.active() + self.nameless).saturating_sub(before);
+            let message = if is_header && is_marked(line) {
+                "a byte order mark stands before the header: the client does not find the session"
+            } else {
+                "the client passes over the line, which is not one record alone"
+            };
+            let is_lost = is_header
+                || matches!(record.kind, Kind::User | Kind::Gemini)
+                || record.checkpoint().is_some();
+            let severity = if is_lost { Severity::Fatal } else { Severity::Warning };
+            self.findings.add(severity, "unread_record", at, message);
+        } else if std::str::from_utf8(line).is_err() {
+            let message = "bytes that are not UTF-8 reach the model as U+FFFD";
+            self.findings.add(Severity::Info, "not_utf8", at, message);
+        }
+        if is_said && !lone_surrogates(&found.text).is_empty() {
+            let message = "half of a surrogate pair (`\\ud800` to `\\udfff`) is no text: the provider refuses every request with it";
+            self.findings.add(Severity::Fatal, "lone_surrogate", at, message);
+        }
+    }
+}
+
 impl Validator for LineValidator {
     fn line(&mut self, line: &[u8]) {
         self.lines += 1;
         if is_blank(line) {
             return;
         }
-        match Record::parse(line) {
-            Ok(record) => {
-                if !self.has_records && record.kind != Kind::Header {
-                    let message = "the first record is not a session header: the client refuses the file";
-                    self.findings.add(Severity::Fatal, "missing_header", Some(self.lines), message);
-                }
-                self.has_records = true;
-                self.record(&record);
-            }
-            Err(error) => self.findings.unreadable(self.lines, line, &error),
+        let found = match Record::each(line) {
+            Ok(found) => found,
+            Err(error) => return self.findings.unreadable(self.lines, line, &error),
+        };
+        for found in &found {
+            self.found(line, found);
         }
     }
 
@@ -149,7 +207,7 @@ impl Validator for LineValidator {
                 format!("the call `{call}` has no result: the client answers for it when it resumes");
             self.findings.add(Severity::Warning, "call_without_result", Some(line), &message);
         }
-        let present = u64::try_from(self.active.len()).unwrap_or(u64::MAX).saturating_add(self.nameless);
+        let present = self.active().saturating_add(self.nameless);
         if !self.has_records {
             self.findings.add(
                 Severity::Fatal,
@@ -161,10 +219,13 @@ impl Validator for LineValidator {
             let message = "it has no message: the client does not list such a session";
             self.findings.add(Severity::Fatal, "no_messages", None, message);
         }
-        let is_refused = self.findings.any_fatal();
+        // What the provider refuses, the client sends all the same.
+        let is_sent = |check: &str| matches!(check, "unread_record" | "lone_surrogate");
+        let is_refusal = |finding: &Finding| finding.severity == Severity::Fatal && !is_sent(finding.check);
+        let is_refused = self.is_headless || self.findings.iter().any(is_refusal);
         Validation {
             findings: self.findings.take(),
-            messages_sent: if is_refused { 0 } else { present },
+            messages_sent: if is_refused { 0 } else { present.saturating_sub(self.unread) },
             messages_present: present,
         }
     }

@@ -7,7 +7,9 @@ mod samples_tests;
 
 use stemmata_model::{Entry, FormatId};
 
-use crate::adapter::{Adapter, ClientPlace, Confidence, Detection, PlaceRequest, Placer, Validator};
+use crate::adapter::{
+    Adapter, ClientPlace, Confidence, Detection, Finding, PlaceRequest, Placer, Validation, Validator,
+};
 use crate::document::Dialect;
 use crate::placing::{Verbatim, unplaced};
 use crate::reading::{Counting, Reading};
@@ -20,6 +22,8 @@ pub struct Imported {
     /// Whether brackets that are open have to be closed where it is cut.
     pub(crate) is_json: bool,
     pub(crate) claims: fn(&[u8]) -> Option<Confidence>,
+    /// Says what its own program would not read of it.
+    pub(crate) check: fn(&[u8]) -> Option<Finding>,
     pub(crate) encode: fn(&[Entry]) -> String,
 }
 
@@ -58,6 +62,30 @@ impl Adapter for Imported {
     }
 
     fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {
-        Box::new(Counting::new(self.reading()))
+        Box::new(Checking { check: self.check, finding: None, counting: Counting::new(self.reading()) })
+    }
+}
+
+/// Says nothing of a document.
+pub(crate) fn unchecked(_document: &[u8]) -> Option<Finding> {
+    None
+}
+
+/// Counts the messages of a document, and says what its own program would not read.
+struct Checking {
+    check: fn(&[u8]) -> Option<Finding>,
+    finding: Option<Finding>,
+    counting: Counting,
+}
+
+impl Validator for Checking {
+    fn line(&mut self, document: &[u8]) {
+        self.finding = (self.check)(document);
+        self.counting.line(document);
+    }
+
+    fn finish(&mut self) -> Validation {
+        let findings = self.finding.take().into_iter().collect();
+        Validation { findings, ..self.counting.finish() }
     }
 }

@@ -137,3 +137,40 @@ fn white_space_that_is_not_ascii_is_somebodys() {
     let text = "# aider chat started at 2026-01-01 00:00:00\n\nan answer\u{b}\u{a0}\n\n\u{b}\n#### a prompt\u{2028}\n";
     check_any(&aider::HISTORY, text.as_bytes()).unwrap_or_else(|violation| panic!("{violation}"));
 }
+
+#[test]
+fn a_part_of_a_chat_and_one_that_is_no_utf8_are_read() {
+    let said = |bytes: &[u8]| -> Vec<(Role, String)> {
+        let entries = aider::HISTORY.decode(bytes).entries;
+        let spoken = entries.iter().filter(|entry| entry.meta.visibility.agent);
+        spoken
+            .map(|entry| match entry.parts.as_slice() {
+                [Part::Text(text)] => (entry.role, text.clone()),
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    };
+    let wanted = [(Role::User, "a prompt".to_owned()), (Role::Assistant, "an answer".to_owned())];
+    for (name, head) in [
+        ("a prompt first", ""),
+        ("what the program says", "> Aider v0.86.1\n> Model: x\n\n"),
+        ("a mark of the byte order", "\u{feff}# aider chat started at 2026-01-01 00:00:00\n\n"),
+    ] {
+        let text = format!("{head}#### a prompt\n\nan answer\n");
+        assert!(aider::HISTORY.detect(text.as_bytes()).is_some(), "{name}");
+        let found = crate::registry::detect(text.as_bytes()).map(|(adapter, _)| adapter.format());
+        assert_eq!(found, Some(aider::HISTORY.format()), "{name}");
+        assert_eq!(said(text.as_bytes()), wanted, "{name}");
+    }
+    for text in ["> a quote\n\n#### a heading\n", "# a heading\n\n#### another\n", "dear diary\n"] {
+        assert!(aider::HISTORY.detect(text.as_bytes()).is_none(), "{text}");
+    }
+    let latin = b"# aider chat started at 2026-01-01 00:00:00\n\n#### caf\xe9\n\ncr\xe8me\n";
+    assert_eq!(
+        said(latin),
+        [(Role::User, "caf\u{fffd}".to_owned()), (Role::Assistant, "cr\u{fffd}me".to_owned())]
+    );
+    let found = crate::chain_tests::checks(&aider::HISTORY, latin);
+    assert_eq!(found, ["not_utf8"]);
+    check_any(&aider::HISTORY, latin).unwrap_or_else(|violation| panic!("{violation}"));
+}

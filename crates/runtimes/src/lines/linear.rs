@@ -5,13 +5,16 @@
 mod hidden;
 mod kept;
 
+use std::collections::HashSet;
+use std::ops::Range;
+
 use stemmata_model::{CommitType, EntryId, Note, NoteCode, Part};
 
 use super::emit::{Place, places, push};
 use super::own::Own;
-use super::{Dialect, Line, Turn};
+use super::{Dialect, Line, Listed, Turn};
 use crate::adapter::{
-    CompactionPlan, ContextPlan, Piece, PlanStop, Segment, Segments, SourceError, segment_number,
+    CompactionPlan, ContextPlan, Edit, Piece, PlanStop, Segment, Segments, SourceError, segment_number,
 };
 use crate::captured::visibility::{ShowAs, Shown};
 use crate::json::is_blank;
@@ -33,8 +36,42 @@ pub(crate) struct Row {
     pub(crate) target: Option<Key>,
     /// What stands for the ids of the messages that it says again.
     pub(crate) restates: Vec<Key>,
+    /// The messages that stand within the line, in their order.
+    pub(crate) listed: Vec<ListedRow>,
     /// What only lines of our own format say.
     own: Option<Box<OwnRow>>,
+}
+
+/// A message that stands within a line.
+#[derive(Debug, Clone)]
+pub(crate) struct ListedRow {
+    key: Option<Key>,
+    /// Bytes of the line.
+    at: Range<u64>,
+    is_message: bool,
+    is_out: bool,
+}
+
+impl ListedRow {
+    fn of(listed: &Listed) -> Self {
+        let place = |at: usize| u64::try_from(at).unwrap_or(u64::MAX);
+        Self {
+            key: listed.id.as_ref().map(|id| hash(id.as_str())),
+            at: place(listed.at.start)..place(listed.at.end),
+            is_message: listed.is_message,
+            is_out: false,
+        }
+    }
+
+    /// Returns whether it stands there and goes by this key.
+    pub(crate) fn is(&self, key: Key) -> bool {
+        !self.is_out && self.key == Some(key)
+    }
+
+    /// Returns whether it goes by one of these keys.
+    pub(crate) fn is_one_of(&self, keys: &HashSet<Key>) -> bool {
+        self.key.is_some_and(|key| keys.contains(&key))
+    }
 }
 
 /// What a line of our own format says of others.
@@ -91,6 +128,49 @@ impl OwnRow {
 }
 
 impl Row {
+    /// Writes the line without the messages that are left out of it.
+    pub(crate) fn write(&self, pieces: &mut Vec<Piece>) {
+        let gone =
+            |gap: Range<u64>| Edit { offset: gap.start, length: gap.end - gap.start, with: Vec::new() };
+        push(pieces, self.place, self.gaps().into_iter().filter(|gap| gap.start < gap.end).map(gone));
+    }
+
+    /// Returns the bytes of the line that hold messages which are left out, ascending, with what separates these from others.
+    fn gaps(&self) -> Vec<Range<u64>> {
+        let mut last_kept: Option<u64> = None;
+        let mut gaps = Vec::new();
+        let mut listed = self.listed.iter().peekable();
+        while let Some(message) = listed.next() {
+            let Range { start, end } = message.at.clone();
+            if !message.is_out {
+                last_kept = Some(end);
+                continue;
+            }
+            let next = listed.peek().map_or(end, |next| next.at.start);
+            // What stands between two messages goes with the one that goes.
+            gaps.push(last_kept.map_or(start..next, |kept| kept..end));
+            last_kept = last_kept.map(|_| end);
+        }
+        gaps
+    }
+
+    /// Leaves messages out of the line; returns how many of them a model would have seen.
+    pub(crate) fn leave_out(&mut self, goes: impl Fn(usize, &ListedRow) -> bool) -> u64 {
+        let mut seen = 0;
+        for (at, message) in self.listed.iter_mut().enumerate() {
+            if !message.is_out && goes(at, message) {
+                message.is_out = true;
+                seen += u64::from(message.is_message);
+            }
+        }
+        seen
+    }
+
+    /// Returns the keys of the messages that stand within the line.
+    pub(crate) fn within(&self) -> impl Iterator<Item = Key> {
+        self.listed.iter().filter(|message| !message.is_out).filter_map(|message| message.key)
+    }
+
     /// Returns whether it says what becomes of other rows.
     fn is_visibility(&self) -> bool {
         self.own.as_ref().is_some_and(|own| own.shows.is_some())
@@ -121,6 +201,7 @@ fn rows(dialect: &Dialect, segment: usize, bytes: &[u8], restated: u64) -> Vec<R
             key: read.as_ref().and_then(|line| key(&line.id)),
             target: read.as_ref().and_then(|line| key(&line.target)),
             restates: read.iter().flat_map(|line| &line.restates).map(|id| hash(id.as_str())).collect(),
+            listed: read.iter().flat_map(|line| &line.listed).map(ListedRow::of).collect(),
             own: read.as_ref().and_then(|line| Some(Box::new(OwnRow::of(line, line.own.as_deref()?)))),
             turn: read.as_ref().map_or(Turn::Other, |line| line.turn),
             is_restated: entries <= restated,

@@ -2,17 +2,15 @@
 //!
 //! Decided here for all arrays; how a turn is written is each format's.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp};
 
+use crate::calls::CallNames;
 use crate::placing::CLOSED_TEXT;
 
 /// What stands before what a tool returned, where its call is not there.
 pub(crate) const LOST_CALL: &str = "[Result of a tool call that is not here]";
-
-/// Characters that every API takes in a call's id.
-const CALL_ID_CHARS_MAX: usize = 64;
 
 /// What is said where a conversation begins with an answer, and a prompt has to stand before it.
 pub(crate) const NO_PROMPT: &str = "[The conversation begins with an answer.]";
@@ -67,12 +65,8 @@ pub(crate) fn is_instruction(entry: &Entry) -> bool {
 #[derive(Default)]
 struct Maker {
     turns: Vec<Turn>,
-    /// The turn of each call that has no result yet.
-    open: HashMap<String, usize>,
-    /// The ids of the calls so far.
-    called: HashSet<String>,
-    /// What a call is named whose id one before it has, by that id: an API takes no two of one id.
-    renamed: HashMap<String, String>,
+    /// The calls so far, each made in the turn of an answer.
+    calls: CallNames,
 }
 
 impl Maker {
@@ -83,8 +77,7 @@ impl Maker {
         for part in &entry.parts {
             let mut part = part.clone();
             if let Part::ToolCall { call_id, .. } = &mut part {
-                self.name_apart(call_id);
-                self.open.insert(call_id.clone(), at);
+                *call_id = self.calls.call(call_id, at);
             }
             said.push(part);
         }
@@ -99,17 +92,6 @@ impl Maker {
                 }
             }
         }
-    }
-
-    /// Gives a call another id where one before it has the same.
-    fn name_apart(&mut self, call_id: &mut String) {
-        if self.called.insert(call_id.clone()) {
-            return;
-        }
-        let count = self.called.len();
-        let new: String = format!("again-{count}-{call_id}").chars().take(CALL_ID_CHARS_MAX).collect();
-        self.called.insert(new.clone());
-        self.renamed.insert(std::mem::replace(call_id, new.clone()), new);
     }
 
     /// Notes who spoke last, and when.
@@ -170,16 +152,14 @@ impl Maker {
     }
 
     fn result(&mut self, call_id: &str, is_error: bool, parts: &[Part]) {
-        let renamed = self.renamed.remove(call_id);
-        let call_id = renamed.as_deref().unwrap_or(call_id);
-        let Some(at) = self.open.remove(call_id) else {
+        let Some((call_id, at)) = self.calls.result(call_id) else {
             self.say(Part::Text(LOST_CALL.to_owned()));
             return parts.iter().for_each(|part| self.say(part.clone()));
         };
         if at + 1 == self.turns.len() {
             self.turns.push(Turn::default());
         }
-        self.answered(at, (call_id.to_owned(), is_error, parts.to_vec()));
+        self.answered(at, (call_id, is_error, parts.to_vec()));
     }
 
     fn answered(&mut self, at: usize, result: Answer) {
@@ -190,7 +170,8 @@ impl Maker {
 
     fn finish(mut self) -> Vec<Turn> {
         let last = self.turns.len();
-        let mut open: Vec<(String, usize)> = self.open.drain().filter(|(_, at)| at + 1 < last).collect();
+        let mut open = self.calls.open();
+        open.retain(|(_, at)| at + 1 < last);
         open.sort();
         for (call_id, at) in open {
             self.answered(at, (call_id, true, vec![Part::Text(CLOSED_TEXT.to_owned())]));

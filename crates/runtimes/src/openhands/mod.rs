@@ -9,7 +9,7 @@ use stemmata_acts::tools::table;
 
 use crate::captured::Captured;
 use crate::clients::{Client, EventFolder};
-use crate::imported::Imported;
+use crate::imported::{Imported, unchecked};
 use crate::registry::{Mark, Registered};
 
 pub(crate) use events::RUNTIME;
@@ -46,5 +46,6 @@ pub const LEGACY: Imported = Imported {
     dialect: &legacy::DIALECT,
     is_json: true,
     claims: legacy::claims,
+    check: unchecked,
     encode: legacy::encode,
 };

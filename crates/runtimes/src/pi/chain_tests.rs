@@ -162,7 +162,8 @@ fn what_the_loader_would_stumble_over_is_found() {
         (with("UA", "", ""), Severity::Fatal, "missing_header", (0, 2)),
         (with("HUA", "\"usage\"", "\"used\""), Severity::Fatal, "missing_usage", (0, 2)),
         (with("HUF", "", ""), Severity::Warning, "call_without_result", (2, 2)),
-        (with("HUAR", "", ""), Severity::Warning, "result_without_call", (3, 3)),
+        (with("HUAR", "", ""), Severity::Fatal, "result_without_call", (3, 3)),
+        (with("HUA", "\"version\":3", "\"version\":4"), Severity::Warning, "unknown_version", (2, 2)),
         (with("HU?A", "", ""), Severity::Warning, "unreadable_line", (2, 2)),
         (with("HUxA", "", ""), Severity::Info, "unknown_type", (2, 2)),
         (with("HUAkA", "firstKept", "firstLost"), Severity::Info, "", (2, 2)),
@@ -285,4 +286,176 @@ fn real_sessions_are_accepted_and_placed() {
             );
         }
     }
+}
+
+/// Repairs bytes, and returns what is written where the client takes it whole.
+fn mended(bytes: &[u8]) -> Vec<u8> {
+    let repaired = crate::repair::repair(&Pi::V3, bytes, None);
+    let verdict = &repaired.validation;
+    let is_harmless = verdict.findings.iter().all(|found| found.severity == Severity::Info);
+    assert!(is_harmless, "{:?}", verdict.findings);
+    assert_eq!(verdict.messages_sent, verdict.messages_present);
+    repaired.bytes
+}
+
+#[test]
+fn a_record_for_nobody_at_an_older_entry_does_not_end_the_conversation() {
+    for (story, wanted, sent) in [
+        // A label, a title, a setting or a record of tomorrow; one, and several that hang on each other.
+        ("HUAUA[2]L", "HUAUA", 2),
+        ("HUAUA[2]N", "HUAUA", 2),
+        ("HUAUA[2]m", "HUAUA", 2),
+        ("HUAUA[2]x", "HUAUA", 2),
+        ("HUAUA[2]NL", "HUAUA", 2),
+        ("HUAUA[0]N", "HUAUA", 0),
+        // What follows the last message stays with it.
+        ("HUAUAN[2]L", "HUAUAN", 2),
+        ("HUAUACUA[2]L", "HCUA", 2),
+    ] {
+        let bytes = session(story, 3);
+        let (plan, context) = planned(&Pi::V3, &bytes, PlanStop::Compaction);
+        assert_eq!((letters(story, &context).as_str(), plan.abandoned_entries), (wanted, 0), "{story}");
+        let verdict = checked(&Pi::V3, &bytes);
+        let present =
+            u64::try_from(wanted.chars().filter(|letter| "UAC".contains(*letter)).count()).expect("few");
+        let fatal = checks(&verdict).into_iter().filter(|(severity, _)| *severity == Severity::Fatal);
+        assert_eq!(fatal.collect::<Vec<_>>(), [(Severity::Fatal, "dead_end_last")], "{story}");
+        assert_eq!((verdict.messages_sent, verdict.messages_present), (sent, present), "{story}");
+        let whole = mended(&bytes);
+        assert_eq!(planned(&Pi::V3, &whole, PlanStop::Compaction).0.abandoned_entries, 0, "{story}");
+    }
+    // Something said there does end it, and so does a record that follows on the last message.
+    for (story, wanted) in [("HUAUA[2]S", "HUAS"), ("HUAUA[2]LUA", "HUALUA"), ("HUAUALN", "HUAUALN")] {
+        let (_, context) = planned(&Pi::V3, &session(story, 3), PlanStop::Compaction);
+        assert_eq!(letters(story, &context), wanted);
+    }
+}
+
+/// A compaction that holds the last two messages word for word and names none, as programs on pi's library write it.
+fn retaining(story: &str, keeps: &str) -> Vec<u8> {
+    let text = String::from_utf8(session(story, 3)).expect("text");
+    let lines: Vec<&str> = text.lines().collect();
+    let message = |at: usize| {
+        let line: serde_json::Value = serde_json::from_str(lines[at]).expect("JSON");
+        line["message"].to_string()
+    };
+    let at = story.find('C').expect("a compaction");
+    let kept = format!("\"firstKeptEntryId\":\"{}\"", id(at));
+    let held = format!("{keeps}\"retainedTail\":[{},{}]", message(at - 2), message(at - 1));
+    text.replace(&kept, &held).into_bytes()
+}
+
+#[test]
+fn messages_that_a_compaction_holds_are_part_of_the_context() {
+    for (keeps, findings) in [
+        ("", vec![(Severity::Warning, "retained_tail")]),
+        // The client keeps entries that are named, and they are the same.
+        ("\"firstKeptEntryId\":\"00c0de03\",", vec![]),
+    ] {
+        let bytes = retaining("HUAFRCUA", keeps);
+        let verdict = checked(&Pi::V3, &bytes);
+        assert_eq!((checks(&verdict), verdict.messages_sent, verdict.messages_present), (findings, 5, 5));
+        let (_, context) = planned(&Pi::V3, &bytes, PlanStop::Compaction);
+        let told = super::as_loaded(Pi::V3.decode(&context).entries);
+        let said: Vec<String> = told.iter().skip(1).map(|entry| format!("{:?}", entry.role)).collect();
+        assert_eq!(said, ["User", "Assistant", "Tool", "User", "Assistant"], "{keeps}");
+        assert!(!format!("{told:?}").contains("retained_tail"));
+        // From the root on its messages are there by themselves.
+        let (_, whole) = planned(&Pi::V3, &bytes, PlanStop::Root);
+        assert_eq!(letters("HUAFRCUA", &whole), "HUAFRUA");
+        let (text, _) = placed(&Pi::V3, &context);
+        let verdict = checked(&Pi::V3, text.as_bytes());
+        assert_eq!((checks(&verdict), verdict.messages_sent), (vec![], 5), "{text}");
+        let mended = String::from_utf8(mended(&bytes)).expect("text");
+        assert!(mended.contains("firstKeptEntryId"), "{mended}");
+    }
+}
+
+#[test]
+fn a_result_that_no_call_waits_for_becomes_what_a_user_says() {
+    let broken_off = String::from_utf8(session("HUFRA", 3)).expect("text").replace("toolUse", "aborted");
+    for (name, bytes, at) in [
+        ("behind a compaction", session("HUFCRA", 3), 5),
+        ("behind what an extension said", session("HUFERA", 3), 5),
+        ("twice", session("HUFRRA", 3), 5),
+        ("of a call that was broken off", broken_off.into_bytes(), 4),
+    ] {
+        // Results answer the letter before them: here it is the call.
+        let bytes = String::from_utf8(bytes).expect("text").replace("call_3\"", "call_2\"").into_bytes();
+        let verdict = checked(&Pi::V3, &bytes);
+        let fatal = verdict.findings.iter().find(|found| found.severity == Severity::Fatal);
+        assert_eq!(
+            fatal.map(|found| (found.check, found.line)),
+            Some(("result_without_call", Some(at))),
+            "{name}"
+        );
+        let mended = crate::repair::repair(&Pi::V3, &bytes, None);
+        assert!(mended.validation.is_accepted(), "{name}: {:?}", mended.validation.findings);
+        let text = String::from_utf8(mended.bytes).expect("text");
+        assert!(text.contains("[Result of a tool call that is not here]"), "{name}: {text}");
+        let (text, _) = placed(&Pi::V3, &planned(&Pi::V3, &bytes, PlanStop::Compaction).1);
+        assert!(checked(&Pi::V3, text.as_bytes()).is_accepted(), "{name}: {text}");
+    }
+}
+
+#[test]
+fn lines_that_are_no_single_record_are_read_checked_and_mended() {
+    let text = String::from_utf8(session("HUAUA", 3)).expect("text");
+    let lines: Vec<&str> = text.lines().collect();
+    let bad = |at: usize, with: &dyn Fn(&str) -> Vec<u8>| -> Vec<u8> {
+        let line = |(index, line): (usize, &&str)| {
+            if index == at { with(line) } else { line.as_bytes().to_vec() }
+        };
+        let all: Vec<Vec<u8>> = lines.iter().enumerate().map(line).collect();
+        [all.join(&b'\n'), b"\n".to_vec()].concat()
+    };
+    let torn = |line: &str| {
+        let (before, after) = line.split_once("done").expect("there");
+        [before.as_bytes(), b"d\xefne", after.as_bytes()].concat()
+    };
+    for (name, bytes, sent, is_lost) in [
+        ("no UTF-8", bad(2, &torn), 4, false),
+        ("a comma", bad(2, &|line| format!("{line},").into_bytes()), 2, true),
+        ("NUL", bad(4, &|line| format!("{line}\0\0").into_bytes()), 3, true),
+        (
+            "a torn one before",
+            bad(2, &|line| format!("{{\"type\":\"message\",\"id\":\"00{line}").into_bytes()),
+            2,
+            true,
+        ),
+        ("a mark", bad(0, &|line| format!("\u{feff}{line}").into_bytes()), 0, true),
+    ] {
+        let verdict = checked(&Pi::V3, &bytes);
+        let found = verdict
+            .findings
+            .iter()
+            .any(|found| found.check == "unread_record" && found.severity == Severity::Fatal);
+        assert_eq!(
+            (found, verdict.messages_sent, verdict.messages_present),
+            (is_lost, sent, 4),
+            "{name}: {verdict:?}"
+        );
+        assert!(Pi::V3.detect(&bytes).is_some(), "{name}");
+        let (_, context) = planned(&Pi::V3, &bytes, PlanStop::Compaction);
+        let seen = Pi::V3.decode(&context).entries.iter().filter(|entry| entry.meta.visibility.agent).count();
+        assert_eq!(seen, 4, "{name}");
+        let (text, _) = placed(&Pi::V3, &context);
+        let verdict = checked(&Pi::V3, text.as_bytes());
+        assert_eq!((checks(&verdict), verdict.messages_sent), (vec![], 4), "{name}: {text}");
+        if is_lost {
+            mended(&bytes);
+        } else {
+            assert_eq!(crate::repair::repair(&Pi::V3, &bytes, None).changes, [], "{name}");
+        }
+    }
+    // Two records on one line: the client reads neither.
+    let two = lines[..2].join("\n") + "\n" + &lines[2..].concat() + "\n";
+    assert_eq!(checked(&Pi::V3, two.as_bytes()).messages_present, 4);
+    assert_eq!(checked(&Pi::V3, &mended(two.as_bytes())).messages_sent, 4);
+    // A line with bad bytes that has to be mended is written as the client reads it.
+    let orphan = String::from_utf8(session("HUAR", 3)).expect("text");
+    let (before, after) = orphan.split_once("note.txt").expect("there");
+    let orphan = [before.as_bytes(), b"n\xefte.txt", after.as_bytes()].concat();
+    let text = String::from_utf8(mended(&orphan)).expect("text");
+    assert!(text.contains("n\u{fffd}te.txt") && text.contains("that is not here"), "{text}");
 }

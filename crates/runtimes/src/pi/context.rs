@@ -43,7 +43,7 @@ impl Path {
     fn step(&mut self, tree: &Tree, is_all: bool, is_cut: bool) -> Step {
         let more = if is_all { Step::End } else { Step::More };
         let Some(last) = self.nodes.last().copied() else {
-            return tree.leaf().map_or(more, Step::At);
+            return tree.leaf(is_all).map_or(more, Step::At);
         };
         let before = || tree.before(last);
         let Some(row) = tree.row(last) else { return Step::End };
@@ -225,7 +225,7 @@ impl Emitted {
             if !is_with || row.is_restated && !row.is_header {
                 continue;
             }
-            let edit = emitted.linked(row, last);
+            let edit = emitted.linked(row, last).map(|edit| within(row, edit));
             push(&mut emitted.pieces, row.place, edit);
             last = row.id.as_deref().or(last);
         }
@@ -249,6 +249,18 @@ impl Emitted {
         let with = if row.parent_span.is_empty() { format!(",\"parentId\":{parent}") } else { parent };
         Some(edit(&row.parent_span, with))
     }
+}
+
+/// Returns what an edit of a record is to its line: of one that had to be found in it, the whole line is written anew.
+fn within(row: &Row, edit: Edit) -> Edit {
+    let Some(found) = &row.found else { return edit };
+    let narrow = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+    let (start, end) = (narrow(edit.offset), narrow(edit.offset.saturating_add(edit.length)));
+    let before = found.as_bytes().get(..start).unwrap_or_default();
+    let after = found.as_bytes().get(end..).unwrap_or_default();
+    let with = [before, &edit.with, after].concat();
+    let length = row.place.length.saturating_sub(u64::from(row.has_newline));
+    Edit { offset: 0, length, with }
 }
 
 fn edit(span: &std::ops::Range<usize>, with: String) -> Edit {
@@ -310,7 +322,10 @@ fn name_first(tree: &Tree, chosen: &HashSet<At>, compaction: At, plan: &mut Comp
         Some(Kept::Id(id)) if first != Some(id) => first.map_or_else(|| "null".to_owned(), quote),
         Some(Kept::Id(_)) | None => return,
     };
-    let (Some(span), Some(piece)) = (&row.kept_span, plan.pieces.last_mut()) else { return };
+    // In a line whose record had to be found, places mean nothing.
+    let (Some(span), None, Some(piece)) = (&row.kept_span, &row.found, plan.pieces.last_mut()) else {
+        return;
+    };
     let before = piece.length.saturating_sub(row.place.length);
     let edit = edit(span, name);
     piece.edits.push(Edit { offset: edit.offset + before, ..edit });

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use stemmata_model::{Body, Entry, EntryId, EntryKind, ImageSource, Maker, Part, Role, Timestamp, Usage};
 
 use super::RUNTIME;
-use super::order::{first_kept, kept};
+use super::order::{first_kept, kept, retained_in};
 use super::record::{Kind, Record};
 use crate::adapter::Keeps;
 use crate::json::{Field, Object, members, one_line, quote};
@@ -171,6 +171,8 @@ impl Encoder {
         // The number stays beside the id, which is what the loader of this version looks at.
         let number = entry.parts.iter().find_map(kept).and_then(|kept| kept.parse().ok());
         let line = number.into_iter().fold(line, |line, number| line.number("firstKeptEntryIndex", number));
+        let retained = entry.parts.iter().find_map(retained_in).and_then(one_line);
+        let line = retained.into_iter().fold(line, |line, list| line.raw("retainedTail", &list));
         self.push(&line.finish());
     }
 

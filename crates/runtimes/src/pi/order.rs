@@ -1,14 +1,15 @@
 //! The order in which the loader makes messages of a context: a compaction's summary first, then what it keeps.
 
-use stemmata_model::{Entry, EntryKind, Part};
+use stemmata_model::{Entry, EntryId, EntryKind, Part};
 
 use super::RUNTIME;
-use super::read::OPAQUE_KEPT;
+use super::read::{OPAQUE_KEPT, OPAQUE_RETAINED, retained};
 
 /// Puts the last compaction's summary ahead of the entries that it keeps, as the loader does. Which these are is said by
-/// their order from then on.
+/// their order from then on. Messages that the compaction itself holds stand in the place of those entries.
 pub(crate) fn as_loaded(mut entries: Vec<Entry>) -> Vec<Entry> {
     let last = entries.iter().rposition(|entry| entry.kind == EntryKind::CompactionSummary);
+    let own = last.and_then(|last| entries.get(last)).map(held).unwrap_or_default();
     let first = last.and_then(|last| {
         let (before, after) = entries.split_at(last);
         let first = first_kept(after.first()?, before)?;
@@ -19,10 +20,34 @@ pub(crate) fn as_loaded(mut entries: Vec<Entry>) -> Vec<Entry> {
     {
         moved.rotate_right(1);
     }
+    if let (false, Some(last)) = (own.is_empty(), last) {
+        entries.splice(first.unwrap_or(last) + 1..=last, own);
+    }
     for entry in entries.iter_mut().filter(|entry| entry.kind == EntryKind::CompactionSummary) {
-        entry.parts.retain(|part| kept(part).is_none());
+        entry.parts.retain(|part| kept(part).is_none() && retained_in(part).is_none());
     }
     entries
+}
+
+/// Returns the messages that a compaction holds, as entries of their own.
+fn held(compaction: &Entry) -> Vec<Entry> {
+    let Some(list) = compaction.parts.iter().find_map(retained_in) else { return Vec::new() };
+    let named = (1..).zip(retained(list)).map(|(number, line)| {
+        let id =
+            EntryId::new(format!("{}-{number}", compaction.id)).unwrap_or_else(|_| compaction.id.clone());
+        let mut entry = line.into_entry(id, compaction.native);
+        entry.timestamp = compaction.timestamp;
+        entry
+    });
+    named.collect()
+}
+
+/// Returns the messages that a part of a compaction holds, as JSON.
+pub(super) fn retained_in(part: &Part) -> Option<&str> {
+    match part {
+        Part::Opaque { runtime, kind, json } if runtime == RUNTIME && kind == OPAQUE_RETAINED => Some(json),
+        _ => None,
+    }
 }
 
 /// Returns the entry that a compaction keeps first, of those that were written before it.

@@ -8,11 +8,12 @@ use stemmata_model::{Note, NoteCode, Timestamp};
 use super::client::RESUME;
 use super::encode::{derive, header, result, text_block};
 use super::record::Record;
-use super::trail::Trail;
+use super::trail::{Trail, Waiting};
 use super::tree::{Parent, Row};
 use crate::adapter::{ClientPlace, PlaceRequest, Placer};
-use crate::json::{Object, quote};
+use crate::json::{Object, one_line, quote, text};
 use crate::lines::iso;
+use crate::messages::turns::LOST_CALL;
 use crate::placing::{CLOSED, CLOSED_TEXT, TORN, counted, replace, unreadable};
 
 /// What an answer needs that says nothing of its tokens.
@@ -32,6 +33,71 @@ pub(super) fn client_place(request: &PlaceRequest) -> ClientPlace {
     }
 }
 
+type Edit = (std::ops::Range<usize>, String);
+
+/// A compaction whose messages have lines of their own.
+pub(super) struct Unfolded {
+    /// The lines, to stand before the compaction.
+    pub(super) lines: Vec<String>,
+    /// What the compaction's line says instead: what it hangs on, and what it keeps first.
+    pub(super) edits: Vec<Edit>,
+}
+
+/// Gives the messages that a compaction holds word for word lines of their own: the client keeps entries alone. `before` is
+/// the entry that it follows where it names none.
+pub(super) fn unfold(record: &Record<'_>, row: &Row, before: Option<String>) -> Option<Unfolded> {
+    let own = row.id.as_deref()?;
+    let time = text(record.envelope.timestamp).unwrap_or_default();
+    let mut parent = match &row.parent {
+        Parent::Id(id) => Some(String::from(id.clone())),
+        Parent::Root => None,
+        Parent::Before => before,
+    };
+    let mut first = None;
+    let mut lines = Vec::new();
+    for (number, message) in (0..).zip(record.retained()) {
+        let id = derive(&format!("{own} retained"), number);
+        let line =
+            Object::new().text("type", "message").text("id", &id).optional("parentId", parent.as_deref());
+        lines.push(line.text("timestamp", &time).raw("message", &one_line(message.whole.raw())?).finish());
+        first = first.or_else(|| Some(id.clone()));
+        parent = Some(id);
+    }
+    let (first, last) = (quote(&first?), quote(&parent?));
+    let mut edits = Vec::new();
+    let mut added = String::new();
+    if row.parent_span.is_empty() {
+        added.extend([",\"parentId\":", &last]);
+    } else {
+        edits.push((row.parent_span.clone(), last));
+    }
+    match record.envelope.kept_id {
+        Some(field) => edits.push((field.span(), first)),
+        None => added.extend([",\"firstKeptEntryId\":", &first]),
+    }
+    let end = record.envelope.id?.span().end;
+    edits.push((end..end, added));
+    Some(Unfolded { lines, edits })
+}
+
+/// Returns what makes a result that no call waits for a message of the user.
+pub(super) fn as_said(record: &Record<'_>) -> Option<Edit> {
+    let message = &record.message;
+    let lost = text_block(LOST_CALL);
+    let content = match message.content {
+        Some(list) if list.raw().starts_with('[') => {
+            let rest = list.raw().get(1..)?;
+            let comma = if rest.trim_start().starts_with(']') { "" } else { "," };
+            format!("[{lost}{comma}{rest}")
+        }
+        Some(said) => format!("[{lost},{}]", text_block(&said.text()?)),
+        None => format!("[{lost}]"),
+    };
+    let said = Object::new().text("role", "user").raw("content", &content);
+    let said = message.timestamp.into_iter().fold(said, |said, at| said.raw("timestamp", at.raw()));
+    Some((record.envelope.message?.span(), said.finish()))
+}
+
 /// Rewrites a session line by line.
 pub(super) struct LinePlacer {
     request: PlaceRequest,
@@ -43,6 +109,9 @@ pub(super) struct LinePlacer {
     dropped_tails: u64,
     linked: u64,
     completed: u64,
+    unfolded: u64,
+    orphans: u64,
+    waiting: Waiting,
 }
 
 impl LinePlacer {
@@ -57,12 +126,15 @@ impl LinePlacer {
             dropped_tails: 0,
             linked: 0,
             completed: 0,
+            unfolded: 0,
+            orphans: 0,
+            waiting: Waiting::default(),
         }
     }
 
     fn record(&mut self, line: &[u8], record: &Record<'_>, out: &mut Vec<u8>) {
         self.last_time = record.time().unwrap_or(self.last_time);
-        let row = self.trail.take(line, record, 0);
+        let row = self.trail.take(record, 0);
         if !self.has_header {
             self.has_header = true;
             if !row.is_header {
@@ -73,14 +145,35 @@ impl LinePlacer {
         if row.is_header {
             edits.extend(self.moved(record));
         } else {
-            edits.extend(self.linked(&row));
+            edits = self.unfolded(record, &row, out);
+            if edits.is_empty() {
+                edits.extend(self.linked(&row));
+            }
             edits.extend(self.completed(record));
+            let said = self.trail.nodes.last().filter(|_| row.is_node);
+            if said.is_some_and(|node| self.waiting.take_node(node).is_some()) {
+                self.orphans += 1;
+                edits.extend(as_said(record));
+            }
         }
         replace(line, edits, out);
         if !line.ends_with(b"\n") {
             out.push(b'\n');
         }
         self.last = row.id.map(String::from).or_else(|| self.last.take());
+    }
+
+    /// Writes the records that can be found in a line, each as a line of its own.
+    fn found(&mut self, line: &[u8], out: &mut Vec<u8>) {
+        let found = Record::each(line).unwrap_or_default();
+        if found.is_empty() {
+            self.dropped_tails += unreadable(line, out);
+        }
+        for found in found {
+            if let Ok(record) = Record::parse(found.text.as_bytes()) {
+                self.record(found.text.as_bytes(), &record, out);
+            }
+        }
     }
 
     fn make_header(&self, out: &mut Vec<u8>) {
@@ -127,9 +220,25 @@ impl LinePlacer {
         Some((end..end, format!(",{NO_USAGE}")))
     }
 
+    /// Writes the messages that a compaction holds word for word as lines of their own, and returns what the compaction's
+    /// line says instead.
+    fn unfolded(&mut self, record: &Record<'_>, row: &Row, out: &mut Vec<u8>) -> Vec<Edit> {
+        let is_needed = row.retained > 0 && self.trail.is_linear == Some(false);
+        let is_needed = is_needed && self.trail.passed_over(&self.trail.loaded()).is_some();
+        let parent = self.last.clone().filter(|_| row.parent == Parent::Before);
+        let unfolded = if is_needed { unfold(record, row, parent) } else { None };
+        let Some(unfolded) = unfolded else { return Vec::new() };
+        self.unfolded += u64::try_from(unfolded.lines.len()).unwrap_or(u64::MAX);
+        for line in unfolded.lines {
+            out.extend_from_slice(line.as_bytes());
+            out.push(b'\n');
+        }
+        unfolded.edits
+    }
+
     /// Closes the calls that wait for results.
     fn close(&mut self, out: &mut Vec<u8>) -> u64 {
-        let open = self.trail.open(&self.trail.way(true));
+        let open = self.trail.open(&self.trail.whole());
         for (index, (call, name)) in open.iter().enumerate() {
             let content = format!("[{}]", text_block(CLOSED_TEXT));
             let message = result(call, name, true, &content, self.last_time).finish();
@@ -156,7 +265,7 @@ impl Placer for LinePlacer {
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
         match Record::parse(line) {
             Ok(record) => self.record(line, &record, out),
-            Err(_) => self.dropped_tails += unreadable(line, out),
+            Err(_) => self.found(line, out),
         }
     }
 
@@ -166,6 +275,8 @@ impl Placer for LinePlacer {
             (self.dropped_tails, NoteCode::TornTail, TORN),
             (self.linked, NoteCode::Reparented, "entries without a parent hang on the one before"),
             (self.completed, NoteCode::Degraded, "answers without `usage` got one of zeros"),
+            (self.unfolded, NoteCode::Degraded, "messages that a compaction held got lines of their own"),
+            (self.orphans, NoteCode::Degraded, "results without a call became messages of the user"),
             (closed, NoteCode::SyntheticResult, CLOSED),
         ])
     }

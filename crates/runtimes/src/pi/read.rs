@@ -8,14 +8,18 @@ use stemmata_model::{Body, EntryKind, ImageSource, Part, Role, Timestamp, Usage,
 
 use super::RUNTIME;
 use super::encode::UNKNOWN_MODEL;
-use super::record::{Block, Kind, Message, ReasoningItem, Record, Tokens};
+use super::record::{Block, Kind, Message, ReasoningItem, Record, Tokens, is_record};
 use crate::adapter::IdKind;
+use crate::apart::first;
 use crate::json::{Field, RecordError, is_true, owned, text};
 use crate::lines::facts::{Hints, TitleRank};
 use crate::lines::{self, Line, Turn, entry_id, opaque};
 
 /// Where a compaction carries which entry it keeps first: its id, or in the first version its number.
 pub(super) const OPAQUE_KEPT: &str = "first_kept";
+
+/// Where a compaction carries the messages that it keeps word for word.
+pub(super) const OPAQUE_RETAINED: &str = "retained_tail";
 
 /// Reads one line (see `Dialect::read`).
 pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
@@ -50,8 +54,20 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
     Ok(line)
 }
 
+/// Reads one line as far as it can be read: where commits end, [`read`] alone decides.
+pub(super) fn read_found(line: &[u8]) -> Result<Line, RecordError> {
+    read(line).or_else(|error| read(first(line, is_record).ok_or(error)?.as_bytes()))
+}
+
 fn name(record: &Record<'_>) -> String {
     owned(record.envelope.record_type).unwrap_or_default()
+}
+
+/// Reads the messages that a compaction keeps word for word.
+pub(super) fn retained(json: &str) -> Vec<Line> {
+    let messages = Field::whole(json).elements().unwrap_or_default();
+    let messages = messages.into_iter().filter_map(Record::of_message).filter(Record::is_seen);
+    messages.map(|record| message(&record, None)).collect()
 }
 
 fn message(record: &Record<'_>, time: Option<Timestamp>) -> Line {
@@ -146,6 +162,8 @@ fn compaction(record: &Record<'_>, time: Option<Timestamp>) -> Line {
     let kept = envelope.kept_index.or(envelope.kept_id).filter(|kept| !kept.is_null());
     let is_itself = kept.is_some_and(|kept| kept.text() == text(envelope.id));
     line.parts.extend(kept.filter(|_| !is_itself).map(|kept| opaque(RUNTIME, OPAQUE_KEPT, kept.raw())));
+    let retained = envelope.retained.filter(|list| list.raw().starts_with('['));
+    line.parts.extend(retained.map(|list| opaque(RUNTIME, OPAQUE_RETAINED, list.raw())));
     line.kind = EntryKind::CompactionSummary;
     line.turn = Turn::Compaction;
     line

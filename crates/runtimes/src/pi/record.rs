@@ -2,6 +2,7 @@
 
 use stemmata_model::Timestamp;
 
+use crate::apart::{Found, records};
 use crate::json::{Field, RecordError, borrowed_object, is_string, is_true, parse_line, text};
 
 borrowed_object! {
@@ -18,6 +19,8 @@ borrowed_object! {
         kept_id = "firstKeptEntryId",
         /// The same in the first version: its number among the entries, the header being 0.
         kept_index = "firstKeptEntryIndex",
+        /// Of a compaction that a program on pi's library made: the messages that stay, word for word.
+        retained = "retainedTail",
         content, display, name,
     }
 }
@@ -30,7 +33,7 @@ borrowed_object! {
         full_output = "fullOutputPath",
         /// Of a command that the user ran: whether the model does not get to see it.
         excluded = "excludeFromContext",
-        display, summary,
+        display, summary, timestamp,
     }
 }
 
@@ -111,6 +114,17 @@ impl<'a> Record<'a> {
         Ok(Self { envelope, kind, message: message.unwrap_or_default(), whole })
     }
 
+    /// Reads the records of a line: itself, or those that can be found in it.
+    pub(super) fn each(line: &'a [u8]) -> Result<Vec<Found<'a>>, RecordError> {
+        match Self::parse(line) {
+            Ok(record) => Ok(vec![Found { text: record.whole.raw().into(), is_read: true }]),
+            Err(error) => {
+                let found = records(line, is_record);
+                if found.is_empty() { Err(error) } else { Ok(found) }
+            }
+        }
+    }
+
     /// Returns when the line was written.
     pub(super) fn time(&self) -> Option<Timestamp> {
         Timestamp::parse(&text(self.envelope.timestamp)?).ok()
@@ -140,6 +154,29 @@ impl<'a> Record<'a> {
         }
     }
 
+    /// Reads the messages that a compaction holds word for word.
+    pub(super) fn retained(&self) -> Vec<Self> {
+        let list = self.envelope.retained.filter(|_| self.kind == Kind::Compaction);
+        let elements = list.and_then(|list| list.elements()).unwrap_or_default();
+        elements.into_iter().filter_map(Self::of_message).collect()
+    }
+
+    /// Takes a message that has no line of its own; none for what is no message.
+    pub(super) fn of_message(whole: Field<'a>) -> Option<Self> {
+        let message = Message::read(whole).ok()?;
+        Some(Self { envelope: Envelope::default(), kind: Kind::Message, message, whole })
+    }
+
+    /// Returns the calls in an answer that wait for results: not those of one that was broken off, which the client leaves
+    /// out of what it sends.
+    pub(super) fn waiting(&self) -> Vec<(String, String)> {
+        let is_broken_off = self
+            .message
+            .stop_reason
+            .is_some_and(|stop| is_string(stop, "aborted") || is_string(stop, "error"));
+        if is_broken_off { Vec::new() } else { self.calls() }
+    }
+
     /// Returns the calls in an answer: their ids and their tools.
     pub(super) fn calls(&self) -> Vec<(String, String)> {
         if !self.is_role("assistant") {
@@ -154,6 +191,13 @@ impl<'a> Record<'a> {
         };
         blocks.into_iter().filter_map(call).collect()
     }
+}
+
+/// Returns whether an object is a record, and not one inside of a record: a block has a type, too, and another one.
+pub(super) fn is_record(object: Field<'_>) -> bool {
+    let Ok(envelope) = Envelope::read(object) else { return false };
+    let has_message = envelope.message.is_some();
+    envelope.record_type.is_some() && kind(&envelope, has_message) != Kind::Unknown
 }
 
 fn kind(envelope: &Envelope<'_>, has_message: bool) -> Kind {

@@ -3,10 +3,11 @@
 use stemmata_model::Timestamp;
 
 use super::encode::{derive, header, result, text_block};
-use super::place::NO_USAGE;
-use super::record::{Kind, Record};
-use super::trail::Trail;
+use super::place::{NO_USAGE, Unfolded, as_said, unfold};
+use super::record::{Kind, Record, is_record};
+use super::trail::{Node, Trail, Waiting};
 use super::tree::Parent;
+use crate::apart;
 use crate::json::{Object, is_blank, quote};
 use crate::lines::iso;
 use crate::repair::{Document, REPAIRED_TEXT, made_up_uuid};
@@ -15,7 +16,7 @@ use crate::repair::{Document, REPAIRED_TEXT, made_up_uuid};
 pub(super) fn mend(document: &mut Document) {
     let before = document.changes();
     document.cut_torn_tail(|line| Record::parse(line).is_ok());
-    for stage in [begin, fields, parents, results] {
+    for stage in [lines, begin, fields, parents, ends, tails, orphans, results] {
         stage(document);
         if document.changes() > before {
             return;
@@ -27,11 +28,25 @@ pub(super) fn mend(document: &mut Document) {
 fn trail(document: &Document) -> Trail {
     let mut trail = Trail::default();
     for (index, line) in (0..).zip(document.lines()) {
-        if let Ok(record) = Record::parse(line) {
-            trail.take(line, &record, index);
+        for found in Record::each(line).unwrap_or_default() {
+            let Ok(record) = Record::parse(found.text.as_bytes()) else { continue };
+            let is_node = trail.take(&record, index).is_node;
+            let is_as_it_stands = line.trim_ascii() == found.text.trim().as_bytes();
+            if let Some(node) = trail.nodes.last_mut().filter(|_| is_node && !is_as_it_stands) {
+                node.row.found = Some(found.text.trim().into());
+            }
         }
     }
     trail
+}
+
+/// Gives each record a line of its own.
+fn lines(document: &mut Document) {
+    let mut index = 0;
+    while index < document.len() {
+        let is_whole = Record::parse(document.line(index)).is_ok();
+        index += apart::mend_line(document, index, is_whole, is_record);
+    }
 }
 
 fn begin(document: &mut Document) {
@@ -93,7 +108,7 @@ fn parents(document: &mut Document) {
     if trail.is_linear == Some(true) {
         return;
     }
-    let way: Vec<usize> = trail.way(true).nodes;
+    let way: Vec<usize> = trail.whole().nodes;
     let ids: std::collections::HashSet<&str> =
         trail.nodes.iter().filter_map(|node| node.row.id.as_deref()).collect();
     for (index, node) in trail.nodes.iter().enumerate() {
@@ -109,15 +124,90 @@ fn parents(document: &mut Document) {
         let value = id.map_or_else(|| "null".to_owned(), quote);
         let is_named = node.row.parent != Parent::Before;
         let value = if is_named { value } else { format!(",\"parentId\":{value}") };
-        let line = usize::try_from(node.line).unwrap_or(usize::MAX);
-        document.edit(line, vec![(node.row.parent_span.clone(), value)], ("parent", what));
+        if !is_rewritten(document, node) {
+            let line = usize::try_from(node.line).unwrap_or(usize::MAX);
+            document.edit(line, vec![(node.row.parent_span.clone(), value)], ("parent", what));
+        }
+    }
+}
+
+/// Writes a line that is to be mended as the client reads it, where that is something else. The next round mends it.
+fn is_rewritten(document: &mut Document, node: &Node) -> bool {
+    let Some(found) = &node.row.found else { return false };
+    let index = usize::try_from(node.line).unwrap_or(usize::MAX);
+    let end = document.line(index).trim_ascii_end().len();
+    let what = "bytes that are not UTF-8 are U+FFFD now, as the client reads them";
+    document.edit(index, vec![(0..end, found.to_string())], ("line", what));
+    true
+}
+
+/// Hangs a last entry that is for nobody, and would end the conversation at an older entry, on where the conversation stands.
+fn ends(document: &mut Document) {
+    let trail = trail(document);
+    let (loaded, leaf) = (trail.loaded(), trail.leaf());
+    if trail.is_linear == Some(true) || loaded.broken.is_some() || loaded.nodes.last() == leaf.as_ref() {
+        return;
+    }
+    let stands = leaf.and_then(|leaf| trail.nodes.get(leaf));
+    let Some(id) = stands.and_then(|node| node.row.id.as_deref()) else { return };
+    // Of the entries for nobody that follow each other at the end, the first is what hangs on something else.
+    let said = loaded.nodes.iter().rposition(|index| Some(index) < leaf.as_ref());
+    let first = loaded.nodes.get(said.map_or(0, |said| said + 1));
+    let Some(node) = first.and_then(|index| trail.nodes.get(*index)) else { return };
+    if is_rewritten(document, node) {
+        return;
+    }
+    let line = usize::try_from(node.line).unwrap_or(usize::MAX);
+    let what = "the loader takes the conversation to end at the older entry that this one, for nobody, hangs on: it hangs on the last message now";
+    document.edit(line, vec![(node.row.parent_span.clone(), quote(id))], ("parent", what));
+}
+
+/// Gives the messages that a compaction holds word for word lines of their own, which the client reads.
+fn tails(document: &mut Document) {
+    let trail = trail(document);
+    let Some(node) = trail.passed_over(&trail.whole()) else { return };
+    if is_rewritten(document, node) {
+        return;
+    }
+    let index = usize::try_from(node.line).unwrap_or(usize::MAX);
+    let line = document.line(index).to_vec();
+    let Some(Unfolded { lines, edits }) =
+        Record::parse(&line).ok().and_then(|record| unfold(&record, &node.row, None))
+    else {
+        return;
+    };
+    let what = "it names the messages that it holds word for word, which the client passes over there";
+    document.edit(index, edits, ("retained", what));
+    for line in lines.into_iter().rev() {
+        let what = "a message that a compaction holds word for word: it got a line of its own";
+        document.insert(index, &line, ("retained", what));
+    }
+}
+
+/// Turns results that no call waits for into what a user says: the provider refuses them.
+fn orphans(document: &mut Document) {
+    let trail = trail(document);
+    let mut waiting = Waiting::default();
+    for index in trail.sent(&trail.whole()).0 {
+        let Some(node) = trail.nodes.get(index) else { continue };
+        let Some(call) = waiting.take_node(node) else { continue };
+        if is_rewritten(document, node) {
+            continue;
+        }
+        let index = usize::try_from(node.line).unwrap_or(usize::MAX);
+        let line = document.line(index).to_vec();
+        let Some(edit) = Record::parse(&line).ok().and_then(|record| as_said(&record)) else { continue };
+        let what = format!(
+            "the result of `{call}` has no call, and the provider refuses it: it is a message of the user now"
+        );
+        document.edit(index, vec![edit], ("result", what));
     }
 }
 
 /// Answers the calls that wait at the end. For others, which something followed, the client makes results up.
 fn results(document: &mut Document) {
     let trail = trail(document);
-    let way = trail.way(true);
+    let way = trail.whole();
     let mut last = trail.nodes.last().and_then(|node| node.row.id.as_deref()).map(str::to_owned);
     let at = document.lines().rev().find_map(|line| Record::parse(line).ok()?.time());
     let at = at.unwrap_or(Timestamp::EPOCH);

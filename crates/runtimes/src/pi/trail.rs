@@ -1,10 +1,10 @@
-//! A session as its loader walks it: what placing and checking share.
+//! A session as its loader walks it: what placing, mending and checking share.
 
 use std::collections::{HashMap, HashSet};
 
 use super::record::{Kind, Record};
 use super::tree::{Kept, Parent, Row, row};
-use crate::json::{is_string, text};
+use crate::json::text;
 use crate::lines::emit::Place;
 
 /// An entry.
@@ -15,12 +15,67 @@ pub(super) struct Node {
     pub(super) line: u64,
     /// Its number among the records of the file, the header being 0.
     number: u64,
+    /// Whether the client passes over the line.
+    pub(super) is_unread: bool,
+    pub(super) said: Said,
+    /// Of a compaction: the messages that it holds word for word.
+    pub(super) retained: Vec<Said>,
+}
+
+/// What a message is to calls and results.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Said {
     /// Calls that wait for results: ids and tools. Those of an answer that was broken off wait for none.
-    pub(super) calls: Vec<(String, String)>,
+    calls: Vec<(String, String)>,
     /// The call that it answers.
-    pub(super) answers: Option<String>,
+    answers: Option<String>,
     /// Whether what comes before it waits for no result any more.
-    pub(super) closes: bool,
+    closes: bool,
+}
+
+impl Said {
+    fn of(record: &Record<'_>) -> Self {
+        let is_result = record.is_role("toolResult");
+        Self {
+            calls: record.waiting(),
+            answers: text(record.message.call_id).filter(|_| is_result).map(Into::into),
+            // What a command, an extension or a branch says is sent as a user's message. A compaction stands behind what it
+            // keeps, and is sent ahead of it.
+            closes: record.is_seen() && !is_result && record.kind != Kind::Compaction,
+        }
+    }
+}
+
+/// The calls that wait for results while a conversation is sent. The client answers those that no result follows; a result
+/// that no call waits for it sends as it is, and providers refuse the request.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    /// Ids, tools, and where they stand.
+    pub(super) calls: Vec<(String, String, u64)>,
+    /// Those that nothing answered, and where they stand.
+    pub(super) unanswered: Vec<(String, u64)>,
+}
+
+impl Waiting {
+    /// Takes a message in a line, and returns the call that it answers where none waits for it.
+    pub(super) fn take<'s>(&mut self, said: &'s Said, line: u64) -> Option<&'s str> {
+        if said.closes {
+            self.unanswered.extend(self.calls.drain(..).map(|(call, _, line)| (call, line)));
+        }
+        self.calls.extend(said.calls.iter().map(|(call, name)| (call.clone(), name.clone(), line)));
+        let call = said.answers.as_deref()?;
+        let Some(at) = self.calls.iter().position(|(waiting, ..)| waiting == call) else { return Some(call) };
+        self.calls.remove(at);
+        None
+    }
+
+    /// Takes an entry, and returns the call that it answers where none waits for it.
+    pub(super) fn take_node<'n>(&mut self, node: &'n Node) -> Option<&'n str> {
+        for said in &node.retained {
+            self.take(said, node.line);
+        }
+        self.take(&node.said, node.line)
+    }
 }
 
 /// The entries of a session so far.
@@ -43,7 +98,8 @@ pub(super) struct Way {
 
 impl Trail {
     /// Takes a record and returns the row that it is.
-    pub(super) fn take(&mut self, line: &[u8], record: &Record<'_>, number: u64) -> Row {
+    pub(super) fn take(&mut self, record: &Record<'_>, number: u64) -> Row {
+        let line = record.whole.raw().as_bytes();
         let is_linear = *self.is_linear.get_or_insert_with(|| match record.kind {
             // The loader gives ids to all entries of a file that names no version.
             Kind::Session => record.envelope.version.and_then(|version| version.number()).unwrap_or(1) < 2,
@@ -56,37 +112,78 @@ impl Trail {
             if let Some(id) = row.id.clone().filter(|_| !is_linear) {
                 self.by_id.insert(id, self.nodes.len());
             }
-            let is_said = record.is_role("user") || record.is_role("assistant");
             self.nodes.push(Node {
                 line: number,
                 number: records,
-                calls: calls(record),
-                answers: text(record.message.call_id)
-                    .filter(|_| record.is_role("toolResult"))
-                    .map(Into::into),
-                closes: is_said,
+                is_unread: false,
+                said: Said::of(record),
+                retained: record.retained().iter().map(Said::of).collect(),
                 row: row.clone(),
             });
         }
         row
     }
 
-    /// Returns the way to the root. With `mends`, an entry whose parent is not there hangs on the one before it.
-    pub(super) fn way(&self, mends: bool) -> Way {
+    /// Says that the client passes over the line of the entry that came last.
+    pub(super) fn pass_over_last(&mut self) {
+        if let Some(last) = self.nodes.last_mut() {
+            last.is_unread = true;
+        }
+    }
+
+    /// Returns the way to the root as the loader goes it, from the last entry that it reads.
+    pub(super) fn loaded(&self) -> Way {
+        self.way(self.nodes.iter().rposition(|node| !node.is_unread), false)
+    }
+
+    /// Returns the way to the root that holds the conversation: from where it stands, and an entry whose parent is not there
+    /// hangs on the one before it.
+    pub(super) fn whole(&self) -> Way {
+        self.way(self.leaf(), true)
+    }
+
+    /// Returns where the conversation stands (see `Tree::leaf`).
+    pub(super) fn leaf(&self) -> Option<usize> {
+        let said = self.nodes.iter().rposition(|node| node.row.is_message);
+        let Some(said) = said else { return self.nodes.len().checked_sub(1) };
+        let mut on: HashSet<usize> = HashSet::from([said]);
+        for index in said + 1..self.nodes.len() {
+            if self.parent(index).is_some_and(|parent| on.contains(&parent)) {
+                on.insert(index);
+            }
+        }
+        on.into_iter().max()
+    }
+
+    /// Returns the entry that another one hangs on.
+    fn parent(&self, index: usize) -> Option<usize> {
+        match &self.nodes.get(index)?.row.parent {
+            _ if self.is_linear == Some(true) => index.checked_sub(1),
+            Parent::Root => None,
+            Parent::Id(id) => self.by_id.get(id).copied(),
+            Parent::Before => index.checked_sub(1),
+        }
+    }
+
+    fn way(&self, from: Option<usize>, mends: bool) -> Way {
         let mut way = Way::default();
         let mut seen = HashSet::new();
-        let mut at = self.nodes.len().checked_sub(1);
+        let mut at = from;
         while let Some((index, node)) = at.and_then(|index| Some((index, self.nodes.get(index)?))) {
             if !seen.insert(index) {
                 break;
             }
             way.nodes.push(index);
-            let before = index.checked_sub(1);
+            let is_there = |at: &usize| mends || self.nodes.get(*at).is_some_and(|node| !node.is_unread);
+            let mut before = index.checked_sub(1);
+            while let Some(unread) = before.filter(|at| !is_there(at)) {
+                before = unread.checked_sub(1);
+            }
             at = match &node.row.parent {
                 _ if self.is_linear == Some(true) => before,
                 Parent::Root => None,
                 Parent::Id(id) => {
-                    let parent = self.by_id.get(id).copied();
+                    let parent = self.by_id.get(id).copied().filter(is_there);
                     if parent.is_none() {
                         way.broken = Some(index);
                     }
@@ -109,7 +206,9 @@ impl Trail {
         let is_compaction = |index: &usize| of(index).is_some_and(|node| node.row.is_compaction);
         let Some(last) = way.nodes.iter().rposition(is_compaction) else { return (way.nodes.clone(), true) };
         let (before, after) = way.nodes.split_at(last);
-        let kept = after.first().and_then(of).and_then(|node| node.row.kept.clone());
+        // What it holds word for word is what it keeps.
+        let compaction = after.first().and_then(of).filter(|node| node.row.retained == 0);
+        let kept = compaction.and_then(|node| node.row.kept.clone());
         let is_kept = |index: &usize| match (&kept, of(index)) {
             (Some(Kept::Id(id)), Some(node)) => node.row.id.as_ref() == Some(id),
             (Some(Kept::Index(number)), Some(node)) => node.number == *number,
@@ -123,24 +222,30 @@ impl Trail {
         (sent, kept.is_none() || is_itself || first.is_some())
     }
 
-    /// Returns the calls that still wait at the end of the way, oldest first.
-    pub(super) fn open(&self, way: &Way) -> Vec<(String, String)> {
-        let mut open: Vec<(String, String)> = Vec::new();
-        for node in way.nodes.iter().filter_map(|index| self.nodes.get(*index)) {
-            if node.closes {
-                open.clear();
-            }
-            if let Some(call) = &node.answers {
-                open.retain(|(open, _)| open != call);
-            }
-            open.extend(node.calls.iter().cloned());
-        }
-        open
+    /// Returns the compaction of a way whose messages, held word for word, the client itself passes over: it keeps entries
+    /// alone, and this one names none before it.
+    pub(super) fn passed_over(&self, way: &Way) -> Option<&Node> {
+        let nodes = || way.nodes.iter().filter_map(|index| self.nodes.get(*index));
+        let last = nodes().rfind(|node| node.row.is_compaction).filter(|node| node.row.retained > 0)?;
+        let Some(Kept::Id(kept)) = &last.row.kept else { return Some(last) };
+        let names = |node: &Node| node.row.id.as_ref() == Some(kept);
+        let is_there = nodes().take_while(|node| node.line != last.line).any(names);
+        (!is_there).then_some(last)
     }
-}
 
-fn calls(record: &Record<'_>) -> Vec<(String, String)> {
-    let is_broken_off =
-        record.message.stop_reason.is_some_and(|stop| is_string(stop, "aborted") || is_string(stop, "error"));
-    if is_broken_off { Vec::new() } else { record.calls() }
+    /// Counts the messages of entries that are sent.
+    pub(super) fn count(&self, sent: &[usize]) -> u64 {
+        let nodes = sent.iter().filter_map(|index| self.nodes.get(*index));
+        let messages = nodes.map(|node| usize::from(node.row.is_message) + node.row.retained).sum::<usize>();
+        u64::try_from(messages).unwrap_or(u64::MAX)
+    }
+
+    /// Returns the calls that still wait at the end of the way, oldest first: ids and tools.
+    pub(super) fn open(&self, way: &Way) -> Vec<(String, String)> {
+        let mut waiting = Waiting::default();
+        for node in self.sent(way).0.into_iter().filter_map(|index| self.nodes.get(index)) {
+            waiting.take_node(node);
+        }
+        waiting.calls.into_iter().map(|(call, name, _)| (call, name)).collect()
+    }
 }

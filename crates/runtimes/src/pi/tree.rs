@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::record::{Kind, Record};
+use super::record::{Kind, Record, is_record};
+use crate::apart::first;
 use crate::json::is_blank;
 use crate::lines::emit::{Place, places};
 
@@ -38,6 +39,8 @@ pub(super) struct Row {
     /// Where the first kept entry is named.
     pub(super) kept_span: Option<Range<usize>>,
     pub(super) kept: Option<Kept>,
+    /// How many messages it holds word for word, as a compaction of pi's library does.
+    pub(super) retained: usize,
     pub(super) is_header: bool,
     pub(super) is_compaction: bool,
     pub(super) is_message: bool,
@@ -47,6 +50,10 @@ pub(super) struct Row {
     pub(super) is_node: bool,
     /// Whether it says again what an older commit said.
     pub(super) is_restated: bool,
+    /// Whether the line ends.
+    pub(super) has_newline: bool,
+    /// What the line says, where it is no record as it stands.
+    pub(super) found: Option<Box<str>>,
 }
 
 /// Reads the lines of a commit; the first `restated` of them say again what older ones said.
@@ -55,6 +62,7 @@ pub(super) fn rows(segment: usize, bytes: &[u8], restated: u64, is_linear: bool)
     let rows = places(segment, bytes).map(|(place, line)| {
         entries += u64::from(!is_blank(line));
         let mut row = row(place, line, is_linear);
+        row.has_newline = u64::try_from(line.len()).is_ok_and(|length| length < place.length);
         row.is_restated = entries <= restated;
         row
     });
@@ -70,14 +78,21 @@ pub(super) fn row(place: Place, line: &[u8], is_linear: bool) -> Row {
         parent_span: 0..0,
         kept_span: None,
         kept: None,
+        retained: 0,
         is_header: false,
         is_compaction: false,
         is_message: false,
         is_record: false,
         is_node: false,
         is_restated: false,
+        has_newline: false,
+        found: None,
     };
-    let Ok(record) = Record::parse(line) else { return row };
+    if Record::parse(line).is_err() {
+        row.found = first(line, is_record).map(Into::into);
+    }
+    let found = row.found.take();
+    let Ok(record) = Record::parse(found.as_deref().map_or(line, str::as_bytes)) else { return row };
     row.is_record = true;
     row.is_header = record.kind == Kind::Session;
     row.is_compaction = record.kind == Kind::Compaction;
@@ -95,6 +110,7 @@ pub(super) fn row(place: Place, line: &[u8], is_linear: bool) -> Row {
         (None, _) => {}
     }
     if row.is_compaction {
+        row.retained = record.retained().iter().filter(|message| message.is_seen()).count();
         let index = record.envelope.kept_index.filter(|field| field.number().is_some());
         let kept_id = record.envelope.kept_id.filter(|field| field.text().is_some());
         row.kept_span = kept_id.or(index).map(|field| field.span());
@@ -102,6 +118,7 @@ pub(super) fn row(place: Place, line: &[u8], is_linear: bool) -> Row {
             .and_then(|id| Some(Kept::Id(id.text()?.into())))
             .or_else(|| Some(Kept::Index(index?.number()?)));
     }
+    row.found = found;
     row
 }
 
@@ -163,9 +180,40 @@ impl Tree {
         })
     }
 
-    /// Returns the last entry: where the conversation stands.
-    pub(super) fn leaf(&self) -> Option<At> {
-        self.before((0, usize::MAX))
+    /// Returns where the conversation stands: at the last message, and at what follows on it. A record for nobody that
+    /// hangs on an older entry ends nothing. `is_all` says whether nothing older is to be loaded: else there is no answer
+    /// before a message is there.
+    pub(super) fn leaf(&self, is_all: bool) -> Option<At> {
+        let last = self.before((0, usize::MAX));
+        let mut behind: Vec<At> = Vec::new();
+        let mut at = last;
+        while let Some(here) = at {
+            let Some(row) = self.row(here) else { break };
+            if row.is_message {
+                // From the oldest on: what one hangs on stands before it.
+                let mut on: HashSet<At> = HashSet::from([here]);
+                let mut leaf = here;
+                for at in behind.into_iter().rev() {
+                    if self.parent_of(at).is_some_and(|parent| on.contains(&parent)) {
+                        on.insert(at);
+                        leaf = at;
+                    }
+                }
+                return Some(leaf);
+            }
+            behind.push(here);
+            at = self.before(here);
+        }
+        last.filter(|_| is_all)
+    }
+
+    /// Returns the entry that another one hangs on, of those that are loaded.
+    fn parent_of(&self, at: At) -> Option<At> {
+        match &self.row(at)?.parent {
+            Parent::Id(id) => self.find(id),
+            Parent::Before => self.before(at),
+            Parent::Root => None,
+        }
     }
 
     pub(super) fn has_header(&self) -> bool {

@@ -3,28 +3,57 @@
 //! It repairs nothing. What it looks for was tried with the real loader (0.73.1): it refuses next to nothing, and loses
 //! history without a word.
 
-use std::collections::HashSet;
-
 use super::record::{Kind, Record};
-use super::trail::{Trail, Way};
+use super::trail::{Trail, Waiting, Way};
 use super::tree::{Parent, Row};
 use crate::adapter::{Finding, Severity, Validation, Validator};
+use crate::apart::{Found, is_marked};
 use crate::findings::Findings;
 use crate::json::{is_blank, text};
+
+/// The newest version of the format that is known.
+const NEWEST_VERSION: u64 = 3;
 
 /// Checks a session line by line.
 #[derive(Default)]
 pub(super) struct LineValidator {
     lines: u64,
     trail: Trail,
+    /// Whether the client does not read the header.
+    is_headless: bool,
     findings: Findings,
 }
 
 impl LineValidator {
-    fn record(&mut self, line: &[u8], record: &Record<'_>) {
+    /// Takes a record of a line.
+    fn found(&mut self, line: &[u8], found: &Found<'_>) {
+        let Ok(record) = Record::parse(found.text.as_bytes()) else { return };
+        let is_header = self.trail.is_linear.is_none();
+        self.record(&record);
+        let at = Some(self.lines);
+        if !found.is_read {
+            let is_node = self.trail.nodes.last().is_some_and(|node| node.line == self.lines);
+            if is_node {
+                self.trail.pass_over_last();
+            }
+            let message = if is_header && is_marked(line) {
+                "a byte order mark stands before the header: pi 1 takes the file for empty"
+            } else {
+                "the client passes over the line, which is not one record alone"
+            };
+            let severity = if is_header || record.is_seen() { Severity::Fatal } else { Severity::Warning };
+            self.findings.add(severity, "unread_record", at, message);
+            self.is_headless |= is_header;
+        } else if std::str::from_utf8(line).is_err() {
+            let message = "bytes that are not UTF-8 reach the model as U+FFFD";
+            self.findings.add(Severity::Info, "not_utf8", at, message);
+        }
+    }
+
+    fn record(&mut self, record: &Record<'_>) {
         let at = Some(self.lines);
         let is_first = self.trail.is_linear.is_none();
-        let row = self.trail.take(line, record, self.lines);
+        let row = self.trail.take(record, self.lines);
         if is_first {
             self.header(record);
         } else if !row.is_header {
@@ -42,6 +71,13 @@ impl LineValidator {
     }
 
     fn header(&mut self, record: &Record<'_>) {
+        let version = record.envelope.version.and_then(|version| version.number());
+        if let Some(version) = version.filter(|version| *version > NEWEST_VERSION) {
+            let message = format!(
+                "version {version} of the format is not known: it is read as version {NEWEST_VERSION}"
+            );
+            self.findings.add(Severity::Warning, "unknown_version", Some(self.lines), &message);
+        }
         let has_id = record.envelope.id.is_some_and(|id| id.text().is_some());
         if record.kind != Kind::Session || !has_id {
             let message =
@@ -64,28 +100,18 @@ impl LineValidator {
         }
     }
 
-    /// Looks for calls and results that miss each other.
-    fn pairs(&mut self, way: &Way) {
-        let mut open: Vec<(String, u64)> = Vec::new();
-        let mut calls: HashSet<String> = HashSet::new();
-        let mut orphans: Vec<(String, u64)> = Vec::new();
-        for node in way.nodes.iter().filter_map(|index| self.trail.nodes.get(*index)) {
-            if let Some(call) = &node.answers {
-                if !calls.contains(call) {
-                    orphans.push((call.clone(), node.line));
-                }
-                open.retain(|(open, _)| open != call);
-            }
-            for (call, _) in &node.calls {
-                calls.insert(call.clone());
-                open.push((call.clone(), node.line));
-            }
+    /// Looks for calls and results that miss each other, among what is sent.
+    fn pairs(&mut self, sent: &[usize]) {
+        let mut waiting = Waiting::default();
+        for node in sent.iter().filter_map(|index| self.trail.nodes.get(*index)) {
+            let Some(call) = waiting.take_node(node) else { continue };
+            let message = format!(
+                "the result of `{call}` has no call before it: the client sends it so, and the provider refuses every request"
+            );
+            self.findings.add(Severity::Fatal, "result_without_call", Some(node.line), &message);
         }
-        for (call, line) in orphans {
-            let message = format!("the result of `{call}` has no call before it");
-            self.findings.add(Severity::Warning, "result_without_call", Some(line), &message);
-        }
-        for (call, line) in open {
+        let open = waiting.calls.into_iter().map(|(call, _, line)| (call, line));
+        for (call, line) in waiting.unanswered.into_iter().chain(open) {
             let message = format!(
                 "the call `{call}` has no result: the client makes one up that says `No result provided`"
             );
@@ -93,9 +119,20 @@ impl LineValidator {
         }
     }
 
-    fn count(&self, sent: &[usize]) -> u64 {
-        let nodes = sent.iter().filter_map(|index| self.trail.nodes.get(*index));
-        u64::try_from(nodes.filter(|node| node.row.is_message).count()).unwrap_or(u64::MAX)
+    /// Looks at where the way ends and what it passes over.
+    fn ends(&mut self, loaded: &Way, whole: &Way) {
+        if let Some(node) = self.trail.passed_over(loaded) {
+            let message = format!(
+                "the compaction holds {} word for word: programs on pi's library send them, pi itself passes over them",
+                stemmata_model::plural(node.row.retained, "message")
+            );
+            self.findings.add(Severity::Warning, "retained_tail", Some(node.line), &message);
+        }
+        let last = loaded.nodes.last().and_then(|index| self.trail.nodes.get(*index));
+        if let Some(node) = last.filter(|_| loaded.nodes.last() != whole.nodes.last()) {
+            let message = "the last entry is for nobody and hangs on an older one: the loader takes the conversation to end there";
+            self.findings.add(Severity::Fatal, "dead_end_last", Some(node.line), message);
+        }
     }
 }
 
@@ -105,8 +142,8 @@ impl Validator for LineValidator {
         if is_blank(line) {
             return;
         }
-        match Record::parse(line) {
-            Ok(record) => self.record(line, &record),
+        match Record::each(line) {
+            Ok(found) => found.iter().for_each(|found| self.found(line, found)),
             Err(error) => self.findings.unreadable(self.lines, line, &error),
         }
     }
@@ -116,7 +153,7 @@ impl Validator for LineValidator {
             let message = "there is no record: the loader takes the file for empty";
             self.findings.add(Severity::Fatal, "missing_header", None, message);
         }
-        let (whole, loaded) = (self.trail.way(true), self.trail.way(false));
+        let (whole, loaded) = (self.trail.whole(), self.trail.loaded());
         let broken = loaded.broken.and_then(|index| self.trail.nodes.get(index));
         if let Some(line) = broken.filter(|node| node.row.parent != Parent::Before).map(|node| node.line) {
             let message = "the entry's parent is not there: the loader loses everything before it in silence";
@@ -128,10 +165,11 @@ impl Validator for LineValidator {
             let message = "the first entry that the last compaction keeps is not before it: it keeps nothing";
             self.findings.add(Severity::Warning, "kept_entry_missing", None, message);
         }
-        self.pairs(&loaded);
-        let (present, mut sent) = (self.count(&present), self.count(&sent));
+        self.ends(&loaded, &whole);
+        self.pairs(&sent);
+        let (present, mut sent) = (self.trail.count(&present), self.trail.count(&sent));
         let is_refused = |finding: &Finding| matches!(finding.check, "missing_header" | "missing_usage");
-        if self.findings.iter().any(is_refused) {
+        if self.is_headless || self.findings.iter().any(is_refused) {
             sent = 0;
         }
         Validation { findings: self.findings.take(), messages_sent: sent, messages_present: present }

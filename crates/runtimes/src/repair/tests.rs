@@ -28,12 +28,14 @@ fn said(adapter: &dyn Adapter, bytes: &[u8]) -> Vec<String> {
         seen.insert(bytes[start..start + length].trim_ascii_end())
     };
     let spoken = entries.iter().filter(|entry| entry.kind != EntryKind::Unreadable).filter(is_new);
-    let parts = spoken.flat_map(|entry| &entry.parts);
+    // A result that has no call may become what a user says: what it returned stays.
+    let returned = |part: &'_ Part| match part {
+        Part::ToolResult { parts, .. } => parts.clone(),
+        part => vec![part.clone()],
+    };
+    let parts = spoken.flat_map(|entry| &entry.parts).flat_map(returned);
     let parts = parts.filter(|part| {
-        matches!(
-            part,
-            Part::Text(_) | Part::Thinking { .. } | Part::ToolCall { .. } | Part::ToolResult { .. }
-        )
+        matches!(part, Part::Text(_) | Part::Thinking { .. } | Part::ToolCall { .. } | Part::Image { .. })
     });
     let mut said: Vec<String> = parts.map(|part| format!("{part:?}")).collect();
     said.sort();

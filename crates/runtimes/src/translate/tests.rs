@@ -422,3 +422,46 @@ fn that_a_tool_failed_is_reported_where_it_cannot_be_said() {
         assert!(losses.iter().all(|loss| loss.action == Action::Changed));
     }
 }
+
+#[test]
+fn results_of_calls_of_one_id_go_to_them_in_their_order() {
+    let chat = r#"[{"role":"user","content":"press it"},
+{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"press","arguments":"{\"n\":1}"}},{"id":"c","type":"function","function":{"name":"press","arguments":"{\"n\":2}"}}]},
+{"role":"tool","tool_call_id":"c","content":"one"},{"role":"tool","tool_call_id":"c","content":"two"},
+{"role":"assistant","content":"again","tool_calls":[{"id":"c","type":"function","function":{"name":"press","arguments":"{\"n\":3}"}}]},
+{"role":"tool","tool_call_id":"c","content":"three"}]"#;
+    let name = |name: &str| FormatId::new(name).expect("a name");
+    let from = name("openai-chat-v1");
+    let entries = crate::registry::by_format(&from).expect("known").decode(chat.as_bytes()).entries;
+    for to in [
+        "anthropic-messages-v1",
+        "openai-chat-v1",
+        "openai-responses-v1",
+        "claude-code-v1",
+        "codex-v1",
+        "pi-v3",
+        "gemini-v1",
+        "opencode-v1",
+    ] {
+        let adapter = crate::registry::by_format(&name(to)).expect("known");
+        let written = adapter.encode(&translate(entries.clone(), &from, &name(to)).entries);
+        let read = adapter.decode(&written).entries;
+        let mut calls: Vec<(String, String)> = Vec::new();
+        let mut answers = std::collections::HashMap::new();
+        for part in read.iter().flat_map(|entry| &entry.parts) {
+            match part {
+                Part::ToolCall { call_id, arguments, .. } => calls.push((call_id.clone(), arguments.clone())),
+                Part::ToolResult { call_id, parts, .. } => {
+                    answers.insert(call_id.clone(), format!("{parts:?}"));
+                }
+                _ => {}
+            }
+        }
+        assert_eq!((calls.len(), answers.len()), (3, 3), "{to}: {calls:?}");
+        for (number, word) in [(0, "one"), (1, "two"), (2, "three")] {
+            let (call, arguments) = &calls[number];
+            assert!(arguments.contains(&format!("{}", number + 1)), "{to}: {arguments}");
+            assert!(answers[call].contains(word), "{to}: {call} got {}", answers[call]);
+        }
+    }
+}
