@@ -159,8 +159,8 @@ fn edits(text: &str) -> Vec<(Range<usize>, Dropped)> {
     let bytes = text.as_bytes();
     // Nearly all lines have neither: two quick looks spare the slow one.
     let is_deep = memchr::memchr2_iter(b'{', b'[', bytes).nth(DEPTH_MAX).is_some();
-    let has_half = memchr::memmem::find_iter(bytes, "\\u")
-        .any(|at| matches!(bytes.get(at + 2), Some(b'd' | b'D')));
+    let has_half =
+        memchr::memmem::find_iter(bytes, "\\u").any(|at| matches!(bytes.get(at + 2), Some(b'd' | b'D')));
     if !is_deep && !has_half {
         return Vec::new();
     }
@@ -325,13 +325,22 @@ mod tests {
                 0,
                 "all",
             ),
-            ([b"{\"timestamp\":\"t\",\"type\":\"x\",\"payload\":{\"a\":\"\xff\"}}".as_slice()].concat(), Dropped::NotUtf8, 1, ""),
+            (
+                [b"{\"timestamp\":\"t\",\"type\":\"x\",\"payload\":{\"a\":\"\xff\"}}".as_slice()].concat(),
+                Dropped::NotUtf8,
+                1,
+                "",
+            ),
         ] {
             let line: Vec<u8> = line;
             let text = String::from_utf8_lossy(&line).into_owned();
             let read = readable(&line);
             let rest = if rest == "all" { text.as_str() } else { rest };
-            assert_eq!((dropped(&line), read.records.len(), read.rest.concat().as_str()), (Some(why), records, rest), "{text}");
+            assert_eq!(
+                (dropped(&line), read.records.len(), read.rest.concat().as_str()),
+                (Some(why), records, rest),
+                "{text}"
+            );
             assert!(read.records.iter().all(|record| dropped(record.as_bytes()).is_none()), "{text}");
         }
         assert_eq!(dropped(format!("{one} \t\r\n").as_bytes()), None);
