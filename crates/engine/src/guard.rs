@@ -103,7 +103,8 @@ impl LiveWindow {
 
     /// Returns what the window can hold at most by what is known of it: nobody's wish, and the larger of the two that may say it.
     fn largest_window(&self) -> Option<Tokens> {
-        let of_model = self.model.as_deref().and_then(model).and_then(|row| row.window).map(|(tokens, _)| tokens);
+        let of_model =
+            self.model.as_deref().and_then(model).and_then(|row| row.window).map(|(tokens, _)| tokens);
         let known = known_window(&self.runtime, None).map(|(_, (tokens, _))| tokens);
         [self.window_tokens, of_model].into_iter().flatten().max().or(known).map(Tokens)
     }

@@ -17,7 +17,8 @@ pub use config::{
     WindowConfigError, WindowConfigSettings,
 };
 pub use estimate::{
-    Estimated, EstimatedFrom, Measure, Unbelievable, believed, entry_tokens, estimate, held_tokens, usage_by_answer,
+    Estimated, EstimatedFrom, Measure, Unbelievable, believed, entry_tokens, estimate, held_tokens,
+    usage_by_answer,
 };
 pub use overflow::{OverflowPhrase, OverflowSizes, overflow_of, overflow_sizes, silent_overflow};
 pub use phrases::PHRASES;

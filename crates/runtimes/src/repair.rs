@@ -161,7 +161,9 @@ impl Document {
         let Some(line) = self.lines.get(index) else { return };
         let mut number = line.number;
         self.note(number, kind, message);
-        let with = lines.into_iter().map(|line| Line { number: number.take(), bytes: format!("{line}\n").into_bytes() });
+        let with = lines
+            .into_iter()
+            .map(|line| Line { number: number.take(), bytes: format!("{line}\n").into_bytes() });
         let with: Vec<Line> = with.collect();
         self.lines.splice(index..=index, with);
     }

@@ -56,7 +56,13 @@ fn told(report: &GuardReport, width: usize) -> String {
         percent(report.ratio),
         report.recommendation
     );
-    put!(text, "tokens {}, by {}; window of {}\n", rests(report), tame(&report.counter), tame(&report.limit_from));
+    put!(
+        text,
+        "tokens {}, by {}; window of {}\n",
+        rests(report),
+        tame(&report.counter),
+        tame(&report.limit_from)
+    );
     if report.overhead_tokens > 0 {
         put!(text, "system prompt and tools: {}\n", many(report.overhead_tokens, "token"));
     }
@@ -75,7 +81,8 @@ fn told(report: &GuardReport, width: usize) -> String {
 
 /// Says what a context takes whose window is not known.
 fn unjudged(report: &GuardReport) -> String {
-    let mut text = format!("{} tokens {}, by {}\n", grouped(report.tokens), rests(report), tame(&report.counter));
+    let mut text =
+        format!("{} tokens {}, by {}\n", grouped(report.tokens), rests(report), tame(&report.counter));
     if report.overhead_tokens > 0 {
         put!(text, "system prompt and tools: {}\n", many(report.overhead_tokens, "token"));
     }

@@ -33,14 +33,18 @@ impl Rollout {
 
     fn line(mut self, kind: &str, payload: Value) -> Self {
         let (at, ordinal) = (format!("2026-01-01T00:00:{:02}.000Z", self.ordinal % 60), self.ordinal);
-        self.text += &format!("{}\n", json!({"timestamp": at, "ordinal": ordinal, "type": kind, "payload": payload}));
+        self.text +=
+            &format!("{}\n", json!({"timestamp": at, "ordinal": ordinal, "type": kind, "payload": payload}));
         self.ordinal += 1;
         self
     }
 
     fn said(self, role: &str, text: &str) -> Self {
         let kind = if role == "user" { "input_text" } else { "output_text" };
-        self.line("response_item", json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]}))
+        self.line(
+            "response_item",
+            json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]}),
+        )
     }
 
     fn turn(self, name: &str) -> Self {
@@ -144,7 +148,8 @@ fn what_an_encrypted_compaction_stands_for_leaves_with_the_context() {
     let compaction = |message: &str| json!({"message": message, "replacement_history": kept});
     for (message, is_sealed) in [("", true), ("The early one was fine.", false)] {
         let stage = Stage::new();
-        let rollout = Rollout::new(PARENT, None).turn("early").line("compacted", compaction(message)).turn("late");
+        let rollout =
+            Rollout::new(PARENT, None).turn("early").line("compacted", compaction(message)).turn("late");
         let path = place(&stage, PARENT, rollout.text.as_bytes(), "");
         let tip = stage.import(&path)["tip"].as_str().unwrap().to_owned();
         let told = stage.run(&["handoff", &tip]).ok();
@@ -171,7 +176,12 @@ fn a_reported_size_that_no_window_can_have_is_left_aside() {
         let tip = stage.import(&path)["tip"].as_str().unwrap().to_owned();
         let report = stage.json(&["guard", &tip]);
         let notes = report["notes"].to_string().contains("left aside");
-        (report["zone"].as_str().unwrap().to_owned(), report["tokens_from"].clone(), report["tokens"].as_u64().unwrap(), notes)
+        (
+            report["zone"].as_str().unwrap().to_owned(),
+            report["tokens_from"].clone(),
+            report["tokens"].as_u64().unwrap(),
+            notes,
+        )
     };
     let (zone, from, tokens, is_noted) = of([6_000, 4_279_000]);
     assert_eq!((zone.as_str(), from, is_noted), ("safe", "usage".into(), true));

@@ -219,7 +219,8 @@ impl Engine {
         self.each_session(&filter, &mut |session, _| {
             let path = Path::new(&session.key.path);
             let was_file = session.key.machine == *machine && path.is_absolute() && !is_session_kept(path);
-            if was_file && session.tip.is_some() && !Self::is_unused_copy(&session) && !is_session_there(path) {
+            if was_file && session.tip.is_some() && !Self::is_unused_copy(&session) && !is_session_there(path)
+            {
                 take(session);
             }
             std::ops::ControlFlow::Continue(())

@@ -47,7 +47,11 @@ impl Engine {
     }
 
     /// Returns the entries of a context, the same as its `stemmata-v1` form has, and how many are hidden from the model.
-    pub(crate) fn told_entries(&self, ctx: CommitId, (stop, seals): (Stop, Seals)) -> Result<(Vec<Entry>, u64)> {
+    pub(crate) fn told_entries(
+        &self,
+        ctx: CommitId,
+        (stop, seals): (Stop, Seals),
+    ) -> Result<(Vec<Entry>, u64)> {
         let format = FormatId::new(captured::ENTRIES)?;
         let mut bytes = Vec::new();
         let made = match self.other_format(ctx, Some(&format), stop)? {

@@ -116,7 +116,11 @@ pub fn estimate(measure: Measure<'_>) -> Estimated {
             }
             match judged {
                 Ok(()) => {
-                    return Estimated { tokens: tokens + behind, from: EstimatedFrom::Usage { entry: at }, left_aside };
+                    return Estimated {
+                        tokens: tokens + behind,
+                        from: EstimatedFrom::Usage { entry: at },
+                        left_aside,
+                    };
                 }
                 Err(why) => left_aside = left_aside.or(Some(why)),
             }
@@ -278,7 +282,10 @@ mod tests {
         let entries = [user(), answer(3_000), user(), answer(4_000_000), answer(10_001)];
         let found = of(&entries, Some(10_000));
         let counted = Tokens(3_000 + 2_000 + 1 + 1);
-        assert_eq!(found, Estimated { tokens: counted, from: EstimatedFrom::Usage { entry: 1 }, left_aside: above(10_001) });
+        assert_eq!(
+            found,
+            Estimated { tokens: counted, from: EstimatedFrom::Usage { entry: 1 }, left_aside: above(10_001) }
+        );
         assert_eq!(of(&entries, None).from, EstimatedFrom::Usage { entry: 4 }, "a window that nobody knows");
         // Reported without what came from the cache.
         let entries = [user(), answer(3), user(), answer(8)];
@@ -290,7 +297,11 @@ mod tests {
         // What tools returned may have been cleared since, and thinking is not sent again.
         let mut cleared = user();
         cleared.parts = vec![
-            Part::ToolResult { call_id: "c".to_owned(), is_error: false, parts: vec![Part::Text(long.clone())] },
+            Part::ToolResult {
+                call_id: "c".to_owned(),
+                is_error: false,
+                parts: vec![Part::Text(long.clone())],
+            },
             Part::Thinking { text: long.clone(), signature: None, encrypted: None },
         ];
         assert_eq!(held_tokens(&cleared, &Estimate), Tokens(500));

@@ -13,7 +13,7 @@ use crate::adapter::{Confidence, Keeps};
 use crate::json::{Field, Object, RecordError, borrowed_object, is_string, owned, parse_line, quote, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::own::Own;
-use crate::lines::{Dialect, Line, Turn, entry_id, opaque, no_rescue};
+use crate::lines::{Dialect, Line, Turn, entry_id, no_rescue, opaque};
 
 pub(super) const RUNTIME: &str = "stemmata";
 
@@ -29,8 +29,13 @@ const VERSIONS: &str = "stemmata-v";
 /// Parts that lie in parts at most; deeper ones are carried as JSON.
 const DEPTH_MAX: usize = 16;
 
-pub(super) static DIALECT: Dialect =
-    Dialect { runtime: RUNTIME, main: "stemmata/main", subagent: "stemmata/subagent", read, rescue: no_rescue };
+pub(super) static DIALECT: Dialect = Dialect {
+    runtime: RUNTIME,
+    main: "stemmata/main",
+    subagent: "stemmata/subagent",
+    read,
+    rescue: no_rescue,
+};
 
 borrowed_object! {
     /// One entry.

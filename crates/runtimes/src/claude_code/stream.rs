@@ -20,8 +20,13 @@ pub const FORMAT_STREAM: &str = "claude-stream-v1";
 /// The adapter of `claude-stream-v1`.
 pub const STREAM: Captured = Captured { name: FORMAT_STREAM, dialect: &DIALECT, first, encode, compaction };
 
-static DIALECT: Dialect =
-    Dialect { runtime: RUNTIME, main: "claude-code/main", subagent: "claude-code/subagent", read, rescue: no_rescue };
+static DIALECT: Dialect = Dialect {
+    runtime: RUNTIME,
+    main: "claude-code/main",
+    subagent: "claude-code/subagent",
+    read,
+    rescue: no_rescue,
+};
 
 borrowed_object! {
     /// The fields of a line that somebody here looks at.

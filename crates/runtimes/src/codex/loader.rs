@@ -20,8 +20,8 @@ const RECORDS_MAX: usize = 64;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// How a line of Codex begins, by which a record is found behind one that is cut.
-const RECORD_START: &str = "{\"timestamp\":";
+/// How a line of Codex begins, by which a record is found behind one that is cut; the client writes the time first.
+const RECORD_STARTS: [&str; 4] = ["{\"timestamp\":", "{\"ordinal\":", "{\"payload\":", "{\"type\":"];
 
 /// Why the loader drops a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,13 +123,18 @@ fn first_value(text: &str) -> Option<(&str, &str)> {
 
 /// Returns where a whole record begins behind one that was cut.
 fn behind_cut(text: &str) -> Option<usize> {
-    let starts = memchr::memmem::find_iter(text.as_bytes(), RECORD_START).filter(|at| *at > 0);
+    let is_start = |at: &usize| {
+        *at > 0
+            && text.get(*at..).is_some_and(|rest| RECORD_STARTS.iter().any(|start| rest.starts_with(start)))
+    };
+    // What lies within the record that was cut ends with that, and has no envelope.
     let holds = |at: &usize| {
         text.get(*at..).and_then(first_value).is_some_and(|(record, behind)| {
-            is_known(record) && (behind.trim_start().is_empty() || behind.trim_start().starts_with('{'))
+            let is_last = behind.trim_start().is_empty() || behind.trim_start().starts_with('{');
+            is_last && Record::parse(record.as_bytes()).is_ok_and(|record| record.has_envelope)
         })
     };
-    starts.take(RECORDS_MAX).find(holds)
+    memchr::memmem::find_iter(text.as_bytes(), "{\"").filter(is_start).take(RECORDS_MAX).find(holds)
 }
 
 fn is_known(record: &str) -> bool {
@@ -159,8 +164,8 @@ fn edits(text: &str) -> Vec<(Range<usize>, Dropped)> {
     let bytes = text.as_bytes();
     // Nearly all lines have neither: two quick looks spare the slow one.
     let is_deep = memchr::memchr2_iter(b'{', b'[', bytes).nth(DEPTH_MAX).is_some();
-    let has_half = memchr::memmem::find_iter(bytes, "\\u")
-        .any(|at| matches!(bytes.get(at + 2), Some(b'd' | b'D')));
+    let has_half =
+        memchr::memmem::find_iter(bytes, "\\u").any(|at| matches!(bytes.get(at + 2), Some(b'd' | b'D')));
     if !is_deep && !has_half {
         return Vec::new();
     }
@@ -325,13 +330,22 @@ mod tests {
                 0,
                 "all",
             ),
-            ([b"{\"timestamp\":\"t\",\"type\":\"x\",\"payload\":{\"a\":\"\xff\"}}".as_slice()].concat(), Dropped::NotUtf8, 1, ""),
+            (
+                [b"{\"timestamp\":\"t\",\"type\":\"x\",\"payload\":{\"a\":\"\xff\"}}".as_slice()].concat(),
+                Dropped::NotUtf8,
+                1,
+                "",
+            ),
         ] {
             let line: Vec<u8> = line;
             let text = String::from_utf8_lossy(&line).into_owned();
             let read = readable(&line);
             let rest = if rest == "all" { text.as_str() } else { rest };
-            assert_eq!((dropped(&line), read.records.len(), read.rest.concat().as_str()), (Some(why), records, rest), "{text}");
+            assert_eq!(
+                (dropped(&line), read.records.len(), read.rest.concat().as_str()),
+                (Some(why), records, rest),
+                "{text}"
+            );
             assert!(read.records.iter().all(|record| dropped(record.as_bytes()).is_none()), "{text}");
         }
         assert_eq!(dropped(format!("{one} \t\r\n").as_bytes()), None);

@@ -37,14 +37,19 @@ fn a_prompt_in_a_line_that_the_loader_drops_is_shown_said_to_be_lost_mended_and_
     for (is_paginated, adapter) in BOTH {
         let plain = rollout("HtUAtUAtUA", is_paginated);
         assert_eq!(counts(&checked(adapter, &plain)), (6, 6));
-        let deep: &'static [u8] = format!("\"x\":{}{},\"role\"", "[".repeat(126), "]".repeat(126)).leak().as_bytes();
+        let deep: &'static [u8] =
+            format!("\"x\":{}{},\"role\"", "[".repeat(126), "]".repeat(126)).leak().as_bytes();
         let kinds: [(&'static str, &'static [u8], &str); 6] = [
             ("thing 5", b"thing \\ud83d 5", "thing \\ufffd 5"),
             ("thing 5", b"thing \xff 5", "thing \u{fffd} 5"),
             ("\"role\"", deep, "thing 5"),
             ("}\n", b"} more\n", "thing 5"),
             ("{\"", b"\xef\xbb\xbf{\"", "thing 5"),
-            ("}\n", b"}{\"timestamp\":\"2026-01-01T00:00:00Z\",\"type\":\"event_msg\",\"payload\":{}}\n", "thing 5"),
+            (
+                "}\n",
+                b"}{\"timestamp\":\"2026-01-01T00:00:00Z\",\"type\":\"event_msg\",\"payload\":{}}\n",
+                "thing 5",
+            ),
         ];
         for (from, with, carried) in kinds {
             let bytes = with_line(&plain, 6, replaced(from, with));
@@ -56,7 +61,10 @@ fn a_prompt_in_a_line_that_the_loader_drops_is_shown_said_to_be_lost_mended_and_
             let lost = found.findings.iter().find(|finding| finding.check == "dropped_line").expect(&shown);
             assert_eq!((lost.severity, lost.line), (Severity::Fatal, Some(6)), "{shown}");
             let entries = adapter.decode(&bytes).entries;
-            assert!(entries.iter().any(|entry| format!("{:?}", entry.parts).contains("please do thing")), "{shown}");
+            assert!(
+                entries.iter().any(|entry| format!("{:?}", entry.parts).contains("please do thing")),
+                "{shown}"
+            );
             assert_eq!(entries.len(), 10, "{shown}");
             let repaired = repair(&adapter, &bytes, None);
             assert_eq!((counts(&repaired.validation), repaired.changes.len()), ((6, 6), 1), "{shown}");

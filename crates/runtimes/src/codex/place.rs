@@ -265,7 +265,11 @@ impl Placer for LinePlacer {
             (self.dropped_tails, NoteCode::TornTail, TORN),
             (self.renumbered, NoteCode::Degraded, "lines got a number, or another one"),
             (self.wrapped, NoteCode::Degraded, "lines of an old version got an envelope"),
-            (self.rescued, NoteCode::Degraded, "lines that the loader would drop were written so that it reads them"),
+            (
+                self.rescued,
+                NoteCode::Degraded,
+                "lines that the loader would drop were written so that it reads them",
+            ),
             (closed, NoteCode::SyntheticResult, CLOSED),
         ])
     }

@@ -36,7 +36,9 @@ fn records(document: &mut Document) {
         let message = match read.records.len() {
             0 => format!("{}: the bad bytes became U+FFFD", why.why()),
             1 => format!("{}: the loader drops it; it was written so that it is read", why.why()),
-            records => format!("{}: the loader drops it; each of its {records} records got its own line", why.why()),
+            records => {
+                format!("{}: the loader drops it; each of its {records} records got its own line", why.why())
+            }
         };
         document.replace_line(index, read.into_lines(), ("record", message));
     }

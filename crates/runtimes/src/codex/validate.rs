@@ -95,7 +95,8 @@ impl LineValidator {
         let read = loader::readable(line);
         if !self.is_in_base && !self.has_header {
             self.has_header = true;
-            let message = format!("the first record is not read ({}): the client refuses the file", why.why());
+            let message =
+                format!("the first record is not read ({}): the client refuses the file", why.why());
             self.findings.add(Severity::Fatal, "missing_header", at, message);
         }
         if why == Dropped::NotUtf8 && !self.is_paginated && !self.is_in_base {
@@ -103,14 +104,20 @@ impl LineValidator {
             self.findings.add(Severity::Fatal, "not_utf8", at, message);
         }
         let records = read.records.iter().filter_map(|record| Record::parse(record.as_bytes()).ok());
-        let lost = records.filter(|record| matches!(record.kind, Kind::Item | Kind::Compacted)).count() as u64;
+        let lost =
+            records.filter(|record| matches!(record.kind, Kind::Item | Kind::Compacted)).count() as u64;
         self.present += lost;
         if lost > 0 {
             let what = stemmata_model::plural(lost, "message");
             let message = format!("{}: the loader drops it, and {what} with it", why.why());
             self.findings.add(Severity::Fatal, "dropped_line", at, message);
         } else if line.ends_with(b"\n") || !read.records.is_empty() {
-            self.findings.add(Severity::Warning, "unreadable_line", at, format!("{}: the loader skips it", why.why()));
+            self.findings.add(
+                Severity::Warning,
+                "unreadable_line",
+                at,
+                format!("{}: the loader skips it", why.why()),
+            );
         } else {
             self.findings.add(Severity::Info, "torn_tail", at, "the last line is cut: the loader ignores it");
         }
@@ -145,7 +152,8 @@ impl LineValidator {
                 }
                 self.present += 1;
                 if let Some(field) = misread.filter(|_| has_time) {
-                    let message = format!("the item's `{field}` is not as the loader needs it: it drops the line");
+                    let message =
+                        format!("the item's `{field}` is not as the loader needs it: it drops the line");
                     self.findings.add(Severity::Warning, "misread_item", at, message);
                     return;
                 }

@@ -43,8 +43,13 @@ pub const RUNTIME: &str = "gemini";
 /// The format of its append logs.
 pub const FORMAT: &str = "gemini-v1";
 
-static DIALECT: Dialect =
-    Dialect { runtime: RUNTIME, main: "gemini/main", subagent: "gemini/subagent", read: read::read, rescue: no_rescue };
+static DIALECT: Dialect = Dialect {
+    runtime: RUNTIME,
+    main: "gemini/main",
+    subagent: "gemini/subagent",
+    read: read::read,
+    rescue: no_rescue,
+};
 
 /// The adapter of Gemini CLI's append logs.
 #[derive(Debug, Clone, Copy)]

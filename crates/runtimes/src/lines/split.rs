@@ -190,7 +190,9 @@ impl Splitter for LineSplitter {
                 self.ground.lines += 1;
                 self.open.counts = add(self.open.counts, UNSEEN);
                 // What people are shown of the session, and nothing that decides a commit.
-                if let Some(read) = (self.dialect.rescue)(line).and_then(|line| (self.dialect.read)(&line).ok()) {
+                if let Some(read) =
+                    (self.dialect.rescue)(line).and_then(|line| (self.dialect.read)(&line).ok())
+                {
                     let hints = Hints { is_subagent: None, ..read.hints };
                     self.ground.facts.learn(self.dialect, hints, read.time);
                 }

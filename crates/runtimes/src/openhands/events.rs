@@ -12,13 +12,18 @@ use crate::data_url;
 use crate::json::{Field, Object, RecordError, borrowed_object, is_true, owned, parse_line, quote, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::own::Own;
-use crate::lines::{Dialect, Line, Turn, entry_id, opaque, no_rescue};
+use crate::lines::{Dialect, Line, Turn, entry_id, no_rescue, opaque};
 
 /// The runtime of both formats.
 pub(crate) const RUNTIME: &str = "openhands";
 
-pub(super) static DIALECT: Dialect =
-    Dialect { runtime: RUNTIME, main: "openhands/main", subagent: "openhands/subagent", read, rescue: no_rescue };
+pub(super) static DIALECT: Dialect = Dialect {
+    runtime: RUNTIME,
+    main: "openhands/main",
+    subagent: "openhands/subagent",
+    read,
+    rescue: no_rescue,
+};
 
 /// The event that leaves others out.
 const CONDENSATION: &str = "Condensation";

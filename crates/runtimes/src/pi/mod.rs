@@ -37,8 +37,13 @@ pub(crate) use order::as_loaded;
 /// The name of this runtime.
 pub const RUNTIME: &str = "pi";
 
-static DIALECT: Dialect =
-    Dialect { runtime: RUNTIME, main: "pi/main", subagent: "pi/subagent", read: read::read, rescue: no_rescue };
+static DIALECT: Dialect = Dialect {
+    runtime: RUNTIME,
+    main: "pi/main",
+    subagent: "pi/subagent",
+    read: read::read,
+    rescue: no_rescue,
+};
 
 /// The adapter of pi sessions; one for each version of the format.
 #[derive(Debug, Clone, Copy)]

@@ -41,14 +41,19 @@ impl History {
     /// # Errors
     /// As [`Transcript::open_whole`].
     pub(crate) fn of(adapter: &dyn Adapter, opened: &Transcript, place: &Path) -> Result<Option<Self>> {
-        let Some(forks) = of_format(&adapter.format()).and_then(|client| client.forks) else { return Ok(None) };
+        let Some(forks) = of_format(&adapter.format()).and_then(|client| client.forks) else {
+            return Ok(None);
+        };
         let Some(first) = base_of(opened, forks)? else { return Ok(None) };
         let mut history = Self { forks, parts: Vec::new(), missing: None };
         let mut threads = HashSet::new();
         let mut next = Some(first);
         while let Some(base) = next.take() {
             if history.parts.len() >= BASES_MAX || !threads.insert(base.thread.clone()) {
-                history.missing = Some(format!("the history begins in session {}, which leads back to itself", base.thread));
+                history.missing = Some(format!(
+                    "the history begins in session {}, which leads back to itself",
+                    base.thread
+                ));
                 break;
             }
             let Some(path) = transcript_of(adapter, place, &base.thread) else {
@@ -128,7 +133,8 @@ fn base_of(opened: &Transcript, forks: &Forks) -> Result<Option<HistoryBase>> {
 
 /// Finds the transcript of a thread where the client of another one would: in the same home, else in the same folder.
 fn transcript_of(adapter: &dyn Adapter, place: &Path, thread: &str) -> Option<PathBuf> {
-    let folders = of_format(&adapter.format()).and_then(|client| client.home).map_or(&[][..], |home| home.transcripts);
+    let folders =
+        of_format(&adapter.format()).and_then(|client| client.home).map_or(&[][..], |home| home.transcripts);
     let is_folder = |folder: &&Path| {
         folder.file_name().and_then(|name| name.to_str()).is_some_and(|name| folders.contains(&name))
     };

@@ -249,7 +249,9 @@ impl Known {
                 (self.tokens, self.is_reported) = (Some(estimated.tokens), true);
                 self.overhead = self.held.map_or(self.overhead, |held| estimated.tokens.saturating_sub(held));
             }
-            EstimatedFrom::Usage { .. } | EstimatedFrom::Count => self.tokens = self.tokens.map(|tokens| tokens + own),
+            EstimatedFrom::Usage { .. } | EstimatedFrom::Count => {
+                self.tokens = self.tokens.map(|tokens| tokens + own)
+            }
         }
         self.messages += usize::from(is_seen(entry));
         if entry.role == Role::Assistant {

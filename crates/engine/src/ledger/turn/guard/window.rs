@@ -136,7 +136,9 @@ impl Engine {
         let is_own = commit.is_none_or(|commit| commit.core.format == adapter.format());
         let (chain, mut entries) = match parent {
             // Of another format until the session's first commit puts a snapshot between.
-            Some(parent) if !is_own => (None, self.told_entries(parent, (Stop::Compaction, Seals::Opened))?.0),
+            Some(parent) if !is_own => {
+                (None, self.told_entries(parent, (Stop::Compaction, Seals::Opened))?.0)
+            }
             parent => (parent, Vec::new()),
         };
         let mut chain = ChainSegments::new(self, chain, None);
