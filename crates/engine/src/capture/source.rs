@@ -114,6 +114,11 @@ pub(crate) fn look(path: &Path) -> Option<(PathBuf, Metadata)> {
     found(path.to_owned()).or_else(|| found(PathBuf::from(packed)))
 }
 
+/// Returns the file that a transcript is in by now; its own name where neither is there.
+pub(crate) fn file_of(path: &Path) -> PathBuf {
+    look(path).map_or_else(|| path.to_owned(), |(found, _)| found)
+}
+
 /// Unpacks a compressed transcript. `known` is what the file was when it was last read: if it is that still, its bytes
 /// are not needed and none are given.
 pub(crate) fn unpack(

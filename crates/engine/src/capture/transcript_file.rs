@@ -19,7 +19,7 @@ use crate::capture::document::DOCUMENT_BYTES_MAX;
 use crate::capture::events;
 use crate::capture::kept::Kept;
 use crate::capture::lines::{Lines, split_lines};
-use crate::capture::source::{RawBytes, is_packed, look, plain_name, unpack, unpack_head};
+use crate::capture::source::{RawBytes, file_of, is_packed, look, plain_name, unpack, unpack_head};
 use crate::engine::known_formats;
 use crate::error::{EngineError, Result};
 
@@ -62,6 +62,9 @@ impl Transcript {
     /// # Errors
     /// `NotATranscript` for what is no regular file, `Io`.
     pub(crate) fn open(path: &Path) -> Result<Self> {
+        // Its client may have compressed it since it was known.
+        let found = file_of(path);
+        let path = found.as_path();
         let looked = std::fs::metadata(path);
         let key = key_of(path, looked.is_ok());
         if kept_at(path).is_some() {

@@ -20,8 +20,8 @@ const RECORDS_MAX: usize = 64;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// How a line of Codex begins, by which a record is found behind one that is cut.
-const RECORD_START: &str = "{\"timestamp\":";
+/// How a line of Codex begins, by which a record is found behind one that is cut; the client writes the time first.
+const RECORD_STARTS: [&str; 4] = ["{\"timestamp\":", "{\"ordinal\":", "{\"payload\":", "{\"type\":"];
 
 /// Why the loader drops a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,13 +123,18 @@ fn first_value(text: &str) -> Option<(&str, &str)> {
 
 /// Returns where a whole record begins behind one that was cut.
 fn behind_cut(text: &str) -> Option<usize> {
-    let starts = memchr::memmem::find_iter(text.as_bytes(), RECORD_START).filter(|at| *at > 0);
+    let is_start = |at: &usize| {
+        *at > 0
+            && text.get(*at..).is_some_and(|rest| RECORD_STARTS.iter().any(|start| rest.starts_with(start)))
+    };
+    // What lies within the record that was cut ends with that, and has no envelope.
     let holds = |at: &usize| {
         text.get(*at..).and_then(first_value).is_some_and(|(record, behind)| {
-            is_known(record) && (behind.trim_start().is_empty() || behind.trim_start().starts_with('{'))
+            let is_last = behind.trim_start().is_empty() || behind.trim_start().starts_with('{');
+            is_last && Record::parse(record.as_bytes()).is_ok_and(|record| record.has_envelope)
         })
     };
-    starts.take(RECORDS_MAX).find(holds)
+    memchr::memmem::find_iter(text.as_bytes(), "{\"").filter(is_start).take(RECORDS_MAX).find(holds)
 }
 
 fn is_known(record: &str) -> bool {

@@ -14,7 +14,7 @@ use stemmata_store::{Session, SessionKey, SessionOrigin};
 use crate::capture::cursor::Cursor;
 use crate::capture::homes::RuntimeHome;
 use crate::capture::kept::is_session_there;
-use crate::capture::source::is_packed;
+use crate::capture::source::file_of;
 use crate::capture::transcript_file::Transcript;
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
@@ -113,13 +113,13 @@ impl Engine {
         session: &Session,
         (home, version): (&RuntimeHome, Option<&str>),
     ) -> Result<std::result::Result<OwnSession, NotResumed>> {
-        let path = Path::new(&session.key.path);
+        let path = &file_of(Path::new(&session.key.path));
         if !path.is_absolute() || !is_session_there(path) {
             return Ok(Err(NotResumed::Gone));
         }
         let client = by_id(home.runtime);
         let resume = client.and_then(|client| client.resume);
-        if !is_where_client_looks(session, home, resume) {
+        if !is_where_client_looks((session, path), home, resume) {
             return Ok(Err(NotResumed::Elsewhere));
         }
         if let Some(client) = client.filter(|_| resume.is_some_and(|resume| resume.may_delete)) {
@@ -162,12 +162,16 @@ impl Engine {
     }
 }
 
-/// Returns whether the client finds a session by its id: an archive, a compressed file and a copy elsewhere it does not.
-fn is_where_client_looks(session: &Session, home: &RuntimeHome, resume: Option<&Resume>) -> bool {
-    let path = Path::new(&session.key.path);
+/// Returns whether the client finds a session by its id: an archive and a copy elsewhere it does not. What it compressed itself it
+/// reads (Codex 0.169.0).
+fn is_where_client_looks(
+    (session, path): (&Session, &Path),
+    home: &RuntimeHome,
+    resume: Option<&Resume>,
+) -> bool {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let is_below = real(path).starts_with(real(&home.transcripts));
     let needs_name = resume.is_some_and(|resume| resume.finds_by_name);
     let is_named = !needs_name || path.file_stem() == Some(session.session.as_str().as_ref());
-    is_below && is_named && !is_packed(path)
+    is_below && is_named
 }
