@@ -93,7 +93,13 @@ impl Engine {
     fn read_on(&self, paths: BTreeSet<PathBuf>, failures: &mut Vec<ImportFailure>) {
         for path in paths {
             match self.capture(&path, &CaptureOptions::live(Trigger::Explicit)) {
-                Ok(_) | Err(EngineError::NotATranscript { .. } | EngineError::HeldBack { .. }) => {}
+                // What a database holds in an unknown form is a failure already.
+                Ok(_)
+                | Err(
+                    EngineError::NotATranscript { .. }
+                    | EngineError::UnknownSchema { .. }
+                    | EngineError::HeldBack { .. },
+                ) => {}
                 Err(error) => failures.push(ImportFailure { path, error }),
             }
         }

@@ -113,8 +113,7 @@ pub(crate) fn sessions(database: &Path, which: Which<'_>) -> Result<Sessions> {
             {
                 continue;
             }
-            // Those whose messages are elsewhere are counted below.
-            if let Some(place) = opened.place(&id)?.filter(|place| opened.reads(place)) {
+            if let Some(place) = opened.place(&id)? {
                 found.push((database.join(&id), opened.changed(&place, &id)?));
             }
         }
@@ -334,7 +333,12 @@ impl Opened {
             let (at_ms, rows): (Option<i64>, Option<i64>) = (row.get(0)?, row.get(1)?);
             Ok((at_ms.unwrap_or(0), rows.unwrap_or(0)))
         })?;
-        Ok(i128::from(at_ms) * 1_000_000 + i128::from(rows % 1_000_000))
+        // As many rows of another form at the same time are something else.
+        let rows = match about {
+            Place::Parts { .. } => rows % 1_000_000,
+            Place::Flat { .. } => rows % 500_000 + 500_000,
+        };
+        Ok(i128::from(at_ms) * 1_000_000 + i128::from(rows))
     }
 
     fn size(&self, standing: &Standing, session: &str) -> rusqlite::Result<u64> {

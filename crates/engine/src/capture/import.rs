@@ -164,6 +164,8 @@ impl ImportReport {
         match result {
             Ok(captured) => self.sessions.push(ImportedSession { path: file.path.clone(), captured }),
             Err(EngineError::NotATranscript { .. }) if !file.is_named => self.skipped.push(file.path.clone()),
+            // The failure of its database counts it.
+            Err(EngineError::UnknownSchema { .. }) if !file.is_named => {}
             Err(EngineError::HeldBack { path, reason }) if !file.is_named => {
                 self.held_back.push((path, reason));
             }

@@ -111,7 +111,9 @@ fn of_event(path: &Path) -> PathBuf {
 
 fn may_go_better(failure: &ImportFailure) -> bool {
     match &failure.error {
-        EngineError::NotATranscript { .. } | EngineError::HeldBack { .. } => false,
+        EngineError::NotATranscript { .. }
+        | EngineError::UnknownSchema { .. }
+        | EngineError::HeldBack { .. } => false,
         EngineError::Io { source, .. } => source.kind() != std::io::ErrorKind::NotFound,
         _ => true,
     }

@@ -108,7 +108,8 @@ impl Engine {
 fn unread(error: EngineError, file: &FoundFile, known: Option<&Cursor>) -> Result<FileState> {
     match (error, known) {
         (error @ EngineError::Store(_), _) => Err(error),
-        (EngineError::NotATranscript { .. }, _) | (EngineError::Io { .. }, None) => Ok(FileState::Other),
+        (EngineError::NotATranscript { .. } | EngineError::UnknownSchema { .. }, _)
+        | (EngineError::Io { .. }, None) => Ok(FileState::Other),
         // An import says what is the matter.
         (_, None) => Ok(FileState::New),
         (_, Some(cursor)) if file.modified_ns == Some(cursor.stamp.modified_ns) => Ok(FileState::Unchanged),
