@@ -31,7 +31,7 @@ fn two_writers(cwd: &str) -> String {
     };
     say(0, "base zero", 0, &mut ends);
     say(0, "base one", 1, &mut ends);
-    ends[1].clone_from(&ends[0]);
+    ends[1] = ends[0].clone();
     for number in 0..3 {
         say(0, &format!("left {number}"), 2 + number, &mut ends);
         say(1, &format!("right {number}"), 2 + number, &mut ends);

@@ -220,8 +220,9 @@ fn an_overwritten_conversation_is_missed_listed_and_given_back() {
             stage.run(&["import"]).ok();
         }
         let told = stage.run(&["doctor", name]).code(6);
+        let text = told.text();
+        assert!(text.contains("lines that were read before are missing"), "{text}");
         told.complains(&[&format!("`stemma recover {id}`")]);
-        assert!(told.text().contains("lines that were read before are missing"), "{}", told.text());
     }
     assert_eq!(stage.json(&["list", "--all"])["sessions"].as_array().unwrap().len(), 2);
     let checked = stage.json(&["recover", id, "--dry-run"]);

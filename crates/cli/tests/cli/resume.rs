@@ -135,12 +135,12 @@ fn a_session_of_which_the_client_says_that_it_is_open_is_copied() {
     let told = resumed();
     // Another process has the number now.
     register("1");
-    let stale = resumed();
+    let of_another = resumed();
     drop(holder.stdin.take());
     holder.wait().unwrap();
-    let (told, stale) = (told.text(), stale.text());
+    let (told, of_another) = (told.text(), of_another.text());
     assert!(told.contains(&format!("Claude Code has it open (process {pid})")), "{told}");
-    assert!(stale.contains("Would resume the client's own session"), "{stale}");
+    assert!(of_another.contains("Would resume the client's own session"), "{of_another}");
 }
 
 #[test]

@@ -308,21 +308,17 @@ impl<'e> HitReader<'e> {
 
     /// Returns the session that a commit was seen in under a key: what its transcript held before, where the commit is of that.
     fn session(&mut self, key: &SessionKey, commit: CommitId) -> Result<Option<Arc<Session>>> {
-        let (session, was_other) = match self.sessions.get(key) {
-            Some(known) => known.clone(),
-            None => {
-                let session = self.engine.store.session(key)?;
-                let before =
-                    session.as_ref().map(|session| self.engine.held_before(key, session)).transpose()?;
-                let found = (session.map(Arc::new), before.is_some_and(|before| !before.is_empty()));
-                self.sessions.insert(key.clone(), found.clone());
-                found
-            }
-        };
-        match session.filter(|_| was_other) {
-            Some(session) => Ok(Some(Arc::new(self.engine.conversation_of((*session).clone(), commit)?))),
-            None => Ok(self.sessions.get(key).and_then(|(session, _)| session.clone())),
+        if !self.sessions.contains_key(key) {
+            let session = self.engine.store.session(key)?;
+            let before = session.as_ref().map(|session| self.engine.held_before(key, session)).transpose()?;
+            let was_other = before.is_some_and(|before| !before.is_empty());
+            self.sessions.insert(key.clone(), (session.map(Arc::new), was_other));
         }
+        let Some((Some(session), was_other)) = self.sessions.get(key).cloned() else { return Ok(None) };
+        if !was_other {
+            return Ok(Some(session));
+        }
+        Ok(Some(Arc::new(self.engine.conversation_of((*session).clone(), commit)?)))
     }
 
     fn decoded(&mut self, id: CommitId) -> Result<Option<Arc<DecodedCommit>>> {

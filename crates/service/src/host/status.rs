@@ -1,11 +1,11 @@
 //! Where things are, what is stored, and what is not yet imported.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, v1};
-use stemmata_engine::{FileState, Home, SETTINGS_BYTES_MAX, SurveyedFile, UntrustedRules, clients};
+use stemmata_engine::{Engine, FileState, Home, SETTINGS_BYTES_MAX, SurveyedFile, UntrustedRules, clients};
 use stemmata_model::Timestamp;
 use stemmata_store::read_bounded;
 
@@ -77,15 +77,7 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
     };
     let usage = engine.store().usage()?;
     let totals = engine.session_totals(usize::MAX, &mut drop)?;
-    let (mut only_here_sessions, mut only_here_bytes) = (0, 0);
-    engine.only_here(&mut |session| {
-        // A transcript that was moved is read at its new place by the next import.
-        if Path::new(&session.key.path).file_name().is_some_and(|name| unread_names.contains(name)) {
-            return;
-        }
-        only_here_sessions += 1;
-        only_here_bytes += session.bytes;
-    })?;
+    let (only_here_sessions, only_here_bytes) = only_here(engine, &unread_names)?;
     let condemned = engine.store().condemned()?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let trouble = hooks::last_trouble(home);
@@ -120,6 +112,19 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
         held_back: u64::try_from(held_back).unwrap_or(u64::MAX),
         paused: engine.policy().paused(now).map(ToString::to_string),
     })
+}
+
+/// Counts the sessions that only the store has, and their bytes. A transcript that was moved is read at its new place by the next import.
+fn only_here(engine: &Engine, unread_names: &HashSet<OsString>) -> Result<(u64, u64), Fault> {
+    let (mut sessions, mut bytes) = (0, 0);
+    engine.only_here(&mut |session| {
+        let name = Path::new(&session.key.path).file_name();
+        if name.is_none_or(|name| !unread_names.contains(name)) {
+            sessions += 1;
+            bytes += session.bytes;
+        }
+    })?;
+    Ok((sessions, bytes))
 }
 
 /// Returns the rules of projects that were met and do not count.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use memchr::memmem::Finder;
+use stemmata_model::Entry;
 use stemmata_runtimes::adapter::{Adapter, IdKind, Shape};
 
 use crate::capture::transcript_file::Transcript;
@@ -48,7 +49,7 @@ pub(super) fn missing(was: &Path, is: &Path) -> Result<MissingLines> {
         }
         let found = if is_id { &mut missing } else { &mut without_ids };
         found.lines += 1;
-        found.has_prompt |= adapter.decode(line.bytes).entries.iter().any(|entry| entry.is_prompt());
+        found.has_prompt |= adapter.decode(line.bytes).entries.iter().any(Entry::is_prompt);
     }
     Ok(if has_ids { missing } else { without_ids })
 }
