@@ -3,7 +3,7 @@
 
 use super::Codex;
 use super::samples_tests::rollout;
-use crate::adapter::{Adapter as _, Base, Severity, Validation, Validator};
+use crate::adapter::{Adapter as _, Base, Severity, Validation};
 use crate::chain_tests::{placed as placed_by, request};
 use crate::repair::repair;
 

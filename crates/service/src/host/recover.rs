@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, Code, Problem, v1};
 use stemmata_engine::{
-    BetterState, Engine, HeldSession, Holding, Home, JudgedBy, RECOVERED, RecoveredCopy, TranscriptState,
-    beside, clients, create_private, is_session_kept, is_session_there, runtime_of, transcript_of,
+    BetterState, Engine, Holding, Home, JudgedBy, RECOVERED, RecoveredCopy, TranscriptState, beside, clients,
+    create_private, is_session_kept, is_session_there, runtime_of, transcript_of,
 };
 use stemmata_model::FormatId;
 use stemmata_store::{Files as _, Session, SystemFiles};
