@@ -237,10 +237,10 @@ impl Sizes {
         (overhead, largest): (Tokens, Option<Tokens>),
     ) -> Self {
         let mut entries: Vec<Tokens> = window.iter().map(|entry| entry_tokens(entry, counter)).collect();
-        let counted = |at: usize| entries.get(at).copied().unwrap_or_default();
+        let size_at = |at: usize| entries.get(at).copied().unwrap_or_default();
         let held = |at: usize| window.get(at).map_or(Tokens(0), |entry| held_tokens(entry, counter));
         let measure =
-            Measure { entries: window, counted: &counted, held: &held, system: overhead, window: largest };
+            Measure { entries: window, counted: &size_at, held: &held, system: overhead, window: largest };
         let Estimated { tokens, from, left_aside } = estimate(measure);
         let EstimatedFrom::Usage { entry } = from else {
             return Self { tokens, overhead, entries, is_reported: false, left_aside };

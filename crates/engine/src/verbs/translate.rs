@@ -7,7 +7,7 @@ use stemmata_model::{
     artifact_id,
 };
 use stemmata_runtimes::adapter::{Adapter, PlanStop};
-use stemmata_runtimes::messages::is_sealed;
+use stemmata_runtimes::messages::is_unreadable_to_others;
 use stemmata_runtimes::translate::{LossReport, runtime_of, translate_from};
 use stemmata_store::StoreError;
 
@@ -65,7 +65,7 @@ pub(crate) const FROM_THE_ROOT: &str =
 /// Returns whether a context begins with a summary that only its provider can read: to begin there would lose all that it stands
 /// for.
 pub(crate) fn is_lost_to_others(stop: PlanStop, entries: &[Entry]) -> bool {
-    stop == PlanStop::Compaction && entries.iter().any(is_sealed)
+    stop == PlanStop::Compaction && entries.iter().any(is_unreadable_to_others)
 }
 
 /// Makes each entry the child of the one before: eras know nothing of each other.

@@ -87,17 +87,12 @@ pub(super) fn readable(line: &[u8]) -> Readable {
     let mut found = Readable::default();
     let mut left = text;
     while !left.is_empty() {
-        let (record, behind) = match first_value(left) {
-            Some(split) => split,
+        let Some((record, behind)) = first_value(left) else {
             // A record that was cut, and perhaps a whole one that another process wrote behind it.
-            None => match behind_cut(left) {
-                Some(at) => {
-                    found.rest.push(left.get(..at).unwrap_or_default().to_owned());
-                    left = left.get(at..).unwrap_or_default();
-                    continue;
-                }
-                None => break,
-            },
+            let Some(at) = behind_cut(left) else { break };
+            found.rest.push(left.get(..at).unwrap_or_default().to_owned());
+            left = left.get(at..).unwrap_or_default();
+            continue;
         };
         if found.records.len() == RECORDS_MAX || !is_known(record) {
             break;

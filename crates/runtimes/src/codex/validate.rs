@@ -15,6 +15,16 @@ use crate::json::{is_blank, is_string, text};
 /// What costs the line that it is about, and nothing else.
 const LOSES_A_LINE: [&str; 2] = ["missing_timestamp", "dropped_line"];
 
+/// Which file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Reads {
+    /// The rollout.
+    #[default]
+    Own,
+    /// The one that its history begins in.
+    Base,
+}
+
 /// Checks a rollout line by line.
 #[derive(Default)]
 pub(super) struct LineValidator {
@@ -33,8 +43,8 @@ pub(super) struct LineValidator {
     prompts: Vec<(u64, u64, u64)>,
     /// The file that the history begins in, where it was looked for.
     base: Option<Base>,
-    /// Whether what is read is that file.
-    is_in_base: bool,
+    /// What is read.
+    reads: Reads,
     findings: Findings,
 }
 
@@ -84,22 +94,26 @@ impl LineValidator {
         }
     }
 
+    const fn is_in_base(&self) -> bool {
+        matches!(self.reads, Reads::Base)
+    }
+
     /// Returns the number of the line; none in the file that the history begins in.
     const fn at(&self) -> Option<u64> {
-        if self.is_in_base { None } else { Some(self.lines) }
+        if self.is_in_base() { None } else { Some(self.lines) }
     }
 
     /// Takes a line that the loader drops.
     fn dropped(&mut self, line: &[u8], why: Dropped) {
         let at = self.at();
         let read = loader::readable(line);
-        if !self.is_in_base && !self.has_header {
+        if !self.is_in_base() && !self.has_header {
             self.has_header = true;
             let message =
                 format!("the first record is not read ({}): the client refuses the file", why.why());
             self.findings.add(Severity::Fatal, "missing_header", at, message);
         }
-        if why == Dropped::NotUtf8 && !self.is_paginated && !self.is_in_base {
+        if why == Dropped::NotUtf8 && !self.is_paginated && !self.is_in_base() {
             let message = "the line is not UTF-8: of a history without numbers the loader then reads nothing";
             self.findings.add(Severity::Fatal, "not_utf8", at, message);
         }
@@ -136,7 +150,7 @@ impl LineValidator {
 
     fn record(&mut self, record: &Record<'_>) {
         let at = self.at();
-        self.headers += u64::from(record.kind == Kind::SessionMeta && !self.is_in_base);
+        self.headers += u64::from(record.kind == Kind::SessionMeta && !self.is_in_base());
         let has_time = text(record.envelope.timestamp).is_some();
         let misread = loader::misread(record);
         self.last_has_ordinal = record.envelope.ordinal.is_some();
@@ -221,7 +235,7 @@ impl Validator for LineValidator {
         }
         match Record::parse(line) {
             Ok(record) => {
-                if !self.has_header && !self.is_in_base {
+                if !self.has_header && !self.is_in_base() {
                     self.header(&record);
                 }
                 self.record(&record);
@@ -231,9 +245,9 @@ impl Validator for LineValidator {
     }
 
     fn base_line(&mut self, line: &[u8]) {
-        self.is_in_base = true;
+        self.reads = Reads::Base;
         self.line(line);
-        self.is_in_base = false;
+        self.reads = Reads::Own;
     }
 
     fn base(&mut self, base: Base) {

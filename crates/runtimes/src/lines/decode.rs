@@ -84,19 +84,18 @@ impl Decoder<'_> {
                 let id = read.id.clone().unwrap_or_else(|| line_id(line));
                 read.into_entry(id, native)
             }
-            Err(error) => match self.dialect.entry(line) {
-                Ok(read) => {
+            Err(error) => {
+                if let Ok(read) = self.dialect.entry(line) {
                     let bytes = line.len();
                     let message = format!("{error}: what can be read of its {bytes} bytes is shown");
                     self.note(NoteCode::UnparsableLine, message);
                     let id = read.id.clone().unwrap_or_else(|| line_id(line));
                     read.into_entry(id, native)
-                }
-                Err(_) => {
+                } else {
                     self.note_unreadable(line, &error, is_complete);
                     self.unreadable(line, native)
                 }
-            },
+            }
         };
         self.decoded.entries.push(entry);
     }

@@ -12,9 +12,13 @@ const SEALED: &str =
 
 /// Returns whether an entry stands for a summary that only its provider can read.
 pub fn is_sealed(entry: &Entry) -> bool {
-    let is_words = |part: &Part| matches!(part, Part::Summary { text, .. } if text == SEALED);
-    let is_said = entry.kind == EntryKind::CompactionSummary && entry.parts.iter().any(is_words);
-    is_said || entry.parts.iter().any(is_sealed_item) || crate::codex::is_sealed(entry)
+    let is_sealed = |part: &Part| matches!(part, Part::Summary { text, .. } if text == SEALED);
+    entry.kind == EntryKind::CompactionSummary && entry.parts.iter().any(is_sealed)
+}
+
+/// Returns whether only the provider can read the summary that an entry holds or stands for, of whatever runtime.
+pub fn is_unreadable_to_others(entry: &Entry) -> bool {
+    is_sealed(entry) || entry.parts.iter().any(is_sealed_item) || crate::codex::is_sealed(entry)
 }
 
 /// Takes the summaries out of answers, and leaves out what the API takes for nothing.

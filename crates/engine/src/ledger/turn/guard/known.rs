@@ -250,7 +250,7 @@ impl Known {
                 self.overhead = self.held.map_or(self.overhead, |held| estimated.tokens.saturating_sub(held));
             }
             EstimatedFrom::Usage { .. } | EstimatedFrom::Count => {
-                self.tokens = self.tokens.map(|tokens| tokens + own)
+                self.tokens = self.tokens.map(|tokens| tokens + own);
             }
         }
         self.messages += usize::from(is_seen(entry));
