@@ -19,7 +19,6 @@ pub struct Import {
     /// Files below named folders that are excluded from capture.
     pub excluded: Vec<HeldBack>,
     /// Everything that was not taken in, or not understood, by kind.
-    #[serde(default)]
     pub left_out: Vec<LeftOut>,
     /// Sums.
     pub totals: Totals,

@@ -68,7 +68,6 @@ pub struct Status {
     /// Transcripts that are new or changed since they were last read.
     pub pending: Vec<Pending>,
     /// Sessions that no import reads: of versions of their client that are not known.
-    #[serde(default)]
     pub unread: Vec<LeftOut>,
     /// Transcripts that are excluded, or held back by a pause.
     pub held_back: u64,
