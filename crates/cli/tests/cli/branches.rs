@@ -10,31 +10,31 @@ const SESSION: &str = "b4a9c400-0000-4000-8000-000000000001";
 fn two_writers(cwd: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut ends = vec![None::<String>; 2];
-    let mut say = |writer: usize, text: &str, at: usize, ends: &mut Vec<Option<String>>| {
-        for (kind, text) in [("user", text.to_owned()), ("assistant", format!("Answer to {text}"))] {
-            let uuid = format!(
-                "b{writer}{at:02}{}00-7f1e-4c8e-9d1a-0b7e6f4a2c{at:02}",
-                if kind == "user" { "a1c" } else { "d5e" }
-            );
-            let content = match kind {
-                "user" => json!(text),
-                _ => json!([{ "type": "text", "text": text }]),
-            };
-            let record = json!({
-                "parentUuid": ends[writer], "isSidechain": false, "type": kind, "uuid": uuid, "cwd": cwd, "sessionId": SESSION,
-                "version": "2.1.330", "timestamp": format!("2026-03-09T09:{:02}:0{writer}.000Z", at),
-                "message": { "role": kind, "content": content, "id": format!("msg_{uuid}"), "stop_reason": "end_turn" },
-            });
-            lines.push(record.to_string());
-            ends[writer] = Some(uuid);
-        }
+    let mut say = |writer: usize, kind: &str, text: &str, at: usize, ends: &mut Vec<Option<String>>| {
+        let drawn = if kind == "user" { "a1c" } else { "d5e" };
+        let uuid = format!("b{writer}{at:02}{drawn}0-7f1e-4c8e-9d1a-0b7e6f4a2c{at:02}");
+        let content = match kind {
+            "user" => json!(text),
+            _ => json!([{ "type": "text", "text": format!("Answer to {text}") }]),
+        };
+        let record = json!({
+            "parentUuid": ends[writer], "isSidechain": false, "type": kind, "uuid": uuid, "cwd": cwd, "sessionId": SESSION,
+            "version": "2.1.330", "timestamp": format!("2026-03-09T09:{at:02}:0{writer}.000Z"),
+            "message": { "role": kind, "content": content, "id": format!("msg_{uuid}"), "stop_reason": "end_turn" },
+        });
+        lines.push(record.to_string());
+        ends[writer] = Some(uuid);
     };
-    say(0, "base zero", 0, &mut ends);
-    say(0, "base one", 1, &mut ends);
+    for (at, text) in ["base zero", "base one"].into_iter().enumerate() {
+        say(0, "user", text, at, &mut ends);
+        say(0, "assistant", text, at, &mut ends);
+    }
     ends[1] = ends[0].clone();
     for number in 0..3 {
-        say(0, &format!("left {number}"), 2 + number, &mut ends);
-        say(1, &format!("right {number}"), 2 + number, &mut ends);
+        for kind in ["user", "assistant"] {
+            say(0, kind, &format!("left {number}"), 2 + number, &mut ends);
+            say(1, kind, &format!("right {number}"), 2 + number, &mut ends);
+        }
     }
     lines.join("\n") + "\n"
 }

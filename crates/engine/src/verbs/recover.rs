@@ -255,7 +255,7 @@ impl Engine {
 
     /// Returns the states of a session's transcript that it was in before the one that it is in now, the newest first.
     fn states_before(&self, session: &Session) -> Result<Vec<CommitId>> {
-        let mut states = self.states(session)?;
+        let mut states = self.all_states(session)?;
         let (Some(tip), Some(cursor)) = (session.tip, self.cursor_of(session)?) else { return Ok(states) };
         let is_as_read =
             Transcript::open_whole(transcript_of(session)).is_ok_and(|opened| opened.stamp() == cursor.stamp);
@@ -282,7 +282,7 @@ impl Engine {
         if !file.is_file() || Self::adapter(&session.format, FormatUse::Read)?.shape() != Shape::Lines {
             return Ok(false);
         }
-        let has_several = self.states(session)?.len() > 1;
+        let has_several = self.all_states(session)?.len() > 1;
         let Some(cursor) = self.cursor_of(session)? else {
             return Ok(has_several || overwritten(&session.key.path).is_some());
         };
@@ -319,6 +319,27 @@ impl Engine {
 
     /// Returns the newest commits of all lines that a session ever held, newest first.
     fn states(&self, session: &Session) -> Result<Vec<CommitId>> {
+        let mut states = self.all_states(session)?;
+        let mut others = Vec::new();
+        for other in self.held_before(&session.key, session)? {
+            if other.key != session.key {
+                others.extend(other.tip.map(|tip| self.root_of(tip)).transpose()?.flatten());
+            }
+        }
+        if !others.is_empty() {
+            let mut own = Vec::new();
+            for state in states {
+                if self.root_of(state)?.is_none_or(|root| !others.contains(&root)) {
+                    own.push(state);
+                }
+            }
+            states = own;
+        }
+        Ok(states)
+    }
+
+    /// Returns what [`states`](Self::states) does, and those of other conversations that its transcript held.
+    fn all_states(&self, session: &Session) -> Result<Vec<CommitId>> {
         let seen = self.seen(session)?;
         let parents: HashSet<CommitId> = seen.iter().filter_map(|(_, parent)| *parent).collect();
         let mut states: Vec<CommitId> = session.tip.into_iter().collect();

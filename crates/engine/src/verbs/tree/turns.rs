@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use stemmata_model::{Closure, CommitId, Entry, EntryId};
+use stemmata_model::{Closure, CommitId, Entry, EntryId, EntryKind};
 use stemmata_prompt::story::{Frame, SessionTurn, is_main, outlines, prompt_text, sidechain_of};
 
 use super::Tree;
@@ -50,7 +50,12 @@ impl Branches {
     fn see(&mut self, commit: &PathCommit, main: Option<&str>) {
         let entries = || commit.entries.iter().zip(&commit.is_active);
         let prompt = entries().find(|(entry, _)| prompt_text(entry, main).is_some());
-        let said = || entries().filter(|(entry, _)| entry.meta.visibility.agent && is_main(entry, main));
+        // A summary stands for what was said, and is on no branch.
+        let is_said = |entry: &Entry| {
+            let kinds = matches!(entry.kind, EntryKind::Message | EntryKind::ToolResult);
+            kinds && entry.meta.visibility.agent && is_main(entry, main)
+        };
+        let said = || entries().filter(|(entry, _)| is_said(entry));
         // Where several wrote at once, a commit has records of each; the prompt that it begins with is what it is shown by.
         let first = prompt.or_else(|| said().find(|(_, is_active)| **is_active)).or_else(|| said().next());
         let id = commit.commit.id;
