@@ -25,7 +25,7 @@ const RUNTIME: &str = "aider";
 pub static CLIENT: Client = Client::read_only(RUNTIME, &[Registered::new(&HISTORY, &MARKS)], None);
 
 /// What a chat begins with, or a part of one.
-const MARKS: [Mark; 4] = [Mark::Text(START), Mark::Text(MARKED_START), Mark::Text("#### "), Mark::Text("> ")];
+const MARKS: [Mark; 3] = [Mark::Text(START), Mark::Text("#### "), Mark::Text("> ")];
 
 /// The adapter of `aider-v1`.
 pub const HISTORY: Imported =
@@ -33,9 +33,6 @@ pub const HISTORY: Imported =
 
 /// How a chat begins; the time follows.
 const START: &str = "# aider chat started at ";
-
-/// The same behind a byte order mark, which editors put there.
-const MARKED_START: &str = "\u{feff}# aider chat started at ";
 
 /// A byte order mark.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::{BYTE_ORDER_MARK, Field, REPLACED, Salvaged, is_blank, lone_surrogates, salvage};
+use crate::json::{BYTE_ORDER_MARK, Field, REPLACED, Salvaged, Skim, is_blank, lone_surrogates, salvage};
 use crate::repair::Document;
 
 /// A record of a line.
@@ -37,6 +37,14 @@ fn is_alone(line: &[u8], part: &Salvaged<'_>) -> bool {
 /// Returns the first record of a line that is no single one.
 pub(crate) fn first(line: &[u8], is_record: fn(Field<'_>) -> bool) -> Option<String> {
     records(line, is_record).into_iter().next().map(|found| found.text.into_owned())
+}
+
+/// Returns the value that a line begins with, whatever stands behind it and whether a byte order mark stands before it.
+pub(crate) fn beginning(line: &[u8]) -> Option<String> {
+    let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line).trim_ascii_start();
+    let text = String::from_utf8_lossy(line);
+    let length = Skim::first(Field::whole(&text)).ok()?;
+    text.get(..length).map(str::to_owned)
 }
 
 /// Returns whether a line begins with a byte order mark, which the clients do not take for white space.

@@ -127,3 +127,30 @@ mod tests {
         assert_eq!(of("storage"), Listen::Nothing);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn a_session_is_there_in_a_file_a_packed_one_or_a_folder_of_events() {
+        let home = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, bytes: &[u8]| {
+            let path = home.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            std::fs::File::create(&path).and_then(|mut file| file.write_all(bytes)).expect("a file");
+            path
+        };
+        let event = br#"{"id":"a","timestamp":"2026-01-01T00:00:00","source":"user","kind":"PauseEvent"}"#;
+        let first = write("one/events/event-00000-a.json", event);
+        assert!(is_session_there(first.parent().expect("a folder")));
+        write("none/events/notes.json", b"{}");
+        assert!(!is_session_there(&home.path().join("none/events")), "no event is left in it");
+        write("packed.jsonl.zst", b"");
+        assert!(is_session_there(&home.path().join("packed.jsonl")));
+        assert!(is_session_there(&write("plain.jsonl", b"")));
+        assert!(!is_session_there(&home.path().join("gone.jsonl")));
+    }
+}

@@ -247,9 +247,7 @@ impl Engine {
                 last.extend(derived.map(Write::Link));
             }
         }
-        if let Some(gap) = run.prepared.transcript.gap() {
-            run.ingest.note(Note::new(NoteCode::Degraded, gap.message()));
-        }
+        run.prepared.transcript.gap_note().into_iter().for_each(|note| run.ingest.note(note));
         run.ingest.flush(last)?;
         // After the commits, so that of two captures at once the later one sees the other's.
         let copies = self.link_copies(run.ingest.news())?;

@@ -7,7 +7,7 @@
 use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
 
-use stemmata_model::{Granularity, SessionId};
+use stemmata_model::{Granularity, Note, NoteCode, SessionId};
 use stemmata_runtimes::adapter::{
     Adapter, DETECT_BYTES_MAX, Detection, FIRST_RECORD_BYTES_MAX, SessionFacts, Shape,
 };
@@ -141,6 +141,11 @@ impl Transcript {
     /// Returns the first gap in a folder of events.
     pub(crate) fn gap(&self) -> Option<events::Gap> {
         if matches!(self.source, Source::Events) { events::gap(&self.path) } else { None }
+    }
+
+    /// Returns what to say of a gap in a folder of events.
+    pub(crate) fn gap_note(&self) -> Option<Note> {
+        self.gap().map(|gap| Note::new(NoteCode::Degraded, gap.message()))
     }
 
     fn is_gone(&self) -> EngineError {

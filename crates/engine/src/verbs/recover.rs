@@ -213,8 +213,13 @@ impl Engine {
         folder: &Path,
         judged_by: &JudgedBy<'_>,
     ) -> Result<Option<BetterState>> {
+        let path = transcript_of(session);
+        // What is a folder is not given back as one: a file of its lines would hide that an event is missing.
+        if path.is_dir() {
+            return Ok(None);
+        }
         let copy = self.recovered(session, folder, false, judged_by)?;
-        let state = Self::transcript_state(transcript_of(session), &copy, judged_by)?;
+        let state = Self::transcript_state(path, &copy, judged_by)?;
         let TranscriptState::Damaged(why) = state else { return Ok(None) };
         Ok(Some(BetterState { session: session.session.clone(), ctx: copy.ctx, why }))
     }

@@ -4,13 +4,14 @@ use stemmata_model::FormatId;
 
 use super::record::{Kind, Record};
 use crate::adapter::{Confidence, Detection};
+use crate::apart::beginning;
 use crate::json::is_blank;
 
 /// Looks at the first bytes of a file (see `Adapter::detect`). A header does not say which version wrote it.
 pub(super) fn detect(head: &[u8], format: FormatId) -> Option<Detection> {
     let first = head.split(|byte| *byte == b'\n').find(|line| !is_blank(line))?;
-    let found = Record::each(first).ok()?.into_iter().next()?;
-    let record = Record::parse(found.text.as_bytes()).ok()?;
+    let found = beginning(first)?;
+    let record = Record::parse(found.as_bytes()).ok()?;
     let fields = &record.fields;
     let is_message = fields.id.is_some() && fields.timestamp.is_some() && fields.content.is_some();
     let confidence = match record.kind {

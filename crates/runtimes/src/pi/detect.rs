@@ -4,6 +4,7 @@ use stemmata_model::FormatId;
 
 use super::record::{Kind, Record};
 use crate::adapter::{Confidence, Detection};
+use crate::apart::beginning;
 use crate::json::is_blank;
 
 /// Looks at the first bytes of a file (see `Adapter::detect`).
@@ -11,8 +12,8 @@ use crate::json::is_blank;
 /// The client takes a file for a session only if its first record is a header.
 pub(super) fn detect(head: &[u8], version: u8, format: FormatId) -> Option<Detection> {
     let first = head.split(|byte| *byte == b'\n').find(|line| !is_blank(line))?;
-    let found = Record::each(first).ok()?.into_iter().next()?;
-    let record = Record::parse(found.text.as_bytes()).ok().filter(|record| record.kind == Kind::Session)?;
+    let found = beginning(first)?;
+    let record = Record::parse(found.as_bytes()).ok().filter(|record| record.kind == Kind::Session)?;
     let envelope = &record.envelope;
     envelope.id?.text()?;
     let is_whole = envelope.cwd.is_some() && envelope.timestamp.is_some();

@@ -39,16 +39,11 @@ impl<'h> Opening<'h> {
     pub(super) fn of(head: &'h [u8]) -> Self {
         // Some editors put a byte order mark first.
         let record = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
-        let text = match std::str::from_utf8(record) {
-            Ok(text) => text,
-            // Bytes that are cut may end within a character.
-            Err(error) => {
-                std::str::from_utf8(record.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or_default()
-            }
-        };
+        // Some clients read bytes that are no UTF-8 as U+FFFD.
+        let text = String::from_utf8_lossy(record);
         let (mut keys, mut types) = (Vec::new(), Vec::new());
         // What follows the object is of no interest, and neither is what is wrong with it: the keys up to there count.
-        let _read = Skim::whole(Field::whole(text), |skim| {
+        let _read = Skim::whole(Field::whole(&text), |skim| {
             skim.object(|key, skim| {
                 keys.push(key.to_owned());
                 if key == "type" {
