@@ -28,13 +28,14 @@ impl Rollout {
                 "thread_id": thread, "end_ordinal_exclusive": base.ordinal, "end_byte_offset": base.text.len(),
             });
         }
-        Self { text: String::new(), ordinal }.line("session_meta", header)
+        Self { text: String::new(), ordinal }.line("session_meta", &header)
     }
 
-    fn line(mut self, kind: &str, payload: Value) -> Self {
+    fn line(mut self, kind: &str, payload: &Value) -> Self {
         let (at, ordinal) = (format!("2026-01-01T00:00:{:02}.000Z", self.ordinal % 60), self.ordinal);
-        self.text +=
-            &format!("{}\n", json!({"timestamp": at, "ordinal": ordinal, "type": kind, "payload": payload}));
+        let line = json!({"timestamp": at, "ordinal": ordinal, "type": kind, "payload": payload});
+        self.text.push_str(&line.to_string());
+        self.text.push('\n');
         self.ordinal += 1;
         self
     }
@@ -43,12 +44,12 @@ impl Rollout {
         let kind = if role == "user" { "input_text" } else { "output_text" };
         self.line(
             "response_item",
-            json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]}),
+            &json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]}),
         )
     }
 
     fn turn(self, name: &str) -> Self {
-        let begun = self.line("event_msg", json!({"type": "task_started", "turn_id": name}));
+        let begun = self.line("event_msg", &json!({"type": "task_started", "turn_id": name}));
         begun.said("user", &format!("look at {name}")).said("assistant", &format!("{name} is fine"))
     }
 
@@ -56,7 +57,7 @@ impl Rollout {
     fn usage(self, input: u64, window: u64) -> Self {
         let last = json!({"input_tokens": input, "output_tokens": 10});
         let info = json!({"last_token_usage": last, "model_context_window": window});
-        self.line("event_msg", json!({"type": "token_count", "info": info}))
+        self.line("event_msg", &json!({"type": "token_count", "info": info}))
     }
 }
 
@@ -149,7 +150,7 @@ fn what_an_encrypted_compaction_stands_for_leaves_with_the_context() {
     for (message, is_sealed) in [("", true), ("The early one was fine.", false)] {
         let stage = Stage::new();
         let rollout =
-            Rollout::new(PARENT, None).turn("early").line("compacted", compaction(message)).turn("late");
+            Rollout::new(PARENT, None).turn("early").line("compacted", &compaction(message)).turn("late");
         let path = place(&stage, PARENT, rollout.text.as_bytes(), "");
         let tip = stage.import(&path)["tip"].as_str().unwrap().to_owned();
         let told = stage.run(&["handoff", &tip]).ok();

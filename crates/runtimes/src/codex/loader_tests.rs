@@ -161,7 +161,9 @@ fn a_fork_is_as_healthy_as_the_file_that_its_history_begins_in() {
     let judged = |base: Option<Base>, parent: &[u8]| {
         let mut validator = Codex::PAGINATED.validator(None);
         parent.split_inclusive(|byte| *byte == b'\n').for_each(|line| validator.base_line(line));
-        base.into_iter().for_each(|base| validator.base(base));
+        if let Some(base) = base {
+            validator.base(base);
+        }
         fork.split_inclusive('\n').for_each(|line| validator.line(line.as_bytes()));
         validator.finish()
     };
