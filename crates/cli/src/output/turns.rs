@@ -126,7 +126,8 @@ impl TurnDrawing<'_> {
     fn says_something(&self, node: &Commit) -> bool {
         let Some(turns) = &node.turns else { return true };
         let does = |turn: &OverviewTurn| turn.number.is_some() || !turn.outline.tools.is_empty();
-        let is_plain = node.commit_type == "delta" && node.tags.is_empty() && node.id != self.here;
+        let is_plain =
+            node.commit_type == "delta" && !node.is_beside && node.tags.is_empty() && node.id != self.here;
         let ends = matches!(turns.as_slice(), [only] if only.outline.outcome == "answered");
         !is_plain || ends || turns.iter().any(does)
     }

@@ -325,11 +325,19 @@ impl Engine {
     /// Returns the newest commits of all lines that a session ever held, newest first.
     fn states(&self, session: &Session) -> Result<Vec<CommitId>> {
         let mut states = self.all_states(session)?;
+        // What came before may be what this one damaged; what came later was overwritten by it in turn.
         let mut others = Vec::new();
-        for other in self.held_before(&session.key, session)? {
-            if other.key != session.key {
-                others.extend(other.tip.map(|tip| self.root_of(tip)).transpose()?.flatten());
-            }
+        for other in
+            self.held_before(&session.key, session)?.into_iter().filter(|other| other.key != session.key)
+        {
+            others.extend(other.tip.map(|tip| self.root_of(tip)).transpose()?.flatten());
+        }
+        if let Some(own) =
+            session.tip.filter(|_| !others.is_empty()).map(|tip| self.root_of(tip)).transpose()?.flatten()
+        {
+            let seen = self.seen(session)?;
+            let place = |id: CommitId| seen.iter().position(|(known, _)| *known == id);
+            others.retain(|other| place(*other) > place(own));
         }
         if !others.is_empty() {
             let mut own = Vec::new();
