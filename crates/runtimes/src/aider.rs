@@ -75,6 +75,7 @@ fn voice(line: &[u8]) -> Voice {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a document of another format may be none")]
 fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {
     let mut records: Vec<Record> = Vec::new();
     let mut block: Option<(Voice, Range<usize>)> = None;

@@ -41,11 +41,11 @@ pub(super) fn said_alone(entries: Vec<Entry>, bytes: &[u8], is_first: bool) -> V
     let mut known: HashSet<EntryId> = HashSet::new();
     let mut reader = Reader::of(&entries);
     for entry in entries {
-        let list = reader.places(&entry, bytes);
-        let last = list.iter().rposition(|entry| known.contains(&entry.id));
-        let older = if is_first { 0 } else { last.map_or(list.len(), |last| last + 1) };
+        let within = reader.places(&entry, bytes);
+        let last = within.iter().rposition(|entry| known.contains(&entry.id));
+        let older = if is_first { 0 } else { last.map_or(within.len(), |last| last + 1) };
         let before = said.len();
-        for (at, new) in list.into_iter().enumerate() {
+        for (at, new) in within.into_iter().enumerate() {
             if known.insert(new.id.clone()) && at >= older {
                 said.push(new);
             }

@@ -83,15 +83,15 @@ pub(super) fn unfold(record: &Record<'_>, row: &Row, before: Option<String>) -> 
 /// Returns what makes a result that no call waits for a message of the user.
 pub(super) fn as_said(record: &Record<'_>) -> Option<Edit> {
     let message = &record.message;
-    let lost = text_block(LOST_CALL);
+    let mark = text_block(LOST_CALL);
     let content = match message.content {
         Some(list) if list.raw().starts_with('[') => {
             let rest = list.raw().get(1..)?;
             let comma = if rest.trim_start().starts_with(']') { "" } else { "," };
-            format!("[{lost}{comma}{rest}")
+            format!("[{mark}{comma}{rest}")
         }
-        Some(said) => format!("[{lost},{}]", text_block(&said.text()?)),
-        None => format!("[{lost}]"),
+        Some(said) => format!("[{mark},{}]", text_block(&said.text()?)),
+        None => format!("[{mark}]"),
     };
     let said = Object::new().text("role", "user").raw("content", &content);
     let said = message.timestamp.into_iter().fold(said, |said, at| said.raw("timestamp", at.raw()));
