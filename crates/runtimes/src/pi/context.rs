@@ -278,7 +278,7 @@ pub(super) fn plan_compaction(
     is_linear: bool,
 ) -> Result<CompactionPlan, SourceError> {
     let mut plan = CompactionPlan::default();
-    let mut tree = Tree::default();
+    let mut tree = Tree::strict();
     tree.push(rows(segment_number(0, false), native, 0, is_linear));
     let own = tree.segments.first().and_then(|rows| rows.iter().rposition(|row| row.is_compaction));
     let Some(own) = own else {

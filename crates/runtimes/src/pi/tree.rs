@@ -56,6 +56,29 @@ pub(super) struct Row {
     pub(super) found: Option<Box<str>>,
 }
 
+impl Row {
+    /// A line that is no record.
+    fn none(place: Place) -> Self {
+        Self {
+            place,
+            id: None,
+            parent: Parent::Before,
+            parent_span: 0..0,
+            kept_span: None,
+            kept: None,
+            retained: 0,
+            is_header: false,
+            is_compaction: false,
+            is_message: false,
+            is_record: false,
+            is_node: false,
+            is_restated: false,
+            has_newline: false,
+            found: None,
+        }
+    }
+}
+
 /// Reads the lines of a commit; the first `restated` of them say again what older ones said.
 pub(super) fn rows(segment: usize, bytes: &[u8], restated: u64, is_linear: bool) -> Vec<Row> {
     let mut entries = 0;
@@ -71,23 +94,7 @@ pub(super) fn rows(segment: usize, bytes: &[u8], restated: u64, is_linear: bool)
 
 /// Reads one line.
 pub(super) fn row(place: Place, line: &[u8], is_linear: bool) -> Row {
-    let mut row = Row {
-        place,
-        id: None,
-        parent: Parent::Before,
-        parent_span: 0..0,
-        kept_span: None,
-        kept: None,
-        retained: 0,
-        is_header: false,
-        is_compaction: false,
-        is_message: false,
-        is_record: false,
-        is_node: false,
-        is_restated: false,
-        has_newline: false,
-        found: None,
-    };
+    let mut row = Row::none(place);
     if Record::parse(line).is_err() {
         row.found = first(line, is_record).map(Into::into);
     }
@@ -133,11 +140,21 @@ pub(super) struct Tree {
     by_id: HashMap<Box<str>, At>,
     /// Ids of entries that are said again.
     restated: HashSet<Box<str>>,
+    /// Whether lines that are no record as they stand are none.
+    is_strict: bool,
 }
 
 impl Tree {
+    /// A tree of what compactions are made of: their ids do not change with what is read of a broken line.
+    pub(super) fn strict() -> Self {
+        Self { is_strict: true, ..Self::default() }
+    }
+
     /// Adds the next older commit.
-    pub(super) fn push(&mut self, rows: Vec<Row>) {
+    pub(super) fn push(&mut self, mut rows: Vec<Row>) {
+        for row in rows.iter_mut().filter(|row| self.is_strict && row.found.is_some()) {
+            *row = Row { has_newline: row.has_newline, ..Row::none(row.place) };
+        }
         let segment = self.segments.len();
         let mut own: HashMap<Box<str>, At> = HashMap::new();
         for (index, row) in rows.iter().enumerate() {
