@@ -239,6 +239,7 @@ pub(super) struct Place {
 
 impl Row {
     /// Looks at one line, with its newline if it has one. Never fails: what cannot be read is `Unreadable`.
+    #[cfg(test)]
     pub(super) fn read(line: &[u8], place: Place, names: &mut Names) -> Self {
         Self::of((line, Whole::parse(line).ok().as_ref()), place, names)
     }
