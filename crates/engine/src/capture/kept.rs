@@ -115,6 +115,8 @@ pub fn listen_at(root: &Path) -> Listen {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
     #[test]
@@ -126,13 +128,6 @@ mod tests {
         std::fs::create_dir_all(folder.path().join("storage/session")).expect("a folder");
         assert_eq!(of("storage"), Listen::Nothing);
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Write as _;
-
-    use super::*;
 
     #[test]
     fn a_session_is_there_in_a_file_a_packed_one_or_a_folder_of_events() {
