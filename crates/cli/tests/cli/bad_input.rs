@@ -133,7 +133,7 @@ fn a_line_beyond_the_bound_keeps_what_came_before() {
     let path = stage.home.write("a.jsonl", text.as_bytes());
     let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
     let filler = vec![b'x'; 1 << 20];
-    for _ in 0..65 {
+    for _ in 0..257 {
         file.write_all(&filler).unwrap();
     }
     let line = text.lines().count() + 1;

@@ -29,7 +29,10 @@ fn import_prints_one_object_with_sessions_and_totals() {
     let folder = good.parent().unwrap();
     let said = stage.run(&["import", folder.to_str().unwrap(), bad.to_str().unwrap(), "--json"]).code(10);
     let result = said.json();
-    assert_eq!(fields(&result), BTreeSet::from(["sessions", "failures", "skipped", "excluded", "totals"]));
+    assert_eq!(
+        fields(&result),
+        BTreeSet::from(["sessions", "failures", "skipped", "excluded", "left_out", "totals"])
+    );
     let session = &result["sessions"][0];
     has(
         session,

@@ -89,7 +89,7 @@ fn a_rollout_whose_history_is_in_another_file_is_refused_with_the_reason() {
     stage
         .run(&["repair", name, "--client-version", "2.1.39"])
         .code(5)
-        .complains(&["line 1: the history begins in another file"]);
+        .complains(&["line 1: the history begins in session 01a1ffc3-10c3-7793-a024-3ccf54e49270, whose transcript is not there"]);
     assert!(!path.with_file_name("rollout.repaired.jsonl").exists());
 }
 

@@ -26,7 +26,7 @@ fn captured(engine: &Engine, folder: &Folder, is_later: bool) {
         [user(1, None, "Let's use the gas kiln instead of the wood kiln."), answer(2, 1, "It is lit.")];
     let after =
         [user(3, Some(2), "Let's use the celadon glaze instead of the ash."), answer(4, 3, "It is mixed.")];
-    let after = after.concat().replace("2026-01-01", "2031-01-01");
+    let after = after.concat().replace("2026-01-01T00", "2027-01-15T08");
     let lines = if is_later { before.concat() + &after } else { before.concat() };
     import(engine, &folder.write("s.jsonl", lines.as_bytes()));
 }
@@ -55,7 +55,8 @@ fn invariant_01_the_same_place_gives_the_same_prompt_whatever_came_later() {
     captured(&engine, &folder, true);
     check("a session that goes on");
     let other = [user(11, None, "Let's use slabs instead of coils."), answer(12, 11, "Fine.")].concat();
-    let other = other.replace("2026-01-01", "2031-01-02").replace(r#""sessionId":"s""#, r#""sessionId":"t""#);
+    let other =
+        other.replace("2026-01-01T00", "2027-01-15T08").replace(r#""sessionId":"s""#, r#""sessionId":"t""#);
     import(&engine, &folder.write("t.jsonl", other.as_bytes()));
     check("another session");
     engine.save_state(&ledger()).expect("saved");

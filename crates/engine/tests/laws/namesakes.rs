@@ -35,7 +35,7 @@ fn put(path: &Path, bytes: &[u8]) {
     std::io::Write::write_all(&mut std::fs::File::create(path).expect("a file"), bytes).expect("written");
 }
 
-fn listed(engine: &Engine, folded: bool) -> Vec<SessionRow> {
+pub(crate) fn listed(engine: &Engine, folded: bool) -> Vec<SessionRow> {
     let query = SessionQuery {
         filter: SessionFilter::default(),
         only: SessionOnly::default(),

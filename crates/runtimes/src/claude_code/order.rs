@@ -9,14 +9,15 @@ use super::row::{Kind, Link, Row};
 /// Of a record that is there more than once the last copy counts, at the place of the first; the others become `Restated`. Behind a
 /// compaction that does not keep it, a copy is nothing new.
 pub(super) fn sort(rows: &mut Vec<Row>, last: &ByKey<usize>) -> Option<Vec<usize>> {
-    let first = firsts(rows, last);
+    let seen = firsts(rows, last);
+    let first = copies(rows, &seen, last);
     let is_late =
-        |(position, row): (usize, &Row)| late_parent(rows, (last, &first), position, row.kind).is_some();
+        |(position, row): (usize, &Row)| late_parent(rows, (last, &seen), position, row.kind).is_some();
     if first.is_empty() && !rows.iter().enumerate().any(is_late) {
         return None;
     }
-    let mut sorter =
-        Sorter { rows, last, first: &first, order: Vec::new(), entered: vec![false; rows.len()] };
+    let entered = vec![false; rows.len()];
+    let mut sorter = Sorter { rows, last, first: &first, seen: &seen, order: Vec::new(), entered };
     for position in 0..sorter.rows.len() {
         sorter.place(position);
     }
@@ -34,8 +35,8 @@ pub(super) fn sort(rows: &mut Vec<Row>, last: &ByKey<usize>) -> Option<Vec<usize
     Some(order)
 }
 
-/// Returns the first places of the messages that are there more than once with no compaction between; marks those with one.
-fn firsts(rows: &mut [Row], last: &ByKey<usize>) -> ByKey<usize> {
+/// Returns the first places of the ids that several messages have.
+fn firsts(rows: &[Row], last: &ByKey<usize>) -> ByKey<usize> {
     let mut first: ByKey<usize> = ByKey::default();
     for (position, row) in rows.iter().enumerate().filter(|(_, row)| row.kind.is_message()) {
         if let Some(key) = row.key
@@ -44,6 +45,12 @@ fn firsts(rows: &mut [Row], last: &ByKey<usize>) -> ByKey<usize> {
             first.entry(key).or_insert(position);
         }
     }
+    first
+}
+
+/// Returns the first places of the messages that are there again with no compaction between; marks those with one.
+fn copies(rows: &mut [Row], seen: &ByKey<usize>, last: &ByKey<usize>) -> ByKey<usize> {
+    let mut first = seen.clone();
     first.retain(|key, first| {
         let last = last.get(key).copied().unwrap_or_default();
         let between = rows.get(*first..=last).unwrap_or_default();
@@ -69,12 +76,12 @@ fn is_copy(first: &Row, last: &Row) -> bool {
 /// Returns the message that a message hangs on, where it stands behind it.
 fn late_parent(
     rows: &[Row],
-    (last, first): (&ByKey<usize>, &ByKey<usize>),
+    (last, seen): (&ByKey<usize>, &ByKey<usize>),
     position: usize,
     kind: Kind,
 ) -> Option<usize> {
     let Link::Of(parent) = rows.get(position).filter(|_| kind.is_message())?.parent else { return None };
-    let place = first.get(&parent).or_else(|| last.get(&parent)).copied()?;
+    let place = seen.get(&parent).or_else(|| last.get(&parent)).copied()?;
     let is_message = |row: &Row| row.kind.is_message() && row.kind != Kind::Summary;
     (place > position && rows.get(place).is_some_and(is_message)).then_some(place)
 }
@@ -83,6 +90,7 @@ struct Sorter<'r> {
     rows: &'r [Row],
     last: &'r ByKey<usize>,
     first: &'r ByKey<usize>,
+    seen: &'r ByKey<usize>,
     order: Vec<usize>,
     /// Lines that were placed, or wait for their parents.
     entered: Vec<bool>,
@@ -96,7 +104,7 @@ impl Sorter<'_> {
         while let Some(position) = next.filter(|&position| self.enter(position)) {
             waiting.push(position);
             let kind = self.rows.get(position).map_or(Kind::Blank, |row| row.kind);
-            next = late_parent(self.rows, (self.last, self.first), position, kind);
+            next = late_parent(self.rows, (self.last, self.seen), position, kind);
         }
         while let Some(position) = waiting.pop() {
             self.order.push(position);
