@@ -4,7 +4,7 @@ use stemmata_model::{Entry, EntryKind, FormatId, Part, Role};
 
 use super::*;
 use crate::adapter::Adapter;
-use crate::chain_tests::checked;
+use crate::chain_tests::{self, checked};
 use crate::claude_code::ClaudeCode;
 use crate::claude_code::samples_tests::{corpus_files, transcript};
 use crate::codex::Codex;
@@ -75,7 +75,9 @@ fn along(way: &[&'static dyn Adapter], bytes: &[u8], name: &str) -> Vec<Place> {
         let (from, bytes) =
             places.last().map_or((&ClaudeCode as &dyn Adapter, bytes), |(at, bytes, _)| (*at, bytes));
         let (there, report) = across(bytes, from, to);
-        assert_eq!(fatal(&there, to), Vec::<String>::new(), "{name}: {}", to.format());
+        // What a client loads is what is placed.
+        let loaded = chain_tests::place(to, &chain_tests::request("/new/place"), &there).0;
+        assert_eq!(fatal(&loaded, to), Vec::<String>::new(), "{name}: {}", to.format());
         places.push((to, there, report));
     }
     places
