@@ -64,9 +64,8 @@ pub(crate) fn mend_line(
     let (Some(first), false) = (found.first(), found.iter().any(|found| found.is_read)) else { return 1 };
     let end = line.trim_ascii_end().len();
     let what = match found.len() {
-        1 => {
-            "what is no part of the record, for which the client passes over the line, is left out".to_owned()
-        }
+        1 => "what is not a part of the record, for which the client passes over the line, is left out"
+            .to_owned(),
         several => format!(
             "the line holds {several} records, and the client passes over it: each has a line of its own"
         ),
@@ -83,7 +82,7 @@ pub(crate) fn replace_lone(document: &mut Document, index: usize) {
     let line = document.line(index).to_vec();
     let Ok(text) = std::str::from_utf8(&line) else { return };
     let edits = lone_surrogates(text).into_iter().map(|at| (at, REPLACED.to_owned())).collect();
-    let what = "half of a surrogate pair is no text, and the provider refuses it: it is U+FFFD now";
+    let what = "half of a surrogate pair is not a text, and the provider refuses it: it is U+FFFD now";
     document.edit(index, edits, ("surrogate", what));
 }
 

@@ -12,6 +12,11 @@ mod launch;
 mod names;
 mod open_sign;
 mod resume;
+/// Returns whether only the provider can read the summary that an entry holds or stands for, of whatever runtime.
+pub fn is_unreadable_to_others(entry: &stemmata_model::Entry) -> bool {
+    crate::messages::holds_sealed(entry) || crate::codex::is_sealed(entry)
+}
+
 #[cfg(test)]
 mod tests;
 

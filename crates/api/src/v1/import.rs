@@ -18,13 +18,13 @@ pub struct Import {
     pub skipped: Vec<String>,
     /// Files below named folders that are excluded from capture.
     pub excluded: Vec<HeldBack>,
-    /// Everything that was not taken in, or not understood, by kind.
+    /// Everything that was not imported, or not understood, by kind.
     pub left_out: Vec<LeftOut>,
     /// Sums.
     pub totals: Totals,
 }
 
-/// What was not taken in, or taken in without being understood, of one kind.
+/// What was not imported, or imported without being understood, of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct LeftOut {

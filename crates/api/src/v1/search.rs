@@ -263,7 +263,7 @@ pub struct EntryPage {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// Whether the entry that was asked for is on a branch beside the way to the commit that was asked for: a context of that
-    /// commit does not have it. `fork --at` the entry goes on from it.
+    /// commit does not have it. `fork --at` the entry continues from it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_beside: bool,
     /// What the page lacks, and why.

@@ -68,7 +68,8 @@ pub fn is_database(path: &Path) -> bool {
 
 /// Returns whether a file's name is that of the database of betas and builds of one's own.
 fn is_of_channel(name: &str) -> bool {
-    let channel = name.strip_prefix("opencode-").and_then(|rest| rest.strip_suffix(".db"));
+    let of_releases = FILE.strip_suffix(".db").and_then(|stem| name.strip_prefix(stem));
+    let channel = of_releases.and_then(|rest| rest.strip_prefix('-')?.strip_suffix(".db"));
     channel.is_some_and(|channel| !channel.is_empty())
 }
 

@@ -7,7 +7,7 @@ use stemmata_model::{
     artifact_id,
 };
 use stemmata_runtimes::adapter::{Adapter, PlanStop};
-use stemmata_runtimes::messages::is_unreadable_to_others;
+use stemmata_runtimes::clients::is_unreadable_to_others;
 use stemmata_runtimes::translate::{LossReport, runtime_of, translate_from};
 use stemmata_store::StoreError;
 

@@ -83,9 +83,9 @@ impl LinePlacer {
             edits.extend(moved.map(|moved| (field.span(), quote(&moved))));
         }
         if let Some(message) = record.message {
-            let lone = lone_surrogates(message.raw()).into_iter();
+            let halves = lone_surrogates(message.raw()).into_iter();
             let start = message.span().start;
-            edits.extend(lone.map(|at| (start + at.start..start + at.end, REPLACED.to_owned())));
+            edits.extend(halves.map(|at| (start + at.start..start + at.end, REPLACED.to_owned())));
         }
         replace(line, edits, out);
     }

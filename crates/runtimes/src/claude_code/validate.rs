@@ -120,7 +120,7 @@ impl LineValidator {
         }
         let mut odd = Vec::new();
         if record.message.is_some_and(|message| !lone_surrogates(message.raw()).is_empty()) {
-            let message = "half of a surrogate pair (`\\ud800` to `\\udfff`) is no text: the API refuses every request \
+            let message = "half of a surrogate pair (`\\ud800` to `\\udfff`) is not a text: the API refuses every request \
                            with it, unless the client replaces it as 2.1.330 does";
             odd.push((Severity::Fatal, "lone_surrogate", message.to_owned()));
         }

@@ -180,7 +180,7 @@ impl LineValidator {
             self.findings.add(Severity::Info, "not_utf8", at, message);
         }
         if is_said && !lone_surrogates(&found.text).is_empty() {
-            let message = "half of a surrogate pair (`\\ud800` to `\\udfff`) is no text: the provider refuses every request with it";
+            let message = "half of a surrogate pair (`\\ud800` to `\\udfff`) is not a text: the provider refuses every request with it";
             self.findings.add(Severity::Fatal, "lone_surrogate", at, message);
         }
     }

@@ -44,11 +44,11 @@ impl Salvaged<'_> {
 
 /// Takes a line apart that is no single record; `is_record` tells the objects of a format from those inside them, and
 /// `begins_file` whether a byte order mark is none of the line. At least one part, none only for an empty line.
-pub(crate) fn salvage<'a>(
-    line: &'a [u8],
+pub(crate) fn salvage(
+    line: &[u8],
     begins_file: bool,
     is_record: impl Fn(Field<'_>) -> bool,
-) -> Vec<Salvaged<'a>> {
+) -> Vec<Salvaged<'_>> {
     let text = String::from_utf8_lossy(line);
     let marked = if line.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
     let mut marks: Vec<(Range<usize>, bool)> = Vec::new();

@@ -25,7 +25,8 @@ use crate::reading::Reading;
 use crate::repair::Document;
 use crate::translate::{Intake, IntakeRow, Reasoning};
 pub(crate) use responses::is_sealed_kind;
-pub use told::{is_sealed, is_unreadable_to_others};
+pub(crate) use told::holds_sealed;
+pub use told::is_sealed;
 
 /// The runtime of arrays for Anthropic's Messages API.
 pub const ANTHROPIC: &str = "anthropic-messages";

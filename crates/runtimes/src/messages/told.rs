@@ -16,9 +16,9 @@ pub fn is_sealed(entry: &Entry) -> bool {
     entry.kind == EntryKind::CompactionSummary && entry.parts.iter().any(is_sealed)
 }
 
-/// Returns whether only the provider can read the summary that an entry holds or stands for, of whatever runtime.
-pub fn is_unreadable_to_others(entry: &Entry) -> bool {
-    is_sealed(entry) || entry.parts.iter().any(is_sealed_item) || crate::codex::is_sealed(entry)
+/// Returns whether an entry holds or stands for a summary that only its provider can read.
+pub(crate) fn holds_sealed(entry: &Entry) -> bool {
+    is_sealed(entry) || entry.parts.iter().any(is_sealed_item)
 }
 
 /// Takes the summaries out of answers, and leaves out what the API takes for nothing.

@@ -133,7 +133,7 @@ fn attachment(field: Field<'_>) -> Part {
             let media_type = if is_text { "text/plain".to_owned() } else { media_type };
             Some(file(name.unwrap_or_default(), media_type, Some(digits)))
         }
-        (None, Some(uri)) => file_at(media_type, uri, name),
+        (None, Some(uri)) => Some(file_at(media_type, uri, name)),
         (None, None) => None,
     };
     known.unwrap_or_else(|| opaque(RUNTIME, "file", field.raw()))

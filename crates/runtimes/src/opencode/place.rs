@@ -226,7 +226,7 @@ impl DocumentPlacer {
     /// Returns a document in the form that the client's import takes, where it is in the other one, or in both.
     fn converted(&mut self, document: &[u8]) -> Option<Vec<u8>> {
         let session = Session::read(crate::document::whole(document).ok()?).ok()?;
-        let has_messages = session.messages?.elements()?.first().is_some();
+        let has_messages = !session.messages?.elements()?.is_empty();
         let wanted = is_second(&self.request);
         if !has_messages || flat::is_flat(&session) == Some(wanted) {
             return None;

@@ -266,19 +266,19 @@ pub(super) fn thinking(text: Option<Field<'_>>, proofs: Option<Field<'_>>) -> Pa
 }
 
 fn file(read: &Piece<'_>) -> Option<Part> {
-    file_at(owned(read.media_type)?, owned(read.url)?, owned(read.filename))
+    Some(file_at(owned(read.media_type)?, owned(read.url)?, owned(read.filename)))
 }
 
 /// Returns the file at an address, which may hold its bytes.
-pub(super) fn file_at(media_type: String, url: String, filename: Option<String>) -> Option<Part> {
+pub(super) fn file_at(media_type: String, url: String, filename: Option<String>) -> Part {
     let data =
         url.split_once(";base64,").filter(|_| url.starts_with("data:")).map(|(_, data)| data.to_owned());
     if media_type.starts_with("image/") {
         let source = data.map_or(ImageSource::Url(url), ImageSource::Base64);
-        return Some(Part::Image { media_type, source });
+        return Part::Image { media_type, source };
     }
     let name = filename.unwrap_or_else(|| if data.is_some() { String::new() } else { url });
-    Some(crate::document::file(name, media_type, data))
+    crate::document::file(name, media_type, data)
 }
 
 pub(super) fn usage(tokens: Field<'_>) -> Option<Usage> {

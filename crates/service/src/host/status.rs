@@ -42,9 +42,7 @@ impl Host {
 fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Status, Fault> {
     let engine = home.engine()?;
     let now = host.now();
-    let mut homes = Vec::new();
-    let mut pending = Vec::new();
-    let mut unread = Vec::new();
+    let (mut homes, mut pending, mut unread) = (Vec::new(), Vec::new(), Vec::new());
     let mut unread_names = HashSet::new();
     let mut held_back = 0;
     let mut used = hooks::Used::default();

@@ -151,9 +151,8 @@ impl Schema {
         let (parts, flat) = (Place::Parts { about: oldest }, Place::Flat { about: newest });
         Ok(Some(match (has_parts, has_flat) {
             (true, false) => parts,
-            (false, true) => flat,
             (false, false) if self.has_parts() && (newest != SESSION_2 || !self.has_flat()) => parts,
-            (false, false) => flat,
+            (false, _) => flat,
             (true, true) if newest != SESSION_2 => parts,
             // 1.x may have gone on with a session that 2.x had taken over.
             (true, true)

@@ -94,7 +94,7 @@ impl Part {
         let length = opened.stamp().length;
         if length < *end_offset {
             return Ok(Some(format!(
-                "the history goes on at byte {end_offset} of session {thread}, whose transcript has only {length}: the \
+                "the history continues at byte {end_offset} of session {thread}, whose transcript has only {length}: the \
                  loader refuses the file"
             )));
         }
@@ -113,8 +113,8 @@ impl Part {
             return Ok(None);
         }
         Ok(Some(format!(
-            "the history goes on at byte {end_offset} of session {thread}, where not line {} ends any more: that transcript \
-             was written anew, and the loader would take another history",
+            "the history continues at byte {end_offset} of session {thread}, where line {} no longer ends: that transcript \
+             was rewritten, and the loader would take another history",
             end_ordinal.saturating_sub(1)
         )))
     }

@@ -27,7 +27,7 @@ fn replace_lone(document: &mut Document, index: usize, record: &Record<'_>) {
     let lone = lone_surrogates(message.raw());
     if !lone.is_empty() {
         let edits = lone.into_iter().map(|at| (start + at.start..start + at.end, REPLACED.to_owned()));
-        let what = "half of a surrogate pair is no text, and the API refuses it: it is U+FFFD now";
+        let what = "half of a surrogate pair is not a text, and the API refuses it: it is U+FFFD now";
         document.edit(index, edits.collect(), ("surrogate", what));
     }
 }
@@ -49,7 +49,7 @@ fn take_apart(document: &mut Document, index: usize, line: &[u8]) -> usize {
     let end = line.trim_ascii_end().len();
     let Some((first, rest)) = lines.split_first() else { return 1 };
     let what = match parts.as_slice() {
-        [_] => "what is no part of the record is left out".to_owned(),
+        [_] => "what is not a part of the record is left out".to_owned(),
         _ => format!(
             "{}; the loader reads only what a line begins with, so each got a line of its own",
             told(&parts)
