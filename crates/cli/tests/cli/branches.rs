@@ -29,7 +29,8 @@ fn two_writers(cwd: &str) -> String {
         say(0, "user", text, at, &mut ends);
         say(0, "assistant", text, at, &mut ends);
     }
-    ends[1] = ends[0].clone();
+    let first = ends[0].clone();
+    ends[1].clone_from(&first);
     for number in 0..3 {
         for kind in ["user", "assistant"] {
             say(0, kind, &format!("left {number}"), 2 + number, &mut ends);

@@ -202,7 +202,7 @@ fn what_is_left_out_is_named_once_by_kind() {
     let stage = Stage::new();
     let mut text = story::retry("/home/ann/shop").text();
     for kind in ["dream", "dream", "omen"] {
-        text.push_str(&format!("{{\"type\":\"{kind}\",\"uuid\":\"{kind}\"}}\n"));
+        text.extend(["{\"type\":\"", kind, "\",\"uuid\":\"", kind, "\"}\n"]);
     }
     text.push_str("no record\n");
     let folder = "home/.claude/projects/-home-ann-shop";

@@ -26,7 +26,9 @@ fn made(seed: u64, turns: u64) -> Vec<u8> {
 /// The folders of two projects of one client.
 fn projects(folder: &Folder) -> (PathBuf, PathBuf) {
     let both = ["old", "new"].map(|name| folder.path().join(name));
-    both.iter().for_each(|path| std::fs::create_dir_all(path).expect("a folder"));
+    for path in &both {
+        std::fs::create_dir_all(path).expect("a folder");
+    }
     let [old, new] = both;
     (old.join(NAME), new.join(NAME))
 }

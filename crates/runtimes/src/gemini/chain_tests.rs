@@ -219,7 +219,7 @@ fn listed(letters: &str, ends: &[usize]) -> Vec<u8> {
     let mut out = format!("{}\n", lines[0]);
     for end in ends {
         let messages = lines[1..=*end].join(",");
-        out.push_str(&format!("{{\"$set\":{{\"messages\":[{messages}]}}}}\n"));
+        out.extend(["{\"$set\":{\"messages\":[", messages.as_str(), "]}}\n"]);
     }
     out.into_bytes()
 }

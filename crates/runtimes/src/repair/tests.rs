@@ -24,7 +24,8 @@ fn said(adapter: &dyn Adapter, bytes: &[u8]) -> Vec<String> {
     // A record that stands there twice was said once.
     let mut seen = std::collections::HashSet::new();
     let is_new = |entry: &&stemmata_model::Entry| {
-        let (start, length) = (entry.native.offset as usize, entry.native.length as usize);
+        let wide = |value: u64| usize::try_from(value).expect("a length");
+        let (start, length) = (wide(entry.native.offset), wide(entry.native.length));
         seen.insert(bytes[start..start + length].trim_ascii_end())
     };
     let spoken = entries.iter().filter(|entry| entry.kind != EntryKind::Unreadable).filter(is_new);

@@ -152,7 +152,6 @@ impl Schema {
         Ok(Some(match (has_parts, has_flat) {
             (true, false) => parts,
             (false, false) if self.has_parts() && (newest != SESSION_2 || !self.has_flat()) => parts,
-            (false, _) => flat,
             (true, true) if newest != SESSION_2 => parts,
             // 1.x may have gone on with a session that 2.x had taken over.
             (true, true)
@@ -162,7 +161,7 @@ impl Schema {
             {
                 parts
             }
-            (true, true) => flat,
+            _ => flat,
         }))
     }
 

@@ -119,5 +119,6 @@ fn a_hostile_line_is_read_over_so_often_and_no_more() {
 
 #[test]
 fn an_escaped_backslash_is_no_escape_of_a_surrogate() {
-    assert_eq!(lone_surrogates(r#""\\ud83d \ud83d""#), [9..15]);
+    let lone = lone_surrogates(r#""\\ud83d \ud83d""#);
+    assert_eq!((lone.len(), lone.first()), (1, Some(&(9..15))));
 }
