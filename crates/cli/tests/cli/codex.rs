@@ -105,7 +105,7 @@ fn a_fork_by_pointer_is_healthy_as_long_as_its_parents_are() {
     for (bytes, reason) in [
         (None, "whose transcript is not there"),
         (Some(short.to_vec()), "has only"),
-        (Some(grown.replace("look at wheel", "look at the wheel").into_bytes()), "was written anew"),
+        (Some(grown.replace("look at wheel", "look at the wheel").into_bytes()), "was rewritten"),
     ] {
         if let Some(bytes) = bytes {
             place(&stage, PARENT, &bytes, "");

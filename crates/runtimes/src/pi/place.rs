@@ -154,6 +154,8 @@ impl LinePlacer {
             if said.is_some_and(|node| self.waiting.take_node(node).is_some()) {
                 self.orphans += 1;
                 edits.extend(as_said(record));
+                // What a user says closes the calls that wait.
+                self.waiting.calls.clear();
             }
         }
         replace(line, edits, out);
