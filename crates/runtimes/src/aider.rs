@@ -14,7 +14,7 @@ use crate::clients::Client;
 use crate::document::compactions::none;
 use crate::document::{Dialect, Record};
 use crate::imported::Imported;
-use crate::json::{RecordError, quote};
+use crate::json::{BYTE_ORDER_MARK, RecordError, quote};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, Turn};
 use crate::registry::{Mark, Registered};
@@ -33,9 +33,6 @@ pub const HISTORY: Imported =
 
 /// How a chat begins; the time follows.
 const START: &str = "# aider chat started at ";
-
-/// A byte order mark.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How lines begin that the program writes into most chats.
 const PROGRAM_LINES: [&str; 5] =

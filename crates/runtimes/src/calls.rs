@@ -18,10 +18,13 @@ pub(crate) struct CallNames {
 impl CallNames {
     /// Takes a call, and returns the id that it goes by. `made_in` counts what calls are made at once in.
     pub(crate) fn call(&mut self, id: &str, made_in: usize) -> String {
-        let count = self.called.len() + 1;
-        let again = || format!("again-{count}-{id}").chars().take(CALL_ID_CHARS_MAX).collect();
-        let name = if self.called.contains(id) { again() } else { id.to_owned() };
-        self.called.insert(name.clone());
+        let mut count = self.called.len() + 1;
+        let mut name = id.to_owned();
+        // A conversation that was translated before may hold such a name already.
+        while !self.called.insert(name.clone()) {
+            name = format!("again-{count}-{id}").chars().take(CALL_ID_CHARS_MAX).collect();
+            count += 1;
+        }
         self.waiting.entry(id.to_owned()).or_default().push((made_in, name.clone()));
         name
     }
@@ -54,6 +57,13 @@ mod tests {
         let answered: Vec<_> = (0..4).map(|_| names.result("c")).collect();
         let of = |name: &str| Some((name.to_owned(), 1));
         assert_eq!(answered, [of("c"), of("again-2-c"), of("again-3-c"), None]);
+    }
+
+    #[test]
+    fn no_two_calls_go_by_one_name() {
+        let mut names = CallNames::default();
+        let calls: Vec<String> = ["c", "again-3-c", "c"].map(|id| names.call(id, 1)).into();
+        assert_eq!(calls, ["c", "again-3-c", "again-4-c"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod salvage;
 mod skim;
 
 pub use field::{Field, Member, RecordError, is_blank, is_true, members, text};
-pub(crate) use field::{borrowed_object, is_string, key, owned, parse_line};
+pub(crate) use field::{borrowed_object, is_string, key, owned, parse_line, without};
 pub(crate) use object::{Object, one_line, quote};
 pub(crate) use salvage::{BYTE_ORDER_MARK, REPLACED, Salvaged, lone_surrogates, salvage};
 #[cfg(test)]

@@ -26,7 +26,7 @@ use own::Own;
 pub(crate) const OPAQUE_REPLACEMENT: &str = "replacement_history";
 
 /// A format of JSON lines.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Dialect {
     /// The runtime's name, as in [`Part::Opaque`] and in templates.
     pub(crate) runtime: &'static str,
@@ -36,22 +36,31 @@ pub(crate) struct Dialect {
     pub(crate) subagent: &'static str,
     /// Says what one line is, by itself alone.
     pub(crate) read: fn(&[u8]) -> Result<Line, RecordError>,
-    /// Returns the record of a line that `read` refuses, where something of it can be read.
-    pub(crate) rescue: fn(&[u8]) -> Option<Vec<u8>>,
+    /// Returns the first record of a line that `read` refuses, where one can be found in it.
+    pub(crate) rescue: fn(&[u8]) -> Option<String>,
 }
 
 impl Dialect {
-    /// Says what one line is, as far as it can be read. Where commits end does not depend on what `read` refuses.
+    /// Says what one line is, as far as it can be read. Where commits end, [`Dialect::read`] alone decides.
     pub(crate) fn entry(&self, line: &[u8]) -> Result<Line, RecordError> {
-        (self.read)(line).or_else(|error| {
-            let rescued = (self.rescue)(line).ok_or(error)?;
-            (self.read)(&rescued)
-        })
+        (self.read)(line).or_else(|error| self.rescued(line).ok_or(error))
+    }
+
+    /// Returns the format without rescue. Artifacts of compactions are hashed: they must not depend on what is rescued.
+    pub(crate) fn strict(&self) -> Self {
+        Self { rescue: no_rescue, ..*self }
+    }
+
+    /// Says what the first record is in a line that [`Dialect::read`] refuses.
+    pub(crate) fn rescued(&self, line: &[u8]) -> Option<Line> {
+        let record = (self.rescue)(line)?;
+        // Places in the record are not those in the line.
+        Some(Line { listed: Vec::new(), ..(self.read)(record.as_bytes()).ok()? })
     }
 }
 
 /// Rescues nothing.
-pub(crate) fn no_rescue(_line: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn no_rescue(_line: &[u8]) -> Option<String> {
     None
 }
 

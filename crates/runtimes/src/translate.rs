@@ -94,7 +94,7 @@ struct Translator<'f> {
     run: Option<String>,
     /// The calls so far: no client takes two of one id.
     calls: CallNames,
-    /// Counts the answers and what stands between them: calls of one number were made at once.
+    /// Counts the results so far: calls with no result between them were made at once.
     made_in: usize,
     /// How often each id was met: entries without one are named by what they say, and may say it twice.
     seen: HashMap<EntryId, u64>,

@@ -118,8 +118,8 @@ impl Gap {
     }
 }
 
-/// Returns the first gap in the numbers of a conversation's events, from 0 on; none where each is there, and of events that
-/// are called by their number alone: their client passes over those that are missing.
+/// Returns the first number, counted from 0, for which a conversation has no event. Events whose files are named by the number
+/// alone have no gaps: their client skips a missing one.
 pub(crate) fn gap(folder: &Path) -> Option<Gap> {
     let files = files(folder).ok()?;
     let has_prefix = |path: &PathBuf| {
@@ -140,7 +140,7 @@ fn gap_in(numbers: &[u64]) -> Option<Gap> {
             let (before, behind) = (count(at), count(numbers.len() - at));
             return Some(Gap { number: next, before, behind });
         }
-        // Two of one number are no gap.
+        // Two events with one number leave no gap.
         next = number.saturating_add(1);
     }
     None

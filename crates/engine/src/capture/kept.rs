@@ -79,7 +79,7 @@ impl<'p> Kept<'p> {
 pub fn is_session_there(path: &Path) -> bool {
     let is_kept = |kept: Kept<'_>| match kept.outline() {
         Ok(outline) => outline.is_some(),
-        // Where it may be is not read: whoever asks is to hear of that.
+        // The session may be in a table that this version does not read. The caller reports that.
         Err(error) => matches!(error, EngineError::UnknownSchema { .. }),
     };
     let is_file = source::look(path).is_some_and(|(_, metadata)| metadata.is_file());

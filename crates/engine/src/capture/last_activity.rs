@@ -16,7 +16,7 @@ use crate::error::{FormatUse, Result};
 /// How far ahead of ours another machine's clock may be, in microseconds: five minutes.
 const CLOCK_SLACK_MICROS: i64 = 5 * 60 * 1_000_000;
 
-/// Commits of a chain in which a record is looked for that is not of a time to come, the newest first.
+/// Commits of a chain that are read, the newest first, to find a record that does not lie in the future.
 const COMMITS_MAX: usize = 256;
 
 /// Bytes of them at most.
@@ -31,7 +31,8 @@ impl Engine {
         Timestamp::from_micros(self.clock.now().as_micros().saturating_add(CLOCK_SLACK_MICROS))
     }
 
-    /// Returns the latest record of a chain that is not of a time to come; none where its newest commits have none.
+    /// Returns the time of the latest record of a chain, without records that lie in the future. Only the newest commits are read:
+    /// if all their records lie in the future, there is no such time.
     ///
     /// # Errors
     /// Store errors.

@@ -36,8 +36,8 @@ const LOOKED_AT_MAX: usize = 256;
 /// Commits that hold one anchor and are looked at.
 const HOLDERS_MAX: usize = 64;
 
-/// Returns the path of the transcript that a session is or was in: a conversation whose transcript another one took goes by that
-/// path and what makes it a key of its own.
+/// Returns the path of a session's transcript. If another conversation was written over it, the session's own key is that path
+/// with an ending; here the ending is cut off.
 pub fn transcript_of(session: &Session) -> &Path {
     Path::new(overwritten(&session.key.path).unwrap_or(&session.key.path))
 }
@@ -167,15 +167,15 @@ pub(crate) struct Replaced<'a> {
 }
 
 impl Engine {
-    /// Returns what keeps a conversation in lists whose transcript holds another one now; none where the two share records: then the
-    /// client wrote the same anew.
+    /// Returns the row under which a conversation stays listed after another one was written over its transcript. If the two share
+    /// records, the client only rewrote one conversation, and there is no such row.
     pub(crate) fn taken_place_of(&self, replaced: &Replaced<'_>) -> Result<Option<Write>> {
         let before = replaced.before;
         let (Some(tip), Some(root)) = (before.tip, self.root_of(replaced.newest)?) else { return Ok(None) };
         let hashes: Vec<u64> =
             replaced.anchored.iter().flat_map(|known| known.hashes.iter().copied()).collect();
         if hashes.is_empty() {
-            // Records without ids of their own do not tell whether it is the same, written anew.
+            // Without ids of records nothing tells a rewritten conversation from another one.
             return Ok(None);
         }
         let mut shared = 0;
@@ -323,7 +323,7 @@ impl Engine {
     }
 }
 
-/// Returns whether a transcript is no file any more where it was, and its client keeps sessions in files.
+/// Returns whether a transcript that was a file no longer exists at its path.
 fn is_moved(path: &Path) -> bool {
     path.is_absolute() && !is_session_kept(path) && look(path).is_none()
 }

@@ -29,13 +29,15 @@ pub(super) fn detect(head: &[u8], format: FormatId) -> Option<Detection> {
     let mut version = None;
     for line in head.split(|byte| *byte == b'\n').filter(|line| !is_blank(line)) {
         let begins = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line).trim_ascii_start();
-        let found = if Record::parse(line).is_ok() || !begins.starts_with(b"{") {
-            look(line, &mut version)
+        let found = if let Ok(record) = Record::parse(line) {
+            look(&record, line, &mut version)
+        } else if !begins.starts_with(b"{") {
+            None
         } else {
             let records = apart(line, true).into_iter().filter_map(|part| part.record);
             // The head may end inside a line, which may be the first one.
             records
-                .filter_map(|record| look(record.as_bytes(), &mut version))
+                .filter_map(|text| look(&Record::parse(text.as_bytes()).ok()?, text.as_bytes(), &mut version))
                 .max()
                 .or_else(|| of_cut_line(line))
         };
@@ -48,9 +50,8 @@ pub(super) fn detect(head: &[u8], format: FormatId) -> Option<Detection> {
 }
 
 /// Looks at a line that is there whole, and takes the first version that one says.
-fn look(line: &[u8], version: &mut Option<String>) -> Option<Confidence> {
-    let record = Record::parse(line).ok()?;
-    let found = of_record(&record, line);
+fn look(record: &Record<'_>, line: &[u8], version: &mut Option<String>) -> Option<Confidence> {
+    let found = of_record(record, line);
     if found.is_some() && version.is_none() {
         *version = text(record.version).map(std::borrow::Cow::into_owned);
     }

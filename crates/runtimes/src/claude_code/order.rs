@@ -9,25 +9,28 @@ use super::row::{Kind, Link, Row};
 /// Of a record that is there more than once the last copy counts, at the place of the first; the others become `Restated`. Behind a
 /// compaction that does not keep it, a copy is nothing new.
 pub(super) fn sort(rows: &mut Vec<Row>, last: &ByKey<usize>) -> Option<Vec<usize>> {
-    let seen = firsts(rows, last);
-    let first = copies(rows, &seen, last);
+    let mut places = repeated(rows, last);
+    let seen: ByKey<usize> = places.iter().filter_map(|(key, at)| Some((*key, *at.first()?))).collect();
+    keep_copies(rows, &mut places);
     let is_late =
         |(position, row): (usize, &Row)| late_parent(rows, (last, &seen), position, row.kind).is_some();
-    if first.is_empty() && !rows.iter().enumerate().any(is_late) {
+    if places.is_empty() && !rows.iter().enumerate().any(is_late) {
         return None;
     }
+    let ends = ends(rows, last);
     let entered = vec![false; rows.len()];
-    let mut sorter = Sorter { rows, last, first: &first, seen: &seen, order: Vec::new(), entered };
+    let mut sorter = Sorter { rows, last, seen: &seen, copies: &places, ends, order: Vec::new(), entered };
     for position in 0..sorter.rows.len() {
         sorter.place(position);
     }
     let order = sorter.order;
-    for (key, &first) in &first {
-        let last = last.get(key).copied().unwrap_or_default();
+    for at in places.values() {
+        let Some((&last, earlier)) = at.split_last() else { continue };
         let Some(copy) = rows.get(last).cloned() else { continue };
-        let earlier = rows.iter_mut().take(last).skip(first);
-        for row in earlier.filter(|row| row.key == Some(*key) && is_copy(row, &copy)) {
-            row.again = Some(std::mem::replace(&mut row.kind, Kind::Restated));
+        for &position in earlier {
+            if let Some(row) = rows.get_mut(position).filter(|row| is_copy(row, &copy)) {
+                row.again = Some(std::mem::replace(&mut row.kind, Kind::Restated));
+            }
         }
     }
     let mut unsorted: Vec<Option<Row>> = std::mem::take(rows).into_iter().map(Some).collect();
@@ -35,36 +38,67 @@ pub(super) fn sort(rows: &mut Vec<Row>, last: &ByKey<usize>) -> Option<Vec<usize
     Some(order)
 }
 
-/// Returns the first places of the ids that several messages have.
-fn firsts(rows: &[Row], last: &ByKey<usize>) -> ByKey<usize> {
-    let mut first: ByKey<usize> = ByKey::default();
+/// Returns the places of the ids that several messages have.
+fn repeated(rows: &[Row], last: &ByKey<usize>) -> ByKey<Vec<usize>> {
+    let mut places: ByKey<Vec<usize>> = ByKey::default();
     for (position, row) in rows.iter().enumerate().filter(|(_, row)| row.kind.is_message()) {
-        if let Some(key) = row.key
-            && last.get(&key).is_some_and(|&last| last != position)
-        {
-            first.entry(key).or_insert(position);
+        let Some(key) = row.key else { continue };
+        if last.get(&key).is_some_and(|&last| last != position) || places.contains_key(&key) {
+            places.entry(key).or_default().push(position);
         }
     }
-    first
+    places
 }
 
-/// Returns the first places of the messages that are there again with no compaction between; marks those with one.
-fn copies(rows: &mut [Row], seen: &ByKey<usize>, last: &ByKey<usize>) -> ByKey<usize> {
-    let mut first = seen.clone();
-    first.retain(|key, first| {
-        let last = last.get(key).copied().unwrap_or_default();
-        let between = rows.get(*first..=last).unwrap_or_default();
-        let boundary = between.iter().position(|row| row.kind == Kind::Boundary);
-        let is_same = between.first().zip(between.last()).is_some_and(|(first, last)| is_copy(first, last));
-        let Some(boundary) = boundary else { return is_same && between.len() > 1 };
-        let is_kept = between.iter().any(|row| row.preserved.contains(key));
-        let behind = rows.iter_mut().take(last + 1).skip(*first + boundary);
-        for row in behind.filter(|row| is_same && !is_kept && row.key == Some(*key)) {
-            row.is_said_again = true;
+/// Keeps the messages that are there again with no compaction between, and marks those with one.
+fn keep_copies(rows: &mut [Row], places: &mut ByKey<Vec<usize>>) {
+    let is_boundary = |(position, row): (usize, &Row)| (row.kind == Kind::Boundary).then_some(position);
+    let boundaries: Vec<usize> = rows.iter().enumerate().filter_map(is_boundary).collect();
+    places.retain(|key, at| {
+        let (Some(&first), Some(&last)) = (at.first(), at.last()) else { return false };
+        let is_same = rows.get(first).zip(rows.get(last)).is_some_and(|(first, last)| is_copy(first, last));
+        let from = boundaries.partition_point(|&boundary| boundary < first);
+        let to = boundaries.partition_point(|&boundary| boundary < last);
+        let between = boundaries.get(from..to).unwrap_or_default();
+        let Some(&boundary) = between.first() else { return is_same && first < last };
+        let keeps = |boundary: &usize| rows.get(*boundary).is_some_and(|row| row.preserved.contains(key));
+        if is_same && !between.iter().any(keeps) {
+            for &position in at.iter().filter(|&&position| position > boundary) {
+                if let Some(row) = rows.get_mut(position) {
+                    row.is_said_again = true;
+                }
+            }
         }
         false
     });
-    first
+}
+
+/// Says of each line whether the way from it to the root ends. Parents that lead in a circle have no order.
+fn ends(rows: &[Row], last: &ByKey<usize>) -> Vec<bool> {
+    // Whether a line's way ends, once that is known; what is walked over at the moment counts as a circle.
+    let mut known: Vec<Option<bool>> = vec![None; rows.len()];
+    for start in 0..rows.len() {
+        let (mut walked, mut next) = (Vec::new(), Some(start));
+        let ends = loop {
+            let Some(at) = next else { break true };
+            match known.get_mut(at) {
+                Some(Some(ends)) => break *ends,
+                Some(state) => *state = Some(false),
+                None => break true,
+            }
+            walked.push(at);
+            next = match rows.get(at).map(|row| row.parent) {
+                Some(Link::Of(parent)) => last.get(&parent).copied(),
+                _ => None,
+            };
+        };
+        for at in walked {
+            if let Some(state) = known.get_mut(at) {
+                *state = Some(ends);
+            }
+        }
+    }
+    known.into_iter().map(|ends| ends.unwrap_or(true)).collect()
 }
 
 /// Returns whether a record is another one again, and not a second one that got its id.
@@ -89,8 +123,12 @@ fn late_parent(
 struct Sorter<'r> {
     rows: &'r [Row],
     last: &'r ByKey<usize>,
-    first: &'r ByKey<usize>,
+    /// The first places of ids that several messages have.
     seen: &'r ByKey<usize>,
+    /// The places of messages that are there again.
+    copies: &'r ByKey<Vec<usize>>,
+    /// Of which lines the way to the root ends.
+    ends: Vec<bool>,
     order: Vec<usize>,
     /// Lines that were placed, or wait for their parents.
     entered: Vec<bool>,
@@ -104,13 +142,14 @@ impl Sorter<'_> {
         while let Some(position) = next.filter(|&position| self.enter(position)) {
             waiting.push(position);
             let kind = self.rows.get(position).map_or(Kind::Blank, |row| row.kind);
-            next = late_parent(self.rows, (self.last, self.seen), position, kind);
+            let has_order = self.ends.get(position).is_some_and(|ends| *ends);
+            next = late_parent(self.rows, (self.last, self.seen), position, kind).filter(|_| has_order);
         }
         while let Some(position) = waiting.pop() {
             self.order.push(position);
-            let key = self.rows.get(position).and_then(|row| row.key);
-            let again = key.filter(|key| self.first.get(key) == Some(&position));
-            if let Some(&last) = again.and_then(|key| self.last.get(&key))
+            let at = self.rows.get(position).and_then(|row| self.copies.get(&row.key?));
+            let last = at.filter(|at| at.first() == Some(&position)).and_then(|at| at.last());
+            if let Some(&last) = last
                 && self.enter(last)
             {
                 self.order.push(last);
@@ -118,7 +157,7 @@ impl Sorter<'_> {
         }
     }
 
-    /// Returns whether nobody was there before.
+    /// Marks a line as placed. Returns false if it already was.
     fn enter(&mut self, position: usize) -> bool {
         self.entered.get_mut(position).is_some_and(|entered| !std::mem::replace(entered, true))
     }

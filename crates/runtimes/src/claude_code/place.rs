@@ -18,6 +18,9 @@ use crate::json::{REPLACED, is_blank, lone_surrogates, owned, quote, text};
 use crate::placing::{CLOSED, TORN, counted, moved, replace};
 use close::{Call, Closer, Facts};
 
+/// Lines that wait at most until it is decided whether a conversation is a subagent's.
+const UNDECIDED_MAX: usize = 1_024;
+
 /// Says where Claude Code looks for a session, and how to start it.
 pub(super) fn client_place(request: &PlaceRequest) -> ClientPlace {
     let session = request.session.as_str();
@@ -44,6 +47,8 @@ pub(super) struct LinePlacer {
     dropped_tails: u64,
     dropped_boundaries: u64,
     mark: side::Mark,
+    /// Lines that wait until it is decided whether the conversation is a subagent's.
+    undecided: Vec<Vec<u8>>,
 }
 
 /// A line that is held back.
@@ -66,7 +71,8 @@ impl LinePlacer {
             validator,
             dropped_tails: 0,
             dropped_boundaries: 0,
-            mark: side::Mark::default(),
+            mark: side::Mark::Undecided(0),
+            undecided: Vec::new(),
         }
     }
 
@@ -143,9 +149,25 @@ impl LinePlacer {
         }
     }
 
+    /// Takes lines that waited.
+    fn decided(&mut self, out: &mut Vec<u8>) {
+        self.mark = self.mark.decided();
+        for line in std::mem::take(&mut self.undecided) {
+            self.write(&line, out);
+        }
+    }
+
+    fn write(&mut self, line: &[u8], out: &mut Vec<u8>) {
+        match Whole::parse(line) {
+            Ok(whole) => self.marked(line, &whole, out),
+            Err(_) if is_blank(line) && !line.ends_with(b"\n") => {}
+            Err(_) if is_blank(line) => self.emit(line, None, false, out),
+            Err(_) => self.parts(line, out),
+        }
+    }
+
     /// Takes a record as one of a session's own, also where it is a subagent's.
     fn marked(&mut self, line: &[u8], whole: &Whole<'_>, out: &mut Vec<u8>) {
-        self.mark = self.mark.with(&whole.record);
         let text = std::str::from_utf8(line).ok().filter(|_| self.mark == side::Mark::Remove);
         let unmarked = text.map(|line| side::unmarked(line, &whole.record));
         match unmarked.as_deref().map(|line| (line, Whole::parse(line))) {
@@ -176,15 +198,18 @@ impl LinePlacer {
 
 impl Placer for LinePlacer {
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
-        match Whole::parse(line) {
-            Ok(whole) => self.marked(line, &whole, out),
-            Err(_) if is_blank(line) && !line.ends_with(b"\n") => {}
-            Err(_) if is_blank(line) => self.emit(line, None, false, out),
-            Err(_) => self.parts(line, out),
+        if !self.mark.is_undecided() {
+            return self.write(line, out);
+        }
+        self.mark = self.mark.with_line(line);
+        self.undecided.push(line.to_vec());
+        if !self.mark.is_undecided() || self.undecided.len() == UNDECIDED_MAX {
+            self.decided(out);
         }
     }
 
     fn finish(&mut self, out: &mut Vec<u8>) -> Vec<Note> {
+        self.decided(out);
         self.dropped_boundaries += u64::from(self.held.is_some());
         self.release(out, false);
         let start = out.len();

@@ -41,6 +41,10 @@ pub(super) fn mend(document: &mut Document, client_version: Option<&str>) {
     order::mend(&mut sorted, &view);
     let moved = sorted.changes();
     let view = View::of(&sorted, client_version);
+    if !view.tree.is_sorted() {
+        // Lines could not be put into an order: nothing else is known of their places.
+        return;
+    }
     mend_stages(&mut sorted, &view);
     if sorted.changes() > moved || !view_is_whole(document, client_version) {
         *document = sorted;

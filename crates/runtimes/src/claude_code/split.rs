@@ -65,6 +65,8 @@ pub(super) struct LineSplitter {
     /// The ground at the last closed boundary.
     closed: Ground,
     unreadable: u64,
+    /// Lines that a note would be about.
+    noted: u64,
     unknown: Unknown,
 }
 
@@ -74,7 +76,7 @@ impl LineSplitter {
         let ground = state.and_then(Ground::read).unwrap_or_default();
         let closed = ground.clone();
         let (open, unknown) = (Open::default(), Unknown::default());
-        Self { granularity, closed, ground, open, unreadable: 0, unknown }
+        Self { granularity, closed, ground, open, unreadable: 0, noted: 0, unknown }
     }
 
     fn note_unreadable(&mut self, line: &[u8], error: &dyn std::fmt::Display, notes: &mut Vec<Note>) {
@@ -85,16 +87,20 @@ impl LineSplitter {
     }
 
     fn note_line(&mut self, code: NoteCode, message: &str, notes: &mut Vec<Note>) {
-        self.unreadable += 1;
-        if self.unreadable > UNREADABLE_NOTES_MAX {
+        self.noted += 1;
+        if self.noted > UNREADABLE_NOTES_MAX {
             return;
         }
-        let more = if self.unreadable == UNREADABLE_NOTES_MAX {
-            "; further unreadable lines are not listed"
-        } else {
-            ""
-        };
+        let more =
+            if self.noted == UNREADABLE_NOTES_MAX { "; further unreadable lines are not listed" } else { "" };
         notes.push(Note::at_line(code, self.ground.lines, format!("{message}{more}")));
+    }
+
+    fn count_unknown(&mut self, record: &Record<'_>) {
+        let name = record.type_text();
+        if !is_known_type(&name) {
+            self.unknown.count(&name);
+        }
     }
 
     /// Takes a line that is no single record: it cuts nothing and dates nothing, but its records are counted, and say what they
@@ -102,6 +108,7 @@ impl LineSplitter {
     fn take_parts(&mut self, line: &[u8], error: &dyn std::fmt::Display, notes: &mut Vec<Note>) {
         let parts = apart(line, false);
         if parts.iter().all(|part| part.record.is_none()) {
+            self.unreadable += 1;
             self.note_unreadable(line, error, notes);
         } else {
             self.note_line(NoteCode::Degraded, &told(&parts), notes);
@@ -112,6 +119,7 @@ impl LineSplitter {
                 self.open.counts = add(self.open.counts, UNSEEN);
                 continue;
             };
+            self.count_unknown(&record);
             let class = Class::of(&record, inside);
             self.open.counts = add(self.open.counts, counts(&class));
             self.ground.keeper.learn_beside(&record, record.time());
@@ -209,10 +217,7 @@ impl Splitter for LineSplitter {
                 return Cut::default();
             }
         };
-        let name = record.type_text();
-        if !is_known_type(&name) {
-            self.unknown.count(&name);
-        }
+        self.count_unknown(&record);
         let class = Class::of(&record, inside);
         let kind = Kind::of(&record, &class, self.ground.keeper.is_subagent_with(&record));
         // Only `message` needs the second look into every answer.

@@ -321,7 +321,7 @@ impl Validator for LineValidator {
         self.check_reach(&tree, &conversation, &reached);
         if let Some((count, first)) = branches::beside(&tree) {
             let message = format!("{count} messages are on another branch, which the client does not send");
-            self.find(Severity::Info, "other_branch", Some(first + 1), message);
+            self.find(Severity::Info, "other_branch", Some(self.line_at(&tree, first)), message);
         }
         let mut findings = self.findings.take();
         findings.sort_by_key(|finding| finding.line);

@@ -1,12 +1,12 @@
 //! Chains of rollouts: what is committed, materialized and placed.
 
-use stemmata_model::Timestamp;
+use stemmata_model::{Granularity, Timestamp};
 
 use super::Codex;
 use super::base::base;
 use super::samples_tests::{BARE, SESSION, rollout};
 use crate::adapter::{Adapter as _, Keeps, PlanStop};
-use crate::chain_tests::{PLACED, cut, fatal as fatal_of, kept, placed as placed_by, request};
+use crate::chain_tests::{Chain, PLACED, cut, fatal as fatal_of, kept, placed as placed_by, request};
 
 const ADAPTER: Codex = Codex::LEGACY;
 
@@ -153,4 +153,19 @@ fn loaders_refuse_what_the_checks_call_fatal() {
     ] {
         assert_eq!(fatal(&bytes), wanted);
     }
+}
+
+/// The artifact of a compaction is hashed: what is rescued of a broken line must not change it.
+#[test]
+fn a_broken_line_is_nothing_to_the_artifact_of_a_compaction() {
+    let lines: Vec<Vec<u8>> =
+        rollout("HC", false).split_inclusive(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
+    let broken = [lines[1].trim_ascii_end(), b" garbage\n"].concat();
+    let plan = |native: &[u8]| {
+        let mut earlier = Chain::import(&ADAPTER, Granularity::Turn, &lines[0]);
+        ADAPTER.plan_compaction(native, &mut earlier).expect("no storage").pieces
+    };
+    let whole = plan(&lines[1]);
+    assert_eq!(whole.len(), 2);
+    assert_eq!(plan(&[lines[1].as_slice(), &broken].concat()), whole);
 }

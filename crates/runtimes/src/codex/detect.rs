@@ -13,7 +13,7 @@ pub(super) fn detect(head: &[u8], is_paginated: bool, format: FormatId) -> Optio
     let found = match Record::parse(first) {
         Ok(record) => of_record(&record),
         Err(_) => match super::loader::first_record(first) {
-            Some(rescued) => of_record(&Record::parse(&rescued).ok()?),
+            Some(rescued) => of_record(&Record::parse(rescued.as_bytes()).ok()?),
             // The first line is longer than what was read: headers hold instructions and tools.
             None => of_cut_line(first),
         },

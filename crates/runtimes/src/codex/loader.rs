@@ -105,8 +105,8 @@ pub(super) fn readable(line: &[u8]) -> Readable {
 }
 
 /// Returns the first record of a line that cannot be read as it is; `None` where nothing of it can.
-pub(super) fn first_record(line: &[u8]) -> Option<Vec<u8>> {
-    readable(line).records.into_iter().next().map(String::into_bytes)
+pub(super) fn first_record(line: &[u8]) -> Option<String> {
+    readable(line).records.into_iter().next()
 }
 
 /// Splits a text behind its first JSON value.

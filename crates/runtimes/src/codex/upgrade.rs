@@ -1,7 +1,7 @@
 //! Between the two formats of rollouts: numbers put in or taken out, line by line. Everything else stays as it is.
 
 use super::record::{Kind, Record};
-use crate::json::{Field, is_blank, members, quote};
+use crate::json::{Field, is_blank, quote, without};
 use crate::placing::replace;
 
 /// Turns a rollout into one whose lines are numbered, or are not.
@@ -62,14 +62,7 @@ fn number(record: &Record<'_>, next: u64) -> Option<Edit> {
 
 fn without_number(record: &Record<'_>, line: &[u8]) -> Option<Edit> {
     record.envelope.ordinal?;
-    let all = members(Field::whole(std::str::from_utf8(line).ok()?))?;
-    let at = all.iter().position(|member| member.name == "ordinal")?;
-    let own = all.get(at)?;
-    let span = match (at.checked_sub(1).and_then(|before| all.get(before)), all.get(at + 1)) {
-        (Some(before), _) => before.value.span().end..own.value.span().end,
-        (None, Some(after)) => own.key.start..after.key.start,
-        (None, None) => own.key.start..own.value.span().end,
-    };
+    let span = without(Field::whole(std::str::from_utf8(line).ok()?), "ordinal")?;
     Some((span, String::new()))
 }
 

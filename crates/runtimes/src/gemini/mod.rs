@@ -27,11 +27,11 @@ pub(crate) use restated::as_loaded;
 use stemmata_model::{Entry, FormatId, Timestamp};
 
 use crate::adapter::{
-    Adapter, ClientPlace, ContextPlan, Decoded, Detection, IdKind, Keeps, PlaceRequest, Placer, PlanStop,
-    Segments, SourceError, Validator, is_uuid_shaped,
+    Adapter, ClientPlace, ContextPlan, Decoded, Detection, Keeps, PlaceRequest, Placer, PlanStop, Segments,
+    SourceError, Validator, is_uuid_shaped,
 };
 use crate::document::head;
-use crate::lines::{self, Dialect, no_rescue};
+use crate::lines::Dialect;
 use crate::reading::Reading;
 use crate::repair::Document;
 
@@ -49,16 +49,7 @@ static DIALECT: Dialect = Dialect {
     main: "gemini/main",
     subagent: "gemini/subagent",
     read: read::read,
-    rescue: no_rescue,
-};
-
-/// Reads lines as far as they can be read.
-static FOUND: Dialect = Dialect {
-    runtime: RUNTIME,
-    main: "gemini/main",
-    subagent: "gemini/subagent",
-    read: read::read_found,
-    rescue: no_rescue,
+    rescue: read::rescue,
 };
 
 /// The adapter of Gemini CLI's append logs.
@@ -72,14 +63,6 @@ impl Adapter for Gemini {
 
     fn reading(&self) -> Reading {
         Reading::lines(&DIALECT)
-    }
-
-    fn decode(&self, bytes: &[u8]) -> Decoded {
-        lines::decode::decode(&FOUND, bytes)
-    }
-
-    fn ids(&self, line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
-        lines::decode::ids(&FOUND, line, found);
     }
 
     fn detect(&self, head: &[u8]) -> Option<Detection> {
@@ -122,7 +105,7 @@ impl Adapter for Gemini {
     }
 
     fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {
-        context::plan_context(&FOUND, chain, stop)
+        context::plan_context(&DIALECT, chain, stop)
     }
 
     fn placer(&self, request: &PlaceRequest) -> Box<dyn Placer> {

@@ -75,13 +75,9 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
     Ok(line)
 }
 
-/// Reads one line as far as it can be read: where commits end, [`read`] alone decides.
-pub(super) fn read_found(line: &[u8]) -> Result<Line, RecordError> {
-    read(line).or_else(|error| {
-        let found = first(line, recognizer(line)).ok_or(error)?;
-        // Places in what was found are not those in the line.
-        Ok(Line { listed: Vec::new(), ..read(found.as_bytes())? })
-    })
+/// Finds the first record of a line that is not exactly one (see `Dialect::rescue`).
+pub(super) fn rescue(line: &[u8]) -> Option<String> {
+    first(line, recognizer(line))
 }
 
 fn header(record: &Record<'_>, mut line: Line) -> Line {

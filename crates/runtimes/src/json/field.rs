@@ -244,6 +244,19 @@ pub struct Member<'a> {
     pub value: Field<'a>,
 }
 
+/// Returns the place of a member in an object's text, with the comma that is one too many without it.
+pub(crate) fn without(object: Field<'_>, name: &str) -> Option<Range<usize>> {
+    let all = members(object)?;
+    let at = all.iter().position(|member| member.name == name)?;
+    let own = all.get(at)?;
+    let before = at.checked_sub(1).and_then(|before| all.get(before));
+    Some(match (before, all.get(at + 1)) {
+        (Some(before), _) => before.value.span().end..own.value.span().end,
+        (None, Some(next)) => own.key.start..next.key.start,
+        (None, None) => own.key.start..own.value.span().end,
+    })
+}
+
 /// Returns the members of an object in their order; none for any other value.
 pub fn members(object: Field<'_>) -> Option<Vec<Member<'_>>> {
     let mut members = Vec::new();

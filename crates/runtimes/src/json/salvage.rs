@@ -43,7 +43,7 @@ impl Salvaged<'_> {
 }
 
 /// Takes a line apart that is no single record; `is_record` tells the objects of a format from those inside them, and
-/// `begins_file` whether a byte order mark is none of the line. At least one part, none only for an empty line.
+/// `begins_file` whether a byte order mark is none of the line. Returns at least one part.
 pub(crate) fn salvage(
     line: &[u8],
     begins_file: bool,
@@ -60,7 +60,7 @@ pub(crate) fn salvage(
         // The first value of a line is a record to its client whatever it says.
         let is_one =
             |object: Field<'_>| marks.is_empty() && is_white(&text, marked..start) || is_record(object);
-        if let Some(length) = object_length(&text, start, is_one) {
+        if let Some(length) = object_length(&text, start, &mut work, is_one) {
             marks.push((start..start + length, true));
             at = start + length;
             continue;
@@ -85,10 +85,17 @@ fn is_white(text: &str, range: Range<usize>) -> bool {
     text.get(range).is_some_and(|text| text.bytes().all(|byte| b" \t\r\n".contains(&byte)))
 }
 
-/// Returns the length of the object that stands at a place, if it is one that is asked for.
-fn object_length(text: &str, start: usize, is_one: impl Fn(Field<'_>) -> bool) -> Option<usize> {
-    let rest = text.get(start..).filter(|rest| rest.starts_with('{'))?;
-    let length = Skim::first(Field::whole(rest)).ok()?;
+/// Returns the length of the object that stands at a place, if it is one that is asked for. What is read in vain counts against
+/// `work`.
+fn object_length(
+    text: &str,
+    start: usize,
+    work: &mut usize,
+    is_one: impl Fn(Field<'_>) -> bool,
+) -> Option<usize> {
+    let rest = text.get(start..).filter(|rest| *work > 0 && rest.starts_with('{'))?;
+    let length =
+        Skim::first(Field::whole(rest)).map_err(|failed| *work = work.saturating_sub(failed)).ok()?;
     rest.get(..length).map(Field::whole).is_some_and(is_one).then_some(length)
 }
 

@@ -85,7 +85,7 @@ impl Decoder<'_> {
                 read.into_entry(id, native)
             }
             Err(error) => {
-                if let Ok(read) = self.dialect.entry(line) {
+                if let Some(read) = self.dialect.rescued(line) {
                     let bytes = line.len();
                     let message = format!("{error}: what can be read of its {bytes} bytes is shown");
                     self.note(NoteCode::UnparsableLine, message);

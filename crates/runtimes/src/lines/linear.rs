@@ -372,6 +372,7 @@ pub(crate) fn plan_compaction(
     native: &[u8],
     earlier: &mut dyn Segments,
 ) -> Result<CompactionPlan, SourceError> {
+    let dialect = &dialect.strict();
     let mut plan = CompactionPlan::default();
     let number = segment_number(0, false);
     let own = rows(dialect, number, native, 0);

@@ -66,6 +66,8 @@ pub(crate) struct LineSplitter {
     /// The ground at the last closed boundary.
     closed: Ground,
     unreadable: u64,
+    /// Lines that a note would be about.
+    noted: u64,
     unknown: Unknown,
 }
 
@@ -75,7 +77,7 @@ impl LineSplitter {
         let ground = state.and_then(Ground::read).unwrap_or_default();
         let closed = ground.clone();
         let (open, unknown) = (Open::default(), Unknown::default());
-        Self { dialect, granularity, closed, ground, open, unreadable: 0, unknown }
+        Self { dialect, granularity, closed, ground, open, unreadable: 0, noted: 0, unknown }
     }
 
     /// Returns whether a commit ends before this line, and counts the turn that ends there.
@@ -152,17 +154,14 @@ impl LineSplitter {
     }
 
     fn note_unreadable(&mut self, line: &[u8], error: &dyn std::fmt::Display, notes: &mut Vec<Note>) {
-        self.unreadable += 1;
-        if self.unreadable > UNREADABLE_NOTES_MAX {
+        self.noted += 1;
+        if self.noted > UNREADABLE_NOTES_MAX {
             return;
         }
         let bytes = line.len();
         let nul = if line.contains(&0) { " with NUL bytes" } else { "" };
-        let more = if self.unreadable == UNREADABLE_NOTES_MAX {
-            "; further unreadable lines are not listed"
-        } else {
-            ""
-        };
+        let more =
+            if self.noted == UNREADABLE_NOTES_MAX { "; further unreadable lines are not listed" } else { "" };
         let message = format!("{error}: {bytes} bytes{nul} kept as they are{more}");
         notes.push(Note::at_line(NoteCode::UnparsableLine, self.ground.lines, message));
     }
@@ -193,13 +192,15 @@ impl Splitter for LineSplitter {
             Ok(read) => self.take(read),
             Err(error) => {
                 self.ground.lines += 1;
-                self.open.counts = add(self.open.counts, UNSEEN);
+                let rescued = self.dialect.rescued(line);
+                self.open.counts = add(self.open.counts, rescued.as_ref().map_or(UNSEEN, counts));
                 // What people are shown of the session, and nothing that decides a commit.
-                if let Some(read) =
-                    (self.dialect.rescue)(line).and_then(|line| (self.dialect.read)(&line).ok())
-                {
+                if let Some(read) = rescued {
+                    read.unknown.iter().for_each(|name| self.unknown.count(name));
                     let hints = Hints { is_subagent: None, ..read.hints };
                     self.ground.facts.learn(self.dialect, hints, read.time);
+                } else {
+                    self.unreadable += 1;
                 }
                 self.note_unreadable(line, &error, notes);
                 Cut::default()

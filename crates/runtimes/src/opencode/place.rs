@@ -14,7 +14,7 @@ use super::record::{Info, Message, Piece, Session, State, info};
 use super::{DIALECT, as_told, flat};
 use crate::adapter::{ClientPlace, PlaceRequest, Placer, PlanStop};
 use crate::document::decode::decode;
-use crate::json::{Field, Object, members, owned, quote, text};
+use crate::json::{Field, Object, owned, quote, text, without};
 use crate::placing::{CLOSED_TEXT, moved, replace};
 
 type Edits = Vec<(Range<usize>, String)>;
@@ -75,7 +75,8 @@ impl DocumentPlacer {
         }
         if about.location.is_some() {
             // The import looks for the session of which it is a part, and fails where that is not there.
-            work.edits.extend(session.info.and_then(|info| without(info, "parentID")));
+            work.edits
+                .extend(session.info.and_then(|info| Some((without(info, "parentID")?, String::new()))));
         }
         // What was taken back goes at the next prompt, here too.
         let revert = info(about.revert);
@@ -245,20 +246,6 @@ impl DocumentPlacer {
         self.notes.push(Note::new(NoteCode::Degraded, note));
         Some(text.into_bytes())
     }
-}
-
-/// Returns the edit that takes a member out of an object, with the comma that is too many then.
-fn without(object: Field<'_>, name: &str) -> Option<(Range<usize>, String)> {
-    let all = members(object)?;
-    let at = all.iter().position(|member| member.name == name)?;
-    let own = all.get(at)?;
-    let before = at.checked_sub(1).and_then(|before| all.get(before));
-    let range = match (before, all.get(at + 1)) {
-        (Some(before), _) => before.value.span().end..own.value.span().end,
-        (None, Some(next)) => own.key.start..next.key.start,
-        (None, None) => own.key.start..own.value.span().end,
-    };
-    Some((range, String::new()))
 }
 
 impl Placer for DocumentPlacer {

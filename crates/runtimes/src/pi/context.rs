@@ -322,10 +322,7 @@ fn name_first(tree: &Tree, chosen: &HashSet<At>, compaction: At, plan: &mut Comp
         Some(Kept::Id(id)) if first != Some(id) => first.map_or_else(|| "null".to_owned(), quote),
         Some(Kept::Id(_)) | None => return,
     };
-    // In a line whose record had to be found, places mean nothing.
-    let (Some(span), None, Some(piece)) = (&row.kept_span, &row.found, plan.pieces.last_mut()) else {
-        return;
-    };
+    let (Some(span), Some(piece)) = (&row.kept_span, plan.pieces.last_mut()) else { return };
     let before = piece.length.saturating_sub(row.place.length);
     let edit = edit(span, name);
     piece.edits.push(Edit { offset: edit.offset + before, ..edit });

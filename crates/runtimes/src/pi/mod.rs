@@ -24,10 +24,10 @@ mod validate;
 use stemmata_model::{Entry, FormatId, Timestamp};
 
 use crate::adapter::{
-    Adapter, ClientPlace, CompactionPlan, ContextPlan, Decoded, Detection, IdKind, Keeping, Keeps,
-    PlaceRequest, Placer, PlanStop, Segments, SourceError, Validator, is_uuid_shaped,
+    Adapter, ClientPlace, CompactionPlan, ContextPlan, Detection, Keeping, Keeps, PlaceRequest, Placer,
+    PlanStop, Segments, SourceError, Validator, is_uuid_shaped,
 };
-use crate::lines::{self, Dialect, no_rescue};
+use crate::lines::Dialect;
 use crate::reading::Reading;
 use crate::repair::Document;
 
@@ -42,16 +42,7 @@ static DIALECT: Dialect = Dialect {
     main: "pi/main",
     subagent: "pi/subagent",
     read: read::read,
-    rescue: no_rescue,
-};
-
-/// Reads lines as far as they can be read.
-static FOUND: Dialect = Dialect {
-    runtime: RUNTIME,
-    main: "pi/main",
-    subagent: "pi/subagent",
-    read: read::read_found,
-    rescue: no_rescue,
+    rescue: read::rescue,
 };
 
 /// The adapter of pi sessions; one for each version of the format.
@@ -78,14 +69,6 @@ impl Adapter for Pi {
 
     fn reading(&self) -> Reading {
         Reading::lines(&DIALECT)
-    }
-
-    fn decode(&self, bytes: &[u8]) -> Decoded {
-        lines::decode::decode(&FOUND, bytes)
-    }
-
-    fn ids(&self, line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
-        lines::decode::ids(&FOUND, line, found);
     }
 
     fn detect(&self, head: &[u8]) -> Option<Detection> {

@@ -54,9 +54,9 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
     Ok(line)
 }
 
-/// Reads one line as far as it can be read: where commits end, [`read`] alone decides.
-pub(super) fn read_found(line: &[u8]) -> Result<Line, RecordError> {
-    read(line).or_else(|error| read(first(line, is_record).ok_or(error)?.as_bytes()))
+/// Finds the first record of a line that is not exactly one (see `Dialect::rescue`).
+pub(super) fn rescue(line: &[u8]) -> Option<String> {
+    first(line, is_record)
 }
 
 fn name(record: &Record<'_>) -> String {

@@ -95,11 +95,10 @@ pub(super) fn rows(segment: usize, bytes: &[u8], restated: u64, is_linear: bool)
 /// Reads one line.
 pub(super) fn row(place: Place, line: &[u8], is_linear: bool) -> Row {
     let mut row = Row::none(place);
-    if Record::parse(line).is_err() {
-        row.found = first(line, is_record).map(Into::into);
-    }
-    let found = row.found.take();
-    let Ok(record) = Record::parse(found.as_deref().map_or(line, str::as_bytes)) else { return row };
+    let parsed = Record::parse(line);
+    let found: Option<Box<str>> = if parsed.is_ok() { None } else { first(line, is_record).map(Into::into) };
+    let parsed = found.as_deref().map_or(parsed, |found| Record::parse(found.as_bytes()));
+    let Ok(record) = parsed else { return Row { found, ..row } };
     row.is_record = true;
     row.is_header = record.kind == Kind::Session;
     row.is_compaction = record.kind == Kind::Compaction;

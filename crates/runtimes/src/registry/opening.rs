@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::{Field, Skim};
+use crate::json::{BYTE_ORDER_MARK, Field, Skim};
 
 /// What a format may begin with. An adapter claims nothing that has none of its marks.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +38,7 @@ pub(super) struct Opening<'h> {
 impl<'h> Opening<'h> {
     pub(super) fn of(head: &'h [u8]) -> Self {
         // Some editors put a byte order mark first.
-        let record = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+        let record = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head).trim_ascii_start();
         // Some clients read bytes that are no UTF-8 as U+FFFD.
         let text = String::from_utf8_lossy(record);
         let (mut keys, mut types) = (Vec::new(), Vec::new());

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row, Transaction, params};
 use super::schema::{Place, Schema};
 use crate::capture::exported::{Info, is_json, quoted, with};
 
-/// Returns a session as one document, none where its row is gone.
+/// Returns a session as one document. A session whose row was deleted meanwhile has none.
 pub(super) fn document(
     connection: &Connection,
     (schema, place): (&Schema, Place),
@@ -75,6 +75,13 @@ impl Columns<'_, '_> {
         self.0.get::<_, Option<String>>(column).ok().flatten()
     }
 
+    /// Puts texts into an object, each under its key.
+    fn put_texts(&self, object: &mut Info, columns: &[(&str, &str)]) {
+        for (key, column) in columns {
+            object.put(key, self.text(column).map(|text| quoted(&text)));
+        }
+    }
+
     fn json(&self, column: &str) -> Option<String> {
         self.text(column).filter(|json| is_json(json))
     }
@@ -110,7 +117,7 @@ impl Columns<'_, '_> {
 fn info(row: &Row<'_>) -> String {
     let mut object = Info::new();
     let columns = Columns(row);
-    for (key, column) in [
+    let texts = [
         ("id", "id"),
         ("slug", "slug"),
         ("projectID", "project_id"),
@@ -120,11 +127,10 @@ fn info(row: &Row<'_>) -> String {
         ("parentID", "parent_id"),
         ("title", "title"),
         ("agent", "agent"),
-    ] {
-        object.put(key, columns.text(column).map(|text| quoted(&text)));
-    }
+    ];
+    columns.put_texts(&mut object, &texts);
     object.put("model", columns.json("model"));
-    object.put("version", columns.text("version").map(|text| quoted(&text)));
+    columns.put_texts(&mut object, &[("version", "version")]);
     let summary =
         [("additions", "summary_additions"), ("deletions", "summary_deletions"), ("files", "summary_files")];
     object.put("summary", columns.number("summary_additions").map(|_| columns.numbers(&summary)));
@@ -148,7 +154,7 @@ fn info(row: &Row<'_>) -> String {
 fn flat_info(row: &Row<'_>) -> String {
     let mut object = Info::new();
     let columns = Columns(row);
-    for (key, column) in [
+    let texts = [
         ("id", "id"),
         ("parentID", "parent_id"),
         ("projectID", "project_id"),
@@ -156,13 +162,10 @@ fn flat_info(row: &Row<'_>) -> String {
         ("agent", "agent"),
         ("subpath", "path"),
         ("version", "version"),
-    ] {
-        object.put(key, columns.text(column).map(|text| quoted(&text)));
-    }
+    ];
+    columns.put_texts(&mut object, &texts);
     let mut location = Info::new();
-    for (key, column) in [("directory", "directory"), ("workspaceID", "workspace_id")] {
-        location.put(key, columns.text(column).map(|text| quoted(&text)));
-    }
+    columns.put_texts(&mut location, &[("directory", "directory"), ("workspaceID", "workspace_id")]);
     object.put("location", Some(location.finish()));
     for column in ["model", "revert", "metadata", "permissions"] {
         object.put(column, columns.json(column));

@@ -132,7 +132,7 @@ impl Schema {
         }
     }
 
-    /// Says in which tables a session is current; none where no table names it.
+    /// Returns the tables that hold the current state of a session. A session that no table names has none.
     pub(super) fn place(&self, connection: &Connection, session: &str) -> rusqlite::Result<Option<Place>> {
         let is_there = |table: &str, column: &str| -> rusqlite::Result<bool> {
             let query = format!("SELECT 1 FROM {table} WHERE {column} = ?1 LIMIT 1");
@@ -198,7 +198,7 @@ impl Schema {
         format!("SELECT MAX(at), SUM(many) FROM ({})", rows.join(" UNION ALL "))
     }
 
-    /// Returns a query of how many bytes a session's messages have; none where these are in no table that is known.
+    /// Returns a query that sums the bytes of a session's messages. It exists only if this version knows the table that holds them.
     pub(super) fn size(&self, place: Place) -> Option<String> {
         let of =
             |table: &str| format!("(SELECT TOTAL(OCTET_LENGTH(data)) FROM {table} WHERE session_id = ?1)");

@@ -1,12 +1,15 @@
 //! Records that came late, twice, or below the wrong one: what Claude Code 2.1.330 sent of each of these, and what was said.
 
+use proptest::prelude::*;
 use serde_json::json;
 use stemmata_model::{CommitType, Granularity};
 
 use super::super::ClaudeCode;
 use super::super::chain_tests::{import, placed, validated};
+use super::super::row::Place;
 use super::super::samples_tests::uuid;
 use super::super::story_tests::{Story, numbers};
+use super::*;
 use crate::adapter::{Adapter as _, PlanStop, Validation};
 use crate::chain_tests::{Chain, commits, segment, written};
 use crate::repair::repair;
@@ -264,4 +267,57 @@ fn a_subagent_is_placed_as_a_session_of_its_own() {
         assert!(is_whole(&verdict), "{verdict:?}");
         assert_eq!(verdict.messages_sent, 12);
     }
+}
+
+/// Older clients wrote subagents into the file of their session, and one may stand before its first prompt.
+#[test]
+fn a_subagent_ahead_of_the_first_prompt_does_not_make_the_session_one() {
+    let mut story = Story::default();
+    let side = story.prompt(None);
+    story.set(side, "isSidechain", json!(true));
+    let prompt = story.prompt(None);
+    story.answer(prompt);
+    let placed = placed(&story.bytes()).0;
+    let text = String::from_utf8_lossy(&placed);
+    assert_eq!((text.matches("\"isSidechain\":true").count(), text.lines().count()), (1, 3), "{text}");
+    let checked = validated(&placed, None);
+    assert_eq!((checked.messages_sent, checked.messages_present), (2, 2), "{checked:?}");
+}
+
+proptest! {
+    /// Whatever hangs on what, in circles too: what is in order has no other order.
+    #[test]
+    fn lines_are_sorted_once(parents in proptest::collection::vec(proptest::option::of(0..12_usize), 1..12)) {
+        let mut story = Story::default();
+        for (line, parent) in parents.iter().enumerate() {
+            if line % 2 == 0 { story.prompt(*parent) } else { story.answer(parent.unwrap_or(0)) };
+        }
+        let mut names = Vec::new();
+        let bytes = story.bytes();
+        let lines = bytes.split_inclusive(|&byte| byte == b'\n');
+        let mut rows: Vec<Row> =
+            lines.map(|line| Row::read(line, Place { segment: 0, offset: 0 }, &mut names)).collect();
+        let by_key = |rows: &[Row]| rows.iter().enumerate().filter_map(|(at, row)| Some((row.key?, at))).collect();
+        let last = by_key(&rows);
+        let order = sort(&mut rows, &last);
+        if let Some(mut order) = order {
+            order.sort_unstable();
+            prop_assert_eq!(order, (0..rows.len()).collect::<Vec<_>>(), "no line is lost");
+        }
+        let last = by_key(&rows);
+        prop_assert_eq!(sort(&mut rows, &last), None);
+    }
+}
+
+#[test]
+fn a_transcript_that_stands_there_twice_is_sorted_in_time() {
+    let mut story = Story::default();
+    let mut last = None;
+    for _ in 0..10_000 {
+        let prompt = story.prompt(last);
+        last = Some(story.answer(prompt));
+    }
+    let bytes = [story.bytes(), story.bytes()].concat();
+    let checked = validated(&bytes, None);
+    assert_eq!((checked.messages_sent, checked.messages_present), (20_000, 20_000));
 }

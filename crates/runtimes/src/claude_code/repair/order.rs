@@ -10,7 +10,10 @@ pub(super) fn mend(document: &mut Document, view: &View) {
     let mut places: Vec<usize> = (0..document.len()).collect();
     for position in 0..tree.rows.len() {
         let written = tree.written(position);
-        let Some(at) = places.iter().position(|&line| line == written) else { continue };
+        // What stands before is in its place.
+        let mut behind = places.iter().skip(position);
+        let Some(at) = behind.position(|&line| line == written) else { continue };
+        let at = at + position;
         if at > position {
             let line = places.remove(at);
             places.insert(position, line);

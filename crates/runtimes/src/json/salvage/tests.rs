@@ -112,7 +112,13 @@ proptest! {
 
 #[test]
 fn a_hostile_line_is_read_over_so_often_and_no_more() {
-    for line in ["{\"a\":".repeat(100_000), "{\"".repeat(200_000), "{\"type\":{\"uuid\":[".repeat(50_000)] {
+    let torn = format!("{{\"x\":[{},", record(0, "a"));
+    for line in [
+        torn.repeat(5_000),
+        "{\"a\":".repeat(100_000),
+        "{\"".repeat(200_000),
+        "{\"type\":{\"uuid\":[".repeat(50_000),
+    ] {
         check(line.as_bytes());
     }
 }

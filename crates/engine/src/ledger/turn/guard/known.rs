@@ -249,7 +249,11 @@ impl Known {
                 (self.tokens, self.is_reported) = (Some(estimated.tokens), true);
                 self.overhead = self.held.map_or(self.overhead, |held| estimated.tokens.saturating_sub(held));
             }
-            EstimatedFrom::Usage { .. } | EstimatedFrom::Count => {
+            EstimatedFrom::Usage { .. } => {
+                // The entries themselves have to be looked at: these sums hold what a client may have cleared meanwhile.
+                (self.tokens, self.held, self.is_reported) = (None, None, false);
+            }
+            EstimatedFrom::Count => {
                 self.tokens = self.tokens.map(|tokens| tokens + own);
             }
         }
