@@ -92,6 +92,7 @@ pub const OPERATIONS: &[Operation] = &[
     row::<Comparison>("chains.compare", &["diff A B"]).asks::<CompareRequest>(),
     row::<Resolved>("chains.resolve", &["resolve"]).asks::<ResolveRequest>(),
     row::<Native>("give_back.native", &["native"]).asks::<CommitRequest>(),
+    row::<Sidecars>("give_back.sidecars", &["sidecars"]).asks::<SidecarsRequest>(),
     row::<Materialized>("give_back.materialize", &["materialize"]).asks::<MaterializeRequest>(),
     row::<Exported>("give_back.export", &["export"]).asks::<ExportRequest>(),
     row::<Placed>("host.place", &["resume", "fork"]),

@@ -26,6 +26,7 @@ mod search;
 mod secrets;
 mod session;
 mod settings;
+mod sidecar;
 mod state;
 mod story;
 mod strategy;
@@ -72,8 +73,8 @@ pub use ledger::{
     LedgerExported, LedgerForgotten, LedgerPage, LedgerRequest, LedgersRequest, NewEvent,
 };
 pub use maintain::{
-    BackedUp, ChainCostsRequest, Damage, Du, DuChain, DuChains, DuTotal, Migration, MigrationStep,
-    PackRequest, Packing, Repaired, Restored, Verify,
+    BackedUp, ChainCostsRequest, Damage, Du, DuChain, DuChains, DuSidecars, DuTotal, Migration,
+    MigrationStep, PackRequest, Packing, Repaired, Restored, Verify,
 };
 pub use note::Note;
 pub use place::{
@@ -106,6 +107,7 @@ pub use settings::{
     ConfigEntry, ConfigPath, ConfigValue, Configuration, ConfiguredTemplate, Exclusions, Pause, Status,
     UntrustedRules, WindowLimit, WindowLimits,
 };
+pub use sidecar::{SIDECAR_FORMAT, Sidecar, Sidecars, SidecarsRequest};
 pub use state::{
     CloseThreadRequest, DecideRequest, DecisionKind, Decisions, FinishTaskRequest, KnownDecision, OpenTask,
     OpenTasks, ReplayRequest, Replayed, ReplayedReducer, ReplayedTranscripts, RestoreStateRequest,

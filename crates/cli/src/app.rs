@@ -142,6 +142,7 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Show(args) => commands::choose::show(app, args),
         Command::History(args) => commands::history::run(app, &args),
         Command::Children(args) => commands::children::run(app, &args),
+        Command::Sidecars(args) => commands::sidecars::run(app, &args),
         Command::Tips(args) => commands::tips::run(app, &args),
         Command::Blame(args) => commands::blame::run(app, &args),
         Command::Diff(args) => commands::diff::run(app, &args),

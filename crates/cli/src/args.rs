@@ -141,6 +141,8 @@ pub(crate) enum Command {
     Children(browse::Children),
     /// List the ends of branches, newest first
     Tips(browse::Tips),
+    /// List the files that were captured beside a session's transcript: long outputs of tools, backups
+    Sidecars(browse::Sidecars),
     /// Show which agent wrote each line of a file, and why
     Blame(git::Blame),
     /// Compare two points, or show what a compaction lost

@@ -61,6 +61,7 @@ pub(crate) mod search;
 pub(crate) mod secrets;
 pub(crate) mod setup;
 pub(crate) mod show;
+pub(crate) mod sidecars;
 pub(crate) mod snapshot;
 pub(crate) mod start;
 pub(crate) mod state;

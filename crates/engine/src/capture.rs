@@ -30,6 +30,7 @@ pub(crate) mod nudge;
 pub(crate) mod policy;
 pub(crate) mod reading;
 pub(crate) mod segment;
+pub(crate) mod sidecars;
 pub(crate) mod source;
 pub(crate) mod stream;
 pub(crate) mod subagents;

@@ -14,6 +14,7 @@ use stemmata_store::{EventLog, Store};
 use crate::briefs::Briefs;
 use crate::calibration::CalibrationSlot;
 use crate::capture::policy::CapturePolicy;
+use crate::capture::sidecars::KeptSidecars;
 use crate::counters::Counts;
 use crate::error::{EngineError, FormatUse, Result};
 use crate::ledger::Bus;
@@ -85,6 +86,8 @@ pub struct Engine {
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
     /// What becomes of large outputs of tools.
     pub(crate) outputs: Arc<OutputRules>,
+    /// Which files beside transcripts are captured.
+    pub(crate) sidecars: KeptSidecars,
 }
 
 impl Engine {
@@ -115,6 +118,7 @@ impl Engine {
             counts: Arc::default(),
             embedder: None,
             outputs: Arc::default(),
+            sidecars: KeptSidecars::default(),
         }
     }
 

@@ -327,6 +327,7 @@ impl Home {
         let is_for_hook = matches!(open_for, OpenFor::Hook(_));
         engine.vault = Some(Arc::new(if is_for_hook { vault.leaving_remains() } else { vault }));
         engine.save_events = settings.save_events;
+        engine.sidecars = settings.sidecars;
         // Files that were written are removed with their outputs, also where no more are written.
         let temp = self.options.temp.as_deref().filter(|_| settings.tools.writes_files);
         engine.outputs = Arc::new(OutputRules {

@@ -56,6 +56,9 @@ pub use capture::look::Looked;
 pub use capture::namesakes::transcript_of;
 pub use capture::nudge::{Later, NUDGE_BYTES_MAX, Nudged};
 pub use capture::policy::{CapturePolicy, HeldBack, Pause, RULE_BYTES_MAX, RULES_MAX};
+pub use capture::sidecars::{
+    CapturedSidecars, KeptSidecars, SESSION_SIDECAR_BYTES_MAX, SESSION_SIDECARS_MAX, SIDECAR_BYTES_MAX,
+};
 pub use capture::source::is_transcript_name;
 pub use capture::stream::{
     StreamForm, StreamRecorder, StreamRest, StreamRules, StreamSide, UnkeptLines, timed_format,
@@ -135,7 +138,7 @@ pub use verbs::compact::{
 };
 pub use verbs::compare::{ChainSide, Comparison};
 pub use verbs::copies::Copy;
-pub use verbs::costs::{ChainBytes, ChainCost};
+pub use verbs::costs::{ChainBytes, ChainCost, StoreCosts};
 pub use verbs::diff::{CompactionDiff, LostEntry};
 pub use verbs::doctor::Diagnosis;
 pub use verbs::export::Exported;
@@ -161,6 +164,7 @@ pub use verbs::sessions::totals::SessionTotals;
 pub use verbs::sessions::{SessionCounts, SessionOnly, SessionQuery, SessionRow, SessionRows, turns_of};
 pub use verbs::short_id::ShortId;
 pub use verbs::show::{SHOWN_MAX, Shown};
+pub use verbs::sidecars::Sidecar;
 pub use verbs::summarize::NumberedEntries;
 pub use verbs::summary::SummaryText;
 pub use verbs::tree::{BranchPlace, Subagent, TREE_COMMITS_MAX, Tree, TreeNode, TreeRun, TurnsOfCommits};

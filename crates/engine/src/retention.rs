@@ -38,6 +38,8 @@ pub struct SessionAge {
     pub last_at: Option<Timestamp>,
     /// Whether its transcript holds something that was not read yet.
     pub is_unread: bool,
+    /// Whether it is a sidecar: it is kept as long as the session that it belongs to, whatever holds for subagents.
+    pub is_sidecar: bool,
 }
 
 /// Returns which sessions are retired, by their place in the list, and why.
@@ -46,6 +48,7 @@ pub fn retired(rules: &RetentionRules, now: Timestamp, sessions: &[SessionAge]) 
     let mut found: BTreeMap<usize, String> = BTreeMap::new();
     for (place, session) in sessions.iter().enumerate() {
         let days = match session.parent {
+            Some(_) if session.is_sidecar => None,
             Some(_) => rules.subagents_days,
             None => days_of(rules, session),
         };
@@ -56,9 +59,7 @@ pub fn retired(rules: &RetentionRules, now: Timestamp, sessions: &[SessionAge]) 
             found.insert(place, reason);
         }
     }
-    if rules.subagents_days.is_none() {
-        follow_parents(sessions, &mut found);
-    }
+    follow_parents(rules, sessions, &mut found);
     found.into_iter().collect()
 }
 
@@ -104,8 +105,10 @@ fn kept_last(rules: &RetentionRules, sessions: &[SessionAge]) -> HashSet<usize> 
     kept
 }
 
-/// A subagent's session goes with the one that it belongs to, or with what that belongs to.
-fn follow_parents(sessions: &[SessionAge], found: &mut BTreeMap<usize, String>) {
+/// A subagent's session goes with the one that it belongs to, or with what that belongs to, unless it has days of its own. A
+/// sidecar always does.
+fn follow_parents(rules: &RetentionRules, sessions: &[SessionAge], found: &mut BTreeMap<usize, String>) {
+    let follows = |session: &SessionAge| session.is_sidecar || rules.subagents_days.is_none();
     loop {
         let gone: HashSet<&SessionId> =
             found.keys().filter_map(|place| sessions.get(*place)).map(|session| &session.session).collect();
@@ -114,6 +117,7 @@ fn follow_parents(sessions: &[SessionAge], found: &mut BTreeMap<usize, String>) 
             .enumerate()
             .filter(|(place, session)| {
                 !found.contains_key(place)
+                    && follows(session)
                     && !session.is_unread
                     && session.parent.as_ref().is_some_and(|parent| gone.contains(parent))
             })
@@ -142,6 +146,7 @@ mod tests {
             cwd: Some(cwd.to_owned()),
             last_at: Some(Timestamp::from_micros(NOW - days_ago * DAY_US)),
             is_unread: false,
+            is_sidecar: false,
         }
     }
 
@@ -179,6 +184,14 @@ mod tests {
         assert_eq!(places(&rules, &sessions), [0, 2, 3, 6], "the longest path counts");
         rules.subagents_days = Some(50);
         assert_eq!(places(&rules, &sessions), [0, 4, 6]);
+        let mut file = session("file", Some("old"), "/w", 0);
+        (file.is_sidecar, file.last_at) = (true, None);
+        let with_file = [sessions.to_vec(), vec![file]].concat();
+        assert_eq!(
+            places(&rules, &with_file),
+            [0, 4, 6, 8],
+            "a sidecar goes with its session, not with subagents"
+        );
         rules.keep_last = 1;
         assert_eq!(places(&rules, &sessions), [0, 4], "the only one of its project stays");
         assert_eq!(

@@ -11,11 +11,13 @@ use std::sync::{Arc, Mutex};
 
 use stemmata_model::{CommitId, FormatId};
 use stemmata_redact::{
-    Finding, LineScrubber, RULES_BYTES_MAX, RuleFile, RuleFileError, RuleScope, Scrubbed, Scrubber,
+    Finding, LineScrubber, PrivateKeyState, RULES_BYTES_MAX, RuleFile, RuleFileError, RuleScope, Scrubbed,
+    Scrubber,
 };
 use stemmata_runtimes::adapter::{Adapter, Shape};
 use stemmata_runtimes::captured::is_said_in_parts;
 use stemmata_runtimes::registry;
+use stemmata_store::SIDECAR_FORMAT;
 
 use crate::capture::lines::split_lines;
 use crate::engine::Engine;
@@ -254,6 +256,11 @@ pub(crate) fn scrubbed_whole<'a>(
     if let Some(adapter) = registry::by_format(format).filter(|own| own.shape() == Shape::Document) {
         return Ok(Some(scrub_document(scrubber, adapter, bytes)?));
     }
+    scrubbed_text(scrubber, bytes)
+}
+
+/// Replaces the secrets of a text that is no lines of JSON; none for what is.
+fn scrubbed_text<'a>(scrubber: &Scrubber, bytes: &'a [u8]) -> Result<Option<Scrubbed<'a>>> {
     let is_json = |line: &[u8]| matches!(line.trim_ascii_start().first(), None | Some(b'{' | b'['));
     let Ok(text) = std::str::from_utf8(bytes) else { return Ok(None) };
     if split_lines(bytes).all(is_json) {
@@ -328,6 +335,9 @@ pub(crate) fn scrub_document<'b>(
     adapter: &dyn Adapter,
     bytes: &'b [u8],
 ) -> Result<Scrubbed<'b>> {
+    if adapter.format().as_str() == SIDECAR_FORMAT {
+        return scrub_file(scrubber, bytes);
+    }
     let Some(readable) = adapter.readable(bytes) else { return Ok(scrubber.scrub_line(bytes)?) };
     let clean = scrubber.scrub_line(readable.json.as_bytes())?;
     let Cow::Owned(json) = clean.bytes else {
@@ -343,6 +353,26 @@ pub(crate) fn scrub_document<'b>(
         Finding { offset: place.start, len: place.len(), ..finding }
     });
     Ok(Scrubbed { findings: findings.collect(), bytes: Cow::Owned(rewritten) })
+}
+
+/// Replaces the secrets of a file of any kind: a JSON value, a text, lines of records, or bytes between which text may stand.
+fn scrub_file<'b>(scrubber: &Scrubber, bytes: &'b [u8]) -> Result<Scrubbed<'b>> {
+    if serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok() {
+        return Ok(scrubber.scrub_line(bytes)?);
+    }
+    if let Some(clean) = scrubbed_text(scrubber, bytes)? {
+        return Ok(clean);
+    }
+    let mut keys = PrivateKeyState::default();
+    let (mut whole, mut findings, mut offset) = (Vec::new(), Vec::new(), 0);
+    for line in split_lines(bytes) {
+        let clean = scrubber.scrub_line_within(line, &mut keys)?;
+        findings.extend(clean.findings.into_iter().map(|own| Finding { offset: own.offset + offset, ..own }));
+        whole.extend_from_slice(&clean.bytes);
+        offset += line.len();
+    }
+    let bytes = if findings.is_empty() { Cow::Borrowed(bytes) } else { Cow::Owned(whole) };
+    Ok(Scrubbed { bytes, findings })
 }
 
 /// Finds the rules of the project that a directory belongs to: the nearest file above it.

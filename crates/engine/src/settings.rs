@@ -13,6 +13,7 @@ use stemmata_prompt::window::{CompactSettings, WindowConfig, WindowConfigSetting
 use stemmata_store::IntegrityMode;
 
 use crate::capture::leaf::Provisional;
+use crate::capture::sidecars::KeptSidecars;
 use crate::retention::RetentionRules;
 
 pub use keys::{Setting, SettingDefault, SettingShape};
@@ -58,6 +59,8 @@ pub struct Settings {
     pub granularity: Granularity,
     /// When an open turn is kept as a provisional commit.
     pub provisional: Provisional,
+    /// Which files beside transcripts are captured.
+    pub sidecars: KeptSidecars,
     /// Transcripts that are read at once.
     pub import_threads: usize,
     /// Where ledgers are kept.
@@ -193,6 +196,7 @@ impl Settings {
             machine_label: read.text("identity.machine_label")?,
             granularity: read.parsed("capture.granularity")?.unwrap_or(Granularity::Turn),
             provisional: read.parsed("capture.provisional")?.unwrap_or(Provisional::Turn),
+            sidecars: read.parsed("capture.sidecars")?.unwrap_or_default(),
             import_threads: read.parsed("import.threads")?.unwrap_or(1),
             ledgers: match read.text("ledger.engine")?.as_deref() {
                 Some("files") => LedgerPlace::Files { integrity: integrity(&read)? },

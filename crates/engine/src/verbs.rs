@@ -38,6 +38,7 @@ pub(crate) mod scrub;
 pub(crate) mod sessions;
 pub(crate) mod short_id;
 pub(crate) mod show;
+pub(crate) mod sidecars;
 pub(crate) mod snapshot;
 pub(crate) mod summarize;
 pub(crate) mod summary;

@@ -12,6 +12,7 @@ mod launch;
 mod names;
 mod open_sign;
 mod resume;
+mod sidecars;
 /// Returns whether only the provider can read the summary that an entry holds or stands for, of whatever runtime.
 pub fn is_unreadable_to_others(entry: &stemmata_model::Entry) -> bool {
     crate::messages::holds_sealed(entry) || crate::codex::is_sealed(entry)
@@ -36,6 +37,7 @@ pub use launch::{Launch, SystemPrompt};
 pub use names::{UnknownClient, client_named, listed};
 pub use open_sign::{OpenSign, Register, RegisteredProcess, SessionLock};
 pub use resume::Resume;
+pub use sidecars::{SIDECAR_DEPTH_MAX, SidecarFolder, SidecarKind, Sidecars};
 
 /// Every client, in the order in which they are shown and their formats are tried.
 pub static ALL: &[&Client] = &[
@@ -94,6 +96,8 @@ pub struct Client {
     pub forks: Option<&'static Forks>,
     /// How the files of its subagents are told from other transcripts; `None` where nothing but a transcript says so.
     pub subagents: Option<&'static Subagents>,
+    /// The files that it keeps beside a transcript; `None` where it keeps none.
+    pub sidecars: Option<&'static Sidecars>,
     /// Whether its subagents' sessions have ids like any other.
     pub names_subagents_plainly: bool,
     /// Reads the tokens of the model's window from an entry, where transcripts have them.
@@ -128,6 +132,7 @@ impl Client {
             compaction: None,
             forks: None,
             subagents: None,
+            sidecars: None,
             names_subagents_plainly: false,
             reported_window: None,
         }

@@ -41,6 +41,7 @@ mod reading;
 pub mod registry;
 pub mod repair;
 mod shape;
+pub mod sidecar;
 pub mod swe_agent;
 pub mod translate;
 

@@ -45,6 +45,7 @@ const OTHERS: &[Registered] = &[
     Registered::new(&Messages::RESPONSES, &[Mark::List]),
     Registered::new(&Bureau::AGENT, &[Mark::CborList]),
     Registered::new(&Bureau::EVENTS, &[Mark::CborList]),
+    Registered::new(&crate::sidecar::FILE, &[]),
 ];
 
 /// Returns all formats, in the order in which their adapters are asked.

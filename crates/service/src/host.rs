@@ -24,6 +24,7 @@ mod recover;
 mod rules;
 mod scan;
 mod sessions;
+mod sidecars;
 mod start;
 mod status;
 mod store_files;

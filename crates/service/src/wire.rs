@@ -17,6 +17,7 @@ pub(crate) mod recall;
 pub(crate) mod search;
 pub(crate) mod secrets;
 pub(crate) mod session;
+pub(crate) mod sidecar;
 pub(crate) mod state;
 pub(crate) mod story;
 

@@ -53,5 +53,5 @@ pub use sqlite::{OpenFor, SqliteOptions, SqliteStore};
 pub use stored::{DueKey, StoredAt, UnseenKey};
 pub use write::{
     Annotation, Annotations, AuditRecord, ContentPart, Link, LinkKind, NewCommit, NewContent, NewHole,
-    Placement, Session, SessionKey, SessionOrigin, Write,
+    Placement, SIDECAR_FORMAT, Session, SessionKey, SessionOrigin, Write,
 };

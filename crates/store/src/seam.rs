@@ -85,6 +85,8 @@ pub struct SessionFilter {
     pub session_prefix: Option<String>,
     /// Only those that are no subagents.
     pub main_only: bool,
+    /// Also those that are a sidecar of another one ([`Session::is_sidecar`]).
+    pub with_sidecars: bool,
 }
 
 /// Where `resolve` looks.

@@ -156,6 +156,17 @@ pub struct Session {
     pub bytes: u64,
 }
 
+/// The format of a file that a client keeps beside a transcript: its bytes, whatever they are.
+pub const SIDECAR_FORMAT: &str = "sidecar-v1";
+
+impl Session {
+    /// Returns whether it is no conversation but a file that a client keeps beside the transcript of another session. Lists of
+    /// sessions and of tips, look-ups by a part of an id and by time, and counts of sessions leave these out.
+    pub fn is_sidecar(&self) -> bool {
+        self.format.as_str() == SIDECAR_FORMAT
+    }
+}
+
 /// A transcript that we wrote where a client looks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {

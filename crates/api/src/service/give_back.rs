@@ -7,7 +7,7 @@ use crate::v1::{
     BundleImportRequest, BundleImported, BundleShowRequest, BundleShown, CheckpointContext,
     CheckpointFileMade, CheckpointFileRequest, CommitRequest, ExportRequest, Exported, Handoff,
     HandoffRequest, MaterializeRequest, Materialized, Native, PlacementRecorded, PreparePlacementRequest,
-    PreparedPlacement, RecordPlacementRequest, SummarizeRequest, Summarized,
+    PreparedPlacement, RecordPlacementRequest, Sidecars, SidecarsRequest, SummarizeRequest, Summarized,
 };
 use crate::{Answer, ByteSource, Control};
 
@@ -22,6 +22,13 @@ pub trait GiveBack: Send + Sync {
     /// # Errors
     /// `not_joinable`, `content_forgotten`, `content_corrupt`, and those of [`find`](super::Chains::find).
     fn native(&self, request: &CommitRequest, out: &mut dyn Write, control: &Control<'_>) -> Answer<Native>;
+
+    /// Lists the files that were captured beside the transcripts of a context: those of its session, and of the sessions that it
+    /// was placed from.
+    ///
+    /// # Errors
+    /// Those of [`find`](super::Chains::find).
+    fn sidecars(&self, request: &SidecarsRequest) -> Answer<Sidecars>;
 
     /// Writes a context.
     ///

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Failure;
+use super::{Failure, Note};
 
 /// The hooks of a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -130,8 +130,11 @@ pub struct Recovered {
     pub session_id: String,
     /// Whether this is what would be written: nothing was.
     pub dry_run: bool,
-    /// Its transcript, then those of its subagents that were gone.
+    /// Its transcript, then the files beside it and the transcripts of its subagents that were gone.
     pub files: Vec<RecoveredFile>,
+    /// What was not given back.
+    #[serde(default)]
+    pub notes: Vec<Note>,
 }
 
 /// A transcript that was given back.

@@ -104,6 +104,9 @@ pub struct Imported {
     pub new_commits: u64,
     /// Bytes that the store took for what is new.
     pub bytes_stored: u64,
+    /// Files that its client keeps beside it, and that were new or changed.
+    #[serde(default)]
+    pub sidecars: u64,
     /// Its first prompt, or the name that the client gave it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -169,6 +172,18 @@ pub struct Totals {
     pub skipped: u64,
     /// Files that are excluded from capture.
     pub excluded: u64,
+    /// Files that clients keep beside transcripts, and that were new or changed.
+    #[serde(default)]
+    pub sidecars: u64,
+    /// Bytes of these files.
+    #[serde(default)]
+    pub sidecar_bytes: u64,
+    /// Bytes that the store took for them; `bytes_stored` leaves them out.
+    #[serde(default)]
+    pub sidecar_bytes_stored: u64,
+    /// Of these files, those in which secrets were replaced.
+    #[serde(default)]
+    pub sidecars_altered: u64,
     /// How long it took, in milliseconds.
     pub elapsed_ms: u64,
 }

@@ -93,6 +93,22 @@ pub struct DuChains {
     pub chains: Vec<DuChain>,
     /// All that match, also those that `-n` leaves out.
     pub total: DuTotal,
+    /// What the files beside their transcripts take; `total` leaves it out.
+    pub sidecars: DuSidecars,
+}
+
+/// What the files take that clients keep beside transcripts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct DuSidecars {
+    /// Files.
+    pub files: u64,
+    /// Bytes of all their states.
+    pub logical_bytes: u64,
+    /// Bytes that they take.
+    pub stored_bytes: u64,
+    /// Of these, bytes in packs.
+    pub packed_bytes: u64,
 }
 
 /// What a session's chain takes. A commit counts for the chain whose session began first.

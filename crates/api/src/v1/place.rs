@@ -44,6 +44,9 @@ pub struct Placed {
     /// Whether this is what would be written: nothing was.
     #[serde(default)]
     pub dry_run: bool,
+    /// Files that were written beside it, as the client keeps them.
+    #[serde(default)]
+    pub sidecars: u64,
     /// What degraded the result.
     pub notes: Vec<Note>,
 }

@@ -194,6 +194,20 @@ pub(crate) struct Children {
     pub(crate) reference: String,
 }
 
+/// `sidecars`
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  stemma sidecars @                 the session of this directory
+  stemma sidecars 4a36 --json
+
+`capture.sidecars` says which files are captured. `resume`, `fork` and `recover` give them back.\n\n{REF_HELP}"))]
+pub(crate) struct Sidecars {
+    /// A session, or a commit of it
+    #[arg(value_name = "REF")]
+    pub(crate) context: String,
+}
+
 /// `tips`
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -30,7 +30,10 @@ const ALL: Groups = &[
     ("Maintain the store", &["du", "index", "pack", "gc", "migrate"]),
     ("Build an agent", &["assemble", "context", "strategy", "turn", "checkpoint", "artifact"]),
     ("Ledgers", &["events", "ledger", "replay"]),
-    ("For scripts", &["native", "materialize", "snapshot", "history", "children", "tips", "resolve", "hook"]),
+    (
+        "For scripts",
+        &["native", "sidecars", "materialize", "snapshot", "history", "children", "tips", "resolve", "hook"],
+    ),
 ];
 
 /// What `stemma help TOPIC` explains beside the commands.

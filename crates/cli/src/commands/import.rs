@@ -177,7 +177,7 @@ fn places(app: &App, paths: &[PathBuf]) -> String {
 fn summary(app: &App, result: &Imported) -> Result<String, CliError> {
     let totals = &result.totals;
     let mut lines = Vec::new();
-    if totals.new_commits > 0 || (totals.sessions > 0 && !app.console.quiet) {
+    if totals.new_commits > 0 || totals.sidecars > 0 || (totals.sessions > 0 && !app.console.quiet) {
         lines.push(headline(result));
         if totals.bytes_stored > 0 {
             lines.push(format!(
@@ -187,6 +187,18 @@ fn summary(app: &App, result: &Imported) -> Result<String, CliError> {
                 time::took(Timestamp::EPOCH, millis(totals.elapsed_ms)),
             ));
         }
+    }
+    if totals.sidecars > 0 {
+        let altered = match totals.sidecars_altered {
+            0 => String::new(),
+            altered => format!(", secrets replaced in {}", size::count(altered)),
+        };
+        lines.push(format!(
+            "  {} beside transcripts: {} read, {} stored{altered}",
+            many(totals.sidecars, "file"),
+            size::bytes(totals.sidecar_bytes),
+            size::bytes(totals.sidecar_bytes_stored),
+        ));
     }
     if totals.copies > 0 {
         let whose = if totals.copies == 1 { "its original" } else { "their originals" };

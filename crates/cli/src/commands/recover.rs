@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use stemmata_api::v1::{Recovered, RecoveredFile};
+use stemmata_api::v1::{Recovered, RecoveredFile, SIDECAR_FORMAT};
 use stemmata_service::RecoverRequest;
 
 use crate::args::maintain::Recover;
@@ -27,6 +27,7 @@ pub(crate) fn run(app: &App, args: &Recover) -> Result<Exit, CliError> {
         dry_run: args.dry_run,
     };
     let recovered = app.opened_host()?.recover(&request)?;
+    app.console.notes(&recovered.notes);
     app.answer(&recovered, || Ok(told(app, &recovered)))?;
     if app.console.json {
         return Ok(Exit::Done);
@@ -79,7 +80,9 @@ fn list(app: &App) -> Result<Exit, CliError> {
 fn told(app: &App, recovered: &Recovered) -> String {
     let mut text = String::new();
     let shown = |path: &str| app.environment.shown(Path::new(path));
-    for RecoveredFile { path, what, bytes, messages, damage, kept, .. } in &recovered.files {
+    let (sidecars, files): (Vec<_>, Vec<_>) =
+        recovered.files.iter().partition(|file| file.format == SIDECAR_FORMAT);
+    for RecoveredFile { path, what, bytes, messages, damage, kept, .. } in files {
         let path = shown(path);
         if what == "intact" {
             put!(text, "Nothing to recover: {path} is there, and its client would load it completely\n");
@@ -98,6 +101,12 @@ fn told(app: &App, recovered: &Recovered) -> String {
         if let Some(kept) = kept {
             put!(text, "  the damaged one is kept as {}\n", shown(kept));
         }
+    }
+    if !sidecars.is_empty() {
+        let verb = if recovered.dry_run { "Would write".to_owned() } else { Style::Good.paint("Recovered") };
+        let count = u64::try_from(sidecars.len()).unwrap_or(u64::MAX);
+        let bytes = sidecars.iter().map(|file| file.bytes).sum();
+        put!(text, "{verb} {} beside the transcript: {}\n", many(count, "file"), size::bytes(bytes));
     }
     text
 }

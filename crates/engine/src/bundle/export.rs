@@ -276,7 +276,8 @@ impl Exporter<'_, '_> {
         let known: std::collections::HashSet<CommitId> = plan.known.iter().copied().collect();
         let mut rows = Rows::new(Kind::Sessions);
         let mut placements = Rows::new(Kind::Placements);
-        each_session(engine.store.as_ref(), &SessionFilter::default(), &mut |session| {
+        let filter = SessionFilter { with_sidecars: true, ..SessionFilter::default() };
+        each_session(engine.store.as_ref(), &filter, &mut |session| {
             let has = |id: CommitId| self.numbers.contains_key(&id) || known.contains(&id);
             let seen = self.seen.get(&session.key).copied();
             if !(session.tip.is_some_and(has) || seen.is_some()) {

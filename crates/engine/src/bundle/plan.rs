@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use stemmata_model::CommitId;
-use stemmata_store::{LinkKind, Page, Session, SessionFilter, Store, TipFilter};
+use stemmata_store::{LinkKind, Page, SIDECAR_FORMAT, Session, SessionFilter, Store, TipFilter};
 
 use crate::chain::beside::PAGE_COMMITS;
 use crate::chain::tree::TreeWalk;
@@ -136,6 +136,25 @@ impl Planner<'_> {
         Ok(*looked != (self.plan.commits.len(), self.plan.known.len()))
     }
 
+    /// Adds the sidecars of the sessions that end in a commit of the bundle's chains.
+    fn sidecars(&mut self) -> Result<()> {
+        let filter = SessionFilter { with_sidecars: true, ..SessionFilter::default() };
+        let (mut travelling, mut files) = (HashSet::new(), Vec::new());
+        each_session(self.store, &filter, &mut |session| {
+            let Some(tip) = session.tip else { return Ok(()) };
+            match session.parent_session.filter(|_| session.format.as_str() == SIDECAR_FORMAT) {
+                Some(parent) => files.push(((session.key.machine, parent), tip)),
+                None if self.seen.contains(&tip) => {
+                    travelling.insert((session.key.machine, session.session));
+                }
+                None => {}
+            }
+            Ok(())
+        })?;
+        files.retain(|(parent, _)| travelling.contains(parent));
+        files.into_iter().try_for_each(|(_, tip)| self.chain(tip))
+    }
+
     /// Adds all that a commit grew into.
     fn leaves(&mut self, root: CommitId) -> Result<()> {
         let mut children: HashMap<CommitId, Vec<CommitId>> = HashMap::new();
@@ -229,6 +248,7 @@ impl Engine {
         }
         let mut looked = (0, 0);
         while planner.subagents(&mut looked)? {}
+        planner.sidecars()?;
         Ok(planner.plan)
     }
 }

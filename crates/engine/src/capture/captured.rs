@@ -4,6 +4,7 @@ use stemmata_model::Note;
 use stemmata_store::{Link, Session};
 
 use crate::capture::cursor::{Cursor, FileStamp};
+use crate::capture::sidecars::CapturedSidecars;
 
 /// Records that were carried as they are, since nobody here knows what they say.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -38,6 +39,8 @@ pub struct Captured {
     pub copies: Vec<Link>,
     /// Records of what this capture read that were carried without being understood.
     pub unread: UnreadRecords,
+    /// What became of the files that its client keeps beside it.
+    pub sidecars: CapturedSidecars,
     /// What the user should know.
     pub notes: Vec<Note>,
 }
@@ -55,6 +58,7 @@ pub(super) fn unchanged(session: &Session, cursor: &Cursor, stamp: FileStamp) ->
         new_commits: 0,
         copies: Vec::new(),
         unread: UnreadRecords::default(),
+        sidecars: CapturedSidecars::default(),
         notes: Vec::new(),
     }
 }

@@ -216,6 +216,11 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
+    /// Begins with nothing.
+    pub(crate) const fn empty() -> Self {
+        Self { head: Vec::new(), tail: Vec::new() }
+    }
+
     /// Takes what stands before `offset`.
     pub(crate) fn before(transcript: &Transcript, offset: u64) -> Result<Self> {
         let span = offset.min(WINDOW_BYTES);

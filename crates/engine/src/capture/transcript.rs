@@ -19,6 +19,7 @@ use crate::capture::cursor::{Cursor, Relation, SplitterState, Windows};
 use crate::capture::ingest::Ingest;
 use crate::capture::namesakes::Replaced;
 use crate::capture::reading::{Again, Prepared};
+use crate::capture::sidecars::CapturedSidecars;
 use crate::chain::rest::Rest;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -136,6 +137,7 @@ impl Engine {
             new_commits: 0,
             copies: Vec::new(),
             unread: UnreadRecords::default(),
+            sidecars: CapturedSidecars::default(),
             notes: vec![Note::new(NoteCode::Forgotten, note)],
             session,
         })
@@ -150,12 +152,21 @@ impl Engine {
         Ok(!self.store.tombstones(&tombstones)?.is_empty())
     }
 
-    /// Captures what a transcript holds beyond what is stored, from what is known of it.
+    /// Captures what a transcript holds beyond what is stored, from what is known of it, and what its client keeps beside it.
     pub(crate) fn capture_prepared(
         &self,
-        mut prepared: Prepared<'_>,
+        prepared: Prepared<'_>,
         options: &CaptureOptions,
     ) -> Result<Captured> {
+        let mut captured = self.capture_news(prepared, options)?;
+        // Files may have come since its last line, so also where the transcript is as it was.
+        let (sidecars, notes) = self.capture_sidecars(&captured.session)?;
+        captured.sidecars = sidecars;
+        captured.notes.extend(notes);
+        Ok(captured)
+    }
+
+    fn capture_news(&self, mut prepared: Prepared<'_>, options: &CaptureOptions) -> Result<Captured> {
         if let (Some(Relation::Unchanged), Some(cursor), Some(session)) =
             (prepared.relation, &prepared.cursor, &prepared.previous)
         {
@@ -271,6 +282,7 @@ impl Engine {
             new_commits: outcome.new_commits,
             copies,
             unread: run.ingest.unread(),
+            sidecars: CapturedSidecars::default(),
             notes: run.ingest.take_notes(),
         })
     }

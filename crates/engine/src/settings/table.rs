@@ -29,6 +29,16 @@ pub const SETTINGS: &[Setting] = &[
         shape: SettingShape::Choice(&["end", "turn", "significant", "tool"]),
     },
     Setting {
+        key: "capture.sidecars",
+        variable: "STEMMATA_SIDECARS",
+        flag: None,
+        about: "Which files that a client keeps beside a transcript are captured with it: `results` (long outputs of tools, \
+                 what is known of subagents), `all` (also backups of files that the agent changed), `none`. Secrets in them \
+                 are replaced as in transcripts.",
+        default: SettingDefault::Value("results"),
+        shape: SettingShape::Choice(&["all", "results", "none"]),
+    },
+    Setting {
         key: "gc.grace_days",
         variable: "STEMMATA_GC_GRACE_DAYS",
         flag: Some("--grace-days"),

@@ -19,6 +19,7 @@ fn nothing_configured_is_what_a_store_has_by_itself() {
         machine_label: None,
         granularity: Granularity::Turn,
         provisional: Provisional::Turn,
+        sidecars: KeptSidecars::Results,
         import_threads: settings.import_threads,
         ledgers: LedgerPlace::Store,
         save_events: crate::ledger::SAVE_EVENTS,

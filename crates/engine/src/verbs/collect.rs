@@ -50,7 +50,7 @@ pub struct CollectPlan {
 /// What was collected, or would be.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CollectReport {
-    /// Sessions that retention lets go.
+    /// Sessions that retention lets go. Their sidecars go with them.
     pub retired: Vec<RetiredSession>,
     /// Early looks at open turns that it lets go.
     pub provisional: u64,
@@ -99,6 +99,7 @@ impl Engine {
         let retired = gone
             .into_iter()
             .zip(because)
+            .filter(|(session, _)| !session.is_sidecar())
             .map(|(session, because)| RetiredSession { session, because })
             .collect();
         let provisional = u64::try_from(looks.len()).expect("a length fits 64 bits");
@@ -116,9 +117,9 @@ impl Engine {
         Ok(CollectReport { collected, ..plan.report })
     }
 
-    /// Returns all sessions that hold something.
+    /// Returns all sessions that hold something, and all sidecars.
     pub(crate) fn all_sessions(&self) -> Result<Vec<Session>> {
-        self.sessions_in(&SessionFilter::default())
+        self.sessions_in(&SessionFilter { with_sidecars: true, ..SessionFilter::default() })
     }
 
     /// Returns the sessions of a filter that hold something.
@@ -143,7 +144,9 @@ impl Engine {
             parent: session.parent_session.clone(),
             cwd: session.cwd.clone(),
             last_at: session.last_at,
-            is_unread: self.is_unread(session)?,
+            // A file that changed since is still one of the session that it belongs to.
+            is_unread: !session.is_sidecar() && self.is_unread(session)?,
+            is_sidecar: session.is_sidecar(),
         })
     }
 

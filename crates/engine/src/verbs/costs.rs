@@ -57,6 +57,17 @@ impl ChainBytes {
     }
 }
 
+/// What sessions take.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StoreCosts {
+    /// The chains of sessions, those first that take most.
+    pub chains: Vec<ChainCost>,
+    /// Files beside their transcripts that are stored.
+    pub sidecar_files: u64,
+    /// What these files take.
+    pub sidecars: ChainBytes,
+}
+
 /// What is known of chains so far: of each commit, all from the root up to and with it.
 #[derive(Debug, Default)]
 struct Ledger {
@@ -82,29 +93,36 @@ impl Ledger {
 }
 
 impl Engine {
-    /// Returns what the chains of sessions take, those first that take most. Sessions that the filter leaves out
+    /// Returns what the chains of sessions and their sidecars take. Sessions that the filter leaves out
     /// count all the same: what they had first is shared.
     ///
     /// Reads every commit of the store.
     ///
     /// # Errors
     /// Store errors.
-    pub fn chain_costs(&self, filter: &SessionFilter) -> Result<Vec<ChainCost>> {
+    pub fn store_costs(&self, filter: &SessionFilter) -> Result<StoreCosts> {
+        let filter = SessionFilter { with_sidecars: true, ..filter.clone() };
         let wanted: HashSet<SessionKey> =
-            self.sessions_in(filter)?.into_iter().map(|session| session.key).collect();
+            self.sessions_in(&filter)?.into_iter().map(|session| session.key).collect();
         let mut sessions = self.all_sessions()?;
         sessions.sort_by(|one, other| began(one).cmp(&began(other)));
         let (mut ledger, mut counted) = (Ledger::default(), Counted::default());
-        let mut costs = Vec::new();
+        let mut costs = StoreCosts::default();
         for session in sessions {
             let Some(tip) = session.tip else { continue };
             let (own, shared) = self.chain_cost(tip, &mut ledger, &mut counted)?;
-            if wanted.contains(&session.key) {
+            if !wanted.contains(&session.key) {
+                continue;
+            }
+            if session.is_sidecar() {
+                costs.sidecar_files += 1;
+                costs.sidecars = costs.sidecars.plus(own);
+            } else {
                 let copy_of = self.copied_from(tip)?.map(|link| link.to);
-                costs.push(ChainCost { session, own, shared, copy_of });
+                costs.chains.push(ChainCost { session, own, shared, copy_of });
             }
         }
-        costs.sort_by_key(|cost| std::cmp::Reverse((cost.own.stored_bytes, cost.own.logical_bytes)));
+        costs.chains.sort_by_key(|cost| std::cmp::Reverse((cost.own.stored_bytes, cost.own.logical_bytes)));
         Ok(costs)
     }
 

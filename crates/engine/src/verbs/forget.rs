@@ -23,6 +23,9 @@ const CHILDREN_MAX: usize = 10_000;
 /// Sightings of one commit that are looked at.
 const SIGHTINGS_MAX: usize = 1_000;
 
+/// Sessions of one id that are looked at.
+const NAMESAKES_MAX: usize = 64;
+
 /// Sessions of a project at most.
 const SESSIONS_MAX: usize = 10_000;
 
@@ -292,37 +295,42 @@ impl Engine {
                 }
             };
         let mut next = 0;
-        while let Some(session) = sessions.get(next) {
+        while let Some(session) = sessions.get(next).cloned() {
             next += 1;
-            let name = session.session.clone();
-            for subagent in self.subagents_of(&name)? {
-                if !sessions.iter().any(|known| known.key == subagent.key) {
-                    sessions.push(subagent);
+            for other in self.belonging_to(&session)? {
+                if !sessions.iter().any(|known| known.key == other.key) {
+                    sessions.push(other);
                 }
             }
         }
         Ok(sessions)
     }
 
-    /// Returns the sessions of a session's subagents.
+    /// Returns what belongs to a session: the sessions of its subagents, and its sidecars.
     ///
     /// # Errors
     /// Store errors.
-    pub fn subagents_of(&self, parent: &stemmata_model::SessionId) -> Result<Vec<Session>> {
+    pub fn belonging_to(&self, session: &Session) -> Result<Vec<Session>> {
+        let filter = SessionFilter { with_sidecars: true, ..SessionFilter::default() };
         let mut found = Vec::new();
         let mut skip = 0;
         loop {
             let page = Page { skip, rows_max: stemmata_store::PAGE_ROWS_MAX };
-            let sessions = self.store.sessions(&SessionFilter::default(), page)?;
-            let count = sessions.len();
-            found.extend(
-                sessions.into_iter().filter(|session| session.parent_session.as_ref() == Some(parent)),
-            );
+            let others = self.store.sessions(&filter, page)?;
+            let count = others.len();
+            let belongs = |other: &Session| other.parent_session.as_ref() == Some(&session.session);
+            found.extend(others.into_iter().filter(belongs));
             if count < page.rows_max {
-                return Ok(found);
+                break;
             }
             skip += u64::try_from(count).expect("a length fits 64 bits");
         }
+        if found.iter().any(Session::is_sidecar) {
+            // Of two sessions of one id each has the files that are beside it.
+            let others = self.store.sessions_of(&session.session, NAMESAKES_MAX)?;
+            found.retain(|other| !other.is_sidecar() || is_beside(other, session, &others));
+        }
+        Ok(found)
     }
 
     /// Returns every commit of sessions: their chains, and what they saw beside these: early looks at an open turn, and what
@@ -418,4 +426,15 @@ impl Engine {
         }
         Ok(None)
     }
+}
+
+/// Says whether a file belongs to a session and to no other one of the same id.
+fn is_beside(file: &Session, session: &Session, others: &[Session]) -> bool {
+    let holds = |session: &Session| {
+        let folder = session.key.path.strip_suffix(".jsonl").unwrap_or(&session.key.path);
+        let rest = file.key.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with(['/', '\\']));
+        rest && file.key.machine == session.key.machine
+    };
+    let is_anothers = others.iter().any(|other| other.key != session.key && holds(other));
+    file.key.machine == session.key.machine && (holds(session) || !is_anothers)
 }

@@ -6,7 +6,8 @@ use stemmata_model::Maker;
 use super::{ClaudeCode, RUNTIME, STREAM};
 use crate::clients::{
     AgeAs, AskedFor, Client, Compaction, CompactsAt, Expiry, Home, HookEvents, HookKind, Hooks, Launch,
-    Meaning, OpenSign, Register, Resume, Subagents, SystemPrompt, Variable,
+    Meaning, OpenSign, Register, Resume, SidecarFolder, SidecarKind, Sidecars, Subagents, SystemPrompt,
+    Variable,
 };
 use crate::registry::{Mark, Registered};
 use crate::translate::Intake;
@@ -101,8 +102,21 @@ pub static CLIENT: Client = Client {
         window: None,
     }),
     subagents: Some(&Subagents { folder: "subagents", session_prefix: "agent-" }),
+    sidecars: Some(&Sidecars {
+        transcripts: "projects",
+        folders: &[
+            folder("tool-results", SidecarKind::Result),
+            SidecarFolder { is_of_subagents: true, ..folder("subagents", SidecarKind::Result) },
+            SidecarFolder { is_in_home: true, ..folder("file-history", SidecarKind::Backup) },
+        ],
+        transcript_prefix: "agent-",
+    }),
     ..Client::read_only(RUNTIME, FORMATS, Some(&table::CLAUDE_CODE))
 };
+
+const fn folder(name: &'static str, kind: SidecarKind) -> SidecarFolder {
+    SidecarFolder { name, kind, is_of_subagents: false, is_in_home: false }
+}
 
 /// How it continues a session.
 pub(super) const RESUME: Resume =

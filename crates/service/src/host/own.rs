@@ -89,6 +89,7 @@ impl Host {
             own_session: true,
             copied_because: None,
             dry_run: request.dry_run,
+            sidecars: 0,
             notes: what.preview.notes.clone(),
         }))
     }

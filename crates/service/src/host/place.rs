@@ -17,6 +17,7 @@ use stemmata_model::FormatId;
 use super::Host;
 use super::hooks::is_program;
 use super::recover::better_state;
+use super::sidecars::GivenBack;
 use crate::fault::Fault;
 use crate::local;
 use crate::wire;
@@ -198,7 +199,16 @@ impl Host {
             service.record_placement(&wire::place::record(record))?;
             Ok(())
         })?;
-        Ok(told(what, prepared, file, notes))
+        // Only the client that wrote these files knows them.
+        let is_own = runtime_of(&wish.format) == what.client.id && prepared.losses.is_none();
+        let files = (&file, what.config_dir.as_path());
+        let given = if is_own {
+            self.give_sidecars(service, (&what.request.ctx, what.client), files, control)?
+        } else {
+            GivenBack::default()
+        };
+        let told = told(what, prepared, file, [notes, wire::notes(&given.notes())].concat());
+        Ok(Placed { sidecars: given.files, ..told })
     }
 
     /// Writes the session into a file of ours that goes at once, so that everything is checked and nothing changed.
@@ -298,6 +308,7 @@ fn told(what: &WhatToPlace<'_>, prepared: PreparedPlacement, file: PlacedFile, n
         own_session: false,
         copied_because: None,
         dry_run: false,
+        sidecars: 0,
         notes: [notes, wire::notes(&file.notes), prepared.notes].concat(),
     }
 }

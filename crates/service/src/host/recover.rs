@@ -47,14 +47,22 @@ impl Host {
             engine.take_in_moved(&self.machine.clients.existing())?;
             let session = session_of(engine, &request.session)?;
             let mut files = vec![self.given_back(engine, &session, request)?];
-            for subagent in engine.subagents_of(&session.session)? {
+            let (sidecars, given) = self.recover_sidecars(engine, &session, request.dry_run)?;
+            for subagent in engine.belonging_to(&session)?.iter().filter(|own| !own.is_sidecar()) {
                 let is_here = subagent.key.machine == session.key.machine;
                 // One that is there is not what was asked for.
                 if is_here && !is_session_there(Path::new(&subagent.key.path)) {
-                    files.push(self.given_back(engine, &subagent, request)?);
+                    files.push(self.given_back(engine, subagent, request)?);
                 }
             }
-            Ok(v1::Recovered { session_id: session.session.to_string(), dry_run: request.dry_run, files })
+            files.extend(sidecars);
+            let notes = wire::notes(&given.notes());
+            Ok(v1::Recovered {
+                session_id: session.session.to_string(),
+                dry_run: request.dry_run,
+                files,
+                notes,
+            })
         })
     }
 

@@ -7,8 +7,8 @@ use stemmata_api::v1::{
     BundleHaveRequest, BundleImportRequest, BundleImported, BundleShowRequest, BundleShown,
     CheckpointContext, CheckpointFileMade, CheckpointFileRequest, CommitRequest, ExportRequest, Exported,
     HANDOFF_TOKENS_DEFAULT, Handoff, HandoffRequest, MaterializeRequest, Materialized, Native,
-    PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest, SummarizeRequest,
-    Summarized,
+    PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest, Sidecars,
+    SidecarsRequest, SummarizeRequest, Summarized,
 };
 use stemmata_api::{Answer, ByteSource, Code, Control, GiveBack, Problem, Step, Unit};
 use stemmata_engine::{
@@ -104,6 +104,10 @@ impl GiveBack for Local {
             let bytes = engine.native(id, out)?;
             Ok(Native { ctx: id.to_string(), bytes: bytes.0, path: None })
         })
+    }
+
+    fn sidecars(&self, request: &SidecarsRequest) -> Answer<Sidecars> {
+        self.with(|engine| Ok(wire::sidecar::sidecars(&engine.sidecars(ctx(engine, &request.ctx)?)?)))
     }
 
     fn materialize(

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use stemmata_api::{Problem, v1};
-use stemmata_engine::{EngineError, HeldBack, ImportFailure, ImportReport, ImportedSession};
+use stemmata_engine::{
+    CapturedSidecars, EngineError, HeldBack, ImportFailure, ImportReport, ImportedSession,
+};
 
 use crate::fault::problem_of;
 use crate::wire;
@@ -14,6 +16,8 @@ pub(crate) fn import(report: &ImportReport, elapsed_ms: u64) -> v1::Import {
     let failures: Vec<v1::Failure> = report.failures.iter().map(failure).collect();
     let sum = |of: &dyn Fn(&v1::Imported) -> u64| sessions.iter().map(of).sum();
     let length = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
+    let mut sidecars = CapturedSidecars::default();
+    report.sessions.iter().for_each(|session| sidecars.add(session.captured.sidecars));
     v1::Import {
         totals: v1::Totals {
             sessions: length(sessions.len()),
@@ -28,6 +32,10 @@ pub(crate) fn import(report: &ImportReport, elapsed_ms: u64) -> v1::Import {
             failures: length(failures.len()),
             skipped: length(report.skipped.len()),
             excluded: length(report.held_back.len()),
+            sidecars: sidecars.files,
+            sidecar_bytes: sidecars.bytes,
+            sidecar_bytes_stored: sidecars.bytes_stored,
+            sidecars_altered: sidecars.altered,
             elapsed_ms,
         },
         left_out: left_out(report),
@@ -124,6 +132,7 @@ fn imported(imported: &ImportedSession) -> v1::Imported {
         notes: wire::notes(&captured.notes),
         new_commits: captured.new_commits,
         bytes_stored: captured.bytes_stored,
+        sidecars: captured.sidecars.files,
         title: wire::session::title(session.title.as_deref()),
         parent_session: session.parent_session.as_ref().map(ToString::to_string),
     }

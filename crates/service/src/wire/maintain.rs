@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stemmata_api::v1;
-use stemmata_engine::{ChainBytes, ChainCost};
+use stemmata_engine::{ChainBytes, ChainCost, StoreCosts};
 
 use crate::wire;
 use stemmata_store::maintain::backup::BackedUp;
@@ -71,6 +71,16 @@ pub(crate) fn chain_cost(cost: &ChainCost) -> v1::DuChain {
         shared_logical_bytes: cost.shared.logical_bytes,
         shared_stored_bytes: cost.shared.stored_bytes,
         copy_of: cost.copy_of.map(|original| original.to_string()),
+    }
+}
+
+/// Returns what the files beside transcripts take.
+pub(crate) const fn sidecar_cost(costs: &StoreCosts) -> v1::DuSidecars {
+    v1::DuSidecars {
+        files: costs.sidecar_files,
+        logical_bytes: costs.sidecars.logical_bytes,
+        stored_bytes: costs.sidecars.stored_bytes,
+        packed_bytes: costs.sidecars.packed_bytes,
     }
 }
 

@@ -44,7 +44,8 @@ pub use metadata::{
 pub use packs::check_packs;
 pub use scrubbed::{check_lifted_redirects, check_redirects, check_reworded};
 pub use sessions::{
-    check_left_sessions, check_session_listings, check_session_names, check_sessions, check_sightings,
+    check_left_sessions, check_session_listings, check_session_names, check_sessions, check_sidecars,
+    check_sightings,
 };
 pub use stored::{check_index_due, check_index_unseen, check_seen_by, check_stored};
 pub use transactions::{
@@ -64,7 +65,7 @@ pub type Reopen<'a> = &'a mut dyn FnMut(Box<dyn Store>) -> Box<dyn Store>;
 /// # Panics
 /// Where the store breaks a promise of [`Store`].
 pub fn run(make: Make<'_>) {
-    let checks: [fn(Make<'_>); 29] = [
+    let checks: [fn(Make<'_>); 30] = [
         check_transactions,
         check_repeats,
         check_missing,
@@ -89,6 +90,7 @@ pub fn run(make: Make<'_>) {
         check_left_sessions,
         check_session_listings,
         check_session_names,
+        check_sidecars,
         check_annotations,
         check_audit,
         check_anchors,

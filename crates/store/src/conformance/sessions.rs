@@ -2,16 +2,16 @@
 //!
 //! Finding commits through them by time is in `lookups`.
 
-use stemmata_model::{Granularity, Reason, Sighting, TicketId, Trigger};
+use stemmata_model::{FormatId, Granularity, Reason, Sighting, TicketId, Trigger};
 
 use super::Make;
 use super::builders::{
-    ALL, at, chain, key, machine, principal, put, see, session, session_id, sighting, write,
+    ALL, at, chain, commit, key, machine, principal, put, see, session, session_id, sighting, write,
 };
 use super::transactions::verify_is_clean;
 use crate::names::IdPart;
-use crate::seam::{Page, SessionFilter};
-use crate::write::{Placement, Session, SessionOrigin, Write};
+use crate::seam::{Page, ResolveScope, SessionFilter, TipFilter};
+use crate::write::{NewContent, Placement, SIDECAR_FORMAT, Session, SessionOrigin, Write};
 
 /// Sightings are a set; the first in time is the first in the list, whatever the order of storing.
 ///
@@ -126,6 +126,59 @@ pub fn check_left_sessions(make: Make<'_>) {
     }
 }
 
+/// A sidecar is in no list and no count unless it is asked for, and no part of its id and no time finds it; its key and its
+/// whole id do.
+///
+/// # Panics
+/// Where it is found, or is not.
+pub fn check_sidecars(make: Make<'_>) {
+    let store = make();
+    let format = FormatId::new(SIDECAR_FORMAT).expect("a short name");
+    let tip = put(&*store, None, "tip", 9);
+    let content = NewContent::literal(b"spilled\n".to_vec());
+    let mut file = commit(None, content.id(), 0);
+    file.core.format = format.clone();
+    let own = file.core.id();
+    let sidecar = Session {
+        parent_session: Some(session_id("s1")),
+        format,
+        tip: Some(own),
+        ..session("s1-file", "/w", None)
+    };
+    let batch = vec![
+        Write::Content(content),
+        Write::Commit(file),
+        see(tip, sighting("s1", 1)),
+        see(own, sighting("s1-file", 1)),
+        Write::Session(Box::new(session("s1", "/w", Some(4)))),
+        Write::Session(Box::new(sidecar.clone())),
+    ];
+    write(&*store, batch);
+    assert!(sidecar.is_sidecar());
+    let list = |with_sidecars| {
+        let filter = SessionFilter {
+            project: Some("/w".to_owned()),
+            session_prefix: Some("s1".to_owned()),
+            with_sidecars,
+            ..SessionFilter::default()
+        };
+        store.sessions(&filter, ALL).expect("a read").len()
+    };
+    assert_eq!((list(false), list(true)), (1, 2));
+    assert_eq!(store.usage().expect("a read").sessions, 1);
+    for part in [IdPart::Beginning("s1"), IdPart::End("file")] {
+        let found = store.session_ids(part, 9).expect("a read");
+        assert!(found.iter().all(|(id, _)| *id == session_id("s1")), "{found:?}");
+    }
+    assert_eq!(store.session(&key("s1-file")).expect("a read"), Some(sidecar.clone()));
+    assert_eq!(store.sessions_of(&session_id("s1-file"), 9).expect("a read"), [sidecar]);
+    let tips = store.tips(&TipFilter::default(), ALL).expect("a read");
+    assert_eq!(tips.iter().map(|commit| commit.id).collect::<Vec<_>>(), [tip]);
+    let resolved = store.resolve(&ResolveScope::Project("/w".to_owned()), at(8), 9).expect("a read");
+    assert_eq!(resolved, [], "nothing was said by then");
+    verify_is_clean(&*store);
+}
+
 /// Sessions are listed by latest activity, by project and by prefix, in pages.
 ///
 /// # Panics
@@ -153,6 +206,7 @@ pub fn check_session_listings(make: Make<'_>) {
             project: project.map(str::to_owned),
             session_prefix: prefix.map(str::to_owned),
             main_only,
+            with_sidecars: false,
         };
         let found = store.sessions(&filter, ALL).expect("a read");
         found.into_iter().map(|session| session.session.to_string()).collect::<Vec<_>>().join(" ")

@@ -284,6 +284,7 @@ impl Store for MemoryStore {
             session.session.as_str().starts_with(prefix)
                 && project.is_none_or(|project| project::holds(project, session.cwd.as_deref()))
                 && !(filter.main_only && session.parent_session.is_some())
+                && (filter.with_sidecars || !session.is_sidecar())
         };
         let state = self.lock();
         let all = state.sessions.iter().map(|(_, session)| session);
@@ -381,7 +382,7 @@ impl Store for MemoryStore {
         let state = self.lock();
         let mut usage = Usage {
             commits: count(state.commits.len()),
-            sessions: count(state.sessions.len()),
+            sessions: count(state.sessions.iter().filter(|(_, session)| !session.is_sidecar()).count()),
             contents: count(state.contents.len()),
             ..Usage::default()
         };

@@ -14,7 +14,7 @@ impl Names for MemoryStore {
         let mut counts: BTreeMap<String, (SessionId, u64)> = BTreeMap::new();
         for (_, session) in self.lock().sessions.iter() {
             let id = &session.session;
-            if part.is_of(id.as_str()) {
+            if part.is_of(id.as_str()) && !session.is_sidecar() {
                 counts.entry(id.to_string()).or_insert_with(|| (id.clone(), 0)).1 += 1;
             }
         }

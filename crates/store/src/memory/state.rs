@@ -11,6 +11,7 @@ use super::{MemoryStore, State};
 use crate::error::StoreError;
 use crate::project;
 use crate::seam::{ResolveScope, TipFilter};
+use crate::write::SIDECAR_FORMAT;
 
 /// A note that was made of a commit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -127,7 +128,11 @@ impl State {
         };
         childless
             && matches!(commit.closure, Closure::Closed | Closure::Provisional)
-            && (*filter == TipFilter::default() || self.sightings_of(id).any(wanted))
+            && if *filter == TipFilter::default() {
+                commit.core.format.as_str() != SIDECAR_FORMAT
+            } else {
+                self.sightings_of(id).any(wanted)
+            }
     }
 
     pub(super) fn in_scope(&self, scope: &ResolveScope) -> BTreeSet<CommitId> {
@@ -135,7 +140,9 @@ impl State {
             ResolveScope::Project(project) => self
                 .sessions
                 .iter()
-                .filter(|(_, session)| project::holds(project, session.cwd.as_deref()))
+                .filter(|(_, session)| {
+                    project::holds(project, session.cwd.as_deref()) && !session.is_sidecar()
+                })
                 .map(|(key, session)| (&key.machine, &session.session))
                 .collect(),
             ResolveScope::Principal(_) | ResolveScope::Session(_) => BTreeSet::new(),

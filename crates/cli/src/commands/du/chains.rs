@@ -33,7 +33,7 @@ pub(super) fn run(app: &App, args: &Du) -> Result<Exit, CliError> {
 }
 
 fn told(app: &App, costs: &DuChains) -> Result<String, CliError> {
-    let DuChains { chains, total } = costs;
+    let DuChains { chains, total, sidecars } = costs;
     let ids = app.short_ids(chains.iter().filter_map(|cost| cost.copy_of.as_deref()))?;
     let mut table = Table::new(&[
         ("SESSION", Column::Left),
@@ -64,6 +64,16 @@ fn told(app: &App, costs: &DuChains) -> Result<String, CliError> {
             size::bytes(total.copies_logical_bytes),
             size::bytes(total.copies_stored_bytes),
             size::percent(total.copies_stored_bytes, total.copies_logical_bytes),
+        );
+        text.push_str(&line);
+    }
+    if sidecars.files > 0 {
+        let line = format!(
+            "{} beside the transcripts: {} captured, which take {} ({})\n",
+            many(sidecars.files, "file"),
+            size::bytes(sidecars.logical_bytes),
+            size::bytes(sidecars.stored_bytes),
+            size::percent(sidecars.stored_bytes, sidecars.logical_bytes),
         );
         text.push_str(&line);
     }

@@ -5,13 +5,17 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use stemmata_model::{
-    ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Granularity, RulesHash, artifact_id,
+    ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Granularity, RulesHash, Template,
+    artifact_id,
 };
 use stemmata_redact::{ScrubbedLine, Scrubber};
 use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::registry;
+use stemmata_runtimes::sidecar::TEMPLATE_ALTERED;
 use stemmata_store::maintain::forget::Reworded;
-use stemmata_store::{Annotation, AuditRecord, Coverage, Described, Link, NewCommit, NewHole, Write};
+use stemmata_store::{
+    Annotation, AuditRecord, Coverage, Described, Link, NewCommit, NewHole, SIDECAR_FORMAT, Write,
+};
 
 use super::{Scope, end_of};
 use crate::capture::anchors::Anchors;
@@ -154,7 +158,10 @@ impl Rewrite<'_> {
             }
             _ => (native, None),
         };
-        let core = CommitCore { parent, artifact, native, ..old.core.clone() };
+        let mut core = CommitCore { parent, artifact, native, ..old.core.clone() };
+        if core.format.as_str() == SIDECAR_FORMAT && artifact != old.core.artifact {
+            core.template = Template::new(TEMPLATE_ALTERED)?;
+        }
         let id = core.id();
         let closure = match old.closure {
             Closure::Closed => Closure::Closed,

@@ -26,6 +26,7 @@ pub(super) fn sessions(engine: &Engine, request: &SessionsRequest) -> Result<Ses
             project,
             session_prefix: request.session_prefix.clone(),
             main_only: !request.with_subagents,
+            with_sidecars: false,
         },
         only: SessionOnly {
             client: request.client.as_deref().map(|name| engine.client_named(name)).transpose()?,

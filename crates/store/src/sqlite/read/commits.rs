@@ -14,7 +14,7 @@ use crate::sqlite::figures::Figures;
 use crate::sqlite::kinds::Kinds;
 use crate::sqlite::state;
 use crate::stored::StoredAt;
-use crate::write::SessionKey;
+use crate::write::{SIDECAR_FORMAT, SessionKey};
 
 /// The columns of a commit, in the order of [`Found`].
 macro_rules! commit_columns {
@@ -288,7 +288,11 @@ impl Reader {
             wanted.push(("thread", Value::Text(thread.clone())));
         }
         let names: Vec<String> = wanted.iter().map(|(name, _)| format!("o.{name} = ?")).collect();
-        let mut sql = format!("SELECT {} FROM commits c WHERE c.tip = 1", commit_columns!());
+        let mut sql = format!(
+            "SELECT {} FROM commits c WHERE c.tip = 1 \
+             AND c.kind NOT IN (SELECT row FROM kind WHERE format = '{SIDECAR_FORMAT}')",
+            commit_columns!()
+        );
         if !names.is_empty() {
             sql = format!(
                 "SELECT {} FROM commits c WHERE c.row IN (SELECT s.commit_row FROM origin o \

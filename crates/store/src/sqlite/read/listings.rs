@@ -17,7 +17,7 @@ use crate::sqlite::coding::Coding;
 use crate::sqlite::failure::{During, unreadable};
 use crate::sqlite::figures::Figures;
 use crate::sqlite::places::{OfPlace, PlaceKey};
-use crate::write::{Placement, Session, SessionKey};
+use crate::write::{Placement, SIDECAR_FORMAT, Session, SessionKey};
 
 pub(super) const SESSION_COLUMNS: &str = "path, machine, session, parent_session, format, template, principal, \
      granularity, came, placed_from, title, cwd, git_branch, version, started_at, last_at, tip, commits, \
@@ -137,6 +137,10 @@ fn listing(filter: &SessionFilter, page: Page) -> (String, Vec<Value>) {
     if filter.main_only {
         wanted.push("parent_session IS NULL");
     }
+    if !filter.with_sidecars {
+        wanted.push("format <> ?");
+        values.push(Value::Text(SIDECAR_FORMAT.to_owned()));
+    }
     if wanted.is_empty() {
         wanted.push("true");
     }
@@ -217,7 +221,7 @@ impl Reader {
             let number: i64 = self.connection.query_row(sql, [], |row| row.get(0)).during(operation)?;
             Ok(number.cast_unsigned())
         };
-        usage.sessions = count("SELECT count(*) FROM session")?;
+        usage.sessions = count(&format!("SELECT count(*) FROM session WHERE format <> '{SIDECAR_FORMAT}'"))?;
         usage.contents = count("SELECT (SELECT count(*) FROM content) + (SELECT count(*) FROM packed)")?;
         usage.packs = count("SELECT count(*) FROM pack")?;
         usage.packed_bytes = count("SELECT ifnull(sum(bytes), 0) FROM pack")?;

@@ -11,7 +11,7 @@ use crate::error::StoreError;
 use crate::names::{END_CHARS_MIN, IdPart};
 use crate::sqlite::codes;
 use crate::sqlite::failure::{During, unreadable};
-use crate::write::{Link, LinkKind, Session};
+use crate::write::{Link, LinkKind, SIDECAR_FORMAT, Session};
 
 const READING: &str = "looking a name up";
 
@@ -36,7 +36,8 @@ impl Reader {
             ),
         };
         let sql = format!(
-            "SELECT session, count(*) FROM session WHERE {wanted} GROUP BY session ORDER BY session LIMIT ?3"
+            "SELECT session, count(*) FROM session WHERE {wanted} AND format <> '{SIDECAR_FORMAT}' \
+             GROUP BY session ORDER BY session LIMIT ?3"
         );
         let mut statement = self.connection.prepare_cached(&sql).during(READING)?;
         let rows = statement

@@ -15,6 +15,8 @@ use crate::seam::ResolveScope;
 use crate::sqlite::codes;
 use crate::sqlite::failure::{During, unreadable};
 
+use crate::write::SIDECAR_FORMAT;
+
 const SEEN: &str = "reading sightings";
 
 /// The columns of a sighting `s` and its origin `o`.
@@ -116,12 +118,13 @@ impl Reader {
             }
             ResolveScope::Project(project) => {
                 let below = Below::new(project);
+                let values = below.into_values().into_iter().chain([SIDECAR_FORMAT.to_owned()]);
                 (
                     "SELECT DISTINCT o.row FROM session p \
                      JOIN origin o ON o.session = p.session AND o.machine = p.machine \
-                     WHERE p.cwd = ?3 OR substr(p.cwd, 1, length(?4)) = ?4 \
-                     OR substr(p.cwd, 1, length(?5)) = ?5",
-                    below.into_values(),
+                     WHERE (p.cwd = ?3 OR substr(p.cwd, 1, length(?4)) = ?4 \
+                     OR substr(p.cwd, 1, length(?5)) = ?5) AND p.format <> ?6",
+                    values.collect(),
                 )
             }
         };

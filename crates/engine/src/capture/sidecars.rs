@@ -1,0 +1,360 @@
+//! Captures the files that a client keeps beside a transcript: long outputs of tools, what is known of subagents, backups of
+//! files that the agent changed.
+//!
+//! Each file is a small chain of its own, of the format `sidecar-v1`, that belongs to the session as a subagent's does. So
+//! commits of the session do not depend on its sidecars, and forgetting, retention, scrubbing, packing and bundles treat the
+//! files like everything else that is stored. What goes back to a client is in `verbs::sidecars`.
+
+mod found;
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use stemmata_model::{
+    Closure, CommitCore, CommitId, CommitType, Counts, FormatId, Granularity, Note, NoteCode, Reasons,
+    RulesHash, SessionId, Sighting, Source, Template, Timestamp, Trigger,
+};
+use stemmata_redact::Scrubber;
+use stemmata_runtimes::clients::{SidecarKind, of_format};
+use stemmata_runtimes::sidecar::{TEMPLATE_ALTERED, TEMPLATE_WHOLE};
+use stemmata_store::maintain::forget::Tombstone;
+use stemmata_store::{
+    NewCommit, SIDECAR_FORMAT, Session, SessionKey, SessionOrigin, StoreError, StoreErrorKind, Write,
+};
+
+use self::found::{FoundSidecar, FoundSidecars};
+use crate::capture::cursor::{Cursor, SplitterState, Windows};
+use crate::capture::ingest::ChainTotals;
+use crate::capture::namesakes::overwritten;
+use crate::capture::segment::OpenSegment;
+use crate::engine::Engine;
+use crate::error::{EngineError, FormatUse, Result};
+use crate::scrubbing::scrub_document;
+
+/// Bytes of one file at most. It is read whole, because a secret may stand anywhere in it.
+pub const SIDECAR_BYTES_MAX: u64 = 64 << 20;
+
+/// Bytes of the files of one session at most.
+pub const SESSION_SIDECAR_BYTES_MAX: u64 = 512 << 20;
+
+/// Files of one session at most.
+pub const SESSION_SIDECARS_MAX: usize = 4_096;
+
+/// Bytes of new content after which files are handed to the store: each batch costs a sync of the disk.
+const BATCH_BYTES: u64 = 4 << 20;
+
+/// Files of one batch at most.
+const BATCH_FILES: usize = 64;
+
+/// Which files beside transcripts are captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KeptSidecars {
+    /// All, backups of the user's files too.
+    All,
+    /// What transcripts name and do not hold: long outputs of tools, what is known of subagents.
+    #[default]
+    Results,
+    /// None.
+    None,
+}
+
+impl std::str::FromStr for KeptSidecars {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "all" => Ok(Self::All),
+            "results" => Ok(Self::Results),
+            "none" => Ok(Self::None),
+            other => Err(format!("`{other}` is none of `all`, `results` and `none`")),
+        }
+    }
+}
+
+impl KeptSidecars {
+    fn wants(self, kind: SidecarKind) -> bool {
+        match self {
+            Self::All => true,
+            Self::Results => kind == SidecarKind::Result,
+            Self::None => false,
+        }
+    }
+}
+
+/// What a capture did with the files beside a transcript.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CapturedSidecars {
+    /// Files that were new or changed.
+    pub files: u64,
+    /// Their bytes, as they are stored.
+    pub bytes: u64,
+    /// Of these files, those in which secrets were replaced.
+    pub altered: u64,
+    /// Bytes that the store took for them.
+    pub bytes_stored: u64,
+    /// Files that were left out: one of them is too long, or the session has too many, or one could not be read.
+    pub left_out: u64,
+}
+
+impl CapturedSidecars {
+    /// Adds what another capture did.
+    pub fn add(&mut self, other: Self) {
+        self.files += other.files;
+        self.bytes += other.bytes;
+        self.altered += other.altered;
+        self.bytes_stored += other.bytes_stored;
+        self.left_out += other.left_out;
+    }
+}
+
+/// A state of a file that is to be stored.
+struct NewState {
+    key: SessionKey,
+    writes: Vec<Write>,
+    bytes: u64,
+    is_altered: bool,
+}
+
+impl Engine {
+    /// Captures what is new of the files that a session's client keeps beside its transcript. A file that cannot be captured is
+    /// counted and named in a note; the others are captured all the same.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub(crate) fn capture_sidecars(&self, session: &Session) -> Result<(CapturedSidecars, Vec<Note>)> {
+        let mut done = CapturedSidecars::default();
+        let is_main = session.parent_session.is_none() && session.tip.is_some();
+        let is_here =
+            session.key.machine == self.identity.machine && overwritten(&session.key.path).is_none();
+        let client = of_format(&session.format).filter(|_| is_main && is_here);
+        let Some(kept) = client.and_then(|client| client.sidecars) else { return Ok((done, Vec::new())) };
+        let mut found = FoundSidecars::default();
+        for (folder, place) in kept.folders(Path::new(&session.key.path), session.session.as_str()) {
+            if self.sidecars.wants(folder.kind) {
+                found.look(kept, &place);
+            }
+        }
+        if found.is_empty() {
+            return Ok((done, Vec::new()));
+        }
+        let mut notes = found.notes();
+        done.left_out = found.left_out();
+        let scrubber = self.scrubber_at(session.cwd.as_deref().map(Path::new))?;
+        let mut batch: Vec<NewState> = Vec::new();
+        for file in found.files() {
+            match self.new_state(session, file, &scrubber) {
+                Ok(state) => batch.extend(state),
+                Err(EngineError::Store(error)) => return Err(error.into()),
+                Err(error) => {
+                    done.left_out += 1;
+                    notes.push(Note::new(NoteCode::Degraded, format!("a file was left out: {error}")));
+                }
+            }
+            if batch.len() >= BATCH_FILES || batch.iter().map(|state| state.bytes).sum::<u64>() >= BATCH_BYTES
+            {
+                self.store_states(std::mem::take(&mut batch), &mut done)?;
+            }
+        }
+        self.store_states(batch, &mut done)?;
+        if done.altered > 0 {
+            let files = if done.altered == 1 { "1 file" } else { &format!("{} files", done.altered) };
+            let message = format!("secrets were replaced in {files} beside the transcript");
+            notes.push(Note::new(NoteCode::Redacted, message));
+        }
+        Ok((done, notes))
+    }
+
+    /// Returns what stores the state that a file is in; none where it is stored, or was forgotten.
+    fn new_state(&self, of: &Session, file: &FoundSidecar, scrubber: &Scrubber) -> Result<Option<NewState>> {
+        let key = SessionKey { machine: self.identity.machine.clone(), path: file.path.clone() };
+        let stored = self.store.cursor(&key)?;
+        let cursor = stored.as_deref().and_then(Cursor::decode);
+        if cursor.as_ref().is_some_and(|cursor| cursor.stamp == file.stamp) {
+            return Ok(None);
+        }
+        let previous = self.store.session(&key)?;
+        let session = sidecar_id(&of.session, &file.path)?;
+        if previous.is_none() {
+            let tombstones = [Tombstone::Transcript(key.clone()), Tombstone::Session(session.clone())];
+            if !self.store.tombstones(&tombstones)?.is_empty() {
+                return Ok(None);
+            }
+        }
+        let before = previous.as_ref().and_then(|known| known.tip);
+        let before = before.map(|tip| self.store.commit(tip)).transpose()?.flatten();
+        let before = before.filter(|commit| commit.closure != Closure::Forgotten);
+        let format = FormatId::new(SIDECAR_FORMAT)?;
+        let adapter = Self::adapter(&format, FormatUse::Read)?;
+        let raw = file.read()?;
+        let clean = scrub_document(scrubber, adapter, &raw)?;
+        let is_altered = !clean.findings.is_empty();
+        let replaced: u64 = clean.findings.iter().map(|finding| length(finding.len)).sum();
+        let mut segment = OpenSegment::default();
+        segment.be_patient(clean.bytes.len());
+        let mut writes = segment.push(&clean.bytes);
+        let finished = segment.finish(None);
+        let rules = RulesHash(scrubber.rules_hash());
+        let core = CommitCore {
+            parent: before.as_ref().map(|commit| commit.id),
+            commit_type: CommitType::Snapshot { restated_entries: 0 },
+            artifact: finished.artifact,
+            native: None,
+            format: format.clone(),
+            template: Template::new(if is_altered { TEMPLATE_ALTERED } else { TEMPLATE_WHOLE })?,
+            // A file has no time of its own that every machine would agree on.
+            created_at: Timestamp::EPOCH,
+        };
+        let is_same = before.as_ref().is_some_and(|commit| commit.core.artifact == finished.artifact);
+        let (tip, bytes) = match &before {
+            Some(commit) if is_same => (commit.id, 0),
+            _ => (core.id(), finished.bytes),
+        };
+        if !is_same {
+            let counts = Counts { messages: 0, entries: 1, tokens: 0 };
+            writes.push(finished.write);
+            writes.push(Write::Commit(NewCommit { core, rules, closure: Closure::Closed, counts }));
+            let sighting = Box::new(self.sidecar_sighting(&key, session.clone(), finished.bytes)?);
+            writes.push(Write::Sighting { commit: tip, sighting });
+        }
+        let commits = before.as_ref().map_or(0, |commit| commit.depth + 1) + u64::from(!is_same);
+        let total = before.as_ref().map_or(0, |commit| commit.cumulative_bytes) + bytes;
+        let row = sidecar_row(&key, of, (session, format), (tip, commits, total));
+        let cursor = Cursor { redacted_bytes: replaced, ..self.read_through(file, &raw, rules, &row)? };
+        writes.push(Write::ExpectCursor { key: key.clone(), value: stored });
+        let value = cursor.encode(&row);
+        writes.push(Write::Session(Box::new(row)));
+        writes.push(Write::Cursor { key: key.clone(), value });
+        Ok(Some(NewState { key, writes, bytes, is_altered: is_altered && !is_same }))
+    }
+
+    fn sidecar_sighting(&self, key: &SessionKey, session: SessionId, bytes: u64) -> Result<Sighting> {
+        Ok(Sighting {
+            // Of its own, so that no look-up of what somebody's agent said by a time finds a file.
+            principal: self.identity.principal("sidecar")?,
+            machine: key.machine.clone(),
+            session,
+            trigger: Trigger::Explicit,
+            ticket: None,
+            thread: None,
+            reasons: Reasons::NONE,
+            template_alias: None,
+            observed_at: self.clock.now(),
+            source: Some(Source { path: key.path.clone(), offset: 0, length: bytes }),
+        })
+    }
+
+    /// Returns the cursor of a file that was read to its end.
+    fn read_through(
+        &self,
+        file: &FoundSidecar,
+        raw: &Cow<'_, [u8]>,
+        rules: RulesHash,
+        row: &Session,
+    ) -> Result<Cursor> {
+        let mut windows = Windows::empty();
+        windows.push(raw);
+        let (head, tail) = windows.hashes(&self.store.identity()?.secret);
+        Ok(Cursor {
+            format: SIDECAR_FORMAT.to_owned(),
+            rules: rules.into(),
+            granularity: Granularity::Turn,
+            closed_bytes: length(raw.len()),
+            closed_line: 1,
+            tip: row.tip,
+            splitter: SplitterState::Whole(Vec::new()),
+            seen_bytes: length(raw.len()),
+            provisional: Vec::new(),
+            stamp: file.stamp,
+            head,
+            tail,
+            redacted_bytes: 0,
+            totals: ChainTotals { commits: row.commits, messages: 0, entries: row.commits, bytes: row.bytes },
+            seen_entries: row.commits,
+            seen_redacted_bytes: 0,
+        })
+    }
+
+    /// Stores states of files. One that another process stored meanwhile, or that was forgotten, is left as it is.
+    fn store_states(&self, states: Vec<NewState>, done: &mut CapturedSidecars) -> Result<()> {
+        if states.is_empty() {
+            return Ok(());
+        }
+        let all: Vec<Write> = states.iter().flat_map(|state| state.writes.iter().cloned()).collect();
+        match self.commit_batch(all) {
+            Ok(outcome) => {
+                done.bytes_stored += outcome.stored_bytes;
+                states.iter().for_each(|state| done.count(state));
+                return Ok(());
+            }
+            Err(error) if !is_left(&error) => return Err(error.into()),
+            Err(_) => {}
+        }
+        for state in states {
+            match self.commit_batch(state.writes.clone()) {
+                Ok(outcome) => {
+                    done.bytes_stored += outcome.stored_bytes;
+                    done.count(&state);
+                }
+                Err(error) if !is_left(&error) => return Err(error.into()),
+                Err(error) => tracing::debug!(path = %state.key.path, %error, "a sidecar was left as it is"),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl CapturedSidecars {
+    fn count(&mut self, state: &NewState) {
+        // Only its place in the file system changed.
+        let is_new = state.writes.iter().any(|write| matches!(write, Write::Commit(_)));
+        self.files += u64::from(is_new);
+        self.bytes += state.bytes;
+        self.altered += u64::from(state.is_altered);
+    }
+}
+
+/// Says whether a batch was refused because of one file alone.
+fn is_left(error: &StoreError) -> bool {
+    matches!(error, StoreError::CursorMoved { .. } | StoreError::Forgotten(_))
+        || error.kind() == StoreErrorKind::NotFound
+}
+
+/// Returns the id of a file's own chain: the same wherever the session's files are.
+pub(crate) fn sidecar_id(of: &SessionId, path: &str) -> Result<SessionId> {
+    let name = path.rfind(of.as_str()).and_then(|at| path.get(at..)).unwrap_or(path);
+    let drawn = blake3::hash(format!("{of}\0{name}").as_bytes()).to_hex();
+    Ok(SessionId::new(format!("file-{}", drawn.get(..16).unwrap_or_default()))?)
+}
+
+fn sidecar_row(
+    key: &SessionKey,
+    of: &Session,
+    (session, format): (SessionId, FormatId),
+    (tip, commits, bytes): (CommitId, u64, u64),
+) -> Session {
+    Session {
+        key: key.clone(),
+        session,
+        parent_session: Some(of.session.clone()),
+        format,
+        template: of.template.clone(),
+        principal: of.principal.clone(),
+        granularity: Granularity::Turn,
+        origin: SessionOrigin::Imported,
+        title: None,
+        cwd: of.cwd.clone(),
+        git_branch: None,
+        version: None,
+        // Without a time it stands behind all sessions in the order of lists, and none is read past it.
+        started_at: None,
+        last_at: None,
+        tip: Some(tip),
+        commits,
+        messages: 0,
+        bytes,
+    }
+}
+
+fn length(bytes: usize) -> u64 {
+    u64::try_from(bytes).expect("a length fits 64 bits")
+}
