@@ -85,6 +85,8 @@ pub struct SessionFilter {
     pub session_prefix: Option<String>,
     /// Only those that are no subagents.
     pub main_only: bool,
+    /// Only those that belong to this one: its subagents', and with `with_sidecars` its sidecars.
+    pub parent: Option<SessionId>,
     /// Also those that are a sidecar of another one ([`Session::is_sidecar`]).
     pub with_sidecars: bool,
 }
@@ -121,10 +123,14 @@ pub struct StoreIdentity {
 /// How much there is, and what it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Commits.
+    /// Commits, those of sidecars aside.
     pub commits: u64,
     /// Sessions.
     pub sessions: u64,
+    /// Files that clients keep beside transcripts.
+    pub sidecars: u64,
+    /// Native bytes of all their states; `logical_bytes` counts them too.
+    pub sidecar_bytes: u64,
     /// Distinct contents.
     pub contents: u64,
     /// Native bytes of all commits, each counted once: what was captured.

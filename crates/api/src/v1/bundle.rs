@@ -26,6 +26,9 @@ pub struct BundleExported {
     pub prerequisites: Vec<String>,
     /// How many sessions the bundle holds.
     pub sessions: u64,
+    /// Files beside their transcripts.
+    #[serde(default)]
+    pub sidecars: u64,
     /// Bytes of content, uncompressed.
     pub content_bytes: u64,
     /// Bytes of the file.
@@ -50,6 +53,9 @@ pub struct BundleImported {
     pub skipped_commits: u64,
     /// How many sessions the import added or completed.
     pub sessions: u64,
+    /// Files beside their transcripts that are new or have another state.
+    #[serde(default)]
+    pub sidecars: u64,
     /// Links of which only one end is here.
     pub links_left_out: u64,
     /// Bytes of content that were not here, uncompressed.
@@ -96,6 +102,9 @@ pub struct BundleShown {
     pub placements: u64,
     /// Sessions.
     pub session_count: u64,
+    /// Files beside their transcripts.
+    #[serde(default)]
+    pub sidecars: u64,
     /// The first thousand of them.
     pub sessions: Vec<Session>,
     /// Formats of its commits.

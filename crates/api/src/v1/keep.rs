@@ -17,6 +17,9 @@ pub struct Forget {
     pub sessions: Vec<String>,
     /// Their titles, in the same order; empty where one has none.
     pub titles: Vec<String>,
+    /// Files beside their transcripts that are gone.
+    #[serde(default)]
+    pub sidecars: u64,
     /// The commit that was named, where a commit was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meant: Option<Found>,

@@ -74,10 +74,16 @@ pub struct Du {
     pub packed_bytes: u64,
     /// Pack files.
     pub packs: u64,
-    /// Commits.
+    /// Commits, those of files beside transcripts aside.
     pub commits: u64,
     /// Sessions.
     pub sessions: u64,
+    /// Files that clients keep beside transcripts.
+    #[serde(default)]
+    pub sidecars: u64,
+    /// Bytes of all their states; `logical_bytes` counts them too.
+    #[serde(default)]
+    pub sidecar_bytes: u64,
     /// Distinct contents.
     pub contents: u64,
     /// Bytes of the search index, which is not part of the store and can be rebuilt; absent if there is none.

@@ -79,12 +79,18 @@ fn is_device(file: &std::fs::Metadata) -> bool {
     !file.is_file() && !file.is_dir() && !file.file_type().is_symlink()
 }
 
+/// Counts the files beside transcripts; nothing where there are none.
+fn beside(files: u64) -> String {
+    if files == 0 { String::new() } else { format!(" and {} beside transcripts", many(files, "file")) }
+}
+
 fn told_export(done: &BundleExported, how: &str) -> String {
     let mut text = format!(
-        "{} {how}: {} in {}, {} of content\n",
+        "{} {how}: {} in {}{}, {} of content\n",
         Style::Strong.paint(&size::bytes(done.bytes)),
         many(done.commits, "commit"),
         many(done.sessions, "session"),
+        beside(done.sidecars),
         size::bytes(done.content_bytes)
     );
     if !done.prerequisites.is_empty() {
@@ -139,7 +145,7 @@ fn told_import(app: &App, done: &BundleImported) -> Result<String, CliError> {
     if done.skipped_commits > 0 {
         put!(text, ", {} left out", size::count(done.skipped_commits));
     }
-    put!(text, "; {} new or newer\n", many(done.sessions, "session"));
+    put!(text, "; {}{} new or newer\n", many(done.sessions, "session"), beside(done.sidecars));
     if !done.dry_run {
         put!(
             text,
@@ -172,10 +178,11 @@ fn show(app: &App, args: &Show) -> Result<Exit, CliError> {
 
 fn told_show(app: &App, summary: &BundleShown) -> String {
     let mut text = format!(
-        "{}: {} in {}, {} of content in {}\n",
+        "{}: {} in {}{}, {} of content in {}\n",
         Style::Good.paint("A sound bundle"),
         many(summary.commits, "commit"),
         many(summary.session_count, "session"),
+        beside(summary.sidecars),
         size::bytes(summary.content_bytes),
         size::bytes(summary.bytes)
     );

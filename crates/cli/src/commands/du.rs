@@ -34,7 +34,10 @@ fn told(usage: &v1::Du, width: usize) -> String {
         ("on disk", usage.physical_bytes, "all files of the store"),
     ];
     let index = usage.index_bytes.map(|bytes| ("search index", bytes, "beside the store; can be rebuilt"));
-    for (name, bytes, about) in rows.into_iter().chain(index) {
+    let (first, rest) = rows.split_at(1);
+    let beside = (usage.sidecars > 0)
+        .then(|| ("  beside transcripts", usage.sidecar_bytes, "of it: long outputs of tools, backups"));
+    for (name, bytes, about) in first.iter().copied().chain(beside).chain(rest.iter().copied()).chain(index) {
         table.row(vec![
             cell(Style::Plain, name),
             cell(Style::Strong, size::bytes(bytes)),
@@ -42,8 +45,12 @@ fn told(usage: &v1::Du, width: usize) -> String {
             cell(Style::Faint, about),
         ]);
     }
+    let files = match usage.sidecars {
+        0 => String::new(),
+        files => format!(", and {} beside transcripts", many(files, "file")),
+    };
     format!(
-        "{} in {}, with subagents and copies\n{}",
+        "{} in {}, with subagents and copies{files}\n{}",
         many(usage.commits, "commit"),
         many(usage.sessions, "session"),
         table.render(width)

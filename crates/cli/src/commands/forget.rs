@@ -120,6 +120,9 @@ fn told(app: &App, done: &v1::Forget) -> Result<String, CliError> {
             many(count(done.removed.len() + done.cut.len() + done.cut_too.len()), "commit"),
             size::bytes(done.bytes)
         );
+        if done.sidecars > 0 {
+            put!(text, ", {} beside transcripts", many(done.sidecars, "file"));
+        }
         if done.events > 0 {
             put!(text, ", {}", many(done.events, "event"));
         }

@@ -53,6 +53,8 @@ pub struct BundleImported {
     pub skipped_commits: u64,
     /// Sessions that are new here or were told of better than before.
     pub sessions: u64,
+    /// Files beside transcripts that are new here or have another state than before.
+    pub sidecars: u64,
     /// Links of which only one end is here.
     pub links_left_out: u64,
     /// Bytes of content that were not here, uncompressed.
@@ -108,6 +110,7 @@ impl Engine {
             known_commits: count(Fate::Known),
             skipped_commits: count(Fate::Skipped) + count(Fate::Hole),
             sessions: 0,
+            sidecars: 0,
             links_left_out: 0,
             new_bytes: 0,
             stored_bytes: 0,

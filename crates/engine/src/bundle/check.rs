@@ -358,6 +358,10 @@ impl Checker<'_> {
             CommitRef::Number(number) => at(&self.found.commits, number).map(|commit| commit.id),
             CommitRef::Id(id) => Some(id),
         });
+        if session.is_sidecar() {
+            self.found.summary.sidecars += 1;
+            return;
+        }
         self.found.summary.session_count += 1;
         if self.found.summary.sessions.len() < SESSIONS_SHOWN_MAX {
             self.found.summary.sessions.push(Session { tip, ..session });

@@ -48,6 +48,8 @@ pub struct BundleExported {
     pub prerequisites: Vec<CommitId>,
     /// Sessions that are told of.
     pub sessions: u64,
+    /// Files beside their transcripts.
+    pub sidecars: u64,
     /// Bytes of content before compression.
     pub content_bytes: u64,
     /// Bytes of the bundle.
@@ -96,6 +98,7 @@ struct Exporter<'e, 'o> {
     /// Where travelling commits were seen, and the latest one there.
     seen: HashMap<SessionKey, CommitId>,
     sessions: u64,
+    sidecars: u64,
     left_out: u64,
 }
 
@@ -133,6 +136,7 @@ impl Engine {
             sightings: Vec::new(),
             seen: HashMap::new(),
             sessions: 0,
+            sidecars: 0,
             left_out: 0,
         };
         exporter.head(&plan)?;
@@ -293,6 +297,7 @@ impl Exporter<'_, '_> {
                 placements.add(&mut self.out, |bytes| put_placement(bytes, &placement, ctx))?;
             }
             let session = if session.tip.is_some_and(has) { session } else { engine.up_to(session, seen)? };
+            let is_sidecar = session.is_sidecar();
             let row = SessionRow {
                 tip: session.tip.map(|tip| self.reference(tip)),
                 placed_from: match session.origin {
@@ -301,7 +306,8 @@ impl Exporter<'_, '_> {
                 },
                 session,
             };
-            self.sessions += 1;
+            let counted = if is_sidecar { &mut self.sidecars } else { &mut self.sessions };
+            *counted += 1;
             rows.add(&mut self.out, |bytes| put_session(bytes, &row))?;
             Ok(())
         })?;
@@ -330,6 +336,7 @@ impl Exporter<'_, '_> {
             prerequisites: plan.prerequisites.into_iter().collect(),
             tips: plan.tips,
             sessions: self.sessions,
+            sidecars: self.sidecars,
             content_bytes: done.literal_bytes,
             bytes: self.out.finish(trailer)?,
             notes,

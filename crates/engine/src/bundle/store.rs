@@ -413,7 +413,9 @@ impl<'a> Applier<'a> {
                 session.title = self.forgotten.title_of(&session, stored.as_ref())?;
             }
             if stored.is_none_or(|stored| rank(&stored) < rank(&session)) {
-                self.result.sessions += 1;
+                let counted =
+                    if session.is_sidecar() { &mut self.result.sidecars } else { &mut self.result.sessions };
+                *counted += 1;
                 self.push(Write::Session(Box::new(session)))?;
             }
         }

@@ -56,7 +56,9 @@ pub struct BundleSummary {
     pub placements: u64,
     /// Sessions.
     pub session_count: u64,
-    /// The first thousand of them.
+    /// Files that clients keep beside transcripts.
+    pub sidecars: u64,
+    /// The first thousand sessions.
     pub sessions: Vec<Session>,
     /// Formats of its commits.
     pub formats: BTreeSet<FormatId>,

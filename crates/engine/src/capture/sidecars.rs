@@ -11,8 +11,8 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use stemmata_model::{
-    Closure, CommitCore, CommitId, CommitType, Counts, FormatId, Granularity, Note, NoteCode, Reasons,
-    RulesHash, SessionId, Sighting, Source, Template, Timestamp, Trigger,
+    ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Counts, FormatId, Granularity, Note,
+    NoteCode, Reasons, RulesHash, SessionId, Sighting, Source, Template, Timestamp, Trigger,
 };
 use stemmata_redact::Scrubber;
 use stemmata_runtimes::clients::{SidecarKind, of_format};
@@ -45,6 +45,9 @@ const BATCH_BYTES: u64 = 4 << 20;
 
 /// Files of one batch at most.
 const BATCH_FILES: usize = 64;
+
+/// Places of one file that are looked at.
+const PLACES_MAX: usize = 16;
 
 /// Which files beside transcripts are captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -107,6 +110,16 @@ impl CapturedSidecars {
     }
 }
 
+/// What the store knows of a file.
+struct Known {
+    /// Its cursor.
+    stored: Option<Vec<u8>>,
+    /// The state that it was in.
+    before: Option<Commit>,
+    /// Where it was before it was moved.
+    left: Option<SessionKey>,
+}
+
 /// A state of a file that is to be stored.
 struct NewState {
     key: SessionKey,
@@ -167,64 +180,101 @@ impl Engine {
     /// Returns what stores the state that a file is in; none where it is stored, or was forgotten.
     fn new_state(&self, of: &Session, file: &FoundSidecar, scrubber: &Scrubber) -> Result<Option<NewState>> {
         let key = SessionKey { machine: self.identity.machine.clone(), path: file.path.clone() };
-        let stored = self.store.cursor(&key)?;
+        let session = sidecar_id(&of.session, &file.path)?;
+        let Some(known) = self.known_of(&key, &session, file)? else { return Ok(None) };
+        let format = FormatId::new(SIDECAR_FORMAT)?;
+        let raw = file.read()?;
+        let clean = scrub_document(scrubber, Self::adapter(&format, FormatUse::Read)?, &raw)?;
+        let mut segment = OpenSegment::default();
+        segment.be_patient(clean.bytes.len());
+        let mut writes = segment.push(&clean.bytes);
+        let finished = segment.finish(None);
+        let core = self.state_core(&known, &format, finished.artifact, !clean.findings.is_empty())?;
+        let is_altered = core.template.as_str() == TEMPLATE_ALTERED;
+        let rules = RulesHash(scrubber.rules_hash());
+        let before = known.before.as_ref();
+        let same = before.filter(|commit| commit.core.artifact == finished.artifact);
+        let tip = same.map_or_else(|| core.id(), |commit| commit.id);
+        let bytes = if same.is_some() { 0 } else { finished.bytes };
+        if same.is_none() {
+            let counts = Counts { messages: 0, entries: 1, tokens: 0 };
+            writes.push(finished.write);
+            writes.push(Write::Commit(NewCommit { core, rules, closure: Closure::Closed, counts }));
+        }
+        let is_moved = known.left.is_some();
+        writes.extend(known.left.map(Write::Leave));
+        if same.is_none() || is_moved {
+            let sighting = Box::new(self.sidecar_sighting(&key, session.clone(), finished.bytes)?);
+            writes.push(Write::Sighting { commit: tip, sighting });
+        }
+        let commits = before.map_or(0, |commit| commit.depth + 1) + u64::from(same.is_none());
+        let total = before.map_or(0, |commit| commit.cumulative_bytes) + bytes;
+        let row = sidecar_row(&key, of, (session, format), (tip, commits, total));
+        let replaced = clean.findings.iter().map(|finding| length(finding.len)).sum();
+        let cursor = Cursor { redacted_bytes: replaced, ..self.read_through(file, &raw, rules, &row)? };
+        let value = cursor.encode(&row);
+        writes.push(Write::ExpectCursor { key: key.clone(), value: known.stored });
+        writes.push(Write::Session(Box::new(row)));
+        writes.push(Write::Cursor { key: key.clone(), value });
+        Ok(Some(NewState { key, writes, bytes, is_altered: is_altered && same.is_none() }))
+    }
+
+    /// Looks a file up; none where it is as it was, or was forgotten.
+    fn known_of(&self, key: &SessionKey, session: &SessionId, file: &FoundSidecar) -> Result<Option<Known>> {
+        let stored = self.store.cursor(key)?;
         let cursor = stored.as_deref().and_then(Cursor::decode);
-        if cursor.as_ref().is_some_and(|cursor| cursor.stamp == file.stamp) {
+        if cursor.is_some_and(|cursor| cursor.stamp == file.stamp) {
             return Ok(None);
         }
-        let previous = self.store.session(&key)?;
-        let session = sidecar_id(&of.session, &file.path)?;
+        let mut previous = self.store.session(key)?;
+        let mut left = None;
         if previous.is_none() {
             let tombstones = [Tombstone::Transcript(key.clone()), Tombstone::Session(session.clone())];
             if !self.store.tombstones(&tombstones)?.is_empty() {
                 return Ok(None);
             }
+            previous = self.moved_from(session)?;
+            left = previous.as_ref().map(|moved| moved.key.clone());
         }
-        let before = previous.as_ref().and_then(|known| known.tip);
+        let before = previous.and_then(|known| known.tip);
         let before = before.map(|tip| self.store.commit(tip)).transpose()?.flatten();
         let before = before.filter(|commit| commit.closure != Closure::Forgotten);
-        let format = FormatId::new(SIDECAR_FORMAT)?;
-        let adapter = Self::adapter(&format, FormatUse::Read)?;
-        let raw = file.read()?;
-        let clean = scrub_document(scrubber, adapter, &raw)?;
-        let is_altered = !clean.findings.is_empty();
-        let replaced: u64 = clean.findings.iter().map(|finding| length(finding.len)).sum();
-        let mut segment = OpenSegment::default();
-        segment.be_patient(clean.bytes.len());
-        let mut writes = segment.push(&clean.bytes);
-        let finished = segment.finish(None);
-        let rules = RulesHash(scrubber.rules_hash());
-        let core = CommitCore {
-            parent: before.as_ref().map(|commit| commit.id),
-            commit_type: CommitType::Snapshot { restated_entries: 0 },
-            artifact: finished.artifact,
-            native: None,
-            format: format.clone(),
-            template: Template::new(if is_altered { TEMPLATE_ALTERED } else { TEMPLATE_WHOLE })?,
-            // A file has no time of its own that every machine would agree on.
-            created_at: Timestamp::EPOCH,
+        Ok(Some(Known { stored, before, left }))
+    }
+
+    /// Returns what names a state.
+    fn state_core(
+        &self,
+        known: &Known,
+        format: &FormatId,
+        artifact: ArtifactId,
+        is_altered: bool,
+    ) -> Result<CommitCore> {
+        let core = |template: &str| -> Result<CommitCore> {
+            Ok(CommitCore {
+                parent: known.before.as_ref().map(|commit| commit.id),
+                commit_type: CommitType::Snapshot { restated_entries: 0 },
+                artifact,
+                native: None,
+                format: format.clone(),
+                template: Template::new(template)?,
+                // A file has no time of its own that every machine would agree on.
+                created_at: Timestamp::EPOCH,
+            })
         };
-        let is_same = before.as_ref().is_some_and(|commit| commit.core.artifact == finished.artifact);
-        let (tip, bytes) = match &before {
-            Some(commit) if is_same => (commit.id, 0),
-            _ => (core.id(), finished.bytes),
+        let altered = core(TEMPLATE_ALTERED)?;
+        // Where we placed bytes in which secrets were replaced, they come back as they are, and are still not the client's.
+        let is_known = self.store.commit(altered.id())?.is_some() || self.is_tombstoned(altered.id())?;
+        if is_altered || is_known { Ok(altered) } else { core(TEMPLATE_WHOLE) }
+    }
+
+    /// Returns the file's chain where it was known at another place and is there no longer: the session was moved.
+    fn moved_from(&self, session: &SessionId) -> Result<Option<Session>> {
+        let known = self.store.sessions_of(session, PLACES_MAX)?;
+        let is_gone = |known: &Session| {
+            known.key.machine == self.identity.machine && !Path::new(&known.key.path).exists()
         };
-        if !is_same {
-            let counts = Counts { messages: 0, entries: 1, tokens: 0 };
-            writes.push(finished.write);
-            writes.push(Write::Commit(NewCommit { core, rules, closure: Closure::Closed, counts }));
-            let sighting = Box::new(self.sidecar_sighting(&key, session.clone(), finished.bytes)?);
-            writes.push(Write::Sighting { commit: tip, sighting });
-        }
-        let commits = before.as_ref().map_or(0, |commit| commit.depth + 1) + u64::from(!is_same);
-        let total = before.as_ref().map_or(0, |commit| commit.cumulative_bytes) + bytes;
-        let row = sidecar_row(&key, of, (session, format), (tip, commits, total));
-        let cursor = Cursor { redacted_bytes: replaced, ..self.read_through(file, &raw, rules, &row)? };
-        writes.push(Write::ExpectCursor { key: key.clone(), value: stored });
-        let value = cursor.encode(&row);
-        writes.push(Write::Session(Box::new(row)));
-        writes.push(Write::Cursor { key: key.clone(), value });
-        Ok(Some(NewState { key, writes, bytes, is_altered: is_altered && !is_same }))
+        Ok(known.into_iter().find(is_gone))
     }
 
     fn sidecar_sighting(&self, key: &SessionKey, session: SessionId, bytes: u64) -> Result<Sighting> {

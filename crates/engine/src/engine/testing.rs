@@ -10,6 +10,7 @@ use super::{Engine, Identity};
 use crate::briefs::Briefs;
 use crate::calibration::CalibrationSlot;
 use crate::capture::policy::CapturePolicy;
+use crate::capture::sidecars::KeptSidecars;
 use crate::ports::{Clock, NewIds};
 use crate::scrubbing::{ProjectTrust, Scrubbing, StoreRules, UntrustedMet};
 use crate::search::IndexSlot;
@@ -72,6 +73,13 @@ impl Engine {
     #[must_use]
     pub fn with_outputs(mut self, rules: crate::OutputRules) -> Self {
         self.outputs = Arc::new(rules);
+        self
+    }
+
+    /// Has these files beside transcripts be captured.
+    #[must_use]
+    pub const fn with_sidecars(mut self, kept: KeptSidecars) -> Self {
+        self.sidecars = kept;
         self
     }
 

@@ -297,7 +297,7 @@ impl Engine {
         let mut next = 0;
         while let Some(session) = sessions.get(next).cloned() {
             next += 1;
-            for other in self.belonging_to(&session)? {
+            for other in self.going_with(&session)? {
                 if !sessions.iter().any(|known| known.key == other.key) {
                     sessions.push(other);
                 }
@@ -306,31 +306,49 @@ impl Engine {
         Ok(sessions)
     }
 
-    /// Returns what belongs to a session: the sessions of its subagents, and its sidecars.
+    /// Returns what belongs to a session: the sessions of its subagents, and its sidecars. What may be another session's of the same
+    /// id too is among them.
     ///
     /// # Errors
     /// Store errors.
     pub fn belonging_to(&self, session: &Session) -> Result<Vec<Session>> {
-        let filter = SessionFilter { with_sidecars: true, ..SessionFilter::default() };
+        let parent = Some(session.session.clone());
+        let filter = SessionFilter { parent, with_sidecars: true, ..SessionFilter::default() };
         let mut found = Vec::new();
-        let mut skip = 0;
         loop {
+            let skip = u64::try_from(found.len()).expect("a length fits 64 bits");
             let page = Page { skip, rows_max: stemmata_store::PAGE_ROWS_MAX };
             let others = self.store.sessions(&filter, page)?;
-            let count = others.len();
-            let belongs = |other: &Session| other.parent_session.as_ref() == Some(&session.session);
-            found.extend(others.into_iter().filter(belongs));
-            if count < page.rows_max {
+            let is_last = others.len() < page.rows_max;
+            found.extend(others);
+            if is_last {
                 break;
             }
-            skip += u64::try_from(count).expect("a length fits 64 bits");
         }
         if found.iter().any(Session::is_sidecar) {
-            // Of two sessions of one id each has the files that are beside it.
-            let others = self.store.sessions_of(&session.session, NAMESAKES_MAX)?;
-            found.retain(|other| !other.is_sidecar() || is_beside(other, session, &others));
+            let namesakes = self.namesakes_of(session)?;
+            found.retain(|own| !own.is_sidecar() || !is_of_another(own, session, &namesakes));
         }
         Ok(found)
+    }
+
+    /// Returns what only belongs to this session and goes with it.
+    fn going_with(&self, session: &Session) -> Result<Vec<Session>> {
+        let mut going = self.belonging_to(session)?;
+        // A backup says the session's id and not which of two it is of: the last one takes it along.
+        if going.iter().any(Session::is_sidecar) && !self.namesakes_of(session)?.is_empty() {
+            going.retain(|own| !own.is_sidecar() || is_beside(own, session));
+        }
+        Ok(going)
+    }
+
+    /// Returns the other sessions of a machine that have the same id and hold something.
+    fn namesakes_of(&self, session: &Session) -> Result<Vec<Session>> {
+        let mut same = self.store.sessions_of(&session.session, NAMESAKES_MAX)?;
+        same.retain(|other| {
+            other.key != session.key && other.key.machine == session.key.machine && other.tip.is_some()
+        });
+        Ok(same)
     }
 
     /// Returns every commit of sessions: their chains, and what they saw beside these: early looks at an open turn, and what
@@ -428,13 +446,15 @@ impl Engine {
     }
 }
 
-/// Says whether a file belongs to a session and to no other one of the same id.
-fn is_beside(file: &Session, session: &Session, others: &[Session]) -> bool {
-    let holds = |session: &Session| {
-        let folder = session.key.path.strip_suffix(".jsonl").unwrap_or(&session.key.path);
-        let rest = file.key.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with(['/', '\\']));
-        rest && file.key.machine == session.key.machine
-    };
-    let is_anothers = others.iter().any(|other| other.key != session.key && holds(other));
-    file.key.machine == session.key.machine && (holds(session) || !is_anothers)
+/// Says whether a file is in the folder that has a transcript's name.
+fn is_beside(file: &Session, session: &Session) -> bool {
+    let folder = session.key.path.strip_suffix(".jsonl").unwrap_or(&session.key.path);
+    file.key.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with(['/', '\\']))
+        && file.key.machine == session.key.machine
+}
+
+/// Says whether a file is another session's of the same id, or of another machine.
+fn is_of_another(file: &Session, session: &Session, namesakes: &[Session]) -> bool {
+    let is_anothers = || namesakes.iter().any(|other| is_beside(file, other));
+    file.key.machine != session.key.machine || (!is_beside(file, session) && is_anothers())
 }

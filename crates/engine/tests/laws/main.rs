@@ -78,6 +78,7 @@ mod search_health;
 mod search_hits;
 mod search_processes;
 mod secrets;
+mod sidecars;
 mod statements;
 mod strangers;
 mod subagents;

@@ -18,6 +18,11 @@ pub(super) fn sort(rows: &mut Vec<Row>, last: &ByKey<usize>) -> Option<Vec<usize
         return None;
     }
     let ends = ends(rows, last);
+    // What is late in a circle alone stays where it is.
+    let has_order = |(position, _): &(usize, &Row)| ends.get(*position).is_some_and(|ends| *ends);
+    if places.is_empty() && !rows.iter().enumerate().filter(has_order).any(is_late) {
+        return None;
+    }
     let entered = vec![false; rows.len()];
     let mut sorter = Sorter { rows, last, seen: &seen, copies: &places, ends, order: Vec::new(), entered };
     for position in 0..sorter.rows.len() {

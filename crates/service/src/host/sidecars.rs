@@ -22,6 +22,8 @@ pub(super) struct GivenBack {
     pub(super) files: u64,
     /// Backups of files that were not given back, because secrets were replaced in them.
     withheld: u64,
+    /// Files with placeholders in the place of secrets.
+    altered: u64,
     /// The first that could not be written, and why.
     failed: Option<String>,
     failures: u64,
@@ -44,7 +46,12 @@ impl GivenBack {
                 format!("{} beside the transcript could not be written: {why}", files(self.failures));
             Note::new(NoteCode::Degraded, message)
         });
-        withheld.into_iter().chain(failed).collect()
+        let altered = (self.altered > 0).then(|| {
+            let message =
+                format!("secrets are replaced in {} that came with the transcript", files(self.altered));
+            Note::new(NoteCode::Redacted, message)
+        });
+        withheld.into_iter().chain(altered).chain(failed).collect()
     }
 
     /// Counts a file; one that cannot be written keeps no other from being written.
@@ -90,6 +97,7 @@ impl Host {
                 service.native(&request, out, control)?;
                 Ok(())
             };
+            given.altered += u64::from(sidecar.altered);
             given.count(put(&target, &mut write));
             let own = PathBuf::from(&sidecar.path);
             let is_own = folder.kind == SidecarKind::Result
@@ -131,6 +139,7 @@ impl Host {
                 };
                 let written = put(path, &mut write);
                 let is_there = written.is_ok();
+                given.altered += u64::from(sidecar.is_altered);
                 given.count(written);
                 if !is_there {
                     continue;

@@ -1,7 +1,7 @@
 //! What expires and deletes, as wire types.
 
 use stemmata_api::v1;
-use stemmata_engine::{CollectReport, ForgetReport};
+use stemmata_engine::{Branch, CollectReport, ForgetReport};
 
 use crate::wire;
 use stemmata_store::maintain::collect::Amount;
@@ -16,10 +16,16 @@ pub(crate) fn forget(report: &ForgetReport, meant: Option<v1::Found>, dry_run: b
         session.as_ref().and_then(|session| wire::session::title(session.title.as_deref()))
     };
     let done = &report.forgotten;
+    let sessions: Vec<Session> =
+        report.sessions.iter().filter(|session| !session.is_sidecar()).cloned().collect();
+    // That a file is beside another transcript too is why its commit stays.
+    let is_conversation =
+        |branch: &&Branch| !branch.session.as_ref().is_some_and(|session| session.is_sidecar());
     v1::Forget {
         dry_run,
-        sessions: report.sessions.iter().map(|session| session.session.to_string()).collect(),
-        titles: titles(&report.sessions),
+        sidecars: u64::try_from(report.sessions.len() - sessions.len()).unwrap_or(u64::MAX),
+        titles: titles(&sessions),
+        sessions: sessions.iter().map(|session| session.session.to_string()).collect(),
         meant,
         removed: ids(&done.removed),
         cut: ids(&done.cut),
@@ -29,6 +35,7 @@ pub(crate) fn forget(report: &ForgetReport, meant: Option<v1::Found>, dry_run: b
         branches: report
             .branches
             .iter()
+            .filter(is_conversation)
             .map(|branch| v1::ForgetBranch {
                 from: branch.from.to_string(),
                 first: branch.first.map(|id| id.to_string()),

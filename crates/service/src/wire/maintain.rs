@@ -47,6 +47,8 @@ pub(crate) fn usage(usage: Usage, index_bytes: u64) -> v1::Du {
         packs: usage.packs,
         commits: usage.commits,
         sessions: usage.sessions,
+        sidecars: usage.sidecars,
+        sidecar_bytes: usage.sidecar_bytes,
         contents: usage.contents,
         index_bytes: (index_bytes > 0).then_some(index_bytes),
     }

@@ -2,6 +2,7 @@
 
 use stemmata_api::v1;
 use stemmata_engine::{FoundIn, Holder, ScrubReport, SecretFound, UnreadLedger, VaultStatus};
+use stemmata_store::Session;
 
 /// Returns the wire form of one finding of a scan.
 pub(crate) fn finding(found: &SecretFound) -> v1::ScanFinding {
@@ -40,6 +41,8 @@ pub(crate) fn scrub(report: &ScrubReport, meant: Option<v1::Found>, dry_run: boo
         from: from.to_string(),
         to: to.to_string(),
     };
+    let conversations = report.sessions.iter().filter(|session| !session.is_sidecar());
+    let sessions: Vec<Session> = conversations.cloned().collect();
     v1::Scrub {
         dry_run,
         meant,
@@ -57,8 +60,8 @@ pub(crate) fn scrub(report: &ScrubReport, meant: Option<v1::Found>, dry_run: boo
         unread: unread(&report.unread),
         rewritten: report.rewritten,
         redirects: report.redirects.iter().map(redirect).collect(),
-        sessions: report.sessions.iter().map(|session| session.session.to_string()).collect(),
-        titles: super::keep::titles(&report.sessions),
+        sessions: sessions.iter().map(|session| session.session.to_string()).collect(),
+        titles: super::keep::titles(&sessions),
         contents: report.forgotten.contents,
         bytes: report.forgotten.bytes,
         unfinished: report.forgotten.unfinished.clone(),

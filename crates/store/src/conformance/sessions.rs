@@ -165,7 +165,15 @@ pub fn check_sidecars(make: Make<'_>) {
         store.sessions(&filter, ALL).expect("a read").len()
     };
     assert_eq!((list(false), list(true)), (1, 2));
-    assert_eq!(store.usage().expect("a read").sessions, 1);
+    let of = |parent: &str, with_sidecars| {
+        let parent = Some(session_id(parent));
+        store.sessions(&SessionFilter { parent, with_sidecars, ..SessionFilter::default() }, ALL)
+    };
+    assert_eq!(of("s1", true).expect("a read"), [sidecar.clone()]);
+    assert_eq!(of("s1", false).expect("a read"), []);
+    assert_eq!(of("s2", true).expect("a read"), []);
+    let usage = store.usage().expect("a read");
+    assert_eq!((usage.sessions, usage.commits, usage.sidecars, usage.sidecar_bytes), (1, 1, 1, 8));
     for part in [IdPart::Beginning("s1"), IdPart::End("file")] {
         let found = store.session_ids(part, 9).expect("a read");
         assert!(found.iter().all(|(id, _)| *id == session_id("s1")), "{found:?}");
@@ -206,7 +214,7 @@ pub fn check_session_listings(make: Make<'_>) {
             project: project.map(str::to_owned),
             session_prefix: prefix.map(str::to_owned),
             main_only,
-            with_sidecars: false,
+            ..SessionFilter::default()
         };
         let found = store.sessions(&filter, ALL).expect("a read");
         found.into_iter().map(|session| session.session.to_string()).collect::<Vec<_>>().join(" ")

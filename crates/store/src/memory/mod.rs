@@ -43,7 +43,7 @@ use crate::seam::{
 };
 use crate::stored::{DueKey, DueRow, StoredAt, UnseenKey};
 use crate::table::Table;
-use crate::write::{Annotations, AuditRecord, Link, Placement, Session, SessionKey, Write};
+use crate::write::{Annotations, AuditRecord, Link, Placement, SIDECAR_FORMAT, Session, SessionKey, Write};
 
 /// A [`Store`] that keeps everything in memory and nothing beyond its own life.
 #[derive(Debug)]
@@ -284,6 +284,7 @@ impl Store for MemoryStore {
             session.session.as_str().starts_with(prefix)
                 && project.is_none_or(|project| project::holds(project, session.cwd.as_deref()))
                 && !(filter.main_only && session.parent_session.is_some())
+                && (filter.parent.is_none() || filter.parent == session.parent_session)
                 && (filter.with_sidecars || !session.is_sidecar())
         };
         let state = self.lock();
@@ -380,13 +381,19 @@ impl Store for MemoryStore {
 
     fn usage(&self) -> Result<Usage, StoreError> {
         let state = self.lock();
+        let sidecars = count(state.sessions.iter().filter(|(_, session)| session.is_sidecar()).count());
         let mut usage = Usage {
-            commits: count(state.commits.len()),
-            sessions: count(state.sessions.iter().filter(|(_, session)| !session.is_sidecar()).count()),
+            sessions: count(state.sessions.len()) - sidecars,
+            sidecars,
             contents: count(state.contents.len()),
             ..Usage::default()
         };
         for (_, commit) in state.commits.iter() {
+            if commit.core.format.as_str() == SIDECAR_FORMAT {
+                usage.sidecar_bytes = usage.sidecar_bytes.saturating_add(commit.native_bytes);
+            } else {
+                usage.commits += 1;
+            }
             usage.logical_bytes = usage.logical_bytes.saturating_add(commit.native_bytes);
         }
         for (_, content) in state.contents.iter() {

@@ -397,6 +397,7 @@ fn listings(store: &dyn Store) -> Vec<String> {
     for project in [None, Some("/w/a"), Some("/w/a/"), Some("/")] {
         for (prefix, main_only) in [(None, false), (Some("s"), true), (Some("s1"), false)] {
             let filter = SessionFilter {
+                parent: None,
                 with_sidecars: false,
                 project: project.map(str::to_owned),
                 session_prefix: prefix.map(str::to_owned),

@@ -26,7 +26,7 @@ pub(super) fn sessions(engine: &Engine, request: &SessionsRequest) -> Result<Ses
             project,
             session_prefix: request.session_prefix.clone(),
             main_only: !request.with_subagents,
-            with_sidecars: false,
+            ..SessionFilter::default()
         },
         only: SessionOnly {
             client: request.client.as_deref().map(|name| engine.client_named(name)).transpose()?,

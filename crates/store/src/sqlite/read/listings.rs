@@ -137,6 +137,10 @@ fn listing(filter: &SessionFilter, page: Page) -> (String, Vec<Value>) {
     if filter.main_only {
         wanted.push("parent_session IS NULL");
     }
+    if let Some(parent) = &filter.parent {
+        wanted.push("parent_session = ?");
+        values.push(Value::Text(parent.as_str().to_owned()));
+    }
     if !filter.with_sidecars {
         wanted.push("format <> ?");
         values.push(Value::Text(SIDECAR_FORMAT.to_owned()));
@@ -222,6 +226,7 @@ impl Reader {
             Ok(number.cast_unsigned())
         };
         usage.sessions = count(&format!("SELECT count(*) FROM session WHERE format <> '{SIDECAR_FORMAT}'"))?;
+        usage.sidecars = count(&format!("SELECT count(*) FROM session WHERE format = '{SIDECAR_FORMAT}'"))?;
         usage.contents = count("SELECT (SELECT count(*) FROM content) + (SELECT count(*) FROM packed)")?;
         usage.packs = count("SELECT count(*) FROM pack")?;
         usage.packed_bytes = count("SELECT ifnull(sum(bytes), 0) FROM pack")?;
@@ -235,15 +240,21 @@ impl Reader {
         usage.distinct_bytes = distinct.cast_unsigned() + packed;
         usage.inbox_bytes = stored.cast_unsigned();
         usage.content_bytes = usage.inbox_bytes + usage.packed_bytes;
-        let mut statement =
-            self.connection.prepare_cached("SELECT row, figures FROM commits").during(operation)?;
+        let sql = format!(
+            "SELECT row, figures, kind IN (SELECT row FROM kind WHERE format = '{SIDECAR_FORMAT}') FROM commits"
+        );
+        let mut statement = self.connection.prepare_cached(&sql).during(operation)?;
         let mut rows = statement.query([]).during(operation)?;
         while let Some(row) = rows.next().during(operation)? {
             let number: i64 = row.get(0).during(operation)?;
             let bytes = row.get_ref(1).during(operation)?;
             let bytes = bytes.as_bytes().map_err(rusqlite::Error::from).during(operation)?;
             let figures = Figures::decode(bytes, number)?;
-            usage.commits += 1;
+            if row.get(2).during(operation)? {
+                usage.sidecar_bytes = usage.sidecar_bytes.saturating_add(figures.native_bytes);
+            } else {
+                usage.commits += 1;
+            }
             usage.logical_bytes = usage.logical_bytes.saturating_add(figures.native_bytes);
         }
         Ok(usage)
