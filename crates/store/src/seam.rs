@@ -123,12 +123,14 @@ pub struct StoreIdentity {
 /// How much there is, and what it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Commits, those of sidecars aside.
+    /// Commits.
     pub commits: u64,
     /// Sessions.
     pub sessions: u64,
     /// Files that clients keep beside transcripts.
     pub sidecars: u64,
+    /// Commits that are states of these files; `commits` counts them too.
+    pub sidecar_commits: u64,
     /// Native bytes of all their states; `logical_bytes` counts them too.
     pub sidecar_bytes: u64,
     /// Distinct contents.

@@ -41,6 +41,7 @@ mod search_go_on;
 mod settings;
 mod setup;
 mod shown;
+mod sidecars;
 mod stage;
 mod start;
 mod story;

@@ -18,9 +18,7 @@ use stemmata_redact::Scrubber;
 use stemmata_runtimes::clients::{SidecarKind, of_format};
 use stemmata_runtimes::sidecar::{TEMPLATE_ALTERED, TEMPLATE_WHOLE};
 use stemmata_store::maintain::forget::Tombstone;
-use stemmata_store::{
-    NewCommit, SIDECAR_FORMAT, Session, SessionKey, SessionOrigin, StoreError, StoreErrorKind, Write,
-};
+use stemmata_store::{NewCommit, SIDECAR_FORMAT, Session, SessionKey, SessionOrigin, StoreError, Write};
 
 use self::found::{FoundSidecar, FoundSidecars};
 use crate::capture::cursor::{Cursor, SplitterState, Windows};
@@ -365,8 +363,10 @@ impl CapturedSidecars {
 
 /// Says whether a batch was refused because of one file alone.
 fn is_left(error: &StoreError) -> bool {
-    matches!(error, StoreError::CursorMoved { .. } | StoreError::Forgotten(_))
-        || error.kind() == StoreErrorKind::NotFound
+    matches!(
+        error,
+        StoreError::CursorMoved { .. } | StoreError::Forgotten(_) | StoreError::ParentMissing { .. }
+    )
 }
 
 /// Returns the id of a file's own chain: the same wherever the session's files are.

@@ -141,7 +141,7 @@ fn a_crash_at_any_write_leaves_what_the_next_import_makes_one_session() {
                 }
                 let path = if is_overwritten { &old } else { &new };
                 put(path, if is_overwritten { &other } else { &bytes });
-                store.fail(store.batches() + number, fault);
+                store.fail(number, fault);
                 let options = CaptureOptions::import();
                 let read_all = || engine.import(std::slice::from_ref(path), &options, 1, &|_| ());
                 // A file that cannot be stored is a part of the report.

@@ -45,7 +45,7 @@ pub(crate) fn usage(usage: Usage, index_bytes: u64) -> v1::Du {
         inbox_bytes: usage.inbox_bytes,
         packed_bytes: usage.packed_bytes,
         packs: usage.packs,
-        commits: usage.commits,
+        commits: usage.commits - usage.sidecar_commits,
         sessions: usage.sessions,
         sidecars: usage.sidecars,
         sidecar_bytes: usage.sidecar_bytes,

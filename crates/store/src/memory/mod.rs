@@ -385,14 +385,14 @@ impl Store for MemoryStore {
         let mut usage = Usage {
             sessions: count(state.sessions.len()) - sidecars,
             sidecars,
+            commits: count(state.commits.len()),
             contents: count(state.contents.len()),
             ..Usage::default()
         };
         for (_, commit) in state.commits.iter() {
             if commit.core.format.as_str() == SIDECAR_FORMAT {
+                usage.sidecar_commits += 1;
                 usage.sidecar_bytes = usage.sidecar_bytes.saturating_add(commit.native_bytes);
-            } else {
-                usage.commits += 1;
             }
             usage.logical_bytes = usage.logical_bytes.saturating_add(commit.native_bytes);
         }

@@ -250,10 +250,10 @@ impl Reader {
             let bytes = row.get_ref(1).during(operation)?;
             let bytes = bytes.as_bytes().map_err(rusqlite::Error::from).during(operation)?;
             let figures = Figures::decode(bytes, number)?;
+            usage.commits += 1;
             if row.get(2).during(operation)? {
+                usage.sidecar_commits += 1;
                 usage.sidecar_bytes = usage.sidecar_bytes.saturating_add(figures.native_bytes);
-            } else {
-                usage.commits += 1;
             }
             usage.logical_bytes = usage.logical_bytes.saturating_add(figures.native_bytes);
         }
