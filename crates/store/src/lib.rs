@@ -6,6 +6,7 @@ mod bounds;
 pub mod conformance;
 mod error;
 mod files;
+mod filters;
 mod index;
 mod ledger;
 pub mod maintain;
@@ -25,6 +26,7 @@ mod write;
 pub use bounds::EVENT_PAGE_BYTES_MAX;
 pub use error::{StoreError, StoreErrorKind};
 pub use files::{FileLock, Files, NewFile, OpenFile, SystemFiles, read_bounded, write_file, write_whole};
+pub use filters::{SessionFilter, TipFilter};
 pub use index::{
     COMMIT_ENTRIES_MAX, CommitSet, EachTerm, EntryRef, Index, IndexBatch, IndexEntry, IndexError, IndexLock,
     IndexMeta, IndexName, IndexOptions, IndexPlace, IndexReader, IndexUsage, IndexedCommit, IndexedEvent,
@@ -46,8 +48,7 @@ pub use patience::{Patience, Wait};
 pub use seam::{
     ANCHORS_MAX, BATCH_WRITES_MAX, BatchOutcome, CURSOR_BYTES_MAX, DEPTH_MAX, DESCRIBED_LINKS_MAX,
     DESCRIBED_SIGHTINGS_MAX, Damage, Described, HOLE_BYTES_MAX, MERGED_RECORDS_MAX, PAGE_ROWS_MAX,
-    PART_BYTES_MAX, PARTS_MAX, Page, PartOf, ResolveScope, SessionFilter, Sink, Store, StoreIdentity,
-    TipFilter, Usage, Verified,
+    PART_BYTES_MAX, PARTS_MAX, Page, PartOf, ResolveScope, Sink, Store, StoreIdentity, Usage, Verified,
 };
 pub use sqlite::{OpenFor, SqliteOptions, SqliteStore};
 pub use stored::{DueKey, StoredAt, UnseenKey};

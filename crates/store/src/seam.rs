@@ -12,6 +12,7 @@ use stemmata_model::{
 
 use crate::bounds::check_described;
 use crate::error::StoreError;
+use crate::filters::{SessionFilter, TipFilter};
 use crate::ledger::{Appended, Coverage, EventLog};
 use crate::maintain::backup::BackedUp;
 use crate::maintain::collect::{Amount, Collect, Collected};
@@ -63,32 +64,6 @@ pub struct BatchOutcome {
     pub stored_bytes: u64,
     /// Where the events of the last append are; none where nothing was appended.
     pub appended: Option<Appended>,
-}
-
-/// Which commits a listing of tips holds: one sighting of the tip must have all that is given.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TipFilter {
-    /// Only tips seen in this session.
-    pub session: Option<SessionId>,
-    /// Only tips seen for this ticket.
-    pub ticket: Option<String>,
-    /// Only tips seen in this thread.
-    pub thread: Option<String>,
-}
-
-/// Which sessions a listing holds.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SessionFilter {
-    /// Only those whose working directory is this one or below it.
-    pub project: Option<String>,
-    /// Only those whose session id starts so.
-    pub session_prefix: Option<String>,
-    /// Only those that are no subagents.
-    pub main_only: bool,
-    /// Only those that belong to this one: its subagents', and with `with_sidecars` its sidecars.
-    pub parent: Option<SessionId>,
-    /// Also those that are a sidecar of another one ([`Session::is_sidecar`]).
-    pub with_sidecars: bool,
 }
 
 /// Where `resolve` looks.

@@ -118,6 +118,7 @@ fn du_verify_and_fork_print_what_they_promise() {
         "cwd",
         "own_session",
         "dry_run",
+        "sidecars",
         "notes",
     ];
     assert_eq!(fields(&placed), BTreeSet::from(wanted));
@@ -150,6 +151,8 @@ fn every_json_answer_has_the_documented_fields_and_no_others() {
         ("DuChains", chains.clone()),
         ("DuChain", chains["chains"][0].clone()),
         ("DuTotal", chains["total"].clone()),
+        ("DuSidecars", chains["sidecars"].clone()),
+        ("Sidecars", stage.json(&["sidecars", &tip])),
         ("Verify", stage.json(&["verify"])),
         ("Configuration", stage.json(&["config"])),
     ] {

@@ -322,7 +322,7 @@ impl Engine {
         })
     }
 
-    /// Stores states of files. One that another process stored meanwhile, or that was forgotten, is left as it is.
+    /// Stores states of files. One that another process stored meanwhile, or that was forgotten, is not changed.
     fn store_states(&self, states: Vec<NewState>, done: &mut CapturedSidecars) -> Result<()> {
         if states.is_empty() {
             return Ok(());
@@ -344,7 +344,7 @@ impl Engine {
                     done.count(&state);
                 }
                 Err(error) if !is_left(&error) => return Err(error.into()),
-                Err(error) => tracing::debug!(path = %state.key.path, %error, "a sidecar was left as it is"),
+                Err(error) => tracing::debug!(path = %state.key.path, %error, "a sidecar was not changed"),
             }
         }
         Ok(())

@@ -6,8 +6,8 @@ use stemmata_model::Maker;
 use super::{ClaudeCode, RUNTIME, STREAM};
 use crate::clients::{
     AgeAs, AskedFor, Client, Compaction, CompactsAt, Expiry, Home, HookEvents, HookKind, Hooks, Launch,
-    Meaning, OpenSign, Register, Resume, SidecarFolder, SidecarKind, Sidecars, Subagents, SystemPrompt,
-    Variable,
+    Meaning, OpenSign, Register, Resume, SidecarFolder, SidecarKind, SidecarPlace, Sidecars, Subagents,
+    SystemPrompt, Variable,
 };
 use crate::registry::{Mark, Registered};
 use crate::translate::Intake;
@@ -107,7 +107,7 @@ pub static CLIENT: Client = Client {
         folders: &[
             folder("tool-results", SidecarKind::Result),
             SidecarFolder { is_of_subagents: true, ..folder("subagents", SidecarKind::Result) },
-            SidecarFolder { is_in_home: true, ..folder("file-history", SidecarKind::Backup) },
+            SidecarFolder { at: SidecarPlace::Home, ..folder("file-history", SidecarKind::Backup) },
         ],
         transcript_prefix: "agent-",
     }),
@@ -115,7 +115,7 @@ pub static CLIENT: Client = Client {
 };
 
 const fn folder(name: &'static str, kind: SidecarKind) -> SidecarFolder {
-    SidecarFolder { name, kind, is_of_subagents: false, is_in_home: false }
+    SidecarFolder { name, kind, is_of_subagents: false, at: SidecarPlace::BesideTranscript }
 }
 
 /// How it continues a session.

@@ -21,9 +21,22 @@ pub struct SidecarFolder {
     pub kind: SidecarKind,
     /// Whether its files belong to transcripts of subagents, which are beside it: without these they say nothing.
     pub is_of_subagents: bool,
-    /// Whether it is in the client's configuration directory and has a folder for each session; else it is in the folder beside
-    /// the transcript that has the transcript's name.
-    pub is_in_home: bool,
+    /// Where it is.
+    pub at: SidecarPlace,
+}
+
+/// Where a folder of such files is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SidecarPlace {
+    /// In the folder beside the transcript that has the transcript's name.
+    BesideTranscript,
+    /// In the client's configuration directory, with a folder for each session.
+    Home,
+    /// Beside the folder that the transcripts of a project are in, with a folder for each session whose name begins so.
+    Project {
+        /// What stands before the session's id.
+        prefix: &'static str,
+    },
 }
 
 /// The files that a client keeps beside a transcript.
@@ -46,11 +59,14 @@ impl Sidecars {
         let beside = transcript.file_stem().map(|stem| transcript.with_file_name(stem));
         let is_named = |folder: &&Path| folder.file_name().is_some_and(|name| name == self.transcripts);
         let home = transcript.ancestors().skip(1).find(is_named).and_then(Path::parent);
+        let project = transcript.parent().and_then(Path::parent);
         let place = |folder: &'static SidecarFolder| {
-            let own = if folder.is_in_home {
-                home?.join(folder.name).join(session)
-            } else {
-                beside.as_ref()?.join(folder.name)
+            let own = match folder.at {
+                SidecarPlace::BesideTranscript => beside.as_ref()?.join(folder.name),
+                SidecarPlace::Home => home?.join(folder.name).join(session),
+                SidecarPlace::Project { prefix } => {
+                    project?.join(folder.name).join(format!("{prefix}{session}"))
+                }
             };
             Some((folder, own))
         };
@@ -73,14 +89,20 @@ impl Sidecars {
     /// what is in none of them, and for a path that leads out of its folder.
     pub fn within<'p>(&self, path: &'p str, session: &str) -> Option<(&'static SidecarFolder, Vec<&'p str>)> {
         let parts: Vec<&str> = path.split(['/', '\\']).collect();
-        let at = parts.iter().rposition(|part| *part == session)?;
-        let before = at.checked_sub(1).and_then(|before| parts.get(before).copied());
-        let after = parts.get(at + 1).copied();
-        let (folder, skip) = self.folders.iter().find_map(|folder| {
-            let (beside, skip) = if folder.is_in_home { (before, 1) } else { (after, 2) };
-            (beside == Some(folder.name)).then_some((folder, skip))
-        })?;
-        let rest = parts.get(at + skip..)?.to_vec();
+        let found = self.folders.iter().find_map(|folder| {
+            let is_session = |part: &&str| match folder.at {
+                SidecarPlace::BesideTranscript | SidecarPlace::Home => *part == session,
+                SidecarPlace::Project { prefix } => part.strip_prefix(prefix) == Some(session),
+            };
+            let at = parts.iter().rposition(|part| is_session(&part))?;
+            let (beside, behind) = match folder.at {
+                SidecarPlace::BesideTranscript => (parts.get(at + 1), at + 2),
+                SidecarPlace::Home | SidecarPlace::Project { .. } => (parts.get(at.checked_sub(1)?), at + 1),
+            };
+            (beside == Some(&folder.name)).then_some((folder, behind))
+        });
+        let (folder, behind) = found?;
+        let rest = parts.get(behind..)?.to_vec();
         is_inside(&rest).then_some((folder, rest))
     }
 
@@ -124,10 +146,22 @@ mod tests {
         }
         // Elsewhere there is no configuration directory to be known.
         let elsewhere = sidecars.folders(Path::new("/data/s.jsonl"), "s");
-        assert!(elsewhere.iter().all(|(folder, _)| !folder.is_in_home) && elsewhere.len() == 2);
+        assert!(elsewhere.iter().all(|(folder, _)| folder.at != SidecarPlace::Home) && elsewhere.len() == 2);
         assert!(sidecars.is_transcript("agent-a1.jsonl") && !sidecars.is_transcript("journal.jsonl"));
         let windows = format!(r"C:\Users\u\.claude\file-history\{SESSION}\0a@v2");
         assert!(sidecars.within(&windows, SESSION).is_some_and(|(_, rest)| rest == ["0a@v2"]));
+    }
+
+    #[test]
+    fn a_folder_beside_that_of_the_transcripts_names_its_sessions() {
+        let sidecars = crate::gemini::CLIENT.sidecars.expect("it keeps some");
+        let transcript = "/home/u/.gemini/tmp/w/chats/session-2026-11-21T20-28-7e6b9c24.jsonl";
+        let folders = sidecars.folders(Path::new(transcript), SESSION);
+        let place = format!("/home/u/.gemini/tmp/w/tool-outputs/session-{SESSION}");
+        assert_eq!(folders.iter().map(|(_, own)| own.to_str()).collect::<Vec<_>>(), [Some(place.as_str())]);
+        let file = format!("{place}/shell_1.txt");
+        let found = sidecars.within(&file, SESSION);
+        assert_eq!(found, Some((folders[0].0, vec!["shell_1.txt"])));
     }
 
     #[test]
@@ -139,6 +173,7 @@ mod tests {
         }
         let deep = format!("/p/{SESSION}/tool-results/{}", vec!["a"; SIDECAR_DEPTH_MAX + 1].join("/"));
         assert_eq!(sidecars.within(&deep, SESSION), None);
-        assert_eq!(sidecars.within(&format!("/p/{SESSION}/memory/a"), SESSION), None);
+        let another = format!("/p/{SESSION}/memory/a");
+        assert_eq!(sidecars.within(&another, SESSION), None);
     }
 }

@@ -5,7 +5,8 @@ use stemmata_model::Maker;
 
 use super::{Gemini, GeminiLegacy, RUNTIME, as_loaded};
 use crate::clients::{
-    AgeAs, AskedFor, Client, Expiry, Home, HookEvents, HookKind, Hooks, Launch, Meaning, Resume, Variable,
+    AgeAs, AskedFor, Client, Expiry, Home, HookEvents, HookKind, Hooks, Launch, Meaning, Resume,
+    SidecarFolder, SidecarKind, SidecarPlace, Sidecars, Variable,
 };
 use crate::registry::{Mark, Registered};
 use crate::translate::{Files, Intake, Told};
@@ -53,6 +54,17 @@ pub static CLIENT: Client = Client {
     )],
     session_variables: &["GEMINI_CLI_SESSION_ID", "GEMINI_SESSION_ID"],
     resume: Some(&RESUME),
+    // `saveTruncatedToolOutput` in the client's `packages/core/src/utils/fileUtils.ts`.
+    sidecars: Some(&Sidecars {
+        transcripts: "tmp",
+        folders: &[SidecarFolder {
+            name: "tool-outputs",
+            kind: SidecarKind::Result,
+            is_of_subagents: false,
+            at: SidecarPlace::Project { prefix: "session-" },
+        }],
+        transcript_prefix: "session-",
+    }),
     hooks: Some(&Hooks {
         file: "settings.json",
         config: None,

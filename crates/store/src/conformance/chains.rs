@@ -8,7 +8,8 @@ use super::Make;
 use super::builders::{ALL, at, bytes_of, chain, commit, put, see, session_id, sighting, write};
 use super::transactions::verify_is_clean;
 use crate::error::StoreError;
-use crate::seam::{Page, Store, TipFilter};
+use crate::filters::TipFilter;
+use crate::seam::{Page, Store};
 use crate::write::{ContentPart, NewContent, Write};
 
 pub(super) fn load(store: &dyn Store, id: CommitId) -> Commit {

@@ -15,9 +15,10 @@ use super::builders::{
 use super::chains::load;
 use super::transactions::verify_is_clean;
 use crate::error::StoreError;
+use crate::filters::TipFilter;
 use crate::ledger::{Append, Durability, EventQuery};
 use crate::maintain::forget::{Forget, Forgotten, Keep, Kept, Tombstone};
-use crate::seam::{HOLE_BYTES_MAX, Store, TipFilter};
+use crate::seam::{HOLE_BYTES_MAX, Store};
 use crate::write::{
     Annotation, ContentPart, Link, LinkKind, NewCommit, NewContent, NewHole, SessionKey, SessionOrigin, Write,
 };

@@ -9,8 +9,9 @@ use super::builders::{
     ALL, at, chain, commit, key, machine, principal, put, see, session, session_id, sighting, write,
 };
 use super::transactions::verify_is_clean;
+use crate::filters::{SessionFilter, TipFilter};
 use crate::names::IdPart;
-use crate::seam::{Page, ResolveScope, SessionFilter, TipFilter};
+use crate::seam::{Page, ResolveScope};
 use crate::write::{NewContent, Placement, SIDECAR_FORMAT, Session, SessionOrigin, Write};
 
 /// Sightings are a set; the first in time is the first in the list, whatever the order of storing.

@@ -10,9 +10,10 @@ use super::builders::{
 };
 use super::{Make, Reopen};
 use crate::error::{StoreError, StoreErrorKind};
+use crate::filters::{SessionFilter, TipFilter};
 use crate::seam::{
     BATCH_WRITES_MAX, BatchOutcome, CURSOR_BYTES_MAX, Damage, PAGE_ROWS_MAX, PART_BYTES_MAX, PARTS_MAX, Page,
-    SessionFilter, Store, TipFilter,
+    Store,
 };
 use crate::write::{Annotation, ContentPart, Link, LinkKind, NewContent, Placement, SessionOrigin, Write};
 

@@ -28,6 +28,7 @@ use self::content::{Content, Contents};
 use self::state::{Note, SightingKey, Sightings};
 use crate::bounds::{check_anchors, check_batch, check_costed, check_page};
 use crate::error::StoreError;
+use crate::filters::{SessionFilter, TipFilter};
 use crate::ledger::Coverage;
 use crate::ledger::logs::Logs;
 use crate::maintain::backup::BackedUp;
@@ -36,10 +37,8 @@ use crate::maintain::costs::{ContentCost, Counted};
 use crate::maintain::forget::{Forget, Forgotten, Redirects, Tombstone};
 use crate::maintain::pack::{PackOptions, Packed};
 use crate::maintain::repair::{RepairOutcome, RepairSource};
-use crate::project;
 use crate::seam::{
-    BatchOutcome, Damage, Page, PartOf, ResolveScope, SessionFilter, Sink, Store, StoreIdentity, TipFilter,
-    Usage, Verified,
+    BatchOutcome, Damage, Page, PartOf, ResolveScope, Sink, Store, StoreIdentity, Usage, Verified,
 };
 use crate::stored::{DueKey, DueRow, StoredAt, UnseenKey};
 use crate::table::Table;
@@ -278,18 +277,9 @@ impl Store for MemoryStore {
 
     fn sessions(&self, filter: &SessionFilter, page: Page) -> Result<Vec<Session>, StoreError> {
         check_page(page)?;
-        let wanted = |session: &Session| {
-            let prefix = filter.session_prefix.as_deref().unwrap_or_default();
-            let project = filter.project.as_deref();
-            session.session.as_str().starts_with(prefix)
-                && project.is_none_or(|project| project::holds(project, session.cwd.as_deref()))
-                && !(filter.main_only && session.parent_session.is_some())
-                && (filter.parent.is_none() || filter.parent == session.parent_session)
-                && (filter.with_sidecars || !session.is_sidecar())
-        };
         let state = self.lock();
         let all = state.sessions.iter().map(|(_, session)| session);
-        let mut found: Vec<Session> = all.filter(|session| wanted(session)).cloned().collect();
+        let mut found: Vec<Session> = all.filter(|session| filter.holds(session)).cloned().collect();
         found.sort_by_cached_key(|session| {
             let key = session.key.clone();
             (std::cmp::Reverse(session.last_at), key.path, key.machine)

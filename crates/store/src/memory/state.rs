@@ -9,8 +9,9 @@ use stemmata_model::{
 
 use super::{MemoryStore, State};
 use crate::error::StoreError;
+use crate::filters::TipFilter;
 use crate::project;
-use crate::seam::{ResolveScope, TipFilter};
+use crate::seam::ResolveScope;
 use crate::write::SIDECAR_FORMAT;
 
 /// A note that was made of a commit.

@@ -65,6 +65,7 @@ use self::read::{Borrowed, Pool};
 use self::write::Writer;
 use crate::bounds::{check_anchors, check_batch, check_costed, check_described, check_page};
 use crate::error::StoreError;
+use crate::filters::{SessionFilter, TipFilter};
 use crate::ledger::{Coverage, Durability};
 use crate::maintain::backup::{BackedUp, Restored};
 use crate::maintain::collect::{Amount, Collect, Collected};
@@ -74,8 +75,7 @@ use crate::maintain::migrate::{Migrated, MigrationPlan, RolledBack};
 use crate::maintain::pack::{PackOptions, Packed};
 use crate::maintain::repair::{RepairOutcome, RepairSource};
 use crate::seam::{
-    BatchOutcome, Damage, Described, Page, PartOf, ResolveScope, SessionFilter, Sink, Store, StoreIdentity,
-    TipFilter, Usage, Verified,
+    BatchOutcome, Damage, Described, Page, PartOf, ResolveScope, Sink, Store, StoreIdentity, Usage, Verified,
 };
 use crate::stored::{DueKey, StoredAt, UnseenKey};
 use crate::write::{Annotations, AuditRecord, Link, Placement, Session, SessionKey, Write};

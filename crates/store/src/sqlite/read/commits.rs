@@ -8,7 +8,8 @@ use stemmata_model::{ArtifactId, Commit, CommitCore, CommitId, CommitPrefix, Tim
 
 use super::Reader;
 use crate::error::StoreError;
-use crate::seam::{Page, TipFilter};
+use crate::filters::TipFilter;
+use crate::seam::Page;
 use crate::sqlite::failure::{During, unreadable};
 use crate::sqlite::figures::Figures;
 use crate::sqlite::kinds::Kinds;
