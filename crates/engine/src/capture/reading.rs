@@ -126,6 +126,10 @@ impl Engine {
         let key = self.key_of(transcript);
         let stored = self.store.cursor(&key)?;
         let previous = self.store.session(&key)?;
+        if previous.as_ref().is_some_and(Session::is_sidecar) {
+            let reason = "it was captured with the transcript that it is beside".to_owned();
+            return Err(EngineError::NotATranscript { path: transcript.path().to_owned(), reason });
+        }
         let known = previous.as_ref().and_then(|known| known.cwd.as_deref());
         let scrubber = self.scrubber_for(transcript, known, options.cwd.as_deref())?;
         let cursor = stored.as_deref().and_then(Cursor::decode);

@@ -175,11 +175,17 @@ impl Engine {
         Ok((done, notes))
     }
 
+    /// Returns whether a file was captured beside a transcript.
+    pub(crate) fn is_sidecar(&self, path: &Path) -> bool {
+        let known = self.store.session(&self.session_key(path));
+        known.is_ok_and(|known| known.is_some_and(|known| known.is_sidecar()))
+    }
+
     /// Returns what stores the state that a file is in; none where it is stored, or was forgotten.
     fn new_state(&self, of: &Session, file: &FoundSidecar, scrubber: &Scrubber) -> Result<Option<NewState>> {
         let key = SessionKey { machine: self.identity.machine.clone(), path: file.path.clone() };
         let session = sidecar_id(&of.session, &file.path)?;
-        let Some(known) = self.known_of(&key, &session, file)? else { return Ok(None) };
+        let Some(known) = self.known_of((&key, &session), file, scrubber)? else { return Ok(None) };
         let format = FormatId::new(SIDECAR_FORMAT)?;
         let raw = file.read()?;
         let clean = scrub_document(scrubber, Self::adapter(&format, FormatUse::Read)?, &raw)?;
@@ -218,10 +224,17 @@ impl Engine {
     }
 
     /// Looks a file up; none where it is as it was, or was forgotten.
-    fn known_of(&self, key: &SessionKey, session: &SessionId, file: &FoundSidecar) -> Result<Option<Known>> {
+    fn known_of(
+        &self,
+        (key, session): (&SessionKey, &SessionId),
+        file: &FoundSidecar,
+        scrubber: &Scrubber,
+    ) -> Result<Option<Known>> {
         let stored = self.store.cursor(key)?;
         let cursor = stored.as_deref().and_then(Cursor::decode);
-        if cursor.is_some_and(|cursor| cursor.stamp == file.stamp) {
+        // Under other rules for secrets it is read again, as a transcript is.
+        let rules = RulesHash(scrubber.rules_hash()).into();
+        if cursor.is_some_and(|cursor| cursor.stamp == file.stamp && cursor.rules == rules) {
             return Ok(None);
         }
         let mut previous = self.store.session(key)?;

@@ -208,6 +208,23 @@ fn only_what_is_wanted_and_within_bounds_is_read() {
 }
 
 #[test]
+fn a_journal_of_subagents_is_captured_and_not_called_skipped() {
+    let (engine, home) = (engine_on("m1", new_store()), Home::new());
+    let own = home.transcript.with_extension("");
+    put(&own.join("subagents/workflows/wf_1/journal.jsonl"), b"{\"step\":1}\n");
+    put(&own.join("subagents/strange.jsonl"), b"not a record\n");
+    let folder = home.folder.path().to_owned();
+    let read = || engine.import(&[folder.clone()], &CaptureOptions::import(), 1, &|_| ()).expect("imported");
+    let report = read();
+    for report in [&report, &read()] {
+        assert_eq!(report.skipped, Vec::<PathBuf>::new());
+        assert_eq!(report.sessions.len(), 1, "a file is no session");
+    }
+    let tip = report.sessions[0].captured.session.tip.expect("a tip");
+    assert_eq!(held(&engine, tip).len(), 2);
+}
+
+#[test]
 fn files_are_forgotten_with_their_session_and_stay_so() {
     let (engine, home) = (all(), Home::new());
     put(&home.result("a.txt"), b"what was read");
