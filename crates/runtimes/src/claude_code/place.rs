@@ -77,8 +77,8 @@ impl LinePlacer {
     }
 
     /// Appends a line with its structural fields replaced: those that a [`Row`](super::row::Row) is not made of, so that
-    /// the line need not be read again to be checked.
-    fn rewrite(&self, line: &[u8], record: &Record<'_>, out: &mut Vec<u8>) {
+    /// the line need not be read again to be checked. Returns whether it also changed a text, which is no text as it was.
+    fn rewrite(&self, line: &[u8], record: &Record<'_>, out: &mut Vec<u8>) -> bool {
         let mut edits = Vec::new();
         let sessions = [record.session_id, record.session_id_snake].into_iter().flatten();
         edits.extend(
@@ -88,25 +88,34 @@ impl LinePlacer {
             let moved = field.text().and_then(|old| moved(&old, self.origin_cwd.as_deref(), &self.cwd));
             edits.extend(moved.map(|moved| (field.span(), quote(&moved))));
         }
+        let structural = edits.len();
         if let Some(message) = record.message {
             let halves = lone_surrogates(message.raw()).into_iter();
             let start = message.span().start;
             edits.extend(halves.map(|at| (start + at.start..start + at.end, REPLACED.to_owned())));
         }
+        let has_changed_text = edits.len() > structural;
         replace(line, edits, out);
+        has_changed_text
     }
 
     /// Writes a line, or holds it back; one that is no record stays as it is.
     fn emit(&mut self, line: &[u8], whole: Option<&Whole<'_>>, is_node: bool, out: &mut Vec<u8>) {
         let start = out.len();
-        match whole {
+        let has_changed_text = match whole {
             Some(whole) => self.rewrite(line, &whole.record, out),
-            None => out.extend_from_slice(line),
-        }
+            None => {
+                out.extend_from_slice(line);
+                false
+            }
+        };
         if !line.ends_with(b"\n") {
             out.push(b'\n');
         }
         let written = out.get(start..).unwrap_or_default();
+        // What was wrong with a text is right in what was written.
+        let read_again = has_changed_text.then(|| Whole::parse(written.trim_ascii_end()).ok()).flatten();
+        let whole = read_again.as_ref().or(whole);
         let seen = self.validator.as_mut().map(|validator| validator.see(written, whole));
         match &mut self.held {
             Some(held) => held.push(HeldLine { bytes: out.split_off(start), is_node, seen }),
