@@ -3,10 +3,11 @@
 use stemmata_model::{EntryKind, Granularity, Role};
 
 use super::super::ClaudeCode;
-use super::super::chain_tests::{import, placed, request, validated};
+use super::super::chain_tests::{import, placed, validated};
 use super::super::story_tests::Story;
 use crate::adapter::{Adapter as _, PlanStop};
 use crate::chain_tests::commits;
+use crate::conformance::check_placing;
 use crate::repair::repair;
 
 /// Three turns of two lines.
@@ -141,10 +142,8 @@ fn half_of_a_surrogate_pair_is_refused_and_replaced() {
     assert!(repaired.validation.is_accepted());
     let placed = placed(&bytes).0;
     // Checked while it is written, it is what it becomes.
-    let mut placing = ClaudeCode.placing(&request());
-    bytes.split_inclusive(|byte| *byte == b'\n').for_each(|line| placing.line(line, &mut Vec::new()));
-    placing.finish(&mut Vec::new());
-    assert!(placing.verdict().is_accepted());
+    check_placing(&ClaudeCode, &bytes).expect("one verdict");
+    assert!(validated(&placed, None).is_accepted());
     for mended in [&repaired.bytes, &placed] {
         let text = String::from_utf8_lossy(mended);
         assert!(text.contains("prompt \\ufffd 2 \\ud83d\\ude00"), "{text}");
