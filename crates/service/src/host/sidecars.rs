@@ -3,7 +3,7 @@
 //! Which files these are the service says; where a client looks for them is `clients::Sidecars`. Nothing that exists is touched.
 
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use stemmata_api::v1::{self, CommitRequest, SidecarsRequest};
 use stemmata_api::{Control, GiveBack};
@@ -100,8 +100,12 @@ impl Host {
             given.altered += u64::from(sidecar.altered);
             given.count(put(&target, &mut write));
             let own = PathBuf::from(&sidecar.path);
+            // A service elsewhere may say anything.
+            let is_plain =
+                own.components().all(|part| !matches!(part, Component::ParentDir | Component::CurDir));
             let is_own = folder.kind == SidecarKind::Result
                 && sidecar.machine == here
+                && is_plain
                 && own.starts_with(config_dir)
                 && kept.within(&sidecar.path, &sidecar.session_id).is_some();
             if is_own
