@@ -24,7 +24,7 @@ enum Damage {
     Joined,
     /// A torn record stands before the second prompt, on its line.
     Torn,
-    /// The second prompt stands last, and a checkpoint names the record before it.
+    /// The second prompt stands last, behind a checkpoint that names the end: the client finds all of it, and nothing is repaired.
     Late,
 }
 
@@ -57,10 +57,14 @@ fn repaired(bench: &Bench, client: Client, told: &Told, damage: Damage) -> anyho
     fs::remove_file(&placed.path)?;
     let out = placed.path.to_string_lossy();
     let said = bench.stemma(&["repair", &file.to_string_lossy(), "--out", &out])?;
+    let is_changed = said["changes"].as_array().is_some_and(|all| !all.is_empty());
     anyhow::ensure!(
-        said["changes"].as_array().is_some_and(|all| !all.is_empty()),
-        "nothing was repaired: {said}"
+        is_changed != matches!(damage, Damage::Late),
+        "repaired, or not, where it should: {said}"
     );
+    if !is_changed {
+        fs::copy(&file, &placed.path).context("writing the copy")?;
+    }
     let talk = bench.go_on(client, &placed, "NEXT PROMPT after a repair")?;
     let what = format!("{name}, {damage:?} damaged and repaired");
     let expected = match damage {
@@ -101,13 +105,9 @@ fn damaged(bytes: &str, damage: Damage) -> Option<String> {
             line.insert_str(0, &torn);
         }
         Damage::Late => {
-            let at = second()?;
-            let parent = parsed.get(at)?["parentUuid"].clone();
-            let late = lines.remove(at);
-            lines.insert(
-                at,
-                json!({ "type": "last-prompt", "leafUuid": parent, "lastPrompt": "x" }).to_string(),
-            );
+            let end = parsed.iter().rev().find(|line| line["uuid"].is_string())?["uuid"].clone();
+            let late = lines.remove(second()?);
+            lines.push(json!({ "type": "last-prompt", "leafUuid": end, "lastPrompt": "x" }).to_string());
             lines.push(late);
         }
         Damage::Result => {
