@@ -12,8 +12,9 @@ pub(super) fn sort(rows: &mut Vec<Row>, last: &ByKey<usize>) -> Option<Vec<usize
     let mut places = repeated(rows, last);
     let seen: ByKey<usize> = places.iter().filter_map(|(key, at)| Some((*key, *at.first()?))).collect();
     keep_copies(rows, &mut places);
-    let is_late =
-        |(position, row): (usize, &Row)| late_parent(rows, (last, &seen), position, row.kind).is_some();
+    let is_late = |(position, row): (usize, &Row)| {
+        said_before(rows, (last, &seen), position, row.kind).is_some_and(|parent| parent > position)
+    };
     if places.is_empty() && !rows.iter().enumerate().any(is_late) {
         return None;
     }
@@ -24,6 +25,10 @@ pub(super) fn sort(rows: &mut Vec<Row>, last: &ByKey<usize>) -> Option<Vec<usize
         sorter.place(position);
     }
     let order = sorter.order;
+    // Parents that lead in a circle are late, and stay where they are.
+    if places.is_empty() && order.is_sorted() {
+        return None;
+    }
     for at in places.values() {
         let Some((&last, earlier)) = at.split_last() else { continue };
         let Some(copy) = rows.get(last).cloned() else { continue };
@@ -107,8 +112,8 @@ fn is_copy(first: &Row, last: &Row) -> bool {
     facts(first) == facts(last) && first.calls == last.calls && first.answers == last.answers
 }
 
-/// Returns the message that a message hangs on, where it stands behind it.
-fn late_parent(
+/// Returns the message that a message hangs on.
+fn said_before(
     rows: &[Row],
     (last, seen): (&ByKey<usize>, &ByKey<usize>),
     position: usize,
@@ -117,7 +122,7 @@ fn late_parent(
     let Link::Of(parent) = rows.get(position).filter(|_| kind.is_message())?.parent else { return None };
     let place = seen.get(&parent).or_else(|| last.get(&parent)).copied()?;
     let is_message = |row: &Row| row.kind.is_message() && row.kind != Kind::Summary;
-    (place > position && rows.get(place).is_some_and(is_message)).then_some(place)
+    rows.get(place).is_some_and(is_message).then_some(place)
 }
 
 struct Sorter<'r> {
@@ -143,7 +148,8 @@ impl Sorter<'_> {
             waiting.push(position);
             let kind = self.rows.get(position).map_or(Kind::Blank, |row| row.kind);
             let has_order = self.ends.get(position).is_some_and(|ends| *ends);
-            next = late_parent(self.rows, (self.last, self.seen), position, kind).filter(|_| has_order);
+            // One that stands before this line, and behind the line for which this one is placed early, goes ahead as well.
+            next = said_before(self.rows, (self.last, self.seen), position, kind).filter(|_| has_order);
         }
         while let Some(position) = waiting.pop() {
             self.order.push(position);
