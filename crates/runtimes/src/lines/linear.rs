@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use stemmata_model::{CommitType, EntryId, Note, NoteCode, Part};
 
-use super::emit::{Place, places, push};
+use super::emit::{Place, note_ended, places, push};
 use super::own::Own;
 use super::{Dialect, Line, Listed, Turn};
 use crate::adapter::{
@@ -29,6 +29,8 @@ pub(crate) struct Row {
     pub(crate) turn: Turn,
     /// Whether it says again what an older segment said.
     is_restated: bool,
+    /// Whether another part of the same line follows.
+    is_joined: bool,
     pub(crate) is_message: bool,
     /// What stands for the record's own id.
     pub(crate) key: Option<Key>,
@@ -128,11 +130,28 @@ impl OwnRow {
 }
 
 impl Row {
+    fn of((place, is_joined): (Place, bool), read: Option<&Line>, is_restated: bool) -> Self {
+        let key = |id: &Option<EntryId>| id.as_ref().map(|id| hash(id.as_str()));
+        Self {
+            place,
+            key: read.and_then(|line| key(&line.id)),
+            target: read.and_then(|line| key(&line.target)),
+            restates: read.iter().flat_map(|line| &line.restates).map(|id| hash(id.as_str())).collect(),
+            listed: read.iter().flat_map(|line| &line.listed).map(ListedRow::of).collect(),
+            own: read.and_then(|line| Some(Box::new(OwnRow::of(line, line.own.as_deref()?)))),
+            turn: read.map_or(Turn::Other, |line| line.turn),
+            is_restated,
+            is_joined,
+            is_message: read.is_some_and(Line::is_message),
+        }
+    }
+
     /// Writes the line without the messages that are left out of it.
-    pub(crate) fn write(&self, pieces: &mut Vec<Piece>) {
+    fn write(&self, plan: &mut ContextPlan) {
         let gone =
             |gap: Range<u64>| Edit { offset: gap.start, length: gap.end - gap.start, with: Vec::new() };
-        push(pieces, self.place, self.gaps().into_iter().filter(|gap| gap.start < gap.end).map(gone));
+        let gone = self.gaps().into_iter().filter(|gap| gap.start < gap.end).map(gone);
+        push(&mut plan.pieces, self.place, gone.chain(self.place.ended(self.is_joined)));
     }
 
     /// Returns the bytes of the line that hold messages which are left out, ascending, with what separates these from others.
@@ -192,23 +211,14 @@ pub(crate) type Key = [u8; 32];
 
 fn rows(dialect: &Dialect, segment: usize, bytes: &[u8], restated: u64) -> Vec<Row> {
     let mut entries = 0;
-    let rows = places(segment, bytes).map(|(place, line)| {
-        let read = dialect.entry(line).ok();
-        entries += u64::from(!is_blank(line));
-        let key = |id: &Option<EntryId>| id.as_ref().map(|id| hash(id.as_str()));
-        Row {
-            place,
-            key: read.as_ref().and_then(|line| key(&line.id)),
-            target: read.as_ref().and_then(|line| key(&line.target)),
-            restates: read.iter().flat_map(|line| &line.restates).map(|id| hash(id.as_str())).collect(),
-            listed: read.iter().flat_map(|line| &line.listed).map(ListedRow::of).collect(),
-            own: read.as_ref().and_then(|line| Some(Box::new(OwnRow::of(line, line.own.as_deref()?)))),
-            turn: read.as_ref().map_or(Turn::Other, |line| line.turn),
-            is_restated: entries <= restated,
-            is_message: read.is_some_and(|line| line.is_message()),
-        }
-    });
-    rows.collect()
+    let mut rows = Vec::new();
+    for (place, line) in places(segment, bytes) {
+        dialect.each(line, &mut |range, read| {
+            entries += u64::from(!is_blank(line.get(range.clone()).unwrap_or_default()));
+            rows.push(Row::of(place.part(&range, line), read.as_ref(), entries <= restated));
+        });
+    }
+    rows
 }
 
 /// Plans a context (see `Adapter::plan_context`).
@@ -227,10 +237,14 @@ pub(crate) fn plan_context(
         plan.hidden_entries = hidden::hide(&mut rows, &mut plan.notes);
         note_missing_summary(&rows, &mut plan.notes);
     }
-    for row in &rows {
-        push(&mut plan.pieces, row.place, []);
-    }
+    write(&rows, &mut plan);
     Ok(plan)
+}
+
+/// Writes the lines of a context.
+pub(crate) fn write(rows: &[Row], plan: &mut ContextPlan) {
+    rows.iter().for_each(|row| row.write(plan));
+    note_ended(rows.iter().filter(|row| row.is_joined).count(), &mut plan.notes);
 }
 
 /// Returns the lines down to the stop, oldest first, with nothing rewound yet.

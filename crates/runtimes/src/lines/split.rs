@@ -192,14 +192,17 @@ impl Splitter for LineSplitter {
             Ok(read) => self.take(read),
             Err(error) => {
                 self.ground.lines += 1;
-                let rescued = self.dialect.rescued(line);
-                self.open.counts = add(self.open.counts, rescued.as_ref().map_or(UNSEEN, counts));
+                let before = self.open.counts.entries;
                 // What people are shown of the session, and nothing that decides a commit.
-                if let Some(read) = rescued {
+                for part in self.dialect.rescued(line) {
+                    self.open.counts = add(self.open.counts, part.line.as_ref().map_or(UNSEEN, counts));
+                    let Some(read) = part.line else { continue };
                     read.unknown.iter().for_each(|name| self.unknown.count(name));
                     let hints = Hints { is_subagent: None, ..read.hints };
                     self.ground.facts.learn(self.dialect, hints, read.time);
-                } else {
+                }
+                if self.open.counts.entries == before {
+                    self.open.counts = add(self.open.counts, UNSEEN);
                     self.unreadable += 1;
                 }
                 self.note_unreadable(line, &error, notes);

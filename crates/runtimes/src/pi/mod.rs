@@ -42,7 +42,7 @@ static DIALECT: Dialect = Dialect {
     main: "pi/main",
     subagent: "pi/subagent",
     read: read::read,
-    rescue: read::rescue,
+    rescue: record::apart,
 };
 
 /// The adapter of pi sessions; one for each version of the format.

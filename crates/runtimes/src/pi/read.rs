@@ -8,9 +8,8 @@ use stemmata_model::{Body, EntryKind, ImageSource, Part, Role, Timestamp, Usage,
 
 use super::RUNTIME;
 use super::encode::UNKNOWN_MODEL;
-use super::record::{Block, Kind, Message, ReasoningItem, Record, Tokens, is_record};
+use super::record::{Block, Kind, Message, ReasoningItem, Record, Tokens};
 use crate::adapter::IdKind;
-use crate::apart::first;
 use crate::json::{Field, RecordError, is_true, owned, text};
 use crate::lines::facts::{Hints, TitleRank};
 use crate::lines::{self, Line, Turn, entry_id, opaque};
@@ -52,11 +51,6 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
     line.id = record.entry_id().and_then(|id| entry_id(id.text()));
     line.parent = record.envelope.parent_id.and_then(|parent| entry_id(parent.text()));
     Ok(line)
-}
-
-/// Finds the first record of a line that is not exactly one (see `Dialect::rescue`).
-pub(super) fn rescue(line: &[u8]) -> Option<String> {
-    first(line, is_record)
 }
 
 fn name(record: &Record<'_>) -> String {

@@ -2,8 +2,9 @@
 
 use stemmata_model::Timestamp;
 
-use crate::apart::{Found, records};
-use crate::json::{Field, RecordError, borrowed_object, is_string, is_true, parse_line, text};
+use crate::json::{
+    Field, RecordError, Salvaged, borrowed_object, is_string, is_true, parse_line, salvage, text,
+};
 
 borrowed_object! {
     /// The fields of a line that somebody here looks at.
@@ -114,17 +115,6 @@ impl<'a> Record<'a> {
         Ok(Self { envelope, kind, message: message.unwrap_or_default(), whole })
     }
 
-    /// Reads the records of a line: itself, or those that can be found in it.
-    pub(super) fn each(line: &'a [u8]) -> Result<Vec<Found<'a>>, RecordError> {
-        match Self::parse(line) {
-            Ok(record) => Ok(vec![Found { text: record.whole.raw().into(), is_read: true }]),
-            Err(error) => {
-                let found = records(line, is_record);
-                if found.is_empty() { Err(error) } else { Ok(found) }
-            }
-        }
-    }
-
     /// Returns when the line was written.
     pub(super) fn time(&self) -> Option<Timestamp> {
         Timestamp::parse(&text(self.envelope.timestamp)?).ok()
@@ -191,6 +181,11 @@ impl<'a> Record<'a> {
         };
         blocks.into_iter().filter_map(call).collect()
     }
+}
+
+/// Takes a line apart that is no single record (see `Dialect::rescue`).
+pub(super) fn apart(line: &[u8]) -> Vec<Salvaged<'_>> {
+    salvage(line, false, is_record)
 }
 
 /// Returns whether an object is a record, and not one inside of a record: a block has a type, too, and another one.

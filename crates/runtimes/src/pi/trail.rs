@@ -3,9 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::record::{Kind, Record};
-use super::tree::{Kept, Parent, Row, row};
+use super::tree::{Kept, Parent, Row, leaf};
 use crate::json::text;
-use crate::lines::emit::Place;
 
 /// An entry.
 #[derive(Debug, Clone)]
@@ -99,13 +98,12 @@ pub(super) struct Way {
 impl Trail {
     /// Takes a record and returns the row that it is.
     pub(super) fn take(&mut self, record: &Record<'_>, number: u64) -> Row {
-        let line = record.whole.raw().as_bytes();
         let is_linear = *self.is_linear.get_or_insert_with(|| match record.kind {
             // The loader gives ids to all entries of a file that names no version.
             Kind::Session => record.envelope.version.and_then(|version| version.number()).unwrap_or(1) < 2,
             _ => record.entry_id().is_none(),
         });
-        let row = row(Place { segment: 0, offset: 0, length: 0 }, line, is_linear);
+        let row = Row::of(record, is_linear);
         let records = self.records;
         self.records += 1;
         if row.is_node {
@@ -144,15 +142,8 @@ impl Trail {
 
     /// Returns where the conversation stands (see `Tree::leaf`).
     pub(super) fn leaf(&self) -> Option<usize> {
-        let said = self.nodes.iter().rposition(|node| node.row.is_message);
-        let Some(said) = said else { return self.nodes.len().checked_sub(1) };
-        let mut on: HashSet<usize> = HashSet::from([said]);
-        for index in said + 1..self.nodes.len() {
-            if self.parent(index).is_some_and(|parent| on.contains(&parent)) {
-                on.insert(index);
-            }
-        }
-        on.into_iter().max()
+        let newest = self.nodes.iter().enumerate().rev().map(|(index, node)| (index, node.row.is_message));
+        leaf(newest, |index| self.parent(index)).or_else(|| self.nodes.len().checked_sub(1))
     }
 
     /// Returns the entry that another one hangs on.

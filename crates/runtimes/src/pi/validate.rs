@@ -3,11 +3,11 @@
 //! It repairs nothing. What it looks for was tried with the real loader (0.73.1): it refuses next to nothing, and loses
 //! history without a word.
 
-use super::record::{Kind, Record};
+use super::record::{Kind, Record, apart};
 use super::trail::{Trail, Waiting, Way};
 use super::tree::{Parent, Row};
 use crate::adapter::{Finding, Severity, Validation, Validator};
-use crate::apart::{Found, is_marked};
+use crate::apart::{each, is_marked};
 use crate::findings::Findings;
 use crate::json::{is_blank, text};
 
@@ -26,12 +26,11 @@ pub(super) struct LineValidator {
 
 impl LineValidator {
     /// Takes a record of a line.
-    fn found(&mut self, line: &[u8], found: &Found<'_>) {
-        let Ok(record) = Record::parse(found.text.as_bytes()) else { return };
+    fn found(&mut self, line: &[u8], record: &Record<'_>, is_read: bool) {
         let is_header = self.trail.is_linear.is_none();
-        self.record(&record);
+        self.record(record);
         let at = Some(self.lines);
-        if !found.is_read {
+        if !is_read {
             let is_node = self.trail.nodes.last().is_some_and(|node| node.line == self.lines);
             if is_node {
                 self.trail.pass_over_last();
@@ -142,9 +141,11 @@ impl Validator for LineValidator {
         if is_blank(line) {
             return;
         }
-        match Record::each(line) {
-            Ok(found) => found.iter().for_each(|found| self.found(line, found)),
-            Err(error) => self.findings.unreadable(self.lines, line, &error),
+        let taken = each(line, apart, &mut |text, is_read| {
+            Record::parse(text).map(|record| self.found(line, &record, is_read))
+        });
+        if let Err(error) = taken {
+            self.findings.unreadable(self.lines, line, &error);
         }
     }
 
