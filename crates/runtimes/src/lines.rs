@@ -96,6 +96,8 @@ pub(crate) enum Turn {
     Header,
     /// A turn begins ahead of its prompt.
     Start,
+    /// What is set for a turn, ahead of its prompt: where nothing says that a turn begins, it does.
+    Settings,
     /// A real user record.
     Prompt,
     /// Any other part of the conversation.

@@ -126,6 +126,10 @@ fn what_was_rolled_back_is_not_counted() {
         ("HtUAtUACtUAB", 1),
         ("HtUAtUACtUABB", 2),
         ("HEtUFRAtUFAB", 5),
+        ("HtUAtCcUAB", 2),
+        ("HtUAtCcUAtUAB", 3),
+        ("HtUAtUAtCtUABB", 2),
+        ("HtUAtUAtCtUAtCB", 1),
     ] {
         let found = checked(Codex::LEGACY, &rollout(letters, false));
         assert_eq!(counts(&found), (wanted, wanted), "{letters}: {found:?}");

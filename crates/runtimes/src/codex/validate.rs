@@ -41,6 +41,9 @@ pub(super) struct LineValidator {
     present: u64,
     /// Where each prompt stands, and what was sent and present before it: a rollback goes back there.
     prompts: Vec<(u64, u64, u64)>,
+    /// Whether a turn began whose prompt has not come, and the same before a compaction in it: that goes with the turn.
+    begun: bool,
+    before_compaction: Option<(u64, u64, u64)>,
     /// The file that the history begins in, where it was looked for.
     base: Option<Base>,
     /// What is read.
@@ -139,6 +142,7 @@ impl LineValidator {
 
     /// Goes back to before the last prompts.
     fn roll_back(&mut self, record: &Record<'_>) {
+        (self.begun, self.before_compaction) = (false, None);
         let turns = record.payload.num_turns.and_then(|turns| turns.number()).unwrap_or(0);
         let turns = usize::try_from(turns).unwrap_or(usize::MAX);
         let first = self.prompts.len().saturating_sub(turns);
@@ -162,7 +166,9 @@ impl LineValidator {
             }
             Kind::Item => {
                 if is_prompt(record) {
-                    self.prompts.push((self.lines, self.present, self.sent));
+                    let here = (self.lines, self.present, self.sent);
+                    self.prompts.push(self.before_compaction.take().unwrap_or(here));
+                    self.begun = false;
                 }
                 self.present += 1;
                 if let Some(field) = misread.filter(|_| has_time) {
@@ -180,6 +186,8 @@ impl LineValidator {
                 self.item(record);
             }
             Kind::Compacted => {
+                let here = (self.lines, self.present, self.sent);
+                self.before_compaction = self.before_compaction.take().or(Some(here)).filter(|_| self.begun);
                 (self.present, self.sent) = (1, u64::from(has_time));
                 if !has_time {
                     let message = "the compaction has no `timestamp`: the loader drops it in silence";
@@ -200,6 +208,9 @@ impl LineValidator {
                 self.findings.add(Severity::Fatal, "second_header", at, message);
             }
             Kind::Event if record.is_item("thread_rolled_back") => self.roll_back(record),
+            Kind::Event if record.is_item("task_started") || record.is_item("turn_started") => {
+                (self.begun, self.before_compaction) = (true, None);
+            }
             Kind::SessionMeta | Kind::TurnContext | Kind::Event | Kind::Other => {}
         }
     }

@@ -261,7 +261,9 @@ pub(crate) fn collect(
     let mut read: Vec<Vec<Row>> = Vec::new();
     while let Some(segment) = chain.next()? {
         let (rows, ends_here) = segment_rows(dialect, read.len(), &segment, stop);
-        read.push(rows);
+        let taken_back = if ends_here { taken_back(dialect, &segment, &read) } else { None };
+        let ends_here = ends_here && taken_back.is_none();
+        read.push(taken_back.unwrap_or(rows));
         if ends_here {
             break;
         }
@@ -272,6 +274,22 @@ pub(crate) fn collect(
         skip_compactions(&mut rows, plan);
     }
     Ok(rows)
+}
+
+/// Returns the own lines of a compaction that the conversation went back to before, so that it stands for nothing: what is older
+/// counts again. None where it stays; `newer` are the lines of newer segments, the newest segment first.
+fn taken_back(dialect: &Dialect, segment: &Segment, newer: &[Vec<Row>]) -> Option<Vec<Row>> {
+    let goes_back = newer.iter().flatten().any(|row| matches!(row.turn, Turn::Rewind(_)));
+    if segment.commit_type != CommitType::Compaction || segment.is_stop || !goes_back {
+        return None;
+    }
+    let own = rows(dialect, segment_number(newer.len(), false), &segment.native, 0);
+    let compaction = own.get(compaction_in(&own)?)?.place;
+    let mut all: Vec<Row> = own.iter().chain(newer.iter().rev().flatten()).cloned().collect();
+    let mut plan = ContextPlan::default();
+    rewind(&mut all, &mut plan);
+    let stays = plan.notes.is_empty() && all.iter().any(|row| row.place == compaction);
+    (!stays).then_some(own)
 }
 
 /// Returns what a segment adds to a context, and whether nothing older does.
@@ -355,23 +373,21 @@ fn rewind(rows: &mut Vec<Row>, plan: &mut ContextPlan) {
     *rows = kept;
 }
 
-/// Returns where the last `prompts` turns begin, none where a compaction holds some of them.
+/// Returns where the last `prompts` turns begin; none where not all of them are here. A compaction in one of them goes with it.
 fn before_prompts(rows: &[Row], prompts: u64) -> Option<usize> {
-    let mut left = prompts;
-    let mut start = rows.len();
-    for (at, row) in rows.iter().enumerate().rev() {
+    let (mut left, mut start) = (prompts, rows.len());
+    // Whether a compaction stands behind, and whether the beginning of the turn does: one between the two is of the turn.
+    let (mut is_over, mut has_start) = (false, false);
+    for (at, row) in rows.iter().enumerate().rev().take_while(|_| prompts > 0) {
         match row.turn {
-            _ if left == 0 => match row.turn {
-                // What began the turn ahead of its prompt goes with it.
-                Turn::Start | Turn::Other => start = at,
-                _ => break,
-            },
-            Turn::Prompt => {
-                left -= 1;
-                start = at;
-            }
-            Turn::Compaction => return None,
-            _ => {}
+            Turn::Prompt if left > 0 => (left, start) = (left - 1, at),
+            _ if left > 0 => {}
+            Turn::Start if !has_start => (start, has_start, is_over) = (at, true, false),
+            // What began the turn ahead of its prompt goes with it.
+            Turn::Start | Turn::Settings | Turn::Other if !is_over => start = at,
+            Turn::Settings | Turn::Other => {}
+            Turn::Compaction if !has_start => is_over = true,
+            _ => break,
         }
     }
     (left == 0).then_some(start)

@@ -83,7 +83,9 @@ impl LineSplitter {
     /// Returns whether a commit ends before this line, and counts the turn that ends there.
     fn closes_before(&mut self, turn: Turn, begins_message: bool) -> bool {
         match turn {
-            Turn::Prompt | Turn::Start | Turn::Clear | Turn::Header if self.open.has_conversation => {
+            Turn::Prompt | Turn::Start | Turn::Settings | Turn::Clear | Turn::Header
+                if self.open.has_conversation =>
+            {
                 self.open.has_conversation = false;
                 self.open.turns += 1;
                 match self.granularity {
@@ -95,6 +97,7 @@ impl LineSplitter {
             Turn::Conversation => begins_message && self.open.has_conversation,
             Turn::Prompt
             | Turn::Start
+            | Turn::Settings
             | Turn::Clear
             | Turn::Header
             | Turn::Restated
@@ -137,6 +140,7 @@ impl LineSplitter {
             }
             Turn::Header
             | Turn::Start
+            | Turn::Settings
             | Turn::Clear
             | Turn::Restated
             | Turn::Rewind(_)
@@ -172,6 +176,7 @@ const fn ends_mark(turn: Turn) -> bool {
     match turn {
         Turn::Prompt
         | Turn::Start
+        | Turn::Settings
         | Turn::Clear
         | Turn::Conversation
         | Turn::Restated
