@@ -13,6 +13,9 @@ pub(crate) fn is_alone(line: &[u8], parts: &[Salvaged<'_>]) -> bool {
     is_blank(line.get(..*start).unwrap_or_default()) && is_blank(line.get(end..).unwrap_or_default())
 }
 
+/// Takes a record's text, and whether the client reads it; fails where it is none.
+pub(crate) type Take<'t> = &'t mut dyn FnMut(&[u8], bool) -> Result<(), RecordError>;
+
 /// Takes each record of a line: the line itself, or what can be found in one that `take` refuses. `take` is also told whether the
 /// client reads it.
 ///
@@ -21,7 +24,7 @@ pub(crate) fn is_alone(line: &[u8], parts: &[Salvaged<'_>]) -> bool {
 pub(crate) fn each(
     line: &[u8],
     apart: fn(&[u8]) -> Vec<Salvaged<'_>>,
-    take: &mut dyn FnMut(&[u8], bool) -> Result<(), RecordError>,
+    take: Take<'_>,
 ) -> Result<(), RecordError> {
     let Err(error) = take(line, true) else { return Ok(()) };
     let parts = if is_blank(line) { Vec::new() } else { apart(line) };

@@ -64,7 +64,9 @@ impl Dialect {
         if parts.is_empty() {
             take(0..line.len(), None);
         }
-        parts.into_iter().for_each(|part| take(part.range, part.line));
+        for part in parts {
+            take(part.range, part.line);
+        }
     }
 
     /// Returns the format without rescue. Artifacts of compactions are hashed: they must not depend on what is rescued.

@@ -96,7 +96,7 @@ impl View {
             // Lines were taken apart before: what is left is one record each, or none.
             let before = rows.len();
             let place = Place { segment: 0, offset };
-            Row::each((line, rows.is_empty()), place, &mut names, &mut |row, _, _| rows.push(row));
+            Row::each((line, rows.is_empty()), place, &mut names, &mut |read| rows.push(read.row));
             offset += line.len() as u64;
             rows.truncate(before + 1);
         }

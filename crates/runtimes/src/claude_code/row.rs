@@ -228,6 +228,14 @@ struct PreservedSegment {
     tail_uuid: String,
 }
 
+/// A row, and what it was read from.
+pub(super) struct RowRead<'r> {
+    pub(super) row: Row,
+    pub(super) whole: Option<&'r Whole<'r>>,
+    /// The part of its line, where that is no single record.
+    pub(super) part: Option<&'r Salvaged<'r>>,
+}
+
 /// Where a line is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
@@ -250,11 +258,12 @@ impl Row {
         (line, begins_file): (&[u8], bool),
         place: Place,
         names: &mut Names,
-        take: &mut dyn FnMut(Self, Option<&Whole<'_>>, Option<&Salvaged<'_>>),
+        take: &mut dyn FnMut(RowRead<'_>),
     ) {
         let whole = Whole::parse(line).ok();
         if whole.is_some() || is_blank(line) {
-            return take(Self::of((line, whole.as_ref()), place, names), whole.as_ref(), None);
+            let row = Self::of((line, whole.as_ref()), place, names);
+            return take(RowRead { row, whole: whole.as_ref(), part: None });
         }
         for part in apart(line, begins_file) {
             let Range { start, end } = part.range;
@@ -270,7 +279,7 @@ impl Row {
             row.side_span = row.side_span.map(place);
             row.is_unread = record.is_some() && !part.is_first;
             row.is_joined = end < line.len();
-            take(row, record.as_ref(), Some(&part));
+            take(RowRead { row, whole: record.as_ref(), part: Some(&part) });
         }
     }
 

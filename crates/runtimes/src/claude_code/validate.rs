@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use super::loader::Loader;
 use super::path::{Path, Reach, leaf, walk};
 use super::record::ParentLink;
-use super::row::{Kind, Names, Place, Row};
+use super::row::{Kind, Names, Place, Row, RowRead};
 use super::tree::{Older, Tree};
 use super::whole::Whole;
 use crate::adapter::{Severity, Validation, Validator};
@@ -285,7 +285,7 @@ impl Validator for LineValidator {
     fn line(&mut self, line: &[u8]) {
         let mut names = std::mem::take(&mut self.names);
         let place = Place { segment: 0, offset: self.offset };
-        Row::each((line, self.rows.is_empty()), place, &mut names, &mut |row, whole, part| {
+        Row::each((line, self.rows.is_empty()), place, &mut names, &mut |RowRead { row, whole, part }| {
             let mut odd = whole.map(|whole| self.odd_fields(whole, &row)).unwrap_or_default();
             odd.extend(part.and_then(|part| odd_part(line, part, &row)));
             if part.is_some_and(|part| part.range.start > 0) {

@@ -28,9 +28,8 @@ fn seen(entries: &[Entry]) -> Vec<String> {
 fn joined(bytes: &[u8], first: usize, count: usize, between: &[u8]) -> Vec<u8> {
     let lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate();
     let is_joined = |at: usize| at >= first && at + 1 < first + count;
-    let line = |(at, line): (usize, &[u8])| match is_joined(at) {
-        true => [line.trim_ascii_end(), between].concat(),
-        false => line.to_vec(),
+    let line = |(at, line): (usize, &[u8])| {
+        if is_joined(at) { [line.trim_ascii_end(), between].concat() } else { line.to_vec() }
     };
     lines.flat_map(line).collect()
 }

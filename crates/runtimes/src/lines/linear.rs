@@ -243,7 +243,9 @@ pub(crate) fn plan_context(
 
 /// Writes the lines of a context.
 pub(crate) fn write(rows: &[Row], plan: &mut ContextPlan) {
-    rows.iter().for_each(|row| row.write(plan));
+    for row in rows {
+        row.write(plan);
+    }
     note_ended(rows.iter().filter(|row| row.is_joined).count(), &mut plan.notes);
 }
 

@@ -54,7 +54,7 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
 }
 
 fn name(record: &Record<'_>) -> String {
-    owned(record.envelope.record_type).unwrap_or_default()
+    owned(record.envelope.record_type.or(record.envelope.line_kind)).unwrap_or_default()
 }
 
 /// Reads the messages that a compaction keeps word for word.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::record::{Kind, Record};
-use super::tree::{Kept, Parent, Row, leaf};
+use super::tree::{Kept, Parent, Row, Standing, Stands, leaf};
 use crate::json::text;
 
 /// An entry.
@@ -85,6 +85,8 @@ pub(super) struct Trail {
     records: u64,
     /// Whether entries have no ids and follow each other; known with the first record.
     pub(super) is_linear: Option<bool>,
+    /// Where lines of the fourth version say that the conversation stands.
+    stands: Standing<usize>,
 }
 
 /// A way from the root to the last entry, as indices of nodes.
@@ -119,6 +121,15 @@ impl Trail {
                 row: row.clone(),
             });
         }
+        match &row.stands {
+            None => {}
+            Some(Stands::Here) => self.stands = Standing::At(self.nodes.len().saturating_sub(1)),
+            Some(Stands::At(id)) => {
+                self.stands = self.by_id.get(id).map_or(Standing::Nowhere, |index| Standing::At(*index));
+            }
+            Some(Stands::Elsewhere) if self.stands != Standing::Unsaid => {}
+            Some(Stands::Nowhere | Stands::Elsewhere) => self.stands = Standing::Nowhere,
+        }
         row
     }
 
@@ -131,7 +142,12 @@ impl Trail {
 
     /// Returns the way to the root as the loader goes it, from the last entry that it reads.
     pub(super) fn loaded(&self) -> Way {
-        self.way(self.nodes.iter().rposition(|node| !node.is_unread), false)
+        let from = match self.stands {
+            Standing::Unsaid => self.nodes.iter().rposition(|node| !node.is_unread),
+            Standing::Nowhere => None,
+            Standing::At(index) => Some(index),
+        };
+        self.way(from, false)
     }
 
     /// Returns the way to the root that holds the conversation: from where it stands, and an entry whose parent is not there
@@ -142,6 +158,11 @@ impl Trail {
 
     /// Returns where the conversation stands (see `Tree::leaf`).
     pub(super) fn leaf(&self) -> Option<usize> {
+        match self.stands {
+            Standing::Unsaid => {}
+            Standing::Nowhere => return None,
+            Standing::At(index) => return Some(index),
+        }
         let newest = self.nodes.iter().enumerate().rev().map(|(index, node)| (index, node.row.is_message));
         leaf(newest, |index| self.parent(index)).or_else(|| self.nodes.len().checked_sub(1))
     }

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::record::{Kind, Record, apart};
-use crate::json::is_blank;
+use super::record::{Kind, MAIN_LANE, Record, apart};
+use crate::json::{is_blank, is_string, text};
 use crate::lines::emit::{Place, places};
 
 /// What an entry hangs on.
@@ -24,6 +24,43 @@ pub(super) enum Kept {
     Id(Box<str>),
     /// Its number among the records of the file, the header being 0.
     Index(u64),
+}
+
+/// What a line of the fourth version says of where the conversation stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Stands {
+    /// At this entry.
+    Here,
+    /// At the entry with this id.
+    At(Box<str>),
+    /// At none: it begins anew.
+    Nowhere,
+    /// Nothing: the line is of another conversation, or of none.
+    Elsewhere,
+}
+
+/// Where lines of the fourth version say that the conversation stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Standing<I> {
+    /// There is no such line: the last entry says it.
+    #[default]
+    Unsaid,
+    Nowhere,
+    At(I),
+}
+
+impl Stands {
+    fn of(record: &Record<'_>) -> Option<Self> {
+        let kind = record.envelope.fourth()?;
+        let is_main = record.envelope.lane.is_none_or(|lane| is_string(lane, MAIN_LANE));
+        Some(match kind.as_ref() {
+            "entry" if is_main && record.entry_id().is_some() => Self::Here,
+            "lane" if is_main => {
+                text(record.envelope.leaf_id).map_or(Self::Nowhere, |id| Self::At(id.into()))
+            }
+            _ => Self::Elsewhere,
+        })
+    }
 }
 
 /// A line.
@@ -53,6 +90,8 @@ pub(super) struct Row {
     pub(super) has_newline: bool,
     /// Whether another part of the same line follows.
     pub(super) is_joined: bool,
+    /// Of a line of the fourth version: where it says that the conversation stands.
+    pub(super) stands: Option<Stands>,
     /// What the line says, where it is no record as it stands.
     pub(super) found: Option<Box<str>>,
 }
@@ -76,6 +115,7 @@ impl Row {
             is_restated: false,
             has_newline: false,
             is_joined: false,
+            stands: None,
             found: None,
         }
     }
@@ -84,6 +124,7 @@ impl Row {
     pub(super) fn of(record: &Record<'_>, is_linear: bool) -> Self {
         let mut row = Self::none();
         row.is_record = true;
+        row.stands = Stands::of(record);
         row.is_header = record.kind == Kind::Session;
         row.is_compaction = record.kind == Kind::Compaction;
         row.is_message = record.is_seen();
@@ -235,10 +276,32 @@ impl Tree {
     /// hangs on an older entry ends nothing. `is_all` says whether nothing older is to be loaded: else there is no answer
     /// before a message is there.
     pub(super) fn leaf(&self, is_all: bool) -> Option<At> {
+        match self.stands() {
+            Standing::Unsaid => {}
+            Standing::Nowhere => return None,
+            Standing::At(at) => return Some(at),
+        }
         let last = self.before((0, usize::MAX));
         let newest = std::iter::successors(last, |at| self.before(*at));
         let newest = newest.map_while(|at| Some((at, self.row(at)?.is_message)));
         leaf(newest, |at| self.parent_of(at)).or_else(|| last.filter(|_| is_all))
+    }
+
+    /// Returns where lines of the fourth version say that the conversation stands, of what is loaded.
+    fn stands(&self) -> Standing<At> {
+        let mut stands = Standing::Unsaid;
+        for (segment, rows) in self.segments.iter().enumerate() {
+            for (index, row) in rows.iter().enumerate().rev().filter(|(_, row)| !row.is_restated) {
+                match row.stands.as_ref() {
+                    None => {}
+                    Some(Stands::Here) => return Standing::At((segment, index)),
+                    Some(Stands::At(id)) => return self.find(id).map_or(Standing::Nowhere, Standing::At),
+                    Some(Stands::Nowhere) => return Standing::Nowhere,
+                    Some(Stands::Elsewhere) => stands = Standing::Nowhere,
+                }
+            }
+        }
+        stands
     }
 
     /// Returns the entry that another one hangs on, of those that are loaded.

@@ -166,7 +166,7 @@ fn read_lines(bytes: &[u8], segment: usize, names: &mut Names) -> Vec<Row> {
         let line = bytes.get(start..end).unwrap_or_default();
         if !line.is_empty() {
             let place = Place { segment, offset: start as u64 };
-            Row::each((line, false), place, names, &mut |row, _, _| rows.push(row));
+            Row::each((line, false), place, names, &mut |read| rows.push(read.row));
         }
         start = end;
     }
