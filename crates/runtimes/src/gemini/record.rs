@@ -166,7 +166,8 @@ pub(super) fn message_kind(fields: &Fields<'_>) -> Kind {
 fn kind(fields: &Fields<'_>, has_set: bool) -> Kind {
     if has_set {
         Kind::Set
-    } else if fields.rewind_to.is_some() {
+    } else if fields.rewind_to.is_some_and(|target| target.text().is_some()) {
+        // The client passes over one that names no message.
         Kind::Rewind
     } else if fields.record_type.is_none() && (fields.session_id.is_some() || fields.project_hash.is_some()) {
         Kind::Header

@@ -5,7 +5,7 @@ use serde_json::json;
 use stemmata_model::{CommitType, Granularity};
 
 use super::super::ClaudeCode;
-use super::super::chain_tests::validated;
+use super::super::chain_tests::{placed, validated};
 use super::super::samples_tests::uuid;
 use super::super::story_tests::{Story, numbers};
 use crate::adapter::{Adapter as _, PlanStop};
@@ -69,9 +69,9 @@ fn what_a_compaction_keeps_is_in_a_context_wherever_it_stands() {
             .collect()
     };
     for is_chain in [true, false] {
-        let plain = made(is_chain, &|_| {});
+        let whole = made(is_chain, &|_| {});
         let cases: Vec<(&str, Vec<u8>, u64)> = vec![
-            ("nothing odd", plain.clone(), 9),
+            ("nothing odd", whole.clone(), 9),
             ("the first late", made(is_chain, &|story| story.late(4)), 9),
             ("one in the middle late", made(is_chain, &|story| story.late(5)), 9),
             ("the last late", made(is_chain, &|story| story.late(7)), 9),
@@ -79,8 +79,8 @@ fn what_a_compaction_keeps_is_in_a_context_wherever_it_stands() {
             ("the boundary again", made(is_chain, &|story| story.again(8)), 9),
             ("the summary again", made(is_chain, &|story| story.again(9)), 9),
             // Of these the client loses a part, or goes on from another one.
-            ("both on one line", joined(&plain, 8), 4),
-            ("a mark before the boundary", marked(plain.clone(), 8), 5),
+            ("both on one line", joined(&whole, 8), 4),
+            ("a mark before the boundary", marked(whole.clone(), 8), 5),
         ];
         for (name, bytes, sent) in cases {
             let found = validated(&bytes, None);
@@ -94,6 +94,7 @@ fn what_a_compaction_keeps_is_in_a_context_wherever_it_stands() {
                 "{name}: {found:?}"
             );
             let (plan, context) = chain(&bytes).context(PlanStop::Compaction);
+            let (context, _) = placed(&context);
             let mut lines = numbers(&context);
             lines.sort_unstable();
             assert_eq!(lines, (4..14).collect::<Vec<_>>(), "{name} {is_chain}: {plan:?}");

@@ -259,7 +259,7 @@ impl Trace {
             let rows = artifact.map(|artifact| read_lines(artifact, 0, &mut Names::new()));
             rows.into_iter().flatten().filter_map(|row| row.key).collect()
         };
-        !kept.is_empty() && !HashSet::from_iter(kept.iter().copied()).is_subset(&held())
+        !kept.is_empty() && !kept.iter().copied().collect::<HashSet<Key>>().is_subset(&held())
     }
 
     /// Returns the call that the last result answers, once.
