@@ -91,7 +91,7 @@ impl LineValidator {
         let version = record.envelope.version.and_then(|version| version.number());
         self.is_fourth = record.envelope.fourth().is_some();
         if self.is_fourth {
-            let message = "programs on pi's library write and load version 4 of the format; pi itself takes the file for empty: a copy that is placed is of version 3";
+            let message = "version 4 of the format is of programs on pi's library: pi itself takes the file for empty and writes over it; `fork` writes a copy of version 3";
             self.findings.add(Severity::Warning, "newer_version", Some(self.lines), message);
         } else if let Some(version) = version.filter(|version| *version > NEWEST_VERSION) {
             let message = format!(
