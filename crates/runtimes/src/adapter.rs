@@ -388,11 +388,10 @@ pub trait Adapter: Send + Sync {
         self.reading().decode(bytes)
     }
 
-    /// Puts the messages of a commit that stand in no line of their own in the place of the entry whose line holds them; their
-    /// bytes are within that line. `entries` are those that `bytes` decode to; `is_first` says whether nothing stands before
-    /// the commit. Most formats have no such lines.
-    fn said_alone(&self, entries: Vec<Entry>, bytes: &[u8], is_first: bool) -> Vec<Entry> {
-        let (_, _) = (bytes, is_first);
+    /// Replaces an entry whose line lists several messages by these messages, where no line of the commit says them alone; their
+    /// bytes are within that line. `entries` are those that `bytes` decode to; `is_first` says whether this is the first commit
+    /// of its session. Most formats have no such lines.
+    fn said_alone(&self, entries: Vec<Entry>, _bytes: &[u8], _is_first: bool) -> Vec<Entry> {
         entries
     }
 
@@ -412,8 +411,7 @@ pub trait Adapter: Send + Sync {
 
     /// Turns a session in another format of the same runtime into this one, field by field: everything that was said, and
     /// everything that no model sees, stays. None where the formats have no such way.
-    fn upgrade(&self, from: &FormatId, bytes: &[u8]) -> Option<Vec<u8>> {
-        let (_, _) = (from, bytes);
+    fn upgrade(&self, _from: &FormatId, _bytes: &[u8]) -> Option<Vec<u8>> {
         None
     }
 
@@ -476,9 +474,7 @@ pub trait Adapter: Send + Sync {
     /// Mends what a loader of that version of the client would stumble over, and changes nothing else: every text of a
     /// user or an assistant stays, signatures are not touched, what is not known is kept. It is called again until it
     /// finds nothing. Formats that no client loads have nothing to mend.
-    fn mend(&self, document: &mut Document, client_version: Option<&str>) {
-        let (_, _) = (document, client_version);
-    }
+    fn mend(&self, _document: &mut Document, _client_version: Option<&str>) {}
 
     /// Starts checking a transcript for a version of the client (newest known where none is given).
     fn validator(&self, client_version: Option<&str>) -> Box<dyn Validator>;

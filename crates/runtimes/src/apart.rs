@@ -1,42 +1,37 @@
-//! Lines that a client of JavaScript reads, or passes over, where they are no single record: what pi and Gemini CLI share.
+//! Lines that hold more, or less, than one record: what can be read of them, and how they are repaired.
 //!
-//! Both decode bytes that are no UTF-8 as U+FFFD, and both pass over a line that is not exactly one JSON value.
+//! pi and Gemini CLI read such lines in the same way: both decode bytes that are no UTF-8 as U+FFFD, and both pass over a line
+//! that is not exactly one JSON value.
 
-use std::borrow::Cow;
-
-use crate::json::{BYTE_ORDER_MARK, Field, REPLACED, Salvaged, Skim, is_blank, lone_surrogates, salvage};
+use crate::json::{BYTE_ORDER_MARK, Field, REPLACED, RecordError, Salvaged, Skim, is_blank, lone_surrogates};
 use crate::repair::Document;
 
-/// A record of a line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found<'a> {
-    /// Its text, bad bytes as U+FFFD.
-    pub(crate) text: Cow<'a, str>,
-    /// Whether the client reads it: the line holds nothing else.
-    pub(crate) is_read: bool,
+/// Returns whether a line holds one record and nothing else, so that its client reads it.
+pub(crate) fn is_alone(line: &[u8], parts: &[Salvaged<'_>]) -> bool {
+    let [Salvaged { start, record: Some(record), .. }] = parts else { return false };
+    let end = parts.first().map_or(0, |part| part.place(line, record.len()));
+    is_blank(line.get(..*start).unwrap_or_default()) && is_blank(line.get(end..).unwrap_or_default())
 }
 
-/// Returns the records of a line that is no single one; `is_record` tells them from the objects inside of them.
-pub(crate) fn records(line: &[u8], is_record: fn(Field<'_>) -> bool) -> Vec<Found<'_>> {
-    if is_blank(line) {
-        return Vec::new();
-    }
-    let parts = salvage(line, false, is_record);
-    let is_one = matches!(parts.as_slice(), [part] if is_alone(line, part));
-    parts.into_iter().filter_map(|part| Some(Found { text: part.record?, is_read: is_one })).collect()
-}
+/// Takes a record's text, and whether the client reads it; fails where it is none.
+pub(crate) type Take<'t> = &'t mut dyn FnMut(&[u8], bool) -> Result<(), RecordError>;
 
-/// Returns whether a record is all that its line says.
-fn is_alone(line: &[u8], part: &Salvaged<'_>) -> bool {
-    let Some(record) = &part.record else { return false };
-    let before = line.get(..part.start).unwrap_or_default();
-    let after = line.get(part.place(line, record.len())..).unwrap_or_default();
-    is_blank(before) && is_blank(after)
-}
-
-/// Returns the first record of a line that is no single one.
-pub(crate) fn first(line: &[u8], is_record: fn(Field<'_>) -> bool) -> Option<String> {
-    records(line, is_record).into_iter().next().map(|found| found.text.into_owned())
+/// Takes each record of a line: the line itself, or what can be found in one that `take` refuses. `take` is also told whether the
+/// client reads it.
+///
+/// # Errors
+/// What `take` says of the line, where no record can be found in it.
+pub(crate) fn each(
+    line: &[u8],
+    apart: fn(&[u8]) -> Vec<Salvaged<'_>>,
+    take: Take<'_>,
+) -> Result<(), RecordError> {
+    let Err(error) = take(line, true) else { return Ok(()) };
+    let parts = if is_blank(line) { Vec::new() } else { apart(line) };
+    let is_read = is_alone(line, &parts);
+    let records = parts.iter().filter_map(|part| part.record.as_ref());
+    let taken = records.filter(|record| take(record.trim().as_bytes(), is_read).is_ok());
+    if taken.count() == 0 { Err(error) } else { Ok(()) }
 }
 
 /// Returns the value that a line begins with, whatever stands behind it and whether a byte order mark stands before it.
@@ -52,29 +47,61 @@ pub(crate) fn is_marked(line: &[u8]) -> bool {
     line.starts_with(BYTE_ORDER_MARK)
 }
 
-/// Puts each record of a line that the client passes over on a line of its own; returns how many lines became of it.
-pub(crate) fn mend_line(
+/// Puts each part of a line that its client passes over on a line of its own, unless `is_whole`; returns how many lines became of it.
+pub(crate) fn mend_unread(
     document: &mut Document,
     index: usize,
     is_whole: bool,
-    is_record: fn(Field<'_>) -> bool,
+    apart: fn(&[u8]) -> Vec<Salvaged<'_>>,
 ) -> usize {
     let line = document.line(index).to_vec();
-    let found = if is_whole { Vec::new() } else { records(&line, is_record) };
-    let (Some(first), false) = (found.first(), found.iter().any(|found| found.is_read)) else { return 1 };
-    let end = line.trim_ascii_end().len();
-    let what = match found.len() {
-        1 => "what is not a part of the record, for which the client passes over the line, is left out"
-            .to_owned(),
-        several => format!(
-            "the line holds {several} records, and the client passes over it: each has a line of its own"
-        ),
-    };
-    document.edit(index, vec![(0..end, first.text.trim().to_owned())], ("line", what));
-    for (place, found) in found.iter().enumerate().skip(1) {
-        document.insert(index + place, found.text.trim(), ("line", "a record of the line before"));
+    let parts = if is_whole || is_blank(&line) { Vec::new() } else { apart(&line) };
+    if is_alone(&line, &parts) {
+        1
+    } else {
+        mend_line(document, index, &parts, "the client passes over such a line")
     }
-    found.len()
+}
+
+/// Puts each part of a line on a line of its own; returns how many lines became of it. `passed_over` says why its client does
+/// not read all of it; a line without a record stays.
+pub(crate) fn mend_line(
+    document: &mut Document,
+    index: usize,
+    parts: &[Salvaged<'_>],
+    passed_over: &str,
+) -> usize {
+    if parts.iter().all(|part| part.record.is_none()) {
+        return 1;
+    }
+    let line = document.line(index).to_vec();
+    let lines: Vec<String> = parts
+        .iter()
+        .map(|part| match &part.record {
+            Some(record) => record.trim().to_owned(),
+            None => {
+                String::from_utf8_lossy(line.get(part.range.clone()).unwrap_or_default()).trim().to_owned()
+            }
+        })
+        .collect();
+    let Some((first, rest)) = lines.split_first() else { return 1 };
+    let what = match rest.len() {
+        0 => format!("what is not a part of the record is left out: {passed_over}"),
+        _ => format!("{}: {passed_over}, so each part got a line of its own", told(parts)),
+    };
+    document.edit(index, vec![(0..line.trim_ascii_end().len(), first.clone())], ("line", what));
+    for (place, part) in rest.iter().enumerate() {
+        document.insert(index + 1 + place, part, ("line", "a part of the line before"));
+    }
+    lines.len()
+}
+
+/// Says what is odd about a line that holds records.
+pub(crate) fn told(parts: &[Salvaged<'_>]) -> String {
+    match parts.iter().filter(|part| part.record.is_some()).count() {
+        1 => "line holds a record and something else".to_owned(),
+        records => format!("line holds {records} records"),
+    }
 }
 
 /// Replaces halves of surrogate pairs in a line.
@@ -89,6 +116,7 @@ pub(crate) fn replace_lone(document: &mut Document, index: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::{parse_line, salvage};
 
     fn is_record(object: Field<'_>) -> bool {
         object.raw().contains("\"id\"")
@@ -107,8 +135,16 @@ mod tests {
             (b"garbage\n", vec![]),
             (b" \n", vec![]),
         ] {
-            let found = records(line, is_record);
-            let found: Vec<_> = found.iter().map(|found| (found.text.as_ref(), found.is_read)).collect();
+            let mut found = Vec::new();
+            let mut take = |text: &[u8], is_read| {
+                parse_line(text, |whole| Skim::whole(whole, Skim::skip))?;
+                found.push((String::from_utf8_lossy(text).into_owned(), is_read));
+                Ok(())
+            };
+            let taken = each(line, |line| salvage(line, false, is_record), &mut take);
+            assert_eq!(taken.is_ok(), !wanted.is_empty());
+            let wanted: Vec<_> =
+                wanted.into_iter().map(|(text, is_read)| (text.to_owned(), is_read)).collect();
             assert_eq!(found, wanted, "{}", String::from_utf8_lossy(line));
         }
     }

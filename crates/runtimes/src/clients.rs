@@ -13,10 +13,6 @@ mod names;
 mod open_sign;
 mod resume;
 mod sidecars;
-/// Returns whether only the provider can read the summary that an entry holds or stands for, of whatever runtime.
-pub fn is_unreadable_to_others(entry: &stemmata_model::Entry) -> bool {
-    crate::messages::holds_sealed(entry) || crate::codex::is_sealed(entry)
-}
 
 #[cfg(test)]
 mod tests;
@@ -216,4 +212,9 @@ pub fn local(id: &str) -> Option<&'static Client> {
 /// Returns the clients that cannot be told to call us: nothing can be handed to their agents.
 pub fn hookless() -> impl Iterator<Item = &'static Client> {
     ALL.iter().copied().filter(|client| client.hooks.is_none())
+}
+
+/// Returns whether an entry's summary, or the summary that it stands for, is encrypted for its provider, whatever the client.
+pub fn is_unreadable_to_others(entry: &Entry) -> bool {
+    crate::messages::holds_sealed(entry) || crate::codex::is_sealed(entry)
 }

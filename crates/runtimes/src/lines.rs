@@ -8,17 +8,21 @@ pub(crate) mod count;
 pub(crate) mod decode;
 pub(crate) mod emit;
 pub(crate) mod facts;
+#[cfg(test)]
+mod joined_tests;
 pub(crate) mod linear;
 pub(crate) mod own;
 pub(crate) mod split;
 pub(crate) mod unknown;
+
+use std::ops::Range;
 
 use stemmata_model::{
     Body, Entry, EntryId, EntryKind, EntryMeta, NativeSpan, Part, Role, Timestamp, Visibility,
 };
 
 use crate::adapter::IdKind;
-use crate::json::{Field, RecordError};
+use crate::json::{Field, RecordError, Salvaged};
 use facts::{Hints, TitleRank};
 use own::Own;
 
@@ -36,14 +40,33 @@ pub(crate) struct Dialect {
     pub(crate) subagent: &'static str,
     /// Says what one line is, by itself alone.
     pub(crate) read: fn(&[u8]) -> Result<Line, RecordError>,
-    /// Returns the first record of a line that `read` refuses, where one can be found in it.
-    pub(crate) rescue: fn(&[u8]) -> Option<String>,
+    /// Takes a line apart that `read` refuses; its parts follow each other without a gap.
+    pub(crate) rescue: fn(&[u8]) -> Vec<Salvaged<'_>>,
+}
+
+/// A part of a line that [`Dialect::read`] refuses.
+#[derive(Debug, Clone)]
+pub(crate) struct Rescued {
+    /// Its bytes of the line.
+    pub(crate) range: Range<usize>,
+    /// What it says; `None` where it is no record.
+    pub(crate) line: Option<Line>,
 }
 
 impl Dialect {
-    /// Says what one line is, as far as it can be read. Where commits end, [`Dialect::read`] alone decides.
-    pub(crate) fn entry(&self, line: &[u8]) -> Result<Line, RecordError> {
-        (self.read)(line).or_else(|error| self.rescued(line).ok_or(error))
+    /// Hands out what a line says, or what each part of a line says that is not one record, with its bytes of the line.
+    /// Where commits end, [`Dialect::read`] alone decides.
+    pub(crate) fn each(&self, line: &[u8], take: &mut dyn FnMut(Range<usize>, Option<Line>)) {
+        if let Ok(read) = (self.read)(line) {
+            return take(0..line.len(), Some(read));
+        }
+        let parts = self.rescued(line);
+        if parts.is_empty() {
+            take(0..line.len(), None);
+        }
+        for part in parts {
+            take(part.range, part.line);
+        }
     }
 
     /// Returns the format without rescue. Artifacts of compactions are hashed: they must not depend on what is rescued.
@@ -51,17 +74,21 @@ impl Dialect {
         Self { rescue: no_rescue, ..*self }
     }
 
-    /// Says what the first record is in a line that [`Dialect::read`] refuses.
-    pub(crate) fn rescued(&self, line: &[u8]) -> Option<Line> {
-        let record = (self.rescue)(line)?;
-        // Places in the record are not those in the line.
-        Some(Line { listed: Vec::new(), ..(self.read)(record.as_bytes()).ok()? })
+    /// Returns the parts of a line that [`Dialect::read`] refuses; none where no part of it is a record.
+    pub(crate) fn rescued(&self, line: &[u8]) -> Vec<Rescued> {
+        let read = |part: Salvaged<'_>| {
+            let read = part.record.and_then(|record| (self.read)(record.as_bytes()).ok());
+            // Places in the record are not those in the line.
+            Rescued { range: part.range, line: read.map(|read| Line { listed: Vec::new(), ..read }) }
+        };
+        let parts: Vec<Rescued> = (self.rescue)(line).into_iter().map(read).collect();
+        if parts.iter().any(|part| part.line.is_some()) { parts } else { Vec::new() }
     }
 }
 
 /// Rescues nothing.
-pub(crate) fn no_rescue(_line: &[u8]) -> Option<String> {
-    None
+pub(crate) fn no_rescue(_line: &[u8]) -> Vec<Salvaged<'_>> {
+    Vec::new()
 }
 
 /// What a line is to the rules of turns and of contexts.
@@ -71,6 +98,8 @@ pub(crate) enum Turn {
     Header,
     /// A turn begins ahead of its prompt.
     Start,
+    /// What is set for a turn, ahead of its prompt: where nothing says that a turn begins, it does.
+    Settings,
     /// A real user record.
     Prompt,
     /// Any other part of the conversation.
@@ -99,7 +128,7 @@ pub(crate) enum Turn {
 pub(crate) struct Listed {
     pub(crate) id: Option<EntryId>,
     /// Where it stands: bytes of the line.
-    pub(crate) at: std::ops::Range<usize>,
+    pub(crate) at: Range<usize>,
     /// Whether a model sees it.
     pub(crate) is_message: bool,
 }

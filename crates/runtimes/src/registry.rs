@@ -45,7 +45,6 @@ const OTHERS: &[Registered] = &[
     Registered::new(&Messages::RESPONSES, &[Mark::List]),
     Registered::new(&Bureau::AGENT, &[Mark::CborList]),
     Registered::new(&Bureau::EVENTS, &[Mark::CborList]),
-    Registered::new(&crate::sidecar::FILE, &[]),
 ];
 
 /// Returns all formats, in the order in which their adapters are asked.
@@ -60,9 +59,10 @@ pub fn adapters() -> &'static [&'static dyn Adapter] {
     &ADAPTERS
 }
 
-/// Returns the adapter of a format.
+/// Returns the adapter of a format: of a transcript's, or of a file's beside one, which no file is asked about.
 pub fn by_format(format: &FormatId) -> Option<&'static dyn Adapter> {
-    adapters().iter().copied().find(|adapter| adapter.format() == *format)
+    let beside: &'static dyn Adapter = &crate::sidecar::FILE;
+    adapters().iter().copied().chain([beside]).find(|adapter| adapter.format() == *format)
 }
 
 /// Returns the adapter in which sessions for a runtime are written: of several formats, the one that its loader takes

@@ -32,8 +32,8 @@ pub struct ContextPlan {
     pub skipped_compactions: u64,
     /// Entries that visibility lines hide from the model.
     pub hidden_entries: u64,
-    /// What stands for the ids of messages that are part of the context within a line with others, where their own lines may be
-    /// none of it: [`ContextPlan::says_within`].
+    /// Hashes of the ids of messages that the context holds in a line which lists several; the messages' own lines may be left
+    /// out. Asked by [`ContextPlan::says_within`].
     pub(crate) within: HashSet<[u8; 32]>,
     /// Segments that were looked at.
     pub segments_read: usize,
@@ -42,7 +42,7 @@ pub struct ContextPlan {
 }
 
 impl ContextPlan {
-    /// Returns whether a line of the context says a message again, whatever became of the message's own line.
+    /// Returns whether a line of the context that lists several messages holds this one.
     pub fn says_within(&self, id: &EntryId) -> bool {
         !self.within.is_empty() && self.within.contains(blake3::hash(id.as_str().as_bytes()).as_bytes())
     }

@@ -16,14 +16,5 @@ fn is_record(object: Field<'_>) -> bool {
     is_text(record.record_type) && ids.into_iter().any(is_text)
 }
 
-/// Says what is odd about a line that holds records.
-pub(super) fn told(parts: &[Salvaged<'_>]) -> String {
-    let records = parts.iter().filter(|part| part.record.is_some()).count();
-    if records > 1 {
-        return format!("line holds {records} records");
-    }
-    "line holds a record and something else".to_owned()
-}
-
 #[cfg(test)]
 mod tests;

@@ -97,4 +97,6 @@ fn notes(plan: &ContextPlan, path: &Path) -> Vec<Note> {
 }
 
 #[cfg(test)]
+mod kept_tests;
+#[cfg(test)]
 mod tests;

@@ -12,13 +12,14 @@ use stemmata_model::{
     Visibility,
 };
 
-use super::apart::{apart, told};
+use super::apart::apart;
 use super::count::NESTING_MAX;
 use super::kind::{Class, Said, is_known_type};
 use super::message::{Content, Element, Message, Shape, Tokens};
 use super::record::{ParentLink, Record};
 use super::whole::Whole;
 use crate::adapter::Decoded;
+use crate::apart::told;
 use crate::json::{Field, RecordError, is_blank, text};
 
 /// The name of this runtime in [`Part::Opaque`].

@@ -92,7 +92,7 @@ impl Kept {
         Self {
             pruned: (0..last).filter(|position| !is_kept.contains(position)).collect(),
             lines,
-            anchor: tree.summary_of(last),
+            anchor: tree.summary_of(last).and_then(|summary| tree.find(tree.row(summary).key?)),
         }
     }
 
@@ -124,6 +124,10 @@ impl Load<'_> {
 
     /// Returns the parent as it is written, read over progress.
     fn parent(&self, position: usize) -> Option<usize> {
+        // What a compaction keeps hangs below its summary, whatever it hung on.
+        if self.kept.lines.contains(&position) {
+            return self.kept.parent(self.tree, position, position);
+        }
         if self.tree.is_made_up(position) {
             return None;
         }

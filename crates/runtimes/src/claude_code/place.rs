@@ -153,7 +153,11 @@ impl LinePlacer {
             match whole {
                 Some((whole, text)) => self.marked(text.as_bytes(), &whole, out),
                 None if is_torn => self.dropped_tails += 1,
-                None => self.emit(line.get(part.range).unwrap_or_default(), None, false, out),
+                // On a line of its own it may be a record to the client, though it was none behind another one.
+                None if part.range.len() < line.len() => {
+                    self.write(line.get(part.range).unwrap_or_default(), out);
+                }
+                None => self.emit(line, None, false, out),
             }
         }
     }

@@ -94,12 +94,11 @@ impl View {
         let mut rows = Vec::with_capacity(document.len());
         for line in document.lines() {
             // Lines were taken apart before: what is left is one record each, or none.
-            let mut row = None;
-            Row::each((line, rows.is_empty()), Place { segment: 0, offset }, &mut names, &mut |read| {
-                row.get_or_insert(read);
-            });
+            let before = rows.len();
+            let place = Place { segment: 0, offset };
+            Row::each((line, rows.is_empty()), place, &mut names, &mut |read| rows.push(read.row));
             offset += line.len() as u64;
-            rows.extend(row);
+            rows.truncate(before + 1);
         }
         let side = side_of(&rows);
         let tree = Tree::new(rows, names, side, Older::None);

@@ -12,7 +12,7 @@ use super::apart::apart;
 use super::ids::fork_of;
 use super::record::{ParentLink, Record};
 use super::whole::{Inside, Whole};
-use crate::json::{Field, is_blank, is_true, text};
+use crate::json::{Field, Salvaged, is_blank, is_true, text};
 use crate::repair::uuid_text;
 
 /// Stands for an id of a record: the 16 bytes of a UUID, or a hash of a text that is none.
@@ -169,7 +169,7 @@ pub(super) struct Row {
     pub(super) has_agent: bool,
     /// For a checkpoint: whether the user chose it.
     pub(super) explicit: bool,
-    /// What it would be, if the same record did not stand behind it again.
+    /// Of a record that a later line repeats: what it was before it became `Restated`.
     pub(super) again: Option<Kind>,
     /// Whether it says again, behind a compaction, what stands before it and was not kept.
     pub(super) is_said_again: bool,
@@ -228,6 +228,14 @@ struct PreservedSegment {
     tail_uuid: String,
 }
 
+/// A row, and what it was read from.
+pub(super) struct RowRead<'r> {
+    pub(super) row: Row,
+    pub(super) whole: Option<&'r Whole<'r>>,
+    /// The part of its line, where that is no single record.
+    pub(super) part: Option<&'r Salvaged<'r>>,
+}
+
 /// Where a line is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
@@ -244,17 +252,18 @@ impl Row {
         Self::of((line, Whole::parse(line).ok().as_ref()), place, names)
     }
 
-    /// Looks at one line and hands out each record of it; most lines are one. `begins_file` says whether it is the first of a
-    /// transcript.
+    /// Looks at one line and hands out each record of it, with what was read of it; most lines are one, others are taken apart.
+    /// `begins_file` says whether it is the first of a transcript.
     pub(super) fn each(
         (line, begins_file): (&[u8], bool),
         place: Place,
         names: &mut Names,
-        take: &mut dyn FnMut(Self),
+        take: &mut dyn FnMut(RowRead<'_>),
     ) {
         let whole = Whole::parse(line).ok();
         if whole.is_some() || is_blank(line) {
-            return take(Self::of((line, whole.as_ref()), place, names));
+            let row = Self::of((line, whole.as_ref()), place, names);
+            return take(RowRead { row, whole: whole.as_ref(), part: None });
         }
         for part in apart(line, begins_file) {
             let Range { start, end } = part.range;
@@ -270,7 +279,7 @@ impl Row {
             row.side_span = row.side_span.map(place);
             row.is_unread = record.is_some() && !part.is_first;
             row.is_joined = end < line.len();
-            take(row);
+            take(RowRead { row, whole: record.as_ref(), part: Some(&part) });
         }
     }
 

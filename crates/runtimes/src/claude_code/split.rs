@@ -17,13 +17,14 @@
 use serde_json::{Value, json};
 use stemmata_model::{CommitType, Counts, EntryKind, Granularity, Note, NoteCode, Template, Timestamp};
 
-use super::apart::{apart, told};
+use super::apart::apart;
 use super::count::{UNSEEN, add, counts};
 use super::facts::{FactKeeper, template};
 use super::kind::{Class, is_known_type};
 use super::record::Record;
 use super::whole::Whole;
 use crate::adapter::{Cut, SegmentFacts, SessionFacts, Splitter};
+use crate::apart::told;
 use crate::json::{is_blank, text};
 use crate::lines::unknown::Unknown;
 

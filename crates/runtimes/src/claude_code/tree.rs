@@ -73,7 +73,8 @@ impl Tree {
         positions.sort_by_key(|&position| self.written(position));
         let rows = positions.iter().map(|&position| {
             let mut row = self.row(position).clone();
-            row.kind = row.again.unwrap_or(row.kind);
+            // A boundary that stands there again is read in the place of the first.
+            row.kind = row.again.filter(|kind| kind.is_message()).unwrap_or(row.kind);
             row.is_said_again = false;
             row.preserved = row.stated.take().unwrap_or(row.preserved);
             row
@@ -409,22 +410,10 @@ fn follow_copies(rows: &mut [Row], by_key: &ByKey<usize>) {
 /// its ends: the client keeps nothing of it.
 fn expand_chains(rows: &mut [Row], by_key: &ByKey<usize>) {
     for boundary in 0..rows.len() {
-        let Some([head, tail]) = rows.get(boundary).filter(|row| row.keeps_chain).map(|row| &*row.preserved)
-        else {
-            continue;
-        };
-        let mut chain = vec![*tail];
-        while let Some(last) = chain.last().filter(|last| *last != head && chain.len() <= rows.len()) {
-            match by_key.get(last).and_then(|&position| rows.get(position)).map(|row| row.parent) {
-                Some(Link::Of(parent)) => chain.push(parent),
-                _ => break,
-            }
-        }
-        if chain.last() == Some(head) {
-            chain.reverse();
-            if let Some(row) = rows.get_mut(boundary) {
-                row.preserved = chain.into_boxed_slice();
-            }
+        let Some(row) = rows.get(boundary).filter(|row| row.keeps_chain) else { continue };
+        let kept = order::chain(row, rows, by_key).into_boxed_slice();
+        if let Some(row) = rows.get_mut(boundary) {
+            row.preserved = kept;
         }
     }
 }

@@ -6,16 +6,15 @@
 
 use std::collections::HashSet;
 
-use super::apart::apart;
 use super::loader::Loader;
 use super::path::{Path, Reach, leaf, walk};
 use super::record::ParentLink;
-use super::row::{Kind, Names, Place, Row};
+use super::row::{Kind, Names, Place, Row, RowRead};
 use super::tree::{Older, Tree};
 use super::whole::Whole;
 use crate::adapter::{Severity, Validation, Validator};
 use crate::findings::Findings;
-use crate::json::{Salvaged, is_blank, lone_surrogates};
+use crate::json::{Salvaged, lone_surrogates};
 
 /// Checks a transcript line by line.
 pub(super) struct LineValidator {
@@ -78,33 +77,6 @@ impl LineValidator {
         let line = self.line_of(self.rows.len() - 1);
         for (severity, check, message) in seen.odd {
             self.find(severity, check, Some(line), message);
-        }
-    }
-
-    /// Takes a line that is no single record.
-    fn take_parts(&mut self, line: &[u8]) {
-        let begins_file = self.rows.is_empty();
-        let parts = apart(line, begins_file);
-        let has_bad_bytes = std::str::from_utf8(line).is_err();
-        for (index, part) in parts.iter().enumerate() {
-            let bytes = line.get(part.range.clone()).unwrap_or_default();
-            let whole = part.record.as_ref().and_then(|record| Whole::parse(record.as_bytes()).ok());
-            let mut seen = self.see(bytes, whole.as_ref());
-            seen.row.is_unread = whole.is_some() && !part.is_first;
-            if seen.row.is_unread && !seen.row.kind.is_message() {
-                let message = "the loader reads what a line begins with, and not this record".to_owned();
-                seen.odd.push((Severity::Warning, "unread_record", message));
-            } else if part.is_first && has_bad_bytes {
-                let message = "bytes that are not UTF-8 reach the model as U+FFFD".to_owned();
-                seen.odd.push((Severity::Info, "not_utf8", message));
-            } else if part.is_first && index + 1 == parts.len() && !is_all(bytes, part) {
-                let message = "the loader skips what stands behind the record".to_owned();
-                seen.odd.push((Severity::Info, "beside_record", message));
-            }
-            if index > 0 {
-                self.joined.push(self.rows.len());
-            }
-            self.take(seen);
         }
     }
 
@@ -287,10 +259,20 @@ impl Conversation {
     }
 }
 
-/// Returns whether a part is its record and white space.
-fn is_all(bytes: &[u8], part: &Salvaged<'_>) -> bool {
-    let record = part.record.as_ref().map_or(0, |record| record.len());
-    bytes.trim_ascii_end().len() <= part.start - part.range.start + record
+/// Says what is odd about a part of a line that is no single record.
+fn odd_part(line: &[u8], part: &Salvaged<'_>, row: &Row) -> Option<Odd> {
+    if row.is_unread && !row.kind.is_message() {
+        let message = "the loader reads what a line begins with, and not this record";
+        return Some((Severity::Warning, "unread_record", message.to_owned()));
+    }
+    let record = part.record.as_ref().filter(|_| part.is_first)?;
+    if std::str::from_utf8(line).is_err() {
+        let message = "bytes that are not UTF-8 reach the model as U+FFFD";
+        return Some((Severity::Info, "not_utf8", message.to_owned()));
+    }
+    let is_beside = !row.is_joined && part.start + record.len() < line.trim_ascii_end().len();
+    let message = "the loader skips what stands behind the record";
+    is_beside.then(|| (Severity::Info, "beside_record", message.to_owned()))
 }
 
 /// Returns whether all messages are a subagent's.
@@ -301,12 +283,17 @@ pub(super) fn side_of(rows: &[Row]) -> bool {
 
 impl Validator for LineValidator {
     fn line(&mut self, line: &[u8]) {
-        let whole = Whole::parse(line).ok();
-        if whole.is_none() && !is_blank(line) {
-            return self.take_parts(line);
-        }
-        let seen = self.see(line, whole.as_ref());
-        self.take(seen);
+        let mut names = std::mem::take(&mut self.names);
+        let place = Place { segment: 0, offset: self.offset };
+        Row::each((line, self.rows.is_empty()), place, &mut names, &mut |RowRead { row, whole, part }| {
+            let mut odd = whole.map(|whole| self.odd_fields(whole, &row)).unwrap_or_default();
+            odd.extend(part.and_then(|part| odd_part(line, part, &row)));
+            if part.is_some_and(|part| part.range.start > 0) {
+                self.joined.push(self.rows.len());
+            }
+            self.take(Seen { row, odd, has_newline: line.ends_with(b"\n") });
+        });
+        self.names = names;
     }
 
     fn finish(&mut self) -> Validation {

@@ -35,8 +35,20 @@ fn a_context_is_what_the_loader_would_send() {
         // Turns that were taken back are gone, with their beginning and the mark.
         ("HtUAtcUFRABtUA", PlanStop::Compaction, "HtUAtUA"),
         ("HtUAtUABB", PlanStop::Compaction, "H"),
-        // What a compaction holds cannot be taken back here: the mark stays, for the loader.
-        ("HtUACB", PlanStop::Compaction, "HCB"),
+        // What takes back more turns than a compaction has behind it takes the compaction back, as 0.169.0 does.
+        ("HtUACB", PlanStop::Compaction, "H"),
+        ("HtUAtUACtUAB", PlanStop::Compaction, "HC"),
+        ("HtUAtUACtUABB", PlanStop::Compaction, "HtUA"),
+        ("HtUAtUACtUABtUA", PlanStop::Compaction, "HCtUA"),
+        ("HtUAtUAtCtUAB", PlanStop::Compaction, "HC"),
+        ("HtUAtUAtCtUABB", PlanStop::Compaction, "HtUA"),
+        ("HtUAtUAtCBtUABB", PlanStop::Compaction, "H"),
+        ("HtUAtUAtCtUAtCB", PlanStop::Compaction, "HC"),
+        ("HtUAtUAtCtUABBtUAtCtUAB", PlanStop::Compaction, "HC"),
+        // One that the client made ahead of a prompt is of that prompt's turn.
+        ("HtUAtCcUAB", PlanStop::Compaction, "HtUA"),
+        ("HtUAtCcUAtUAB", PlanStop::Compaction, "HCcUA"),
+        ("HtUAtCcUAtUABB", PlanStop::Compaction, "HtUA"),
     ] {
         let kept = kept(&ADAPTER, letters, &rollout(letters, false), stop);
         assert_eq!(kept, wanted, "{letters} {stop:?}");

@@ -12,7 +12,7 @@ pub(super) fn detect(head: &[u8], is_paginated: bool, format: FormatId) -> Optio
     let first = lines.next()?;
     let found = match Record::parse(first) {
         Ok(record) => of_record(&record),
-        Err(_) => match super::loader::first_record(first) {
+        Err(_) => match super::loader::apart(first).into_iter().find_map(|part| part.record) {
             Some(rescued) => of_record(&Record::parse(rescued.as_bytes()).ok()?),
             // The first line is longer than what was read: headers hold instructions and tools.
             None => of_cut_line(first),

@@ -9,19 +9,13 @@ use std::ops::Range;
 use serde_json::value::RawValue;
 
 use super::record::{Kind, Record};
-use crate::json::{Field, quote};
+use crate::json::{Field, Salvaged, quote, salvage};
 use crate::placing::replace;
 
 /// Lists and objects that may lie in each other: `serde_json` refuses the 128th.
 const DEPTH_MAX: usize = 127;
 
-/// Records that are taken out of one line: more than writers that came between each other leave.
-const RECORDS_MAX: usize = 64;
-
 const BYTE_ORDER_MARK: char = '\u{feff}';
-
-/// How a line of Codex begins, by which a record is found behind one that is cut; the client writes the time first.
-const RECORD_STARTS: [&str; 4] = ["{\"timestamp\":", "{\"ordinal\":", "{\"payload\":", "{\"type\":"];
 
 /// Why the loader drops a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,54 +76,33 @@ impl Readable {
 
 /// Reads a line as far as it can be read: bad bytes become U+FFFD, and what is too deep becomes its own text.
 pub(super) fn readable(line: &[u8]) -> Readable {
-    let text = String::from_utf8_lossy(line);
-    let text = text.trim_matches(|at: char| at == BYTE_ORDER_MARK || at.is_ascii_whitespace());
     let mut found = Readable::default();
-    let mut left = text;
-    while !left.is_empty() {
-        let Some((record, behind)) = first_value(left) else {
-            // A record that was cut, and perhaps a whole one that another process wrote behind it.
-            let Some(at) = behind_cut(left) else { break };
-            found.rest.push(left.get(..at).unwrap_or_default().to_owned());
-            left = left.get(at..).unwrap_or_default();
-            continue;
-        };
-        if found.records.len() == RECORDS_MAX || !is_known(record) {
-            break;
-        }
-        found.records.push(whole(record).into_owned());
-        left = behind.trim_start();
+    for part in apart(line) {
+        let record = part.record.as_deref().unwrap_or_default();
+        let end = if record.is_empty() { part.start } else { part.place(line, record.len()) };
+        let beside = [part.range.start..part.start, end..part.range.end];
+        found.records.extend(part.record.as_deref().map(|record| whole(record).into_owned()));
+        found.rest.extend(beside.into_iter().filter_map(|range| {
+            let text = String::from_utf8_lossy(line.get(range)?);
+            let text = text.trim_matches(|at: char| at == BYTE_ORDER_MARK || at.is_ascii_whitespace());
+            (!text.is_empty()).then(|| text.to_owned())
+        }));
     }
-    found.rest.extend(Some(left.to_owned()).filter(|left| !left.is_empty()));
     found
 }
 
-/// Returns the first record of a line that cannot be read as it is; `None` where nothing of it can.
-pub(super) fn first_record(line: &[u8]) -> Option<String> {
-    readable(line).records.into_iter().next()
-}
-
-/// Splits a text behind its first JSON value.
-fn first_value(text: &str) -> Option<(&str, &str)> {
-    let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-    let value = values.next()?.ok()?.get();
-    Some((value, text.get(values.byte_offset()..)?))
-}
-
-/// Returns where a whole record begins behind one that was cut.
-fn behind_cut(text: &str) -> Option<usize> {
-    let is_start = |at: &usize| {
-        *at > 0
-            && text.get(*at..).is_some_and(|rest| RECORD_STARTS.iter().any(|start| rest.starts_with(start)))
+/// Takes a line apart that is no single record.
+pub(super) fn apart(line: &[u8]) -> Vec<Salvaged<'_>> {
+    let is_record = |object: Field<'_>| {
+        let record = Record::parse(object.raw().as_bytes());
+        record.is_ok_and(|record| record.has_envelope && record.envelope.record_type.is_some())
     };
-    // What lies within the record that was cut ends with that, and has no envelope.
-    let holds = |at: &usize| {
-        text.get(*at..).and_then(first_value).is_some_and(|(record, behind)| {
-            let is_last = behind.trim_start().is_empty() || behind.trim_start().starts_with('{');
-            is_last && Record::parse(record.as_bytes()).is_ok_and(|record| record.has_envelope)
-        })
-    };
-    memchr::memmem::find_iter(text.as_bytes(), "{\"").filter(is_start).take(RECORDS_MAX).find(holds)
+    let mut parts = salvage(line, false, is_record);
+    // The first value of a line is taken whatever it says.
+    for part in parts.iter_mut().filter(|part| part.is_first) {
+        part.record = part.record.take().filter(|record| is_known(record));
+    }
+    parts
 }
 
 fn is_known(record: &str) -> bool {

@@ -65,7 +65,8 @@ fn a_prompt_in_a_line_that_the_loader_drops_is_shown_said_to_be_lost_mended_and_
                 entries.iter().any(|entry| format!("{:?}", entry.parts).contains("please do thing")),
                 "{shown}"
             );
-            assert_eq!(entries.len(), 10, "{shown}");
+            let records = if with.ends_with(b"{}}\n") { 11 } else { 10 };
+            assert_eq!(entries.len(), records, "{shown}");
             let repaired = repair(&adapter, &bytes, None);
             assert_eq!((counts(&repaired.validation), repaired.changes.len()), ((6, 6), 1), "{shown}");
             assert!(repaired.validation.is_accepted(), "{shown}");
@@ -125,6 +126,10 @@ fn what_was_rolled_back_is_not_counted() {
         ("HtUAtUACtUAB", 1),
         ("HtUAtUACtUABB", 2),
         ("HEtUFRAtUFAB", 5),
+        ("HtUAtCcUAB", 2),
+        ("HtUAtCcUAtUAB", 3),
+        ("HtUAtUAtCtUABB", 2),
+        ("HtUAtUAtCtUAtCB", 1),
     ] {
         let found = checked(Codex::LEGACY, &rollout(letters, false));
         assert_eq!(counts(&found), (wanted, wanted), "{letters}: {found:?}");

@@ -55,7 +55,7 @@ static DIALECT: Dialect = Dialect {
     main: "codex/main",
     subagent: "codex/subagent",
     read: read::read,
-    rescue: loader::first_record,
+    rescue: loader::apart,
 };
 
 /// The adapter of rollouts; one for each of the two formats, which differ in their headers and numbers only.

@@ -52,7 +52,7 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
             line.hints = header_hints(&record);
         }
         Kind::TurnContext => {
-            line.turn = Turn::Start;
+            line.turn = Turn::Settings;
             line.hints.cwd = owned(record.payload.cwd);
         }
         Kind::Event => {

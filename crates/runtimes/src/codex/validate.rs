@@ -25,6 +25,16 @@ enum Reads {
     Base,
 }
 
+/// Whether a turn began whose prompt has not come.
+#[derive(Debug, Clone, Copy, Default)]
+enum Begun {
+    #[default]
+    No,
+    Yes,
+    /// A compaction came since, which goes with the turn: where it stands, and what was present and sent before it.
+    Compacted((u64, u64, u64)),
+}
+
 /// Checks a rollout line by line.
 #[derive(Default)]
 pub(super) struct LineValidator {
@@ -41,6 +51,7 @@ pub(super) struct LineValidator {
     present: u64,
     /// Where each prompt stands, and what was sent and present before it: a rollback goes back there.
     prompts: Vec<(u64, u64, u64)>,
+    begun: Begun,
     /// The file that the history begins in, where it was looked for.
     base: Option<Base>,
     /// What is read.
@@ -139,6 +150,7 @@ impl LineValidator {
 
     /// Goes back to before the last prompts.
     fn roll_back(&mut self, record: &Record<'_>) {
+        self.begun = Begun::No;
         let turns = record.payload.num_turns.and_then(|turns| turns.number()).unwrap_or(0);
         let turns = usize::try_from(turns).unwrap_or(usize::MAX);
         let first = self.prompts.len().saturating_sub(turns);
@@ -162,7 +174,11 @@ impl LineValidator {
             }
             Kind::Item => {
                 if is_prompt(record) {
-                    self.prompts.push((self.lines, self.present, self.sent));
+                    let here = (self.lines, self.present, self.sent);
+                    self.prompts.push(match std::mem::take(&mut self.begun) {
+                        Begun::Compacted(before) => before,
+                        Begun::No | Begun::Yes => here,
+                    });
                 }
                 self.present += 1;
                 if let Some(field) = misread.filter(|_| has_time) {
@@ -180,6 +196,9 @@ impl LineValidator {
                 self.item(record);
             }
             Kind::Compacted => {
+                if matches!(self.begun, Begun::Yes) {
+                    self.begun = Begun::Compacted((self.lines, self.present, self.sent));
+                }
                 (self.present, self.sent) = (1, u64::from(has_time));
                 if !has_time {
                     let message = "the compaction has no `timestamp`: the loader drops it in silence";
@@ -200,6 +219,9 @@ impl LineValidator {
                 self.findings.add(Severity::Fatal, "second_header", at, message);
             }
             Kind::Event if record.is_item("thread_rolled_back") => self.roll_back(record),
+            Kind::Event if record.is_item("task_started") || record.is_item("turn_started") => {
+                self.begun = Begun::Yes;
+            }
             Kind::SessionMeta | Kind::TurnContext | Kind::Event | Kind::Other => {}
         }
     }

@@ -55,6 +55,20 @@ fn a_context_is_what_the_loader_would_send() {
 }
 
 #[test]
+fn a_way_back_that_names_no_message_takes_nothing_back() {
+    for (target, wanted) in [("null", 4), ("3", 4), ("\"m2\"", 3), ("\"nowhere\"", 2)] {
+        let text = String::from_utf8(session("HUAUA")).expect("text");
+        let (first, rest) = text.split_at(text.match_indices('\n').nth(2).expect("lines").0 + 1);
+        let bytes = format!("{first}{{\"$rewindTo\":{target}}}\n{rest}");
+        // As 0.61.0 sends it.
+        let found = checked(&Gemini, bytes.as_bytes());
+        assert_eq!((found.messages_sent, found.messages_present), (wanted, wanted), "{target}: {found:?}");
+        let (_, context) = crate::chain_tests::planned(&Gemini, bytes.as_bytes(), PlanStop::Compaction);
+        assert_eq!(checked(&Gemini, &context).messages_present, wanted, "{target}");
+    }
+}
+
+#[test]
 fn what_is_said_again_reads_as_what_was_said() {
     let first = Gemini.decode(&session("HEUFGRA")).entries;
     let bytes = session("HEUFGRAHESN");

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use stemmata_model::{Note, NoteCode};
 
 use crate::adapter::{ContextPlan, PlanStop, Segments, SourceError};
-use crate::lines::linear::{Key, Row, collect};
+use crate::lines::linear::{Key, Row, collect, write};
 use crate::lines::{Dialect, Turn};
 
 /// Plans a context (see `Adapter::plan_context`).
@@ -29,10 +29,8 @@ pub(super) fn plan_context(
     for row in rows {
         active.take(row, &mut plan);
     }
-    for row in &active.rows {
-        row.write(&mut plan.pieces);
-        plan.within.extend(row.within());
-    }
+    write(&active.rows, &mut plan);
+    plan.within.extend(active.rows.iter().flat_map(Row::within));
     Ok(plan)
 }
 

@@ -10,6 +10,7 @@ use stemmata_model::{Body, Entry, EntryKind, Part, Role, Timestamp};
 use super::RUNTIME;
 use super::part::write;
 use super::place::project_hash;
+use super::read::OPAQUE_RESTATED;
 use crate::json::{Object, one_line};
 use crate::lines::{OPAQUE_REPLACEMENT, iso};
 use crate::placing::UNPLACED_SESSION;
@@ -98,7 +99,8 @@ impl Encoder {
     /// Writes a line of this runtime again.
     fn verbatim(&mut self, entry: &Entry) {
         let [Part::Opaque { runtime, kind, json }] = entry.parts.as_slice() else { return };
-        if runtime != RUNTIME || kind == "$rewindTo" {
+        // What is said again was said before, and its list alone is no line.
+        if runtime != RUNTIME || matches!(kind.as_str(), "$rewindTo" | OPAQUE_RESTATED) {
             return;
         }
         if let Some(line) = one_line(json) {

@@ -49,7 +49,7 @@ static DIALECT: Dialect = Dialect {
     main: "gemini/main",
     subagent: "gemini/subagent",
     read: read::read,
-    rescue: read::rescue,
+    rescue: record::apart,
 };
 
 /// The adapter of Gemini CLI's append logs.

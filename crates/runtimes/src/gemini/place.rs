@@ -8,8 +8,9 @@ use stemmata_model::{Note, NoteCode, Part};
 use super::client::RESUME;
 use super::encode::header;
 use super::part::response;
-use super::record::{Call, Kind, Record, elements};
+use super::record::{Call, Kind, Record, apart, elements};
 use crate::adapter::{ClientPlace, PlaceRequest, Placer};
+use crate::apart::each;
 use crate::json::{Object, is_string, quote, text};
 use crate::lines::iso;
 use crate::placing::{CLOSED, CLOSED_TEXT, TORN, counted, replace, unreadable};
@@ -124,19 +125,6 @@ impl LinePlacer {
         }
     }
 
-    /// Writes the records that can be found in a line, each as a line of its own.
-    fn found(&mut self, line: &[u8], out: &mut Vec<u8>) {
-        let found = Record::each(line).unwrap_or_default();
-        if found.is_empty() {
-            self.dropped_tails += unreadable(line, out);
-        }
-        for found in found {
-            if let Ok(record) = Record::parse(found.text.as_bytes()) {
-                self.record(found.text.as_bytes(), &record, out);
-            }
-        }
-    }
-
     fn header_edits(&self, record: &Record<'_>) -> Vec<(std::ops::Range<usize>, String)> {
         let fields = &record.fields;
         let mut edits = Vec::new();
@@ -204,9 +192,12 @@ fn insert(record: &Record<'_>, members: String) -> Option<(std::ops::Range<usize
 
 impl Placer for LinePlacer {
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
-        match Record::parse(line) {
-            Ok(record) => self.record(line, &record, out),
-            Err(_) => self.found(line, out),
+        // Of a line that holds several records, each gets a line of its own.
+        let taken = each(line, apart, &mut |text, _| {
+            Record::parse(text).map(|record| self.record(text, &record, out))
+        });
+        if taken.is_err() {
+            self.dropped_tails += unreadable(line, out);
         }
     }
 

@@ -13,9 +13,8 @@ use stemmata_model::{EntryKind, Part, Role, Timestamp, Usage, Visibility};
 use super::RUNTIME;
 use super::encode::derived_id;
 use super::part::content;
-use super::record::{Call, Fields, Kind, Record, Thought, Tokens, elements, message_kind, recognizer};
+use super::record::{Call, Fields, Kind, Record, Thought, Tokens, elements, message_kind};
 use crate::adapter::IdKind;
-use crate::apart::first;
 use crate::json::{Field, RecordError, is_string, owned, text};
 use crate::lines::facts::{Hints, TitleRank};
 use crate::lines::{Line, Listed, OPAQUE_REPLACEMENT, Turn, begins_with, entry_id, first_text, opaque};
@@ -73,11 +72,6 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
         line.hints.title = Some((TitleRank::Runtime, title.into_owned()));
     }
     Ok(line)
-}
-
-/// Finds the first record of a line that is not exactly one (see `Dialect::rescue`).
-pub(super) fn rescue(line: &[u8]) -> Option<String> {
-    first(line, recognizer(line))
 }
 
 fn header(record: &Record<'_>, mut line: Line) -> Line {

@@ -2,8 +2,7 @@
 
 use stemmata_model::Timestamp;
 
-use crate::apart::{Found, records};
-use crate::json::{Field, RecordError, borrowed_object, is_string, parse_line, text};
+use crate::json::{Field, RecordError, Salvaged, borrowed_object, is_string, parse_line, salvage, text};
 
 borrowed_object! {
     /// The fields of a line that somebody here looks at; of a checkpoint's messages too.
@@ -114,17 +113,6 @@ impl<'a> Record<'a> {
         Ok(Self { whole, fields, set, kind: kind(&fields, set.is_some()) })
     }
 
-    /// Reads the records of a line: itself, or those that can be found in it.
-    pub(super) fn each(line: &'a [u8]) -> Result<Vec<Found<'a>>, RecordError> {
-        match Self::parse(line) {
-            Ok(record) => Ok(vec![Found { text: record.whole.raw().into(), is_read: true }]),
-            Err(error) => {
-                let found = records(line, recognizer(line));
-                if found.is_empty() { Err(error) } else { Ok(found) }
-            }
-        }
-    }
-
     /// Returns when the line was written.
     pub(super) fn time(&self) -> Option<Timestamp> {
         let set = self.set.unwrap_or_default();
@@ -136,6 +124,11 @@ impl<'a> Record<'a> {
     pub(super) fn checkpoint(&self) -> Option<Field<'a>> {
         self.set?.messages.filter(|messages| messages.raw().starts_with('['))
     }
+}
+
+/// Takes a line apart that is no single record (see `Dialect::rescue`).
+pub(super) fn apart(line: &[u8]) -> Vec<Salvaged<'_>> {
+    salvage(line, false, recognizer(line))
 }
 
 /// Returns what tells the records of a line from the objects inside of them: those inside of a checkpoint are messages, too.
@@ -173,7 +166,8 @@ pub(super) fn message_kind(fields: &Fields<'_>) -> Kind {
 fn kind(fields: &Fields<'_>, has_set: bool) -> Kind {
     if has_set {
         Kind::Set
-    } else if fields.rewind_to.is_some() {
+    } else if fields.rewind_to.is_some_and(|target| target.text().is_some()) {
+        // The client passes over one that names no message.
         Kind::Rewind
     } else if fields.record_type.is_none() && (fields.session_id.is_some() || fields.project_hash.is_some()) {
         Kind::Header

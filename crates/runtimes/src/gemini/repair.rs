@@ -7,8 +7,8 @@ use stemmata_model::{Part, Timestamp};
 use super::encode::header;
 use super::part::response;
 use super::place::project_hash;
-use super::record::{Call, Fields, Kind, Record, elements, message_kind, recognizer};
-use crate::apart;
+use super::record::{Call, Fields, Kind, Record, apart, elements, message_kind};
+use crate::apart::{each, mend_unread, replace_lone};
 use crate::json::{Object, is_blank, quote, text};
 use crate::lines::iso;
 use crate::repair::{Document, REPAIRED_TEXT, made_up_uuid};
@@ -27,14 +27,22 @@ pub(super) fn mend(document: &mut Document) {
 
 /// Gives each record a line of its own, and replaces what is no text.
 fn lines(document: &mut Document) {
-    let is_whole = |line: &[u8]| Record::parse(line).is_ok();
     let mut index = 0;
     while index < document.len() {
-        let line = document.line(index).to_vec();
-        index += apart::mend_line(document, index, is_whole(&line), recognizer(&line));
+        let is_whole = Record::parse(document.line(index)).is_ok();
+        index += mend_unread(document, index, is_whole, apart);
     }
     for index in 0..document.len() {
-        apart::replace_lone(document, index);
+        replace_lone(document, index);
+    }
+}
+
+/// Hands out the records of all lines, with the numbers of their lines.
+fn records(document: &Document, mut take: impl FnMut(usize, &Record<'_>)) {
+    for (index, line) in document.lines().enumerate() {
+        let mut take = |text: &[u8], _| Record::parse(text).map(|record| take(index, &record));
+        // A line that is no record is nothing to the loader.
+        each(line, apart, &mut take).unwrap_or_default();
     }
 }
 
@@ -121,30 +129,22 @@ fn ids(document: &mut Document) {
 fn rewinds(document: &mut Document) {
     let mut known = Known::default();
     let mut lost = Vec::new();
-    let found = document.lines().map(|line| Record::each(line).unwrap_or_default());
-    for (index, found) in found.enumerate() {
-        let Some(Ok(record)) = found.first().map(|found| Record::parse(found.text.as_bytes())) else {
-            continue;
-        };
-        match record.kind {
-            // What is for a person only has its place, too.
-            Kind::User | Kind::Gemini | Kind::Notice => known.add(&record.fields),
-            Kind::Set if record.checkpoint().is_some() => {
-                known = Known::default();
-                for message in elements(record.checkpoint()) {
-                    let Ok(fields) = Fields::read(message) else { continue };
-                    known.add(&fields);
-                }
-            }
-            Kind::Rewind => {
-                let target = text(record.fields.rewind_to);
-                if !target.is_some_and(|target| known.go_back(&target)) {
-                    lost.push(index);
-                }
-            }
-            Kind::Set | Kind::Header | Kind::Unknown => {}
+    records(document, |index, record| match record.kind {
+        // What is for a person only has its place, too.
+        Kind::User | Kind::Gemini | Kind::Notice => known.add(&record.fields),
+        Kind::Set if record.checkpoint().is_some() => {
+            known = Known::default();
+            let messages = elements(record.checkpoint()).into_iter();
+            messages.filter_map(|message| Fields::read(message).ok()).for_each(|fields| known.add(&fields));
         }
-    }
+        Kind::Rewind => {
+            let target = text(record.fields.rewind_to);
+            if !target.is_some_and(|target| known.go_back(&target)) {
+                lost.push(index);
+            }
+        }
+        Kind::Set | Kind::Header | Kind::Unknown => {}
+    });
     // From the end: what is before keeps its place.
     for index in lost.into_iter().rev() {
         let what =
@@ -184,11 +184,7 @@ impl Known {
 fn results(document: &mut Document) {
     let mut open: Vec<(String, String)> = Vec::new();
     let mut calls: HashSet<String> = HashSet::new();
-    let found = document.lines().map(|line| Record::each(line).unwrap_or_default());
-    for found in found {
-        let Some(Ok(record)) = found.first().map(|found| Record::parse(found.text.as_bytes())) else {
-            continue;
-        };
+    records(document, |_, record| {
         if let Some(messages) = record.checkpoint() {
             (open, calls) = (Vec::new(), HashSet::new());
             for message in messages.elements().unwrap_or_default() {
@@ -199,7 +195,7 @@ fn results(document: &mut Document) {
         } else if matches!(record.kind, Kind::User | Kind::Gemini) {
             follow(&record.fields, &mut open, &mut calls);
         }
-    }
+    });
     let at = document.lines().rev().find_map(|line| Record::parse(line).ok()?.time());
     let at = at.unwrap_or(Timestamp::EPOCH);
     for (call, name) in open {

@@ -8,7 +8,8 @@ use std::collections::{HashMap, HashSet};
 use stemmata_model::Entry;
 
 use super::legacy::result;
-use super::record::{Call, Kind, Record, elements};
+use super::record::{Call, Kind, Record, apart, elements};
+use crate::apart::each;
 use crate::lines::decode::line_id;
 
 /// Adds the results that stand nowhere else, each behind the answer that has its call.
@@ -36,21 +37,22 @@ fn beside(entry: &Entry, bytes: &[u8], answered: &HashSet<String>) -> Vec<Entry>
     let narrow = |value| usize::try_from(value).unwrap_or(usize::MAX);
     let start = narrow(entry.native.offset);
     let line = bytes.get(start..start.saturating_add(narrow(entry.native.length))).unwrap_or_default();
-    let found = Record::each(line).unwrap_or_default();
-    let Some(Ok(record)) = found.first().map(|found| Record::parse(found.text.as_bytes())) else {
-        return Vec::new();
+    let mut told = Vec::new();
+    let mut take = |text: &[u8], _| {
+        let record = Record::parse(text)?;
+        let calls = elements(record.fields.tool_calls).into_iter().filter(|_| record.kind == Kind::Gemini);
+        let results = calls
+            .filter_map(|call| result(&Call::read(call).ok()?, answered, entry.timestamp))
+            .map(|(at, line)| {
+                let id = line.id.clone().unwrap_or_else(|| line_id(format!("{} {at}", entry.id).as_bytes()));
+                line.into_entry(id, entry.native)
+            });
+        told.extend(results);
+        Ok(())
     };
-    if record.kind != Kind::Gemini {
-        return Vec::new();
-    }
-    let calls = elements(record.fields.tool_calls).into_iter().filter_map(|call| Call::read(call).ok());
-    let results = calls.filter_map(|call| result(&call, answered, entry.timestamp));
-    results
-        .map(|(at, line)| {
-            let id = line.id.clone().unwrap_or_else(|| line_id(format!("{} {at}", entry.id).as_bytes()));
-            line.into_entry(id, entry.native)
-        })
-        .collect()
+    // A line that is no record has no results.
+    each(line, apart, &mut take).unwrap_or_default();
+    told
 }
 
 #[cfg(test)]

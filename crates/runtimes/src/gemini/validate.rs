@@ -6,9 +6,9 @@ use std::collections::HashSet;
 
 use stemmata_model::Part;
 
-use super::record::{Call, Fields, Kind, Record, elements, message_kind};
+use super::record::{Call, Fields, Kind, Record, apart, elements, message_kind};
 use crate::adapter::{Finding, Severity, Validation, Validator};
-use crate::apart::{Found, is_marked};
+use crate::apart::{each, is_marked};
 use crate::findings::Findings;
 use crate::json::{is_blank, lone_surrogates, text};
 
@@ -146,22 +146,19 @@ impl LineValidator {
             self.known.remove(&id);
         }
     }
-}
 
-impl LineValidator {
     /// Takes a record of a line.
-    fn found(&mut self, line: &[u8], found: &Found<'_>) {
-        let Ok(record) = Record::parse(found.text.as_bytes()) else { return };
+    fn found(&mut self, line: &[u8], record: &Record<'_>, is_read: bool) {
         let at = Some(self.lines);
         if !self.has_records && record.kind != Kind::Header {
             let message = "the first record is not a session header: the client refuses the file";
             self.findings.add(Severity::Fatal, "missing_header", at, message);
         }
         self.has_records = true;
-        let before = if found.is_read { 0 } else { self.active() + self.nameless };
-        self.record(&record);
+        let before = if is_read { 0 } else { self.active() + self.nameless };
+        self.record(record);
         let is_said = matches!(record.kind, Kind::User | Kind::Gemini | Kind::Set);
-        if !found.is_read {
+        if !is_read {
             let is_header = record.kind == Kind::Header;
             self.is_headless |= is_header;
             self.unread += (self.active() + self.nameless).saturating_sub(before);
@@ -179,7 +176,7 @@ impl LineValidator {
             let message = "bytes that are not UTF-8 reach the model as U+FFFD";
             self.findings.add(Severity::Info, "not_utf8", at, message);
         }
-        if is_said && !lone_surrogates(&found.text).is_empty() {
+        if is_said && !lone_surrogates(record.whole.raw()).is_empty() {
             let message = "half of a surrogate pair (`\\ud800` to `\\udfff`) is not a text: the provider refuses every request with it";
             self.findings.add(Severity::Fatal, "lone_surrogate", at, message);
         }
@@ -192,12 +189,11 @@ impl Validator for LineValidator {
         if is_blank(line) {
             return;
         }
-        let found = match Record::each(line) {
-            Ok(found) => found,
-            Err(error) => return self.findings.unreadable(self.lines, line, &error),
-        };
-        for found in &found {
-            self.found(line, found);
+        let taken = each(line, apart, &mut |text, is_read| {
+            Record::parse(text).map(|record| self.found(line, &record, is_read))
+        });
+        if let Err(error) = taken {
+            self.findings.unreadable(self.lines, line, &error);
         }
     }
 

@@ -1,4 +1,4 @@
-//! From bytes to entries: one entry for each line that is not blank, and nothing lost.
+//! From bytes to entries: one entry for each line that is not blank, several for one that is several records, and nothing lost.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use stemmata_model::{
     Body, Entry, EntryId, EntryKind, EntryMeta, NativeSpan, Note, NoteCode, Role, Visibility,
 };
 
-use super::{Dialect, opaque};
+use super::{Dialect, Line, opaque};
 use crate::adapter::{Decoded, IdKind};
 use crate::json::{RecordError, is_blank};
 
@@ -40,15 +40,17 @@ pub(crate) fn decode(dialect: &Dialect, bytes: &[u8]) -> Decoded {
     decoder.finish()
 }
 
-/// Hands out the ids of one line, its own first.
+/// Hands out the ids of the records of one line, of each its own first.
 pub(crate) fn ids(dialect: &Dialect, line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
-    let Ok(line) = dialect.entry(line) else { return };
-    if let Some(id) = &line.id {
-        found(IdKind::Entry, id.as_str());
-    }
-    for (kind, id) in &line.ids {
-        found(*kind, id);
-    }
+    dialect.each(line, &mut |_, read| {
+        let Some(read) = read else { return };
+        if let Some(id) = &read.id {
+            found(IdKind::Entry, id.as_str());
+        }
+        for (kind, id) in &read.ids {
+            found(*kind, id);
+        }
+    });
 }
 
 /// Derives the id of a line that has none from its content: where it stands must not matter, so that a
@@ -74,28 +76,42 @@ impl Decoder<'_> {
             return;
         }
         self.carriage_returns += u64::from(line.ends_with(b"\r"));
-        let native = NativeSpan { offset: to_u64(offset), length: to_u64(line.len()) };
-        let entry = match (self.dialect.read)(line) {
+        let error = match (self.dialect.read)(line) {
             Ok(read) => {
                 if !is_complete {
                     self.note(NoteCode::TornTail, "the last line has no newline".to_owned());
                 }
+                return self.part(line, offset, Some(read));
+            }
+            Err(error) => error,
+        };
+        let parts = self.dialect.rescued(line);
+        if parts.is_empty() {
+            self.note_unreadable(line, &error, is_complete);
+            return self.part(line, offset, None);
+        }
+        let bytes = line.len();
+        let what = match parts.iter().filter(|part| part.line.is_some()).count() {
+            1 => format!("what can be read of its {bytes} bytes is shown"),
+            records => format!("each of its {records} records is shown"),
+        };
+        self.note(NoteCode::UnparsableLine, format!("{error}: {what}"));
+        for part in parts {
+            let start = offset + part.range.start;
+            self.part(line.get(part.range).unwrap_or_default(), start, part.line);
+        }
+    }
+
+    /// Takes a line, or a part of one.
+    fn part(&mut self, bytes: &[u8], offset: usize, read: Option<Line>) {
+        let native = NativeSpan { offset: to_u64(offset), length: to_u64(bytes.len()) };
+        let entry = match read {
+            Some(read) => {
                 self.note_unknown(read.unknown.as_deref());
-                let id = read.id.clone().unwrap_or_else(|| line_id(line));
+                let id = read.id.clone().unwrap_or_else(|| line_id(bytes));
                 read.into_entry(id, native)
             }
-            Err(error) => {
-                if let Some(read) = self.dialect.rescued(line) {
-                    let bytes = line.len();
-                    let message = format!("{error}: what can be read of its {bytes} bytes is shown");
-                    self.note(NoteCode::UnparsableLine, message);
-                    let id = read.id.clone().unwrap_or_else(|| line_id(line));
-                    read.into_entry(id, native)
-                } else {
-                    self.note_unreadable(line, &error, is_complete);
-                    self.unreadable(line, native)
-                }
-            }
+            None => self.unreadable(bytes, native),
         };
         self.decoded.entries.push(entry);
     }

@@ -1,5 +1,9 @@
 //! Turns chosen lines into pieces of bytes; lines that follow each other become one piece.
 
+use std::ops::Range;
+
+use stemmata_model::{Note, NoteCode};
+
 use crate::adapter::{Edit, Piece};
 
 /// Where a line stands.
@@ -11,6 +15,33 @@ pub(crate) struct Place {
     pub(crate) offset: u64,
     /// Bytes, newline included.
     pub(crate) length: u64,
+}
+
+impl Place {
+    /// Returns where a part of the line stands, and whether another part follows it; `line` has no newline.
+    pub(crate) fn part(self, range: &Range<usize>, line: &[u8]) -> (Self, bool) {
+        let wide = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
+        let is_joined = range.end < line.len();
+        let end = if is_joined { wide(range.end) } else { self.length };
+        let start = wide(range.start);
+        (Self { offset: self.offset + start, length: end - start, ..self }, is_joined)
+    }
+
+    /// Returns the edit that ends the line behind a part which another one follows: its client reads one record a line.
+    pub(crate) fn ended(self, is_joined: bool) -> Option<Edit> {
+        is_joined.then(|| Edit { offset: self.length, length: 0, with: b"\n".to_vec() })
+    }
+}
+
+/// Says how many records got a line of their own that shared one, which their client passes over.
+pub(crate) fn note_ended(records: usize, notes: &mut Vec<Note>) {
+    if records > 0 {
+        let lines = stemmata_model::plural(u64::try_from(records).unwrap_or(u64::MAX), "record");
+        let message = format!(
+            "{lines} shared a line with the next one, and the client passes over such a line: each has its own here"
+        );
+        notes.push(Note::new(NoteCode::Degraded, message));
+    }
 }
 
 /// Returns where the lines of a segment's bytes stand, and the lines without their newlines.

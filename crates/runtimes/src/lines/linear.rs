@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use stemmata_model::{CommitType, EntryId, Note, NoteCode, Part};
 
-use super::emit::{Place, places, push};
+use super::emit::{Place, note_ended, places, push};
 use super::own::Own;
 use super::{Dialect, Line, Listed, Turn};
 use crate::adapter::{
@@ -29,6 +29,8 @@ pub(crate) struct Row {
     pub(crate) turn: Turn,
     /// Whether it says again what an older segment said.
     is_restated: bool,
+    /// Whether another part of the same line follows.
+    is_joined: bool,
     pub(crate) is_message: bool,
     /// What stands for the record's own id.
     pub(crate) key: Option<Key>,
@@ -128,11 +130,28 @@ impl OwnRow {
 }
 
 impl Row {
+    fn of((place, is_joined): (Place, bool), read: Option<&Line>, is_restated: bool) -> Self {
+        let key = |id: &Option<EntryId>| id.as_ref().map(|id| hash(id.as_str()));
+        Self {
+            place,
+            key: read.and_then(|line| key(&line.id)),
+            target: read.and_then(|line| key(&line.target)),
+            restates: read.iter().flat_map(|line| &line.restates).map(|id| hash(id.as_str())).collect(),
+            listed: read.iter().flat_map(|line| &line.listed).map(ListedRow::of).collect(),
+            own: read.and_then(|line| Some(Box::new(OwnRow::of(line, line.own.as_deref()?)))),
+            turn: read.map_or(Turn::Other, |line| line.turn),
+            is_restated,
+            is_joined,
+            is_message: read.is_some_and(Line::is_message),
+        }
+    }
+
     /// Writes the line without the messages that are left out of it.
-    pub(crate) fn write(&self, pieces: &mut Vec<Piece>) {
+    fn write(&self, plan: &mut ContextPlan) {
         let gone =
             |gap: Range<u64>| Edit { offset: gap.start, length: gap.end - gap.start, with: Vec::new() };
-        push(pieces, self.place, self.gaps().into_iter().filter(|gap| gap.start < gap.end).map(gone));
+        let gone = self.gaps().into_iter().filter(|gap| gap.start < gap.end).map(gone);
+        push(&mut plan.pieces, self.place, gone.chain(self.place.ended(self.is_joined)));
     }
 
     /// Returns the bytes of the line that hold messages which are left out, ascending, with what separates these from others.
@@ -192,23 +211,14 @@ pub(crate) type Key = [u8; 32];
 
 fn rows(dialect: &Dialect, segment: usize, bytes: &[u8], restated: u64) -> Vec<Row> {
     let mut entries = 0;
-    let rows = places(segment, bytes).map(|(place, line)| {
-        let read = dialect.entry(line).ok();
-        entries += u64::from(!is_blank(line));
-        let key = |id: &Option<EntryId>| id.as_ref().map(|id| hash(id.as_str()));
-        Row {
-            place,
-            key: read.as_ref().and_then(|line| key(&line.id)),
-            target: read.as_ref().and_then(|line| key(&line.target)),
-            restates: read.iter().flat_map(|line| &line.restates).map(|id| hash(id.as_str())).collect(),
-            listed: read.iter().flat_map(|line| &line.listed).map(ListedRow::of).collect(),
-            own: read.as_ref().and_then(|line| Some(Box::new(OwnRow::of(line, line.own.as_deref()?)))),
-            turn: read.as_ref().map_or(Turn::Other, |line| line.turn),
-            is_restated: entries <= restated,
-            is_message: read.is_some_and(|line| line.is_message()),
-        }
-    });
-    rows.collect()
+    let mut rows = Vec::new();
+    for (place, line) in places(segment, bytes) {
+        dialect.each(line, &mut |range, read| {
+            entries += u64::from(!is_blank(line.get(range.clone()).unwrap_or_default()));
+            rows.push(Row::of(place.part(&range, line), read.as_ref(), entries <= restated));
+        });
+    }
+    rows
 }
 
 /// Plans a context (see `Adapter::plan_context`).
@@ -227,10 +237,16 @@ pub(crate) fn plan_context(
         plan.hidden_entries = hidden::hide(&mut rows, &mut plan.notes);
         note_missing_summary(&rows, &mut plan.notes);
     }
-    for row in &rows {
-        push(&mut plan.pieces, row.place, []);
-    }
+    write(&rows, &mut plan);
     Ok(plan)
+}
+
+/// Writes the lines of a context.
+pub(crate) fn write(rows: &[Row], plan: &mut ContextPlan) {
+    for row in rows {
+        row.write(plan);
+    }
+    note_ended(rows.iter().filter(|row| row.is_joined).count(), &mut plan.notes);
 }
 
 /// Returns the lines down to the stop, oldest first, with nothing rewound yet.
@@ -247,7 +263,9 @@ pub(crate) fn collect(
     let mut read: Vec<Vec<Row>> = Vec::new();
     while let Some(segment) = chain.next()? {
         let (rows, ends_here) = segment_rows(dialect, read.len(), &segment, stop);
-        read.push(rows);
+        let taken_back = if ends_here { taken_back(dialect, &segment, &read) } else { None };
+        let ends_here = ends_here && taken_back.is_none();
+        read.push(taken_back.unwrap_or(rows));
         if ends_here {
             break;
         }
@@ -258,6 +276,22 @@ pub(crate) fn collect(
         skip_compactions(&mut rows, plan);
     }
     Ok(rows)
+}
+
+/// Returns the own lines of a compaction that the conversation went back to before, so that it stands for nothing: what is older
+/// counts again. None where it stays; `newer` are the lines of newer segments, the newest segment first.
+fn taken_back(dialect: &Dialect, segment: &Segment, newer: &[Vec<Row>]) -> Option<Vec<Row>> {
+    let goes_back = newer.iter().flatten().any(|row| matches!(row.turn, Turn::Rewind(_)));
+    if segment.commit_type != CommitType::Compaction || segment.is_stop || !goes_back {
+        return None;
+    }
+    let own = rows(dialect, segment_number(newer.len(), false), &segment.native, 0);
+    let compaction = own.get(compaction_in(&own)?)?.place;
+    let mut all: Vec<Row> = own.iter().chain(newer.iter().rev().flatten()).cloned().collect();
+    let mut plan = ContextPlan::default();
+    rewind(&mut all, &mut plan);
+    let stays = plan.notes.is_empty() && all.iter().any(|row| row.place == compaction);
+    (!stays).then_some(own)
 }
 
 /// Returns what a segment adds to a context, and whether nothing older does.
@@ -341,23 +375,21 @@ fn rewind(rows: &mut Vec<Row>, plan: &mut ContextPlan) {
     *rows = kept;
 }
 
-/// Returns where the last `prompts` turns begin, none where a compaction holds some of them.
+/// Returns where the last `prompts` turns begin; none where not all of them are here. A compaction in one of them goes with it.
 fn before_prompts(rows: &[Row], prompts: u64) -> Option<usize> {
-    let mut left = prompts;
-    let mut start = rows.len();
-    for (at, row) in rows.iter().enumerate().rev() {
+    let (mut left, mut start) = (prompts, rows.len());
+    // Whether a compaction stands behind, and whether the beginning of the turn does: one between the two is of the turn.
+    let (mut is_over, mut has_start) = (false, false);
+    for (at, row) in rows.iter().enumerate().rev().take_while(|_| prompts > 0) {
         match row.turn {
-            _ if left == 0 => match row.turn {
-                // What began the turn ahead of its prompt goes with it.
-                Turn::Start | Turn::Other => start = at,
-                _ => break,
-            },
-            Turn::Prompt => {
-                left -= 1;
-                start = at;
-            }
-            Turn::Compaction => return None,
-            _ => {}
+            Turn::Prompt if left > 0 => (left, start) = (left - 1, at),
+            _ if left > 0 => {}
+            Turn::Start if !has_start => (start, has_start, is_over) = (at, true, false),
+            // What began the turn ahead of its prompt goes with it.
+            Turn::Start | Turn::Settings | Turn::Other if !is_over => start = at,
+            Turn::Settings | Turn::Other => {}
+            Turn::Compaction if !has_start => is_over = true,
+            _ => break,
         }
     }
     (left == 0).then_some(start)

@@ -83,7 +83,9 @@ impl LineSplitter {
     /// Returns whether a commit ends before this line, and counts the turn that ends there.
     fn closes_before(&mut self, turn: Turn, begins_message: bool) -> bool {
         match turn {
-            Turn::Prompt | Turn::Start | Turn::Clear | Turn::Header if self.open.has_conversation => {
+            Turn::Prompt | Turn::Start | Turn::Settings | Turn::Clear | Turn::Header
+                if self.open.has_conversation =>
+            {
                 self.open.has_conversation = false;
                 self.open.turns += 1;
                 match self.granularity {
@@ -95,6 +97,7 @@ impl LineSplitter {
             Turn::Conversation => begins_message && self.open.has_conversation,
             Turn::Prompt
             | Turn::Start
+            | Turn::Settings
             | Turn::Clear
             | Turn::Header
             | Turn::Restated
@@ -137,6 +140,7 @@ impl LineSplitter {
             }
             Turn::Header
             | Turn::Start
+            | Turn::Settings
             | Turn::Clear
             | Turn::Restated
             | Turn::Rewind(_)
@@ -172,6 +176,7 @@ const fn ends_mark(turn: Turn) -> bool {
     match turn {
         Turn::Prompt
         | Turn::Start
+        | Turn::Settings
         | Turn::Clear
         | Turn::Conversation
         | Turn::Restated
@@ -192,14 +197,17 @@ impl Splitter for LineSplitter {
             Ok(read) => self.take(read),
             Err(error) => {
                 self.ground.lines += 1;
-                let rescued = self.dialect.rescued(line);
-                self.open.counts = add(self.open.counts, rescued.as_ref().map_or(UNSEEN, counts));
+                let before = self.open.counts.entries;
                 // What people are shown of the session, and nothing that decides a commit.
-                if let Some(read) = rescued {
+                for part in self.dialect.rescued(line) {
+                    self.open.counts = add(self.open.counts, part.line.as_ref().map_or(UNSEEN, counts));
+                    let Some(read) = part.line else { continue };
                     read.unknown.iter().for_each(|name| self.unknown.count(name));
                     let hints = Hints { is_subagent: None, ..read.hints };
                     self.ground.facts.learn(self.dialect, hints, read.time);
-                } else {
+                }
+                if self.open.counts.entries == before {
+                    self.open.counts = add(self.open.counts, UNSEEN);
                     self.unreadable += 1;
                 }
                 self.note_unreadable(line, &error, notes);

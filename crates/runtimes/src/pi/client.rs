@@ -9,8 +9,12 @@ use crate::clients::{
 };
 use crate::translate::{Intake, Told};
 
-const FORMATS: &[Registered] =
-    &[Registered::new(&Pi::V3, HEADER), Registered::new(&Pi::V2, HEADER), Registered::new(&Pi::V1, HEADER)];
+const FORMATS: &[Registered] = &[
+    Registered::new(&Pi::V3, HEADER),
+    Registered::new(&Pi::V2, HEADER),
+    Registered::new(&Pi::V1, HEADER),
+    Registered::new(&Pi::V4, &[Mark::Keys(&["kind", "version", "id"])]),
+];
 
 const HEADER: &[Mark] = &[Mark::Types(&["session"])];
 

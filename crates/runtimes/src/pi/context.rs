@@ -12,7 +12,7 @@ use crate::adapter::{
     CompactionPlan, ContextPlan, Edit, Piece, PlanStop, Segment, Segments, SourceError, segment_number,
 };
 use crate::json::quote;
-use crate::lines::emit::push;
+use crate::lines::emit::{note_ended, push};
 
 /// Commits that are searched for what a compaction keeps, and for the session's header.
 const WALK_SEGMENTS_MAX: usize = 65_536;
@@ -153,6 +153,7 @@ pub(super) fn plan_context(
     let emitted = Emitted::of(&tree, &chosen);
     plan.pieces = emitted.pieces;
     plan.reparented = emitted.reparented;
+    note_ended(emitted.ended, &mut plan.notes);
     let count = plan.reparented.len();
     if count > 0 {
         plan.notes.push(Note::new(
@@ -207,6 +208,8 @@ fn choose(tree: &Tree, path: &Path, stop: PlanStop, plan: &mut ContextPlan) -> H
 struct Emitted {
     pieces: Vec<Piece>,
     reparented: Vec<(EntryId, Option<EntryId>)>,
+    /// Records that got a line of their own.
+    ended: usize,
 }
 
 impl Emitted {
@@ -226,7 +229,8 @@ impl Emitted {
                 continue;
             }
             let edit = emitted.linked(row, last).map(|edit| within(row, edit));
-            push(&mut emitted.pieces, row.place, edit);
+            push(&mut emitted.pieces, row.place, edit.into_iter().chain(row.place.ended(row.is_joined)));
+            emitted.ended += usize::from(row.is_joined);
             last = row.id.as_deref().or(last);
         }
         emitted

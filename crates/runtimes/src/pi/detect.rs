@@ -16,10 +16,11 @@ pub(super) fn detect(head: &[u8], version: u8, format: FormatId) -> Option<Detec
     let record = Record::parse(found.as_bytes()).ok().filter(|record| record.kind == Kind::Session)?;
     let envelope = &record.envelope;
     envelope.id?.text()?;
-    let is_whole = envelope.cwd.is_some() && envelope.timestamp.is_some();
+    let is_whole = envelope.cwd.is_some() && envelope.timestamp.or(envelope.created_at).is_some();
     let own = match envelope.version {
+        _ if envelope.fourth().is_some() => 4,
         None => 1,
-        // Versions to come are read as the newest known one.
+        // Versions to come with this kind of header are read as the newest known one.
         Some(field) => field.number()?.clamp(1, 3),
     };
     let confidence = if is_whole { Confidence::Certain } else { Confidence::Possible };

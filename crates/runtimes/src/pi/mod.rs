@@ -1,7 +1,9 @@
-//! pi sessions: `pi-v3`, and the `pi-v2` and `pi-v1` that its client turns into it when it loads them.
+//! pi sessions: `pi-v3`, and the `pi-v2` and `pi-v1` that its client turns into it when it loads them; `pi-v4` of programs on
+//! pi's library, which pi itself does not load.
 //!
 //! A session is a tree in one file: each entry names its parent, the last one is where the conversation stands. The
-//! first version has no ids: there each entry follows the one before.
+//! first version has no ids: there each entry follows the one before. The fourth says in lines of their own where the conversation
+//! stands, and has others (*lanes*) beside it.
 
 #[cfg(test)]
 mod chain_tests;
@@ -9,6 +11,9 @@ mod client;
 mod context;
 mod detect;
 mod encode;
+mod fourth;
+#[cfg(test)]
+mod fourth_tests;
 mod order;
 mod place;
 mod read;
@@ -42,7 +47,7 @@ static DIALECT: Dialect = Dialect {
     main: "pi/main",
     subagent: "pi/subagent",
     read: read::read,
-    rescue: read::rescue,
+    rescue: record::apart,
 };
 
 /// The adapter of pi sessions; one for each version of the format.
@@ -58,13 +63,16 @@ impl Pi {
     /// The adapter of `pi-v2`.
     pub const V2: Self = Self { version: 2 };
 
-    /// The adapter of `pi-v3`, which is also what all three write.
+    /// The adapter of `pi-v3`, which is also what all four write.
     pub const V3: Self = Self { version: 3 };
+
+    /// The adapter of `pi-v4`: lines that are numbered.
+    pub const V4: Self = Self { version: 4 };
 }
 
 impl Adapter for Pi {
     fn format(&self) -> FormatId {
-        FormatId::new(format!("{RUNTIME}-v{}", self.version)).expect("all three names are short and plain")
+        FormatId::new(format!("{RUNTIME}-v{}", self.version)).expect("all names are short and plain")
     }
 
     fn reading(&self) -> Reading {
@@ -86,8 +94,13 @@ impl Adapter for Pi {
     }
 
     fn upgrade(&self, from: &FormatId, bytes: &[u8]) -> Option<Vec<u8>> {
-        let is_older = from.as_str() == "pi-v1" || from.as_str() == "pi-v2";
-        (self.version == 3 && is_older).then(|| upgrade::upgrade(bytes, from.as_str() == "pi-v1"))
+        match from.as_str() {
+            _ if self.version != 3 => None,
+            "pi-v1" => Some(upgrade::upgrade(bytes, true)),
+            "pi-v2" => Some(upgrade::upgrade(bytes, false)),
+            "pi-v4" => Some(fourth::as_third(bytes)),
+            _ => None,
+        }
     }
 
     fn plan_compaction(
@@ -104,7 +117,12 @@ impl Adapter for Pi {
     }
 
     fn encode_compaction(&self, summary: &str, keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
-        encode::compaction(summary, keeps, at, self.version == 1)
+        let line = encode::compaction(summary, keeps, at, self.version == 1);
+        if self.version == 4 { fourth::entry(&line) } else { line }
+    }
+
+    fn is_placeable(&self) -> bool {
+        self.version != 4
     }
 
     fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {

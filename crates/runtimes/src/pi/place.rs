@@ -7,10 +7,11 @@ use stemmata_model::{Note, NoteCode, Timestamp};
 
 use super::client::RESUME;
 use super::encode::{derive, header, result, text_block};
-use super::record::Record;
+use super::record::{Record, apart};
 use super::trail::{Trail, Waiting};
 use super::tree::{Parent, Row};
 use crate::adapter::{ClientPlace, PlaceRequest, Placer};
+use crate::apart::each;
 use crate::json::{Object, one_line, quote, text};
 use crate::lines::iso;
 use crate::messages::turns::LOST_CALL;
@@ -165,19 +166,6 @@ impl LinePlacer {
         self.last = row.id.map(String::from).or_else(|| self.last.take());
     }
 
-    /// Writes the records that can be found in a line, each as a line of its own.
-    fn found(&mut self, line: &[u8], out: &mut Vec<u8>) {
-        let found = Record::each(line).unwrap_or_default();
-        if found.is_empty() {
-            self.dropped_tails += unreadable(line, out);
-        }
-        for found in found {
-            if let Ok(record) = Record::parse(found.text.as_bytes()) {
-                self.record(found.text.as_bytes(), &record, out);
-            }
-        }
-    }
-
     fn make_header(&self, out: &mut Vec<u8>) {
         let made = header(self.request.session.as_str(), self.last_time, &self.request.cwd);
         // The loader gives ids to entries that have none, in a file that names no version.
@@ -265,9 +253,12 @@ impl LinePlacer {
 
 impl Placer for LinePlacer {
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
-        match Record::parse(line) {
-            Ok(record) => self.record(line, &record, out),
-            Err(_) => self.found(line, out),
+        // Of a line that holds several records, each gets a line of its own.
+        let taken = each(line, apart, &mut |text, _| {
+            Record::parse(text).map(|record| self.record(text, &record, out))
+        });
+        if taken.is_err() {
+            self.dropped_tails += unreadable(line, out);
         }
     }
 

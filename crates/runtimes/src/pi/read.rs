@@ -8,9 +8,8 @@ use stemmata_model::{Body, EntryKind, ImageSource, Part, Role, Timestamp, Usage,
 
 use super::RUNTIME;
 use super::encode::UNKNOWN_MODEL;
-use super::record::{Block, Kind, Message, ReasoningItem, Record, Tokens, is_record};
+use super::record::{Block, Kind, Message, ReasoningItem, Record, Tokens};
 use crate::adapter::IdKind;
-use crate::apart::first;
 use crate::json::{Field, RecordError, is_true, owned, text};
 use crate::lines::facts::{Hints, TitleRank};
 use crate::lines::{self, Line, Turn, entry_id, opaque};
@@ -54,13 +53,8 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
     Ok(line)
 }
 
-/// Finds the first record of a line that is not exactly one (see `Dialect::rescue`).
-pub(super) fn rescue(line: &[u8]) -> Option<String> {
-    first(line, is_record)
-}
-
 fn name(record: &Record<'_>) -> String {
-    owned(record.envelope.record_type).unwrap_or_default()
+    owned(record.envelope.record_type.or(record.envelope.line_kind)).unwrap_or_default()
 }
 
 /// Reads the messages that a compaction keeps word for word.

@@ -2,8 +2,9 @@
 
 use stemmata_model::Timestamp;
 
-use crate::apart::{Found, records};
-use crate::json::{Field, RecordError, borrowed_object, is_string, is_true, parse_line, text};
+use crate::json::{
+    Field, RecordError, Salvaged, borrowed_object, is_string, is_true, parse_line, salvage, text,
+};
 
 borrowed_object! {
     /// The fields of a line that somebody here looks at.
@@ -22,8 +23,31 @@ borrowed_object! {
         /// Of a compaction that a program on pi's library made: the messages that stay, word for word.
         retained = "retainedTail",
         content, display, name,
+        /// Of a line of the fourth version: what it is to the session. Its `type` says more.
+        line_kind = "kind",
+        /// Of a line of the fourth version: its number. Its time is a number, too.
+        seq,
+        /// Of a line of the fourth version: which of the conversations in the file it is of.
+        lane,
+        /// Of a `lane`: the entry where that conversation stands.
+        leaf_id = "leafId",
+        /// Of a header of the fourth version.
+        created_at = "createdAt",
     }
 }
+
+impl<'a> Envelope<'a> {
+    /// Returns what a line of the fourth version is: `header`, `entry`, `record`, `lane` or `fact`. None of an older version.
+    pub(super) fn fourth(&self) -> Option<std::borrow::Cow<'a, str>> {
+        let is_numbered = self.seq.is_some_and(|seq| seq.number().is_some());
+        let is_header =
+            self.record_type.is_none() && self.version.is_some_and(|version| version.raw() == "4");
+        text(self.line_kind).filter(|kind| if kind == "header" { is_header } else { is_numbered })
+    }
+}
+
+/// The conversation of a session that its client shows; other lanes stand beside it.
+pub(super) const MAIN_LANE: &str = "main";
 
 borrowed_object! {
     /// The fields of a message.
@@ -114,25 +138,20 @@ impl<'a> Record<'a> {
         Ok(Self { envelope, kind, message: message.unwrap_or_default(), whole })
     }
 
-    /// Reads the records of a line: itself, or those that can be found in it.
-    pub(super) fn each(line: &'a [u8]) -> Result<Vec<Found<'a>>, RecordError> {
-        match Self::parse(line) {
-            Ok(record) => Ok(vec![Found { text: record.whole.raw().into(), is_read: true }]),
-            Err(error) => {
-                let found = records(line, is_record);
-                if found.is_empty() { Err(error) } else { Ok(found) }
-            }
-        }
-    }
-
     /// Returns when the line was written.
     pub(super) fn time(&self) -> Option<Timestamp> {
-        Timestamp::parse(&text(self.envelope.timestamp)?).ok()
+        let written = self.envelope.timestamp.or(self.envelope.created_at)?;
+        if let Some(text) = written.text() {
+            return Timestamp::parse(&text).ok();
+        }
+        let millis = written.number().filter(|_| self.envelope.fourth().is_some())?;
+        Some(Timestamp::from_micros(i64::try_from(millis.checked_mul(1000)?).ok()?))
     }
 
     /// Returns the id that makes the line part of the tree; a header's is the session's.
     pub(super) fn entry_id(&self) -> Option<Field<'a>> {
-        let id = self.envelope.id.filter(|_| self.kind != Kind::Session)?;
+        let is_entry = self.envelope.fourth().is_none_or(|kind| kind == "entry");
+        let id = self.envelope.id.filter(|_| self.kind != Kind::Session && is_entry)?;
         id.text().is_some_and(|id| !id.is_empty()).then_some(id)
     }
 
@@ -193,14 +212,27 @@ impl<'a> Record<'a> {
     }
 }
 
+/// Takes a line apart that is no single record (see `Dialect::rescue`).
+pub(super) fn apart(line: &[u8]) -> Vec<Salvaged<'_>> {
+    salvage(line, false, is_record)
+}
+
 /// Returns whether an object is a record, and not one inside of a record: a block has a type, too, and another one.
 pub(super) fn is_record(object: Field<'_>) -> bool {
     let Ok(envelope) = Envelope::read(object) else { return false };
     let has_message = envelope.message.is_some();
-    envelope.record_type.is_some() && kind(&envelope, has_message) != Kind::Unknown
+    let is_one = envelope.record_type.is_some() || envelope.fourth().is_some();
+    is_one && kind(&envelope, has_message) != Kind::Unknown
 }
 
 fn kind(envelope: &Envelope<'_>, has_message: bool) -> Kind {
+    match envelope.fourth().as_deref() {
+        None | Some("entry") => {}
+        Some("header") => return Kind::Session,
+        Some("fact") if envelope.name.is_some() => return Kind::SessionInfo,
+        Some("fact" | "lane" | "record") => return Kind::Other,
+        Some(_) => return Kind::Unknown,
+    }
     match text(envelope.record_type).as_deref() {
         Some("session") => Kind::Session,
         Some("message") if has_message => Kind::Message,
@@ -208,7 +240,9 @@ fn kind(envelope: &Envelope<'_>, has_message: bool) -> Kind {
         Some("branch_summary") => Kind::BranchSummary,
         Some("custom_message") => Kind::CustomMessage,
         Some("session_info") => Kind::SessionInfo,
-        Some("model_change" | "thinking_level_change" | "custom" | "label") => Kind::Other,
+        Some("model_change" | "thinking_level_change" | "active_tools_change" | "custom" | "label") => {
+            Kind::Other
+        }
         _ => Kind::Unknown,
     }
 }

@@ -4,10 +4,10 @@ use stemmata_model::Timestamp;
 
 use super::encode::{derive, header, result, text_block};
 use super::place::{NO_USAGE, Unfolded, as_said, unfold};
-use super::record::{Kind, Record, is_record};
+use super::record::{Kind, Record, apart};
 use super::trail::{Node, Trail, Waiting};
 use super::tree::Parent;
-use crate::apart;
+use crate::apart::{each, mend_unread};
 use crate::json::{Object, is_blank, quote};
 use crate::lines::iso;
 use crate::repair::{Document, REPAIRED_TEXT, made_up_uuid};
@@ -28,14 +28,16 @@ pub(super) fn mend(document: &mut Document) {
 fn trail(document: &Document) -> Trail {
     let mut trail = Trail::default();
     for (index, line) in (0..).zip(document.lines()) {
-        for found in Record::each(line).unwrap_or_default() {
-            let Ok(record) = Record::parse(found.text.as_bytes()) else { continue };
+        let mut take = |text: &[u8], _| {
+            let record = Record::parse(text)?;
             let is_node = trail.take(&record, index).is_node;
-            let is_as_it_stands = line.trim_ascii() == found.text.trim().as_bytes();
-            if let Some(node) = trail.nodes.last_mut().filter(|_| is_node && !is_as_it_stands) {
-                node.row.found = Some(found.text.trim().into());
+            if let Some(node) = trail.nodes.last_mut().filter(|_| is_node && text != line) {
+                node.row.found = Some(record.whole.raw().into());
             }
-        }
+            Ok(())
+        };
+        // A line that is no record is nothing to the loader.
+        each(line, apart, &mut take).unwrap_or_default();
     }
     trail
 }
@@ -45,7 +47,7 @@ fn lines(document: &mut Document) {
     let mut index = 0;
     while index < document.len() {
         let is_whole = Record::parse(document.line(index)).is_ok();
-        index += apart::mend_line(document, index, is_whole, is_record);
+        index += mend_unread(document, index, is_whole, apart);
     }
 }
 
@@ -141,7 +143,8 @@ fn is_rewritten(document: &mut Document, node: &Node) -> bool {
     true
 }
 
-/// Hangs a last entry that is for nobody, and would end the conversation at an older entry, on where the conversation stands.
+/// Hangs the first of the last entries which no model sees (a label, a title) on the last message, where it hangs on an older
+/// entry: the loader would take the conversation to end there.
 fn ends(document: &mut Document) {
     let trail = trail(document);
     let (loaded, leaf) = (trail.loaded(), trail.leaf());

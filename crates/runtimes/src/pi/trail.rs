@@ -3,9 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::record::{Kind, Record};
-use super::tree::{Kept, Parent, Row, row};
+use super::tree::{Kept, Parent, Row, Standing, Stands, leaf};
 use crate::json::text;
-use crate::lines::emit::Place;
 
 /// An entry.
 #[derive(Debug, Clone)]
@@ -86,6 +85,8 @@ pub(super) struct Trail {
     records: u64,
     /// Whether entries have no ids and follow each other; known with the first record.
     pub(super) is_linear: Option<bool>,
+    /// Where lines of the fourth version say that the conversation stands.
+    stands: Standing<usize>,
 }
 
 /// A way from the root to the last entry, as indices of nodes.
@@ -99,13 +100,12 @@ pub(super) struct Way {
 impl Trail {
     /// Takes a record and returns the row that it is.
     pub(super) fn take(&mut self, record: &Record<'_>, number: u64) -> Row {
-        let line = record.whole.raw().as_bytes();
         let is_linear = *self.is_linear.get_or_insert_with(|| match record.kind {
             // The loader gives ids to all entries of a file that names no version.
             Kind::Session => record.envelope.version.and_then(|version| version.number()).unwrap_or(1) < 2,
             _ => record.entry_id().is_none(),
         });
-        let row = row(Place { segment: 0, offset: 0, length: 0 }, line, is_linear);
+        let row = Row::of(record, is_linear);
         let records = self.records;
         self.records += 1;
         if row.is_node {
@@ -121,6 +121,15 @@ impl Trail {
                 row: row.clone(),
             });
         }
+        match &row.stands {
+            None => {}
+            Some(Stands::Here) => self.stands = Standing::At(self.nodes.len().saturating_sub(1)),
+            Some(Stands::At(id)) => {
+                self.stands = self.by_id.get(id).map_or(Standing::Nowhere, |index| Standing::At(*index));
+            }
+            Some(Stands::Elsewhere) if self.stands != Standing::Unsaid => {}
+            Some(Stands::Nowhere | Stands::Elsewhere) => self.stands = Standing::Nowhere,
+        }
         row
     }
 
@@ -133,7 +142,12 @@ impl Trail {
 
     /// Returns the way to the root as the loader goes it, from the last entry that it reads.
     pub(super) fn loaded(&self) -> Way {
-        self.way(self.nodes.iter().rposition(|node| !node.is_unread), false)
+        let from = match self.stands {
+            Standing::Unsaid => self.nodes.iter().rposition(|node| !node.is_unread),
+            Standing::Nowhere => None,
+            Standing::At(index) => Some(index),
+        };
+        self.way(from, false)
     }
 
     /// Returns the way to the root that holds the conversation: from where it stands, and an entry whose parent is not there
@@ -144,15 +158,13 @@ impl Trail {
 
     /// Returns where the conversation stands (see `Tree::leaf`).
     pub(super) fn leaf(&self) -> Option<usize> {
-        let said = self.nodes.iter().rposition(|node| node.row.is_message);
-        let Some(said) = said else { return self.nodes.len().checked_sub(1) };
-        let mut on: HashSet<usize> = HashSet::from([said]);
-        for index in said + 1..self.nodes.len() {
-            if self.parent(index).is_some_and(|parent| on.contains(&parent)) {
-                on.insert(index);
-            }
+        match self.stands {
+            Standing::Unsaid => {}
+            Standing::Nowhere => return None,
+            Standing::At(index) => return Some(index),
         }
-        on.into_iter().max()
+        let newest = self.nodes.iter().enumerate().rev().map(|(index, node)| (index, node.row.is_message));
+        leaf(newest, |index| self.parent(index)).or_else(|| self.nodes.len().checked_sub(1))
     }
 
     /// Returns the entry that another one hangs on.

@@ -3,9 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::record::{Kind, Record, is_record};
-use crate::apart::first;
-use crate::json::is_blank;
+use super::record::{Kind, MAIN_LANE, Record, apart};
+use crate::json::{is_blank, is_string, text};
 use crate::lines::emit::{Place, places};
 
 /// What an entry hangs on.
@@ -25,6 +24,43 @@ pub(super) enum Kept {
     Id(Box<str>),
     /// Its number among the records of the file, the header being 0.
     Index(u64),
+}
+
+/// What a line of the fourth version says of where the conversation stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Stands {
+    /// At this entry.
+    Here,
+    /// At the entry with this id.
+    At(Box<str>),
+    /// At none: it begins anew.
+    Nowhere,
+    /// Nothing: the line is of another conversation, or of none.
+    Elsewhere,
+}
+
+/// Where lines of the fourth version say that the conversation stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Standing<I> {
+    /// There is no such line: the last entry says it.
+    #[default]
+    Unsaid,
+    Nowhere,
+    At(I),
+}
+
+impl Stands {
+    fn of(record: &Record<'_>) -> Option<Self> {
+        let kind = record.envelope.fourth()?;
+        let is_main = record.envelope.lane.is_none_or(|lane| is_string(lane, MAIN_LANE));
+        Some(match kind.as_ref() {
+            "entry" if is_main && record.entry_id().is_some() => Self::Here,
+            "lane" if is_main => {
+                text(record.envelope.leaf_id).map_or(Self::Nowhere, |id| Self::At(id.into()))
+            }
+            _ => Self::Elsewhere,
+        })
+    }
 }
 
 /// A line.
@@ -52,15 +88,19 @@ pub(super) struct Row {
     pub(super) is_restated: bool,
     /// Whether the line ends.
     pub(super) has_newline: bool,
+    /// Whether another part of the same line follows.
+    pub(super) is_joined: bool,
+    /// Of a line of the fourth version: where it says that the conversation stands.
+    pub(super) stands: Option<Stands>,
     /// What the line says, where it is no record as it stands.
     pub(super) found: Option<Box<str>>,
 }
 
 impl Row {
     /// A line that is no record.
-    fn none(place: Place) -> Self {
+    fn none() -> Self {
         Self {
-            place,
+            place: Place { segment: 0, offset: 0, length: 0 },
             id: None,
             parent: Parent::Before,
             parent_span: 0..0,
@@ -74,58 +114,94 @@ impl Row {
             is_node: false,
             is_restated: false,
             has_newline: false,
+            is_joined: false,
+            stands: None,
             found: None,
         }
     }
+
+    /// Returns what a record is.
+    pub(super) fn of(record: &Record<'_>, is_linear: bool) -> Self {
+        let mut row = Self::none();
+        row.is_record = true;
+        row.stands = Stands::of(record);
+        row.is_header = record.kind == Kind::Session;
+        row.is_compaction = record.kind == Kind::Compaction;
+        row.is_message = record.is_seen();
+        let own = record.entry_id();
+        row.id = own.and_then(|id| Some(id.text()?.into()));
+        row.is_node = row.id.is_some() || (is_linear && !row.is_header);
+        match (own, record.envelope.parent_id) {
+            (Some(_), Some(field)) => {
+                let parent = field.text().filter(|parent| !parent.is_empty());
+                row.parent = parent.map_or(Parent::Root, |parent| Parent::Id(parent.into()));
+                row.parent_span = field.span();
+            }
+            (Some(id), None) => row.parent_span = id.span().end..id.span().end,
+            (None, _) => {}
+        }
+        if row.is_compaction {
+            row.retained = record.retained().iter().filter(|message| message.is_seen()).count();
+            let index = record.envelope.kept_index.filter(|field| field.number().is_some());
+            let kept_id = record.envelope.kept_id.filter(|field| field.text().is_some());
+            row.kept_span = kept_id.or(index).map(|field| field.span());
+            row.kept = kept_id
+                .and_then(|id| Some(Kept::Id(id.text()?.into())))
+                .or_else(|| Some(Kept::Index(index?.number()?)));
+        }
+        row
+    }
 }
 
-/// Reads the lines of a commit; the first `restated` of them say again what older ones said.
+/// Reads the lines of a commit; the first `restated` entries of them say again what older ones said.
 pub(super) fn rows(segment: usize, bytes: &[u8], restated: u64, is_linear: bool) -> Vec<Row> {
     let mut entries = 0;
-    let rows = places(segment, bytes).map(|(place, line)| {
-        entries += u64::from(!is_blank(line));
-        let mut row = row(place, line, is_linear);
-        row.has_newline = u64::try_from(line.len()).is_ok_and(|length| length < place.length);
-        row.is_restated = entries <= restated;
-        row
-    });
-    rows.collect()
+    let mut rows = Vec::new();
+    for (place, line) in places(segment, bytes) {
+        let mut add = |(place, is_joined): (Place, bool), read: Row| {
+            entries += u64::from(!is_blank(line));
+            let ends = u64::try_from(line.len()).is_ok_and(|length| length < place.length);
+            rows.push(Row {
+                place,
+                is_joined,
+                has_newline: ends && !is_joined,
+                is_restated: entries <= restated,
+                ..read
+            });
+        };
+        if let Ok(record) = Record::parse(line) {
+            add((place, false), Row::of(&record, is_linear));
+            continue;
+        }
+        for part in apart(line) {
+            let record = part.record.as_ref().and_then(|text| Record::parse(text.as_bytes()).ok());
+            let row = record.map_or_else(Row::none, |record| Row {
+                found: Some(record.whole.raw().into()),
+                ..Row::of(&record, is_linear)
+            });
+            add(place.part(&part.range, line), row);
+        }
+    }
+    rows
 }
 
-/// Reads one line.
-pub(super) fn row(place: Place, line: &[u8], is_linear: bool) -> Row {
-    let mut row = Row::none(place);
-    let parsed = Record::parse(line);
-    let found: Option<Box<str>> = if parsed.is_ok() { None } else { first(line, is_record).map(Into::into) };
-    let parsed = found.as_deref().map_or(parsed, |found| Record::parse(found.as_bytes()));
-    let Ok(record) = parsed else { return Row { found, ..row } };
-    row.is_record = true;
-    row.is_header = record.kind == Kind::Session;
-    row.is_compaction = record.kind == Kind::Compaction;
-    row.is_message = record.is_seen();
-    let own = record.entry_id();
-    row.id = own.and_then(|id| Some(id.text()?.into()));
-    row.is_node = row.id.is_some() || (is_linear && !row.is_header);
-    match (own, record.envelope.parent_id) {
-        (Some(_), Some(field)) => {
-            let parent = field.text().filter(|parent| !parent.is_empty());
-            row.parent = parent.map_or(Parent::Root, |parent| Parent::Id(parent.into()));
-            row.parent_span = field.span();
+/// Returns where a conversation stands: at its last message, or at the last of the entries behind it that hang on it. `newest` are
+/// its entries, the last first, and whether each is a message. None where there is no message.
+pub(super) fn leaf<I: Copy + Eq + std::hash::Hash>(
+    newest: impl Iterator<Item = (I, bool)>,
+    parent: impl Fn(I) -> Option<I>,
+) -> Option<I> {
+    let mut behind = Vec::new();
+    for (at, is_message) in newest {
+        if is_message {
+            // From the oldest on: what one hangs on stands before it.
+            let mut on = HashSet::from([at]);
+            let hangs = |at: &I| parent(*at).is_some_and(|parent| on.contains(&parent)) && on.insert(*at);
+            return behind.into_iter().rev().filter(hangs).last().or(Some(at));
         }
-        (Some(id), None) => row.parent_span = id.span().end..id.span().end,
-        (None, _) => {}
+        behind.push(at);
     }
-    if row.is_compaction {
-        row.retained = record.retained().iter().filter(|message| message.is_seen()).count();
-        let index = record.envelope.kept_index.filter(|field| field.number().is_some());
-        let kept_id = record.envelope.kept_id.filter(|field| field.text().is_some());
-        row.kept_span = kept_id.or(index).map(|field| field.span());
-        row.kept = kept_id
-            .and_then(|id| Some(Kept::Id(id.text()?.into())))
-            .or_else(|| Some(Kept::Index(index?.number()?)));
-    }
-    row.found = found;
-    row
+    None
 }
 
 /// Where a row stands: the commit, counted from the newest, and the line in it.
@@ -152,7 +228,7 @@ impl Tree {
     /// Adds the next older commit.
     pub(super) fn push(&mut self, mut rows: Vec<Row>) {
         for row in rows.iter_mut().filter(|row| self.is_strict && row.found.is_some()) {
-            *row = Row { has_newline: row.has_newline, ..Row::none(row.place) };
+            *row = Row { place: row.place, has_newline: row.has_newline, ..Row::none() };
         }
         let segment = self.segments.len();
         let mut own: HashMap<Box<str>, At> = HashMap::new();
@@ -200,27 +276,32 @@ impl Tree {
     /// hangs on an older entry ends nothing. `is_all` says whether nothing older is to be loaded: else there is no answer
     /// before a message is there.
     pub(super) fn leaf(&self, is_all: bool) -> Option<At> {
-        let last = self.before((0, usize::MAX));
-        let mut behind: Vec<At> = Vec::new();
-        let mut at = last;
-        while let Some(here) = at {
-            let Some(row) = self.row(here) else { break };
-            if row.is_message {
-                // From the oldest on: what one hangs on stands before it.
-                let mut on: HashSet<At> = HashSet::from([here]);
-                let mut leaf = here;
-                for at in behind.into_iter().rev() {
-                    if self.parent_of(at).is_some_and(|parent| on.contains(&parent)) {
-                        on.insert(at);
-                        leaf = at;
-                    }
-                }
-                return Some(leaf);
-            }
-            behind.push(here);
-            at = self.before(here);
+        match self.stands() {
+            Standing::Unsaid => {}
+            Standing::Nowhere => return None,
+            Standing::At(at) => return Some(at),
         }
-        last.filter(|_| is_all)
+        let last = self.before((0, usize::MAX));
+        let newest = std::iter::successors(last, |at| self.before(*at));
+        let newest = newest.map_while(|at| Some((at, self.row(at)?.is_message)));
+        leaf(newest, |at| self.parent_of(at)).or_else(|| last.filter(|_| is_all))
+    }
+
+    /// Returns where lines of the fourth version say that the conversation stands, of what is loaded.
+    fn stands(&self) -> Standing<At> {
+        let mut stands = Standing::Unsaid;
+        for (segment, rows) in self.segments.iter().enumerate() {
+            for (index, row) in rows.iter().enumerate().rev().filter(|(_, row)| !row.is_restated) {
+                match row.stands.as_ref() {
+                    None => {}
+                    Some(Stands::Here) => return Standing::At((segment, index)),
+                    Some(Stands::At(id)) => return self.find(id).map_or(Standing::Nowhere, Standing::At),
+                    Some(Stands::Nowhere) => return Standing::Nowhere,
+                    Some(Stands::Elsewhere) => stands = Standing::Nowhere,
+                }
+            }
+        }
+        stands
     }
 
     /// Returns the entry that another one hangs on, of those that are loaded.

@@ -3,11 +3,11 @@
 //! It repairs nothing. What it looks for was tried with the real loader (0.73.1): it refuses next to nothing, and loses
 //! history without a word.
 
-use super::record::{Kind, Record};
+use super::record::{Kind, Record, apart};
 use super::trail::{Trail, Waiting, Way};
 use super::tree::{Parent, Row};
 use crate::adapter::{Finding, Severity, Validation, Validator};
-use crate::apart::{Found, is_marked};
+use crate::apart::{each, is_marked};
 use crate::findings::Findings;
 use crate::json::{is_blank, text};
 
@@ -21,17 +21,20 @@ pub(super) struct LineValidator {
     trail: Trail,
     /// Whether the client does not read the header.
     is_headless: bool,
+    /// Whether it is of the fourth version, whose loader refuses a file with a line that it cannot read or that is missing.
+    is_fourth: bool,
+    /// Lines of the fourth version, the header being 0.
+    numbered: u64,
     findings: Findings,
 }
 
 impl LineValidator {
     /// Takes a record of a line.
-    fn found(&mut self, line: &[u8], found: &Found<'_>) {
-        let Ok(record) = Record::parse(found.text.as_bytes()) else { return };
+    fn found(&mut self, line: &[u8], record: &Record<'_>, is_read: bool) {
         let is_header = self.trail.is_linear.is_none();
-        self.record(&record);
+        self.record(record);
         let at = Some(self.lines);
-        if !found.is_read {
+        if !is_read {
             let is_node = self.trail.nodes.last().is_some_and(|node| node.line == self.lines);
             if is_node {
                 self.trail.pass_over_last();
@@ -54,6 +57,7 @@ impl LineValidator {
         let at = Some(self.lines);
         let is_first = self.trail.is_linear.is_none();
         let row = self.trail.take(record, self.lines);
+        self.number(record);
         if is_first {
             self.header(record);
         } else if !row.is_header {
@@ -70,9 +74,26 @@ impl LineValidator {
         }
     }
 
+    /// Checks the number of a line of the fourth version.
+    fn number(&mut self, record: &Record<'_>) {
+        let number = record.envelope.seq.and_then(|seq| seq.number()).filter(|_| self.is_fourth);
+        let Some(number) = number else { return };
+        self.numbered += 1;
+        if std::mem::replace(&mut self.numbered, number) != number {
+            let message = format!(
+                "the line has the number {number}, and the one before has not the one before that: the loader refuses the file"
+            );
+            self.findings.add(Severity::Fatal, "missing_lines", Some(self.lines), message);
+        }
+    }
+
     fn header(&mut self, record: &Record<'_>) {
         let version = record.envelope.version.and_then(|version| version.number());
-        if let Some(version) = version.filter(|version| *version > NEWEST_VERSION) {
+        self.is_fourth = record.envelope.fourth().is_some();
+        if self.is_fourth {
+            let message = "version 4 of the format is of programs on pi's library: pi itself takes the file for empty and writes over it; `fork` writes a copy of version 3";
+            self.findings.add(Severity::Warning, "newer_version", Some(self.lines), message);
+        } else if let Some(version) = version.filter(|version| *version > NEWEST_VERSION) {
             let message = format!(
                 "version {version} of the format is not known: it is read as version {NEWEST_VERSION}"
             );
@@ -121,7 +142,7 @@ impl LineValidator {
 
     /// Looks at where the way ends and what it passes over.
     fn ends(&mut self, loaded: &Way, whole: &Way) {
-        if let Some(node) = self.trail.passed_over(loaded) {
+        if let Some(node) = self.trail.passed_over(loaded).filter(|_| !self.is_fourth) {
             let message = format!(
                 "the compaction holds {} word for word: programs on pi's library send them, pi itself passes over them",
                 stemmata_model::plural(node.row.retained, "message")
@@ -142,9 +163,11 @@ impl Validator for LineValidator {
         if is_blank(line) {
             return;
         }
-        match Record::each(line) {
-            Ok(found) => found.iter().for_each(|found| self.found(line, found)),
-            Err(error) => self.findings.unreadable(self.lines, line, &error),
+        let taken = each(line, apart, &mut |text, is_read| {
+            Record::parse(text).map(|record| self.found(line, &record, is_read))
+        });
+        if let Err(error) = taken {
+            self.findings.unreadable(self.lines, line, &error);
         }
     }
 
@@ -168,8 +191,13 @@ impl Validator for LineValidator {
         self.ends(&loaded, &whole);
         self.pairs(&sent);
         let (present, mut sent) = (self.trail.count(&present), self.trail.count(&sent));
-        let is_refused = |finding: &Finding| matches!(finding.check, "missing_header" | "missing_usage");
-        if self.is_headless || self.findings.iter().any(is_refused) {
+        let is_refused =
+            |finding: &Finding| matches!(finding.check, "missing_header" | "missing_usage" | "missing_lines");
+        let is_unread = |finding: &Finding| matches!(finding.check, "unread_record" | "unreadable_line");
+        if self.is_headless
+            || self.is_fourth && self.findings.iter().any(is_unread)
+            || self.findings.iter().any(is_refused)
+        {
             sent = 0;
         }
         Validation { findings: self.findings.take(), messages_sent: sent, messages_present: present }

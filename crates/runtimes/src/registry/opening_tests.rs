@@ -45,6 +45,7 @@ fn samples() -> Vec<Vec<u8>> {
             r#"{"type":"session","version":3,"id":"x","timestamp":"t","cwd":"/w"}"#,
             r#"{"type":"session","id":"x","timestamp":"t","cwd":"/w"}"#,
             r#"{"ty\u0070e":"session","version":2,"id":"x"}"#,
+            r#"{"kind":"header","version":4,"id":"x","createdAt":1,"cwd":"/w"}"#,
             r#"{"info":{"id":"ses_1","version":"1.2.0"},"messages":[]}"#,
             r#"{"type":"system","subtype":"init","cwd":"/w","session_id":"s","uuid":"u","claude_code_version":"2.1.330"}"#,
             r#"{"type":"user","message":{"content":"hi"},"parent_tool_use_id":null,"session_id":"s"}"#,

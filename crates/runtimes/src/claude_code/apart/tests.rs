@@ -82,6 +82,7 @@ fn cases() -> Vec<(&'static str, Vec<u8>, u64, u64)> {
 #[test]
 fn what_the_client_loses_is_told_and_mended() {
     for (name, bytes, sent, present) in cases() {
+        check_placing(&ClaudeCode, &bytes).unwrap_or_else(|error| panic!("{name}: {error:?}"));
         let checked = validated(&bytes, None);
         let found = (checked.messages_sent, checked.messages_present);
         assert_eq!(found, (sent, present), "{name}: {:?}", checked.findings);

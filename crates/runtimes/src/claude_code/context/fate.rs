@@ -2,6 +2,8 @@
 //!
 //! The path itself is given; this is about everything that hangs on it or stands beside it.
 
+use std::collections::HashSet;
+
 use super::super::path::Path;
 use super::super::row::{Kind, Link, Row};
 use super::super::tree::Tree;
@@ -42,12 +44,17 @@ pub(super) fn decide(tree: &Tree, path: &Path) -> Fates {
     let mut fates = Fates { kept: vec![false; tree.rows.len()], first, ..Fates::default() };
     let abandoned = abandoned_trails(tree, path);
     let mut follows_kept = true;
+    let kept = kept(tree, path);
+    for &position in kept.iter().filter(|&&position| position < first) {
+        fates.set(position);
+    }
     for position in first..tree.rows.len() {
         let row = tree.row(position);
         if !row.kind.is_node() || row.kind == Kind::Restated {
             continue;
         }
-        let keep = if row.of_artifact || path.units.contains(&tree.unit(position)) {
+        let is_of_path = path.units.contains(&tree.unit(position)) || kept.contains(&position);
+        let keep = if row.of_artifact || is_of_path {
             true
         } else if path.skipped.contains(&position) {
             false
@@ -79,6 +86,20 @@ pub(super) fn decide(tree: &Tree, path: &Path) -> Fates {
             before.filter(|row| !matches!(row.kind, Kind::Restated | Kind::Blank)).count() as u64;
     }
     fates
+}
+
+/// Returns the lines that the compaction keeps at which the path ends; those before it only where they are in no artifact.
+fn kept(tree: &Tree, path: &Path) -> HashSet<usize> {
+    let Some(start) = path.start else { return HashSet::new() };
+    let boundary = tree.row(start);
+    let kept = boundary.preserved.iter().filter_map(|&key| tree.find(key));
+    let kept: HashSet<usize> = kept.filter(|&kept| tree.is_own(kept)).collect();
+    let units: HashSet<usize> = kept.iter().map(|&kept| tree.unit(kept)).collect();
+    let is_there = |position: &usize| !boundary.of_artifact || start < *position;
+    let beside = (0..tree.rows.len()).filter(|&position| {
+        units.contains(&tree.unit(position)) && tree.row(position).kind.is_message() && tree.is_own(position)
+    });
+    kept.iter().copied().chain(beside).filter(is_there).collect()
 }
 
 /// Returns where the result starts: at its compaction, or with the conversation if another one was before it

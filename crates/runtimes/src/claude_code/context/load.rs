@@ -99,9 +99,14 @@ impl Loaded {
         }
         let known: HashSet<Key> = replaced.iter().filter_map(|row| row.key).collect();
         let own = segment_number(position, false);
+        let is_boundary = |row: &&Row| row.kind == Kind::Boundary && row.segment == own;
+        let boundary = rows.iter().rfind(is_boundary).map(|row| row.preserved.to_vec());
+        let kept: HashSet<Key> = boundary.into_iter().flatten().collect();
         replaced.extend(rows.into_iter().filter(|row| {
             let is_new = row.key.is_some_and(|key| !known.contains(&key));
-            row.segment < own || (row.segment == own && is_new)
+            let is_kept = row.key.is_some_and(|key| kept.contains(&key));
+            // What a compaction keeps stands in its artifact, and where that lacks it, behind that: also what came late.
+            if is_kept { is_new } else { row.segment < own || (row.segment == own && is_new) }
         }));
         replaced
     }
@@ -166,7 +171,7 @@ fn read_lines(bytes: &[u8], segment: usize, names: &mut Names) -> Vec<Row> {
         let line = bytes.get(start..end).unwrap_or_default();
         if !line.is_empty() {
             let place = Place { segment, offset: start as u64 };
-            Row::each((line, false), place, names, &mut |row| rows.push(row));
+            Row::each((line, false), place, names, &mut |read| rows.push(read.row));
         }
         start = end;
     }
@@ -220,10 +225,13 @@ impl Trace {
                     Next::Unknown => return false,
                     next => next,
                 },
-                Next::To(key) if self.leads_to_compaction(key) => Next::End,
-                Next::To(key) => match self.sought_call().or_else(|| self.links.get(&key).copied()) {
-                    Some((segment, row)) => Next::At(segment, row),
-                    None => return false,
+                Next::To(key) => match self.compaction_of(key) {
+                    Some(boundary) if Self::lacks_kept(loaded, boundary) => Next::Lost,
+                    Some(_) => Next::End,
+                    None => match self.sought_call().or_else(|| self.links.get(&key).copied()) {
+                        Some((segment, row)) => Next::At(segment, row),
+                        None => return false,
+                    },
                 },
                 Next::At(segment, row) => self.step(loaded, (segment, row)),
                 Next::End => return true,
@@ -232,13 +240,26 @@ impl Trace {
         }
     }
 
-    fn leads_to_compaction(&self, key: Key) -> bool {
+    /// Returns the boundary of the compaction that a line behind it hangs on, as it names a record which that keeps.
+    fn compaction_of(&self, key: Key) -> Option<(usize, usize)> {
         let boundary = self.kept.get(&key).filter(|_| !self.links.contains_key(&key));
         // Segments are counted from the newest, lines from the oldest.
         let is_behind = |&&(segment, row): &&(usize, usize)| {
             self.at.is_none_or(|(at, line)| at < segment || (at == segment && line > row))
         };
-        boundary.as_ref().is_some_and(is_behind)
+        boundary.filter(is_behind).copied()
+    }
+
+    /// Returns whether a compaction keeps what its artifact does not hold: its lines were broken, what it keeps was written behind it
+    /// or has other ids in this copy.
+    fn lacks_kept(loaded: &Loaded, (segment, row): (usize, usize)) -> bool {
+        let kept = loaded.row((segment, row)).map(|boundary| &*boundary.preserved).unwrap_or_default();
+        let artifact = loaded.segments.get(segment).and_then(|lines| lines.artifact.as_deref());
+        let held = || -> HashSet<Key> {
+            let rows = artifact.map(|artifact| read_lines(artifact, 0, &mut Names::new()));
+            rows.into_iter().flatten().filter_map(|row| row.key).collect()
+        };
+        !kept.is_empty() && !kept.iter().copied().collect::<HashSet<Key>>().is_subset(&held())
     }
 
     /// Returns the call that the last result answers, once.
@@ -280,6 +301,8 @@ impl Trace {
             return Next::Lost;
         }
         match row.kind {
+            // Where not all that it keeps is in its artifact, the rest is somewhere before it, or came late.
+            Kind::Boundary if is_complete(loaded, at) && Self::lacks_kept(loaded, at) => return Next::Lost,
             Kind::Boundary if is_complete(loaded, at) => return Next::End,
             Kind::Boundary => return row.other.map_or(Next::Lost, Next::To),
             Kind::Result => {

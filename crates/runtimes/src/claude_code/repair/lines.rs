@@ -1,7 +1,8 @@
 //! Lines: a loader reads the record that a line begins with and nothing else of it.
 
-use super::super::apart::{apart, told};
+use super::super::apart::apart;
 use super::super::record::Record;
+use crate::apart::mend_line;
 use crate::json::{REPLACED, is_blank, lone_surrogates};
 use crate::repair::Document;
 
@@ -16,7 +17,10 @@ pub(super) fn mend(document: &mut Document) {
                 1
             }
             Err(_) if is_blank(&line) => 1,
-            Err(_) => take_apart(document, index, &line),
+            Err(_) => match apart(&line, index == 0).as_slice() {
+                [part] if part.is_first => 1,
+                parts => mend_line(document, index, parts, "the loader reads only what a line begins with"),
+            },
         };
     }
 }
@@ -30,34 +34,4 @@ fn replace_lone(document: &mut Document, index: usize, record: &Record<'_>) {
         let what = "half of a surrogate pair is not a text, and the API refuses it: it is U+FFFD now";
         document.edit(index, edits.collect(), ("surrogate", what));
     }
-}
-
-/// Returns how many lines became of it.
-fn take_apart(document: &mut Document, index: usize, line: &[u8]) -> usize {
-    let parts = apart(line, index == 0);
-    let is_read = matches!(parts.as_slice(), [part] if part.is_first);
-    if is_read || parts.iter().all(|part| part.record.is_none()) {
-        return 1;
-    }
-    let lines: Vec<String> = parts
-        .iter()
-        .map(|part| match &part.record {
-            Some(record) => record.clone().into_owned(),
-            None => String::from_utf8_lossy(line.get(part.range.clone()).unwrap_or_default()).into_owned(),
-        })
-        .collect();
-    let end = line.trim_ascii_end().len();
-    let Some((first, rest)) = lines.split_first() else { return 1 };
-    let what = match parts.as_slice() {
-        [_] => "what is not a part of the record is left out".to_owned(),
-        _ => format!(
-            "{}; the loader reads only what a line begins with, so each got a line of its own",
-            told(&parts)
-        ),
-    };
-    document.edit(index, vec![(0..end, first.trim_end().to_owned())], ("line", what));
-    for (place, record) in rest.iter().enumerate() {
-        document.insert(index + 1 + place, record.trim_end(), ("line", "a record of the line before"));
-    }
-    lines.len()
 }

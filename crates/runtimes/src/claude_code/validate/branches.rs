@@ -12,8 +12,11 @@ pub(super) fn beside(tree: &Tree) -> Option<(usize, usize)> {
     let path = walk(tree, leaf(tree)?, Reach::Beginning { stop: None });
     let units: HashSet<usize> = path.units.union(&path.skipped).copied().collect();
     let is_beside = |&position: &usize| {
-        let is_own = tree.is_own(position) && tree.row(position).kind.is_message();
-        is_own && !units.contains(&tree.unit(position)) && !units.contains(&position)
+        let row = tree.row(position);
+        // What a compaction keeps goes with it, wherever it stands.
+        let is_kept = row.key.is_some_and(|key| tree.preserved_by(key).is_some());
+        let is_own = tree.is_own(position) && row.kind.is_message();
+        is_own && !is_kept && !units.contains(&tree.unit(position)) && !units.contains(&position)
     };
     let mut messages = (0..tree.rows.len()).filter(is_beside);
     let first = messages.next()?;

@@ -1,0 +1,149 @@
+//! What a compaction keeps is in a context wherever it was written, and whatever became of the compaction's own lines. Each of these
+//! contexts was sent whole by Claude Code 2.1.330, and `sent` is what it sent of the transcript itself.
+
+use serde_json::json;
+use stemmata_model::{CommitType, Granularity};
+
+use super::super::ClaudeCode;
+use super::super::chain_tests::{placed, validated};
+use super::super::samples_tests::uuid;
+use super::super::story_tests::{Story, numbers};
+use crate::adapter::{Adapter as _, PlanStop};
+use crate::chain_tests::{Chain, commits, segment, written};
+
+/// Two turns of four lines, a compaction (lines 8 and 9) that keeps the second, and a turn behind it (lines 10 to 13).
+fn compacted(is_chain: bool) -> Story {
+    let mut story = Story::default();
+    let mut last = None;
+    let turn = |story: &mut Story, last: Option<usize>| {
+        let prompt = story.prompt(last);
+        let call = story.call(prompt, &format!("call {prompt}"));
+        let result = story.result(call);
+        let answer = story.answer(result);
+        story.wait();
+        answer
+    };
+    for _ in 0..2 {
+        last = Some(turn(&mut story, last));
+    }
+    story.compaction(7, &[4, 5, 6, 7]);
+    if is_chain {
+        let kept = json!({ "headUuid": uuid(4), "anchorUuid": uuid(9), "tailUuid": uuid(7) });
+        story.set(8, "compactMetadata", json!({ "preservedSegment": kept }));
+    }
+    turn(&mut story, Some(9));
+    story
+}
+
+/// Cuts bytes into a chain, with artifacts that may lack what was not there yet.
+fn chain(bytes: &[u8]) -> Chain<'static> {
+    let mut chain = Chain::new(&ClaudeCode);
+    for (commit_type, native) in commits(&ClaudeCode, Granularity::Turn, bytes) {
+        let mut earlier = chain.clone();
+        chain.segments.insert(0, segment(commit_type, &native));
+        if commit_type == CommitType::Compaction {
+            let plan = ClaudeCode.plan_compaction(&native, &mut earlier).expect("no storage");
+            chain.segments[0].prefix = Some(written(&plan.pieces, &chain.segments).into());
+        }
+    }
+    chain
+}
+
+/// Puts the line with this number and the next one on one line.
+fn joined(bytes: &[u8], number: usize) -> Vec<u8> {
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate();
+    lines.flat_map(|(at, line)| if at == number { line.trim_ascii_end() } else { line }.to_vec()).collect()
+}
+
+#[test]
+fn what_a_compaction_keeps_is_in_a_context_wherever_it_stands() {
+    let made = |is_chain: bool, change: &dyn Fn(&mut Story)| {
+        let mut story = compacted(is_chain);
+        change(&mut story);
+        story.bytes()
+    };
+    let marked = |bytes: Vec<u8>, number: usize| {
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate();
+        lines
+            .flat_map(|(at, line)| [if at == number { "\u{feff}".as_bytes() } else { b"" }, line].concat())
+            .collect()
+    };
+    for is_chain in [true, false] {
+        let whole = made(is_chain, &|_| {});
+        let cases: Vec<(&str, Vec<u8>, u64)> = vec![
+            ("nothing odd", whole.clone(), 9),
+            ("the first late", made(is_chain, &|story| story.late(4)), 9),
+            ("one in the middle late", made(is_chain, &|story| story.late(5)), 9),
+            ("the last late", made(is_chain, &|story| story.late(7)), 9),
+            ("one again", made(is_chain, &|story| story.again(6)), 9),
+            ("the boundary again", made(is_chain, &|story| story.again(8)), 9),
+            ("the summary again", made(is_chain, &|story| story.again(9)), 9),
+            // Of these the client loses a part, or goes on from another one.
+            ("both on one line", joined(&whole, 8), 4),
+            ("a mark before the boundary", marked(whole.clone(), 8), 5),
+        ];
+        for (name, bytes, sent) in cases {
+            let found = validated(&bytes, None);
+            assert_eq!(
+                (found.messages_sent, found.messages_present),
+                (sent, 9),
+                "{name} {is_chain}: {found:?}"
+            );
+            assert!(
+                !found.findings.iter().any(|finding| finding.check == "other_branch"),
+                "{name}: {found:?}"
+            );
+            let (plan, context) = chain(&bytes).context(PlanStop::Compaction);
+            let (context, _) = placed(&context);
+            let mut lines = numbers(&context);
+            lines.sort_unstable();
+            assert_eq!(lines, (4..14).collect::<Vec<_>>(), "{name} {is_chain}: {plan:?}");
+            let found = validated(&context, None);
+            assert_eq!((found.messages_sent, found.messages_present), (9, 9), "{name} {is_chain}: {found:?}");
+            assert!(
+                !found.findings.iter().any(|finding| finding.check == "other_branch"),
+                "{name}: {found:?}"
+            );
+            let (_, context) = chain(&bytes).context(PlanStop::Root);
+            let lines: Vec<usize> =
+                numbers(&context).into_iter().filter(|line| *line != 8 && *line != 9).collect();
+            let mut sorted = lines.clone();
+            sorted.sort_unstable();
+            assert_eq!(
+                sorted,
+                (0..8).chain(10..14).collect::<Vec<_>>(),
+                "{name} {is_chain} from the root: {lines:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_fork_that_renamed_what_a_compaction_keeps_has_it_in_its_context() {
+    for is_chain in [true, false] {
+        let mut story = compacted(is_chain);
+        for line in 0..story.len() {
+            let from =
+                json!({ "sessionId": "99999999-2222-4333-8444-555555555555", "messageUuid": uuid(line) });
+            story.set(line, "forkedFrom", from);
+        }
+        // All ids are new, but those in what the boundary keeps.
+        let text = String::from_utf8(story.bytes()).expect("text");
+        let renamed = |line: &str| {
+            let mut line: serde_json::Value = serde_json::from_str(line).expect("a line");
+            for field in ["uuid", "parentUuid", "logicalParentUuid"] {
+                if let Some(id) = line[field].as_str() {
+                    line[field] = json!(id.replacen("0000", "ffff", 1));
+                }
+            }
+            format!("{line}\n")
+        };
+        let bytes: Vec<u8> = text.lines().map(renamed).collect::<String>().into_bytes();
+        assert_ne!(bytes, story.bytes());
+        assert_eq!((validated(&bytes, None).messages_sent, validated(&bytes, None).messages_present), (5, 9));
+        let (_, context) = chain(&bytes).context(PlanStop::Compaction);
+        let mut lines = numbers(&context);
+        lines.sort_unstable();
+        assert_eq!(lines, (4..14).collect::<Vec<_>>(), "{is_chain}");
+    }
+}
