@@ -31,6 +31,7 @@ pub(crate) mod policy;
 pub(crate) mod reading;
 pub(crate) mod segment;
 pub(crate) mod source;
+pub(crate) mod stopped;
 pub(crate) mod stream;
 pub(crate) mod subagents;
 pub(crate) mod survey;

@@ -57,6 +57,7 @@ pub use capture::namesakes::transcript_of;
 pub use capture::nudge::{Later, NUDGE_BYTES_MAX, Nudged};
 pub use capture::policy::{CapturePolicy, HeldBack, Pause, RULE_BYTES_MAX, RULES_MAX};
 pub use capture::source::is_transcript_name;
+pub use capture::stopped::StoppedReading;
 pub use capture::stream::{
     StreamForm, StreamRecorder, StreamRest, StreamRules, StreamSide, UnkeptLines, timed_format,
 };

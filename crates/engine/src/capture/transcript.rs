@@ -196,6 +196,10 @@ impl Engine {
         let mut run = Run { ingest, prepared, granularity, windows, cwd, expected, rest: None };
         let captured = match run.read_lines(self, options, lines) {
             Ok(()) => self.finish(&mut run, options.leaf),
+            // What stands before the line is kept as what stands before the end of a file is, and the cursor says where it ends.
+            Err(error @ EngineError::LineTooLong { .. }) => {
+                self.finish(&mut run, options.leaf).and(Err(error))
+            }
             Err(error) => {
                 run.keep_what_is_closed(self, &error);
                 Err(error)

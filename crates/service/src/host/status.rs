@@ -67,7 +67,11 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
         });
         let unread = transcripts.iter().filter(|file| file.state == FileState::New);
         unread_names.extend(unread.filter_map(|file| file.path.file_name().map(OsStr::to_owned)));
-        pending.extend(transcripts.into_iter().filter_map(|file| waiting(now, file, days)));
+        for file in transcripts {
+            let Some(mut waiting) = waiting(now, file, days) else { continue };
+            waiting.stopped = engine.stopped_reading_of(&file.path)?.as_ref().map(wire::session::stopped);
+            pending.push(waiting);
+        }
     }
     let rules = match engine.rules() {
         Ok((_, version)) => version.to_owned(),
@@ -163,5 +167,6 @@ fn waiting(now: Timestamp, file: &SurveyedFile, days: Option<u64>) -> Option<v1:
         state: state.to_owned(),
         bytes: file.bytes,
         days_left: days.and_then(|days| days_left(now, &file.path, days)),
+        stopped: None,
     })
 }
