@@ -1,6 +1,7 @@
 //! Capture: from transcripts on disk to commits. Finding homes, reading lines, cursors, import.
 
 pub(crate) mod anchors;
+pub(crate) mod anew;
 pub(crate) mod big_parts;
 pub(crate) mod captured;
 pub(crate) mod catch_up;

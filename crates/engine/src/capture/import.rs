@@ -72,6 +72,7 @@ impl Engine {
         threads: usize,
         progress: &(dyn Fn(&ImportProgress<'_>) + Sync),
     ) -> Result<ImportReport> {
+        self.begin_derived()?;
         let found = find(paths);
         let mut files = found.files;
         // The largest first, so that no thread is left alone with it at the end.
@@ -115,6 +116,7 @@ impl Engine {
             self.link_subagents(&report)?;
             self.mend_times_to_come()?;
             self.find_overwritten()?;
+            self.derive_anew()?;
             // Earlier versions knew a transcript that was moved twice.
             for imported in &report.sessions {
                 self.leave_namesakes(&imported.captured.session)?;
