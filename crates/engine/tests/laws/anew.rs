@@ -8,7 +8,7 @@ use stemmata_model::{Commit, Counts, MachineId, Timestamp, Trigger};
 use stemmata_store::{Session, SessionKey, Write};
 use stemmata_testkit::claude::ClaudeSession;
 
-use crate::support::{Folder, answer, bytes_of, chain, engine, import, user, uuid};
+use crate::support::{Folder, answer, bytes_of, chain, engine, import, user};
 
 fn import_all(engine: &Engine, paths: &[PathBuf]) {
     let report = engine.import(paths, &CaptureOptions::import(), 1, &|_| {}).expect("imported");
@@ -90,10 +90,9 @@ proptest! {
 #[test]
 fn an_intruder_in_an_older_store_gets_times_of_its_own() {
     let (engine, folder) = (engine(), Folder::new());
-    let path = folder.write("s.jsonl", (user(10, None, "the first") + &answer(11, 10, "done")).as_bytes());
-    import(&engine, &path);
-    let other: String = (30..36).map(|number| user(number, None, "another")).collect();
-    folder.write("s.jsonl", other.as_bytes());
+    let made = |seed, turns| bytes_of(&ClaudeSession::new(seed).turns(turns).build());
+    import(&engine, &folder.write("s.jsonl", &made(9, 2)));
+    let path = folder.write("s.jsonl", &made(10, 6));
     let session = import(&engine, &path).session;
     let old = Timestamp::from_micros(1_500_000_000_000_000);
     write(&engine, vec![Write::Session(Box::new(Session { started_at: Some(old), ..session.clone() }))]);

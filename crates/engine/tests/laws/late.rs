@@ -85,8 +85,11 @@ fn a_fork_at_an_entry_holds_what_was_said_before_it() {
             .expect("a context");
         assert_eq!(said_in(&String::from_utf8(written).expect("text")), ALL[..count], "at {entry}");
     }
+    let path = folder.path().join("s.jsonl");
+    let session = engine.find_session(path.to_str().expect("text")).expect("a read").expect("a session");
+    let short = engine.short_id(&session.session).expect("a read").text;
     for (number, count) in [(2, 2), (3, 4)] {
-        let found = engine.meant(&format!("{tip}:{number}"), None).expect("meant");
+        let found = engine.meant(&format!("{short}:{number}"), None).expect("meant");
         assert_eq!(said(&engine, found.ctx), ALL[..count], "before prompt {number}");
     }
 }
