@@ -39,28 +39,21 @@ struct Anew {
 }
 
 impl Engine {
-    /// Remembers of a store in which nothing is yet that nothing in it was derived by an earlier version.
-    ///
-    /// # Errors
-    /// Store errors.
-    pub(crate) fn begin_derived(&self) -> Result<()> {
-        let key = self.derived_key();
-        if self.store.cursor(&key)?.is_none() && self.store.stored_after(None, 1)?.is_empty() {
-            self.commit_batch(vec![Write::Cursor { key, value: vec![VERSION] }])?;
-        }
-        Ok(())
-    }
-
-    /// Reads the sessions of this machine anew, in the order of their paths, and goes on the next time where this one ends.
+    /// Reads the sessions of this machine anew, in the order of their paths, and goes on the next time where this one ends. Nothing of
+    /// a store that was empty before the import was derived by an earlier version.
     ///
     /// # Errors
     /// Store errors; a session that cannot be read keeps what it has.
-    pub(crate) fn derive_anew(&self) -> Result<()> {
+    pub(crate) fn derive_anew(&self, was_empty: bool) -> Result<()> {
         let key = self.derived_key();
         let done = self.store.cursor(&key)?;
         let after = match done.as_deref().and_then(<[u8]>::split_first) {
             Some((&VERSION, [])) => return Ok(()),
             Some((&VERSION, path)) => path.to_vec(),
+            _ if was_empty => {
+                self.commit_batch(vec![Write::Cursor { key, value: vec![VERSION] }])?;
+                return Ok(());
+            }
             _ => Vec::new(),
         };
         let mut sessions = Vec::new();

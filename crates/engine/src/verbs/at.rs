@@ -244,7 +244,7 @@ impl Engine {
         let closing = adapter.closing(&found.native, end);
         let kept = found.native.get(without..end).unwrap_or_default();
         let mut bytes = [&opening, kept, &closing].concat();
-        late.iter().for_each(|line| bytes.extend_from_slice(&line.bytes));
+        bytes.extend(late.iter().flat_map(|line| &line.bytes));
         let facts = count(adapter, &bytes, &mut Vec::new());
         let floor = match found.commit.core.parent {
             Some(parent) => {
