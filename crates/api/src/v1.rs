@@ -100,8 +100,8 @@ pub use secrets::{
     TrustedFile, TrustedRules, UnreadFile, UnreadLedger, VaultPurgeRequest, VaultPurged, VaultStatus,
 };
 pub use session::{
-    LatestSessionRequest, Session, SessionDetails, SessionPage, SessionRequest, SessionsRequest, Tree,
-    TreeRequest, TreeRun, TreeSubagent,
+    LatestSessionRequest, Session, SessionDetails, SessionPage, SessionRequest, SessionsRequest,
+    StoppedReading, Tree, TreeRequest, TreeRun, TreeSubagent,
 };
 pub use settings::{
     ConfigEntry, ConfigPath, ConfigValue, Configuration, ConfiguredTemplate, Exclusions, Pause, Status,

@@ -1,6 +1,7 @@
 //! Capture: from transcripts on disk to commits. Finding homes, reading lines, cursors, import.
 
 pub(crate) mod anchors;
+pub(crate) mod anew;
 pub(crate) mod big_parts;
 pub(crate) mod captured;
 pub(crate) mod catch_up;
@@ -32,6 +33,7 @@ pub(crate) mod reading;
 pub(crate) mod segment;
 pub(crate) mod sidecars;
 pub(crate) mod source;
+pub(crate) mod stopped;
 pub(crate) mod stream;
 pub(crate) mod subagents;
 pub(crate) mod survey;

@@ -2,6 +2,7 @@
 
 pub(crate) mod bases;
 pub(crate) mod beside;
+pub(crate) mod late;
 pub(crate) mod path;
 pub(crate) mod rest;
 pub(crate) mod segments;

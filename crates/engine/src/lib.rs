@@ -60,6 +60,7 @@ pub use capture::sidecars::{
     CapturedSidecars, KeptSidecars, SESSION_SIDECAR_BYTES_MAX, SESSION_SIDECARS_MAX, SIDECAR_BYTES_MAX,
 };
 pub use capture::source::is_transcript_name;
+pub use capture::stopped::StoppedReading;
 pub use capture::stream::{
     StreamForm, StreamRecorder, StreamRest, StreamRules, StreamSide, UnkeptLines, timed_format,
 };

@@ -67,6 +67,7 @@ fn check_write(write: &Write) -> Result<(), StoreError> {
         | Write::Link(_)
         | Write::Unlink(_)
         | Write::Cover { .. }
+        | Write::Counts { .. }
         | Write::Covers(_)
         | Write::Redirect { .. } => Ok(()),
         Write::Append(append) => check_append(append),

@@ -273,6 +273,13 @@ pub enum Write {
         /// The provisional commit.
         commit: CommitId,
     },
+    /// Sets the counts of a commit, which an earlier version may have counted otherwise: they are derived and no part of its id.
+    Counts {
+        /// The commit.
+        commit: CommitId,
+        /// What its content holds.
+        counts: Counts,
+    },
     /// Records where a commit was captured. Merges as a set: two that differ only in trigger, time and range
     /// are the same one, of which the earlier stays. (Ticket and thread tell sightings apart, so that a
     /// second ticket on one commit is not lost.)

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, Note};
+use super::{Failure, Note, StoppedReading};
 
 /// The hooks of a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -275,4 +275,7 @@ pub struct Pending {
     /// Days until its client deletes it; absent where that keeps it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub days_left: Option<u64>,
+    /// Where an import stopped at a line that is too long: where that was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<StoppedReading>,
 }

@@ -91,6 +91,24 @@ pub struct Session {
     /// Where it was captured by another machine than the store's: that machine's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub foreign_machine: Option<String>,
+    /// With `list` and `log`, where reading of its transcript stopped at a line that is too long: where that was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<StoppedReading>,
+}
+
+/// Where reading of a transcript stopped before its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct StoppedReading {
+    /// The last line that was read, 1 = first; absent where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// Bytes of the transcript that were read.
+    pub read_bytes: u64,
+    /// Bytes that it has.
+    pub bytes: u64,
+    /// The same in words.
+    pub what: String,
 }
 
 /// Sessions, the one with the latest activity first.

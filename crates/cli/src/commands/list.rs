@@ -49,6 +49,9 @@ pub(crate) fn run(app: &App, args: &List, details: Option<SessionDetails>) -> Re
         return Ok(Exit::Done);
     }
     let exit = app.answer(&page, || Ok(table(app, &page.sessions)))?;
+    if !app.console.json {
+        page.sessions.iter().for_each(|session| say_stopped(app, session));
+    }
     say_rest(app, page.next.is_some());
     Ok(exit)
 }
@@ -62,6 +65,13 @@ pub(crate) fn sessions(app: &App, request: &SessionsRequest, wanted: usize) -> R
         Ok((page.sessions, page.next))
     })?;
     Ok(SessionPage { sessions, next })
+}
+
+/// Says of a session of which only the beginning was read where that ends.
+fn say_stopped(app: &App, session: &Session) {
+    if let Some(stopped) = &session.stopped {
+        app.console.warn(&format!("{} was {}", session::short(session), stopped.what));
+    }
 }
 
 /// Says to a person that a listing goes on, where it does.

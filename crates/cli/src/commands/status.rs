@@ -174,7 +174,9 @@ fn waiting_lines(app: &App, status: &v1::Status) -> String {
     }
     for file in status.pending.iter().take(LISTED_MAX) {
         let path = app.environment.shown(std::path::Path::new(&file.path));
-        put!(text, "  {:<7}  {:>7}  {path}\n", file.state, size::bytes(file.bytes));
+        let stopped = file.stopped.as_ref().map(|stopped| format!(" ({})", stopped.what));
+        let stopped = stopped.unwrap_or_default();
+        put!(text, "  {:<7}  {:>7}  {path}{stopped}\n", file.state, size::bytes(file.bytes));
     }
     if status.pending.len() > LISTED_MAX {
         put!(text, "  … and {} more (`--json` lists all)\n", status.pending.len() - LISTED_MAX);

@@ -45,6 +45,16 @@ pub(crate) fn is_folder(folder: &Path) -> bool {
     })
 }
 
+/// Returns the folder of events in the folder of a conversation, which has other files of the conversation, too.
+pub(crate) fn folder_in(folder: &Path) -> Option<PathBuf> {
+    // Most paths are files, and nothing is looked for below them.
+    if !folder.is_dir() {
+        return None;
+    }
+    let names = clients::event_folders().map(|events| events.plain);
+    names.map(|name| folder.join(name)).find(|folder| folder.is_dir() && is_folder(folder))
+}
+
 /// Returns the files of events, in the order of their numbers.
 fn files(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
     let mut files = Vec::new();

@@ -72,6 +72,7 @@ impl Engine {
         threads: usize,
         progress: &(dyn Fn(&ImportProgress<'_>) + Sync),
     ) -> Result<ImportReport> {
+        let was_empty = self.store.stored_after(None, 1)?.is_empty();
         let found = find(paths);
         let mut files = found.files;
         // The largest first, so that no thread is left alone with it at the end.
@@ -117,6 +118,7 @@ impl Engine {
             self.link_subagents(&report)?;
             self.mend_times_to_come()?;
             self.find_overwritten()?;
+            self.derive_anew(was_empty)?;
             // Earlier versions knew a transcript that was moved twice.
             for imported in &report.sessions {
                 self.leave_namesakes(&imported.captured.session)?;

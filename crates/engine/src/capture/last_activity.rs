@@ -31,13 +31,22 @@ impl Engine {
         Timestamp::from_micros(self.clock.now().as_micros().saturating_add(CLOCK_SLACK_MICROS))
     }
 
-    /// Returns the time of the latest record of a chain, without records that lie in the future. Only the newest commits are read:
-    /// if all their records lie in the future, there is no such time.
+    /// Returns the latest moment that a record of a file can be of, which was written last at `written` and whose records begin at
+    /// `first`: what is in a file was there when it was written. A file that says to be older than all that it holds was given its
+    /// time by something else, and says nothing.
+    pub(crate) fn latest_in(&self, written: Option<Timestamp>, first: Option<Timestamp>) -> Timestamp {
+        let latest = self.latest_possible();
+        let written =
+            written.map(|at| Timestamp::from_micros(at.as_micros().saturating_add(CLOCK_SLACK_MICROS)));
+        written.filter(|at| first.is_some_and(|first| first <= *at)).map_or(latest, |at| at.min(latest))
+    }
+
+    /// Returns the time of the latest record of a chain, without records that are later than they can be. Only the newest commits are
+    /// read: if all their records are, there is no such time.
     ///
     /// # Errors
     /// Store errors.
-    pub(crate) fn last_record(&self, tip: Option<CommitId>) -> Result<Option<Timestamp>> {
-        let latest = self.latest_possible();
+    pub(crate) fn last_record(&self, tip: Option<CommitId>, latest: Timestamp) -> Result<Option<Timestamp>> {
         let mut walk = Walk::new(self.store.as_ref(), tip);
         let mut bytes_left = BYTES_MAX;
         for _ in 0..COMMITS_MAX {
@@ -66,7 +75,8 @@ impl Engine {
         let latest = self.latest_possible();
         let first = self.store.sessions(&SessionFilter::default(), page)?;
         for session in first.into_iter().take_while(|session| session.last_at > Some(latest)) {
-            let last_at = self.last_record(session.tip)?.or(session.started_at).filter(|at| *at <= latest);
+            let last_at =
+                self.last_record(session.tip, latest)?.or(session.started_at).filter(|at| *at <= latest);
             // Somebody reads its transcript at this moment, and knows the rule.
             match self.mend_time(session, last_at.unwrap_or(Timestamp::EPOCH)) {
                 Err(crate::EngineError::Store(StoreError::CursorMoved { .. })) => {}

@@ -11,7 +11,7 @@ use stemmata_model::{
 use stemmata_runtimes::adapter::{SegmentFacts, Shape, with_title_of};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::maintain::forget::Tombstone;
-use stemmata_store::{Link, LinkKind, Placement, Session, StoreError, Write};
+use stemmata_store::{Link, LinkKind, Placement, Session, SessionOrigin, StoreError, Write};
 
 use self::row::bounded;
 use crate::capture::captured::{Captured, UnreadRecords, unchanged};
@@ -207,6 +207,10 @@ impl Engine {
         let mut run = Run { ingest, prepared, granularity, windows, cwd, expected, rest: None };
         let captured = match run.read_lines(self, options, lines) {
             Ok(()) => self.finish(&mut run, options.leaf),
+            // What stands before the line is kept as what stands before the end of a file is, and the cursor says where it ends.
+            Err(error @ EngineError::LineTooLong { .. }) => {
+                self.finish(&mut run, options.leaf).and(Err(error))
+            }
             Err(error) => {
                 run.keep_what_is_closed(self, &error);
                 Err(error)
@@ -235,28 +239,18 @@ impl Engine {
         } else {
             Windows::before(run.prepared.transcript, run.ingest.closed().raw_bytes)?
         };
+        let replaced = self.replaced_by(run, leaf)?;
+        if replaced.iter().any(|write| matches!(write, Write::Session(_))) {
+            // Another conversation has nothing of the one whose place it took.
+            run.prepared.previous = None;
+        }
         let mut last = run.progress(self, &windows, leaf.zip(open))?;
+        last.extend(replaced);
         if let Some(placed) =
             run.prepared.placement.as_ref().filter(|placed| placed.path != run.prepared.key.path)
         {
             let path = run.prepared.key.path.clone();
             last.push(Write::Placement(Box::new(Placement { path, ..placed.clone() })));
-        }
-        if let Some(left) = run.ingest.left_behind() {
-            let note = run.prepared.note_left(left.newest, run.granularity);
-            run.ingest.note(note);
-            if left.may_be_apart {
-                let root = run.ingest.first_closed().or(leaf);
-                let derived = self.derived(root, left.origin)?;
-                if derived.is_some()
-                    && run.prepared.again == Some(Again::Rewritten)
-                    && let Some(before) = &run.prepared.previous
-                {
-                    let anchored = run.ingest.news().anchored();
-                    last.extend(self.taken_place_of(&Replaced { before, newest: left.newest, anchored })?);
-                }
-                last.extend(derived.map(Write::Link));
-            }
         }
         run.prepared.transcript.gap_note().into_iter().for_each(|note| run.ingest.note(note));
         run.ingest.flush(last)?;
@@ -285,6 +279,29 @@ impl Engine {
             sidecars: CapturedSidecars::default(),
             notes: run.ingest.take_notes(),
         })
+    }
+
+    /// Returns what records that a reading did not find again what was read before: a link to it, and the row of a conversation that
+    /// another one was written over.
+    fn replaced_by(&self, run: &mut Run<'_>, leaf: Option<CommitId>) -> Result<Vec<Write>> {
+        let mut writes = Vec::new();
+        let Some(left) = run.ingest.left_behind() else { return Ok(writes) };
+        let note = run.prepared.note_left(left.newest, run.granularity);
+        run.ingest.note(note);
+        if !left.may_be_apart {
+            return Ok(writes);
+        }
+        let root = run.ingest.first_closed().or(leaf);
+        let derived = self.derived(root, left.origin)?;
+        if derived.is_some()
+            && run.prepared.again == Some(Again::Rewritten)
+            && let Some(before) = &run.prepared.previous
+        {
+            let anchored = run.ingest.news().anchored();
+            writes.extend(self.taken_place_of(&Replaced { before, newest: left.newest, anchored })?);
+        }
+        writes.extend(derived.map(Write::Link));
+        Ok(writes)
     }
 
     /// Links a chain to the one that stood in its file before, where the two share nothing.
@@ -387,6 +404,10 @@ impl Run<'_> {
             if let Some(note) = rest.note() {
                 self.ingest.note(note);
             }
+        }
+        if let (SessionOrigin::Placed(from), None) = (self.prepared.origin(), &self.prepared.previous) {
+            // Its transcript was moved since it was placed, so that its row is another one.
+            title = engine.title_of(from)?.or(title);
         }
         let closed = self.ingest.closed();
         let cursor = Cursor {

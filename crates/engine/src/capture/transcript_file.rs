@@ -63,7 +63,7 @@ impl Transcript {
     /// `NotATranscript` for what is no regular file, `Io`.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         // Its client may have compressed it since it was known.
-        let found = file_of(path);
+        let found = events::folder_in(path).unwrap_or_else(|| file_of(path));
         let path = found.as_path();
         let looked = std::fs::metadata(path);
         let key = key_of(path, looked.is_ok());

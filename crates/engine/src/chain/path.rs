@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 use stemmata_model::{Closure, Commit, CommitId, CommitType, Entry, EntryId, EntryKind};
 use stemmata_runtimes::adapter::{Adapter, Piece, segment_number};
 
+use crate::chain::late::{Late, late};
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -18,12 +19,16 @@ use crate::verbs::materialize::{PlannedContext, Stop};
 /// A commit of a chain with its own entries.
 pub(crate) struct PathCommit {
     pub commit: Commit,
-    /// The entries that it adds, in the order of its bytes.
+    /// The entries that it adds, in the order in which they were said: what a client wrote late is part of the commit that goes on
+    /// from it, and not of the one that holds it.
     pub entries: Vec<Entry>,
     /// Which of them are part of the path: the others are of branches that were left, or were said again.
     pub is_active: Vec<bool>,
-    /// Where each stands among the commit's own entries, from 0: those that stand in one line share its place.
+    /// Where each stands among the commit's own entries, from 0: those that stand in one line share its place. One that was written
+    /// late counts on from the commit that it is said in.
     pub places: Vec<u64>,
+    /// Those that were written late, and the commits that hold them: (index, commit).
+    pub late: Vec<(usize, CommitId)>,
     /// The place of the first one in the chain, from 1. Absent where the history began in another session, whose
     /// entries this chain does not count.
     pub first_ordinal: Option<u64>,
@@ -42,7 +47,7 @@ impl Engine {
         let mut ordinal = 1;
         let mut place = |commit: &Commit| {
             let first = ordinal;
-            ordinal += commit.counts.entries.saturating_sub(commit.core.commit_type.restated());
+            ordinal += own_count(commit);
             first
         };
         let mut known: Option<HashSet<EntryId>> = None;
@@ -55,13 +60,15 @@ impl Engine {
             let is_told = |entry: &Entry| known.as_ref().is_some_and(|known| known.contains(&entry.id));
             let is_active = entries.iter().map(is_told).collect();
             let first_ordinal = Some(place(&commit));
-            if visit(PathCommit { commit, entries, is_active, places, first_ordinal })?.is_break() {
+            let late = Vec::new();
+            if visit(PathCommit { commit, entries, is_active, places, late, first_ordinal })?.is_break() {
                 return Ok(());
             }
         }
         // Behind the root of the chain itself come commits of the session that it went on from.
         let own = commits.iter().position(|commit| commit.core.parent.is_none());
         let own = own.map_or(commits.len(), |root| root + 1);
+        let said = SaidOrder::of(&context)?;
         for (position, commit) in commits.iter().enumerate().rev() {
             let Some(bytes) = context.chain.load(segment_number(position, false))? else { continue };
             let (entries, places) = own_entries_at(commit, &bytes)?;
@@ -74,7 +81,9 @@ impl Engine {
             let is_active = entries.iter().map(is_active).collect();
             let first_ordinal = (position < own).then(|| place(commit));
             let commit = commit.clone();
-            if visit(PathCommit { commit, entries, is_active, places, first_ordinal })?.is_break() {
+            let mut read = PathCommit { commit, entries, is_active, places, late: Vec::new(), first_ordinal };
+            said.arrange(&mut read, position);
+            if visit(read)?.is_break() {
                 return Ok(());
             }
         }
@@ -140,6 +149,89 @@ impl Engine {
         let told = entries.into_iter().filter(|entry| holds(&spans, entry.native.offset));
         Ok(told.map(|entry| entry.id).collect())
     }
+}
+
+/// An entry that was written late, with its place among all entries of the chain's newer part.
+struct LateEntry {
+    of: Late,
+    entry: Entry,
+    holder: CommitId,
+    /// How many entries stand between the oldest planned commit and it.
+    place: u64,
+}
+
+/// What was written late in a chain, and where it was said.
+struct SaidOrder {
+    late: Vec<Late>,
+    entries: Vec<LateEntry>,
+    /// How many entries the planned commits before each one have, by its position.
+    before: Vec<u64>,
+}
+
+impl SaidOrder {
+    fn of(context: &PlannedContext<'_>) -> Result<Self> {
+        let (late, commits) = (late(&context.plan.pieces), context.chain.commits());
+        let mut order = Self { late, entries: Vec::new(), before: Vec::new() };
+        if order.late.is_empty() {
+            return Ok(order);
+        }
+        let mut before = 0;
+        for commit in commits.iter().rev() {
+            order.before.push(before);
+            before += own_count(commit);
+        }
+        order.before.reverse();
+        let mut read = HashMap::new();
+        for of in &order.late {
+            let position = of.at.0;
+            let Some(commit) = commits.get(position) else { continue };
+            if let std::collections::hash_map::Entry::Vacant(vacant) = read.entry(position) {
+                let bytes = context.chain.load(segment_number(position, false))?.unwrap_or_default();
+                vacant.insert(own_entries_at(commit, &bytes)?);
+            }
+            let Some((entries, places)) = read.get(&position) else { continue };
+            let within = entries.iter().zip(places);
+            for (entry, place) in within.filter(|(entry, _)| of.holds((position, entry.native.offset))) {
+                let place = order.before.get(position).copied().unwrap_or(0) + place;
+                order.entries.push(LateEntry { of: *of, entry: entry.clone(), holder: commit.id, place });
+            }
+        }
+        Ok(order)
+    }
+
+    /// Moves what was written late out of the commit that holds it, and into the one that goes on from it.
+    fn arrange(&self, commit: &mut PathCommit, position: usize) {
+        if self.late.is_empty() {
+            return;
+        }
+        let moved: Vec<&Late> = self.late.iter().filter(|late| late.at.0 == position).collect();
+        let is_late = |entry: &Entry| moved.iter().any(|late| late.holds((position, entry.native.offset)));
+        let own = std::mem::take(&mut commit.entries).into_iter();
+        let own = own.zip(std::mem::take(&mut commit.is_active)).zip(std::mem::take(&mut commit.places));
+        let mut coming = self.entries.iter().filter(|late| late.of.before.0 == position).peekable();
+        for ((entry, is_active), place) in own.filter(|((entry, _), _)| !is_late(entry)) {
+            while let Some(late) = coming.next_if(|late| late.of.before.1 <= entry.native.offset) {
+                self.push(commit, late, position);
+            }
+            commit.entries.push(entry);
+            commit.is_active.push(is_active);
+            commit.places.push(place);
+        }
+        coming.for_each(|late| self.push(commit, late, position));
+    }
+
+    fn push(&self, commit: &mut PathCommit, late: &LateEntry, position: usize) {
+        let first = self.before.get(position).copied().unwrap_or(0);
+        commit.late.push((commit.entries.len(), late.holder));
+        commit.entries.push(late.entry.clone());
+        commit.is_active.push(true);
+        commit.places.push(late.place.saturating_sub(first));
+    }
+}
+
+/// Counts the entries that a commit adds to its chain.
+const fn own_count(commit: &Commit) -> u64 {
+    commit.counts.entries.saturating_sub(commit.core.commit_type.restated())
 }
 
 /// Returns the ranges of a commit's bytes that a plan takes. Where the commit is its own artifact, a plan may name the bytes by it.

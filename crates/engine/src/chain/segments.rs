@@ -71,6 +71,14 @@ struct Known {
     bytes: Option<Arc<Vec<u8>>>,
 }
 
+/// The newest commit of a chain that ends within it.
+pub(crate) struct NewestBytes {
+    /// How many of its bytes are part of the chain.
+    pub first: u64,
+    /// What follows them: lines that stand further down and are said before the end.
+    pub behind: Vec<u8>,
+}
+
 /// The commits of a chain, newest first, with their bytes.
 pub(crate) struct ChainSegments<'e> {
     engine: &'e Engine,
@@ -93,8 +101,8 @@ pub(crate) struct ChainSegments<'e> {
     bound: Option<CommitId>,
     /// What goes on behind a root whose history begins in another chain; none where nobody asked for it.
     bases: Option<Bases>,
-    /// Bytes of the newest commit that are part of the chain; none: all of them.
-    newest_bytes: Option<usize>,
+    /// What stands in the place of the newest commit's bytes; none: all of them.
+    newest_bytes: Option<NewestBytes>,
 }
 
 impl<'e> ChainSegments<'e> {
@@ -125,9 +133,9 @@ impl<'e> ChainSegments<'e> {
         self
     }
 
-    /// Takes only so many bytes of the newest commit, where a number is given.
-    pub(crate) fn within(mut self, newest_bytes: Option<u64>) -> Self {
-        self.newest_bytes = newest_bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    /// Takes only the first bytes of the newest commit, where their number is given.
+    pub(crate) fn within(mut self, newest_bytes: Option<NewestBytes>) -> Self {
+        self.newest_bytes = newest_bytes;
         self
     }
 
@@ -206,10 +214,17 @@ impl<'e> ChainSegments<'e> {
 
     fn advance(&mut self) -> Result<Option<Segment>> {
         let Some((commit, mut native)) = self.read_next()? else { return Ok(None) };
-        if let Some(bytes) = self.newest_bytes.take() {
-            native = Arc::new(native.iter().copied().take(bytes).collect());
+        let mut is_changed = false;
+        if let Some(NewestBytes { first, behind }) = self.newest_bytes.take() {
+            let first = usize::try_from(first).unwrap_or(usize::MAX);
+            is_changed = !behind.is_empty();
+            native = Arc::new(native.iter().copied().take(first).chain(behind).collect());
         }
         self.keep(commit.core.native_artifact(), Some(&native));
+        if let Some(known) = self.known.last_mut().filter(|_| is_changed) {
+            // No content says so, however large it is.
+            known.bytes = Some(Arc::clone(&native));
+        }
         let prefix = match commit.core.commit_type {
             CommitType::Delta => None,
             CommitType::Compaction | CommitType::Snapshot { .. } if commit.core.native.is_none() => {

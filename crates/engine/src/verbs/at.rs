@@ -1,5 +1,7 @@
 //! Where within a chain a fork begins: at a commit, or at an entry of one.
 
+mod late_cut;
+
 use std::io::Write;
 
 use stemmata_model::{
@@ -9,8 +11,9 @@ use stemmata_model::{
 use stemmata_runtimes::adapter::Shape;
 use stemmata_store::{ContentPart, NewCommit, NewContent, Write as StoreWrite};
 
+use self::late_cut::LateLine;
 use crate::chain::path::entries_of;
-use crate::chain::segments::read_whole;
+use crate::chain::segments::{NewestBytes, read_whole};
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{Candidate, EngineError, FormatUse, Refusal, Result, Wanted};
@@ -34,6 +37,20 @@ struct Found {
     /// The end of the entry before it in the same commit, 0 for the first.
     before: u64,
     is_last: bool,
+}
+
+/// Where a commit is cut.
+struct Cut {
+    /// Its bytes that are kept.
+    keep: u64,
+    /// Lines further down that are said before the cut: a client wrote them late.
+    late: Vec<LateLine>,
+}
+
+impl Cut {
+    fn late_bytes(&self) -> Vec<u8> {
+        self.late.iter().flat_map(|line| line.bytes.iter().copied()).collect()
+    }
 }
 
 /// A commit with its content.
@@ -61,7 +78,7 @@ impl Engine {
     /// Returns the commit that ends at an entry of a chain: with it for an assistant's or a tool's, before it for
     /// a user's. A cut within a commit becomes a provisional commit that stores no bytes of its own.
     pub(crate) fn head(&self, ctx: CommitId, at: Option<&str>) -> Result<Head> {
-        self.head_with(ctx, at, &mut |found, keep| self.cut_commit(found, keep))
+        self.head_with(ctx, at, &mut |found, cut| self.cut_commit(found, cut))
     }
 
     /// Returns the head as [`Engine::head`] does, without storing anything: for a cut within a commit it is that whole commit.
@@ -88,8 +105,8 @@ impl Engine {
         out: &mut dyn Write,
     ) -> Result<Materialized> {
         let mut kept = None;
-        let head = self.head_with(ctx, Some(at), &mut |found, keep| {
-            kept = Some(keep);
+        let head = self.head_with(ctx, Some(at), &mut |found, cut| {
+            kept = Some(NewestBytes { first: cut.keep, behind: cut.late_bytes() });
             Ok(found.commit.id)
         })?;
         if kept.is_none() || !self.is_cut_as_lines(head.ctx, format, stop)? {
@@ -117,7 +134,7 @@ impl Engine {
         &self,
         ctx: CommitId,
         at: Option<&str>,
-        cut: &mut dyn FnMut(&Found, u64) -> Result<CommitId>,
+        cut: &mut dyn FnMut(&Found, &Cut) -> Result<CommitId>,
     ) -> Result<Head> {
         let Some(at) = at else {
             return Ok(Head { ctx, prompt: None });
@@ -135,6 +152,9 @@ impl Engine {
             (false, _, true) => end_of_entry(&found.entry),
         };
         let prompt = is_prompt.then(|| text_of(&found.entry));
+        if let Some((found, cut_at)) = self.cut_of_late(ctx, &found, is_prompt)? {
+            return Ok(Head { ctx: cut(&found, &cut_at)?, prompt });
+        }
         let whole = u64::try_from(found.native.len()).expect("a length fits 64 bits");
         let ctx = match (keep, found.commit.core.parent) {
             (0, None) => {
@@ -145,7 +165,7 @@ impl Engine {
             }
             (0, Some(parent)) => parent,
             (keep, _) if keep >= whole => found.commit.id,
-            (keep, _) => cut(&found, keep)?,
+            (keep, _) => cut(&found, &Cut { keep, late: Vec::new() })?,
         };
         Ok(Head { ctx, prompt })
     }
@@ -216,13 +236,15 @@ impl Engine {
     }
 
     /// Makes a commit of the first bytes of another one, as a range of its content.
-    fn cut_commit(&self, found: &Found, keep: u64) -> Result<CommitId> {
+    fn cut_commit(&self, found: &Found, Cut { keep, late }: &Cut) -> Result<CommitId> {
+        let keep = *keep;
         let end = usize::try_from(keep).unwrap_or(usize::MAX).min(found.native.len());
         let adapter = Self::adapter(&found.commit.core.format, FormatUse::Read)?;
         let (without, opening) = adapter.opening(&found.native, end);
         let closing = adapter.closing(&found.native, end);
         let kept = found.native.get(without..end).unwrap_or_default();
-        let bytes = [&opening, kept, &closing].concat();
+        let mut bytes = [&opening, kept, &closing].concat();
+        bytes.extend(late.iter().flat_map(|line| &line.bytes));
         let facts = count(adapter, &bytes, &mut Vec::new());
         let floor = match found.commit.core.parent {
             Some(parent) => {
@@ -249,7 +271,15 @@ impl Engine {
         let length = |bytes: usize| u64::try_from(bytes).expect("a length fits 64 bits");
         let slice = ContentPart::Slice { of, offset: length(without), length: length(kept.len()) };
         let mut parts = vec![ContentPart::Bytes(opening), slice, ContentPart::Bytes(closing)];
-        parts.retain(|part| !matches!(part, ContentPart::Bytes(bytes) if bytes.is_empty()));
+        parts.extend(late.iter().map(|line| ContentPart::Slice {
+            of: line.of,
+            offset: line.offset,
+            length: length(line.bytes.len()),
+        }));
+        parts.retain(|part| match part {
+            ContentPart::Bytes(bytes) => !bytes.is_empty(),
+            ContentPart::Slice { length, .. } => *length > 0,
+        });
         self.commit_batch(vec![
             StoreWrite::Content(NewContent::composed(artifact, parts)),
             StoreWrite::Commit(NewCommit {

@@ -1,7 +1,7 @@
 //! Counts what a stream of bytes holds, line by line, by the rule of its format. Decides nothing.
 
 use stemmata_model::{Counts, Granularity, Note, Timestamp};
-use stemmata_runtimes::adapter::{Adapter, SegmentFacts, Shape, Splitter};
+use stemmata_runtimes::adapter::{Adapter, SegmentFacts, SessionFacts, Shape, Splitter};
 
 use crate::capture::lines::split_lines;
 
@@ -75,6 +75,18 @@ impl LineCounter {
 
     pub(crate) fn is_between_lines(&self) -> bool {
         self.line.is_empty() && self.shape == Shape::Lines
+    }
+
+    /// Returns the counts of all lines so far.
+    pub(crate) fn so_far(&self) -> Counts {
+        let mut counts = self.closed.counts;
+        add(&mut counts, self.splitter.open().counts);
+        counts
+    }
+
+    /// Returns what all lines so far say of their session.
+    pub(crate) fn facts(&self) -> &SessionFacts {
+        self.splitter.facts()
     }
 
     /// Adds counts that are known already.

@@ -37,8 +37,14 @@ impl Engine {
     pub fn current(&self, session: &Session) -> Result<CommitId> {
         let path = Path::new(&session.key.path);
         if session.key.machine == self.identity.machine && path.is_absolute() && is_session_there(path) {
-            let captured = self.capture(path, &CaptureOptions::live(Trigger::Explicit))?;
-            return tip(&captured.session);
+            return match self.capture(path, &CaptureOptions::live(Trigger::Explicit)) {
+                // What stands before the line is stored; who goes on from it is told where it ends.
+                Err(error @ EngineError::LineTooLong { .. }) => {
+                    let read = self.store.session(&session.key)?.and_then(|session| session.tip);
+                    read.ok_or(error)
+                }
+                captured => tip(&captured?.session),
+            };
         }
         if session.key.machine == self.identity.machine
             && let Some(open) = self.commit_open_turn(session)?

@@ -8,7 +8,7 @@ use stemmata_runtimes::handoff;
 use stemmata_runtimes::translate::LossReport;
 
 use crate::capture::ingest::source_error;
-use crate::chain::segments::ChainSegments;
+use crate::chain::segments::{ChainSegments, NewestBytes};
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Refusal, Result};
 use crate::verbs::count::LineCounter;
@@ -189,7 +189,7 @@ impl Engine {
         &self,
         ctx: CommitId,
         stop: Stop,
-        newest_bytes: Option<u64>,
+        newest_bytes: Option<NewestBytes>,
     ) -> Result<PlannedContext<'_>> {
         let commit = self.store.commit(ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(ctx))?;
         if commit.closure == Closure::Forgotten {

@@ -34,7 +34,7 @@ impl Engine {
     /// # Errors
     /// `CommitMissing`, `Format` for a format that cannot be read, store errors.
     pub fn numbered_prompts(&self, ctx: CommitId) -> Result<Vec<NumberedPrompt>> {
-        self.prompts_through(ctx, u64::MAX)
+        Ok(self.prompts_through(ctx, u64::MAX)?.0)
     }
 
     /// Returns the prompt of a number on the active path that ends at a commit. Reads no further than to it.
@@ -42,25 +42,34 @@ impl Engine {
     /// # Errors
     /// `NoPrompt` where there is none, and as for [`Engine::numbered_prompts`].
     pub fn numbered_prompt(&self, ctx: CommitId, number: u64) -> Result<NumberedPrompt> {
-        // The first number is 1: 0 is none, and the whole chain says how many there are.
-        let found = self.prompts_through(ctx, if number == 0 { u64::MAX } else { number })?;
-        let prompts = found.len() as u64;
-        let found = found.into_iter().find(|prompt| prompt.number == number);
-        found.ok_or_else(|| EngineError::NoPrompt { of: ctx.to_string(), number, prompts })
+        Ok(self.prompt_and_order(ctx, number)?.0)
     }
 
-    /// Returns the prompts up to the one of a number, with those of its commit.
-    fn prompts_through(&self, ctx: CommitId, number: u64) -> Result<Vec<NumberedPrompt>> {
+    /// Returns the prompt of a number as [`Engine::numbered_prompt`] does, and whether something up to it was written late.
+    pub(crate) fn prompt_and_order(&self, ctx: CommitId, number: u64) -> Result<(NumberedPrompt, bool)> {
+        // The first number is 1: 0 is none, and the whole chain says how many there are.
+        let (found, has_late) = self.prompts_through(ctx, if number == 0 { u64::MAX } else { number })?;
+        let prompts = found.len() as u64;
+        let found = found.into_iter().find(|prompt| prompt.number == number);
+        let found = found.ok_or_else(|| EngineError::NoPrompt { of: ctx.to_string(), number, prompts })?;
+        Ok((found, has_late))
+    }
+
+    /// Returns the prompts up to the one of a number, with those of its commit; and whether something there was written late.
+    fn prompts_through(&self, ctx: CommitId, number: u64) -> Result<(Vec<NumberedPrompt>, bool)> {
+        let mut has_late = false;
         let mut prompts: Vec<NumberedPrompt> = Vec::new();
         let mut main: Option<Option<String>> = None;
         self.each_of_path(ctx, &mut |commit| {
             let main = main.get_or_insert_with(|| sidechain_of(&commit.entries));
+            has_late |= !commit.late.is_empty();
             for (at, entry) in commit.entries.iter().enumerate() {
                 let is_active = commit.is_active.get(at).copied().unwrap_or(false);
                 let Some(text) = prompt_text(entry, main.as_deref()).filter(|_| is_active) else { continue };
+                let late = commit.late.iter().find(|(index, _)| *index == at);
                 prompts.push(NumberedPrompt {
                     number: prompts.len() as u64 + 1,
-                    ctx: commit.commit.id,
+                    ctx: late.map_or(commit.commit.id, |(_, holder)| *holder),
                     entry: entry.id.clone(),
                     ordinal: commit
                         .first_ordinal
@@ -73,6 +82,6 @@ impl Engine {
             let is_there = prompts.last().is_some_and(|prompt| prompt.number >= number);
             Ok(if is_there { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
-        Ok(prompts)
+        Ok((prompts, has_late))
     }
 }

@@ -2,14 +2,14 @@
 
 mod secrets;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::sync::mpsc;
 use std::thread;
 
 use stemmata_model::{CommitId, EntryId, SessionId};
-use stemmata_prompt::story::{SessionFold, SessionStory};
+use stemmata_prompt::story::{SessionFold, SessionStory, SessionTurn};
 use stemmata_store::LinkKind;
 
 use crate::chain::beside::PAGE_COMMITS;
@@ -27,10 +27,10 @@ const COMMITS_AHEAD: usize = 2;
 /// What a chain holds, from its beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overview {
-    /// Time, files, errors and turns. A turn's commit is the one in which it begins.
+    /// Time, files, errors and turns. A turn's commit is the one that holds its prompt, else the one in which it begins.
     pub story: SessionStory<CommitId>,
-    /// The place of the first entry of each turn's commit in the chain, in the order of the turns; as in `PathCommit`.
-    pub first_ordinals: Vec<Option<u64>>,
+    /// The place of each turn's prompt in the chain, in the order of the turns: as in `@N`.
+    pub ordinals: Vec<Option<u64>>,
     /// Commits of the chain.
     pub commits: u64,
     /// Tokens of what a model saw, estimated.
@@ -59,14 +59,15 @@ impl Engine {
     /// `CommitMissing`, `Forgotten`, `Format` for a format that cannot be read, store errors.
     pub fn overview(&self, ctx: CommitId, root: Option<&str>) -> Result<Overview> {
         let mut fold = SessionFold::new(&SessionId::new("overview")?, root);
-        let mut ordinals = std::collections::HashMap::new();
+        let (mut ordinals, mut late) = (HashMap::new(), HashMap::new());
         let mut commits = Vec::new();
         let mut counted_tokens = 0_u64;
         let mut replaced = BTreeMap::new();
         let mut take = |commit: PathCommit| {
             let id = commit.commit.id;
             counted_tokens = counted_tokens.saturating_add(commit.commit.counts.tokens);
-            ordinals.insert(id, commit.first_ordinal);
+            ordinals.insert(id, (commit.first_ordinal, commit.places));
+            late.extend(commit.late.into_iter().map(|(index, holder)| ((id, index), holder)));
             commits.push(id);
             let parts = commit.entries.iter().flat_map(|entry| &entry.parts);
             parts.for_each(|part| secrets::count(part, &mut replaced));
@@ -90,12 +91,19 @@ impl Engine {
             path.into_iter().for_each(&mut take);
             reader.join().unwrap_or_else(|panic| resume_unwind(panic))
         })?;
-        let story = fold.finish();
-        let first_ordinals =
-            story.turns.iter().map(|turn| ordinals.get(&turn.commit).copied().flatten()).collect();
+        let mut story = fold.finish();
+        let ordinal = |turn: &SessionTurn<CommitId>| {
+            let (first, places) = ordinals.get(&turn.commit)?;
+            Some((*first)? + places.get(turn.outline.prompt.as_ref()?.position)?)
+        };
+        let ordinals = story.turns.iter().map(ordinal).collect();
+        for turn in &mut story.turns {
+            let prompt = turn.outline.prompt.as_ref().map(|prompt| (turn.commit, prompt.position));
+            turn.commit = prompt.and_then(|prompt| late.get(&prompt)).copied().unwrap_or(turn.commit);
+        }
         let subagents = self.started_in(&commits)?;
         let commits = commits.len() as u64;
-        Ok(Overview { story, first_ordinals, commits, counted_tokens, subagents, secrets: replaced })
+        Ok(Overview { story, ordinals, commits, counted_tokens, subagents, secrets: replaced })
     }
 
     fn started_in(&self, commits: &[CommitId]) -> Result<Vec<OverviewSubagent>> {

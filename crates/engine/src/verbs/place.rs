@@ -205,6 +205,8 @@ impl Engine {
         let format = format_for(runtime, &asked, commit.core.format)?;
         // What was covered has no sighting of its own any more; it came with the commits that cover it.
         let origin = if commit.closure == Closure::Covered { ctx } else { head.ctx };
+        let mut notes = self.note_of_origin(origin)?;
+        notes.extend(self.note_of_stop(head.ctx)?);
         Ok(PreparedPlacement {
             continues: head.ctx,
             stop,
@@ -212,7 +214,7 @@ impl Engine {
             origin_cwd: self.origin_cwd(ctx)?,
             prompt: head.prompt,
             losses: None,
-            notes: self.note_of_origin(origin)?,
+            notes,
         })
     }
 

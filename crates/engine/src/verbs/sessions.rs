@@ -14,6 +14,7 @@ use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{PAGE_ROWS_MAX, Page, Session, SessionFilter};
 
 use self::fold::Folds;
+use crate::capture::stopped::StoppedReading;
 use crate::chain::beside::PAGE_COMMITS;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -116,6 +117,8 @@ pub struct SessionRow {
     pub counts: Option<SessionCounts>,
     /// Its newest commit, where it was asked for and is there.
     pub tip: Option<HistoryRow>,
+    /// Where reading of its transcript stopped before the end.
+    pub stopped: Option<StoppedReading>,
 }
 
 /// Returns how many turns a session has; none where its commits are no turns.
@@ -159,6 +162,7 @@ impl Engine {
                 copied_from: folds.original_of(&session.key),
                 counts,
                 tip: session.tip.and_then(|tip| tips.get(&tip)).cloned(),
+                stopped: self.stopped_reading(&session)?,
                 session,
             });
         }

@@ -1,7 +1,9 @@
 //! `show`: what was said and done in one commit, as a person reads it.
 
+use std::ops::ControlFlow;
+
 use stemmata_model::{Closure, CommitId, Entry, EntryId, Timestamp};
-use stemmata_prompt::story::{Frame, TurnOutline, TurnPiece, outlines, pieces, sidechain_of};
+use stemmata_prompt::story::{Frame, TurnOutline, TurnPiece, outlines, pieces, prompt_text, sidechain_of};
 use stemmata_store::{LinkKind, StoreError};
 
 use crate::chain::path::entries_of;
@@ -19,8 +21,6 @@ pub struct ShownTurn {
     pub pieces: Vec<TurnPiece>,
     /// The entries, which the pieces name by their positions.
     pub entries: Vec<TurnEntry>,
-    /// The place of the first entry in the chain, from 1.
-    pub first_ordinal: u64,
     /// What it did, in numbers.
     pub outline: TurnOutline,
     /// The models that answered, each once.
@@ -32,6 +32,8 @@ pub struct ShownTurn {
 /// An entry of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnEntry {
+    /// Its place in the chain, from 1.
+    pub ordinal: u64,
     /// Its id.
     pub id: EntryId,
     /// When it was written, as the client says.
@@ -51,10 +53,52 @@ impl Engine {
         let bytes = read_whole(self, commit.core.native_artifact())?;
         let restated = usize::try_from(commit.core.commit_type.restated()).unwrap_or(usize::MAX);
         let entries: Vec<Entry> = entries_of(&commit, &bytes)?.into_iter().skip(restated).collect();
-        let main = sidechain_of(&entries);
+        let first = self.entries_before(commit.core.parent)? + 1;
+        let ordinals = (first..).take(entries.len()).collect();
+        self.turn_told((id, sidechain_of(&entries).as_deref()), &entries, ordinals)
+    }
+
+    /// Returns the commit that holds the prompt of a number, and what was said and done for it in the chain that ends at `tip`. That is
+    /// all of that commit, as [`Engine::turn`] returns it; only where the client wrote late, it is what was said up to the next prompt.
+    ///
+    /// # Errors
+    /// `NoPrompt` where there is none, and as for [`Engine::turn`].
+    pub fn turn_of_prompt(&self, tip: CommitId, number: u64) -> Result<(CommitId, ShownTurn)> {
+        let (prompt, has_late) = self.prompt_and_order(tip, number)?;
+        if !has_late {
+            return Ok((prompt.ctx, self.turn(prompt.ctx)?));
+        }
+        let mut said = None;
+        let mut main: Option<Option<String>> = None;
+        self.each_of_path(tip, &mut |commit| {
+            let main = main.get_or_insert_with(|| sidechain_of(&commit.entries));
+            let Some(from) = commit.entries.iter().position(|entry| entry.id == prompt.entry) else {
+                return Ok(ControlFlow::Continue(()));
+            };
+            if !commit.late.is_empty() {
+                let is_next = |entry: &Entry| prompt_text(entry, main.as_deref()).is_some();
+                let behind = commit.entries.iter().skip(from + 1);
+                let length = 1 + behind.take_while(|entry| !is_next(entry)).count();
+                let first = commit.first_ordinal.unwrap_or(1);
+                let ordinals = commit.places.iter().map(|place| first + place).skip(from).take(length);
+                let (ordinals, of) = (ordinals.collect(), commit.commit.id);
+                let entries: Vec<Entry> = commit.entries.into_iter().skip(from).take(length).collect();
+                said = Some(self.turn_told((of, main.as_deref()), &entries, ordinals)?);
+            }
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok((prompt.ctx, said.map_or_else(|| self.turn(prompt.ctx), Ok)?))
+    }
+
+    fn turn_told(
+        &self,
+        (id, main): (CommitId, Option<&str>),
+        entries: &[Entry],
+        ordinals: Vec<u64>,
+    ) -> Result<ShownTurn> {
         let root = self.first_session(id)?.and_then(|session| session.cwd);
-        let frame = Frame { main: main.as_deref(), root: root.as_deref() };
-        let mut turns = outlines(&entries, &[], frame).into_iter();
+        let frame = Frame { main, root: root.as_deref() };
+        let mut turns = outlines(entries, &[], frame).into_iter();
         let mut outline = turns.next().unwrap_or_default();
         turns.for_each(|turn| outline.extend(turn));
         let mut models: Vec<String> = Vec::new();
@@ -63,13 +107,12 @@ impl Engine {
                 models.push(model.clone());
             }
         }
+        let named = entries.iter().zip(ordinals);
         Ok(ShownTurn {
-            pieces: pieces(&entries, frame),
-            entries: entries
-                .iter()
-                .map(|entry| TurnEntry { id: entry.id.clone(), at: entry.timestamp })
+            pieces: pieces(entries, frame),
+            entries: named
+                .map(|(entry, ordinal)| TurnEntry { ordinal, id: entry.id.clone(), at: entry.timestamp })
                 .collect(),
-            first_ordinal: self.entries_before(commit.core.parent)? + 1,
             outline,
             models,
             subagents: self.started_by(id)?,

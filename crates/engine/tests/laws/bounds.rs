@@ -1,6 +1,6 @@
 //! Invariants 11 and 12: everything has a bound, and nothing degrades in silence.
 
-use stemmata_engine::{CaptureOptions, EngineError, ErrorKind, LINE_BYTES_MAX, Stop};
+use stemmata_engine::{CaptureOptions, EngineError, ErrorKind, LINE_BYTES_MAX, Stop, StoppedReading};
 use stemmata_model::NoteCode;
 use stemmata_testkit::claude::ClaudeSession;
 
@@ -21,6 +21,47 @@ fn invariant_11_a_line_beyond_the_bound_is_named_with_its_place() {
             assert_eq!((line, found), (u64::try_from(lines).expect("small") + 1, offset));
         }
         other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn where_reading_stopped_is_said_and_what_stands_before_it_is_kept() {
+    let folder = Folder::new();
+    let engine = engine();
+    let mut bytes = bytes_of(&ClaudeSession::new(6).turns(2).build());
+    // In the middle of a turn: what is open before the line is kept, too.
+    let cut = bytes.len() - 1;
+    let cut = bytes[..cut].iter().rposition(|byte| *byte == b'\n').map_or(cut, |at| at + 1);
+    bytes.truncate(cut);
+    let lines = u64::try_from(bytes.iter().filter(|byte| **byte == b'\n').count()).expect("small");
+    let (read_bytes, file_bytes) = (bytes.len() as u64, bytes.len() as u64 + LINE_BYTES_MAX as u64 + 2);
+    let path = folder.write("s.jsonl", &bytes);
+    for is_known in [true, false] {
+        let engine = if is_known { &engine } else { &crate::support::engine() };
+        let session = |path| engine.find_session(path).expect("a read").expect("a session");
+        if is_known {
+            assert_eq!(engine.stopped_reading(&import(engine, &path).session).expect("a read"), None);
+        }
+        // A hole in the file: the disk holds none of the line.
+        std::fs::OpenOptions::new()
+            .write(true)
+            .open(&path)
+            .expect("a file")
+            .set_len(file_bytes)
+            .expect("long");
+        let error = engine.capture(&path, &CaptureOptions::import()).expect_err("too long");
+        assert!(matches!(error, EngineError::LineTooLong { .. }), "{error}");
+        let session = session(path.to_str().expect("text"));
+        assert_eq!(native(engine, session.tip.expect("a tip")), bytes);
+        let stopped = engine.stopped_reading(&session).expect("a read");
+        let expected = StoppedReading { line: Some(lines), read_bytes, bytes: file_bytes };
+        assert_eq!(stopped, Some(expected));
+        assert_eq!(engine.current(&session).ok(), session.tip, "who goes on gets what was read");
+        let tip = session.tip.expect("a tip");
+        let prepared = engine.preview_placement(tip, None, Stop::Compaction, None).expect("a preview");
+        assert!(prepared.notes.iter().any(|note| note.message.contains(&expected.describe())));
+        let rows = crate::namesakes::listed(engine, false);
+        assert_eq!(rows.first().and_then(|row| row.stopped), Some(expected));
     }
 }
 

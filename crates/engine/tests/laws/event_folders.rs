@@ -110,3 +110,13 @@ fn older_events_in_an_array_are_a_document() {
     assert_eq!(captured.session.messages, 3);
     assert_eq!(native(&engine, captured.session.tip.expect("a tip")), array.as_bytes());
 }
+
+#[test]
+fn the_folder_of_a_conversation_is_its_transcript_too() {
+    let (folder, engine) = (begun(), engine());
+    folder.write(&format!("{CONVERSATION}/base_state.json"), b"{\"id\":\"0a1b2c3d\"}");
+    (0..3).for_each(|number| drop(write(&folder, number)));
+    let captured = import(&engine, &folder.path().join(CONVERSATION));
+    assert!(captured.session.key.path.ends_with("/events"), "{}", captured.session.key.path);
+    assert_eq!(all(&engine, &folder).sessions[0].captured.new_commits, 0, "it is the same session");
+}

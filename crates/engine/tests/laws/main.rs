@@ -1,6 +1,7 @@
 //! The laws of DESIGN.md that the engine keeps, each named after its invariant.
 
 mod acts;
+mod anew;
 mod around;
 mod bad_bundles;
 mod big_parts;
@@ -39,6 +40,7 @@ mod homes;
 mod identity;
 mod imported;
 mod kept;
+mod late;
 mod lines_together;
 mod live;
 mod long_chains;

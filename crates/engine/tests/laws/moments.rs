@@ -1,5 +1,7 @@
 //! Prompts at a place of a ledger: what they know is what was known there, and it costs what came since a saved state.
 
+use std::path::PathBuf;
+
 use stemmata_engine::prompt::assemble::Mode;
 use stemmata_engine::prompt::strategy::{DocumentFormat, Strategy, parse, shipped};
 use stemmata_engine::{
@@ -28,7 +30,15 @@ fn captured(engine: &Engine, folder: &Folder, is_later: bool) {
         [user(3, Some(2), "Let's use the celadon glaze instead of the ash."), answer(4, 3, "It is mixed.")];
     let after = after.concat().replace("2026-01-01T00", "2027-01-15T08");
     let lines = if is_later { before.concat() + &after } else { before.concat() };
-    import(engine, &folder.write("s.jsonl", lines.as_bytes()));
+    import(engine, &written(folder, "s.jsonl", &lines));
+}
+
+/// Writes a transcript that was last written after the clock of these tests: no record is later than its file.
+fn written(folder: &Folder, name: &str, lines: &str) -> PathBuf {
+    let path = folder.write(name, lines.as_bytes());
+    let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_800_100_000);
+    std::fs::File::options().write(true).open(&path).expect("a file").set_modified(at).expect("a time");
+    path
 }
 
 fn prompt(engine: &Engine, through: Option<u64>, strategy: &Strategy, mode: Mode) -> PromptMade {
@@ -57,7 +67,7 @@ fn invariant_01_the_same_place_gives_the_same_prompt_whatever_came_later() {
     let other = [user(11, None, "Let's use slabs instead of coils."), answer(12, 11, "Fine.")].concat();
     let other =
         other.replace("2026-01-01T00", "2027-01-15T08").replace(r#""sessionId":"s""#, r#""sessionId":"t""#);
-    import(&engine, &folder.write("t.jsonl", other.as_bytes()));
+    import(&engine, &written(&folder, "t.jsonl", &other));
     check("another session");
     engine.save_state(&ledger()).expect("saved");
     check("a saved state");

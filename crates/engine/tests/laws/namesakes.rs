@@ -10,7 +10,7 @@ use stemmata_engine::{
 };
 use stemmata_model::{Closure, CommitId, FormatId, Timestamp, Trigger};
 use stemmata_store::conformance::builders::damages;
-use stemmata_store::{MemoryStore, SessionFilter, StoreIdentity};
+use stemmata_store::{MemoryStore, Session, SessionFilter, StoreIdentity, Write};
 use stemmata_testkit::claude::{ClaudeSession, CopyKind, copy_of};
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 
@@ -188,6 +188,10 @@ fn a_placed_session_that_was_moved_goes_on_from_what_it_was_placed_from() {
     let captured = import(&engine, &moved.join(&name));
     let own = chain(&engine, captured.session.tip.expect("a tip"));
     assert!(own.iter().any(|commit| commit.id == tip), "it goes on from there");
+    let original =
+        listed(&engine, false).into_iter().find(|row| row.session.tip == Some(tip)).expect("listed");
+    assert!(original.session.title.is_some());
+    assert_eq!(captured.session.title, original.session.title, "it has the title of what it continues");
     assert_eq!((listed(&engine, false).len(), gone(&engine)), (2, 0));
 }
 
@@ -232,6 +236,56 @@ fn a_clients_copy_under_the_same_id_is_a_copy() {
     import(&engine, &one);
     import(&engine, &two);
     assert_eq!((listed(&engine, true).len(), listed(&engine, false).len()), (1, 2));
+}
+
+#[test]
+fn a_conversation_that_took_the_place_of_another_one_has_nothing_of_it() {
+    let (engine, folder) = (engine(), Folder::new());
+    let (path, _) = projects(&folder);
+    let (first, second) = (made(9, 2), made(10, 6));
+    put(&path, &first);
+    let before = import(&engine, &path).session;
+    put(&path, &second);
+    let after = import(&engine, &path).session;
+    let alone = {
+        let (engine, folder) = (crate::support::engine(), Folder::new());
+        let (path, _) = projects(&folder);
+        put(&path, &second);
+        import(&engine, &path).session
+    };
+    let facts =
+        |of: &Session| (of.title.clone(), of.started_at, of.last_at, of.cwd.clone(), of.version.clone());
+    assert_eq!(facts(&after), facts(&alone));
+    let kept = listed(&engine, false).into_iter().find(|row| row.session.tip == before.tip).expect("listed");
+    assert_eq!(facts(&kept.session), facts(&before));
+}
+
+#[test]
+fn a_record_later_than_its_file_orders_nothing() {
+    let (engine, folder) = (engine(), Folder::new());
+    // Two sessions of 2026, of which one has a record that is later than the file, and yet of the past.
+    let late = user(1, None, "one")
+        + &answer(2, 1, "done")
+        + &user(3, Some(2), "two").replace("2026-01-01", "2026-12-30");
+    let path = folder.write("s.jsonl", late.as_bytes());
+    let set = |seconds: u64| {
+        let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+        std::fs::File::options().write(true).open(&path).expect("a file").set_modified(at).expect("a time");
+    };
+    let second = |number: i64| Timestamp::from_micros((1_767_225_600 + number) * 1_000_000);
+    set(1_767_225_600 + 60);
+    assert_eq!(import(&engine, &path).session.last_at, Some(second(2)));
+    // Earlier versions took any time that had passed.
+    let session = engine.find_session(path.to_str().expect("text")).expect("a read").expect("a session");
+    let wrong = Session { last_at: Some(second(31_000_000)), ..session };
+    engine.store().commit_batch(vec![Write::Session(Box::new(wrong))]).expect("written");
+    crate::anew::make_older(&engine);
+    engine.import(&[], &CaptureOptions::import(), 1, &|_| {}).expect("imported");
+    assert_eq!(listed(&engine, false)[0].session.last_at, Some(second(2)));
+    // A file that says to be older than all that it holds says nothing.
+    let again = crate::support::engine();
+    set(1_000);
+    assert_eq!(import(&again, &path).session.last_at.map(|at| at > second(2)), Some(true));
 }
 
 /// What is missing of a transcript, as `doctor` asks.

@@ -202,7 +202,7 @@ fn what_stood_before_a_line_that_is_too_long_was_dropped() {
         assert!(matches!(error, EngineError::LineTooLong { line: 7, .. }), "{error}");
     }
     let session = engine.store().session(&key_of(&path)).expect("read").expect("what was good is kept");
-    assert_eq!(native(&engine, session.tip.expect("a tip")), turns(2).concat().as_bytes());
+    assert_eq!(native(&engine, session.tip.expect("a tip")), turns(3).concat().as_bytes());
 }
 
 #[test]

@@ -40,12 +40,10 @@ impl Host {
 }
 
 fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Status, Fault> {
-    let engine = home.engine()?;
-    let now = host.now();
+    let (engine, now) = (home.engine()?, host.now());
     let (mut homes, mut pending, mut unread) = (Vec::new(), Vec::new(), Vec::new());
     let mut unread_names = HashSet::new();
-    let mut held_back = 0;
-    let mut used = hooks::Used::default();
+    let (mut held_back, mut used) = (0, hooks::Used::default());
     for found in host.machine.clients.existing() {
         let (files, failures) = engine.survey_all(std::slice::from_ref(&found.transcripts))?;
         unread.extend(wire::import::unread_versions(&failures));
@@ -67,7 +65,9 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
         });
         let unread = transcripts.iter().filter(|file| file.state == FileState::New);
         unread_names.extend(unread.filter_map(|file| file.path.file_name().map(OsStr::to_owned)));
-        pending.extend(transcripts.into_iter().filter_map(|file| waiting(now, file, days)));
+        for file in transcripts {
+            pending.extend(waiting(engine, now, file, days)?);
+        }
     }
     let rules = match engine.rules() {
         Ok((_, version)) => version.to_owned(),
@@ -152,16 +152,22 @@ fn days_left(now: Timestamp, path: &Path, days: u64) -> Option<u64> {
     Some(days.saturating_sub(now.saturating_sub(since) / SECONDS_PER_DAY))
 }
 
-fn waiting(now: Timestamp, file: &SurveyedFile, days: Option<u64>) -> Option<v1::Pending> {
+fn waiting(
+    engine: &Engine,
+    now: Timestamp,
+    file: &SurveyedFile,
+    days: Option<u64>,
+) -> Result<Option<v1::Pending>, Fault> {
     let state = match file.state {
         FileState::New => "new",
         FileState::Changed => "changed",
-        FileState::Unchanged | FileState::HeldBack | FileState::Other => return None,
+        FileState::Unchanged | FileState::HeldBack | FileState::Other => return Ok(None),
     };
-    Some(v1::Pending {
+    Ok(Some(v1::Pending {
         path: file.path.to_string_lossy().into_owned(),
         state: state.to_owned(),
         bytes: file.bytes,
         days_left: days.and_then(|days| days_left(now, &file.path, days)),
-    })
+        stopped: engine.stopped_reading_of(&file.path)?.as_ref().map(wire::session::stopped),
+    }))
 }

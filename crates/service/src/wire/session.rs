@@ -2,7 +2,7 @@
 
 use stemmata_api::v1;
 use stemmata_engine::prompt::title::clean;
-use stemmata_engine::{Engine, SessionRow, runtime_of, turns_of};
+use stemmata_engine::{Engine, SessionRow, StoppedReading, runtime_of, turns_of};
 use stemmata_store::{Session, SessionOrigin};
 
 use crate::fault::Fault;
@@ -19,6 +19,7 @@ pub(crate) fn listed(row: &SessionRow) -> v1::Session {
         subagents: row.counts.map(|counts| counts.subagents),
         copy_of: row.copied_from.map(|original| original.to_string()),
         foreign_machine: row.foreign_machine.clone(),
+        stopped: row.stopped.as_ref().map(stopped),
         ..session(&row.session)
     }
 }
@@ -71,5 +72,12 @@ pub(crate) fn session(session: &Session) -> v1::Session {
         subagents: None,
         copy_of: None,
         foreign_machine: None,
+        stopped: None,
     }
+}
+
+/// Returns the wire form of where reading stopped.
+pub(crate) fn stopped(stopped: &StoppedReading) -> v1::StoppedReading {
+    let StoppedReading { line, read_bytes, bytes } = *stopped;
+    v1::StoppedReading { line, read_bytes, bytes, what: stopped.describe() }
 }

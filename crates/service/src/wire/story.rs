@@ -37,7 +37,7 @@ pub(crate) fn turn(ctx: CommitId, turn: &ShownTurn, full: bool) -> v1::ShownTurn
         };
         v1::TurnPiece {
             entry: id_of(told.position).to_owned(),
-            ordinal: turn.first_ordinal + told.position as u64,
+            ordinal: turn.entries.get(told.position).map_or(0, |entry| entry.ordinal),
             at: time(turn.entries.get(told.position).and_then(|entry| entry.at)),
             ..piece(told, subagent, full)
         }
@@ -114,7 +114,7 @@ pub(crate) fn overview(session: &Session, overview: &Overview) -> v1::SessionOve
     models.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     let sum = |of: fn(&TurnOutline) -> u64| story.turns.iter().map(|turn| of(&turn.outline)).sum::<u64>();
     let last = story.turns.iter().rev().find_map(|turn| turn.outline.is_last_test_passed);
-    let turns = story.turns.iter().zip(&overview.first_ordinals);
+    let turns = story.turns.iter().zip(&overview.ordinals);
     v1::SessionOverview {
         session: wire::session::session(session),
         began_at: time(story.span.map(|(first, _)| first)),
@@ -135,18 +135,18 @@ pub(crate) fn overview(session: &Session, overview: &Overview) -> v1::SessionOve
             .iter()
             .map(|(kind, count)| v1::RedactedKind { kind: kind.clone(), count: *count })
             .collect(),
-        turns: turns.map(|(turn, first)| session_turn(turn, *first)).collect(),
+        turns: turns.map(|(turn, ordinal)| session_turn(turn, *ordinal)).collect(),
     }
 }
 
 /// Returns the wire form of a turn of a session.
-pub(crate) fn session_turn(turn: &SessionTurn<CommitId>, first_ordinal: Option<u64>) -> v1::OverviewTurn {
+pub(crate) fn session_turn(turn: &SessionTurn<CommitId>, ordinal: Option<u64>) -> v1::OverviewTurn {
     let prompt = turn.outline.prompt.as_ref();
     v1::OverviewTurn {
         number: turn.number,
         ctx: turn.commit.to_string(),
         entry: prompt.map(|prompt| prompt.entry.to_string()),
-        ordinal: prompt.and_then(|prompt| Some(first_ordinal? + prompt.position as u64)),
+        ordinal,
         prompt: prompt.map(|prompt| prompt.text.clone()),
         title: prompt.map(|prompt| title(Some(&prompt.text))),
         outline: outline(&turn.outline),

@@ -2,7 +2,7 @@
 //!
 //! When commits are made is the engine's.
 
-use stemmata_model::{Closure, Commit, CommitId, CommitType, ThreadId, TicketId, artifact_id};
+use stemmata_model::{Closure, Commit, CommitId, CommitType, Counts, ThreadId, TicketId, artifact_id};
 
 use super::Make;
 use super::builders::{ALL, at, bytes_of, chain, commit, put, see, session_id, sighting, write};
@@ -175,6 +175,23 @@ pub fn check_closures(make: Make<'_>) {
     assert_eq!(load(&*store, covered).closure, Closure::Covered);
     let tips = store.tips(&TipFilter::default(), ALL).expect("a read");
     assert_eq!(ids(&tips), [id], "what is covered is not a tip");
+}
+
+/// Counts that are set are those of the commit from then on, whose chain and id stay.
+///
+/// # Panics
+/// Where they are not.
+pub fn check_counts(make: Make<'_>) {
+    let store = make();
+    let root = put(&*store, None, "root", 1);
+    let child = put(&*store, Some(root), "child", 2);
+    let before = load(&*store, child);
+    let counts = Counts { messages: 7, entries: 9, tokens: 11 };
+    write(&*store, vec![Write::Counts { commit: child, counts }]);
+    assert_eq!(load(&*store, child), Commit { counts, ..before });
+    let absent = commit(Some(child), artifact_id(b"absent"), 3).core.id();
+    let refused = store.commit_batch(vec![Write::Counts { commit: absent, counts }]);
+    assert!(matches!(refused, Err(StoreError::CommitMissing(id)) if id == absent), "{refused:?}");
 }
 
 /// A covered commit keeps its bytes and may be continued, and covering it again changes nothing.

@@ -32,6 +32,12 @@ pub(super) fn apply(state: &mut State, write: Write, outcome: &mut BatchOutcome)
         Write::Commit(new) => commit(state, new, outcome),
         Write::Hole(new) => hole(state, *new, outcome),
         Write::Cover { commit } => cover(state, commit),
+        Write::Counts { commit, counts } => {
+            let mut stored = state.commits.get(&commit).ok_or(StoreError::CommitMissing(commit))?.clone();
+            stored.counts = counts;
+            state.commits.put(commit, stored);
+            Ok(())
+        }
         Write::Sighting { commit, sighting } => see(state, commit, *sighting),
         Write::Session(session) => upsert_session(state, *session),
         Write::Leave(key) => {

@@ -88,7 +88,7 @@ impl Engine {
             format: tip.core.format.clone(),
             title: Rest::of(adapter, session.origin).read_to(self, Some(tip.id))?.title.clone(),
             started_at: began,
-            last_at: self.last_record(Some(tip.id))?,
+            last_at: self.last_record(Some(tip.id), self.latest_possible())?,
             tip: Some(tip.id),
             commits: totals.commits,
             messages: totals.messages,

@@ -12,18 +12,21 @@ use crate::error::Result;
 impl Run<'_> {
     /// Returns when the session was active last.
     pub(super) fn last_at(&mut self, engine: &Engine, tip: Option<CommitId>) -> Result<Option<Timestamp>> {
-        let latest = engine.latest_possible();
+        let written = i64::try_from(self.prepared.transcript.stamp().modified_ns / 1_000).ok();
+        let written = written.map(Timestamp::from_micros);
+        let facts = self.ingest.splitter().facts();
+        let (first, last) = (facts.first_timestamp, facts.last_timestamp);
+        // What a client keeps in a database or in folders has no time of its own that says when a record came.
+        let is_file = !self.prepared.transcript.is_kept();
+        let latest = engine.latest_in(written.filter(|_| is_file), first);
         let before = self.prepared.previous.as_ref().and_then(|known| known.last_at);
         let before = before.filter(|at| *at <= latest);
-        let last = self.ingest.splitter().facts().last_timestamp;
         if last.is_none_or(|last| last <= latest) {
             return Ok(last.max(before));
         }
         // The commits are read, so they have to be there.
         self.ingest.flush(Vec::new())?;
-        let written = i64::try_from(self.prepared.transcript.stamp().modified_ns / 1_000).ok();
-        let written = written.map(|at| Timestamp::from_micros(at).min(latest));
-        Ok(engine.last_record(tip)?.max(before).or(written))
+        Ok(engine.last_record(tip, latest)?.max(before).or(written.map(|at| at.min(latest))))
     }
 
     pub(super) fn session(

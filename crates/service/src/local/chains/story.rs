@@ -10,11 +10,12 @@ use crate::local::ctx;
 use crate::wire;
 
 pub(super) fn turn(engine: &Engine, request: &ShowTurnRequest) -> Result<ShownTurn, Fault> {
-    let mut id = ctx(engine, &request.ctx)?;
-    if let Some(number) = request.prompt {
-        id = engine.numbered_prompt(id, number)?.ctx;
-    }
-    Ok(wire::story::turn(id, &engine.turn(id)?, request.full))
+    let id = ctx(engine, &request.ctx)?;
+    let (id, turn) = match request.prompt {
+        Some(number) => engine.turn_of_prompt(id, number)?,
+        None => (id, engine.turn(id)?),
+    };
+    Ok(wire::story::turn(id, &turn, request.full))
 }
 
 pub(super) fn overview(engine: &Engine, request: &OverviewRequest) -> Result<SessionMeant, Fault> {

@@ -3,7 +3,7 @@
 //! Where they were seen is in `places`.
 
 use rusqlite::{OptionalExtension, params};
-use stemmata_model::{ArtifactId, Closure, CommitCore, CommitId, Timestamp};
+use stemmata_model::{ArtifactId, Closure, CommitCore, CommitId, Counts, Timestamp};
 
 use super::Transaction;
 use crate::error::StoreError;
@@ -98,6 +98,23 @@ impl Transaction<'_> {
             "UPDATE commits SET state = (state & ~3) | ?2, tip = 0 WHERE row = ?1 AND state & 3 = ?3",
             [known.row, STATE_COVERED, STATE_PROVISIONAL],
             "covering a commit",
+        )?;
+        Ok(())
+    }
+
+    /// Sets the counts of a commit.
+    pub(super) fn count(&mut self, id: CommitId, counts: Counts) -> Result<(), StoreError> {
+        let known = self.need_commit(id)?;
+        let figures: Vec<u8> = self
+            .connection
+            .prepare_cached("SELECT figures FROM commits WHERE row = ?1")
+            .and_then(|mut statement| statement.query_row([known.row], |row| row.get(0)))
+            .during("reading the figures of a commit")?;
+        let figures = Figures { counts, ..Figures::decode(&figures, known.row)? };
+        self.execute(
+            "UPDATE commits SET figures = ?2 WHERE row = ?1",
+            params![known.row, figures.encode()],
+            "counting a commit",
         )?;
         Ok(())
     }

@@ -363,6 +363,7 @@ impl Transaction<'_> {
             }
             Write::Hole(hole) => self.store_hole(hole),
             Write::Cover { commit } => self.cover(*commit),
+            Write::Counts { commit, counts } => self.count(*commit, *counts),
             Write::Sighting { commit, sighting } => self.see(*commit, sighting),
             Write::Session(session) => self.upsert_session(session),
             Write::Leave(key) => self.leave_session(key),
