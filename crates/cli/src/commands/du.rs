@@ -35,8 +35,11 @@ fn told(usage: &v1::Du, width: usize) -> String {
     ];
     let index = usage.index_bytes.map(|bytes| ("search index", bytes, "beside the store; can be rebuilt"));
     let (first, rest) = rows.split_at(1);
-    let beside = (usage.sidecars > 0)
-        .then(|| ("  beside transcripts", usage.sidecar_bytes, "of it: long outputs of tools, backups"));
+    let beside = (usage.sidecars > 0).then_some((
+        "  beside transcripts",
+        usage.sidecar_bytes,
+        "of it: long outputs of tools, backups",
+    ));
     for (name, bytes, about) in first.iter().copied().chain(beside).chain(rest.iter().copied()).chain(index) {
         table.row(vec![
             cell(Style::Plain, name),

@@ -42,6 +42,8 @@ pub(crate) const CALLS: &[&str] = &[
     "search evil --fork --print",
     "history {tip}",
     "children {tip}",
+    "sidecars {tip}",
+    "sidecars {hostile}",
     "tips",
     "tips --ticket {hostile}",
     "diff {tip}",
@@ -280,6 +282,7 @@ impl Scene {
             )
             .as_bytes(),
         );
+        stage.home.write(&format!("in/{SESSION}/tool-results/{HOSTILE}"), HOSTILE.as_bytes());
         let garbage = stage.home.write("in/garbage.jsonl", format!("{HOSTILE}\n{HOSTILE}").as_bytes());
         stage.home.write("home/project/evil.txt", format!("first {HOSTILE}\n").as_bytes());
         let config =

@@ -7,7 +7,6 @@
 
 mod found;
 
-use std::borrow::Cow;
 use std::path::Path;
 
 use stemmata_model::{
@@ -308,7 +307,7 @@ impl Engine {
     fn read_through(
         &self,
         file: &FoundSidecar,
-        raw: &Cow<'_, [u8]>,
+        raw: &[u8],
         rules: RulesHash,
         row: &Session,
     ) -> Result<Cursor> {
@@ -344,7 +343,9 @@ impl Engine {
         match self.commit_batch(all) {
             Ok(outcome) => {
                 done.bytes_stored += outcome.stored_bytes;
-                states.iter().for_each(|state| done.count(state));
+                for state in &states {
+                    done.count(state);
+                }
                 return Ok(());
             }
             Err(error) if !is_left(&error) => return Err(error.into()),

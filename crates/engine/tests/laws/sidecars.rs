@@ -214,7 +214,9 @@ fn a_journal_of_subagents_is_captured_and_not_called_skipped() {
     put(&own.join("subagents/workflows/wf_1/journal.jsonl"), b"{\"step\":1}\n");
     put(&own.join("subagents/strange.jsonl"), b"not a record\n");
     let folder = home.folder.path().to_owned();
-    let read = || engine.import(&[folder.clone()], &CaptureOptions::import(), 1, &|_| ()).expect("imported");
+    let read = || {
+        engine.import(std::slice::from_ref(&folder), &CaptureOptions::import(), 1, &|_| ()).expect("imported")
+    };
     let report = read();
     for report in [&report, &read()] {
         assert_eq!(report.skipped, Vec::<PathBuf>::new());

@@ -102,12 +102,11 @@ impl LinePlacer {
     /// Writes a line, or holds it back; one that is no record stays as it is.
     fn emit(&mut self, line: &[u8], whole: Option<&Whole<'_>>, is_node: bool, out: &mut Vec<u8>) {
         let start = out.len();
-        let has_changed_text = match whole {
-            Some(whole) => self.rewrite(line, &whole.record, out),
-            None => {
-                out.extend_from_slice(line);
-                false
-            }
+        let has_changed_text = if let Some(whole) = whole {
+            self.rewrite(line, &whole.record, out)
+        } else {
+            out.extend_from_slice(line);
+            false
         };
         if !line.ends_with(b"\n") {
             out.push(b'\n');

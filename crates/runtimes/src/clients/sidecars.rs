@@ -94,7 +94,7 @@ impl Sidecars {
                 SidecarPlace::BesideTranscript | SidecarPlace::Home => *part == session,
                 SidecarPlace::Project { prefix } => part.strip_prefix(prefix) == Some(session),
             };
-            let at = parts.iter().rposition(|part| is_session(&part))?;
+            let at = parts.iter().rposition(is_session)?;
             let (beside, behind) = match folder.at {
                 SidecarPlace::BesideTranscript => (parts.get(at + 1), at + 2),
                 SidecarPlace::Home | SidecarPlace::Project { .. } => (parts.get(at.checked_sub(1)?), at + 1),
@@ -108,7 +108,8 @@ impl Sidecars {
 
     /// Returns whether a file in one of the folders is a transcript, which is captured as one.
     pub fn is_transcript(&self, name: &str) -> bool {
-        name.starts_with(self.transcript_prefix) && name.ends_with(".jsonl")
+        name.starts_with(self.transcript_prefix)
+            && Path::new(name).extension().is_some_and(|ending| ending == "jsonl")
     }
 }
 
@@ -171,7 +172,7 @@ mod tests {
             let path = format!("/home/u/.claude/file-history/{SESSION}/{rest}");
             assert_eq!(sidecars.within(&path, SESSION), None, "{rest}");
         }
-        let deep = format!("/p/{SESSION}/tool-results/{}", vec!["a"; SIDECAR_DEPTH_MAX + 1].join("/"));
+        let deep = format!("/p/{SESSION}/tool-results/{}", ["a"; SIDECAR_DEPTH_MAX + 1].join("/"));
         assert_eq!(sidecars.within(&deep, SESSION), None);
         let another = format!("/p/{SESSION}/memory/a");
         assert_eq!(sidecars.within(&another, SESSION), None);

@@ -16,6 +16,7 @@ use stemmata_store::{Files as _, Session, SystemFiles};
 use super::Host;
 use super::files::NamedFile;
 use super::own::held;
+use super::sidecars::recover_sidecars;
 use crate::fault::{Fault, io_failed};
 use crate::wire;
 
@@ -47,7 +48,7 @@ impl Host {
             engine.take_in_moved(&self.machine.clients.existing())?;
             let session = session_of(engine, &request.session)?;
             let mut files = vec![self.given_back(engine, &session, request)?];
-            let (sidecars, given) = self.recover_sidecars(engine, &session, request.dry_run)?;
+            let (sidecars, given) = recover_sidecars(engine, &session, request.dry_run)?;
             for subagent in engine.belonging_to(&session)?.iter().filter(|own| !own.is_sidecar()) {
                 let is_here = subagent.key.machine == session.key.machine;
                 // One that is there is not what was asked for.

@@ -60,7 +60,7 @@ impl GivenBack {
             Ok(is_new) => self.files += u64::from(is_new),
             Err(fault) => {
                 self.failures += 1;
-                self.failed.get_or_insert_with(|| fault.0.detail);
+                self.failed.get_or_insert(fault.0.detail);
             }
         }
     }
@@ -117,52 +117,51 @@ impl Host {
         }
         Ok(given)
     }
+}
 
-    /// Writes the files of sessions of this machine that are gone back to where they were. With `dry_run` only says which.
-    pub(super) fn recover_sidecars(
-        &self,
-        engine: &Engine,
-        session: &Session,
-        dry_run: bool,
-    ) -> Result<(Vec<v1::RecoveredFile>, GivenBack), Fault> {
-        let (mut files, mut given) = (Vec::new(), GivenBack::default());
-        for sidecar in engine.sidecars_of(session)? {
-            let path = Path::new(&sidecar.session.key.path);
-            let is_here = sidecar.session.key.machine == engine.identity().machine;
-            if !is_here || path.symlink_metadata().is_ok() {
-                continue;
-            }
-            if is_withheld(sidecar.folder, sidecar.is_altered) {
-                given.withheld += 1;
-                continue;
-            }
-            if !dry_run {
-                let mut write = |out: &mut dyn Write| -> Result<(), Fault> {
-                    engine.native(sidecar.ctx, out)?;
-                    Ok(())
-                };
-                let written = put(path, &mut write);
-                let is_there = written.is_ok();
-                given.altered += u64::from(sidecar.is_altered);
-                given.count(written);
-                if !is_there {
-                    continue;
-                }
-            }
-            files.push(v1::RecoveredFile {
-                path: sidecar.session.key.path.clone(),
-                what: "written".to_owned(),
-                ctx: sidecar.ctx.to_string(),
-                format: sidecar.session.format.to_string(),
-                bytes: sidecar.bytes,
-                messages: 0,
-                damage: None,
-                kept: None,
-                still_redacted: 0,
-            });
+/// Writes the files of sessions of this machine that are gone back to where they were. With `dry_run` only says which.
+pub(super) fn recover_sidecars(
+    engine: &Engine,
+    session: &Session,
+    dry_run: bool,
+) -> Result<(Vec<v1::RecoveredFile>, GivenBack), Fault> {
+    let (mut files, mut given) = (Vec::new(), GivenBack::default());
+    for sidecar in engine.sidecars_of(session)? {
+        let path = Path::new(&sidecar.session.key.path);
+        let is_here = sidecar.session.key.machine == engine.identity().machine;
+        if !is_here || path.symlink_metadata().is_ok() {
+            continue;
         }
-        Ok((files, given))
+        if is_withheld(sidecar.folder, sidecar.is_altered) {
+            given.withheld += 1;
+            continue;
+        }
+        if !dry_run {
+            let mut write = |out: &mut dyn Write| -> Result<(), Fault> {
+                engine.native(sidecar.ctx, out)?;
+                Ok(())
+            };
+            let written = put(path, &mut write);
+            let is_written = written.is_ok();
+            given.altered += u64::from(sidecar.is_altered);
+            given.count(written);
+            if !is_written {
+                continue;
+            }
+        }
+        files.push(v1::RecoveredFile {
+            path: sidecar.session.key.path.clone(),
+            what: "written".to_owned(),
+            ctx: sidecar.ctx.to_string(),
+            format: sidecar.session.format.to_string(),
+            bytes: sidecar.bytes,
+            messages: 0,
+            damage: None,
+            kept: None,
+            still_redacted: 0,
+        });
     }
+    Ok((files, given))
 }
 
 /// Says whether a file must not be given back: the client writes a backup over the user's own file when it rewinds, and

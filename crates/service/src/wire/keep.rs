@@ -19,8 +19,7 @@ pub(crate) fn forget(report: &ForgetReport, meant: Option<v1::Found>, dry_run: b
     let sessions: Vec<Session> =
         report.sessions.iter().filter(|session| !session.is_sidecar()).cloned().collect();
     // That a file is beside another transcript too is why its commit stays.
-    let is_conversation =
-        |branch: &&Branch| !branch.session.as_ref().is_some_and(|session| session.is_sidecar());
+    let is_conversation = |branch: &&Branch| !branch.session.as_ref().is_some_and(Session::is_sidecar);
     v1::Forget {
         dry_run,
         sidecars: u64::try_from(report.sessions.len() - sessions.len()).unwrap_or(u64::MAX),

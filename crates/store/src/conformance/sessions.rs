@@ -170,7 +170,7 @@ pub fn check_sidecars(make: Make<'_>) {
         let parent = Some(session_id(parent));
         store.sessions(&SessionFilter { parent, with_sidecars, ..SessionFilter::default() }, ALL)
     };
-    assert_eq!(of("s1", true).expect("a read"), [sidecar.clone()]);
+    assert_eq!(of("s1", true).expect("a read"), std::slice::from_ref(&sidecar));
     assert_eq!(of("s1", false).expect("a read"), []);
     assert_eq!(of("s2", true).expect("a read"), []);
     let usage = store.usage().expect("a read");

@@ -1,6 +1,5 @@
 //! The files in a session's folders, within bounds. Looks at names and stamps; `read` reads one.
 
-use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -29,7 +28,7 @@ impl FoundSidecar {
     ///
     /// # Errors
     /// `Io`.
-    pub(super) fn read(&self) -> Result<Cow<'static, [u8]>> {
+    pub(super) fn read(&self) -> Result<Vec<u8>> {
         let path = Path::new(&self.path);
         let file = File::open(path).map_err(EngineError::io("open", path))?;
         let opened = file.metadata().map_err(EngineError::io("read", path))?;
@@ -39,7 +38,7 @@ impl FoundSidecar {
         }
         let mut bytes = Vec::new();
         file.take(self.stamp.length).read_to_end(&mut bytes).map_err(EngineError::io("read", path))?;
-        Ok(Cow::Owned(bytes))
+        Ok(bytes)
     }
 }
 
@@ -110,15 +109,15 @@ impl FoundSidecars {
             if metadata.is_dir() {
                 self.look_into(kept, &path, below);
             } else if metadata.is_file() {
-                self.take(kept, path, FileStamp::of(&metadata));
+                self.take(kept, &path, FileStamp::of(&metadata));
             }
         }
     }
 
-    fn take(&mut self, kept: &Sidecars, path: PathBuf, stamp: FileStamp) {
+    fn take(&mut self, kept: &Sidecars, path: &Path, stamp: FileStamp) {
         let name = path.file_name().and_then(|name| name.to_str());
         let text = path.to_str().filter(|text| text.len() <= PATH_BYTES_MAX);
-        let (Some(name), Some(text)) = (name, text) else { return Self::note(&mut self.unreadable, &path) };
+        let (Some(name), Some(text)) = (name, text) else { return Self::note(&mut self.unreadable, path) };
         if kept.is_transcript(name) {
             return;
         }
@@ -127,7 +126,7 @@ impl FoundSidecars {
             || all > SESSION_SIDECAR_BYTES_MAX
             || self.files.len() >= SESSION_SIDECARS_MAX;
         if is_beyond {
-            return Self::note(&mut self.beyond, &path);
+            return Self::note(&mut self.beyond, path);
         }
         self.bytes = all;
         self.files.push(FoundSidecar { path: text.to_owned(), stamp });
