@@ -33,7 +33,7 @@ pub use launch::{Launch, SystemPrompt};
 pub use names::{UnknownClient, client_named, listed};
 pub use open_sign::{OpenSign, Register, RegisteredProcess, SessionLock};
 pub use resume::Resume;
-pub use sidecars::{SIDECAR_DEPTH_MAX, SidecarFolder, SidecarKind, SidecarPlace, Sidecars};
+pub use sidecars::{SIDECAR_DEPTH_MAX, SidecarFolder, SidecarKind, SidecarPlace, Sidecars, sidecar_folder};
 
 /// Every client, in the order in which they are shown and their formats are tried.
 pub static ALL: &[&Client] = &[

@@ -85,7 +85,8 @@ fn told(app: &App, recovered: &Recovered) -> String {
     for RecoveredFile { path, what, bytes, messages, damage, kept, .. } in files {
         let path = shown(path);
         if what == "intact" {
-            put!(text, "Nothing to recover: {path} is there, and its client would load it completely\n");
+            let nothing = if recovered.files.len() == 1 { "Nothing to recover: " } else { "Not needed: " };
+            put!(text, "{nothing}{path} is there, and its client would load it completely\n");
             continue;
         }
         let verb = match (recovered.dry_run, what.as_str()) {

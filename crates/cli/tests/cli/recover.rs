@@ -50,6 +50,33 @@ fn a_deleted_transcript_comes_back_byte_for_byte() {
 }
 
 #[test]
+fn a_line_that_is_torn_costs_no_message_whatever_was_read_since() {
+    let stage = Stage::new();
+    let (path, bytes, id) = imported(&stage);
+    let mut lines: Vec<Vec<u8>> = bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+    let is_prompt = |line: &Vec<u8>| {
+        let text = String::from_utf8_lossy(line);
+        text.contains("\"type\":\"user\"") && text.contains("\"role\":\"user\",\"content\":\"")
+    };
+    let torn = lines.iter().rposition(is_prompt).expect("a prompt");
+    let kept = lines[torn].len() / 2;
+    lines[torn].truncate(kept);
+    lines[torn].push(b'\n');
+    let whole = stage.json(&["fork", &id, "--here", "--dry-run"])["messages"].clone();
+    std::fs::write(&path, lines.concat()).unwrap();
+    for is_read in [false, true] {
+        if is_read {
+            stage.run(&["import"]).ok();
+        }
+        for command in [&["fork", &id, "--here", "--dry-run"][..], &["resume", &id, "--here", "--dry-run"]] {
+            let placed = stage.json(command);
+            assert_eq!(placed["messages"], whole, "{command:?}, {is_read}: {placed}");
+            assert!(placed["copied_because"].to_string().contains("damaged"), "{placed}");
+        }
+    }
+}
+
+#[test]
 fn a_damaged_transcript_stays_and_the_recovered_one_goes_beside_or_in_its_place() {
     let stage = Stage::new();
     let (path, bytes, id) = imported(&stage);

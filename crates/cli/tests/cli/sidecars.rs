@@ -122,6 +122,40 @@ fn files_go_with_their_session_and_nothing_of_them_stays() {
 }
 
 #[test]
+fn what_is_beside_a_copy_stays_its_own_and_a_scan_of_clients_looks_into_files() {
+    let kept = Kept::new();
+    let (stage, id) = (&kept.stage, kept.id.as_str());
+    let text = stage.run(&["scan", "--clients", "--json"]).text();
+    assert!(
+        text.contains("secret.txt") && text.contains("2c3d@v1") && !text.contains(&kept.secret),
+        "{text}"
+    );
+    kept.told(&["import"]);
+    let fork = stage.json(&["fork", id])["session_id"].as_str().unwrap().to_owned();
+    kept.told(&["import"]);
+    stage.run(&["forget", id, "--yes"]).ok();
+    let own = stage.json(&["sidecars", &fork]);
+    assert_eq!(own["sidecars"].as_array().unwrap().len(), 3, "{own}");
+    assert!(own["sidecars"].as_array().unwrap().iter().all(|one| one["session_id"] == json!(fork)), "{own}");
+}
+
+#[test]
+fn a_journal_beside_a_transcript_is_no_transcript_to_any_command() {
+    let kept = Kept::new();
+    let folder = kept.transcript.with_extension("");
+    kept.put(&folder.join("subagents/workflows/wf_1/journal.jsonl"), b"{\"step\":1}\n");
+    kept.put(&folder.join("workflows/wf_1.json"), b"{\"steps\":[]}\n");
+    kept.put(&kept.result("printed.jsonl"), &std::fs::read(&kept.transcript).unwrap());
+    for _ in 0..2 {
+        let imported = kept.stage.json(&["import"]);
+        assert_eq!(imported["skipped"], json!([]), "{imported}");
+        assert_eq!(imported["sessions"].as_array().unwrap().len(), 1, "{imported}");
+    }
+    assert_eq!(kept.stage.json(&["sidecars", &kept.id])["sidecars"].as_array().unwrap().len(), 5);
+    kept.stage.run(&["doctor", "--all"]).ok();
+}
+
+#[test]
 fn none_are_captured_where_nobody_wants_them() {
     let kept = Kept::new();
     kept.stage.run(&["config", "set", "capture.sidecars", "none"]).ok();

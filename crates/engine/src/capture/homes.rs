@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use stemmata_runtimes::adapter::Confidence;
-use stemmata_runtimes::clients::{self, Client};
+use stemmata_runtimes::clients::{self, Client, SIDECAR_DEPTH_MAX, sidecar_folder};
 
 use crate::capture::database::{self, Which};
 use crate::capture::events;
@@ -168,6 +168,18 @@ fn is_transcript_for_sure(path: &Path) -> bool {
     opened.detected().is_ok_and(|(_, detection)| detection.confidence == Confidence::Certain)
 }
 
+/// Returns whether a file is one that a client keeps beside a transcript that is there: it is captured with that one.
+fn is_beside_a_transcript(path: &Path) -> bool {
+    let text = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    let Some(name) = text(path) else { return false };
+    path.ancestors().skip(1).take(SIDECAR_DEPTH_MAX).any(|folder| {
+        let kept = text(folder).and_then(|folder| sidecar_folder(&folder));
+        let Some((kept, session)) = kept.zip(folder.parent()) else { return false };
+        let transcript = text(session).map(|stem| session.with_file_name(format!("{stem}.jsonl")));
+        !kept.is_transcript(&name) && transcript.is_some_and(|transcript| transcript.is_file())
+    })
+}
+
 impl Found {
     fn failed(&mut self, operation: &'static str, path: &Path, error: std::io::Error) {
         self.failures.push((path.to_owned(), EngineError::io(operation, path)(error)));
@@ -204,7 +216,9 @@ impl Found {
             match looked {
                 Ok((path, kind)) if kind.is_dir() => self.scan(&path, depth + 1),
                 Ok((path, _)) if database::is_database(&path) => self.database(&path),
-                Ok((path, _)) if may_be_transcript(&path) => self.file(path),
+                Ok((path, _)) if may_be_transcript(&path) && !is_beside_a_transcript(&path) => {
+                    self.file(path)
+                }
                 Ok(_) => {}
                 Err(error) => self.failed("list", folder, error),
             }

@@ -109,8 +109,6 @@ impl Engine {
         let mut report = report.into_inner().unwrap_or_default();
         report.failures.extend(found.failures.into_iter().map(|(path, error)| ImportFailure { path, error }));
         report.sessions.sort_by(|left, right| left.path.cmp(&right.path));
-        // A journal beside subagents' transcripts is none of these; it is captured with its session.
-        report.skipped.retain(|path| !self.is_sidecar(path));
         report.skipped.sort();
         report.held_back.sort_by(|left, right| left.0.cmp(&right.0));
         report.failures.sort_by(|left, right| left.path.cmp(&right.path));

@@ -5,7 +5,7 @@
 //! commits of the session do not depend on its sidecars, and forgetting, retention, scrubbing, packing and bundles treat the
 //! files like everything else that is stored. What goes back to a client is in `verbs::sidecars`.
 
-mod found;
+pub(crate) mod found;
 
 use std::path::Path;
 
@@ -174,12 +174,6 @@ impl Engine {
         Ok((done, notes))
     }
 
-    /// Returns whether a file was captured beside a transcript.
-    pub(crate) fn is_sidecar(&self, path: &Path) -> bool {
-        let known = self.store.session(&self.session_key(path));
-        known.is_ok_and(|known| known.is_some_and(|known| known.is_sidecar()))
-    }
-
     /// Returns what stores the state that a file is in; none where it is stored, or was forgotten.
     fn new_state(&self, of: &Session, file: &FoundSidecar, scrubber: &Scrubber) -> Result<Option<NewState>> {
         let key = SessionKey { machine: self.identity.machine.clone(), path: file.path.clone() };
@@ -193,7 +187,8 @@ impl Engine {
         let mut writes = segment.push(&clean.bytes);
         let finished = segment.finish(None);
         let core = self.state_core(&known, &format, finished.artifact, !clean.findings.is_empty())?;
-        let is_altered = core.template.as_str() == TEMPLATE_ALTERED;
+        // What we placed ourselves is said where it was captured first.
+        let is_altered = !clean.findings.is_empty();
         let rules = RulesHash(scrubber.rules_hash());
         let before = known.before.as_ref();
         let same = before.filter(|commit| commit.core.artifact == finished.artifact);
@@ -237,6 +232,10 @@ impl Engine {
             return Ok(None);
         }
         let mut previous = self.store.session(key)?;
+        if previous.as_ref().is_some_and(|known| !known.is_sidecar()) {
+            // Somebody imported it as a transcript, which it is too.
+            return Ok(None);
+        }
         let mut left = None;
         if previous.is_none() {
             let tombstones = [Tombstone::Transcript(key.clone()), Tombstone::Session(session.clone())];

@@ -137,11 +137,13 @@ impl Engine {
     ) -> Result<RecoveredCopy> {
         let mut best: Option<RecoveredCopy> = None;
         let mut why = "the store has nothing of it".to_owned();
-        let worth = |copy: &RecoveredCopy| (!copy.loses, copy.lines);
+        // Of two states with as many lines one may have lost a message: a line of it is torn.
+        let worth = |copy: &RecoveredCopy| (!copy.loses, copy.lines, copy.validation.messages_present);
         for ctx in states.iter().copied() {
             match self.state(ctx, trial, None) {
                 Ok(copy) if !copy.validation.is_accepted() => {
-                    "the client would load no state of it that the store has".clone_into(&mut why);
+                    "the client would not load all of any state that the store has; `stemma repair` writes one that it loads"
+                        .clone_into(&mut why);
                 }
                 Ok(copy) if best.as_ref().is_none_or(|best| worth(&copy) > worth(best)) => best = Some(copy),
                 Ok(_) => {}

@@ -96,6 +96,7 @@ impl Engine {
                 return Ok(Some(session));
             }
         }
-        Ok(None)
+        // Where the session that the commits were read from was forgotten, a copy of it that ends there has files of its own.
+        Ok(self.all_sessions()?.into_iter().find(|session| session.tip == Some(ctx) && !session.is_sidecar()))
     }
 }

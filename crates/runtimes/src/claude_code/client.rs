@@ -107,6 +107,7 @@ pub static CLIENT: Client = Client {
         folders: &[
             folder("tool-results", SidecarKind::Result),
             SidecarFolder { is_of_subagents: true, ..folder("subagents", SidecarKind::Result) },
+            SidecarFolder { is_of_subagents: true, ..folder("workflows", SidecarKind::Result) },
             SidecarFolder { at: SidecarPlace::Home, ..folder("file-history", SidecarKind::Backup) },
         ],
         transcript_prefix: "agent-",

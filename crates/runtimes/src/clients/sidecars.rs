@@ -113,6 +113,14 @@ impl Sidecars {
     }
 }
 
+/// Returns what a client keeps in a folder of this name that is in the folder beside a transcript.
+pub fn sidecar_folder(name: &str) -> Option<&'static Sidecars> {
+    let is_beside =
+        |folder: &SidecarFolder| folder.at == SidecarPlace::BesideTranscript && folder.name == name;
+    let all = super::ALL.iter().filter_map(|client| client.sidecars);
+    all.into_iter().find(|kept| kept.folders.iter().any(is_beside))
+}
+
 /// Says whether names lead to a file in a folder.
 fn is_inside(names: &[&str]) -> bool {
     let is_plain = |name: &&str| !matches!(*name, "" | "." | "..") && !name.contains([':', '/', '\\', '\0']);
@@ -137,6 +145,7 @@ mod tests {
             [
                 format!("/home/u/.claude/projects/-w/{SESSION}/tool-results"),
                 format!("/home/u/.claude/projects/-w/{SESSION}/subagents"),
+                format!("/home/u/.claude/projects/-w/{SESSION}/workflows"),
                 format!("/home/u/.claude/file-history/{SESSION}"),
             ]
         );
@@ -147,7 +156,7 @@ mod tests {
         }
         // Elsewhere there is no configuration directory to be known.
         let elsewhere = sidecars.folders(Path::new("/data/s.jsonl"), "s");
-        assert!(elsewhere.iter().all(|(folder, _)| folder.at != SidecarPlace::Home) && elsewhere.len() == 2);
+        assert!(elsewhere.iter().all(|(folder, _)| folder.at != SidecarPlace::Home) && elsewhere.len() == 3);
         assert!(sidecars.is_transcript("agent-a1.jsonl") && !sidecars.is_transcript("journal.jsonl"));
         let windows = format!(r"C:\Users\u\.claude\file-history\{SESSION}\0a@v2");
         assert!(sidecars.within(&windows, SESSION).is_some_and(|(_, rest)| rest == ["0a@v2"]));

@@ -16,11 +16,11 @@ const PATH_BYTES_MAX: usize = 4_096;
 
 /// A file that was found.
 #[derive(Debug)]
-pub(super) struct FoundSidecar {
+pub(crate) struct FoundSidecar {
     /// Its absolute path.
-    pub(super) path: String,
+    pub(crate) path: String,
     /// What it was when it was found.
-    pub(super) stamp: FileStamp,
+    pub(crate) stamp: FileStamp,
 }
 
 impl FoundSidecar {
@@ -28,7 +28,7 @@ impl FoundSidecar {
     ///
     /// # Errors
     /// `Io`.
-    pub(super) fn read(&self) -> Result<Vec<u8>> {
+    pub(crate) fn read(&self) -> Result<Vec<u8>> {
         let path = Path::new(&self.path);
         let file = File::open(path).map_err(EngineError::io("open", path))?;
         let opened = file.metadata().map_err(EngineError::io("read", path))?;
@@ -44,7 +44,7 @@ impl FoundSidecar {
 
 /// The files of a session, and what was left out.
 #[derive(Debug, Default)]
-pub(super) struct FoundSidecars {
+pub(crate) struct FoundSidecars {
     files: Vec<FoundSidecar>,
     bytes: u64,
     /// Files that are too long, or beyond what one session may have, and one of them.
@@ -54,20 +54,20 @@ pub(super) struct FoundSidecars {
 }
 
 impl FoundSidecars {
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.files.is_empty() && self.beyond.0 == 0 && self.unreadable.0 == 0
     }
 
-    pub(super) fn files(&self) -> &[FoundSidecar] {
+    pub(crate) fn files(&self) -> &[FoundSidecar] {
         &self.files
     }
 
-    pub(super) const fn left_out(&self) -> u64 {
+    pub(crate) const fn left_out(&self) -> u64 {
         self.beyond.0 + self.unreadable.0
     }
 
     /// Says what was left out.
-    pub(super) fn notes(&self) -> Vec<Note> {
+    pub(crate) fn notes(&self) -> Vec<Note> {
         let mut notes = Vec::new();
         let files = |count: u64| if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
         if let (count, Some(one)) = &self.beyond {
@@ -91,7 +91,7 @@ impl FoundSidecars {
 
     /// Adds the files of a folder and of the folders in it, in the order of their names. Links are not followed: one may lead
     /// anywhere.
-    pub(super) fn look(&mut self, kept: &Sidecars, folder: &Path) {
+    pub(crate) fn look(&mut self, kept: &Sidecars, folder: &Path) {
         if fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir()) {
             self.look_into(kept, folder, SIDECAR_DEPTH_MAX);
         }

@@ -5,15 +5,19 @@
 
 use std::path::{Path, PathBuf};
 
+use stemmata_model::FormatId;
 use stemmata_redact::{ScrubbedLine, Scrubber};
 use stemmata_runtimes::adapter::{Adapter, Shape};
+use stemmata_runtimes::clients::of_format;
 use stemmata_runtimes::translate::runtime_of;
+use stemmata_store::SIDECAR_FORMAT;
 
 use super::{fingerprint, lines_before};
 use crate::capture::homes::find;
+use crate::capture::sidecars::found::FoundSidecars;
 use crate::capture::transcript_file::Transcript;
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, FormatUse, Result};
 use crate::scrubbing::{line_scrubber, scrub_document};
 
 /// Something in a client's file that the current rules take for a secret. Holds no byte of it.
@@ -58,10 +62,10 @@ impl Engine {
         let mut scanned = ScannedFiles { unread: listed.failures, ..ScannedFiles::default() };
         for file in listed.files {
             let mut goes_on = true;
-            let read = self.scan_file(&file.path, &mut |runtime, line, kind, secret| {
+            let read = self.scan_file(&file.path, &mut |path, (runtime, line), kind, secret| {
                 goes_on &= found(FileSecret {
                     runtime: runtime.to_owned(),
-                    path: file.path.clone(),
+                    path: path.to_owned(),
                     line,
                     kind: kind.to_owned(),
                     fingerprint: fingerprint(&key, secret),
@@ -91,8 +95,9 @@ impl Engine {
         let bytes = opened.stamp().length;
         if adapter.shape() == Shape::Document {
             let whole = opened.range(0, bytes)?;
-            report(adapter, 0, &whole_line(&scrubber, adapter, &whole)?, found);
-            return Ok(bytes);
+            let scrubbed = whole_line(&scrubber, adapter, &whole)?;
+            report((path, runtime_of(&adapter.format())), 0, &scrubbed, found);
+            return Ok(bytes + self.scan_sidecars(&mut opened, adapter, &scrubber, found)?);
         }
         let mut scrubbing = line_scrubber(&scrubber, &adapter.format());
         let mut lines = opened.lines(0, 1)?;
@@ -102,19 +107,48 @@ impl Engine {
         while let Some(line) = lines.next()?.filter(|_| goes_on) {
             for scrubbed in scrubbing.push(line.bytes)? {
                 number += 1;
-                goes_on &= report(adapter, number, &scrubbed, found);
+                goes_on &= report((path, runtime_of(&adapter.format())), number, &scrubbed, found);
             }
         }
         for scrubbed in scrubbing.finish()? {
             number += 1;
-            report(adapter, number, &scrubbed, found);
+            report((path, runtime_of(&adapter.format())), number, &scrubbed, found);
+        }
+        Ok(bytes + self.scan_sidecars(&mut opened, adapter, &scrubber, found)?)
+    }
+
+    /// Scans the files that a client keeps beside a transcript, whether they are captured or not. Returns their bytes.
+    fn scan_sidecars(
+        &self,
+        opened: &mut Transcript,
+        adapter: &'static dyn Adapter,
+        scrubber: &Scrubber,
+        found: FoundSecret<'_>,
+    ) -> Result<u64> {
+        let format = adapter.format();
+        let Some(kept) = of_format(&format).and_then(|client| client.sidecars) else { return Ok(0) };
+        let session = opened.session_name(adapter)?;
+        let mut files = FoundSidecars::default();
+        for (_, folder) in kept.folders(opened.path(), session.as_str()) {
+            files.look(kept, &folder);
+        }
+        let (file_format, mut bytes) = (FormatId::new(SIDECAR_FORMAT)?, 0);
+        let beside = Self::adapter(&file_format, FormatUse::Read)?;
+        for file in files.files() {
+            // One that is gone by now, or changes at this moment, is for the next scan.
+            let Ok(raw) = file.read() else { continue };
+            bytes += file.stamp.length;
+            let scrubbed = whole_line(scrubber, beside, &raw)?;
+            if !report((Path::new(&file.path), runtime_of(&format)), 0, &scrubbed, found) {
+                break;
+            }
         }
         Ok(bytes)
     }
 }
 
-/// Receives client, line, kind and value of a secret, and returns whether to continue.
-type FoundSecret<'f> = &'f mut dyn FnMut(&str, u64, &str, &[u8]) -> bool;
+/// Receives the file, client and line, kind and value of a secret, and returns whether to continue.
+type FoundSecret<'f> = &'f mut dyn FnMut(&Path, (&str, u64), &str, &[u8]) -> bool;
 
 fn whole_line<'b>(scrubber: &Scrubber, adapter: &dyn Adapter, bytes: &'b [u8]) -> Result<ScrubbedLine<'b>> {
     let whole = scrub_document(scrubber, adapter, bytes)?;
@@ -122,12 +156,17 @@ fn whole_line<'b>(scrubber: &Scrubber, adapter: &dyn Adapter, bytes: &'b [u8]) -
 }
 
 /// Reports what was found in a line; `number` is 0 where the line is a whole document.
-fn report(adapter: &dyn Adapter, number: u64, line: &ScrubbedLine<'_>, found: FoundSecret<'_>) -> bool {
-    let (mut goes_on, format) = (true, adapter.format());
+fn report(
+    (path, runtime): (&Path, &str),
+    number: u64,
+    line: &ScrubbedLine<'_>,
+    found: FoundSecret<'_>,
+) -> bool {
+    let mut goes_on = true;
     for finding in &line.findings {
         let secret = line.raw.get(finding.offset..finding.offset + finding.len).unwrap_or_default();
         let at = if number == 0 { 1 + lines_before(&line.raw, finding.offset) } else { number };
-        goes_on &= found(runtime_of(&format), at, &finding.kind, secret);
+        goes_on &= found(path, (runtime, at), &finding.kind, secret);
     }
     goes_on
 }
