@@ -217,7 +217,7 @@ impl Found {
                 Ok((path, kind)) if kind.is_dir() => self.scan(&path, depth + 1),
                 Ok((path, _)) if database::is_database(&path) => self.database(&path),
                 Ok((path, _)) if may_be_transcript(&path) && !is_beside_a_transcript(&path) => {
-                    self.file(path)
+                    self.file(path);
                 }
                 Ok(_) => {}
                 Err(error) => self.failed("list", folder, error),

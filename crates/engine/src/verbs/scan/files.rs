@@ -95,9 +95,9 @@ impl Engine {
         let bytes = opened.stamp().length;
         if adapter.shape() == Shape::Document {
             let whole = opened.range(0, bytes)?;
-            let scrubbed = whole_line(&scrubber, adapter, &whole)?;
-            report((path, runtime_of(&adapter.format())), 0, &scrubbed, found);
-            return Ok(bytes + self.scan_sidecars(&mut opened, adapter, &scrubber, found)?);
+            let read = whole_line(&scrubber, adapter, &whole)?;
+            report((path, runtime_of(&adapter.format())), 0, &read, found);
+            return Ok(bytes + Self::scan_sidecars(&mut opened, adapter, &scrubber, found)?);
         }
         let mut scrubbing = line_scrubber(&scrubber, &adapter.format());
         let mut lines = opened.lines(0, 1)?;
@@ -114,12 +114,11 @@ impl Engine {
             number += 1;
             report((path, runtime_of(&adapter.format())), number, &scrubbed, found);
         }
-        Ok(bytes + self.scan_sidecars(&mut opened, adapter, &scrubber, found)?)
+        Ok(bytes + Self::scan_sidecars(&mut opened, adapter, &scrubber, found)?)
     }
 
     /// Scans the files that a client keeps beside a transcript, whether they are captured or not. Returns their bytes.
     fn scan_sidecars(
-        &self,
         opened: &mut Transcript,
         adapter: &'static dyn Adapter,
         scrubber: &Scrubber,
@@ -138,8 +137,8 @@ impl Engine {
             // One that is gone by now, or changes at this moment, is for the next scan.
             let Ok(raw) = file.read() else { continue };
             bytes += file.stamp.length;
-            let scrubbed = whole_line(scrubber, beside, &raw)?;
-            if !report((Path::new(&file.path), runtime_of(&format)), 0, &scrubbed, found) {
+            let read = whole_line(scrubber, beside, &raw)?;
+            if !report((Path::new(&file.path), runtime_of(&format)), 0, &read, found) {
                 break;
             }
         }
