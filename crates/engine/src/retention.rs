@@ -112,6 +112,11 @@ fn follow_parents(rules: &RetentionRules, sessions: &[SessionAge], found: &mut B
     loop {
         let gone: HashSet<&SessionId> =
             found.keys().filter_map(|place| sessions.get(*place)).map(|session| &session.session).collect();
+        // A file says only the id of its session: of two sessions with one id the last one takes it along.
+        let stays = |parent: &SessionId| {
+            let is_it = |session: &SessionAge| session.session == *parent && !session.is_sidecar;
+            sessions.iter().enumerate().any(|(place, session)| is_it(session) && !found.contains_key(&place))
+        };
         let more: Vec<usize> = sessions
             .iter()
             .enumerate()
@@ -120,6 +125,7 @@ fn follow_parents(rules: &RetentionRules, sessions: &[SessionAge], found: &mut B
                     && follows(session)
                     && !session.is_unread
                     && session.parent.as_ref().is_some_and(|parent| gone.contains(parent))
+                    && !(session.is_sidecar && session.parent.as_ref().is_some_and(&stays))
             })
             .map(|(place, _)| place)
             .collect();
@@ -192,6 +198,8 @@ mod tests {
             [0, 4, 6, 8],
             "a sidecar goes with its session, not with subagents"
         );
+        let namesake = [with_file.clone(), vec![session("old", None, "/v", 1)]].concat();
+        assert_eq!(places(&rules, &namesake), [0, 4, 6], "another session of the id may have the file");
         rules.keep_last = 1;
         assert_eq!(places(&rules, &sessions), [0, 4], "the only one of its project stays");
         assert_eq!(

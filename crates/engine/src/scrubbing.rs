@@ -355,12 +355,47 @@ pub(crate) fn scrub_document<'b>(
     Ok(Scrubbed { findings: findings.collect(), bytes: Cow::Owned(rewritten) })
 }
 
+/// Replaces the secrets of a text in UTF-16 that says so by its first two bytes, as some shells write it; none for any
+/// other, and where nothing is found.
+fn scrub_utf16<'b>(scrubber: &Scrubber, bytes: &'b [u8]) -> Result<Option<Scrubbed<'b>>> {
+    let (mark, read, write): (_, fn([u8; 2]) -> u16, fn(u16) -> [u8; 2]) = match bytes {
+        [0xff, 0xfe, ..] => ([0xff, 0xfe], u16::from_le_bytes, u16::to_le_bytes),
+        [0xfe, 0xff, ..] => ([0xfe, 0xff], u16::from_be_bytes, u16::to_be_bytes),
+        _ => return Ok(None),
+    };
+    let units = bytes.get(2..).unwrap_or_default().chunks_exact(2);
+    if !units.remainder().is_empty() {
+        return Ok(None);
+    }
+    let units: Vec<u16> = units
+        .map(|unit| read([unit.first().copied().unwrap_or(0), unit.get(1).copied().unwrap_or(0)]))
+        .collect();
+    let Ok(text) = String::from_utf16(&units) else { return Ok(None) };
+    let clean = scrubber.scrub_text(&text)?;
+    // Bytes that only begin so may be anything else.
+    if clean.findings.is_empty() {
+        return Ok(None);
+    }
+    let length = |text: &str| text.encode_utf16().count() * 2;
+    let findings = clean.findings.into_iter().map(|finding| {
+        let (before, rest) = text.split_at_checked(finding.offset).unwrap_or((&text, ""));
+        let own = rest.get(..finding.len).unwrap_or(rest);
+        Finding { offset: mark.len() + length(before), len: length(own), ..finding }
+    });
+    let findings = findings.collect();
+    let scrubbed = mark.into_iter().chain(clean.text.encode_utf16().flat_map(write)).collect();
+    Ok(Some(Scrubbed { bytes: Cow::Owned(scrubbed), findings }))
+}
+
 /// Replaces the secrets of a file of any kind: a JSON value, a text, lines of records, or bytes between which text may stand.
 fn scrub_file<'b>(scrubber: &Scrubber, bytes: &'b [u8]) -> Result<Scrubbed<'b>> {
     if serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok() {
         return Ok(scrubber.scrub_line(bytes)?);
     }
     if let Some(clean) = scrubbed_text(scrubber, bytes)? {
+        return Ok(clean);
+    }
+    if let Some(clean) = scrub_utf16(scrubber, bytes)? {
         return Ok(clean);
     }
     let mut keys = PrivateKeyState::default();

@@ -4,14 +4,15 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use stemmata_model::CommitId;
-use stemmata_store::{LinkKind, Page, SIDECAR_FORMAT, Session, SessionFilter, Store, TipFilter};
+use stemmata_model::{CommitId, SessionId};
+use stemmata_store::{LinkKind, Page, Session, SessionFilter, Store, TipFilter};
 
 use crate::chain::beside::PAGE_COMMITS;
 use crate::chain::tree::TreeWalk;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::verbs::forget::is_of_another;
 
 /// Rows that one page of the store holds.
 const PAGE_ROWS: usize = 1_000;
@@ -139,20 +140,24 @@ impl Planner<'_> {
     /// Adds the sidecars of the sessions that end in a commit of the bundle's chains.
     fn sidecars(&mut self) -> Result<()> {
         let filter = SessionFilter { with_sidecars: true, ..SessionFilter::default() };
-        let (mut travelling, mut files) = (HashSet::new(), Vec::new());
+        let (mut sessions, mut files) = (HashMap::<SessionId, Vec<Session>>::new(), Vec::new());
         each_session(self.store, &filter, &mut |session| {
-            let Some(tip) = session.tip else { return Ok(()) };
-            match session.parent_session.filter(|_| session.format.as_str() == SIDECAR_FORMAT) {
-                Some(parent) => files.push(((session.key.machine, parent), tip)),
-                None if self.seen.contains(&tip) => {
-                    travelling.insert((session.key.machine, session.session));
-                }
-                None => {}
+            if session.is_sidecar() {
+                files.push(session);
+            } else {
+                sessions.entry(session.session.clone()).or_default().push(session);
             }
             Ok(())
         })?;
-        files.retain(|(parent, _)| travelling.contains(parent));
-        files.into_iter().try_for_each(|(_, tip)| self.chain(tip))
+        let travels = |file: &Session| {
+            let of = file.parent_session.as_ref().and_then(|parent| sessions.get(parent));
+            let of = of.map(Vec::as_slice).unwrap_or_default();
+            let is_here = |session: &Session| session.tip.is_some_and(|tip| self.seen.contains(&tip));
+            of.iter().any(|session| is_here(session) && !is_of_another(file, session, of))
+        };
+        let tips: Vec<CommitId> =
+            files.iter().filter(|file| travels(file)).filter_map(|file| file.tip).collect();
+        tips.into_iter().try_for_each(|tip| self.chain(tip))
     }
 
     /// Adds all that a commit grew into.

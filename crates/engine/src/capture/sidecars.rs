@@ -23,10 +23,12 @@ use self::found::{FoundSidecar, FoundSidecars};
 use crate::capture::cursor::{Cursor, SplitterState, Windows};
 use crate::capture::ingest::ChainTotals;
 use crate::capture::namesakes::overwritten;
-use crate::capture::segment::OpenSegment;
+use crate::capture::segment::{Head, OpenSegment};
+use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Result};
 use crate::scrubbing::scrub_document;
+use crate::verbs::forget::is_beside;
 
 /// Bytes of one file at most. It is read whole, because a secret may stand anywhere in it.
 pub const SIDECAR_BYTES_MAX: u64 = 64 << 20;
@@ -42,6 +44,12 @@ const BATCH_BYTES: u64 = 4 << 20;
 
 /// Files of one batch at most.
 const BATCH_FILES: usize = 64;
+
+/// Bytes that a state shares with the one before at least, to be a range of it.
+const SHARED_BYTES_MIN: usize = 4 * 1024;
+
+/// States after which one is stored whole again.
+const SHARING_STATES_MAX: u64 = 64;
 
 /// Places of one file that are looked at.
 const PLACES_MAX: usize = 16;
@@ -150,10 +158,16 @@ impl Engine {
         let mut notes = found.notes();
         done.left_out = found.left_out();
         let scrubber = self.scrubber_at(session.cwd.as_deref().map(Path::new))?;
+        // Nothing is stored beside a session that is forgotten meanwhile.
+        let parent =
+            Write::ExpectCursor { key: session.key.clone(), value: self.store.cursor(&session.key)? };
         let mut batch: Vec<NewState> = Vec::new();
         for file in found.files() {
             match self.new_state(session, file, &scrubber) {
-                Ok(state) => batch.extend(state),
+                Ok(state) => batch.extend(state.map(|mut state| {
+                    state.writes.insert(0, parent.clone());
+                    state
+                })),
                 Err(EngineError::Store(error)) => return Err(error.into()),
                 Err(error) => {
                     done.left_out += 1;
@@ -162,10 +176,10 @@ impl Engine {
             }
             if batch.len() >= BATCH_FILES || batch.iter().map(|state| state.bytes).sum::<u64>() >= BATCH_BYTES
             {
-                self.store_states(std::mem::take(&mut batch), &mut done)?;
+                self.store_states(std::mem::take(&mut batch), &mut done, &mut notes)?;
             }
         }
-        self.store_states(batch, &mut done)?;
+        self.store_states(batch, &mut done, &mut notes)?;
         if done.altered > 0 {
             let files = if done.altered == 1 { "1 file" } else { &format!("{} files", done.altered) };
             let message = format!("secrets were replaced in {files} beside the transcript");
@@ -178,20 +192,22 @@ impl Engine {
     fn new_state(&self, of: &Session, file: &FoundSidecar, scrubber: &Scrubber) -> Result<Option<NewState>> {
         let key = SessionKey { machine: self.identity.machine.clone(), path: file.path.clone() };
         let session = sidecar_id(&of.session, &file.path)?;
-        let Some(known) = self.known_of((&key, &session), file, scrubber)? else { return Ok(None) };
+        let Some(known) = self.known_of(of, (&key, &session), file, scrubber)? else { return Ok(None) };
         let format = FormatId::new(SIDECAR_FORMAT)?;
         let raw = file.read()?;
         let clean = scrub_document(scrubber, Self::adapter(&format, FormatUse::Read)?, &raw)?;
         let mut segment = OpenSegment::default();
         segment.be_patient(clean.bytes.len());
         let mut writes = segment.push(&clean.bytes);
-        let finished = segment.finish(None);
+        let finished = segment.finish(self.shared_with(known.before.as_ref(), &clean.bytes)?);
         let core = self.state_core(&known, &format, finished.artifact, !clean.findings.is_empty())?;
         // What we placed ourselves is said where it was captured first.
         let is_altered = !clean.findings.is_empty();
         let rules = RulesHash(scrubber.rules_hash());
         let before = known.before.as_ref();
-        let same = before.filter(|commit| commit.core.artifact == finished.artifact);
+        let same = before.filter(|commit| {
+            (commit.core.artifact, &commit.core.template) == (core.artifact, &core.template)
+        });
         let tip = same.map_or_else(|| core.id(), |commit| commit.id);
         let bytes = if same.is_some() { 0 } else { finished.bytes };
         if same.is_none() {
@@ -220,35 +236,54 @@ impl Engine {
     /// Looks a file up; none where it is as it was, or was forgotten.
     fn known_of(
         &self,
+        of: &Session,
         (key, session): (&SessionKey, &SessionId),
         file: &FoundSidecar,
         scrubber: &Scrubber,
     ) -> Result<Option<Known>> {
         let stored = self.store.cursor(key)?;
         let cursor = stored.as_deref().and_then(Cursor::decode);
-        // Under other rules for secrets it is read again, as a transcript is.
+        let mut previous = self.store.session(key)?;
+        let tip = previous.as_ref().and_then(|known| known.tip);
+        let is_stored = tip.map(|tip| self.store.commit(tip)).transpose()?.flatten().is_some();
+        // Under other rules for secrets it is read again, as a transcript is, and so is what retention deleted of a session that
+        // continues.
         let rules = RulesHash(scrubber.rules_hash()).into();
-        if cursor.is_some_and(|cursor| cursor.stamp == file.stamp && cursor.rules == rules) {
+        let is_known = |cursor: Cursor| cursor.stamp == file.stamp && cursor.rules == rules;
+        if is_stored && cursor.is_some_and(is_known) {
             return Ok(None);
         }
-        let mut previous = self.store.session(key)?;
         if previous.as_ref().is_some_and(|known| !known.is_sidecar()) {
             // Somebody imported it as a transcript, which it is too.
             return Ok(None);
         }
         let mut left = None;
         if previous.is_none() {
-            let tombstones = [Tombstone::Transcript(key.clone()), Tombstone::Session(session.clone())];
-            if !self.store.tombstones(&tombstones)?.is_empty() {
+            // By its path alone: another session of the same id has files of the same names.
+            if !self.store.tombstones(&[Tombstone::Transcript(key.clone())])?.is_empty() {
                 return Ok(None);
             }
-            previous = self.moved_from(session)?;
+            previous = self.moved_from(of, session)?;
             left = previous.as_ref().map(|moved| moved.key.clone());
         }
         let before = previous.and_then(|known| known.tip);
         let before = before.map(|tip| self.store.commit(tip)).transpose()?.flatten();
         let before = before.filter(|commit| commit.closure != Closure::Forgotten);
         Ok(Some(Known { stored, before, left }))
+    }
+
+    /// Returns how much of a state the one before begins with, where it is worth being stored as a range of it: a log that grows is
+    /// not stored again and again.
+    fn shared_with(&self, before: Option<&Commit>, bytes: &[u8]) -> Result<Option<Head>> {
+        let Some(before) =
+            before.filter(|before| before.depth % SHARING_STATES_MAX != SHARING_STATES_MAX - 1)
+        else {
+            return Ok(None);
+        };
+        let old = read_whole(self, before.core.artifact)?;
+        let shared = old.iter().zip(bytes).take_while(|(old, new)| old == new).count();
+        Ok((shared >= SHARED_BYTES_MIN)
+            .then(|| Head { artifact: before.core.artifact, bytes: length(shared) }))
     }
 
     /// Returns what names a state.
@@ -278,12 +313,16 @@ impl Engine {
     }
 
     /// Returns the file's chain where it was known at another place and is there no longer: the session was moved.
-    fn moved_from(&self, session: &SessionId) -> Result<Option<Session>> {
+    fn moved_from(&self, of: &Session, session: &SessionId) -> Result<Option<Session>> {
         let known = self.store.sessions_of(session, PLACES_MAX)?;
-        let is_gone = |known: &Session| {
+        let mut gone = known.into_iter().filter(|known| {
             known.key.machine == self.identity.machine && !Path::new(&known.key.path).exists()
-        };
-        Ok(known.into_iter().find(is_gone))
+        });
+        let Some(gone) = gone.next() else { return Ok(None) };
+        // The client may have deleted it, of another session of the same id that is still where it was.
+        let namesakes = self.namesakes_of(of)?;
+        let is_anothers = |other: &Session| is_beside(&gone, other) && Path::new(&other.key.path).exists();
+        Ok(if namesakes.iter().any(is_anothers) { None } else { Some(gone) })
     }
 
     fn sidecar_sighting(&self, key: &SessionKey, session: SessionId, bytes: u64) -> Result<Sighting> {
@@ -334,7 +373,12 @@ impl Engine {
     }
 
     /// Stores states of files. One that another process stored meanwhile, or that was forgotten, is not changed.
-    fn store_states(&self, states: Vec<NewState>, done: &mut CapturedSidecars) -> Result<()> {
+    fn store_states(
+        &self,
+        states: Vec<NewState>,
+        done: &mut CapturedSidecars,
+        notes: &mut Vec<Note>,
+    ) -> Result<()> {
         if states.is_empty() {
             return Ok(());
         }
@@ -357,6 +401,16 @@ impl Engine {
                     done.count(&state);
                 }
                 Err(error) if !is_left(&error) => return Err(error.into()),
+                Err(StoreError::Forgotten(commit)) => {
+                    done.left_out += 1;
+                    notes.push(Note::new(
+                        NoteCode::Forgotten,
+                        format!(
+                            "{} was left out: what it holds was forgotten; `stemma forget --undo {commit}` allows it",
+                            state.key.path
+                        ),
+                    ));
+                }
                 Err(error) => tracing::debug!(path = %state.key.path, %error, "a sidecar was not changed"),
             }
         }

@@ -158,7 +158,17 @@ impl Engine {
         prepared: Prepared<'_>,
         options: &CaptureOptions,
     ) -> Result<Captured> {
-        let mut captured = self.capture_news(prepared, options)?;
+        let key = prepared.key.clone();
+        let mut captured = match self.capture_news(prepared, options) {
+            Err(error @ EngineError::LineTooLong { .. }) => {
+                // What stands before that line is a session all the same.
+                if let Some(session) = self.store.session(&key)? {
+                    self.capture_sidecars(&session)?;
+                }
+                return Err(error);
+            }
+            captured => captured?,
+        };
         // Files may have come since its last line, so also where the transcript is as it was.
         let (sidecars, notes) = self.capture_sidecars(&captured.session)?;
         captured.sidecars = sidecars;

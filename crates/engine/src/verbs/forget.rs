@@ -295,13 +295,15 @@ impl Engine {
                 }
             };
         let mut next = 0;
+        let mut known: HashSet<SessionKey> = sessions.iter().map(|session| session.key.clone()).collect();
         while let Some(session) = sessions.get(next).cloned() {
             next += 1;
-            for other in self.going_with(&session)? {
-                if !sessions.iter().any(|known| known.key == other.key) {
-                    sessions.push(other);
-                }
+            // Nothing belongs to a file.
+            if session.is_sidecar() {
+                continue;
             }
+            let going = self.going_with(&session)?.into_iter();
+            sessions.extend(going.filter(|other| known.insert(other.key.clone())));
         }
         Ok(sessions)
     }
@@ -343,7 +345,7 @@ impl Engine {
     }
 
     /// Returns the other sessions of a machine that have the same id and hold something.
-    fn namesakes_of(&self, session: &Session) -> Result<Vec<Session>> {
+    pub(crate) fn namesakes_of(&self, session: &Session) -> Result<Vec<Session>> {
         let mut same = self.store.sessions_of(&session.session, NAMESAKES_MAX)?;
         same.retain(|other| {
             other.key != session.key && other.key.machine == session.key.machine && other.tip.is_some()
@@ -447,14 +449,14 @@ impl Engine {
 }
 
 /// Says whether a file is in the folder that has a transcript's name.
-fn is_beside(file: &Session, session: &Session) -> bool {
+pub(crate) fn is_beside(file: &Session, session: &Session) -> bool {
     let folder = session.key.path.strip_suffix(".jsonl").unwrap_or(&session.key.path);
     file.key.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with(['/', '\\']))
         && file.key.machine == session.key.machine
 }
 
 /// Says whether a file is another session's of the same id, or of another machine.
-fn is_of_another(file: &Session, session: &Session, namesakes: &[Session]) -> bool {
+pub(crate) fn is_of_another(file: &Session, session: &Session, namesakes: &[Session]) -> bool {
     let is_anothers = || namesakes.iter().any(|other| is_beside(file, other));
     file.key.machine != session.key.machine || (!is_beside(file, session) && is_anothers())
 }

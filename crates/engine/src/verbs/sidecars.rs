@@ -3,6 +3,7 @@
 //! Capturing them is `capture::sidecars`; their bytes are those of their commits, as `native` writes them.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use stemmata_model::{Closure, CommitId};
 use stemmata_runtimes::clients::{SidecarFolder, of_format};
@@ -15,6 +16,9 @@ use crate::error::Result;
 
 /// Sessions whose files one context has at most: each continues the one behind it.
 const SESSIONS_MAX: usize = 64;
+
+/// Sessions of one id that are looked at.
+const NAMESAKES_MAX: usize = 64;
 
 /// Commits that are asked for the session they were read from, until one knows.
 const ORIGIN_COMMITS_MAX: usize = 64;
@@ -48,7 +52,13 @@ impl Engine {
         let mut at = Some(ctx);
         for _ in 0..SESSIONS_MAX {
             let Some(session) = at.map(|at| self.nearest_session(at)).transpose()?.flatten() else { break };
-            for sidecar in self.sidecars_of(&session)? {
+            // What a subagent's transcript names is beside that of its session.
+            let parent = match &session.parent_session {
+                Some(parent) => self.store.sessions_of(parent, NAMESAKES_MAX)?,
+                None => Vec::new(),
+            };
+            let mut parents = parent.into_iter().filter(|parent| parent.key.machine == session.key.machine);
+            for sidecar in self.sidecars_of(parents.next().as_ref().unwrap_or(&session))? {
                 if known.insert((sidecar.folder.name, sidecar.name.clone())) {
                     found.push(sidecar);
                 }
@@ -74,11 +84,16 @@ impl Engine {
         for own in self.belonging_to(session)?.into_iter().filter(Session::is_sidecar) {
             let commit = own.tip.map(|tip| self.store.commit(tip)).transpose()?.flatten();
             let Some(commit) = commit.filter(|commit| commit.closure != Closure::Forgotten) else { continue };
-            let Some((folder, name)) = kept.within(&own.key.path, session.session.as_str()) else { continue };
+            // A folder beside a transcript has the name of the file, which most clients take from the session's id.
+            let stem = Path::new(&session.key.path).file_stem().and_then(|stem| stem.to_str());
+            let within = |name: &str| kept.within(&own.key.path, name);
+            let within = within(session.session.as_str()).or_else(|| stem.and_then(within));
+            let Some((folder, name)) = within else { continue };
+            let name = name.into_iter().map(str::to_owned).collect();
             found.push(Sidecar {
                 ctx: commit.id,
                 folder,
-                name: name.into_iter().map(str::to_owned).collect(),
+                name,
                 bytes: commit.native_bytes,
                 is_altered: commit.core.template.as_str() == TEMPLATE_ALTERED,
                 session: own,

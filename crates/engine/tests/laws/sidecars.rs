@@ -365,3 +365,111 @@ fn a_crash_at_any_write_leaves_what_the_next_import_completes() {
         assert!(number > 1, "the workload makes writes");
     }
 }
+
+#[test]
+fn a_state_that_differs_by_a_secret_alone_is_another_one() {
+    let (engine, home) = (all(), Home::new());
+    put(&home.backup("0a@v1"), b"tok=[REDACTED:github-token]\n");
+    let tip = home.import(&engine).session.tip.expect("a tip");
+    assert!(!held(&engine, tip)[0].2);
+    put(&home.backup("0a@v1"), format!("tok={}\n", secret()).as_bytes());
+    home.import(&engine);
+    let now = held(&engine, tip);
+    assert_eq!(now[0], ("file-history/0a@v1".to_owned(), b"tok=[REDACTED:github-token]\n".to_vec(), true));
+}
+
+#[test]
+fn a_text_in_utf_16_is_scrubbed_as_one() {
+    let (engine, home) = (all(), Home::new());
+    let units = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let text = format!("\u{feff}naïve GH={}\r\n", secret());
+    put(&home.result("a.txt"), &units(&text));
+    put(&home.result("b.txt"), &units("\u{feff}nothing here\r\n"));
+    let tip = home.import(&engine).session.tip.expect("a tip");
+    let now = held(&engine, tip);
+    assert_eq!((&now[0].1, now[0].2), (&units("\u{feff}naïve GH=[REDACTED:github-token]\r\n"), true));
+    assert_eq!((&now[1].1, now[1].2), (&units("\u{feff}nothing here\r\n"), false));
+}
+
+#[test]
+fn nothing_is_stored_beside_a_session_that_is_forgotten_meanwhile() {
+    let memory = MemoryStore::new(StoreIdentity { store_id: [1; 16], secret: [2; 32] });
+    let store = Arc::new(FaultyStore::new(memory));
+    let engine = engine_on("m1", Arc::clone(&store) as Arc<dyn Store>);
+    let home = Home::new();
+    let captured = home.import(&engine);
+    put(&home.result("a.txt"), b"what was read");
+    let other = engine.clone();
+    store.meddle(1, move || forget(&other, &captured));
+    let again = home.import(&engine);
+    assert_eq!((again.sidecars.files, sessions(&engine)), (0, 0), "{again:?}");
+    assert_eq!(damages(store.inner()), []);
+}
+
+#[test]
+fn a_log_that_grows_is_stored_once() {
+    let (engine, home) = (all(), Home::new());
+    let line = |number: u32| format!("{number} {}\n", blake3::hash(&number.to_le_bytes()).to_hex());
+    let mut log: String = (0..2_000).map(line).collect();
+    put(&home.result("a.log"), log.as_bytes());
+    let tip = home.import(&engine).session.tip.expect("a tip");
+    log.push_str(&line(2_000));
+    put(&home.result("a.log"), log.as_bytes());
+    let grown = home.import(&engine).sidecars;
+    assert!(grown.bytes > 100_000 && grown.bytes_stored < 1_000, "{grown:?}");
+    assert_eq!(held(&engine, tip)[0].1, log.as_bytes());
+    assert_eq!(damages(engine.store()), []);
+}
+
+#[test]
+fn links_are_not_followed() {
+    let (engine, home) = (all(), Home::new());
+    let elsewhere = home.folder.path().join("elsewhere");
+    put(&elsewhere.join("tool-results/a.txt"), b"not ours");
+    std::os::unix::fs::symlink(&elsewhere, home.transcript.with_extension("")).expect("a link");
+    assert_eq!(home.import(&engine).sidecars.files, 0);
+}
+
+#[test]
+fn what_retention_deleted_of_a_session_that_continues_is_read_again() {
+    let (engine, home) = (all(), Home::new());
+    put(&home.result("a.txt"), b"what was read");
+    home.import(&engine);
+    let rules = RetentionRules { sessions_days: Some(1), ..RetentionRules::default() };
+    for _ in 0..2 {
+        engine.collect(&CollectOptions { rules: rules.clone(), grace_days: 0 }).expect("collected");
+    }
+    let more = crate::support::user(90, None, "and more") + &crate::support::answer(91, 90, "done");
+    let mut file = std::fs::OpenOptions::new().append(true).open(&home.transcript).expect("a file");
+    std::io::Write::write_all(&mut file, more.as_bytes()).expect("written");
+    let tip = home.import(&engine).session.tip.expect("a tip");
+    assert_eq!(held(&engine, tip).len(), 1);
+}
+
+#[test]
+fn namesakes_do_not_take_each_others_files() {
+    let (engine, home) = (all(), Home::new());
+    put(&home.result("a.txt"), b"of the first");
+    let second = home.folder.path().join(format!("projects/-v/{ID}.jsonl"));
+    put(&second, &bytes_of(&ClaudeSession::new(4).turns(2).session_id(ID).build()));
+    let one = home.import(&engine);
+    import(&engine, &second);
+    // The client deletes one, and writes the other one's.
+    std::fs::remove_file(home.result("a.txt")).expect("removed");
+    put(&second.with_extension("").join("tool-results/a.txt"), b"of the second");
+    let two = import(&engine, &second);
+    let files = |captured: &Captured| {
+        let all = held(&engine, captured.session.tip.expect("a tip")).into_iter();
+        all.map(|(_, bytes, _)| String::from_utf8(bytes).expect("text")).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (files(&one), files(&two)),
+        (vec!["of the first".to_owned()], vec!["of the second".to_owned()])
+    );
+    let (_, done) = export(&engine, &BundleSelection::Commits(vec![two.session.tip.expect("a tip")]), &[]);
+    assert_eq!((done.sessions, done.sidecars), (1, 1), "a bundle has the files of its session alone");
+    forget(&engine, &one);
+    put(&second.with_extension("").join("tool-results/a.txt"), b"of the second, anew");
+    import(&engine, &second);
+    assert_eq!(files(&two), ["of the second, anew"]);
+}

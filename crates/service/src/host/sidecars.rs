@@ -78,7 +78,14 @@ impl Host {
     ) -> Result<GivenBack, Fault> {
         let mut given = GivenBack::default();
         let Some(kept) = client.sidecars else { return Ok(given) };
-        let listed = service.sidecars(&SidecarsRequest { ctx: ctx.to_owned() })?;
+        let listed = match service.sidecars(&SidecarsRequest { ctx: ctx.to_owned() }) {
+            Ok(listed) => listed,
+            // The session is placed by now.
+            Err(problem) => {
+                given.count(Err(problem.into()));
+                return Ok(given);
+            }
+        };
         let here = self.home.identity()?.machine.to_string();
         for sidecar in listed.sidecars {
             let folder = kept.folders.iter().find(|folder| folder.name == sidecar.folder);
@@ -106,7 +113,7 @@ impl Host {
             let is_own = folder.kind == SidecarKind::Result
                 && sidecar.machine == here
                 && is_plain
-                && own.starts_with(config_dir)
+                && own.starts_with(config_dir.join(kept.transcripts))
                 && kept.within(&sidecar.path, &sidecar.session_id).is_some();
             if is_own
                 && !own.exists()
@@ -176,6 +183,11 @@ fn put(target: &Path, write: &mut dyn FnMut(&mut dyn Write) -> Result<(), Fault>
         return Ok(false);
     }
     let folder = target.parent().unwrap_or(target);
+    // A link may lead anywhere.
+    let is_link = |folder: &Path| folder.symlink_metadata().is_ok_and(|found| found.is_symlink());
+    if let Some(link) = folder.ancestors().take(2).find(|folder| is_link(folder)) {
+        return Err(io_failed("write below", link, &io::Error::other("it is a link")));
+    }
     create_private(folder)?;
     let file = tempfile::Builder::new().prefix(".stemma-").suffix(".tmp").tempfile_in(folder);
     let mut file = file.map_err(|source| io_failed("create a file in", folder, &source))?;

@@ -92,7 +92,8 @@ impl FoundSidecars {
     /// Adds the files of a folder and of the folders in it, in the order of their names. Links are not followed: one may lead
     /// anywhere.
     pub(crate) fn look(&mut self, kept: &Sidecars, folder: &Path) {
-        if fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir()) {
+        let is_folder = |folder: &Path| fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir());
+        if is_folder(folder) && folder.parent().is_some_and(is_folder) {
             self.look_into(kept, folder, SIDECAR_DEPTH_MAX);
         }
     }
@@ -118,7 +119,8 @@ impl FoundSidecars {
         let name = path.file_name().and_then(|name| name.to_str());
         let text = path.to_str().filter(|text| text.len() <= PATH_BYTES_MAX);
         let (Some(name), Some(text)) = (name, text) else { return Self::note(&mut self.unreadable, path) };
-        if kept.is_transcript(name) {
+        // A file of ours that an interrupted `fork` left has no name yet.
+        if kept.is_transcript(name) || name.starts_with(".stemma-") {
             return;
         }
         let all = self.bytes.saturating_add(stamp.length);
