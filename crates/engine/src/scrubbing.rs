@@ -358,11 +358,13 @@ pub(crate) fn scrub_document<'b>(
 /// Replaces the secrets of a text in UTF-16 that says so by its first two bytes, as some shells write it; none for any
 /// other, and where nothing is found.
 fn scrub_utf16<'b>(scrubber: &Scrubber, bytes: &'b [u8]) -> Result<Option<Scrubbed<'b>>> {
-    let (mark, read, write): (_, fn([u8; 2]) -> u16, fn(u16) -> [u8; 2]) = match bytes {
-        [0xff, 0xfe, ..] => ([0xff, 0xfe], u16::from_le_bytes, u16::to_le_bytes),
-        [0xfe, 0xff, ..] => ([0xfe, 0xff], u16::from_be_bytes, u16::to_be_bytes),
+    let (mark, is_little) = match bytes {
+        [0xff, 0xfe, ..] => ([0xff, 0xfe], true),
+        [0xfe, 0xff, ..] => ([0xfe, 0xff], false),
         _ => return Ok(None),
     };
+    let read = |unit: [u8; 2]| if is_little { u16::from_le_bytes(unit) } else { u16::from_be_bytes(unit) };
+    let write = |unit: u16| if is_little { unit.to_le_bytes() } else { unit.to_be_bytes() };
     let units = bytes.get(2..).unwrap_or_default().chunks_exact(2);
     if !units.remainder().is_empty() {
         return Ok(None);
@@ -383,8 +385,8 @@ fn scrub_utf16<'b>(scrubber: &Scrubber, bytes: &'b [u8]) -> Result<Option<Scrubb
         Finding { offset: mark.len() + length(before), len: length(own), ..finding }
     });
     let findings = findings.collect();
-    let scrubbed = mark.into_iter().chain(clean.text.encode_utf16().flat_map(write)).collect();
-    Ok(Some(Scrubbed { bytes: Cow::Owned(scrubbed), findings }))
+    let bytes = mark.into_iter().chain(clean.text.encode_utf16().flat_map(write)).collect();
+    Ok(Some(Scrubbed { bytes: Cow::Owned(bytes), findings }))
 }
 
 /// Replaces the secrets of a file of any kind: a JSON value, a text, lines of records, or bytes between which text may stand.
