@@ -74,7 +74,8 @@ impl Dialect {
         Self { rescue: no_rescue, ..*self }
     }
 
-    /// Returns the parts of a line that [`Dialect::read`] refuses; none where no part of it is a record.
+    /// Splits a line that [`Dialect::read`] refuses into the records that are still whole and the bytes between them. Returns an
+    /// empty list if no record is whole.
     pub(crate) fn rescued(&self, line: &[u8]) -> Vec<Rescued> {
         let read = |part: Salvaged<'_>| {
             let read = part.record.and_then(|record| (self.read)(record.as_bytes()).ok());

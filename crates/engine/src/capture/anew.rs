@@ -148,7 +148,8 @@ impl Engine {
         Ok((started_at, self.last_record(session.tip, latest)?.or(written).or(last_at)))
     }
 
-    /// Reads the commits that a session's transcript was read into; none where they do not all say what it said.
+    /// Reads a session's transcript again, out of the commits that hold it, and counts it anew. Returns `None` if these commits
+    /// cannot say all that the transcript said: one lost its content, or the format is not one of lines.
     fn read_anew(&self, session: &Session, closed_tip: Option<CommitId>) -> Result<Option<Anew>> {
         let Ok(adapter) = Self::adapter(&session.format, FormatUse::Read) else { return Ok(None) };
         if adapter.shape() == Shape::Document || session.origin == SessionOrigin::Api {
@@ -190,8 +191,8 @@ impl Engine {
         Ok(Some(anew))
     }
 
-    /// Returns the commits of a session, the newest first: none where something of it is gone, or was not read from a transcript of
-    /// its format.
+    /// Returns the commits of a session, the newest first. Returns `None` if one of them is gone, or came from anything else than
+    /// a transcript of the session's format.
     fn own_commits(&self, session: &Session) -> Result<Option<Vec<Commit>>> {
         let from = match session.origin {
             SessionOrigin::Placed(from) => Some(from),

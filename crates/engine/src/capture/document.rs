@@ -22,10 +22,10 @@ use crate::scrubbing::{is_scrubbed_in_place, scrub_document};
 pub(crate) const DOCUMENT_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// Bytes that a state shares with the one before at least, to be a range of it.
-const SHARED_BYTES_MIN: usize = 4 * 1024;
+pub(crate) const SHARED_BYTES_MIN: usize = 4 * 1024;
 
 /// States after which one is stored whole again, so that no content is made of too many ranges.
-const SHARING_STATES_MAX: u64 = 64;
+pub(crate) const SHARING_STATES_MAX: u64 = 64;
 
 /// A state of a document that the next one is compared with.
 #[derive(Debug)]

@@ -21,6 +21,7 @@ use stemmata_store::{NewCommit, SIDECAR_FORMAT, Session, SessionKey, SessionOrig
 
 use self::found::{FoundSidecar, FoundSidecars};
 use crate::capture::cursor::{Cursor, SplitterState, Windows};
+use crate::capture::document::{SHARED_BYTES_MIN, SHARING_STATES_MAX};
 use crate::capture::ingest::ChainTotals;
 use crate::capture::namesakes::overwritten;
 use crate::capture::segment::{Head, OpenSegment};
@@ -44,12 +45,6 @@ const BATCH_BYTES: u64 = 4 << 20;
 
 /// Files of one batch at most.
 const BATCH_FILES: usize = 64;
-
-/// Bytes that a state shares with the one before at least, to be a range of it.
-const SHARED_BYTES_MIN: usize = 4 * 1024;
-
-/// States after which one is stored whole again.
-const SHARING_STATES_MAX: u64 = 64;
 
 /// Places of one file that are looked at.
 const PLACES_MAX: usize = 16;
@@ -188,7 +183,8 @@ impl Engine {
         Ok((done, notes))
     }
 
-    /// Returns what stores the state that a file is in; none where it is stored, or was forgotten.
+    /// Returns the writes that store a file as it is now. Returns `None` if the store has this state already, or the user had the
+    /// file forgotten.
     fn new_state(&self, of: &Session, file: &FoundSidecar, scrubber: &Scrubber) -> Result<Option<NewState>> {
         let key = SessionKey { machine: self.identity.machine.clone(), path: file.path.clone() };
         let session = sidecar_id(&of.session, &file.path)?;
@@ -233,7 +229,8 @@ impl Engine {
         Ok(Some(NewState { key, writes, bytes, is_altered: is_altered && same.is_none() }))
     }
 
-    /// Looks a file up; none where it is as it was, or was forgotten.
+    /// Returns what the store knows of a file. Returns `None` if there is nothing to store: the file did not change, or the user
+    /// had it forgotten.
     fn known_of(
         &self,
         of: &Session,

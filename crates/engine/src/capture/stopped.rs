@@ -22,7 +22,7 @@ const COUNTED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Where reading stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoppedReading {
-    /// The last line that was read, 1 = first; none where it is not known.
+    /// The last line that was read, 1 = first. `None` if the file cannot be read now to count its lines.
     pub line: Option<u64>,
     /// Bytes of the transcript that were read.
     pub read_bytes: u64,

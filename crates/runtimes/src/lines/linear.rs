@@ -375,7 +375,8 @@ fn rewind(rows: &mut Vec<Row>, plan: &mut ContextPlan) {
     *rows = kept;
 }
 
-/// Returns where the last `prompts` turns begin; none where not all of them are here. A compaction in one of them goes with it.
+/// Returns the row at which the last `prompts` turns begin, so that a rollback drops it and all rows after it, a compaction too.
+/// Returns `None` if fewer turns than that are in `rows`.
 fn before_prompts(rows: &[Row], prompts: u64) -> Option<usize> {
     let (mut left, mut start) = (prompts, rows.len());
     // Whether a compaction stands behind, and whether the beginning of the turn does: one between the two is of the turn.

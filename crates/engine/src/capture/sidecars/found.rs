@@ -101,7 +101,7 @@ impl FoundSidecars {
     fn look_into(&mut self, kept: &Sidecars, folder: &Path, depth: usize) {
         let Some(below) = depth.checked_sub(1) else { return Self::note(&mut self.beyond, folder) };
         let Ok(listed) = fs::read_dir(folder) else { return Self::note(&mut self.unreadable, folder) };
-        // One more than may be taken, so that it is seen that there are more.
+        // More than may be taken, so that what is left out is counted; and a bound, so that no folder is read without end.
         let listed = listed.take(SESSION_SIDECARS_MAX.saturating_mul(2));
         let mut entries: Vec<PathBuf> = listed.filter_map(|entry| Some(entry.ok()?.path())).collect();
         entries.sort();

@@ -70,7 +70,8 @@ impl Engine {
         Ok(Some((cut, Cut { keep: cut_at.1, late: lines })))
     }
 
-    /// Returns the plan of a chain that reaches back to one of its commits, and the commit's position; none where no context does.
+    /// Plans the context of a chain so that it contains `commit`, and returns the plan with the position of that commit. Returns
+    /// `None` if even the plan of the whole chain leaves the commit out, or that chain cannot be planned.
     fn context_with(&self, ctx: CommitId, commit: CommitId) -> Result<Option<(PlannedContext<'_>, usize)>> {
         // What is sent is found near the end; only what a compaction replaced asks for all of the chain.
         for stop in [Stop::Compaction, Stop::Root] {
