@@ -2,9 +2,12 @@
 //!
 //! Facts about the clients, tried with the real ones (docs/reference/claude-code-loader.md); no code of theirs.
 
+mod kept;
+
 use std::collections::HashSet;
 
-use super::row::{Kind, Link, Row};
+use super::keys::ByKey;
+use super::row::{Key, Kind, Link, Row};
 use super::tree::Tree;
 
 /// Which loader.
@@ -38,230 +41,361 @@ impl Loader {
         if tree.is_only_sidechain() {
             return HashSet::new();
         }
-        if tree.differs_from_file() {
-            let (written, positions) = tree.as_written();
-            let reached = self.reached(&written).into_iter();
-            return reached.filter_map(|position| positions.get(position).copied()).collect();
-        }
-        let load = match self {
-            Self::Recovering => Load { tree, kept: Kept::of(tree) },
-            Self::Walking => Load { tree, kept: Kept::default() },
-        };
-        let Some(leaf) = load.leaf(self) else {
-            return HashSet::new();
-        };
+        let mut load = Load::of(tree, self);
         match self {
-            Self::Recovering => load.recovering(leaf),
-            Self::Walking => load.walking(leaf),
+            Self::Recovering => {
+                load.kept = kept::relink(&mut load);
+                load.leaf().map_or_else(HashSet::new, |leaf| load.recovering(leaf))
+            }
+            Self::Walking => load.last.map_or_else(HashSet::new, |last| load.walking(last)),
         }
     }
 }
 
-/// A transcript that is being loaded.
-struct Load<'a> {
-    tree: &'a Tree,
-    kept: Kept,
+/// The records of a transcript as a loader holds them: one an id, where the id first stood, with what was written of it last.
+struct Load<'t> {
+    tree: &'t Tree,
+    records: Vec<Record<'t>>,
+    by_key: ByKey<usize>,
+    /// The record that was written last, and is no subagent's.
+    last: Option<usize>,
+    checkpoint: Option<Checkpoint>,
+    /// Whether any checkpoint names a record.
+    has_checkpoint: bool,
+    /// The last record that the last compaction keeps.
+    kept: Option<usize>,
 }
 
-/// What the last compaction put away and what it keeps.
-#[derive(Debug, Default)]
-struct Kept {
-    /// Lines that are as if they were not there.
-    pruned: HashSet<usize>,
-    /// Lines that are kept, oldest first.
-    lines: Vec<usize>,
-    /// The summary, on which the first of them hangs.
-    anchor: Option<usize>,
+/// A record as a loader holds it.
+struct Record<'t> {
+    /// Where it stands in the tree.
+    position: usize,
+    row: &'t Row,
+    /// What it hangs on, read over progress.
+    parent: Link,
+    /// Whether the loader put it away, or never took it.
+    is_gone: bool,
 }
 
-impl Kept {
-    /// With kept records listed anywhere, everything before the last boundary goes, but for what that boundary
-    /// keeps; if a record that it keeps is missing, nothing goes and nothing is hung elsewhere.
-    fn of(tree: &Tree) -> Self {
-        let is_boundary = |row: &Row| row.kind == Kind::Boundary && row.sidechain == tree.side;
-        let boundaries = || tree.rows.iter().enumerate().filter(|(_, row)| is_boundary(row));
-        let Some((last, row)) = boundaries().next_back() else {
-            return Self::default();
+/// Where the session goes on.
+struct Checkpoint {
+    /// The record that it names; none where the user went back to before the first.
+    leaf: Option<Key>,
+    /// Whether the user chose it, and nothing was written since.
+    is_chosen: bool,
+}
+
+impl<'t> Load<'t> {
+    fn of(tree: &'t Tree, loader: Loader) -> Self {
+        let mut load = Self {
+            tree,
+            records: Vec::with_capacity(tree.rows.len()),
+            by_key: ByKey::default(),
+            last: None,
+            checkpoint: None,
+            has_checkpoint: false,
+            kept: None,
         };
-        let any_kept = boundaries().any(|(_, row)| !row.preserved.is_empty());
-        if !any_kept || row.preserved.iter().any(|&key| tree.find(key).is_none()) {
-            return Self::default();
+        let mut positions: Vec<usize> = (0..tree.rows.len()).collect();
+        positions.sort_by_key(|&position| tree.written(position));
+        let mut skipped: ByKey<Link> = ByKey::default();
+        let mut dropped: ByKey<Link> = ByKey::default();
+        for position in positions {
+            let row = tree.row(position);
+            if row.is_unread {
+                continue;
+            }
+            match row.again.unwrap_or(row.kind) {
+                Kind::Checkpoint => load.note(row),
+                Kind::Progress if loader == Loader::Recovering => {
+                    if let Some(key) = row.key {
+                        skipped.insert(key, over(&skipped, row.parent));
+                    }
+                }
+                kind if kind.is_node() => {
+                    let parent = over(&skipped, row.parent);
+                    if let (Loader::Recovering, true, Some(key)) = (loader, row.is_empty, row.key) {
+                        dropped.entry(key).or_insert(parent);
+                    } else {
+                        load.take(position, kind, parent);
+                    }
+                }
+                _ => {}
+            }
         }
-        let lines: Vec<usize> = row.preserved.iter().filter_map(|&key| tree.find(key)).collect();
-        let is_kept: HashSet<usize> = lines.iter().copied().collect();
-        Self {
-            pruned: (0..last).filter(|position| !is_kept.contains(position)).collect(),
-            lines,
-            anchor: tree.summary_of(last).and_then(|summary| tree.find(tree.row(summary).key?)),
+        // What hung on a message that was dropped hangs on what that hung on.
+        for at in (0..load.records.len()).filter(|_| !dropped.is_empty()) {
+            let mut seen = HashSet::new();
+            let mut parent = load.records.get(at).map_or(Link::Absent, |record| record.parent);
+            while let Link::Of(key) = parent
+                && !load.by_key.contains_key(&key)
+                && seen.insert(key)
+            {
+                let Some(&next) = dropped.get(&key) else { break };
+                parent = next;
+            }
+            load.hang(at, parent);
         }
+        load
     }
 
-    /// Returns where a line hangs because of the compaction: the kept lines one under the other below the
-    /// summary, and what hung on the summary, or on a line that was put away, below the last of them.
-    fn parent(&self, tree: &Tree, position: usize, parent: usize) -> Option<usize> {
-        let Some(&last) = self.lines.last() else {
-            return Some(parent).filter(|parent| !self.pruned.contains(parent));
-        };
-        if let Some(place) = self.lines.iter().position(|&line| line == position) {
-            let before = place.checked_sub(1).and_then(|before| self.lines.get(before).copied());
-            return before.or(self.anchor);
-        }
-        if Some(parent) == self.anchor {
-            return Some(last);
-        }
-        if self.pruned.contains(&parent) {
-            return tree.row(position).kind.is_message().then_some(last);
-        }
-        Some(parent)
-    }
-}
-
-impl Load<'_> {
-    fn is_there(&self, position: usize) -> bool {
+    /// Takes a record: of one that was there before, what it says now, at its old place.
+    fn take(&mut self, position: usize, kind: Kind, parent: Link) {
         let row = self.tree.row(position);
-        row.kind.is_node() && row.kind != Kind::Progress && !self.kept.pruned.contains(&position)
-    }
-
-    /// Returns the parent as it is written, read over progress.
-    fn parent(&self, position: usize) -> Option<usize> {
-        // What a compaction keeps hangs below its summary, whatever it hung on.
-        if self.kept.lines.contains(&position) {
-            return self.kept.parent(self.tree, position, position);
+        let Some(key) = row.key else { return };
+        // A boundary that stands there again is read with what the first one has now.
+        let is_boundary_again = row.again == Some(Kind::Boundary);
+        let at = *self.by_key.entry(key).or_insert(self.records.len());
+        let record = Record { position, row, parent, is_gone: false };
+        match self.records.get_mut(at) {
+            Some(known) if !is_boundary_again => *known = record,
+            Some(_) => {}
+            None => self.records.push(record),
         }
-        if self.tree.is_made_up(position) {
-            return None;
-        }
-        self.kept.parent(self.tree, position, self.tree.parent(position)?)
-    }
-
-    /// The last line of the tree ends the conversation, unless a checkpoint names a record above which, or
-    /// beside which, it hangs; a checkpoint of the user's own choice always counts.
-    fn leaf(&self, loader: Loader) -> Option<usize> {
-        let own = |&position: &usize| self.is_there(position) && self.tree.is_own(position);
-        let last = (0..self.tree.rows.len()).rev().find(own)?;
-        if loader == Loader::Walking {
-            return Some(last);
-        }
-        let (checkpoint, explicit) = self.checkpoint(last);
-        if checkpoint.is_some_and(|checkpoint| !self.tree.is_own(checkpoint)) {
-            // The client finds no conversation where one of a subagent is to be the end.
-            return None;
-        }
-        let leaf = match checkpoint {
-            Some(checkpoint) if explicit || !self.descends(last, checkpoint) => checkpoint,
-            Some(_) => last,
-            None => self.newest_below(last),
-        };
-        if self.has_message_above(leaf) {
-            // What the compaction keeps hangs below its summary.
-            let kept = self.kept.lines.last().filter(|_| !explicit && Some(leaf) == self.kept.anchor);
-            return Some(kept.copied().unwrap_or(leaf));
-        }
-        // With no message on its way the end is the newest message anywhere.
-        let messages = (0..self.tree.rows.len()).filter(own);
-        let messages = messages.filter(|&position| self.tree.row(position).kind.is_message());
-        messages.max_by_key(|&position| (self.tree.row(position).time, position))
-    }
-
-    fn has_message_above(&self, leaf: usize) -> bool {
-        let mut seen = HashSet::new();
-        let mut next = Some(leaf);
-        while let Some(position) = next.filter(|&position| seen.insert(position)) {
-            if self.tree.row(position).kind.is_message() {
-                return true;
+        if row.sidechain == self.tree.side {
+            self.last = Some(at);
+            if let Some(checkpoint) = &mut self.checkpoint {
+                checkpoint.is_chosen = false;
+                if checkpoint.leaf.is_none() {
+                    self.checkpoint = None;
+                }
             }
-            next = self.parent(position);
         }
-        false
+        if kind == Kind::Boundary {
+            self.checkpoint = None;
+        }
     }
 
-    /// A boundary makes earlier checkpoints void.
-    fn checkpoint(&self, last: usize) -> (Option<usize>, bool) {
-        let since = self.tree.rows.iter().rposition(|row| row.kind == Kind::Boundary).unwrap_or_default();
-        let after = self.tree.rows.iter().enumerate().skip(since);
-        let mut checkpoints = after.filter_map(|(position, row)| match (row.kind, row.parent) {
-            (Kind::Checkpoint, Link::Of(key)) => Some((position, self.tree.find(key), row.explicit)),
-            _ => None,
-        });
-        let Some((position, named, explicit)) = checkpoints.next_back() else {
-            return (None, false);
+    fn note(&mut self, row: &Row) {
+        match row.parent {
+            Link::Of(key) => {
+                let was_chosen = |last: &Checkpoint| last.is_chosen && last.leaf == Some(key);
+                let is_chosen = row.explicit || self.checkpoint.as_ref().is_some_and(was_chosen);
+                self.checkpoint = Some(Checkpoint { leaf: Some(key), is_chosen });
+                self.has_checkpoint = true;
+            }
+            Link::Root if row.explicit => self.checkpoint = Some(Checkpoint { leaf: None, is_chosen: true }),
+            Link::Root | Link::Absent => {}
+        }
+    }
+
+    /// Returns the place of a record that is there.
+    fn find(&self, key: Key) -> Option<usize> {
+        self.by_key
+            .get(&key)
+            .copied()
+            .filter(|&at| self.records.get(at).is_some_and(|record| !record.is_gone))
+    }
+
+    fn row(&self, at: usize) -> Option<&'t Row> {
+        self.records.get(at).map(|record| record.row)
+    }
+
+    fn is_message(&self, at: usize) -> bool {
+        self.row(at).is_some_and(|row| row.again.unwrap_or(row.kind).is_message())
+    }
+
+    fn is_own(&self, at: usize) -> bool {
+        self.row(at).is_some_and(|row| row.sidechain == self.tree.side)
+    }
+
+    fn link(&self, at: usize) -> Link {
+        self.records.get(at).map_or(Link::Absent, |record| record.parent)
+    }
+
+    fn hang(&mut self, at: usize, parent: Link) {
+        if let Some(record) = self.records.get_mut(at) {
+            record.parent = parent;
+        }
+    }
+
+    fn parent(&self, at: usize) -> Option<usize> {
+        match self.link(at) {
+            Link::Of(key) => self.find(key),
+            Link::Absent | Link::Root => None,
+        }
+    }
+
+    /// Returns the records that are there, in the order in which their ids first stood.
+    fn places(&self) -> impl DoubleEndedIterator<Item = usize> {
+        let there = |(at, record): (usize, &Record<'_>)| (!record.is_gone).then_some(at);
+        self.records.iter().enumerate().filter_map(there)
+    }
+
+    /// Goes up from a record, itself first, as far as the way leads.
+    fn way(&self, at: usize) -> impl Iterator<Item = usize> {
+        let mut seen = HashSet::new();
+        let mut next = Some(at);
+        std::iter::from_fn(move || {
+            let at = next.filter(|&at| seen.insert(at))?;
+            next = self.parent(at);
+            Some(at)
+        })
+    }
+
+    /// Returns the nearest message on the way up.
+    fn message_above(&self, at: usize) -> Option<usize> {
+        self.way(at).find(|&at| self.is_message(at))
+    }
+
+    /// The record written last ends the conversation, unless a checkpoint names a record above which, or beside which, it
+    /// hangs; a checkpoint of the user's own choice always counts. Where a compaction keeps something, all ends are looked at.
+    fn leaf(&self) -> Option<usize> {
+        let is_chosen = self.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.is_chosen);
+        let checkpoint = match &self.checkpoint {
+            Some(Checkpoint { leaf: None, .. }) => return None,
+            Some(Checkpoint { leaf: Some(key), .. }) => self.find(*key),
+            None => None,
         };
-        (named.filter(|&named| self.is_there(named)), explicit && position > last)
+        let last = self.last.filter(|&last| self.records.get(last).is_some_and(|record| !record.is_gone));
+        let has_kept = self.kept.is_some();
+        let is_choice = is_chosen && checkpoint.is_some_and(|checkpoint| self.is_own(checkpoint));
+        if !has_kept || is_choice {
+            let goes_on = |checkpoint: usize| last.is_some_and(|last| self.descends(last, checkpoint));
+            let end = match checkpoint {
+                Some(checkpoint) if !is_chosen && goes_on(checkpoint) => last,
+                Some(checkpoint) => Some(checkpoint),
+                None if has_kept => None,
+                None if self.has_checkpoint => last,
+                None => last.map(|last| self.newest_below(last)),
+            };
+            if let Some(leaf) = end.and_then(|end| self.message_above(end)) {
+                // The client finds no conversation where one of a subagent is to be the end.
+                return Some(leaf).filter(|&leaf| self.is_own(leaf));
+            }
+        }
+        let ends = self.ends();
+        if ends.len() > 1 {
+            let is_end = |checkpoint: &usize| ends.contains(checkpoint);
+            let stays =
+                |checkpoint: &usize| is_chosen || last.is_none_or(|last| !self.is_beside(last, *checkpoint));
+            let end = checkpoint.filter(is_end).filter(stays).or(last);
+            if let Some(leaf) = end.and_then(|end| self.message_above(end)) {
+                return Some(leaf).filter(|&leaf| self.is_own(leaf));
+            }
+        }
+        let all = || self.places().filter(|&at| self.is_own(at));
+        if ends.is_empty() { self.newest(all()) } else { self.newest(all().filter(|at| ends.contains(at))) }
     }
 
-    /// Calls of one message and their results count as one: any of them may be the checkpoint.
+    /// Returns the messages that no message hangs on, above the records that nothing hangs on.
+    fn ends(&self) -> HashSet<usize> {
+        let mut parents = HashSet::new();
+        let mut answered = HashSet::new();
+        for at in self.places() {
+            if let Some(parent) = self.parent(at) {
+                parents.insert(parent);
+                if self.is_message(at) {
+                    answered.insert(parent);
+                }
+            }
+        }
+        let terminal = self.places().filter(|at| !parents.contains(at));
+        let above = terminal.filter_map(|at| self.message_above(at));
+        above.filter(|at| !answered.contains(at)).collect()
+    }
+
+    /// Returns the newest of some records, the first of those that are equally new.
+    fn newest(&self, records: impl Iterator<Item = usize>) -> Option<usize> {
+        let time = |at: usize| self.row(at).and_then(|row| row.time);
+        records.fold(None, |newest: Option<usize>, at| match newest {
+            Some(newest) if time(at) <= time(newest) => Some(newest),
+            _ => Some(at),
+        })
+    }
+
+    /// Returns whether a record hangs below another one. Calls of one message and their results count as one: any of them may be
+    /// the checkpoint.
     fn descends(&self, below: usize, above: usize) -> bool {
-        let unit = self.tree.unit(above);
-        let mut seen = HashSet::new();
-        let mut next = Some(below);
-        while let Some(position) = next.filter(|&position| seen.insert(position)) {
-            if position == above || (self.tree.unit(position) == unit && self.is_call_group(unit)) {
-                return true;
-            }
-            next = self.parent(position);
-        }
-        false
+        let unit = self.unit_of_calls(above);
+        self.way(below).any(|at| at == above || (unit.is_some() && self.unit_of_calls(at) == unit))
     }
 
-    fn is_call_group(&self, unit: usize) -> bool {
-        !self.tree.row(unit).calls.is_empty() || self.tree.row(unit).message.is_some()
+    /// Returns whether a record hangs beside another one of the same message.
+    fn is_beside(&self, below: usize, above: usize) -> bool {
+        let unit = self.unit_of_calls(above);
+        unit.is_some() && self.way(below).any(|at| at != above && self.unit_of_calls(at) == unit)
     }
 
-    /// Without checkpoints, a record written earlier than its parent still counts as after it.
+    /// Returns the unit that a record is of, where that is a message and what its calls gave.
+    fn unit_of_calls(&self, at: usize) -> Option<usize> {
+        let unit = self.tree.unit(self.records.get(at)?.position);
+        let row = self.tree.row(unit);
+        (!row.calls.is_empty() || row.message.is_some()).then_some(unit)
+    }
+
+    /// Without checkpoints, the newest record below the last one ends the conversation, wherever it was written.
     fn newest_below(&self, last: usize) -> usize {
-        let newest = (0..self.tree.rows.len())
-            .filter(|&position| self.is_there(position) && self.tree.is_own(position));
-        let newest = newest.max_by_key(|&position| (self.tree.row(position).time, position));
-        let newest =
-            newest.filter(|&newest| newest < last && self.tree.row(newest).time > self.tree.row(last).time);
-        newest.filter(|&newest| self.descends(newest, last)).unwrap_or(last)
+        // Of each record whether the way from it leads to the last one, once that is known.
+        let mut leads: Vec<Option<bool>> = vec![None; self.records.len()];
+        let mut newest = None;
+        for start in self.places() {
+            let mut walked = Vec::new();
+            let found = self.way(start).find_map(|at| {
+                let known = leads.get(at).copied().flatten().or_else(|| (at == last).then_some(true));
+                walked.push(at);
+                known
+            });
+            for at in walked {
+                if let Some(slot) = leads.get_mut(at) {
+                    *slot = Some(found.unwrap_or_default());
+                }
+            }
+            let time = |at: usize| self.row(at).and_then(|row| row.time);
+            let is_below =
+                start != last && found == Some(true) && self.is_own(start) && time(start).is_some();
+            if is_below && newest.is_none_or(|newest| time(start) >= time(newest)) {
+                newest = Some(start);
+            }
+        }
+        let own = self.places().filter(|&at| self.is_own(at));
+        // It looks for one only where another record than the last is the newest of all.
+        if self.newest(own) == Some(last) { last } else { newest.unwrap_or(last) }
     }
 
     fn recovering(&self, leaf: usize) -> HashSet<usize> {
-        let mut reached = HashSet::new();
-        let mut units = HashSet::new();
+        let mut found = HashSet::new();
         let mut next = Some(leaf);
-        while let Some(position) = next.filter(|&position| reached.insert(position)) {
-            units.insert(self.tree.unit(position));
-            let row = self.tree.row(position);
-            let has_parent = matches!(row.parent, Link::Of(_));
-            next = self
-                .parent(position)
-                .or_else(|| has_parent.then(|| self.in_time(position, &reached)).flatten());
+        while let Some(at) = next.filter(|&at| found.insert(at)) {
+            let has_parent = matches!(self.link(at), Link::Of(_));
+            let parent = self.parent(at).filter(|parent| !found.contains(parent));
+            next = parent.or_else(|| has_parent.then(|| self.in_time(at, &found)).flatten());
         }
-        let beside = (0..self.tree.rows.len()).filter(|&position| {
-            self.is_there(position) && units.contains(&self.tree.unit(position)) && self.tree.is_own(position)
-        });
-        reached.extend(beside);
+        let position = |at: usize| self.records.get(at).map(|record| record.position);
+        let mut reached: HashSet<usize> = found.into_iter().filter_map(position).collect();
+        let units: HashSet<usize> = reached.iter().map(|&position| self.tree.unit(position)).collect();
+        let beside = self.places().filter(|&at| self.is_own(at)).filter_map(position);
+        reached.extend(beside.filter(|&position| units.contains(&self.tree.unit(position))));
         reached
     }
 
-    /// Finds what stands in for a missing parent: the newest record not after this one, if it is near enough.
-    fn in_time(&self, position: usize, reached: &HashSet<usize>) -> Option<usize> {
-        let time = self.tree.row(position).time?;
-        let own = |&other: &usize| {
-            self.is_there(other)
-                && self.tree.is_own(other) == self.tree.is_own(position)
-                && !reached.contains(&other)
-        };
-        let earlier = (0..self.tree.rows.len())
-            .filter(own)
-            .filter_map(|other| Some((self.tree.row(other).time?, other)));
-        let (found, other) = earlier.filter(|&(other, _)| other <= time).max()?;
-        (time - found <= GAP_MICROS_MAX).then_some(other)
+    /// Finds what stands in for a parent that is missing or leads in a circle: the newest record not after this one, if it is near
+    /// enough.
+    fn in_time(&self, at: usize, found: &HashSet<usize>) -> Option<usize> {
+        let time = self.row(at)?.time?;
+        let others =
+            self.places().filter(|other| self.is_own(*other) == self.is_own(at) && !found.contains(other));
+        let earlier = others
+            .filter(|&other| self.row(other).and_then(|row| row.time).is_some_and(|other| other <= time));
+        let other = self.newest(earlier)?;
+        (time - self.row(other)?.time? <= GAP_MICROS_MAX).then_some(other)
     }
 
     /// Progress is a record like any other here; a record without a timestamp ends the walk.
     fn walking(&self, leaf: usize) -> HashSet<usize> {
         let mut reached = HashSet::new();
         let mut next = Some(leaf);
-        while let Some(position) = next.filter(|&position| reached.insert(position)) {
-            let row = self.tree.row(position);
-            next = match row.parent {
-                Link::Of(key) => self.tree.find(key).filter(|&parent| self.tree.row(parent).time.is_some()),
-                Link::Absent | Link::Root => None,
-            };
+        while let Some(at) = next.filter(|&at| reached.insert(at)) {
+            next = self.parent(at).filter(|&parent| self.row(parent).is_some_and(|row| row.time.is_some()));
         }
-        reached
+        reached.into_iter().filter_map(|at| Some(self.records.get(at)?.position)).collect()
+    }
+}
+
+/// Reads over records that are skipped, as far as they stood before.
+fn over(skipped: &ByKey<Link>, parent: Link) -> Link {
+    match parent {
+        Link::Of(key) => skipped.get(&key).copied().unwrap_or(parent),
+        Link::Absent | Link::Root => parent,
     }
 }

@@ -8,23 +8,22 @@ use super::row::{Key, Kind, Link, Row};
 
 /// Sorts lines into the order in which they were said. Returns where each stands in the file; none where that is the order.
 ///
-/// Of a record that is there more than once the last copy counts, at the place of the first; the others become `Restated`. Behind a
-/// compaction that does not keep it, a copy is nothing new. What a compaction keeps stands before it.
+/// A client knows a record by its id alone. Of one that is there more than once the last copy counts, at the place of the first,
+/// whatever was changed in it and whatever compactions lie between; the others become `Restated`.
 pub(super) fn sort(rows: &mut Vec<Row>, last: &ByKey<usize>) -> Option<Vec<usize>> {
     let repeated_boundaries = repeat_boundaries(rows);
-    let mut places = repeated(rows, last);
-    let seen: ByKey<usize> = places.iter().filter_map(|(key, at)| Some((*key, *at.first()?))).collect();
-    keep_copies(rows, last, &mut places);
+    let copies = copies(rows, last);
+    let seen: ByKey<usize> = copies.iter().map(|(key, copies)| (*key, copies.first)).collect();
     let is_late = |(position, row): (usize, &Row)| {
         said_before(rows, (last, &seen), position, row.kind).is_some_and(|parent| parent > position)
     };
     let kept = kept_late(rows, (last, &seen));
-    if places.is_empty() && kept.is_empty() && !rows.iter().enumerate().any(is_late) {
+    if copies.is_empty() && kept.is_empty() && !rows.iter().enumerate().any(is_late) {
         return repeated_boundaries.then(|| (0..rows.len()).collect());
     }
     let ends = ends(rows, last);
     let entered = vec![false; rows.len()];
-    let mut sorter = Sorter { rows, last, seen: &seen, copies: &places, ends, order: Vec::new(), entered };
+    let mut sorter = Sorter { rows, last, seen: &seen, copies: &copies, ends, order: Vec::new(), entered };
     for position in 0..sorter.rows.len() {
         for &kept in kept.get(&position).into_iter().flatten() {
             sorter.place(kept);
@@ -33,16 +32,12 @@ pub(super) fn sort(rows: &mut Vec<Row>, last: &ByKey<usize>) -> Option<Vec<usize
     }
     let order = sorter.order;
     // Parents that lead in a circle are late, and stay where they are.
-    if places.is_empty() && !repeated_boundaries && order.is_sorted() {
+    if copies.is_empty() && !repeated_boundaries && order.is_sorted() {
         return None;
     }
-    for at in places.values() {
-        let Some((&last, earlier)) = at.split_last() else { continue };
-        let Some(copy) = rows.get(last).cloned() else { continue };
-        for &position in earlier {
-            if let Some(row) = rows.get_mut(position).filter(|row| is_copy(row, &copy)) {
-                row.again = Some(std::mem::replace(&mut row.kind, Kind::Restated));
-            }
+    for position in copies.values().flat_map(|copies| &copies.others) {
+        if let Some(row) = rows.get_mut(*position) {
+            row.again = Some(std::mem::replace(&mut row.kind, Kind::Restated));
         }
     }
     let mut unsorted: Vec<Option<Row>> = std::mem::take(rows).into_iter().map(Some).collect();
@@ -50,21 +45,35 @@ pub(super) fn sort(rows: &mut Vec<Row>, last: &ByKey<usize>) -> Option<Vec<usize
     Some(order)
 }
 
-/// Takes boundaries that stand there again, which the client reads in the place of the first, for what says nothing new.
+/// Where the copies of a message stand.
+struct Copies {
+    /// The place of the first.
+    first: usize,
+    /// The one that counts.
+    counted: usize,
+    /// The others.
+    others: Vec<usize>,
+}
+
+/// Takes boundaries that stand there again for what says nothing new: their client reads them in the place of the first.
 fn repeat_boundaries(rows: &mut [Row]) -> bool {
     let mut first: ByKey<usize> = ByKey::default();
     let mut again = Vec::new();
     for (position, row) in rows.iter().enumerate().filter(|(_, row)| row.kind == Kind::Boundary) {
         let Some(key) = row.key else { continue };
         let first = *first.entry(key).or_insert(position);
-        if first < position && rows.get(first).is_some_and(|first| is_copy(first, row)) {
-            again.push(position);
+        if first < position {
+            again.push((first, position));
         }
     }
-    for &position in &again {
-        if let Some(row) = rows.get_mut(position) {
-            row.again = Some(std::mem::replace(&mut row.kind, Kind::Restated));
-            row.preserved = Box::default();
+    for &(first, position) in &again {
+        let Some(row) = rows.get_mut(position) else { continue };
+        row.again = Some(std::mem::replace(&mut row.kind, Kind::Restated));
+        // What it keeps is what the last copy says.
+        let (preserved, keeps_chain, is_unread) =
+            (std::mem::take(&mut row.preserved), row.keeps_chain, row.is_unread);
+        if let Some(row) = rows.get_mut(first).filter(|_| !is_unread) {
+            (row.preserved, row.keeps_chain) = (preserved, keeps_chain);
         }
     }
     !again.is_empty()
@@ -111,45 +120,30 @@ pub(super) fn chain(boundary: &Row, rows: &[Row], by_key: &ByKey<usize>) -> Vec<
     chain
 }
 
-/// Returns the places of the ids that several messages have.
-fn repeated(rows: &[Row], last: &ByKey<usize>) -> ByKey<Vec<usize>> {
+/// Returns where the messages stand that are there more than once.
+fn copies(rows: &[Row], last: &ByKey<usize>) -> ByKey<Copies> {
     let mut places: ByKey<Vec<usize>> = ByKey::default();
     for (position, row) in rows.iter().enumerate().filter(|(_, row)| row.kind.is_message()) {
         let Some(key) = row.key else { continue };
-        if last.get(&key).is_some_and(|&last| last != position) || places.contains_key(&key) {
+        if last.get(&key).is_some_and(|&last| last != position) {
             places.entry(key).or_default().push(position);
         }
     }
-    places
-}
-
-/// Keeps the messages that are there again with no compaction between, and marks those with one.
-fn keep_copies(rows: &mut [Row], last: &ByKey<usize>, places: &mut ByKey<Vec<usize>>) {
-    let is_boundary = |(position, row): (usize, &Row)| (row.kind == Kind::Boundary).then_some(position);
-    let boundaries: Vec<usize> = rows.iter().enumerate().filter_map(is_boundary).collect();
-    let kept = |boundary: &usize| Some((*boundary, chain(rows.get(*boundary)?, rows, last)));
-    let kept: HashMap<usize, Vec<Key>> =
-        if places.is_empty() { HashMap::new() } else { boundaries.iter().filter_map(kept).collect() };
-    places.retain(|key, at| {
-        let (Some(&first), Some(&last)) = (at.first(), at.last()) else { return false };
-        let is_same = rows.get(first).zip(rows.get(last)).is_some_and(|(first, last)| is_copy(first, last));
-        let from = boundaries.partition_point(|&boundary| boundary < first);
-        let to = boundaries.partition_point(|&boundary| boundary < last);
-        let between = boundaries.get(from..to).unwrap_or_default();
-        let Some(&boundary) = between.first() else { return is_same && first < last };
-        let keeps = |boundary: &usize| kept.get(boundary).is_some_and(|kept| kept.contains(key));
-        if is_same && between.iter().all(keeps) {
-            return true;
-        }
-        if is_same && !between.iter().any(keeps) {
-            for &position in at.iter().filter(|&&position| position > boundary) {
-                if let Some(row) = rows.get_mut(position) {
-                    row.is_said_again = true;
-                }
-            }
-        }
-        false
+    if places.is_empty() {
+        return ByKey::default();
+    }
+    let ends = ends(rows, last);
+    let copies = places.into_iter().filter_map(|(key, places)| {
+        let &counted = last.get(&key)?;
+        let row = rows.get(counted)?;
+        let way_ends = ends.get(counted).is_some_and(|ends| *ends);
+        let is_copy =
+            |position: &usize| rows.get(*position).is_some_and(|first| is_copy(first, row, way_ends));
+        let others: Vec<usize> = places.into_iter().filter(is_copy).collect();
+        let first = others.iter().copied().min()?.min(counted);
+        Some((key, Copies { first, counted, others }))
     });
+    copies.collect()
 }
 
 /// Says of each line whether the way from it to the root ends. Parents that lead in a circle have no order.
@@ -180,10 +174,12 @@ fn ends(rows: &[Row], last: &ByKey<usize>) -> Vec<bool> {
     known.into_iter().map(|ends| ends.unwrap_or(true)).collect()
 }
 
-/// Returns whether a record is another one again, and not a second one that got its id.
-fn is_copy(first: &Row, last: &Row) -> bool {
-    let facts = |row: &Row| (row.length, row.kind, row.time, row.parent, row.message, row.sidechain);
-    facts(first) == facts(last) && first.calls == last.calls && first.answers == last.answers
+/// Returns whether a record is another one again, and not a second one that got its id: what a user said is no answer, and what
+/// was said at another time does not hang below itself.
+fn is_copy(first: &Row, last: &Row, way_ends: bool) -> bool {
+    let is_answer = |row: &Row| row.kind == Kind::Assistant;
+    is_answer(first) == is_answer(last)
+        && (first.parent == last.parent || first.time == last.time || way_ends)
 }
 
 /// Returns the message that a message hangs on.
@@ -204,8 +200,8 @@ struct Sorter<'r> {
     last: &'r ByKey<usize>,
     /// The first places of ids that several messages have.
     seen: &'r ByKey<usize>,
-    /// The places of messages that are there again.
-    copies: &'r ByKey<Vec<usize>>,
+    /// Messages that are there again.
+    copies: &'r ByKey<Copies>,
     /// Of which lines the way to the root ends.
     ends: Vec<bool>,
     order: Vec<usize>,
@@ -221,20 +217,26 @@ impl Sorter<'_> {
         while let Some(position) = next.filter(|&position| self.enter(position)) {
             waiting.push(position);
             let kind = self.rows.get(position).map_or(Kind::Blank, |row| row.kind);
-            let has_order = self.ends.get(position).is_some_and(|ends| *ends);
+            // Of a message that is there again the counted copy says what it hangs on.
+            let counted = self.copies_at(position).map_or(position, |copies| copies.counted);
+            let has_order = self.ends.get(counted).is_some_and(|ends| *ends);
             // One that stands before this line, and behind the line for which this one is placed early, goes ahead as well.
-            next = said_before(self.rows, (self.last, self.seen), position, kind).filter(|_| has_order);
+            next = said_before(self.rows, (self.last, self.seen), counted, kind).filter(|_| has_order);
         }
         while let Some(position) = waiting.pop() {
             self.order.push(position);
-            let at = self.rows.get(position).and_then(|row| self.copies.get(&row.key?));
-            let last = at.filter(|at| at.first() == Some(&position)).and_then(|at| at.last());
-            if let Some(&last) = last
-                && self.enter(last)
+            if let Some(counted) = self.copies_at(position).map(|copies| copies.counted)
+                && self.enter(counted)
             {
-                self.order.push(last);
+                self.order.push(counted);
             }
         }
+    }
+
+    /// Returns the copies of the message whose first copy a line is.
+    fn copies_at(&self, position: usize) -> Option<&Copies> {
+        let copies = self.copies.get(&self.rows.get(position)?.key?)?;
+        Some(copies).filter(|copies| copies.first == position)
     }
 
     /// Marks a line as placed. Returns false if it already was.

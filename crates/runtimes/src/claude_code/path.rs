@@ -61,9 +61,7 @@ pub(super) struct Path {
 /// Finds the line with which the conversation ends: what the user chose last, else the last message, and
 /// if that is a late result of a tool, the last message that followed from the call.
 pub(super) fn leaf(tree: &Tree) -> Option<usize> {
-    let own = |position: usize| {
-        tree.is_own(position) && tree.row(position).kind != Kind::Restated && !tree.is_said_again(position)
-    };
+    let own = |position: usize| tree.is_own(position) && tree.row(position).kind != Kind::Restated;
     let mut positions = (0..tree.rows.len()).rev();
     let last = positions.find(|&position| {
         let row = tree.row(position);
@@ -105,8 +103,12 @@ pub(super) fn walk(tree: &Tree, leaf: usize, reach: Reach) -> Path {
     while let Some(landing) = next {
         let unit = tree.unit(landing);
         if !seen.insert(unit) {
-            // A circle: what was reached so far is all there is.
-            break;
+            let last = path.steps.last().map(|step| step.unit);
+            next = last.and_then(|last| path.out_of_circle(tree, last, &seen));
+            if next.is_none() {
+                break;
+            }
+            continue;
         }
         match tree.row(unit).kind {
             Kind::Boundary if tree.is_complete(unit) && reach.ends_at(tree, unit) => {
@@ -186,6 +188,15 @@ impl Path {
         side.or(boundary).or(Some(parent))
     }
 
+    /// Returns what stands in for a parent that hangs below its own child: the nearest message before that was not reached yet.
+    fn out_of_circle(&mut self, tree: &Tree, unit: usize, seen: &HashSet<usize>) -> Option<usize> {
+        let head = tree.head(unit);
+        let nearest = std::iter::successors(tree.nearest(head), |&nearest| tree.nearest(nearest))
+            .find(|&nearest| !seen.contains(&tree.unit(nearest)))?;
+        self.recovered.insert(head);
+        Some(nearest)
+    }
+
     /// A conversation starts with a prompt. Anything else that hangs on nothing lost its parent.
     fn before_root(&mut self, tree: &Tree, head: usize, below: Option<Kind>) -> Option<usize> {
         let is_older = matches!(tree.row(head).parent, Link::Of(_));
@@ -223,7 +234,7 @@ fn is_continuation(tree: &Tree, (parent, head): (usize, usize), below: Option<Ki
     let between = tree.rows.iter().enumerate().take(head).skip(parent + 1);
     let other = |&(position, row): &(usize, &Row)| {
         let is_other = row.kind == Kind::Boundary || row.kind == Kind::Prompt;
-        is_other && tree.is_own(position) && !tree.is_said_again(position)
+        is_other && tree.is_own(position)
     };
     between.clone().any(|line| other(&line)) && !between.into_iter().any(|(_, row)| is_chosen(row))
 }

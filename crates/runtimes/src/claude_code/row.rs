@@ -10,6 +10,7 @@ use stemmata_model::Timestamp;
 
 use super::apart::apart;
 use super::ids::fork_of;
+use super::message::{Block, Content};
 use super::record::{ParentLink, Record};
 use super::whole::{Inside, Whole};
 use crate::json::{Field, Salvaged, is_blank, is_true, text};
@@ -135,7 +136,7 @@ impl Kind {
 pub(super) enum Link {
     /// Nothing.
     Absent,
-    /// `null`.
+    /// `null`: no parent, and for a checkpoint, before the first record.
     Root,
     /// This record.
     Of(Key),
@@ -171,8 +172,6 @@ pub(super) struct Row {
     pub(super) explicit: bool,
     /// Of a record that a later line repeats: what it was before it became `Restated`.
     pub(super) again: Option<Kind>,
-    /// Whether it says again, behind a compaction, what stands before it and was not kept.
-    pub(super) is_said_again: bool,
     /// Where the value of `isSidechain` stands in the line, where that is `true`: offset and length.
     pub(super) side_span: Option<(usize, usize)>,
     /// The record that it says it was copied from.
@@ -181,6 +180,8 @@ pub(super) struct Row {
     pub(super) is_unread: bool,
     /// Whether another record follows on the same line.
     pub(super) is_joined: bool,
+    /// Whether it is a message that its client drops: it finds nothing in it that could be sent.
+    pub(super) is_empty: bool,
     /// Whether it is of a compaction's artifact, which is taken whole and as it is.
     pub(super) of_artifact: bool,
     /// When it was written: microseconds since 1970.
@@ -299,11 +300,11 @@ impl Row {
             has_agent: false,
             explicit: false,
             again: None,
-            is_said_again: false,
             side_span: None,
             origin: None,
             is_unread: false,
             is_joined: false,
+            is_empty: false,
             of_artifact: false,
             time: None,
             calls: Box::default(),
@@ -327,7 +328,9 @@ impl Row {
         self.time = record.time().map(Timestamp::as_micros);
         if !self.kind.is_node() {
             let about = record.leaf_uuid.or(record.message_id);
-            self.parent = key_of(about, names).map_or(Link::Absent, Link::Of);
+            let is_nothing = record.leaf_uuid.is_some_and(|field| field.is_null());
+            self.parent =
+                key_of(about, names).map_or(if is_nothing { Link::Root } else { Link::Absent }, Link::Of);
             self.other = key_of(record.cut_uuid, names);
             self.explicit = is_true(record.explicit);
             return;
@@ -347,6 +350,7 @@ impl Row {
             (self.preserved, self.keeps_chain) = preserved(record, names);
         }
         self.read_message(inside);
+        self.is_empty = self.kind.is_message() && !is_sendable(inside, self.kind);
     }
 
     fn read_message(&mut self, inside: &Inside<'_>) {
@@ -385,6 +389,21 @@ fn kind_of(record: &Record<'_>) -> Kind {
     };
     // Without an id of its own nothing can hang on it, and it hangs on nothing: the loader reads over it.
     if record.uuid_text().is_some() { kind } else { Kind::Metadata }
+}
+
+/// Returns whether the client finds something in a message that it can send: a text, or a block that says what it is.
+fn is_sendable(inside: &Inside<'_>, kind: Kind) -> bool {
+    match &inside.content {
+        Content::Text(text) => {
+            kind != Kind::Assistant || text.text().is_some_and(|text| !text.trim().is_empty())
+        }
+        Content::List(elements) => {
+            let has_type = |block: &Block<'_>| text(block.block_type).is_some();
+            (elements.is_empty() && kind == Kind::Assistant)
+                || elements.iter().any(|element| element.block.as_ref().is_some_and(has_type))
+        }
+        Content::Absent | Content::Other(_) => false,
+    }
 }
 
 fn key_of(field: Option<Field<'_>>, names: &mut Names) -> Option<Key> {

@@ -65,26 +65,6 @@ impl Tree {
         Self::build(rows, by_key, (names, side, older), written.unwrap_or_default())
     }
 
-    /// Hangs the lines of a tree under each other as they stand in the file, without those that the client does not read. Returns
-    /// which line of the tree each is.
-    pub(super) fn as_written(&self) -> (Self, Vec<usize>) {
-        let mut positions: Vec<usize> =
-            (0..self.rows.len()).filter(|&position| !self.row(position).is_unread).collect();
-        positions.sort_by_key(|&position| self.written(position));
-        let rows = positions.iter().map(|&position| {
-            let mut row = self.row(position).clone();
-            // A boundary that stands there again is read in the place of the first.
-            row.kind = row.again.filter(|kind| kind.is_message()).unwrap_or(row.kind);
-            row.is_said_again = false;
-            row.preserved = row.stated.take().unwrap_or(row.preserved);
-            row
-        });
-        let rows: Vec<Row> = rows.collect();
-        let names = self.names.iter().map(|(key, name)| (*key, name.clone())).collect();
-        let by_key = index(&rows);
-        (Self::build(rows, by_key, (names, self.side, Older::None), Vec::new()), positions)
-    }
-
     /// Returns where a line stands in the file.
     pub(super) fn written(&self, position: usize) -> usize {
         self.written.get(position).copied().unwrap_or(position)
@@ -92,13 +72,7 @@ impl Tree {
 
     /// Returns whether the lines stand in the file in the order in which they were said, each once.
     pub(super) fn is_sorted(&self) -> bool {
-        self.written.is_empty() && !self.rows.iter().any(|row| row.is_said_again)
-    }
-
-    /// Returns whether the file has another order, or lines that the client does not read, or names what it keeps by other ids.
-    pub(super) fn differs_from_file(&self) -> bool {
-        !self.written.is_empty()
-            || self.rows.iter().any(|row| row.is_unread || row.is_said_again || row.stated.is_some())
+        self.written.is_empty()
     }
 
     fn build(
@@ -183,11 +157,6 @@ impl Tree {
         self.preserved.get(&key).copied()
     }
 
-    /// Returns whether a line says again, behind a compaction, what was said before it and is not kept by it.
-    pub(super) fn is_said_again(&self, position: usize) -> bool {
-        self.row(position).is_said_again
-    }
-
     /// Returns whether a line is of the conversation, and not of a subagent's inside it.
     pub(super) fn is_own(&self, position: usize) -> bool {
         self.row(position).sidechain == self.side
@@ -268,7 +237,7 @@ impl Tree {
             return (None, false);
         }
         match self.find(key) {
-            Some(parent) if parent == position => (None, false),
+            Some(parent) if parent == position => self.stand_in(position),
             Some(parent) => match self.row(parent).kind {
                 Kind::Progress => (self.parent(parent), self.is_made_up(parent)),
                 Kind::Restated => (self.behind_summary(position, key).or(self.nearest(parent)), false),
@@ -286,8 +255,12 @@ impl Tree {
         if self.older.holds(key) {
             return (None, false);
         }
+        self.stand_in(position)
+    }
+
+    /// Returns what stands in for a parent that is none. Before the first record nothing can, and nothing is lost.
+    fn stand_in(&self, position: usize) -> (Option<usize>, bool) {
         let nearest = self.nearest(position);
-        // Before the first record nothing can stand in, and nothing is lost.
         (nearest, nearest.is_some())
     }
 
@@ -375,15 +348,15 @@ impl Branch {
     }
 }
 
-/// The last line with an id counts, as in the client; one that only says again what is known only where there is no other.
+/// The last line with an id counts, as in the client: of those that it reads, and of those that say something new.
 fn index(rows: &[Row]) -> ByKey<usize> {
-    let mut by_key = ByKey::with_capacity_and_hasher(rows.len(), Factors::default());
-    let is_repeated = |row: &Row| row.kind == Kind::Restated || row.is_said_again;
-    for repeated in [true, false] {
-        for (position, row) in rows.iter().enumerate() {
-            if let Some(key) = row.key.filter(|_| is_repeated(row) == repeated) {
-                by_key.insert(key, position);
-            }
+    let mut by_key: ByKey<usize> = ByKey::with_capacity_and_hasher(rows.len(), Factors::default());
+    let rank = |row: &Row| (row.kind != Kind::Restated, !row.is_unread);
+    for (position, row) in rows.iter().enumerate() {
+        let Some(key) = row.key else { continue };
+        let known = by_key.get(&key).and_then(|&known| rows.get(known));
+        if known.is_none_or(|known| rank(known) <= rank(row)) {
+            by_key.insert(key, position);
         }
     }
     by_key

@@ -203,7 +203,7 @@ impl LineValidator {
     /// Compares the conversation with what the loader would find of it.
     fn check_reach(&mut self, tree: &Tree, conversation: &Conversation, reached: &HashSet<usize>) {
         for &head in &conversation.path.recovered {
-            let message = "parent missing; treated as following the previous record".to_owned();
+            let message = "parent missing, or below it; treated as following the previous record".to_owned();
             self.find(Severity::Warning, "dangling_parent", Some(self.line_at(tree, head)), message);
         }
         let units: HashSet<usize> = reached.iter().map(|&position| tree.unit(position)).collect();
@@ -221,8 +221,16 @@ impl LineValidator {
         }
         if let Some(&last) = lost.last() {
             let all = conversation.messages.len();
+            let of_it: HashSet<usize> = conversation.messages.iter().copied().collect();
+            let is_other =
+                |position: &&usize| tree.row(**position).kind.is_message() && !of_it.contains(*position);
+            let others = match reached.iter().filter(is_other).count() {
+                0 => String::new(),
+                others => format!(", and send {others} others"),
+            };
+            let dropped = lost.len();
             let message =
-                format!("the loader would silently drop {} of {all} messages, up to this one", lost.len());
+                format!("the loader would silently drop {dropped} of {all} messages, up to this one{others}");
             self.find(Severity::Fatal, "history_lost", Some(self.line_at(tree, last)), message);
         }
         if tree.is_only_sidechain() {
@@ -234,6 +242,23 @@ impl LineValidator {
             self.find(Severity::Fatal, "no_messages", None, message);
         }
     }
+}
+
+/// Counts the messages that are sent: of calls without results, unless they are the end, and of results without calls a client
+/// sends nothing.
+fn sendable(tree: &Tree, messages: &[usize]) -> u64 {
+    let rows = || messages.iter().map(|&position| tree.row(position));
+    let made: HashSet<u64> = rows().flat_map(|row| row.calls.iter().copied()).collect();
+    let answered: HashSet<u64> = rows().flat_map(|row| row.answers.iter().copied()).collect();
+    let end = messages.last().map(|&last| tree.unit(last));
+    let stays =
+        |ids: &[u64], others: &HashSet<u64>| ids.is_empty() || ids.iter().any(|id| others.contains(id));
+    let is_sent = |position: &&usize| {
+        let row = tree.row(**position);
+        let is_end = end == Some(tree.unit(**position));
+        (is_end || stays(&row.calls, &answered)) && stays(&row.answers, &made)
+    };
+    messages.iter().filter(is_sent).count() as u64
 }
 
 /// What the conversation is, whatever a loader makes of it.
@@ -251,7 +276,8 @@ impl Conversation {
         });
         let is_of = |&position: &usize| {
             // What hangs in the way is sent, a subagent's too.
-            let is_message = tree.row(position).kind.is_message();
+            let row = tree.row(position);
+            let is_message = row.kind.is_message() && !row.is_empty;
             is_message && (path.units.contains(&tree.unit(position)) || kept.contains(&position))
         };
         let messages = (0..tree.rows.len()).filter(is_of).collect();
@@ -312,11 +338,13 @@ impl Validator for LineValidator {
         }
         let mut findings = self.findings.take();
         findings.sort_by_key(|finding| finding.line);
-        let is_sent = |position: &&usize| reached.contains(*position);
+        let present = &conversation.messages;
+        let sent: Vec<usize> =
+            present.iter().copied().filter(|position| reached.contains(position)).collect();
         Validation {
             findings,
-            messages_sent: conversation.messages.iter().filter(is_sent).count() as u64,
-            messages_present: conversation.messages.len() as u64,
+            messages_sent: sendable(&tree, &sent),
+            messages_present: sendable(&tree, present),
         }
     }
 }

@@ -242,7 +242,7 @@ fn parallel_calls_stand_in_a_row_for_a_loader_that_only_goes_up() {
     story.answer(result);
     let bytes = story.bytes();
     assert_eq!(lawful(&ClaudeCode, &bytes, None).changes, [], "the newer loader finds them");
-    assert_eq!(sent(&bytes, Some("2.1.50")), (5, 6));
+    assert_eq!(sent(&bytes, Some("2.1.50")), (4, 6));
     let repaired = lawful(&ClaudeCode, &bytes, Some("2.1.50"));
     assert_eq!(kinds(&repaired), [(Some(4), "parent"), (Some(5), "parent")]);
     assert_eq!(sent(&repaired.bytes, Some("2.1.50")), (6, 6));

@@ -55,34 +55,55 @@ fn joined(bytes: &[u8], number: usize) -> Vec<u8> {
     lines.flat_map(|(at, line)| if at == number { line.trim_ascii_end() } else { line }.to_vec()).collect()
 }
 
-#[test]
-fn what_a_compaction_keeps_is_in_a_context_wherever_it_stands() {
-    let made = |is_chain: bool, change: &dyn Fn(&mut Story)| {
+/// What became of a compaction, and how many messages the client sends then.
+fn cases(is_chain: bool) -> Vec<(&'static str, Vec<u8>, u64)> {
+    let made = |change: &dyn Fn(&mut Story)| {
         let mut story = compacted(is_chain);
         change(&mut story);
         story.bytes()
     };
-    let marked = |bytes: Vec<u8>, number: usize| {
-        let lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate();
-        lines
-            .flat_map(|(at, line)| [if at == number { "\u{feff}".as_bytes() } else { b"" }, line].concat())
-            .collect()
+    let late = |line: usize| made(&|story| story.late(line));
+    let again = |line: usize| made(&|story| story.again(line));
+    let changed = |line: usize| {
+        made(&|story| {
+            story.again(line);
+            story.set(story.len() - 1, "slug", json!("x"));
+        })
     };
+    let whole = made(&|_| {});
+    vec![
+        ("the first late", late(4), 9),
+        ("one in the middle late", late(5), 9),
+        ("the last late", late(7), 9),
+        ("one again", again(6), 9),
+        ("one again, changed", changed(6), 9),
+        ("the first again, changed", changed(4), 9),
+        ("what followed again, changed", changed(10), 9),
+        ("the end again, changed", changed(13), 9),
+        ("an old one again", again(1), 9),
+        ("an old one again, changed", changed(1), 9),
+        ("the boundary again", again(8), 9),
+        ("the summary again", again(9), 9),
+        ("the summary again, changed", changed(9), 9),
+        // Of these the client loses a part, or goes on from another one.
+        ("both on one line", joined(&whole, 8), 8),
+        ("a mark before the boundary", marked(&whole, 8), 5),
+        ("nothing odd", whole, 9),
+    ]
+}
+
+/// Puts a byte order mark before the line with this number.
+fn marked(bytes: &[u8], number: usize) -> Vec<u8> {
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate();
+    lines
+        .flat_map(|(at, line)| [if at == number { "\u{feff}".as_bytes() } else { b"" }, line].concat())
+        .collect()
+}
+
+#[test]
+fn what_a_compaction_keeps_is_in_a_context_wherever_it_stands() {
     for is_chain in [true, false] {
-        let whole = made(is_chain, &|_| {});
-        let cases: Vec<(&str, Vec<u8>, u64)> = vec![
-            ("nothing odd", whole.clone(), 9),
-            ("the first late", made(is_chain, &|story| story.late(4)), 9),
-            ("one in the middle late", made(is_chain, &|story| story.late(5)), 9),
-            ("the last late", made(is_chain, &|story| story.late(7)), 9),
-            ("one again", made(is_chain, &|story| story.again(6)), 9),
-            ("the boundary again", made(is_chain, &|story| story.again(8)), 9),
-            ("the summary again", made(is_chain, &|story| story.again(9)), 9),
-            // Of these the client loses a part, or goes on from another one.
-            ("both on one line", joined(&whole, 8), 4),
-            ("a mark before the boundary", marked(whole.clone(), 8), 5),
-        ];
-        for (name, bytes, sent) in cases {
+        for (name, bytes, sent) in cases(is_chain) {
             let found = validated(&bytes, None);
             assert_eq!(
                 (found.messages_sent, found.messages_present),

@@ -88,7 +88,8 @@ impl Loaded {
 
     /// Puts a compaction's artifact in the place of everything before it and of its own lines.
     ///
-    /// Lines of the compaction's own segment that are in the tree and not in the artifact stay behind it.
+    /// Lines of the compaction's own segment that are in the tree and not in the artifact stay behind it. `rows` are in the order in
+    /// which they were said: what was said before the compaction and written behind it goes with what is replaced.
     pub(super) fn replace(&mut self, rows: Vec<Row>, position: usize) -> Vec<Row> {
         let Some(artifact) = self.segments.get_mut(position).and_then(|lines| lines.artifact.take()) else {
             return rows;
@@ -100,14 +101,20 @@ impl Loaded {
         let known: HashSet<Key> = replaced.iter().filter_map(|row| row.key).collect();
         let own = segment_number(position, false);
         let is_boundary = |row: &&Row| row.kind == Kind::Boundary && row.segment == own;
-        let boundary = rows.iter().rfind(is_boundary).map(|row| row.preserved.to_vec());
-        let kept: HashSet<Key> = boundary.into_iter().flatten().collect();
-        replaced.extend(rows.into_iter().filter(|row| {
+        let boundary = rows.iter().rposition(|row| is_boundary(&row));
+        let listed = boundary.and_then(|boundary| rows.get(boundary)).map(|row| row.preserved.to_vec());
+        let kept: HashSet<Key> = listed.into_iter().flatten().collect();
+        let lines = rows.into_iter().enumerate().filter(|(at, row)| {
             let is_new = row.key.is_some_and(|key| !known.contains(&key));
             let is_kept = row.key.is_some_and(|key| kept.contains(&key));
             // What a compaction keeps stands in its artifact, and where that lacks it, behind that: also what came late.
-            if is_kept { is_new } else { row.segment < own || (row.segment == own && is_new) }
-        }));
+            if is_kept {
+                return is_new;
+            }
+            let is_behind = !row.kind.is_message() || boundary.is_none_or(|boundary| boundary < *at);
+            is_behind && (row.segment < own || (row.segment == own && is_new))
+        });
+        replaced.extend(lines.map(|(_, row)| row));
         replaced
     }
 
@@ -226,7 +233,7 @@ impl Trace {
                     next => next,
                 },
                 Next::To(key) => match self.compaction_of(key) {
-                    Some(boundary) if Self::lacks_kept(loaded, boundary) => Next::Lost,
+                    Some(boundary) if self.lacks_kept(loaded, boundary) => Next::Lost,
                     Some(_) => Next::End,
                     None => match self.sought_call().or_else(|| self.links.get(&key).copied()) {
                         Some((segment, row)) => Next::At(segment, row),
@@ -252,8 +259,11 @@ impl Trace {
 
     /// Returns whether a compaction keeps what its artifact does not hold: its lines were broken, what it keeps was written behind it
     /// or has other ids in this copy.
-    fn lacks_kept(loaded: &Loaded, (segment, row): (usize, usize)) -> bool {
-        let kept = loaded.row((segment, row)).map(|boundary| &*boundary.preserved).unwrap_or_default();
+    fn lacks_kept(&self, loaded: &Loaded, (segment, row): (usize, usize)) -> bool {
+        // Of a boundary that stands there again the last copy says what is kept.
+        let last = loaded.row((segment, row)).and_then(|boundary| self.links.get(&boundary.key?));
+        let last = last.copied().unwrap_or((segment, row));
+        let kept = loaded.row(last).map(|boundary| &*boundary.preserved).unwrap_or_default();
         let artifact = loaded.segments.get(segment).and_then(|lines| lines.artifact.as_deref());
         let held = || -> HashSet<Key> {
             let rows = artifact.map(|artifact| read_lines(artifact, 0, &mut Names::new()));
@@ -302,7 +312,7 @@ impl Trace {
         }
         match row.kind {
             // Where not all that it keeps is in its artifact, the rest is somewhere before it, or came late.
-            Kind::Boundary if is_complete(loaded, at) && Self::lacks_kept(loaded, at) => return Next::Lost,
+            Kind::Boundary if is_complete(loaded, at) && self.lacks_kept(loaded, at) => return Next::Lost,
             Kind::Boundary if is_complete(loaded, at) => return Next::End,
             Kind::Boundary => return row.other.map_or(Next::Lost, Next::To),
             Kind::Result => {

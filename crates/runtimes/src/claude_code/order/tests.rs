@@ -59,6 +59,12 @@ fn goes_on(story: &mut Story, parent: usize) {
     story.answer(meta);
 }
 
+/// A record again as the last line, with another value somewhere.
+fn again_with(story: &mut Story, line: usize, field: &str, value: serde_json::Value) {
+    story.again(line);
+    story.set(story.len() - 1, field, value);
+}
+
 /// Name, transcript, messages that reached the model, lines of the conversation in their order.
 type Case = (&'static str, Story, u64, Vec<usize>);
 
@@ -79,7 +85,17 @@ fn in_one_conversation() -> Vec<Case> {
         });
         cases.push((name, story, 12, all.clone()));
         cases.push((name, made(turns(), |story| story.again(line)), 12, all.clone()));
+        cases.push((
+            name,
+            made(turns(), |story| again_with(story, line, "slug", json!("x"))),
+            12,
+            all.clone(),
+        ));
     }
+    let story = made(turns(), |story| (0..12).for_each(|line| again_with(story, line, "slug", json!("x"))));
+    cases.push(("everything again, changed", story, 12, all.clone()));
+    let story = made(turns(), |story| again_with(story, 8, "parentUuid", json!(uuid(3))));
+    cases.push(("again, below an older record", story, 8, (0..4).chain(8..12).collect()));
     cases.push((
         "a prompt written late, and an old checkpoint above it",
         made(turns(), |story| {
@@ -115,6 +131,26 @@ fn across_a_compaction() -> Vec<Case> {
         ("an old prompt late", made(compacted(&[], 9), |story| story.late(4)), 0, rest.clone()),
         ("an old prompt again", made(compacted(&[], 9), |story| story.again(4)), 0, rest.clone()),
         ("an old answer again", made(compacted(&[], 9), |story| story.again(7)), 0, rest.clone()),
+        ("an old call late", made(compacted(&[], 9), |story| story.late(5)), 0, rest.clone()),
+        ("an old result late", made(compacted(&[], 9), |story| story.late(6)), 0, rest.clone()),
+        (
+            "an old prompt again, changed",
+            made(compacted(&[], 9), |story| again_with(story, 4, "slug", json!("x"))),
+            0,
+            rest.clone(),
+        ),
+        (
+            "the summary again, changed",
+            made(compacted(&[], 9), |story| again_with(story, 9, "slug", json!("x"))),
+            5,
+            rest.clone(),
+        ),
+        (
+            "a record of after it again, changed",
+            made(compacted(&[], 9), |story| again_with(story, 10, "slug", json!("x"))),
+            5,
+            rest.clone(),
+        ),
         (
             "an old prompt late, and a checkpoint",
             made(compacted(&[], 9), |story| {
@@ -157,13 +193,16 @@ fn is_whole(validation: &Validation) -> bool {
 
 #[test]
 fn what_was_said_is_found_and_what_the_client_loses_is_told() {
-    for (name, story, sent, said) in in_one_conversation().into_iter().chain(across_a_compaction()) {
+    let marked = |is_compacted: bool| move |case: Case| (is_compacted, case);
+    let cases = in_one_conversation().into_iter().map(marked(false));
+    let cases = cases.chain(across_a_compaction().into_iter().map(marked(true)));
+    for (is_compacted, (name, story, sent, said)) in cases {
         let bytes = story.bytes();
         let shown = || format!("{name}\n{}", String::from_utf8_lossy(&bytes));
         let found = context(&bytes);
         assert_eq!(found, said, "{}", shown());
         let checked = validated(&bytes, None);
-        let boundary = said.iter().filter(|&&line| line == 8 && said.len() < 12).count();
+        let boundary = said.iter().filter(|&&line| line == 8 && is_compacted).count();
         let messages = (said.len() - boundary) as u64;
         assert_eq!((checked.messages_sent, checked.messages_present), (sent, messages), "{}", shown());
         assert_eq!(checked.is_accepted(), sent == messages, "{:?} {}", checked.findings, shown());
@@ -175,6 +214,29 @@ fn what_was_said_is_found_and_what_the_client_loses_is_told() {
         let verdict = validated(&placed(&forked).0, None);
         assert!(is_whole(&verdict), "{verdict:?} {}", shown());
         assert_eq!(verdict.messages_present, messages, "{}", shown());
+    }
+}
+
+/// What was said just before stands in, for the client only if it is near enough in time.
+#[test]
+fn parents_that_lead_in_a_circle_lead_nowhere() {
+    let all: Vec<usize> = (0..12).collect();
+    for (line, parent, sent) in [(4, 4, 8), (4, 7, 8), (5, 7, 12), (0, 11, 12)] {
+        let bytes = made(turns(), |story| story.set(line, "parentUuid", json!(uuid(parent)))).bytes();
+        let checked = validated(&bytes, None);
+        assert_eq!(
+            (checked.messages_sent, checked.messages_present),
+            (sent, 12),
+            "{line} {parent} {checked:?}"
+        );
+        let found = context(&bytes);
+        assert_eq!(found, all, "{line} {parent}");
+        let (_, forked) = import(&bytes, Granularity::Turn).context(PlanStop::Compaction);
+        for mended in [placed(&forked).0, repair(&ClaudeCode, &bytes, None).bytes] {
+            let verdict = validated(&mended, None);
+            assert!(is_whole(&verdict), "{verdict:?}");
+            assert_eq!(verdict.messages_present, 12, "{line} {parent}");
+        }
     }
 }
 
@@ -219,7 +281,8 @@ fn a_copy_whose_compaction_names_other_ids_is_not_all_of_the_old_conversation() 
     assert!(context.contains(&13) && !context.iter().any(|&line| line < 6), "{context:?}");
     let repaired = repair(&ClaudeCode, &bytes, None);
     assert!(is_whole(&repaired.validation), "{:?}", repaired.validation);
-    assert_eq!(repaired.validation.messages_present, 7);
+    // A result whose call is not kept is not sent.
+    assert_eq!(repaired.validation.messages_present, 6);
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(super) fn mend(document: &mut Document, view: &View) {
             document.move_line(at, position, ("order", "it came late, behind what hangs on it"));
         }
     }
-    let is_again = |position: &usize| tree.row(*position).again.is_some() || tree.is_said_again(*position);
+    let is_again = |position: &usize| tree.row(*position).again.is_some();
     for position in (0..tree.rows.len()).rev().filter(is_again) {
         document.remove(position, ("again", "the same record stands there again"));
     }
