@@ -7,6 +7,8 @@ mod fate;
 mod load;
 mod relink;
 
+use std::ops::Range;
+
 use stemmata_model::{EntryId, Note, NoteCode};
 
 use super::path::{Path, Reach, leaf, walk};
@@ -71,6 +73,20 @@ fn reparented(tree: &Tree, edits: &[Relink]) -> Vec<(EntryId, Option<EntryId>)> 
 
 fn entry_id(tree: &Tree, key: Key) -> Option<EntryId> {
     EntryId::new(id_text(tree, key)).ok()
+}
+
+/// Returns what a boundary should say that it keeps, where that is something else than it says, and where in the line: its records
+/// by the ids that they have in this copy, and none that is not there.
+pub(super) fn kept_said(tree: &Tree, boundary: usize) -> Option<(Range<usize>, String)> {
+    let metadata = tree.row(boundary).metadata.as_deref()?;
+    let known = |id: &str| {
+        let key = Key::of(id).0;
+        let found = tree.find(key).or_else(|| tree.rows.iter().position(|row| row.origin == Some(key)))?;
+        tree.row(found).key.map(|key| id_text(tree, key))
+    };
+    let said = super::kept::renamed(&metadata.said, known);
+    let said = said.or_else(|| (!metadata.is_own).then(|| metadata.said.clone()));
+    said.map(|said| (metadata.span.clone(), said))
 }
 
 /// Returns the text of an id.

@@ -15,6 +15,7 @@ mod detect;
 pub(crate) mod encode;
 mod facts;
 mod ids;
+mod kept;
 mod keys;
 mod kind;
 mod loader;

@@ -69,11 +69,11 @@ fn repeat_boundaries(rows: &mut [Row]) -> bool {
     for &(first, position) in &again {
         let Some(row) = rows.get_mut(position) else { continue };
         row.again = Some(std::mem::replace(&mut row.kind, Kind::Restated));
+        let copy = row.clone();
+        row.preserved = Box::default();
         // What it keeps is what the last copy says.
-        let (preserved, keeps_chain, is_unread) =
-            (std::mem::take(&mut row.preserved), row.keeps_chain, row.is_unread);
-        if let Some(row) = rows.get_mut(first).filter(|_| !is_unread) {
-            (row.preserved, row.keeps_chain) = (preserved, keeps_chain);
+        if let Some(row) = rows.get_mut(first).filter(|_| !copy.is_unread) {
+            row.say_again(&copy);
         }
     }
     !again.is_empty()
@@ -101,7 +101,8 @@ fn kept_late(rows: &[Row], (last, seen): (&ByKey<usize>, &ByKey<usize>)) -> Hash
     late.filter(|(_, late)| !late.is_empty()).collect()
 }
 
-/// Returns the records that a boundary keeps, those between the ends of a chain too; of a chain that is broken, its ends.
+/// Returns the records that a boundary keeps, those between the ends of a chain too; of a chain that is broken, none, as in the
+/// client.
 pub(super) fn chain(boundary: &Row, rows: &[Row], by_key: &ByKey<usize>) -> Vec<Key> {
     let Some([head, tail]) = boundary.keeps_chain.then_some(&*boundary.preserved) else {
         return boundary.preserved.to_vec();
@@ -113,8 +114,8 @@ pub(super) fn chain(boundary: &Row, rows: &[Row], by_key: &ByKey<usize>) -> Vec<
             _ => break,
         }
     }
-    if chain.last() != Some(head) {
-        return vec![*head, *tail];
+    if chain.last() != Some(head) || chain.iter().any(|key| !by_key.contains_key(key)) {
+        return Vec::new();
     }
     chain.reverse();
     chain

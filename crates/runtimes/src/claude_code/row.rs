@@ -5,11 +5,11 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
-use serde::Deserialize;
 use stemmata_model::Timestamp;
 
 use super::apart::apart;
 use super::ids::fork_of;
+use super::kept::Kept;
 use super::message::{Block, Content};
 use super::record::{ParentLink, Record};
 use super::whole::{Inside, Whole};
@@ -196,6 +196,8 @@ pub(super) struct Row {
     pub(super) stated: Option<Box<[Key]>>,
     /// For a boundary: whether `preserved` names the first and the last of a chain only.
     pub(super) keeps_chain: bool,
+    /// For a boundary: what it says of its compaction.
+    pub(super) metadata: Option<Box<Metadata>>,
 }
 
 /// Ids of a line that are no UUIDs, with their keys: only such texts must be remembered.
@@ -208,25 +210,17 @@ pub(super) fn short(id: &str) -> u64 {
     hasher.finish()
 }
 
-/// Which records a compaction keeps, as its boundary says.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct CompactMetadata {
-    preserved_messages: Option<PreservedMessages>,
-    preserved_segment: Option<PreservedSegment>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct PreservedMessages {
-    uuids: Vec<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct PreservedSegment {
-    head_uuid: String,
-    tail_uuid: String,
+/// What a boundary says of its compaction.
+#[derive(Debug, Clone)]
+pub(super) struct Metadata {
+    /// Where the value of `compactMetadata` stands in its line.
+    pub(super) span: Range<usize>,
+    /// What it is: of a boundary that stands there again, what the last copy says.
+    pub(super) said: String,
+    /// Whether it says what is kept, if only that it is nothing.
+    pub(super) lists: bool,
+    /// Whether it is what stands in the line.
+    pub(super) is_own: bool,
 }
 
 /// A row, and what it was read from.
@@ -278,9 +272,23 @@ impl Row {
             };
             row.parent_span = row.parent_span.map(place);
             row.side_span = row.side_span.map(place);
+            if let Some(metadata) = row.metadata.as_deref_mut() {
+                let (at, length) = place((metadata.span.start, metadata.span.len()));
+                metadata.span = at..at + length;
+            }
             row.is_unread = record.is_some() && !part.is_first;
             row.is_joined = end < line.len();
             take(RowRead { row, whole: record.as_ref(), part: Some(&part) });
+        }
+    }
+
+    /// Lets a boundary keep what another copy of it keeps.
+    pub(super) fn say_again(&mut self, copy: &Self) {
+        if let (Some(metadata), Some(last)) = (self.metadata.as_deref_mut(), copy.metadata.as_deref()) {
+            let is_own = metadata.is_own && metadata.said == last.said;
+            *metadata = Metadata { span: metadata.span.clone(), is_own, ..last.clone() };
+            self.preserved.clone_from(&copy.preserved);
+            self.keeps_chain = copy.keeps_chain;
         }
     }
 
@@ -312,6 +320,7 @@ impl Row {
             preserved: Box::default(),
             stated: None,
             keeps_chain: false,
+            metadata: None,
         };
         if let Some(whole) = whole {
             row.fill(whole, names);
@@ -347,7 +356,15 @@ impl Row {
         self.origin = key_of(fork_of(record), names);
         if self.kind == Kind::Boundary {
             self.other = key_of(record.logical_parent_uuid, names);
-            (self.preserved, self.keeps_chain) = preserved(record, names);
+            let kept = Kept::of(record);
+            self.metadata = record.compact_metadata.map(|field| {
+                let said = field.raw().to_owned();
+                Box::new(Metadata { span: field.span(), said, lists: kept.is_some(), is_own: true })
+            });
+            if let Some(kept) = kept {
+                self.preserved = kept.ids.iter().map(|id| named(id, names)).collect();
+                self.keeps_chain = kept.is_chain;
+            }
         }
         self.read_message(inside);
         self.is_empty = self.kind.is_message() && !is_sendable(inside, self.kind);
@@ -417,17 +434,4 @@ fn named(id: &str, names: &mut Names) -> Key {
         names.push((key, id.into()));
     }
     key
-}
-
-/// Returns the records that a compaction keeps, and whether they are the ends of a chain. A list supersedes
-/// a chain, as in the client.
-fn preserved(record: &Record<'_>, names: &mut Names) -> (Box<[Key]>, bool) {
-    let metadata = record.compact_metadata.map(|field| serde_json::from_str(field.raw()).unwrap_or_default());
-    let metadata: CompactMetadata = metadata.unwrap_or_default();
-    if let Some(messages) = metadata.preserved_messages {
-        return (messages.uuids.iter().map(|id| named(id, names)).collect(), false);
-    }
-    let segment = metadata.preserved_segment.unwrap_or_default();
-    let ends = [segment.head_uuid, segment.tail_uuid];
-    (ends.iter().filter(|id| !id.is_empty()).map(|id| named(id, names)).collect(), true)
 }

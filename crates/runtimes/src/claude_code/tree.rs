@@ -379,8 +379,7 @@ fn follow_copies(rows: &mut [Row], by_key: &ByKey<usize>) {
     }
 }
 
-/// Lists the records between the ends of the chains that compactions keep. A chain that is broken stays as
-/// its ends: the client keeps nothing of it.
+/// Lists the records between the ends of the chains that compactions keep.
 fn expand_chains(rows: &mut [Row], by_key: &ByKey<usize>) {
     for boundary in 0..rows.len() {
         let Some(row) = rows.get(boundary).filter(|row| row.keeps_chain) else { continue };

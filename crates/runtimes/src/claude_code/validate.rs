@@ -168,6 +168,10 @@ impl LineValidator {
                                loader keeps none of it";
                 self.find(Severity::Warning, "preserved_renamed", line, message.to_owned());
             }
+            if row.keeps_chain && row.preserved.is_empty() && conversation.path.start == Some(position) {
+                let message = "the compaction keeps records between two that do not lead to each other; the loader keeps none";
+                self.find(Severity::Warning, "preserved_missing", line, message.to_owned());
+            }
             let missing = row.preserved.iter().filter(|&&key| tree.find(key).is_none()).count();
             if missing > 0 && conversation.path.start == Some(position) {
                 let message =

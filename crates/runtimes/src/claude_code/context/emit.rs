@@ -5,8 +5,8 @@
 use super::super::path::Path;
 use super::super::tree::Tree;
 use super::fate::Fates;
-use super::id_text;
 use super::relink::Relink;
+use super::{id_text, kept_said};
 use crate::adapter::{Edit, Piece};
 
 /// Lists what to emit.
@@ -36,7 +36,9 @@ pub(super) fn pieces(tree: &Tree, path: &Path, fates: &Fates, edits: &[Relink]) 
         let is_in_the_way = !tree.is_own(position) && path.units.contains(&tree.unit(position));
         let side = row.side_span.filter(|_| is_in_the_way && !row.of_artifact);
         let side = side.map(|span| replace(span, b"false".to_vec()));
-        let mut new: Vec<Edit> = parent.into_iter().chain(side).collect();
+        let kept = kept_said(tree, position)
+            .map(|(span, said)| replace((span.start, span.len()), said.into_bytes()));
+        let mut new: Vec<Edit> = parent.into_iter().chain(side).chain(kept).collect();
         new.sort_by_key(|edit| edit.offset);
         piece.edits.extend(new);
         piece.length += row.length;

@@ -166,5 +166,52 @@ fn a_fork_that_renamed_what_a_compaction_keeps_has_it_in_its_context() {
         let mut lines = numbers(&context);
         lines.sort_unstable();
         assert_eq!(lines, (4..14).collect::<Vec<_>>(), "{is_chain}");
+        // What the compaction says it keeps has the ids of the copy.
+        let found = validated(&placed(&context).0, None);
+        assert_eq!((found.messages_sent, found.messages_present), (9, 9), "{is_chain}: {found:?}");
+    }
+}
+
+#[test]
+fn what_a_compaction_keeps_and_is_not_there_is_kept_no_longer() {
+    let mut story = compacted(false);
+    story.set(
+        8,
+        "compactMetadata",
+        json!({ "preservedMessages": { "anchorUuid": uuid(9), "uuids": [uuid(4), uuid(5), uuid(6), uuid(7), uuid(70)] } }),
+    );
+    let bytes = story.bytes();
+    let found = validated(&bytes, None);
+    assert_eq!((found.messages_sent, found.messages_present), (5, 9), "{found:?}");
+    let (context, _) = placed(&chain(&bytes).context(PlanStop::Compaction).1);
+    let found = validated(&context, None);
+    assert_eq!((found.messages_sent, found.messages_present), (9, 9), "{found:?}");
+    // Of a chain that is broken the client keeps nothing, and nobody can tell what it was.
+    let kept = json!({ "headUuid": uuid(70), "anchorUuid": uuid(9), "tailUuid": uuid(7) });
+    story.set(8, "compactMetadata", json!({ "preservedSegment": kept }));
+    let bytes = story.bytes();
+    let found = validated(&bytes, None);
+    assert_eq!((found.messages_sent, found.messages_present), (5, 5), "{found:?}");
+    assert!(found.findings.iter().any(|finding| finding.check == "preserved_missing"), "{found:?}");
+    let (context, _) = placed(&chain(&bytes).context(PlanStop::Compaction).1);
+    let found = validated(&context, None);
+    assert_eq!((found.messages_sent, found.messages_present), (5, 5), "{found:?}");
+}
+
+#[test]
+fn of_a_boundary_that_stands_there_again_the_last_copy_says_what_is_kept() {
+    for is_chain in [false, true] {
+        let (mut story, kept) = (compacted(is_chain), 9);
+        story.again(8);
+        let copy = story.len() - 1;
+        let kept_now = json!({ "anchorUuid": uuid(9), "uuids": [uuid(4), uuid(5), uuid(6), uuid(7)] });
+        story.set(8, "compactMetadata", json!({ "trigger": "auto" }));
+        story.set(copy, "compactMetadata", json!({ "preservedMessages": kept_now }));
+        let bytes = story.bytes();
+        let found = validated(&bytes, None);
+        assert_eq!((found.messages_sent, found.messages_present), (kept, kept), "{found:?}");
+        let (context, _) = placed(&chain(&bytes).context(PlanStop::Compaction).1);
+        let found = validated(&context, None);
+        assert_eq!((found.messages_sent, found.messages_present), (kept, kept), "{found:?}");
     }
 }

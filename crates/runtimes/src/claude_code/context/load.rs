@@ -102,8 +102,15 @@ impl Loaded {
         let own = segment_number(position, false);
         let is_boundary = |row: &&Row| row.kind == Kind::Boundary && row.segment == own;
         let boundary = rows.iter().rposition(|row| is_boundary(&row));
-        let listed = boundary.and_then(|boundary| rows.get(boundary)).map(|row| row.preserved.to_vec());
-        let kept: HashSet<Key> = listed.into_iter().flatten().collect();
+        let kept: HashSet<Key> =
+            boundary.and_then(|boundary| rows.get(boundary)).map_or_else(HashSet::new, |row| {
+                if let Some(stated) =
+                    replaced.iter_mut().rfind(|stated| stated.kind == Kind::Boundary && stated.key == row.key)
+                {
+                    stated.say_again(row);
+                }
+                row.preserved.iter().copied().collect()
+            });
         let lines = rows.into_iter().enumerate().filter(|(at, row)| {
             let is_new = row.key.is_some_and(|key| !known.contains(&key));
             let is_kept = row.key.is_some_and(|key| kept.contains(&key));

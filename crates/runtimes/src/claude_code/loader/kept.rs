@@ -58,7 +58,7 @@ pub(super) fn relink(load: &mut Load<'_>) -> Option<usize> {
 
 /// Returns whether a boundary says what its compaction keeps, if only that it is nothing.
 fn lists(row: &Row) -> bool {
-    !row.preserved.is_empty() || !row.keeps_chain
+    row.metadata.as_deref().is_some_and(|metadata| metadata.lists)
 }
 
 /// Returns the records that a boundary keeps; none if it names a chain that is broken.

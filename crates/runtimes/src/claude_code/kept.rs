@@ -1,0 +1,86 @@
+//! What a compaction's boundary says it keeps, by ids: read, and said again by the ids that the records have.
+
+use std::ops::Range;
+
+use super::record::Record;
+use crate::json::{Field, Member, members, quote};
+
+/// What a boundary says it keeps.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Kept {
+    /// The ids, oldest first; of a chain, its two ends.
+    pub(super) ids: Vec<String>,
+    /// Whether they are the ends of a chain.
+    pub(super) is_chain: bool,
+}
+
+impl Kept {
+    /// Reads what a boundary says; nothing where it says nothing of it. A list supersedes a chain, as in the client.
+    pub(super) fn of(record: &Record<'_>) -> Option<Self> {
+        let metadata = record.compact_metadata?;
+        if let Some(list) = member(metadata, "preservedMessages") {
+            let ids = member(list, "uuids").and_then(|ids| ids.elements()).unwrap_or_default();
+            let ids = ids.iter().filter_map(|id| Some(id.text()?.into_owned())).collect();
+            return Some(Self { ids, is_chain: false });
+        }
+        let chain = member(metadata, "preservedSegment")?;
+        let end = |name: &str| Some(member(chain, name)?.text()?.into_owned());
+        let ids = ["headUuid", "tailUuid"].into_iter().filter_map(end).collect();
+        Some(Self { ids, is_chain: true })
+    }
+}
+
+/// Says again what a boundary keeps. `new` gives for each id the one that its record has, and none where there is no such record,
+/// which then is no longer listed. Returns the new `compactMetadata`; none where nothing changes.
+pub(super) fn renamed(metadata: &str, new: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let whole = Field::whole(metadata);
+    let mut edits: Vec<(Range<usize>, String)> = Vec::new();
+    for kept in [member(whole, "preservedMessages"), member(whole, "preservedSegment")].into_iter().flatten()
+    {
+        for Member { value, .. } in members(kept).unwrap_or_default() {
+            if let Some(list) = value.elements() {
+                let ids = list.iter().filter_map(|id| Some(quote(&new(&id.text()?)?)));
+                edits.push((value.span(), format!("[{}]", ids.collect::<Vec<_>>().join(","))));
+            } else if let Some(id) = value.text().and_then(|id| new(&id)) {
+                edits.push((value.span(), quote(&id)));
+            }
+        }
+    }
+    edits.sort_by_key(|(span, _)| span.start);
+    let mut said = metadata.to_owned();
+    for (span, with) in edits.into_iter().rev() {
+        said.replace_range(span, &with);
+    }
+    let is_new = serde_json::from_str::<serde_json::Value>(&said).ok()?
+        != serde_json::from_str::<serde_json::Value>(metadata).ok()?;
+    is_new.then_some(said)
+}
+
+fn member<'a>(object: Field<'a>, name: &str) -> Option<Field<'a>> {
+    let found = members(object)?.into_iter().rfind(|member| member.name == name)?;
+    Some(found.value).filter(|value| !value.is_null())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_named_by_the_ids_that_the_records_have() {
+        let metadata = json!({ "trigger": "auto", "preTokens": 9,
+            "preservedMessages": { "anchorUuid": "s", "uuids": ["a", "x", "b"], "allUuids": ["a", "b"] },
+            "preservedSegment": { "headUuid": "a", "anchorUuid": "s", "tailUuid": "x" } });
+        let new = |id: &str| (id != "x").then(|| format!("{id}2"));
+        let said = renamed(&metadata.to_string(), new).expect("it changes");
+        assert_eq!(
+            serde_json::from_str::<Value>(&said).expect("JSON"),
+            json!({ "trigger": "auto", "preTokens": 9,
+                "preservedMessages": { "anchorUuid": "s2", "uuids": ["a2", "b2"], "allUuids": ["a2", "b2"] },
+                "preservedSegment": { "headUuid": "a2", "anchorUuid": "s2", "tailUuid": "x" } })
+        );
+        assert_eq!(renamed(&metadata.to_string(), |id| Some(id.to_owned())), None);
+        assert_eq!(renamed("{\"trigger\":\"auto\"}", |_| None), None);
+    }
+}
