@@ -89,7 +89,20 @@ fn a_damaged_transcript_stays_and_the_recovered_one_goes_beside_or_in_its_place(
     let beside = path.with_file_name(format!("{id}.recovered.jsonl"));
     assert_eq!(std::fs::read(&beside).unwrap(), bytes);
     assert_eq!(std::fs::read(&path).unwrap(), damaged(&bytes));
-    std::fs::remove_file(&beside).unwrap();
+    // Once more it is the same file, and another one keeps its name.
+    let again = stage.json(&["recover", &id]);
+    assert_eq!((&again["files"][0]["what"], names(&path).len()), (&"beside".into(), 2), "{again}");
+    std::fs::write(&beside, "somebody's own\n").unwrap();
+    for _ in 0..2 {
+        let second = stage.json(&["recover", &id])["files"][0]["path"].as_str().unwrap().to_owned();
+        assert!(second.ends_with(".recovered-2.jsonl"), "{second}");
+        assert_eq!(std::fs::read(second).unwrap(), bytes);
+    }
+    assert_eq!(std::fs::read(&beside).unwrap(), b"somebody's own\n");
+    stage.run(&["import"]).ok();
+    for name in names(&path).iter().filter(|name| name.contains(".recovered")) {
+        std::fs::remove_file(path.with_file_name(name)).unwrap();
+    }
     let told = stage.json(&["recover", name, "--replace"]);
     assert_eq!(told["files"][0]["what"], "replaced");
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
@@ -263,6 +276,30 @@ fn an_overwritten_conversation_is_missed_listed_and_given_back() {
     );
     stage.run(&["import"]).ok();
     stage.run(&["doctor", name]).ok();
+}
+
+/// What was written over shares its first turn with what is there now.
+#[test]
+fn a_conversation_that_was_overwritten_behind_its_beginning_is_listed_and_missed() {
+    let stage = Stage::new();
+    let id = "5e1f0000-0000-4000-8000-0000000000a1";
+    let made = |seed, turns| ClaudeSession::new(seed).turns(turns).session_id(id).build();
+    let first = made(11, 4);
+    let path = stage.home.write_session(&first);
+    stage.import(&path);
+    let prompts = |text: &str| -> Vec<usize> {
+        let is_prompt = |line: &str| line.contains("\"type\":\"user\"") && line.contains("\"content\":\"");
+        text.lines().enumerate().filter(|(_, line)| is_prompt(line)).map(|(at, _)| at).collect()
+    };
+    let (old, other) = (first.text(), made(12, 6).text());
+    let begun: String = old.lines().take(prompts(&old)[1]).map(|line| format!("{line}\n")).collect();
+    std::fs::write(&path, begun + &other).unwrap();
+    stage.run(&["import"]).ok();
+    assert_eq!(stage.json(&["list", "--all"])["sessions"].as_array().unwrap().len(), 2);
+    let missed = stage.json(&["recover"]);
+    assert_eq!(missed["sessions"].as_array().unwrap().len(), 1, "{missed}");
+    let status = stage.run(&["status"]).ok();
+    assert!(status.text().contains("stemma recover"), "{}", status.text());
 }
 
 #[test]

@@ -84,10 +84,9 @@ fn a_copy_is_placed_where_the_own_session_is_not_meant_and_says_why() {
 fn a_session_that_went_on_is_read_first() {
     let stage = Stage::new();
     let path = session(&stage);
-    let mut more = story::Story::new(SESSION, stage.home.project().to_str().unwrap());
+    let mut more = story::retry(stage.home.project().to_str().unwrap());
     more.user("And now the documentation").assistant("Written.");
-    let text = std::fs::read_to_string(&path).unwrap() + &more.text();
-    std::fs::write(&path, text).unwrap();
+    std::fs::write(&path, more.text()).unwrap();
     let told = stage.json(&["resume", "@"]);
     assert_eq!(told["own_session"], true, "{told}");
     let native = stage.native(told["ctx"].as_str().unwrap());

@@ -2,6 +2,7 @@
 //!
 //! Decides by path only; whether a file is a transcript is for the adapters to say.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use stemmata_runtimes::adapter::Confidence;
@@ -115,8 +116,10 @@ pub fn beside(path: &Path, kind: &str) -> PathBuf {
 
 fn is_beside(path: &Path) -> bool {
     let stem = plain_name(path).file_stem().map(Path::new);
-    let kind = stem.and_then(Path::extension);
-    kind.is_some_and(|kind| kind == RECOVERED || kind == REPAIRED)
+    let kind = stem.and_then(Path::extension).and_then(OsStr::to_str).unwrap_or_default();
+    // Of several that were recovered, the later ones have numbers.
+    let (name, number) = kind.rsplit_once('-').unwrap_or((kind, "2"));
+    number.parse::<u32>().is_ok() && (name == RECOVERED || name == REPAIRED)
 }
 
 /// Says whether a file below a folder is looked into: by its name, and of documents, most of which are somebody else's,

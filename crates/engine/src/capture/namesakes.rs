@@ -5,7 +5,7 @@
 
 mod older;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -55,6 +55,13 @@ impl Engine {
         let (Some(first), Some(second)) = (one.tip, other.tip) else { return Ok(true) };
         if first == second {
             return Ok(true);
+        }
+        if one.key != other.key
+            && one.key.machine == other.key.machine
+            && transcript_of(one) == transcript_of(other)
+        {
+            // One of them is what the transcript held before, and holds no more.
+            return Ok(false);
         }
         let (Some(first), Some(second)) = (self.root_of(first)?, self.root_of(second)?) else {
             return Ok(true);
@@ -127,15 +134,34 @@ impl Engine {
         if before.is_empty() {
             return Ok(session);
         }
+        if self.is_in_chain(commit, session.tip)? {
+            return Ok(session);
+        }
         let root = self.root_of(commit)?;
+        let mut of_root = None;
         for other in before {
-            if let Some(tip) = other.tip
-                && self.root_of(tip)? == root
-            {
+            if self.is_in_chain(commit, other.tip)? {
                 return Ok(other);
             }
+            // An open look at a turn stands beside the chain.
+            if other.tip.map(|tip| self.root_of(tip)).transpose()?.flatten() == root && of_root.is_none() {
+                of_root = Some(other);
+            }
         }
-        Ok(session)
+        let is_own = session.tip.map(|tip| self.root_of(tip)).transpose()?.flatten() == root;
+        Ok(of_root.filter(|_| !is_own).unwrap_or(session))
+    }
+
+    /// Returns whether a commit is in a chain.
+    fn is_in_chain(&self, id: CommitId, tip: Option<CommitId>) -> Result<bool> {
+        let Some(wanted) = self.store.commit(id)? else { return Ok(false) };
+        let mut walk = Walk::new(self.store.as_ref(), tip);
+        while let Some(commit) = walk.next()?.filter(|commit| commit.depth >= wanted.depth) {
+            if commit.id == id {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns the session that a commit was seen in first, of those that are known still.
@@ -162,16 +188,28 @@ pub(crate) struct Replaced<'a> {
     pub before: &'a Session,
     /// The newest commit of what was read before, and is not in the new chain.
     pub newest: CommitId,
+    /// The newest commit of what was read now.
+    pub now: Option<CommitId>,
     /// What the new chain is found by.
     pub anchored: &'a [Anchored],
 }
 
 impl Engine {
-    /// Returns the row under which a conversation stays listed after another one was written over its transcript. If the two share
-    /// records, the client only rewrote one conversation, and there is no such row.
-    pub(crate) fn taken_place_of(&self, replaced: &Replaced<'_>) -> Result<Option<Write>> {
+    /// Returns the row under which a conversation stays listed after another one was written over its transcript, or over what
+    /// followed their common beginning. If no turn is missing, the client only rewrote one conversation, and
+    /// there is no such row.
+    pub(crate) fn taken_place_of(&self, replaced: &Replaced<'_>, is_apart: bool) -> Result<Option<Write>> {
         let before = replaced.before;
-        let (Some(tip), Some(root)) = (before.tip, self.root_of(replaced.newest)?) else { return Ok(None) };
+        let root = if is_apart { self.root_apart(replaced)? } else { None };
+        let id = root.map_or_else(|| self.turn_lost(replaced), |root| Ok(Some(root)))?;
+        let (Some(tip), Some(id)) = (before.tip, id) else { return Ok(None) };
+        let key = SessionKey { path: format!("{}{BEFORE}{id}", before.key.path), ..before.key.clone() };
+        Ok(Some(Write::Session(Box::new(Session { key, tip: Some(tip), ..before.clone() }))))
+    }
+
+    /// Returns the root of what was read before, where that shares no records with what was read now.
+    fn root_apart(&self, replaced: &Replaced<'_>) -> Result<Option<CommitId>> {
+        let Some(root) = self.root_of(replaced.newest)? else { return Ok(None) };
         let hashes: Vec<u64> =
             replaced.anchored.iter().flat_map(|known| known.hashes.iter().copied()).collect();
         if hashes.is_empty() {
@@ -179,7 +217,7 @@ impl Engine {
             return Ok(None);
         }
         let mut shared = 0;
-        let mut roots = std::collections::HashMap::new();
+        let mut roots = HashMap::new();
         for chunk in hashes.chunks(ANCHORS_MAX) {
             for (_, holder) in self.store.anchored(chunk, HOLDERS_MAX)? {
                 let of = match roots.get(&holder) {
@@ -189,11 +227,33 @@ impl Engine {
                 shared += usize::from(of == Some(root));
             }
         }
-        if shared >= SHARED_MIN {
-            return Ok(None);
+        Ok((shared < SHARED_MIN).then_some(root))
+    }
+
+    /// Returns the newest commit of what was read before, where a turn behind the common beginning is missing now: no record of it
+    /// is there any more.
+    fn turn_lost(&self, replaced: &Replaced<'_>) -> Result<Option<CommitId>> {
+        let mut old = Vec::new();
+        let mut walk = Walk::new(self.store.as_ref(), Some(replaced.newest));
+        while let Some(commit) = walk.next()? {
+            old.push(commit);
         }
-        let key = SessionKey { path: format!("{}{BEFORE}{root}", before.key.path), ..before.key.clone() };
-        Ok(Some(Write::Session(Box::new(Session { key, tip: Some(tip), ..before.clone() }))))
+        let known: HashSet<CommitId> = old.iter().map(|commit| commit.id).collect();
+        let (mut ids, mut common) = (HashSet::new(), None);
+        let mut walk = Walk::new(self.store.as_ref(), replaced.now);
+        while let Some(commit) = walk.next()? {
+            if known.contains(&commit.id) {
+                common = Some(commit.id);
+                break;
+            }
+            ids.extend(self.ids_in(commit.id)?);
+        }
+        for commit in old.iter().take_while(|commit| Some(commit.id) != common) {
+            if commit.counts.messages > 0 && self.ids_in(commit.id)?.is_disjoint(&ids) {
+                return Ok(Some(replaced.newest));
+            }
+        }
+        Ok(None)
     }
 
     /// Captures transcripts in clients' homes that have the names of some that are gone and were not read yet: they may have been moved.

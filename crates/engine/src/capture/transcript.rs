@@ -298,17 +298,17 @@ impl Engine {
         let Some(left) = run.ingest.left_behind() else { return Ok(writes) };
         let note = run.prepared.note_left(left.newest, run.granularity);
         run.ingest.note(note);
-        if !left.may_be_apart {
-            return Ok(writes);
-        }
-        let root = run.ingest.first_closed().or(leaf);
+        let root = run.ingest.first_closed().or(leaf).filter(|_| left.may_be_apart);
         let derived = self.derived(root, left.origin)?;
-        if derived.is_some()
-            && run.prepared.again == Some(Again::Rewritten)
+        if run.prepared.again == Some(Again::Rewritten)
             && let Some(before) = &run.prepared.previous
         {
+            // What is read now is compared as it is kept.
+            run.ingest.flush(Vec::new())?;
+            let now = leaf.or(run.ingest.closed().parent.map(|(tip, _)| tip));
             let anchored = run.ingest.news().anchored();
-            writes.extend(self.taken_place_of(&Replaced { before, newest: left.newest, anchored })?);
+            let replaced = Replaced { before, newest: left.newest, now, anchored };
+            writes.extend(self.taken_place_of(&replaced, derived.is_some())?);
         }
         writes.extend(derived.map(Write::Link));
         Ok(writes)

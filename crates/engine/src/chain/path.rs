@@ -71,7 +71,10 @@ impl Engine {
         let said = SaidOrder::of(&context)?;
         for (position, commit) in commits.iter().enumerate().rev() {
             let Some(bytes) = context.chain.load(segment_number(position, false))? else { continue };
-            let (entries, places) = own_entries_at(commit, &bytes)?;
+            let (mut entries, places) = own_entries_at(commit, &bytes)?;
+            for entry in entries.iter_mut().filter(|entry| context.plan.adopted.contains(&entry.id)) {
+                entry.meta.sidechain = None;
+            }
             let spans = spans_of(&active, commit, position);
             // The plan is of the last commit's format: in a chain of several it knows nothing of the others.
             let is_planned = Some(&commit.core.format) == commits.first().map(|last| &last.core.format);

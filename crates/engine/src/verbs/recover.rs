@@ -72,6 +72,16 @@ pub enum TranscriptState {
     Lossy(String),
 }
 
+impl TranscriptState {
+    /// Returns what is wrong with it, where the store has a better one.
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            Self::Damaged(why) => Some(why),
+            Self::Gone | Self::Intact | Self::Lossy(_) => None,
+        }
+    }
+}
+
 /// A better state of a session than its transcript is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BetterState {

@@ -93,3 +93,31 @@ fn a_fork_at_an_entry_holds_what_was_said_before_it() {
         assert_eq!(said(&engine, found.ctx), ALL[..count], "before prompt {number}");
     }
 }
+
+/// A subagent's records in the way are sent as the conversation, and counted as it; behind its end they are not.
+#[test]
+fn a_subagents_prompt_in_the_way_has_a_number() {
+    let side = |line: String| line.replace("\"isSidechain\":false", "\"isSidechain\":true");
+    for (marked, wanted) in [(3..5, vec!["one", "two", "three"]), (5..7, vec!["one", "two"])] {
+        let (engine, folder) = (engine(), Folder::new());
+        let lines = [
+            user(1, None, "one"),
+            answer(2, 1, "answer one"),
+            user(3, Some(2), "two"),
+            answer(4, 3, "answer two"),
+            user(5, Some(4), "three"),
+            answer(6, 5, "answer three"),
+        ];
+        let lines =
+            lines.into_iter().zip(1..).map(|(line, at)| if marked.contains(&at) { side(line) } else { line });
+        let text: String = lines.collect();
+        assert!(text.contains("\"isSidechain\":true"), "{text}");
+        let tip = import(&engine, &folder.write("s.jsonl", text.as_bytes())).session.tip.expect("a tip");
+        let prompts = engine.numbered_prompts(tip).expect("prompts");
+        let told: Vec<_> = prompts.iter().map(|prompt| prompt.text.as_str()).collect();
+        assert_eq!(told, wanted);
+        let overview = engine.overview(tip, None).expect("an overview");
+        let numbers: Vec<_> = overview.story.turns.iter().filter_map(|turn| turn.number).collect();
+        assert_eq!(numbers.len(), wanted.len(), "{:?}", overview.story);
+    }
+}

@@ -414,6 +414,7 @@ fn lines_are_missed_by_what_they_are_and_not_by_how_many() {
         (first.replace("\"cwd\":\"/old\",", ""), None),
         (turn(1, "one") + &turn(21, "other") + &turn(23, "more") + &turn(25, "and more"), Some("4 lines")),
         (turn(1, "one") + &turn(3, "two") + &user(5, Some(4), "three") + &answer(31, 5, "anew"), None),
+        (turn(1, "one") + &turn(3, "two") + &turn(21, "other"), Some("2 lines")),
     ] {
         let (engine, folder) = (engine(), Folder::new());
         let path = folder.write("s.jsonl", first.as_bytes());
@@ -427,6 +428,23 @@ fn lines_are_missed_by_what_they_are_and_not_by_how_many() {
             assert_eq!(why.is_some(), wanted.is_some(), "{then}: {why:?}");
             assert!(wanted.is_none_or(|wanted| why.unwrap_or_default().contains(wanted)));
         }
+        // What is missing stays in the lists, as a conversation of its own, until it is there again.
+        let known = 1 + usize::from(wanted.is_some());
+        for folded in [true, false] {
+            let rows = listed(&engine, folded);
+            assert_eq!(rows.len(), known, "{then}: {rows:?}");
+            assert!(rows.iter().all(|row| engine.find(&row.reference).ok() == row.session.tip));
+        }
+        assert_eq!(gone(&engine), known - 1, "{then}");
+        for row in listed(&engine, false) {
+            let tip = row.session.tip.expect("a tip");
+            let held = engine.first_session(tip).expect("a read").expect("it is known");
+            assert_eq!(held.key, row.session.key, "each commit leads to the conversation that it is of");
+        }
+        folder.write("s.jsonl", first.as_bytes());
+        let back = import(&engine, &path).session.tip;
+        let rows = listed(&engine, false);
+        assert_eq!(rows.iter().filter(|row| row.session.tip == back).count(), 1, "{then}: {rows:?}");
     }
 }
 

@@ -26,6 +26,8 @@ pub struct ContextPlan {
     pub abandoned_entries: u64,
     /// Entries that got another parent: (entry, new parent).
     pub reparented: Vec<(EntryId, Option<EntryId>)>,
+    /// Entries that are marked as a subagent's and stand in the way of the conversation: they are sent as a part of it.
+    pub adopted: HashSet<EntryId>,
     /// Entries whose parent is missing from the transcript and was made up for.
     pub recovered: u64,
     /// Compactions that were skipped.

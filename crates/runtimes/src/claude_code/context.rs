@@ -7,6 +7,7 @@ mod fate;
 mod load;
 mod relink;
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use stemmata_model::{EntryId, Note, NoteCode};
@@ -30,6 +31,7 @@ pub(super) fn plan(chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPl
         pieces: emit::pieces(&tree, &path, &fates, &edits),
         abandoned_entries: fates.abandoned,
         reparented: reparented(&tree, &edits),
+        adopted: adopted(&tree, &path),
         recovered: path.recovered.len() as u64,
         skipped_compactions: path.skipped_compactions,
         segments_read: loaded.segments_read(),
@@ -69,6 +71,16 @@ fn reparented(tree: &Tree, edits: &[Relink]) -> Vec<(EntryId, Option<EntryId>)> 
     let id = |row: usize| tree.row(row).key.and_then(|key| entry_id(tree, key));
     let named = edits.iter().filter_map(|edit| Some((id(edit.row)?, edit.parent.and_then(id))));
     named.collect()
+}
+
+fn adopted(tree: &Tree, path: &Path) -> HashSet<EntryId> {
+    let in_the_way = (0..tree.rows.len()).filter(|&row| is_in_the_way(tree, path, row));
+    in_the_way.filter_map(|row| entry_id(tree, tree.row(row).key?)).collect()
+}
+
+/// Returns whether a line is a subagent's record that stands in the way of the conversation, and is one of it.
+fn is_in_the_way(tree: &Tree, path: &Path, row: usize) -> bool {
+    !tree.is_own(row) && path.units.contains(&tree.unit(row))
 }
 
 fn entry_id(tree: &Tree, key: Key) -> Option<EntryId> {

@@ -340,6 +340,16 @@ impl Validator for LineValidator {
             let message = format!("{count} messages are on another branch, which the client does not send");
             self.find(Severity::Info, "other_branch", Some(self.line_at(&tree, first)), message);
         }
+        let is_unsent = |position: &usize| {
+            let row = tree.row(*position);
+            row.kind.is_message() && !tree.is_own(*position) && !reached.contains(position)
+        };
+        let mut unsent = (0..tree.rows.len()).filter(is_unsent);
+        if let Some(first) = unsent.next() {
+            let count = 1 + unsent.count();
+            let message = format!("{count} messages are a subagent's, which the client does not send");
+            self.find(Severity::Info, "subagent_messages", Some(self.line_at(&tree, first)), message);
+        }
         let mut findings = self.findings.take();
         findings.sort_by_key(|finding| finding.line);
         let present = &conversation.messages;

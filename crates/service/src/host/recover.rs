@@ -2,7 +2,8 @@
 //!
 //! What it held is the engine's to find; here it gets a name, so that an interruption leaves either the old file or the new one.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, Code, Problem, v1};
@@ -111,7 +112,14 @@ impl Host {
         let target = match &state {
             TranscriptState::Gone => path.to_owned(),
             TranscriptState::Damaged(_) if request.replace => path.to_owned(),
-            TranscriptState::Damaged(_) => beside(path, RECOVERED),
+            TranscriptState::Damaged(_) => {
+                let (target, is_there) = name_beside(path, checked.file.path())?;
+                if is_there && !request.with_secrets {
+                    let damage = state.why().map(str::to_owned);
+                    return Ok(v1::RecoveredFile { damage, ..told(&checked, &target, "beside") });
+                }
+                target
+            }
             TranscriptState::Intact => return Ok(told(&checked, path, "intact")),
             TranscriptState::Lossy(why) => return Err(nothing_better(session, path, why)),
         };
@@ -120,10 +128,7 @@ impl Host {
             (TranscriptState::Damaged(_), false) => "beside",
             _ => "written",
         };
-        let damage = match state {
-            TranscriptState::Damaged(why) => Some(why),
-            TranscriptState::Gone | TranscriptState::Intact | TranscriptState::Lossy(_) => None,
-        };
+        let damage = state.why().map(str::to_owned);
         if request.dry_run {
             return Ok(v1::RecoveredFile { damage, ..told(&checked, &target, what) });
         }
@@ -264,6 +269,43 @@ fn keep(host: &Host, path: &Path) -> Result<PathBuf, Fault> {
         }
     }
     Err(io_failed("keep", path, &io::ErrorKind::AlreadyExists.into()))
+}
+
+/// Returns the name beside a transcript that a recovered copy gets, and whether just that copy has it already: another one that was
+/// recovered before keeps its name.
+fn name_beside(path: &Path, copy: &Path) -> Result<(PathBuf, bool), Fault> {
+    for number in 1..KEPT_MAX {
+        let kind = if number == 1 { RECOVERED.to_owned() } else { format!("{RECOVERED}-{number}") };
+        let target = beside(path, &kind);
+        if target.symlink_metadata().is_err() {
+            return Ok((target, false));
+        }
+        if is_same_file(&target, copy).map_err(|source| io_failed("read", &target, &source))? {
+            return Ok((target, true));
+        }
+    }
+    Err(io_failed("create", &beside(path, RECOVERED), &io::ErrorKind::AlreadyExists.into()))
+}
+
+/// Returns whether two files hold the same bytes.
+fn is_same_file(one: &Path, other: &Path) -> io::Result<bool> {
+    let (one, other) = (File::open(one)?, File::open(other)?);
+    if one.metadata()?.len() != other.metadata()?.len() {
+        return Ok(false);
+    }
+    let (mut one, mut other) = (BufReader::new(one), BufReader::new(other));
+    loop {
+        let (left, right) = (one.fill_buf()?, other.fill_buf()?);
+        let length = left.len().min(right.len());
+        if left.get(..length) != right.get(..length) {
+            return Ok(false);
+        }
+        if length == 0 {
+            return Ok(true);
+        }
+        one.consume(length);
+        other.consume(length);
+    }
 }
 
 /// Gives a checked copy its name, over what is there or nowhere else.

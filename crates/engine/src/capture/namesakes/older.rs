@@ -70,7 +70,7 @@ impl Engine {
     }
 
     /// Returns the ids of a commit's entries; none where it cannot be read.
-    fn ids_in(&self, commit: CommitId) -> Result<HashSet<EntryId>> {
+    pub(super) fn ids_in(&self, commit: CommitId) -> Result<HashSet<EntryId>> {
         let Some(commit) = self.store.commit(commit)? else { return Ok(HashSet::new()) };
         let Ok(adapter) = Self::adapter(&commit.core.format, FormatUse::Read) else {
             return Ok(HashSet::new());

@@ -6,7 +6,7 @@ use super::super::path::Path;
 use super::super::tree::Tree;
 use super::fate::Fates;
 use super::relink::Relink;
-use super::{id_text, kept_said};
+use super::{id_text, is_in_the_way, kept_said};
 use crate::adapter::{Edit, Piece};
 
 /// Lists what to emit.
@@ -32,9 +32,7 @@ pub(super) fn pieces(tree: &Tree, path: &Path, fates: &Fates, edits: &[Relink]) 
             with,
         };
         let parent = edit.and_then(|edit| Some(replace(row.parent_span?, parent_value(tree, edit.parent))));
-        // A subagent's record in the way of the conversation is one of it.
-        let is_in_the_way = !tree.is_own(position) && path.units.contains(&tree.unit(position));
-        let side = row.side_span.filter(|_| is_in_the_way && !row.of_artifact);
+        let side = row.side_span.filter(|_| is_in_the_way(tree, path, position) && !row.of_artifact);
         let side = side.map(|span| replace(span, b"false".to_vec()));
         let kept = kept_said(tree, position)
             .map(|(span, said)| replace((span.start, span.len()), said.into_bytes()));
