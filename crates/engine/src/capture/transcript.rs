@@ -262,7 +262,7 @@ impl Engine {
             let path = run.prepared.key.path.clone();
             last.push(Write::Placement(Box::new(Placement { path, ..placed.clone() })));
         }
-        run.prepared.transcript.gap_note().into_iter().for_each(|note| run.ingest.note(note));
+        run.prepared.transcript.notes().into_iter().for_each(|note| run.ingest.note(note));
         run.ingest.flush(last)?;
         // After the commits, so that of two captures at once the later one sees the other's.
         let copies = self.link_copies(run.ingest.news())?;
