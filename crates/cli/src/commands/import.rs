@@ -56,6 +56,7 @@ fn imported(app: &App, args: &Import, tells: bool) -> Result<Exit, CliError> {
         granularity: args.granularity,
         threads: args.threads,
         briefs: args.brief,
+        is_shown: tells && !app.console.json && !app.console.quiet,
     };
     // Before it is said what was found.
     if let Some(warning) = host.hold_quota()?.filter(|_| !app.console.quiet) {

@@ -232,6 +232,30 @@ fn a_hook_of_opencode_names_a_session_of_its_database() {
 }
 
 #[test]
+fn a_hook_says_that_it_does_not_read_what_its_client_writes() {
+    let stage = Stage::new();
+    let trouble = || stage.json(&["status"])["hook_trouble"].clone();
+    let folder = stage.home.path().join("home/.local/share/opencode");
+    std::fs::create_dir_all(&folder).unwrap();
+    let client = rusqlite::Connection::open(folder.join("opencode.db")).unwrap();
+    let tables = "CREATE TABLE session_v9 (id text PRIMARY KEY, body text); INSERT INTO session_v9 VALUES ('ses_9', '')";
+    client.execute_batch(tables).unwrap();
+    let said = stage.run(&["hook", "opencode", "--input", "{\"session_id\":\"ses_9\"}"]).ok();
+    assert_eq!((said.stdout.as_slice(), said.stderr.as_str()), (&b""[..], ""));
+    let told = trouble();
+    assert!(told.as_str().is_some_and(|told| told.contains("`session_v9` is not known")), "{told}");
+    assert_eq!(stage.json(&["status"])["left_by_hooks"], 0, "no later command reads it either");
+    // A file of a form that nobody knows; one that is empty says nothing yet.
+    for (text, is_trouble) in [("", false), ("{\"kind\":\"novel\"}\n", true)] {
+        let stage = Stage::new();
+        let path = stage.home.write("home/.claude/projects/-p/a.jsonl", text.as_bytes());
+        let input = json!({ "transcript_path": path, "hook_event_name": "Stop" }).to_string();
+        stage.run(&["hook", "claude-code", "--input", &input]).ok();
+        assert_eq!(stage.json(&["status"])["hook_trouble"].is_string(), is_trouble, "{text}");
+    }
+}
+
+#[test]
 fn a_process_finds_the_session_of_the_client_that_it_descends_from() {
     if !std::path::Path::new("/proc/self/stat").exists() {
         return;

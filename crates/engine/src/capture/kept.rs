@@ -93,8 +93,9 @@ impl<'p> Kept<'p> {
 pub fn is_session_there(path: &Path) -> bool {
     let is_kept = |kept: Kept<'_>| match kept.outline() {
         Ok(outline) => outline.is_some(),
-        // The session may be in a table that this version does not read. The caller reports that.
-        Err(error) => matches!(error, EngineError::UnknownSchema { .. }),
+        // The session may be in a table that this version does not read, or its client holds the database. The caller reports
+        // that.
+        Err(error) => matches!(error, EngineError::UnknownSchema { .. } | EngineError::Busy { .. }),
     };
     let is_file = source::look(path).is_some_and(|(_, metadata)| metadata.is_file());
     is_file || events::is_folder(path) || Kept::of(path).is_some_and(is_kept)

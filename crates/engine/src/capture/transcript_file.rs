@@ -289,6 +289,22 @@ impl Transcript {
         Ok(self.beginning.as_deref().unwrap_or_default())
     }
 
+    /// Says which version of its format it names that is not known; none for what is no transcript. Of a database the tables say
+    /// so.
+    ///
+    /// # Errors
+    /// As [`Transcript::load`].
+    pub(crate) fn unknown_version(&mut self) -> Result<Option<String>> {
+        if self.is_kept() {
+            return Ok(None);
+        }
+        match self.detected() {
+            Ok((adapter, _)) => Ok(adapter.unknown_version(self.first_records()?)),
+            Err(EngineError::NotATranscript { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Returns its first records: [`DETECT_BYTES_MAX`] bytes, or where these are less than one record, that record, up to
     /// [`FIRST_RECORD_BYTES_MAX`]. A header may hold a whole system prompt, and nothing is known of a file without it.
     fn first_records(&mut self) -> Result<&[u8]> {

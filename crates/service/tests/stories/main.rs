@@ -137,6 +137,7 @@ fn rules_and_exclusions_that_are_written_later_count_for_what_is_stored_next() {
         granularity: None,
         threads: Some(1),
         briefs: false,
+        is_shown: false,
     };
     let import = || host.import(&request, &Control::none()).expect("imported").totals;
     let before = import();
