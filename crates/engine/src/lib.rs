@@ -46,8 +46,8 @@ pub use capture::git_hook::{
 pub use capture::homes::{FILES_MAX, HomeHints, RECOVERED, REPAIRED, RuntimeHome, beside};
 pub use capture::import::{ImportFailure, ImportProgress, ImportReport, ImportedSession};
 pub use capture::install::{
-    HookWish, InstalledHooks, SETTINGS_BYTES_MAX, SettingsError, differs_by_hooks_only, hook_command,
-    installed_hooks, with_hooks, without_hooks,
+    HookWish, InstalledHooks, SETTINGS_BYTES_MAX, SettingsError, calls_exports, differs_by_hooks_only,
+    hook_command, installed_hooks, with_hooks, without_hooks,
 };
 pub use capture::kept::{Listen, is_session_kept, is_session_there, listen_at};
 pub use capture::leaf::{ParseProvisionalError, Provisional};

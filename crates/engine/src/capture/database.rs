@@ -208,6 +208,15 @@ pub(crate) fn second_version(folder: &Path) -> Option<String> {
     found.ok().or_else(|| has_tables.then(|| "2".to_owned()))
 }
 
+/// Returns the version of the client that made the latest session of a database in a folder; none where there is no session.
+pub(crate) fn client_version(folder: &Path) -> Option<String> {
+    second_version(folder).or_else(|| {
+        let opened = Opened::of(&Some(folder.join(FILE)).filter(|database| database.is_file())?).ok()?;
+        let newest = "SELECT version FROM session ORDER BY time_created DESC LIMIT 1";
+        opened.connection.query_row(newest, [], |row| row.get(0)).ok()
+    })
+}
+
 /// Returns the directory of a session, or `None` if the database or the session is missing or names none.
 ///
 /// # Errors
