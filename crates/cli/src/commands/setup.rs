@@ -121,10 +121,10 @@ impl Walk<'_> {
                 0 => "no sessions yet".to_owned(),
                 _ => {
                     let others = left_out::others(&found.unread, |one| one.count);
-                    let others = others
-                        .map(|others| format!(" but {others}, which are no transcripts"))
+                    let beside = others
+                        .map(|others| format!("; {others} beside them: no transcripts"))
                         .unwrap_or_default();
-                    format!("everything is imported{others}: {}", home::all_sessions(self.app)?)
+                    format!("everything is imported: {}{beside}", home::all_sessions(self.app)?)
                 }
             };
             return self.note(("import", "nothing"), what);

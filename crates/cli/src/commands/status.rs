@@ -153,7 +153,7 @@ fn waiting_lines(app: &App, status: &v1::Status) -> String {
     let others = left_out::others(&status.unread, |one| one.count);
     let doubtful: Vec<&v1::LeftOut> = status.unread.iter().filter(|one| one.may_be_session()).collect();
     if status.pending.is_empty() && doubtful.is_empty() {
-        let but = others.map(|others| format!(" but {others}, which are no transcripts")).unwrap_or_default();
+        let but = others.map(|others| format!(" but {others}: no transcripts")).unwrap_or_default();
         return format!("{}\n", Style::Good.paint(&format!("Everything is imported{but}.")));
     }
     let mut text = String::new();

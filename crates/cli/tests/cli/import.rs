@@ -278,8 +278,7 @@ fn files_that_are_no_transcripts_are_counted_by_kind_and_shown_once() {
         std::fs::remove_file(stage.home.path().join("home/.claude/projects/-p").join(name)).unwrap();
     }
     let status = stage.told(&["status"]);
-    let said =
-        "Everything is imported but 5 .txt files, 1 .json file, 1 other file, which are no transcripts.";
+    let said = "Everything is imported but 5 .txt files, 1 .json file, 1 other file: no transcripts.";
     assert!(status.contains(said), "{status}");
 }
 

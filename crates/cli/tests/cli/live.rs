@@ -239,8 +239,8 @@ fn the_plugin_of_opencode_is_loaded_by_1_and_by_2() {
         assert_eq!(export(), wanted, "{version}");
         let status = stage.json(&["status"]);
         let of = |hooks: &&Value| hooks["client"] == "opencode" || hooks["runtime"] == "opencode";
-        let state = status["hooks"].as_array().unwrap().iter().find(of).unwrap()["state"].clone();
-        assert_eq!(state, "current", "{version}");
+        let ours = status["hooks"].as_array().unwrap().iter().find(of).unwrap();
+        assert_eq!(ours["state"], "current", "{version}");
     }
     // The program that it calls writes down what it hears.
     let heard = stage.home.path().join("heard");

@@ -30,6 +30,16 @@ pub enum FileState {
     Other,
 }
 
+impl FileState {
+    /// Says whether a file is a transcript that is imported, or would be but for what somebody wants.
+    pub const fn is_transcript(self) -> bool {
+        match self {
+            Self::New | Self::Changed | Self::Unchanged | Self::HeldBack => true,
+            Self::Unknown | Self::Other => false,
+        }
+    }
+}
+
 /// A file that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SurveyedFile {
@@ -54,6 +64,15 @@ pub struct Survey {
     pub failures: Vec<ImportFailure>,
     /// Files below folders that are no transcripts by their names, nor files of one.
     pub others: Vec<PathBuf>,
+}
+
+impl Survey {
+    /// Adds what was found elsewhere.
+    pub fn add(&mut self, other: Self) {
+        self.files.extend(other.files);
+        self.failures.extend(other.failures);
+        self.others.extend(other.others);
+    }
 }
 
 impl Engine {

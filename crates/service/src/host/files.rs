@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, v1};
 use stemmata_engine::{
-    BetterState, Engine, EngineError, FileState, Home, ImportFailure, REPAIRED, Refusal, SurveyedFile,
-    beside, runtime_of,
+    BetterState, Engine, EngineError, Home, ImportFailure, REPAIRED, Refusal, beside, runtime_of,
 };
 use stemmata_model::FormatId;
 
@@ -71,9 +70,7 @@ impl Host {
                 let folders: Vec<PathBuf> = homes.map(|home| home.transcripts).collect();
                 let found = home.engine()?.survey_all(&folders)?;
                 let unlooked = found.failures;
-                let is_one =
-                    |file: &SurveyedFile| !matches!(file.state, FileState::Unknown | FileState::Other);
-                let found = found.files.into_iter().filter(is_one);
+                let found = found.files.into_iter().filter(|file| file.state.is_transcript());
                 files.extend(found.map(|file| file.path));
                 let failed =
                     |failure: &ImportFailure| wire::import::failed(&failure.path, problem_of(&failure.error));

@@ -27,6 +27,15 @@ const SETTLE_MIN: Duration = Duration::from_millis(20);
 /// What trouble with making briefs is kept as.
 const BRIEFS: &str = "briefs";
 
+/// Who reads what an import left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// A person: what was shown is not new to the next import.
+    Person,
+    /// A program, or nobody.
+    Program,
+}
+
 /// What to import, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportRequest {
@@ -42,8 +51,8 @@ pub struct ImportRequest {
     pub threads: Option<u8>,
     /// Whether the briefs of these sessions are made, for hooks to hand over.
     pub briefs: bool,
-    /// Whether a person sees the answer: what it names as left out is not new to the next import.
-    pub is_shown: bool,
+    /// Who reads the answer.
+    pub reader: Reader,
 }
 
 /// What is about to be read.
@@ -158,7 +167,7 @@ impl Host {
             let elapsed_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             let mut shown = self.home.shown_files();
             let imported = wire::import::import(&report, elapsed_ms, &mut shown);
-            if request.is_shown {
+            if request.reader == Reader::Person {
                 shown.keep();
             }
             Ok(imported)

@@ -48,9 +48,8 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
     let (mut held_back, mut used) = (0, hooks::Used::default());
     for found in host.machine.clients.existing() {
         let survey = engine.survey_all(std::slice::from_ref(&found.transcripts))?;
-        let is_transcript =
-            |file: &&SurveyedFile| !matches!(file.state, FileState::Unknown | FileState::Other);
-        let transcripts: Vec<&SurveyedFile> = survey.files.iter().filter(is_transcript).collect();
+        let transcripts: Vec<&SurveyedFile> =
+            survey.files.iter().filter(|file| file.state.is_transcript()).collect();
         used.see(engine, found.runtime, &transcripts)?;
         held_back += transcripts.iter().filter(|file| file.state == FileState::HeldBack).count();
         let days = days_kept(found.runtime, Some(&found.config_dir));
@@ -70,9 +69,7 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
         for file in transcripts {
             pending.extend(waiting(engine, now, file, days)?);
         }
-        surveyed.files.extend(survey.files);
-        surveyed.failures.extend(survey.failures);
-        surveyed.others.extend(survey.others);
+        surveyed.add(survey);
     }
     let rules = match engine.rules() {
         Ok((_, version)) => version.to_owned(),
