@@ -14,6 +14,7 @@ mod quota;
 mod replace;
 mod restore;
 mod rules_file;
+mod shown;
 mod streams;
 mod take_up;
 
@@ -50,6 +51,7 @@ pub use markers::{Marker, Markers};
 pub use quota::{Quota, QuotaPlan};
 pub use restore::{ReducedState, RestoredState};
 pub use rules_file::TrustedRules;
+pub use shown::ShownFiles;
 pub use streams::{StreamProof, Streams};
 pub use take_up::{NotTakenUp, TakeUpLimits};
 
@@ -436,6 +438,11 @@ impl Home {
     /// Returns the calls of clients' hooks.
     pub fn calls(&self) -> Calls {
         Calls::in_run(&self.run_dir())
+    }
+
+    /// Returns which files that no import reads were shown to the user.
+    pub fn shown_files(&self) -> ShownFiles {
+        ShownFiles::in_run(&self.run_dir())
     }
 
     /// Returns the streams of commands under `run`.

@@ -46,8 +46,8 @@ pub use capture::git_hook::{
 pub use capture::homes::{FILES_MAX, HomeHints, RECOVERED, REPAIRED, RuntimeHome, beside};
 pub use capture::import::{ImportFailure, ImportProgress, ImportReport, ImportedSession};
 pub use capture::install::{
-    HookWish, InstalledHooks, SETTINGS_BYTES_MAX, SettingsError, differs_by_hooks_only, hook_command,
-    installed_hooks, with_hooks, without_hooks,
+    HookWish, InstalledHooks, SETTINGS_BYTES_MAX, SettingsError, calls_exports, differs_by_hooks_only,
+    hook_command, installed_hooks, with_hooks, without_hooks,
 };
 pub use capture::kept::{Listen, is_session_kept, is_session_there, listen_at};
 pub use capture::leaf::{ParseProvisionalError, Provisional};
@@ -64,7 +64,7 @@ pub use capture::stopped::StoppedReading;
 pub use capture::stream::{
     StreamForm, StreamRecorder, StreamRest, StreamRules, StreamSide, UnkeptLines, timed_format,
 };
-pub use capture::survey::{FileState, SurveyedFile};
+pub use capture::survey::{FileState, Survey, SurveyedFile};
 pub use capture::transcript::CaptureOptions;
 pub use capture::watch::{Agenda, Look, WatchPace};
 pub use counters::{ChosenCounter, CounterChoice};
@@ -76,8 +76,8 @@ pub use guard::{
 };
 pub use home::{
     Calls, Clients, HeldSession, Holding, Home, HomeNote, HomeOptions, MachineFacts, Marker, Markers,
-    NotTakenUp, Process, Quota, QuotaPlan, ReducedState, RestoredState, StreamProof, Streams, TakeUpLimits,
-    TrustedRules, create_private, modified,
+    NotTakenUp, Process, Quota, QuotaPlan, ReducedState, RestoredState, ShownFiles, StreamProof, Streams,
+    TakeUpLimits, TrustedRules, create_private, modified,
 };
 pub use ledger::{
     BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, CheckpointState, Cluster, ComparedState, Decision,

@@ -360,6 +360,12 @@ pub trait Adapter: Send + Sync {
     /// [`FIRST_RECORD_BYTES_MAX`]) and says whether they are its own.
     fn detect(&self, head: &[u8]) -> Option<Detection>;
 
+    /// Says, of first bytes that [`detect`](Self::detect) claims, which version of the format they name that is not known. Such a
+    /// file is read as far as it is like a known one, and its user is told.
+    fn unknown_version(&self, _head: &[u8]) -> Option<String> {
+        None
+    }
+
     /// Returns the session that a file's name says, where the runtime names files so; `stem` is the name without its
     /// ending.
     fn session_of_name<'n>(&self, stem: &'n str) -> Option<&'n str> {

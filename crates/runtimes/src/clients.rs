@@ -27,7 +27,7 @@ use crate::translate::{IntakeRow, runtime_of};
 pub use compaction::{Compaction, CompactsAt};
 pub use expiry::{AgeAs, Expiry};
 pub use forks::{Before, Forks, HistoryBase};
-pub use home::{Database, EventFolder, Home, Variable};
+pub use home::{Database, EventFolder, Home, UNREADABLE, Variable};
 pub use hooks::{AskedFor, ConfigPlace, HookEvents, HookKind, Hooks, Meaning};
 pub use launch::{Launch, SystemPrompt};
 pub use names::{UnknownClient, client_named, listed};

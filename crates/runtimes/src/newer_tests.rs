@@ -76,3 +76,29 @@ fn of_tomorrow(text: &str) -> String {
     }
     out
 }
+
+/// A header may name a version that is not known; its records may be like those of a known one all the same.
+#[test]
+fn a_version_that_is_not_known_is_named() {
+    let gemini = r#"{"sessionId":"s","projectHash":"p","startTime":"2026-01-01T00:00:00.000Z","#;
+    let pi = r#"{"type":"session","id":"a","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/p""#;
+    let codex =
+        r#"{"timestamp":"2026-01-01T00:00:00.000Z","type":"session_meta","payload":{"id":"a","cwd":"/p""#;
+    for (head, wanted) in [
+        (format!("{gemini}\"kind\":\"main\"}}"), None),
+        (format!("{gemini}\"kind\":\"main\",\"schemaVersion\":9}}"), Some("`schemaVersion` 9")),
+        (format!("{gemini}\"schemaVersion\":9,\"messages\":[{{\"id\":\"1\""), Some("`schemaVersion` 9")),
+        (format!("{pi}}}"), None),
+        (format!("{pi},\"version\":3}}"), None),
+        (format!("{pi},\"version\":9}}\n{{\"version\":3}}"), Some("version 9")),
+        (format!("{codex}}}}}"), None),
+        (format!("{codex},\"history_mode\":null}}}}"), None),
+        (format!("{codex},\"history_mode\":\"legacy\"}}}}"), None),
+        (format!("{codex},\"history_mode\":\"paginated\"}}}}"), None),
+        (format!("{codex},\"history_mode\":\"woven\"}}}}"), Some("history mode \"woven\"")),
+        (format!("{codex},\"history_mode\":7}}}}"), Some("history mode 7")),
+    ] {
+        let (adapter, _) = registry::detect(head.as_bytes()).unwrap_or_else(|| panic!("{head}"));
+        assert_eq!(adapter.unknown_version(head.as_bytes()).as_deref(), wanted, "{head}");
+    }
+}

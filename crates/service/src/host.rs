@@ -47,7 +47,7 @@ pub use files::{NamedFile, Repaired};
 pub use git::{GitHookChange, GitHookRequest, TrailerRequest, TrailerStage};
 pub use hook::{HookRequest, Hooked, drain, open_for_hook};
 pub use hooks::is_program;
-pub use import::{ImportRequest, Surveyed};
+pub use import::{ImportRequest, Reader, Surveyed};
 pub use install::{InstallChange, InstallRequest, read_settings};
 pub use ledger_of::{LedgerOf, LedgerOfRequest, MakeLedger};
 pub use place::PlaceRequest;

@@ -18,9 +18,10 @@ pub use host::{
     AgentFound, BlamedCommit, BlamedFile, Current, Due, GitHookChange, GitHookRequest, HookRequest, Hooked,
     Host, ImportRequest, InstallChange, InstallRequest, Latest, LedgerOf, LedgerOfRequest,
     LoadCheckpointRequest, LookedAt, Machine, MakeLedger, NamedFile, Newest, PlaceRequest, PolicyChange,
-    Process, Record, RecordRequest, Recorded, RecoverRequest, Repaired, SaveCheckpointRequest, StartFrom,
-    StartRequest, StatusRequest, Surveyed, Suspended, Tape, TrailerRequest, TrailerStage, WATCH_POLL_MS,
-    WatchRequest, WatchedPlace, Watching, Whose, drain, is_program, open_for_hook, read_settings,
+    Process, Reader, Record, RecordRequest, Recorded, RecoverRequest, Repaired, SaveCheckpointRequest,
+    StartFrom, StartRequest, StatusRequest, Surveyed, Suspended, Tape, TrailerRequest, TrailerStage,
+    WATCH_POLL_MS, WatchRequest, WatchedPlace, Watching, Whose, drain, is_program, open_for_hook,
+    read_settings,
 };
 pub use local::{Local, MakeSummarizer};
 pub use size::{bytes, scaled};

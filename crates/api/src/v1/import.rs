@@ -28,18 +28,29 @@ pub struct Import {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct LeftOut {
-    /// `unknown_schema` (sessions of a version that is not read), `unknown_record` and `unreadable_record` (kept as they are),
-    /// `not_a_transcript`, `excluded`, or the code of the problem that kept a file from being read.
+    /// `unknown_schema` (sessions of a version that is not read), `unknown_version` (read as far as they are like a known one),
+    /// `unknown_record` and `unreadable_record` (kept as they are), `not_a_transcript` (of no known form, with a transcript's
+    /// name), `other_file` (without one), `excluded`, or the code of the problem that kept a file from being read.
     pub kind: String,
     /// What is counted: `session`, `record` or `file`.
     pub of: String,
     /// How many; 1 where nobody can count them.
     pub count: u64,
-    /// The record's type, the exclusion, or what is wrong.
+    /// Those of them that no earlier import showed.
+    #[serde(default)]
+    pub new: u64,
+    /// The record's type, the version, the ending of the files' names, the exclusion, or what is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub what: Option<String>,
     /// The first of the files.
     pub paths: Vec<String>,
+}
+
+impl LeftOut {
+    /// Says whether it may be a session that is not there, or not as it should be: then not everything is imported.
+    pub fn may_be_session(&self) -> bool {
+        self.kind != "other_file" && self.kind != "excluded"
+    }
 }
 
 /// A session that `watch` captured something of, one object a line.

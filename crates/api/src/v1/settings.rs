@@ -67,7 +67,8 @@ pub struct Status {
     pub homes: Vec<Home>,
     /// Transcripts that are new or changed since they were last read.
     pub pending: Vec<Pending>,
-    /// Sessions that no import reads: of versions of their client that are not known.
+    /// What lies in clients' homes and is not read, or is of a version that is not known. Of all kinds but `other_file` it may be a
+    /// session: then not everything is imported.
     pub unread: Vec<LeftOut>,
     /// Transcripts that are excluded, or held back by a pause.
     pub held_back: u64,

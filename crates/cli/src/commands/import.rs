@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stemmata_api::v1::{self, Import as Imported, SessionsRequest};
 use stemmata_api::{Code, Control, Progress, Step, Unit};
 use stemmata_model::{NoteCode, Timestamp};
-use stemmata_service::{Host, ImportRequest};
+use stemmata_service::{Host, ImportRequest, Reader};
 
 use crate::args::capture::Import;
 use crate::commands::{home, list, pack, status};
@@ -56,6 +56,11 @@ fn imported(app: &App, args: &Import, tells: bool) -> Result<Exit, CliError> {
         granularity: args.granularity,
         threads: args.threads,
         briefs: args.brief,
+        reader: if tells && !app.console.json && !app.console.quiet {
+            Reader::Person
+        } else {
+            Reader::Program
+        },
     };
     // Before it is said what was found.
     if let Some(warning) = host.hold_quota()?.filter(|_| !app.console.quiet) {

@@ -113,16 +113,19 @@ impl Walk<'_> {
         left_out::warn(self.app, &found.unread);
         let due = found.new + found.changed;
         if due == 0 {
+            let doubtful = left_out::counted(&found.unread);
             let what = match found.transcripts {
-                _ if !found.unread.is_empty() => {
-                    let held = home::all_sessions(self.app)?;
-                    format!(
-                        "{} of a version that is not read; imported: {held}",
-                        left_out::sessions(&found.unread)
-                    )
+                _ if !doubtful.is_empty() => {
+                    format!("{doubtful}; imported: {}", home::all_sessions(self.app)?)
                 }
                 0 => "no sessions yet".to_owned(),
-                _ => format!("everything is imported: {}", home::all_sessions(self.app)?),
+                _ => {
+                    let others = left_out::others(&found.unread, |one| one.count);
+                    let beside = others
+                        .map(|others| format!("; {others} beside them: no transcripts"))
+                        .unwrap_or_default();
+                    format!("everything is imported: {}{beside}", home::all_sessions(self.app)?)
+                }
             };
             return self.note(("import", "nothing"), what);
         }

@@ -11,7 +11,7 @@ use crate::output::put;
 use crate::output::size::{self, many, plural};
 use crate::output::style::Style;
 use crate::output::table::{Column, Table, cell};
-use crate::output::{session, time};
+use crate::output::{left_out, session, time};
 use crate::wiring::App;
 
 /// Days before a client deletes a transcript in which there is a warning.
@@ -150,12 +150,18 @@ fn waiting_lines(app: &App, status: &v1::Status) -> String {
     if status.homes.is_empty() {
         return "No client's home was found on this machine.\n".to_owned();
     }
-    if status.pending.is_empty() && status.unread.is_empty() {
-        return format!("{}\n", Style::Good.paint("Everything is imported."));
+    let others = left_out::others(&status.unread, |one| one.count);
+    let doubtful: Vec<&v1::LeftOut> = status.unread.iter().filter(|one| one.may_be_session()).collect();
+    if status.pending.is_empty() && doubtful.is_empty() {
+        let but = others.map(|others| format!(" but {others}: no transcripts")).unwrap_or_default();
+        return format!("{}\n", Style::Good.paint(&format!("Everything is imported{but}.")));
     }
     let mut text = String::new();
-    for one in &status.unread {
-        put!(text, "{}: {}\n", Style::Warning.paint("warning"), one.what.as_deref().unwrap_or(&one.kind));
+    for one in doubtful {
+        put!(text, "{}: {}\n", Style::Warning.paint("warning"), left_out::sentence(app, one));
+    }
+    if let Some(others) = others {
+        put!(text, "{others} beside the transcripts\n");
     }
     if status.pending.is_empty() {
         return text;

@@ -11,48 +11,92 @@ use crate::wiring::App;
 /// Files that a person is shown of one kind; `--json` has the first of them by name.
 const LISTED_MAX: usize = 10;
 
-/// Returns the lines of an import's summary. What could not be read is told with its reason beside them.
+/// Returns the lines of an import's summary: what no earlier one showed. What could not be read is told with its reason beside
+/// them, and what stays is in `status`.
 pub(crate) fn lines(app: &App, all: &[LeftOut]) -> Vec<String> {
     let mut lines = Vec::new();
-    for one in all {
+    for one in all.iter().filter(|one| one.new > 0) {
         match one.kind.as_str() {
             "not_a_transcript" => {
-                let what = if one.count == 1 { "is not a transcript" } else { "are not transcripts" };
-                lines.push(format!("  {} skipped that {what}:", many(one.count, "file")));
-                let paths = one.paths.iter().take(LISTED_MAX);
-                lines.extend(paths.map(|path| format!("    {}", app.environment.shown(Path::new(path)))));
+                let what = if one.new == 1 { "is not a transcript" } else { "are not transcripts" };
+                lines.push(format!("  {} skipped that {what}:", many(one.new, "file")));
                 let listed = u64::try_from(LISTED_MAX).unwrap_or(u64::MAX);
-                lines.extend(more(one.count.saturating_sub(listed)));
+                let paths = one.paths.iter().take(usize::try_from(one.new.min(listed)).unwrap_or(LISTED_MAX));
+                lines.extend(paths.map(|path| format!("    {}", app.environment.shown(Path::new(path)))));
+                lines.extend(more(one.new.saturating_sub(listed)));
             }
             "excluded" => {
                 let reason = one.what.as_deref().unwrap_or_default();
-                lines.push(format!("  {} excluded: {reason}", many(one.count, "transcript")));
+                lines.push(format!("  {} excluded: {reason}", many(one.new, "transcript")));
             }
             "unknown_record" => {
                 let name = tame(one.what.as_deref().unwrap_or_default());
                 lines.push(format!(
                     "  {} of the unknown type `{name}` kept as they are, not understood: {}",
-                    many(one.count, "record"),
+                    many(one.new, "record"),
                     places(app, one)
                 ));
             }
+            "unknown_version" => lines.push(format!("  {}", sentence(app, one))),
             // Each is a note with its line, and what failed is listed with its reason.
             _ => {}
         }
     }
+    lines.extend(others(all, |one| one.new).map(|others| format!("  {others} skipped: no transcripts")));
     lines
 }
 
-/// Warns of sessions that no import reads.
+/// Counts files that are no transcripts by their names, by how these end.
+pub(crate) fn others(all: &[LeftOut], count: impl Fn(&LeftOut) -> u64) -> Option<String> {
+    let kinds = all.iter().filter(|one| one.kind == "other_file" && count(one) > 0);
+    let counted = kinds.map(|one| match &one.what {
+        Some(ending) => many(count(one), &format!("{} file", tame(ending))),
+        None => many(count(one), "other file"),
+    });
+    let counted: Vec<String> = counted.collect();
+    (!counted.is_empty()).then(|| counted.join(", "))
+}
+
+/// Warns of what is not read, or not understood, by any import.
 pub(crate) fn warn(app: &App, unread: &[LeftOut]) {
-    for one in unread {
-        app.console.warn(one.what.as_deref().unwrap_or(&one.kind));
+    for one in unread.iter().filter(|one| one.may_be_session()) {
+        app.console.warn(&sentence(app, one));
     }
 }
 
-/// Counts sessions that no import reads.
-pub(crate) fn sessions(unread: &[LeftOut]) -> String {
-    many(unread.iter().map(|one| one.count).sum(), "session")
+/// Says of one kind what is not read.
+pub(crate) fn sentence(app: &App, one: &LeftOut) -> String {
+    let what = tame(one.what.as_deref().unwrap_or_default());
+    let (files, places) = (many(one.count, "file"), places(app, one));
+    let is = if one.count == 1 { "is" } else { "are" };
+    match one.kind.as_str() {
+        "unknown_schema" => what,
+        "unknown_version" => {
+            format!(
+                "{files} of a version that is not known ({what}), read as far as it is like a known one: {places}"
+            )
+        }
+        "not_a_transcript" => format!("{files} {is} not read: no known client writes such a form: {places}"),
+        kind => format!("{files} {is} not read ({}): {places}", tame(kind)),
+    }
+}
+
+/// Counts what no import reads.
+pub(crate) fn counted(unread: &[LeftOut]) -> String {
+    let count = |is_one: fn(&LeftOut) -> bool| -> u64 {
+        unread.iter().filter(|one| one.may_be_session() && is_one(one)).map(|one| one.count).sum()
+    };
+    let sessions = count(|one| one.kind == "unknown_schema");
+    let versions = count(|one| one.kind == "unknown_version");
+    let files = count(|one| one.kind != "unknown_schema" && one.kind != "unknown_version");
+    let said = [
+        (sessions, "session", "of a version that is not read"),
+        (versions, "file", "of a version that is not known"),
+        (files, "file", "not read"),
+    ];
+    let said = said.iter().filter(|(count, ..)| *count > 0);
+    let said: Vec<String> = said.map(|(count, of, what)| format!("{} {what}", many(*count, of))).collect();
+    said.join(", ")
 }
 
 fn places(app: &App, one: &LeftOut) -> String {

@@ -198,6 +198,91 @@ fn nobody_says_that_everything_is_imported_where_a_version_is_not_read() {
 }
 
 #[test]
+fn nobody_says_that_everything_is_imported_where_a_form_is_not_known() {
+    let at = "\"timestamp\":\"2026-01-01T00:00:00.000Z\"";
+    let pi = format!("{{\"type\":\"session\",\"version\":9,\"id\":\"a1\",{at},\"cwd\":\"/p\"}}\n");
+    let gemini = "{\"sessionId\":\"s1\",\"projectHash\":\"p\",\"startTime\":\"2026-01-01T00:00:00.000Z\",\"schemaVersion\":9}\n";
+    let codex = format!(
+        "{{{at},\"type\":\"session_meta\",\"payload\":{{\"id\":\"0195f0f0-0000-7000-8000-000000000001\",{at},\"cwd\":\"/p\",\
+         \"originator\":\"codex\",\"cli_version\":\"0.169.0\",\"history_mode\":\"woven\"}}}}\n"
+    );
+    for (path, text, said) in [
+        (".pi/agent/sessions/--p--/2026_a1.jsonl", pi.as_str(), "of a version that is not known (version 9)"),
+        (
+            ".gemini/tmp/p/chats/session-1-s1.jsonl",
+            gemini,
+            "of a version that is not known (`schemaVersion` 9)",
+        ),
+        (
+            ".codex/sessions/2026/01/01/rollout-2026-01-01T00-00-00-0195f0f0-0000-7000-8000-000000000001.jsonl",
+            codex.as_str(),
+            "of a version that is not known (history mode \"woven\")",
+        ),
+        (
+            ".claude/projects/-p/11111111-1111-4111-8111-111111111111.jsonl",
+            "{\"kind\":\"novel\"}\n",
+            "is not read",
+        ),
+    ] {
+        let stage = Stage::new();
+        stage.home.write(&format!("home/{path}"), text.as_bytes());
+        let first = stage.told(&["import"]);
+        assert!(first.contains("1 file") && first.contains(path), "{first}");
+        let again = stage.told(&["import"]);
+        assert!(!again.contains(path), "said twice: {again}");
+        for told in [stage.told(&["status"]), stage.told(&["setup", "--dry-run"])] {
+            assert!(
+                told.contains(said) && !told.to_lowercase().contains("everything is imported"),
+                "{path}: {told}"
+            );
+        }
+        let unread = &stage.json(&["status"])["unread"];
+        assert_eq!((unread.as_array().unwrap().len(), &unread[0]["count"]), (1, &1.into()), "{unread}");
+        // A session that is known does not hide it.
+        stage.home.write_session(&ClaudeSession::new(1).build());
+        stage.told(&["import"]);
+        let status = stage.told(&["status"]);
+        assert!(status.contains(said) && !status.contains("Everything is imported"), "{path}: {status}");
+    }
+}
+
+#[test]
+fn files_that_are_no_transcripts_are_counted_by_kind_and_shown_once() {
+    let stage = Stage::new();
+    stage.home.write_session(&ClaudeSession::new(1).build());
+    let write = |name: &str| stage.home.write(&format!("home/.claude/projects/-p/{name}"), b"{}");
+    for name in ["a.txt", "b.txt", "c.json", "deep/d.txt", "no-ending", "e.jsonl"] {
+        write(name);
+    }
+    stage.home.write("home/.claude/projects/-p/empty.jsonl", b"");
+    let first = stage.told(&["import"]);
+    assert!(first.contains("3 .txt files, 1 .json file, 1 other file skipped: no transcripts"), "{first}");
+    assert!(
+        first.contains("2 files skipped that are not transcripts") && first.contains("e.jsonl"),
+        "{first}"
+    );
+    let again = stage.told(&["import"]);
+    assert!(!again.contains("skipped") && again.contains("nothing new"), "{again}");
+    write("f.txt");
+    write("g.jsonl");
+    let more = stage.told(&["import"]);
+    assert!(more.contains("  1 .txt file skipped") && !more.contains(".json file"), "{more}");
+    assert!(more.contains("g.jsonl") && !more.contains("e.jsonl"), "{more}");
+    // Nobody sees what a quiet import of a hook says.
+    write("h.txt");
+    stage.run(&["import", "--json"]).ok();
+    assert!(stage.told(&["import"]).contains("  1 .txt file skipped"));
+    let status = stage.told(&["status"]);
+    assert!(status.contains("5 .txt files, 1 .json file, 1 other file beside the transcripts"), "{status}");
+    for name in ["e.jsonl", "g.jsonl"] {
+        std::fs::remove_file(stage.home.path().join("home/.claude/projects/-p").join(name)).unwrap();
+    }
+    let status = stage.told(&["status"]);
+    let said = "Everything is imported but 5 .txt files, 1 .json file, 1 other file: no transcripts.";
+    assert!(status.contains(said), "{status}");
+}
+
+#[test]
 fn what_is_left_out_is_named_once_by_kind() {
     let stage = Stage::new();
     let mut text = story::retry("/home/ann/shop").text();

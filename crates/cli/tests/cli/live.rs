@@ -183,6 +183,112 @@ fn opencode_gets_a_plugin_where_its_configuration_is() {
     }
 }
 
+/// Loads the plugin as versions 1.x and 2.x of opencode do, and tells it of a turn, a tool, a compaction and the end.
+const PLUGIN_HOSTS: &str = r#"
+const { default: plugin } = await import(process.argv[2]);
+const hooks = await plugin.server({ directory: "/w" });
+const event = (type, properties) => hooks.event({ event: { type, properties: { sessionID: "ses_1", ...properties } } });
+await event("session.idle");
+await event("message.part.updated", { part: { id: "p", type: "tool", tool: "bash", state: { status: "error" } } });
+await hooks["experimental.session.compacting"]({ sessionID: "ses_1" });
+const output = { env: {}, system: [] };
+await hooks["shell.env"]({ sessionID: "ses_1" }, output);
+await hooks["experimental.chat.system.transform"]({ sessionID: "ses_1" }, output);
+await hooks.dispose();
+if (await plugin.setup({}) !== undefined) throw new Error("1.x has no events");
+
+const on = {};
+const hook = (domain) => async (name, call) => { on[`${domain}.${name}`] = call; };
+let ended;
+async function* subscribe() {
+  for (const type of ["session.execution.started", "session.execution.succeeded", "session.compaction.started", "session.compaction.ended"]) {
+    yield { type, data: { sessionID: "ses_2" } };
+  }
+  ended();
+}
+const all = new Promise((resolve) => (ended = resolve));
+const cleanup = await plugin.setup({ event: { subscribe }, tool: { hook: hook("tool") }, session: { hook: hook("session") } });
+await all;
+on["tool.execute.after"]({ sessionID: "ses_2", tool: "bash", status: "error" });
+const context = { sessionID: "ses_2", system: [] };
+await on["session.context"](context);
+await cleanup();
+console.log(JSON.stringify({ output, system: context.system, id: plugin.id }));
+"#;
+
+#[test]
+fn the_plugin_of_opencode_is_loaded_by_1_and_by_2() {
+    let stage = Stage::new();
+    let plugin = stage.home.path().join("home/.config/opencode/plugin/stemma.ts");
+    let database = stage.home.path().join("home/.local/share/opencode/opencode.db");
+    std::fs::create_dir_all(database.parent().unwrap()).unwrap();
+    let client = rusqlite::Connection::open(&database).unwrap();
+    client
+        .execute_batch("CREATE TABLE session (id text PRIMARY KEY, version text, time_created integer)")
+        .unwrap();
+    let export = || {
+        stage.run(&["install", "opencode", "--inject"]).ok();
+        std::fs::read_to_string(&plugin).unwrap().lines().last().unwrap().to_owned()
+    };
+    let both = "export default { id: \"stemma\", server, setup };";
+    assert_eq!(export(), both, "no session says that it is an older one");
+    for (number, version, wanted) in
+        [(1, "1.2.10", "export const StemmaPlugin = server;"), (2, "1.18.33", both), (3, "local", both)]
+    {
+        client.execute("INSERT INTO session VALUES (?1, ?2, ?1)", (number, version)).unwrap();
+        assert_eq!(export(), wanted, "{version}");
+        let status = stage.json(&["status"]);
+        let of = |hooks: &&Value| hooks["client"] == "opencode" || hooks["runtime"] == "opencode";
+        let ours = status["hooks"].as_array().unwrap().iter().find(of).unwrap();
+        assert_eq!(ours["state"], "current", "{version}");
+    }
+    // The program that it calls writes down what it hears.
+    let heard = stage.home.path().join("heard");
+    let script = format!(
+        "#!/bin/sh\necho \"$5\" >>'{}'\necho '{{\"hookSpecificOutput\":{{\"additionalContext\":\"the brief\"}}}}'\n",
+        heard.display()
+    );
+    let program = stage.home.write("program", script.as_bytes());
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let text =
+        std::fs::read_to_string(&plugin).unwrap().replace("const tools = \"none\"", "const tools = \"all\"");
+    let text = text.replace("const tools = \"failures\"", "const tools = \"all\"");
+    let text = text.replace(env!("CARGO_BIN_EXE_stemma"), program.to_str().unwrap());
+    let module = stage.home.write("stemma.mjs", text.as_bytes());
+    let hosts = stage.home.write("hosts.mjs", PLUGIN_HOSTS.as_bytes());
+    let Ok(run) = std::process::Command::new("node").arg(&hosts).arg(&module).output() else {
+        println!("skipped the hosts: no node");
+        return;
+    };
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let said: Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!(
+        said,
+        json!({
+            "output": { "env": { "OPENCODE_SESSION_ID": "ses_1" }, "system": ["the brief"] },
+            "system": [{ "type": "text", "text": "the brief" }],
+            "id": "stemma"
+        })
+    );
+    let heard = std::fs::read_to_string(&heard).unwrap();
+    let mut events: Vec<String> = heard
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .map(|input| {
+            format!(
+                "{} {}",
+                input["session_id"].as_str().unwrap(),
+                input["hook_event_name"].as_str().unwrap()
+            )
+        })
+        .collect();
+    events.sort();
+    let wanted = ["PostToolUseFailure", "PreCompact", "SessionEnd", "SessionStart", "Stop"];
+    let wanted: Vec<String> =
+        ["ses_1", "ses_2"].iter().flat_map(|id| wanted.map(|event| format!("{id} {event}"))).collect();
+    assert_eq!(events, wanted);
+}
+
 #[test]
 fn a_hook_of_opencode_names_a_session_of_its_database() {
     let stage = Stage::new();
@@ -229,6 +335,30 @@ fn a_hook_of_opencode_names_a_session_of_its_database() {
     current.env("OPENCODE_SESSION_ID", session);
     let printed = String::from_utf8(current.output().unwrap().stdout).unwrap();
     assert_eq!(printed.trim(), commits(&stage)[0]["id"].as_str().unwrap());
+}
+
+#[test]
+fn a_hook_says_that_it_does_not_read_what_its_client_writes() {
+    let stage = Stage::new();
+    let trouble = || stage.json(&["status"])["hook_trouble"].clone();
+    let folder = stage.home.path().join("home/.local/share/opencode");
+    std::fs::create_dir_all(&folder).unwrap();
+    let client = rusqlite::Connection::open(folder.join("opencode.db")).unwrap();
+    let tables = "CREATE TABLE session_v9 (id text PRIMARY KEY, body text); INSERT INTO session_v9 VALUES ('ses_9', '')";
+    client.execute_batch(tables).unwrap();
+    let said = stage.run(&["hook", "opencode", "--input", "{\"session_id\":\"ses_9\"}"]).ok();
+    assert_eq!((said.stdout.as_slice(), said.stderr.as_str()), (&b""[..], ""));
+    let told = trouble();
+    assert!(told.as_str().is_some_and(|told| told.contains("`session_v9` is not known")), "{told}");
+    assert_eq!(stage.json(&["status"])["left_by_hooks"], 0, "no later command reads it either");
+    // A file of a form that nobody knows; one that is empty says nothing yet.
+    for (text, is_trouble) in [("", false), ("{\"kind\":\"novel\"}\n", true)] {
+        let stage = Stage::new();
+        let path = stage.home.write("home/.claude/projects/-p/a.jsonl", text.as_bytes());
+        let input = json!({ "transcript_path": path, "hook_event_name": "Stop" }).to_string();
+        stage.run(&["hook", "claude-code", "--input", &input]).ok();
+        assert_eq!(stage.json(&["status"])["hook_trouble"].is_string(), is_trouble, "{text}");
+    }
 }
 
 #[test]

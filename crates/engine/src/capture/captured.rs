@@ -39,6 +39,8 @@ pub struct Captured {
     pub copies: Vec<Link>,
     /// Records of what this capture read that were carried without being understood.
     pub unread: UnreadRecords,
+    /// The version of its format that it names and that is not known: it was read as far as it is like a known one.
+    pub unknown_version: Option<String>,
     /// What became of the files that its client keeps beside it.
     pub sidecars: CapturedSidecars,
     /// What the user should know.
@@ -58,6 +60,7 @@ pub(super) fn unchanged(session: &Session, cursor: &Cursor, stamp: FileStamp) ->
         new_commits: 0,
         copies: Vec::new(),
         unread: UnreadRecords::default(),
+        unknown_version: None,
         sidecars: CapturedSidecars::default(),
         notes: Vec::new(),
     }

@@ -12,6 +12,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, params};
+use stemmata_model::{Note, NoteCode};
 use stemmata_runtimes::clients::DATABASE;
 
 use self::opening::steady;
@@ -19,6 +20,7 @@ use self::schema::{Place, Schema, Unread};
 use crate::capture::cursor::FileStamp;
 use crate::capture::document::DOCUMENT_BYTES_MAX;
 use crate::capture::folders::{self, Stored};
+use crate::capture::kept::Extract;
 use crate::error::{EngineError, Result, Wanted};
 
 /// The database's name in the client's folder.
@@ -148,19 +150,11 @@ pub(crate) fn outline(database: &Path, session: &str) -> Result<Option<Outline>>
 /// # Errors
 /// `NotFound` for a session that is not there, `NotATranscript` for a database that is not of a known form, `Busy`,
 /// `DocumentTooLong`, `Io`.
-pub(crate) fn read(
-    database: &Path,
-    session: &str,
-    known: Option<&FileStamp>,
-) -> Result<(Option<Vec<u8>>, FileStamp)> {
+pub(crate) fn read(database: &Path, session: &str, known: Option<&FileStamp>) -> Result<Extract> {
     steady(database, || read_once(database, session, known))
 }
 
-fn read_once(
-    database: &Path,
-    session: &str,
-    known: Option<&FileStamp>,
-) -> Result<(Option<Vec<u8>>, FileStamp)> {
+fn read_once(database: &Path, session: &str, known: Option<&FileStamp>) -> Result<Extract> {
     let opened = Opened::of(database)?;
     let at = |error| failed(database, &error);
     let Some(place) = opened.place(session).map_err(at)? else {
@@ -176,7 +170,7 @@ fn read_once(
         modified_ns,
     };
     if known == Some(&stamp) {
-        return Ok((None, stamp));
+        return Ok(Extract { document: None, stamp, notes: Vec::new() });
     }
     if !opened.reads(&place) {
         let reason = "its messages are in no table that is known".to_owned();
@@ -188,19 +182,11 @@ fn read_once(
         let path = database.join(session);
         return Err(EngineError::DocumentTooLong { path, bytes, bound_bytes: DOCUMENT_BYTES_MAX });
     }
-    let document = match &place {
-        Standing::Rows(place) => rows::document(&opened.connection, (&opened.schema, *place), session)
-            .map_err(at)?
-            .map(String::into_bytes),
-        Standing::Records { path, .. } => match Stored::of(path) {
-            Some(stored) => stored.read(None)?.0,
-            None => None,
-        },
-    };
-    let document = document
+    let (document, notes) = opened
+        .document(&place, session)?
         .ok_or_else(|| EngineError::NotFound { what: Wanted::SessionInDatabase, text: session.to_owned() })?;
     let length = u64::try_from(document.len()).expect("a length fits 64 bits");
-    Ok((Some(document), FileStamp { length, ..stamp }))
+    Ok(Extract { document: Some(document), stamp: FileStamp { length, ..stamp }, notes })
 }
 
 /// Returns when a session was written last, as its stamp has it; none where that cannot be read.
@@ -220,6 +206,15 @@ pub(crate) fn second_version(folder: &Path) -> Option<String> {
     // Its tables are there before the first session is.
     let has_tables = opened.schema.has("session_v2", &["id"]);
     found.ok().or_else(|| has_tables.then(|| "2".to_owned()))
+}
+
+/// Returns the version of the client that made the latest session of a database in a folder; none where there is no session.
+pub(crate) fn client_version(folder: &Path) -> Option<String> {
+    second_version(folder).or_else(|| {
+        let opened = Opened::of(&Some(folder.join(FILE)).filter(|database| database.is_file())?).ok()?;
+        let newest = "SELECT version FROM session ORDER BY time_created DESC LIMIT 1";
+        opened.connection.query_row(newest, [], |row| row.get(0)).ok()
+    })
 }
 
 /// Returns the directory of a session, or `None` if the database or the session is missing or names none.
@@ -242,11 +237,30 @@ pub(crate) fn directory(database: &Path, session: &str) -> Result<Option<String>
 
 /// Where a session of a database is.
 #[derive(Debug, Clone)]
-enum Standing {
-    /// In its tables.
-    Rows(Place),
-    /// In the older folder beside it, at that path: the client began to take it over, and none of its content arrived.
-    Records { about: Place, path: PathBuf },
+struct Standing {
+    place: Place,
+    /// What the older folder beside the database has more of it: the client began to take the session over.
+    older: Option<Older>,
+}
+
+/// What the older folder has of a session, and the database has not.
+#[derive(Debug, Clone)]
+struct Older {
+    path: PathBuf,
+    messages: u64,
+    /// Whether the database has nothing of what was said.
+    is_all: bool,
+}
+
+impl Standing {
+    /// Returns where the session is read alone, outside of the database.
+    fn alone(&self) -> Option<&Older> {
+        self.older.as_ref().filter(|older| older.is_all)
+    }
+
+    fn outline_of_older(&self) -> Option<Outline> {
+        Stored::of(&self.older.as_ref()?.path)?.outline().ok()?
+    }
 }
 
 /// An open database, and the copy that it is where it is one.
@@ -265,17 +279,70 @@ impl Opened {
     }
 
     fn place(&self, session: &str) -> rusqlite::Result<Option<Standing>> {
-        let Some(about) = self.schema.place(&self.connection, session)? else { return Ok(None) };
-        let is_empty = self.schema.is_empty(&self.connection, about, session)?;
-        let path = if is_empty { folders::beside(&self.database, session) } else { None };
-        Ok(Some(path.map_or(Standing::Rows(about), |path| Standing::Records { about, path })))
+        let Some(place) = self.schema.place(&self.connection, session)? else { return Ok(None) };
+        Ok(Some(Standing { place, older: self.older(session)? }))
+    }
+
+    fn older(&self, session: &str) -> rusqlite::Result<Option<Older>> {
+        let Some(path) = folders::beside(&self.database, session) else { return Ok(None) };
+        let Some(stored) = Stored::of(&path) else { return Ok(None) };
+        let held = self.schema.messages(&self.connection, session)?;
+        // A folder that cannot be listed fails the reading of the session, which says so.
+        let ids = stored.message_ids().unwrap_or_default();
+        let lacks = |id: &&String| match held.get(*id) {
+            Some(true) => false,
+            // Some messages never had a part.
+            Some(false) => stored.has_parts(id),
+            None => true,
+        };
+        let messages = u64::try_from(ids.iter().filter(lacks).count()).unwrap_or(u64::MAX);
+        let is_all = !held.values().any(|has_content| *has_content);
+        Ok((messages > 0).then_some(Older { path, messages, is_all }))
     }
 
     fn reads(&self, standing: &Standing) -> bool {
-        match standing {
-            Standing::Rows(place) => self.schema.is_read(*place),
-            Standing::Records { .. } => true,
+        standing.alone().is_some() || self.schema.is_read(standing.place)
+    }
+
+    /// Reads a session, joined with what the older folder has of it, and says what of it is not as it should be. None where it is
+    /// gone.
+    fn document(&self, standing: &Standing, session: &str) -> Result<Option<(Vec<u8>, Vec<Note>)>> {
+        if let Some(older) = standing.alone() {
+            let document = Stored::of(&older.path).map_or(Ok(None), |stored| Ok(stored.read(None)?.0));
+            return document.map(|document| Some((document?, Vec::new())));
         }
+        let at = |error| failed(&self.database, &error);
+        // Also where no message is missing: of one the client may have taken over only some parts.
+        let beside = match standing.place {
+            Place::Parts { .. } => folders::beside(&self.database, session),
+            Place::Flat { .. } => None,
+        };
+        let older =
+            beside.as_deref().and_then(Stored::of).map_or(Ok(Vec::new()), |stored| stored.messages())?;
+        let how = (&self.schema, standing.place);
+        let Some(read) = rows::document(&self.connection, how, session, older).map_err(at)? else {
+            return Ok(None);
+        };
+        let messages = |count: u64| stemmata_model::plural(count, "message");
+        let folder = folders::FOLDER;
+        let mut said = Vec::new();
+        if read.joined > 0 {
+            said.push(format!(
+                "{} came out of the older folder `{folder}`, in whole or in part: its client took over only the rest",
+                messages(read.joined)
+            ));
+        }
+        if let (Place::Flat { .. }, Some(older)) = (standing.place, &standing.older) {
+            said.push(format!(
+                "{} only in the older folder `{folder}` not read: the database has the session in the form of versions 2.x",
+                messages(older.messages)
+            ));
+        }
+        if self.directory(standing, session).map_err(at)?.is_none() {
+            said.push("its row names no directory: it belongs to no project".to_owned());
+        }
+        let notes = said.into_iter().map(|said| Note::new(NoteCode::Degraded, said)).collect();
+        Ok(Some((read.json.into_bytes(), notes)))
     }
 
     /// Says why a session may not be where it is looked for: it may be one of those that a newer version keeps elsewhere.
@@ -291,11 +358,10 @@ impl Opened {
     }
 
     fn directory(&self, standing: &Standing, session: &str) -> rusqlite::Result<Option<String>> {
-        let (Standing::Rows(about) | Standing::Records { about, .. }) = standing;
-        let Some(query) = self.schema.directory(*about) else { return Ok(None) };
-        match self.connection.query_row(&query, [session], |row| row.get(0)) {
+        let Some(query) = self.schema.directory(standing.place) else { return Ok(None) };
+        match self.connection.query_row(&query, [session], |row| row.get::<_, Option<String>>(0)) {
             Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
-            found => found,
+            found => Ok(found?.filter(|directory| !directory.is_empty())),
         }
     }
 
@@ -310,8 +376,9 @@ impl Opened {
         };
         let Some(sessions) = self.schema.sessions() else { return Ok(Vec::new()) };
         let below = "?1 IS NULL OR directory = ?1 OR substr(directory, 1, length(?1) + 1) = ?1 || '/'";
-        let query =
-            format!("SELECT id FROM ({sessions}) WHERE {below} GROUP BY id ORDER BY {order} LIMIT ?2");
+        let query = format!(
+            "SELECT id FROM ({sessions}) WHERE typeof(id) = 'text' AND ({below}) GROUP BY id ORDER BY {order} LIMIT ?2"
+        );
         let mut statement = self.connection.prepare(&query)?;
         let rows = statement.query_map(params![directory, many], |row| row.get(0))?;
         rows.collect()
@@ -320,15 +387,11 @@ impl Opened {
     /// Returns when anything of a session was written last, in milliseconds since 1970 times a million, and below that
     /// how many rows it has: a row may say an older time than others.
     fn changed(&self, standing: &Standing, session: &str) -> rusqlite::Result<i128> {
-        let about = match standing {
-            Standing::Rows(about) => *about,
-            Standing::Records { about, path } => {
-                match Stored::of(path).and_then(|stored| stored.outline().ok()?) {
-                    Some(outline) => return Ok(outline.modified_ns),
-                    None => *about,
-                }
-            }
-        };
+        let older = standing.outline_of_older().map(|outline| outline.modified_ns);
+        if let Some(modified_ns) = older.filter(|_| standing.alone().is_some()) {
+            return Ok(modified_ns);
+        }
+        let about = standing.place;
         let latest = self.schema.changed(about);
         let (at_ms, rows) = self.connection.prepare_cached(&latest)?.query_row([session], |row| {
             let (at_ms, rows): (Option<i64>, Option<i64>) = (row.get(0)?, row.get(1)?);
@@ -339,22 +402,25 @@ impl Opened {
             Place::Parts { .. } => rows % 1_000_000,
             Place::Flat { .. } => rows % 500_000 + 500_000,
         };
-        Ok(i128::from(at_ms) * 1_000_000 + i128::from(rows))
+        let own = i128::from(at_ms) * 1_000_000 + i128::from(rows);
+        Ok(older.map_or(own, |older| both_written(own, older)))
     }
 
     fn size(&self, standing: &Standing, session: &str) -> rusqlite::Result<u64> {
-        let place = match standing {
-            Standing::Rows(place) => *place,
-            Standing::Records { path, .. } => {
-                let outline = Stored::of(path).and_then(|stored| stored.outline().ok()?);
-                return Ok(outline.map_or(0, |outline| outline.bytes));
-            }
-        };
-        let Some(sum) = self.schema.size(place) else { return Ok(0) };
+        let older = standing.outline_of_older().map_or(0, |outline| outline.bytes);
+        let sum = self.schema.size(standing.place).filter(|_| standing.alone().is_none());
+        let Some(sum) = sum else { return Ok(older) };
         let bytes = self.connection.query_row(&sum, [session], |row| row.get::<_, f64>(0))?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a sum of lengths")]
-        Ok(bytes.max(0.0) as u64)
+        Ok((bytes.max(0.0) as u64).saturating_add(older))
     }
+}
+
+/// Returns when a session was written last that is in two places, and below the millisecond what tells their states apart.
+fn both_written(left: i128, right: i128) -> i128 {
+    const MILLI: i128 = 1_000_000;
+    let newest = left.max(right).div_euclid(MILLI) * MILLI;
+    newest + (left ^ right.rotate_left(7)).rem_euclid(MILLI)
 }
 
 fn failed(database: &Path, error: &rusqlite::Error) -> EngineError {

@@ -4,6 +4,7 @@
 //! `storage/session/<project>/<session>.json` is the session's path; its messages are in `storage/message/<session>`,
 //! their parts in `storage/part/<message>`. All of it together is the document that the client would export.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use stemmata_runtimes::clients::DATABASE;
@@ -11,7 +12,7 @@ use stemmata_runtimes::clients::DATABASE;
 use crate::capture::cursor::{FileStamp, WrittenTogether};
 use crate::capture::database::{self, Outline, SESSION, Which};
 use crate::capture::document::DOCUMENT_BYTES_MAX;
-use crate::capture::exported::{is_json, with};
+use crate::capture::exported::{Message, is_json, with};
 use crate::error::{EngineError, Refusal, Result};
 
 /// The folder's name in the client's own.
@@ -80,8 +81,7 @@ pub(crate) fn sessions(storage: &Path) -> Result<Vec<PathBuf>> {
 /// Returns the path of a session in the folder beside a database, if it has messages there.
 pub(crate) fn beside(database: &Path, session: &str) -> Option<PathBuf> {
     let storage = database.with_file_name(FOLDER);
-    let has_messages = records(&storage.join("message").join(session)).is_ok_and(|found| !found.is_empty());
-    if !has_messages {
+    if !storage.join("message").join(session).is_dir() {
         return None;
     }
     let projects = listed(&storage.join("session")).ok()?;
@@ -102,6 +102,17 @@ impl<'p> Stored<'p> {
             && sessions.file_name()? == "session"
             && storage.file_name()? == FOLDER;
         (is_one && path.is_file()).then_some(Self { path, storage, session })
+    }
+
+    /// Returns the ids of its messages.
+    pub(crate) fn message_ids(&self) -> Result<Vec<String>> {
+        let found = records(&self.storage.join("message").join(self.session))?;
+        Ok(found.into_iter().map(|record| record.id).collect())
+    }
+
+    /// Returns whether a message has any part here.
+    pub(crate) fn has_parts(&self, message: &str) -> bool {
+        records(&self.storage.join("part").join(message)).is_ok_and(|found| !found.is_empty())
     }
 
     pub(crate) fn read(&self, known: Option<&FileStamp>) -> Result<(Option<Vec<u8>>, FileStamp)> {
@@ -145,17 +156,27 @@ impl<'p> Stored<'p> {
         Ok(found)
     }
 
-    fn document(&self, listed: &Listed) -> Result<String> {
+    /// Reads all of its messages.
+    pub(crate) fn messages(&self) -> Result<Vec<Message>> {
+        self.messages_of(&self.list()?)
+    }
+
+    fn messages_of(&self, listed: &Listed) -> Result<Vec<Message>> {
         let mut messages = Vec::with_capacity(listed.messages.len());
         for (message, parts) in &listed.messages {
-            let mut own = Vec::with_capacity(parts.len());
+            let mut own = BTreeMap::new();
             for part in parts {
                 let ids = [("id", part.id.as_str()), ("sessionID", self.session), ("messageID", &message.id)];
-                own.push(whole(&text(&part.path)?, &ids));
+                own.insert(part.id.clone(), whole(&text(&part.path)?, &ids));
             }
             let about = whole(&text(&message.path)?, &[("id", &message.id), ("sessionID", self.session)]);
-            messages.push(format!("{{\"info\":{about},\"parts\":[{}]}}", own.join(",")));
+            messages.push(Message { id: message.id.clone(), about, parts: own });
         }
+        Ok(messages)
+    }
+
+    fn document(&self, listed: &Listed) -> Result<String> {
+        let messages: Vec<String> = self.messages_of(listed)?.iter().map(Message::render).collect();
         let about = text(self.path)?;
         Ok(format!("{{\"info\":{},\"messages\":[{}]}}\n", about.trim(), messages.join(",")))
     }

@@ -97,6 +97,9 @@ impl FoundFile {
 pub(crate) struct Found {
     /// Files, in the order of their paths.
     pub files: Vec<FoundFile>,
+    /// Files below folders that are looked into no further: by their names, and of documents by what is in them, they are no
+    /// transcripts, and no files of a transcript that is there.
+    pub others: Vec<PathBuf>,
     /// Paths that could not be looked at, and why. The search went on.
     pub failures: Vec<(PathBuf, EngineError)>,
 }
@@ -153,6 +156,7 @@ pub(crate) fn find(paths: &[PathBuf]) -> Found {
     found.files.sort_by(|left, right| left.path.cmp(&right.path));
     found.files.dedup_by(|left, right| left.path == right.path);
     drop_packed_twins(&mut found.files);
+    found.others.sort();
     found
 }
 
@@ -219,9 +223,9 @@ impl Found {
             match looked {
                 Ok((path, kind)) if kind.is_dir() => self.scan(&path, depth + 1),
                 Ok((path, _)) if database::is_database(&path) => self.database(&path),
-                Ok((path, _)) if may_be_transcript(&path) && !is_beside_a_transcript(&path) => {
-                    self.file(path);
-                }
+                Ok((path, _)) if is_beside(&path) || is_beside_a_transcript(&path) => {}
+                Ok((path, _)) if may_be_transcript(&path) => self.file(path),
+                Ok((path, kind)) if kind.is_file() && self.others.len() < FILES_MAX => self.others.push(path),
                 Ok(_) => {}
                 Err(error) => self.failed("list", folder, error),
             }

@@ -51,8 +51,10 @@ pub struct ImportedSession {
 pub struct ImportReport {
     /// Sessions, in the order of their paths.
     pub sessions: Vec<ImportedSession>,
-    /// Files below named folders that are no transcripts.
+    /// Files below named folders with a transcript's name that are none of a known format, or empty.
     pub skipped: Vec<PathBuf>,
+    /// Files below named folders that are no transcripts by their names, nor files of one.
+    pub others: Vec<PathBuf>,
     /// Files below named folders that somebody does not want captured, and why.
     pub held_back: Vec<(PathBuf, HeldBack)>,
     /// Files that could not be imported.
@@ -108,6 +110,7 @@ impl Engine {
         });
         let mut report = report.into_inner().unwrap_or_default();
         report.failures.extend(found.failures.into_iter().map(|(path, error)| ImportFailure { path, error }));
+        report.others = found.others;
         report.sessions.sort_by(|left, right| left.path.cmp(&right.path));
         report.skipped.sort();
         report.held_back.sort_by(|left, right| left.0.cmp(&right.0));

@@ -1,13 +1,16 @@
 //! What calls our hook in a client: put in, found again, taken out.
 //!
-//! Pure: text in, text out. Some clients have lists of hooks in their settings (`settings`), others load files of code
+//! Pure, text in and text out, but for the question of which version a client is. Some clients have lists of hooks in their settings (`settings`), others load files of code
 //! (`extension`); of a client without hooks nothing is changed.
 
 mod extension;
 mod settings;
 
+use std::path::Path;
+
 use stemmata_runtimes::clients::{Client, HookKind};
 
+use crate::capture::database;
 use crate::capture::leaf::Provisional;
 
 /// Bytes of a settings file at most.
@@ -22,7 +25,24 @@ pub struct HookWish<'a> {
     pub provisional: Provisional,
     /// Whether we may tell the agent what was lost.
     pub inject: bool,
+    /// Whether the client calls whatever a file of code exports, as its older versions did.
+    pub calls_exports: bool,
 }
+
+/// Returns whether a client calls whatever a file of code exports: of opencode before 1.17, by the version that made its latest
+/// session. Such a version does not start with a file that exports what newer ones load, and these do not load a function. A client
+/// that has no session yet is taken for a new one.
+pub fn calls_exports(client: &Client, home: Option<&Path>) -> bool {
+    let folder = home.filter(|_| client.home.is_some_and(|home| home.database.is_some()));
+    folder.and_then(database::client_version).is_some_and(|version| {
+        let mut parts = version.split('.').map(|part| part.parse::<u64>().ok());
+        let (major, minor) = (parts.next().flatten(), parts.next().flatten());
+        major.zip(minor).is_some_and(|version| version < LOADS_OBJECTS)
+    })
+}
+
+/// The first version of opencode that is known to load an object with both forms of a plugin.
+const LOADS_OBJECTS: (u64, u64) = (1, 17);
 
 /// Why settings are left as they are.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -100,7 +120,12 @@ fn read_command(command: &str, runtime: &str) -> Option<InstalledHooks> {
     let program = quoted.replace("'\\''", "'");
     let found = |inject| InstalledHooks { program: program.clone(), inject };
     [found(false), found(true)].into_iter().find(|found| {
-        let wish = HookWish { program: &found.program, provisional: Provisional::Turn, inject: found.inject };
+        let wish = HookWish {
+            program: &found.program,
+            provisional: Provisional::Turn,
+            inject: found.inject,
+            calls_exports: false,
+        };
         hook_command(&wish, runtime) == command
     })
 }

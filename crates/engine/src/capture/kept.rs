@@ -5,12 +5,23 @@
 
 use std::path::{Path, PathBuf};
 
+use stemmata_model::Note;
+
 use crate::capture::cursor::FileStamp;
 use crate::capture::database::{self, Outline};
 use crate::capture::events;
 use crate::capture::folders;
 use crate::capture::source;
 use crate::error::{EngineError, Result};
+
+/// A session that was read as a document.
+pub(crate) struct Extract {
+    /// The document; none where nothing was read, because it is as it was.
+    pub(crate) document: Option<Vec<u8>>,
+    pub(crate) stamp: FileStamp,
+    /// What of it is not as it should be.
+    pub(crate) notes: Vec<Note>,
+}
 
 /// A session and where it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,10 +46,13 @@ impl<'p> Kept<'p> {
     /// # Errors
     /// `NotFound` for a session that is not there, `NotATranscript` for a database that is not of a known form, `Busy`,
     /// `DocumentTooLong`, `Io`.
-    pub(crate) fn read(&self, known: Option<&FileStamp>) -> Result<(Option<Vec<u8>>, FileStamp)> {
+    pub(crate) fn read(&self, known: Option<&FileStamp>) -> Result<Extract> {
         match self {
             Self::Rows { database, session } => database::read(database, session, known),
-            Self::Records(stored) => stored.read(known),
+            Self::Records(stored) => {
+                let (document, stamp) = stored.read(known)?;
+                Ok(Extract { document, stamp, notes: Vec::new() })
+            }
         }
     }
 
@@ -79,8 +93,9 @@ impl<'p> Kept<'p> {
 pub fn is_session_there(path: &Path) -> bool {
     let is_kept = |kept: Kept<'_>| match kept.outline() {
         Ok(outline) => outline.is_some(),
-        // The session may be in a table that this version does not read. The caller reports that.
-        Err(error) => matches!(error, EngineError::UnknownSchema { .. }),
+        // The session may be in a table that this version does not read, or its client holds the database. The caller reports
+        // that.
+        Err(error) => matches!(error, EngineError::UnknownSchema { .. } | EngineError::Busy { .. }),
     };
     let is_file = source::look(path).is_some_and(|(_, metadata)| metadata.is_file());
     is_file || events::is_folder(path) || Kept::of(path).is_some_and(is_kept)

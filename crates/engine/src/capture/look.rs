@@ -81,11 +81,11 @@ impl Engine {
     }
 
     fn changed_below(&self, roots: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<ImportFailure>)> {
-        let (found, failures) = self.survey_all(roots)?;
+        let found = self.survey_all(roots)?;
         let is_news = |state| matches!(state, FileState::New | FileState::Changed);
-        let changed = found.into_iter().filter(|file| is_news(file.state)).map(|file| file.path);
+        let changed = found.files.into_iter().filter(|file| is_news(file.state)).map(|file| file.path);
         // A folder that cannot be listed is told by an import; of a database all sessions are behind the failure.
-        let failures = failures.into_iter().filter(|failure| is_database(&failure.path));
+        let failures = found.failures.into_iter().filter(|failure| is_database(&failure.path));
         Ok((changed.collect(), failures.collect()))
     }
 

@@ -24,8 +24,20 @@ pub enum FileState {
     Unchanged,
     /// A transcript that somebody does not want captured.
     HeldBack,
-    /// No transcript of a known format, or a file that cannot be read.
+    /// A file with a transcript's name that begins like none of a known format.
+    Unknown,
+    /// Nothing to import: it is empty, was forgotten, cannot be read, or a failure of its database counts it.
     Other,
+}
+
+impl FileState {
+    /// Says whether a file is a transcript that is imported, or would be but for what somebody wants.
+    pub const fn is_transcript(self) -> bool {
+        match self {
+            Self::New | Self::Changed | Self::Unchanged | Self::HeldBack => true,
+            Self::Unknown | Self::Other => false,
+        }
+    }
 }
 
 /// A file that was looked at.
@@ -37,8 +49,30 @@ pub struct SurveyedFile {
     pub bytes: u64,
     /// What a capture of it would find.
     pub state: FileState,
+    /// The version of its format that it names and that is not known.
+    pub unknown_version: Option<String>,
     /// When a session that is no file was written last, in nanoseconds since 1970; none for files.
     pub modified_ns: Option<i128>,
+}
+
+/// What an import would find.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// Files, in the order of their paths.
+    pub files: Vec<SurveyedFile>,
+    /// What could not be looked at: folders, and databases of which sessions are of a version that is not read.
+    pub failures: Vec<ImportFailure>,
+    /// Files below folders that are no transcripts by their names, nor files of one.
+    pub others: Vec<PathBuf>,
+}
+
+impl Survey {
+    /// Adds what was found elsewhere.
+    pub fn add(&mut self, other: Self) {
+        self.files.extend(other.files);
+        self.failures.extend(other.failures);
+        self.others.extend(other.others);
+    }
 }
 
 impl Engine {
@@ -47,33 +81,47 @@ impl Engine {
     /// # Errors
     /// Store errors. A file or folder that cannot be read is left to the import to report.
     pub fn survey(&self, paths: &[PathBuf]) -> Result<Vec<SurveyedFile>> {
-        Ok(self.survey_all(paths)?.0)
+        Ok(self.survey_all(paths)?.files)
     }
 
-    /// Looks at files as [`Engine::survey`] does, and says what could not be looked at: folders, and databases of which
-    /// sessions are of a version that is not read.
+    /// Looks at files as [`Engine::survey`] does, and says what else is there.
     ///
     /// # Errors
     /// Store errors.
-    pub fn survey_all(&self, paths: &[PathBuf]) -> Result<(Vec<SurveyedFile>, Vec<ImportFailure>)> {
+    pub fn survey_all(&self, paths: &[PathBuf]) -> Result<Survey> {
         let found = find(paths);
-        let surveyed = found.files.into_iter().map(|file| {
-            let state = self.file_state(&file)?;
-            Ok(SurveyedFile { state, path: file.path, bytes: file.bytes, modified_ns: file.modified_ns })
-        });
         let failures = found.failures.into_iter().map(|(path, error)| ImportFailure { path, error });
-        Ok((surveyed.collect::<Result<_>>()?, failures.collect()))
+        let mut survey = Survey { files: Vec::new(), failures: failures.collect(), others: found.others };
+        for file in found.files {
+            let mut opened = Transcript::open(&file.path);
+            let state = self.file_state(&file, &mut opened)?;
+            let is_read = matches!(state, FileState::New | FileState::Changed | FileState::Unchanged);
+            let FoundFile { path, bytes, modified_ns, .. } = file;
+            let unknown_version = match opened {
+                Ok(mut opened) if is_read => opened.unknown_version().ok().flatten(),
+                Ok(_) => None,
+                Err(error) => {
+                    // A file that is gone by now was no less than its client wanted.
+                    let is_gone = std::fs::symlink_metadata(&path).is_err();
+                    let failure = (!is_gone && state == FileState::Other).then(|| (path.clone(), error));
+                    survey.failures.extend(failure.map(|(path, error)| ImportFailure { path, error }));
+                    None
+                }
+            };
+            survey.files.push(SurveyedFile { path, bytes, state, unknown_version, modified_ns });
+        }
+        Ok(survey)
     }
 
-    fn file_state(&self, file: &FoundFile) -> Result<FileState> {
-        let mut opened = Transcript::open(&file.path);
+    fn file_state(&self, file: &FoundFile, opened: &mut Result<Transcript>) -> Result<FileState> {
         let key = opened.as_ref().map_or_else(|_| self.session_key(&file.path), |opened| self.key_of(opened));
         let cursor = self.store.cursor(&key)?.map(|bytes| Cursor::decode(&bytes));
         match self.held_back(&file.path, opened.as_mut().ok()) {
             Ok(None) => {}
             Ok(Some(_)) => {
                 // A database holds sessions only; of what is in a file the name says too little.
-                let is_one = opened.is_ok_and(|mut opened| opened.is_kept() || opened.detected().is_ok());
+                let is_one =
+                    opened.as_mut().is_ok_and(|opened| opened.is_kept() || opened.detected().is_ok());
                 return Ok(if is_one { FileState::HeldBack } else { FileState::Other });
             }
             Err(error) => return unread(error, file, cursor.flatten().as_ref()),
@@ -82,12 +130,14 @@ impl Engine {
             return Ok(FileState::Other);
         }
         let Some(cursor) = cursor.flatten() else {
-            return match opened.and_then(|mut opened| opened.detected().map(|_| ())) {
-                Ok(()) => Ok(FileState::New),
-                Err(error) => unread(error, file, None),
+            return match opened.as_mut().map(|opened| opened.detected().map(drop)) {
+                Ok(Ok(())) => Ok(FileState::New),
+                Ok(Err(error)) => unread(error, file, None),
+                // Why it cannot be opened is among the failures.
+                Err(_) => Ok(FileState::Other),
             };
         };
-        let Ok(mut opened) = opened else {
+        let Ok(opened) = opened else {
             let is_there = std::fs::metadata(&file.path).is_ok();
             return Ok(if is_there { FileState::Changed } else { FileState::Other });
         };
@@ -99,7 +149,7 @@ impl Engine {
         let is_whole = cursor.seen_bytes >= cursor.stamp.length;
         let is_same = is_there_still
             && is_whole
-            && self.rules_of(&mut opened).is_ok_and(|rules| cursor.rules == rules.into());
+            && self.rules_of(opened).is_ok_and(|rules| cursor.rules == rules.into());
         Ok(if is_same { FileState::Unchanged } else { FileState::Changed })
     }
 }
@@ -108,6 +158,7 @@ impl Engine {
 fn unread(error: EngineError, file: &FoundFile, known: Option<&Cursor>) -> Result<FileState> {
     match (error, known) {
         (error @ EngineError::Store(_), _) => Err(error),
+        (EngineError::NotATranscript { .. }, _) if file.bytes > 0 => Ok(FileState::Unknown),
         (EngineError::NotATranscript { .. } | EngineError::UnknownSchema { .. }, _)
         | (EngineError::Io { .. }, None) => Ok(FileState::Other),
         // An import says what is the matter.

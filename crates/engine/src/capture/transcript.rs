@@ -137,6 +137,7 @@ impl Engine {
             new_commits: 0,
             copies: Vec::new(),
             unread: UnreadRecords::default(),
+            unknown_version: None,
             sidecars: CapturedSidecars::default(),
             notes: vec![Note::new(NoteCode::Forgotten, note)],
             session,
@@ -159,6 +160,7 @@ impl Engine {
         options: &CaptureOptions,
     ) -> Result<Captured> {
         let key = prepared.key.clone();
+        let unknown_version = prepared.transcript.unknown_version()?;
         let mut captured = match self.capture_news(prepared, options) {
             Err(error @ EngineError::LineTooLong { .. }) => {
                 // What stands before that line is a session all the same.
@@ -171,6 +173,7 @@ impl Engine {
         };
         // Files may have come since its last line, so also where the transcript is as it was.
         let (sidecars, notes) = self.capture_sidecars(&captured.session)?;
+        captured.unknown_version = unknown_version;
         captured.sidecars = sidecars;
         captured.notes.extend(notes);
         Ok(captured)
@@ -262,7 +265,7 @@ impl Engine {
             let path = run.prepared.key.path.clone();
             last.push(Write::Placement(Box::new(Placement { path, ..placed.clone() })));
         }
-        run.prepared.transcript.gap_note().into_iter().for_each(|note| run.ingest.note(note));
+        run.prepared.transcript.notes().into_iter().for_each(|note| run.ingest.note(note));
         run.ingest.flush(last)?;
         // After the commits, so that of two captures at once the later one sees the other's.
         let copies = self.link_copies(run.ingest.news())?;
@@ -286,6 +289,7 @@ impl Engine {
             new_commits: outcome.new_commits,
             copies,
             unread: run.ingest.unread(),
+            unknown_version: None,
             sidecars: CapturedSidecars::default(),
             notes: run.ingest.take_notes(),
         })

@@ -41,6 +41,8 @@ pub(crate) struct Transcript {
     first_record: Option<Vec<u8>>,
     detected: Option<(&'static dyn Adapter, Detection)>,
     document: Option<Vec<u8>>,
+    /// What its extraction found that is not as it should be.
+    notes: Vec<Note>,
 }
 
 /// Where a transcript's bytes come from.
@@ -107,6 +109,7 @@ impl Transcript {
             first_record: None,
             detected: None,
             document: None,
+            notes: Vec::new(),
         }
     }
 
@@ -126,8 +129,9 @@ impl Transcript {
             }
             Source::Kept => {
                 let kept = kept_at(&self.path).ok_or_else(|| self.is_gone())?;
-                let (document, stamp) = kept.read(known)?;
-                (RawBytes::Unpacked(document.unwrap_or_default().into()), stamp)
+                let read = kept.read(known)?;
+                self.notes = read.notes;
+                (RawBytes::Unpacked(read.document.unwrap_or_default().into()), read.stamp)
             }
             Source::Events => {
                 let (lines, stamp) = events::read(&self.path, known)?;
@@ -143,9 +147,10 @@ impl Transcript {
         if matches!(self.source, Source::Events) { events::gap(&self.path) } else { None }
     }
 
-    /// Returns what to say of a gap in a folder of events.
-    pub(crate) fn gap_note(&self) -> Option<Note> {
-        self.gap().map(|gap| Note::new(NoteCode::Degraded, gap.message()))
+    /// Returns what to say of how it is kept: a gap in a folder of events, what a database lacks.
+    pub(crate) fn notes(&self) -> Vec<Note> {
+        let gap = self.gap().map(|gap| Note::new(NoteCode::Degraded, gap.message()));
+        self.notes.iter().cloned().chain(gap).collect()
     }
 
     fn is_gone(&self) -> EngineError {
@@ -282,6 +287,22 @@ impl Transcript {
             self.beginning = Some(bytes);
         }
         Ok(self.beginning.as_deref().unwrap_or_default())
+    }
+
+    /// Says which version of its format it names that is not known; none for what is no transcript. Of a database the tables say
+    /// so.
+    ///
+    /// # Errors
+    /// As [`Transcript::load`].
+    pub(crate) fn unknown_version(&mut self) -> Result<Option<String>> {
+        if self.is_kept() {
+            return Ok(None);
+        }
+        match self.detected() {
+            Ok((adapter, _)) => Ok(adapter.unknown_version(self.first_records()?)),
+            Err(EngineError::NotATranscript { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns its first records: [`DETECT_BYTES_MAX`] bytes, or where these are less than one record, that record, up to

@@ -666,7 +666,114 @@ fn a_session_that_was_taken_over_without_its_content_is_read_out_of_the_older_fo
         .expect("a message");
     assert_eq!(heard(&engine, &all_of(&engine, folder.path())), wanted);
     client.says(SESSION, 12, "Taken over.");
-    assert_eq!(heard(&engine, &all_of(&engine, folder.path())), [["Taken over."]]);
+    let joined = [["Which bells ring at noon?", "The east bell does.", "Taken over."]];
+    assert_eq!(heard(&engine, &all_of(&engine, folder.path())), joined);
+}
+
+fn notes_of(report: &stemmata_engine::ImportReport) -> Vec<String> {
+    report.sessions.iter().flat_map(|one| &one.captured.notes).map(|note| note.message.clone()).collect()
+}
+
+#[test]
+fn a_session_that_was_taken_over_in_part_is_joined_with_the_rest_and_says_so() {
+    let texts = ["Who cast the bell?", "The monks did.", "When?", "In 1204."];
+    let rows = "DELETE FROM message WHERE id <> 'msg_00000000000000000000000002'; DELETE FROM part WHERE message_id <> 'msg_00000000000000000000000002'";
+    let parts = "DELETE FROM part WHERE message_id > 'msg_00000000000000000000000002'";
+    for (what, change, joined) in
+        [("one message of four", rows, 3), ("all messages, not all parts", parts, 1)]
+    {
+        let folder = Folder::new();
+        let client = Client::new(&folder);
+        client.begins(SESSION);
+        for (number, text) in (0..).zip(texts) {
+            client.says(SESSION, number, text);
+        }
+        client.connection.execute_batch(change).expect(what);
+        let engine = engine();
+        let alone = import(&engine, &client.session());
+        store_records(&folder, SESSION, &texts);
+        // The database's spelling wins.
+        let newer = "UPDATE part SET data = '{\"type\":\"text\",\"text\":\"WHEN?\"}' WHERE id = 'prt_00000000000000000000000002'";
+        client.connection.execute_batch(newer).expect(what);
+        let report = all_of(&engine, folder.path());
+        assert_eq!(
+            heard(&engine, &report),
+            [["Who cast the bell?", "The monks did.", "WHEN?", "In 1204."]],
+            "{what}"
+        );
+        assert_eq!(report.sessions[0].path, client.session(), "{what}");
+        assert!(alone.bytes_in < report.sessions[0].captured.bytes_in, "{what}");
+        let said = notes_of(&report);
+        assert!(
+            matches!(said.as_slice(), [one] if one.starts_with(&format!("{joined} message"))),
+            "{what}: {said:?}"
+        );
+        let again = all_of(&engine, folder.path());
+        assert_eq!((again.sessions[0].captured.new_commits, notes_of(&again).len()), (0, 0), "{what}");
+        client.says(SESSION, 9, "Who says so?");
+        assert_eq!(
+            heard(&engine, &all_of(&engine, folder.path()))[0].last().map(String::as_str),
+            Some("Who says so?")
+        );
+    }
+    // What 2.x took over cannot be joined with the form of 1.x.
+    let folder = Folder::new();
+    let client = Client::second(&folder);
+    client.upgrades(SESSION);
+    client.tells(SESSION, 0, "Who cast the bell?");
+    let as_before = "UPDATE session_message SET id = 'msg_00000000000000000000000000'";
+    client.connection.execute_batch(as_before).expect("an id");
+    store_records(&folder, SESSION, &texts);
+    let engine = engine();
+    let report = all_of(&engine, folder.path());
+    assert_eq!(heard(&engine, &report), [["Who cast the bell?"]]);
+    let said = notes_of(&report);
+    assert!(
+        matches!(said.as_slice(), [one] if one.starts_with("3 messages only in the older folder")),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn rows_that_are_damaged_are_counted_and_named_and_cost_nothing_else() {
+    let folder = Folder::new();
+    let client = Client::new(&folder);
+    client.begins(SESSION);
+    for (number, text) in (0..).zip(["Who cast the bell?", "The monks did.", "When?", "In 1204."]) {
+        client.says(SESSION, number, text);
+    }
+    client.connection.execute_batch(TABLES_2).expect("tables");
+    client.upgrades(OTHER);
+    for (number, text) in (10..).zip(["Who rings it?", "The sexton.", "Since when?"]) {
+        client.tells(OTHER, number, text);
+    }
+    let damage = "
+        UPDATE message SET data = '{\"role\":\"us' WHERE id = 'msg_00000000000000000000000002';
+        UPDATE part SET data = X'7b22ff' WHERE id = 'prt_00000000000000000000000003';
+        UPDATE session_message SET data = '{\"text\":\"Since' WHERE seq = 12;
+        UPDATE session_v2 SET directory = ''";
+    client.connection.execute_batch(damage).expect("damage");
+    let engine = engine();
+    let report = all_of(&engine, &client.path);
+    assert!(report.failures.is_empty(), "{report:?}");
+    assert_eq!(
+        heard(&engine, &report),
+        [["Who cast the bell?", "The monks did."], ["Who rings it?", "The sexton."]]
+    );
+    let unread: Vec<_> = report.sessions.iter().map(|one| one.captured.unread.clone()).collect();
+    assert_eq!(
+        unread.iter().map(|one| (one.unreadable, one.unknown.len())).collect::<Vec<_>>(),
+        [(2, 0), (1, 0)]
+    );
+    let said = notes_of(&report).join("\n");
+    for wanted in [
+        "`msg_00000000000000000000000002`",
+        "`msg_00000000000000000000000003`",
+        "`msg_00000000000000000000000012ses_e2",
+        "names no directory",
+    ] {
+        assert!(said.contains(wanted), "{wanted} in {said}");
+    }
 }
 
 #[test]
@@ -704,7 +811,7 @@ fn sessions_of_a_version_that_is_not_known_are_counted_and_said() {
             .collect();
         let expected = if what == "nothing else" { Vec::new() } else { vec![wanted] };
         assert_eq!(counted, expected, "{what}");
-        let (_, failures) = engine.survey_all(std::slice::from_ref(&client.path)).expect("surveyed");
+        let failures = engine.survey_all(std::slice::from_ref(&client.path)).expect("surveyed").failures;
         assert_eq!(failures.len(), expected.len(), "{what}");
         if readable == 0 {
             let read = engine.capture(&client.session(), &CaptureOptions::import());

@@ -33,16 +33,21 @@ const POINTS: [Range<char>; 8] = [
 ];
 /// What makes a kana voiced, behind it or alone, in both widths.
 const VOICED: [char; 4] = ['\u{3099}', '\u{309a}', '\u{ff9e}', '\u{ff9f}'];
-/// Letters that Hebrew writes onto the front of a word: the article, `and`, `that`, prepositions.
-const HEBREW_PREFIXES: &str = "הובכלמש";
+/// Letters that Hebrew writes onto the front of a word, also several of them: prepositions, `that` and `when`.
+const HEBREW_PREFIXES: &str = "בכלמש";
+/// `and` of Hebrew, which stands before all others, and its article, which stands behind them.
+const HEBREW_AND: char = 'ו';
+const HEBREW_ARTICLE: char = 'ה';
 /// Letters that Arabic writes onto the front of a word or of its article: `and`, `so`, prepositions.
 const ARABIC_PREFIXES: &str = "وفبكل";
 /// The article of Arabic, and how it is written behind one of the prepositions.
 const ARABIC_ARTICLES: [&str; 2] = ["ال", "لل"];
 /// Letters that are left where something is taken off a word, at least.
 const LEFT_MIN: usize = 2;
-/// How much is written onto the front of one word, at most.
-const PREFIXES_MAX: usize = 3;
+/// How much Arabic writes onto the front of one word, at most.
+const ARABIC_PREFIXES_MAX: usize = 3;
+/// How much Hebrew does: `ולכשה` is `and`, `to`, `as`, `that` and the article.
+const HEBREW_PREFIXES_MAX: usize = 5;
 /// Thai, Lao, Myanmar, Khmer; kana; Han with its extensions.
 const WITHOUT_BLANKS: [Range<char>; 9] = [
     '\u{e00}'..'\u{f00}',
@@ -126,18 +131,31 @@ fn bare(char: char) -> char {
 /// Returns a folded word, and what is left of it without the article and other short words that Arabic and Hebrew write onto its
 /// front. Nobody can say without a dictionary whether a letter is one, so each is another term, and the word itself is always one.
 pub(super) fn forms(word: &str) -> impl Iterator<Item = &str> {
-    once(word).chain(successors(without_prefix(word), |word| without_prefix(word)).take(PREFIXES_MAX))
+    let arabic = successors(without_arabic(word), |word| without_arabic(word)).take(ARABIC_PREFIXES_MAX);
+    let first = without_hebrew(word, true);
+    let hebrew = successors(first, |(word, may_go_on)| may_go_on.then(|| without_hebrew(word, false))?);
+    once(word).chain(arabic).chain(hebrew.take(HEBREW_PREFIXES_MAX).map(|(word, _)| word))
 }
 
-fn without_prefix(word: &str) -> Option<&str> {
+fn without_arabic(word: &str) -> Option<&str> {
     let article = ARABIC_ARTICLES.iter().find_map(|article| word.strip_prefix(article));
-    let left = article.or_else(|| {
-        let mut chars = word.chars();
-        let first = chars.next()?;
-        let is_prefix = HEBREW_PREFIXES.contains(first) || ARABIC_PREFIXES.contains(first);
-        is_prefix.then_some(chars.as_str())
-    })?;
-    left.chars().nth(LEFT_MIN - 1).map(|_| left)
+    article
+        .or_else(|| word.strip_prefix(|first| ARABIC_PREFIXES.contains(first)))
+        .filter(|left| is_enough(left))
+}
+
+/// Returns what is left of a word behind a prefix, and whether there may be another one. A letter that stands where none can is
+/// the word's own: so few words that merely begin with such letters come apart.
+fn without_hebrew(word: &str, is_first: bool) -> Option<(&str, bool)> {
+    let first = word.chars().next()?;
+    let is_prefix =
+        HEBREW_PREFIXES.contains(first) || first == HEBREW_ARTICLE || (is_first && first == HEBREW_AND);
+    let left = word.get(first.len_utf8()..).filter(|left| is_prefix && is_enough(left))?;
+    Some((left, first != HEBREW_ARTICLE))
+}
+
+fn is_enough(left: &str) -> bool {
+    left.chars().nth(LEFT_MIN - 1).is_some()
 }
 
 /// Returns the characters of a text without blanks in their usual width, each with its bytes: `ﾃﾞ` is one.
@@ -199,7 +217,15 @@ mod tests {
             ("الاعدادات", vec!["اعدادات"]),
             ("وبالكتاب", vec!["بالكتاب", "الكتاب", "كتاب"]),
             ("للمستخدم", vec!["مستخدم"]),
-            ("והשומר", vec!["השומר", "שומר", "ומר"]),
+            ("والمفتاح", vec!["المفتاح", "مفتاح"]),
+            ("והשומר", vec!["השומר", "שומר"]),
+            ("וכשהמפתח", vec!["כשהמפתח", "שהמפתח", "המפתח", "מפתח"]),
+            ("ולכשהמפתח", vec!["לכשהמפתח", "כשהמפתח", "שהמפתח", "המפתח", "מפתח"]),
+            ("ושהמפתח", vec!["שהמפתח", "המפתח", "מפתח"]),
+            ("כשהבית", vec!["שהבית", "הבית", "בית"]),
+            ("ובבית", vec!["בבית", "בית", "ית"]),
+            ("הוא", vec!["וא"]),
+            ("שוק", vec!["וק"]),
             ("של", vec![]),
             ("поиск", vec![]),
         ] {

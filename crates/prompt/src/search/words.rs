@@ -15,7 +15,7 @@ use std::ops::Range;
 use super::{camel, files, irregular, scripts, stem};
 
 /// What the rules of this module, of stemming and of the tables are: an index made with others is built anew.
-pub const TERMS_VERSION: u32 = 4;
+pub const TERMS_VERSION: u32 = 5;
 /// How many characters of an entry are indexed: long tool results repeat themselves, and lengths stay in 16 bits.
 pub const ENTRY_CHARS_MAX: usize = 20_000;
 /// Longer runs without an underscore are hashes or Base64; longer words and names are not words.

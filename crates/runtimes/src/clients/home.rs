@@ -50,6 +50,9 @@ pub struct Database {
     pub export: &'static str,
 }
 
+/// The type that is written for a record of a database, or of its older folders, that is no JSON object there.
+pub const UNREADABLE: &str = "unreadable";
+
 /// A folder that is a session, in which each event is a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventFolder {

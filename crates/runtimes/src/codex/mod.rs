@@ -86,6 +86,10 @@ impl Adapter for Codex {
         detect::detect(head, self.is_paginated, self.format())
     }
 
+    fn unknown_version(&self, head: &[u8]) -> Option<String> {
+        detect::unknown_version(head)
+    }
+
     fn session_of_name<'n>(&self, stem: &'n str) -> Option<&'n str> {
         // `rollout-<time>-<thread>`, and `.jsonl` is still there where the file is compressed.
         let stem = stem.strip_suffix(".jsonl").unwrap_or(stem);

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use stemmata_model::{Body, Entry, EntryKind, EntryMeta, NativeSpan, Note, NoteCode, Role, Visibility};
+use stemmata_model::{
+    Body, Entry, EntryId, EntryKind, EntryMeta, NativeSpan, Note, NoteCode, Role, Visibility,
+};
 
 use super::Dialect;
 use crate::adapter::{Decoded, IdKind};
+use crate::clients::UNREADABLE;
 use crate::json::{RecordError, is_blank};
 use crate::lines::decode::{LINE_NOTES_MAX, OPAQUE_UNREADABLE, line_id};
-use crate::lines::opaque;
+use crate::lines::{Line, opaque};
 
 /// Decodes a document; one that is none is an entry that nobody reads, with a note.
 pub(crate) fn decode(dialect: &Dialect, bytes: &[u8]) -> Decoded {
@@ -26,7 +29,9 @@ pub(crate) fn decode(dialect: &Dialect, bytes: &[u8]) -> Decoded {
     };
     let mut unknown = BTreeSet::new();
     for record in records {
-        if let Some(name) = &record.line.unknown
+        if record.line.unknown.as_deref() == Some(UNREADABLE) {
+            decoded.notes.push(torn_record_note(&record.line));
+        } else if let Some(name) = &record.line.unknown
             && unknown.len() < LINE_NOTES_MAX
             && unknown.insert(name.chars().take(64).collect::<String>())
         {
@@ -51,6 +56,14 @@ pub(crate) fn ids(dialect: &Dialect, bytes: &[u8], found: &mut dyn FnMut(IdKind,
             found(*kind, id);
         }
     }
+}
+
+/// Names a record that was no JSON object where its client keeps it, or that has a part which was none.
+pub(crate) fn torn_record_note(line: &Line) -> Note {
+    let id = line.id.as_ref().map_or("a message", EntryId::as_str);
+    let message =
+        format!("`{id}` is damaged in its client's store, or a part of it is: kept as it is, not understood");
+    Note::new(NoteCode::UnparsableLine, message)
 }
 
 /// Says what a document is that is none.

@@ -3,8 +3,9 @@
 use stemmata_model::{CommitType, Counts, Note, Template, Timestamp};
 
 use super::Dialect;
-use super::decode::unreadable_note;
+use super::decode::{torn_record_note, unreadable_note};
 use crate::adapter::{Cut, SegmentFacts, SessionFacts, Splitter};
+use crate::clients::UNREADABLE;
 use crate::json::is_blank;
 use crate::lines::count::{UNSEEN, add, counts};
 use crate::lines::facts::Facts;
@@ -16,11 +17,13 @@ pub(crate) struct DocumentSplitter {
     facts: Facts,
     open: Counts,
     unknown: Unknown,
+    unreadable: u64,
 }
 
 impl DocumentSplitter {
     pub(crate) fn new(dialect: &'static Dialect) -> Self {
-        Self { dialect, facts: Facts::default(), open: Counts::default(), unknown: Unknown::default() }
+        let (facts, unknown) = (Facts::default(), Unknown::default());
+        Self { dialect, facts, open: Counts::default(), unknown, unreadable: 0 }
     }
 
     const fn segment(timestamp: Option<Timestamp>, counts: Counts) -> SegmentFacts {
@@ -45,7 +48,14 @@ impl Splitter for DocumentSplitter {
         let (mut total, mut latest) = (Counts::default(), None);
         for record in records {
             total = add(total, counts(&record.line));
-            record.line.unknown.iter().for_each(|name| self.unknown.count(name));
+            match record.line.unknown.as_deref() {
+                Some(UNREADABLE) => {
+                    self.unreadable += 1;
+                    notes.push(torn_record_note(&record.line));
+                }
+                Some(name) => self.unknown.count(name),
+                None => {}
+            }
             latest = latest.max(record.line.time);
             self.facts.learn(&names, record.line.hints, record.line.time);
         }
@@ -67,6 +77,10 @@ impl Splitter for DocumentSplitter {
     fn state(&self) -> Vec<u8> {
         // A document is read as a whole each time.
         Vec::new()
+    }
+
+    fn unreadable(&self) -> u64 {
+        self.unreadable
     }
 
     fn unknown(&self) -> &[(String, u64)] {

@@ -5,7 +5,7 @@ use stemmata_model::FormatId;
 use super::record::{Kind, Record};
 use crate::adapter::{Confidence, Detection};
 use crate::apart::beginning;
-use crate::json::is_blank;
+use crate::json::{Field, is_blank};
 
 /// Looks at the first bytes of a file (see `Adapter::detect`). A header does not say which version wrote it.
 pub(super) fn detect(head: &[u8], format: FormatId) -> Option<Detection> {
@@ -24,4 +24,16 @@ pub(super) fn detect(head: &[u8], format: FormatId) -> Option<Detection> {
         _ => return None,
     };
     Some(Detection { format, version: None, confidence })
+}
+
+/// Says which version of the format a header names. No client that is known writes one.
+pub(super) fn unknown_version(head: &[u8]) -> Option<String> {
+    let first = head.split(|byte| *byte == b'\n').find(|line| !is_blank(line))?;
+    let found = beginning(first)?;
+    Record::parse(found.as_bytes()).ok()?.fields.schema_version.map(shown)
+}
+
+/// Names a version.
+pub(super) fn shown(version: Field<'_>) -> String {
+    format!("`schemaVersion` {}", version.raw())
 }

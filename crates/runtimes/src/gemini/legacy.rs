@@ -174,6 +174,11 @@ impl Adapter for GeminiLegacy {
         })
     }
 
+    fn unknown_version(&self, head: &[u8]) -> Option<String> {
+        let json = head::closed(head)?;
+        Fields::read(whole(&json).ok()?).ok()?.schema_version.map(super::detect::shown)
+    }
+
     fn encode(&self, entries: &[Entry]) -> Vec<u8> {
         encode(entries)
     }

@@ -69,6 +69,10 @@ impl Adapter for Gemini {
         detect::detect(head, self.format())
     }
 
+    fn unknown_version(&self, head: &[u8]) -> Option<String> {
+        detect::unknown_version(head)
+    }
+
     fn session_of_name<'n>(&self, stem: &'n str) -> Option<&'n str> {
         // A main session's file has the first eight characters of its id in its name, which name no session.
         is_uuid_shaped(stem).then_some(stem)

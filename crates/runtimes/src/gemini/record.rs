@@ -11,6 +11,8 @@ borrowed_object! {
         session_id = "sessionId",
         /// Of the header: the SHA-256 of the directory that the session works in.
         project_hash = "projectHash",
+        /// Of the header, in no version that is known.
+        schema_version = "schemaVersion",
         start_time = "startTime", last_updated = "lastUpdated",
         /// Of the header: `main` or `subagent`.
         session_kind = "kind",

@@ -9,6 +9,7 @@ use stemmata_model::{EntryKind, ImageSource, Part, Role, Usage};
 
 use super::record::{Info, Message, Piece, Proof, Session, State, Tokens, info, time};
 use super::{RUNTIME, flat};
+use crate::clients::UNREADABLE;
 use crate::document::{Record, inside, whole};
 use crate::json::{Field, RecordError, is_true, members, owned, text};
 use crate::lines::facts::TitleRank;
@@ -83,7 +84,8 @@ fn message(element: Field<'_>, bytes: &[u8], cut: Option<&str>, records: &mut Ve
         }
         (None, Some("assistant")) => answer(&about, element.span().start, &parts, cut),
         (None, other) => {
-            let name = other.unwrap_or("message").to_owned();
+            let kind = text(about.kind).filter(|kind| kind == UNREADABLE);
+            let name = kind.as_deref().or(other).unwrap_or("message").to_owned();
             let mut line = Line::metadata(RUNTIME, &name, element.raw(), None);
             line.unknown = Some(name);
             vec![(element.span().start, line)]
@@ -239,6 +241,11 @@ fn said(part: Field<'_>, unknown: &mut Option<String>) -> Option<Part> {
         "reasoning" => Some(reasoning(&read)),
         "file" => file(&read),
         name if UNSENT.contains(&name) => return None,
+        // Damage is told before a type that is only not known.
+        UNREADABLE => {
+            *unknown = Some(UNREADABLE.to_owned());
+            None
+        }
         name => {
             unknown.get_or_insert_with(|| name.to_owned());
             None

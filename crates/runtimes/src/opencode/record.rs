@@ -14,7 +14,7 @@ borrowed_object! {
 borrowed_object! {
     /// What stands beside messages and parts, and what a session says of itself.
     pub(super) struct Info {
-        id, slug, session_id = "sessionID", parent_id = "parentID", directory, title, version, role,
+        kind = "type", id, slug, session_id = "sessionID", parent_id = "parentID", directory, title, version, role,
         model, model_id = "modelID", provider_id = "providerID", path, cwd, root, time, created,
         updated, tokens, finish, error, summary,
         /// Where it works, as versions 2.x say it.

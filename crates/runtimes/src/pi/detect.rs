@@ -26,3 +26,13 @@ pub(super) fn detect(head: &[u8], version: u8, format: FormatId) -> Option<Detec
     let confidence = if is_whole { Confidence::Certain } else { Confidence::Possible };
     (own == u64::from(version)).then_some(Detection { format, version: None, confidence })
 }
+
+/// Says which version a header names that is not known.
+pub(super) fn unknown_version(head: &[u8]) -> Option<String> {
+    let first = head.split(|byte| *byte == b'\n').find(|line| !is_blank(line))?;
+    let found = beginning(first)?;
+    let record = Record::parse(found.as_bytes()).ok().filter(|record| record.kind == Kind::Session)?;
+    let version = record.envelope.version.filter(|_| record.envelope.fourth().is_none())?;
+    let is_known = version.number().is_some_and(|number| (1..=3).contains(&number));
+    (!is_known).then(|| format!("version {}", version.raw()))
+}

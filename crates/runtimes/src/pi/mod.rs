@@ -83,6 +83,10 @@ impl Adapter for Pi {
         detect::detect(head, self.version, self.format())
     }
 
+    fn unknown_version(&self, head: &[u8]) -> Option<String> {
+        detect::unknown_version(head)
+    }
+
     fn session_of_name<'n>(&self, stem: &'n str) -> Option<&'n str> {
         // `<time>_<session>`.
         let (_, id) = stem.rsplit_once('_')?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, v1};
 use stemmata_engine::{
-    BetterState, Engine, EngineError, FileState, Home, ImportFailure, REPAIRED, Refusal, beside, runtime_of,
+    BetterState, Engine, EngineError, Home, ImportFailure, REPAIRED, Refusal, beside, runtime_of,
 };
 use stemmata_model::FormatId;
 
@@ -68,8 +68,9 @@ impl Host {
             if all {
                 let homes = self.machine.clients.existing().into_iter();
                 let folders: Vec<PathBuf> = homes.map(|home| home.transcripts).collect();
-                let (found, unlooked) = home.engine()?.survey_all(&folders)?;
-                let found = found.into_iter().filter(|file| file.state != FileState::Other);
+                let found = home.engine()?.survey_all(&folders)?;
+                let unlooked = found.failures;
+                let found = found.files.into_iter().filter(|file| file.state.is_transcript());
                 files.extend(found.map(|file| file.path));
                 let failed =
                     |failure: &ImportFailure| wire::import::failed(&failure.path, problem_of(&failure.error));

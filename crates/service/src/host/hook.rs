@@ -265,7 +265,13 @@ impl Host {
                 hooked.background.push(path.to_owned());
                 return Ok(later != Later::Rewritten);
             }
-            Err(EngineError::HeldBack { .. } | EngineError::NotATranscript { .. }) => return Ok(false),
+            Err(EngineError::HeldBack { .. }) => return Ok(false),
+            // A session that just began may have nothing in its file.
+            Err(EngineError::NotATranscript { .. }) if is_empty(path) => return Ok(false),
+            // No later command reads it either, so it is not left to one.
+            Err(error @ (EngineError::NotATranscript { .. } | EngineError::UnknownSchema { .. })) => {
+                return Err(error.into());
+            }
             Err(error) => self.leave(path, &with_causes(&problem_of(&error)))?,
         }
         Ok(true)
@@ -329,6 +335,10 @@ impl Host {
         let home = self.machine.clients.config_dir(client)?;
         Some(home.join(request.database.as_deref().unwrap_or(Path::new(usual))).join(session))
     }
+}
+
+fn is_empty(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|file| file.len() == 0)
 }
 
 /// Returns the fault of a hook that no client calls.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use stemmata_api::v1;
 use stemmata_engine::{
-    Engine, FileState, Home, HookWish, Marker, SurveyedFile,
+    Engine, FileState, Home, HookWish, Marker, SurveyedFile, calls_exports,
     clients::{self, Client},
     installed_hooks, modified, with_hooks,
 };
@@ -74,7 +74,7 @@ enum State {
 }
 
 impl State {
-    fn of(home: &Home, request: &StatusRequest, client: &Client, path: &Path) -> Self {
+    fn of(host: &Host, request: &StatusRequest, client: &Client, path: &Path) -> Self {
         let text = match read_settings(path) {
             Ok(None) => return Self::None,
             Ok(Some(text)) => text,
@@ -99,8 +99,14 @@ impl State {
         // Which of several installed ones this call is says nothing about the hooks: another `PATH` leads to another.
         let own = request.program.clone().unwrap_or_default();
         let program = if called.file_name() == own.file_name() { called } else { &own };
-        let provisional = home.options().settings.provisional;
-        let wish = HookWish { program: &program.to_string_lossy(), provisional, inject: found.inject };
+        let provisional = host.home.options().settings.provisional;
+        let folder = host.machine.clients.config_dir(client);
+        let wish = HookWish {
+            program: &program.to_string_lossy(),
+            provisional,
+            inject: found.inject,
+            calls_exports: calls_exports(client, folder.as_deref()),
+        };
         let is_current = with_hooks(Some(&text), client, &wish).is_ok_and(|wanted| wanted == text);
         if is_current { Self::Current(found.program) } else { Self::Changed(found.program) }
     }
@@ -127,7 +133,7 @@ pub(super) fn all(host: &Host, request: &StatusRequest, used: &Used) -> Vec<v1::
     let mut found = Vec::new();
     for client in clients::hooked() {
         let Ok(path) = host.settings_of(client.id) else { continue };
-        let state = State::of(home, request, client, &path);
+        let state = State::of(host, request, client, &path);
         let heard_at = calls.last(client.id);
         let trouble = troubles.iter().find(|(source, _)| source == client.id).map(|(_, trouble)| trouble);
         let is_new = heard_at.is_none() && trouble.is_none();

@@ -27,6 +27,15 @@ const SETTLE_MIN: Duration = Duration::from_millis(20);
 /// What trouble with making briefs is kept as.
 const BRIEFS: &str = "briefs";
 
+/// Who reads what an import left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// A person: what was shown is not new to the next import.
+    Person,
+    /// A program, or nobody.
+    Program,
+}
+
 /// What to import, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportRequest {
@@ -42,6 +51,8 @@ pub struct ImportRequest {
     pub threads: Option<u8>,
     /// Whether the briefs of these sessions are made, for hooks to hand over.
     pub briefs: bool,
+    /// Who reads the answer.
+    pub reader: Reader,
 }
 
 /// What is about to be read.
@@ -59,14 +70,14 @@ pub struct Surveyed {
     pub held_back: u64,
     /// Bytes of all files that are looked at.
     pub looked_bytes: u64,
-    /// Sessions of versions of clients that are not read.
+    /// What is there and not read, or not understood.
     pub unread: Vec<v1::LeftOut>,
 }
 
 impl Surveyed {
     /// Says whether there is any transcript, also one that is held back.
-    pub const fn is_any(&self) -> bool {
-        self.transcripts + self.held_back > 0 || !self.unread.is_empty()
+    pub fn is_any(&self) -> bool {
+        self.transcripts + self.held_back > 0 || self.unread.iter().any(v1::LeftOut::may_be_session)
     }
 }
 
@@ -91,10 +102,9 @@ impl Host {
     /// Only those of the store.
     pub fn survey(&self, paths: &[PathBuf]) -> Answer<Surveyed> {
         self.with_engine(|engine| {
-            let (files, failures) = engine.survey_all(paths)?;
-            let unread = wire::import::unread_versions(&failures);
-            let mut found = Surveyed { unread, ..Surveyed::default() };
-            for file in files {
+            let survey = engine.survey_all(paths)?;
+            let mut found = Surveyed { unread: wire::import::unread(&survey), ..Surveyed::default() };
+            for file in survey.files {
                 found.looked_bytes = found.looked_bytes.saturating_add(file.bytes);
                 match file.state {
                     FileState::New => found.new += 1,
@@ -104,7 +114,7 @@ impl Host {
                         found.held_back += 1;
                         continue;
                     }
-                    FileState::Other => continue,
+                    FileState::Unknown | FileState::Other => continue,
                 }
                 found.transcripts += 1;
                 found.bytes = found.bytes.saturating_add(file.bytes);
@@ -155,7 +165,12 @@ impl Host {
                 self.prepare_briefs(engine, &request.paths)?;
             }
             let elapsed_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-            Ok(wire::import::import(&report, elapsed_ms))
+            let mut shown = self.home.shown_files();
+            let imported = wire::import::import(&report, elapsed_ms, &mut shown);
+            if request.reader == Reader::Person {
+                shown.keep();
+            }
+            Ok(imported)
         })
     }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, Code, Problem, v1};
 use stemmata_engine::{
-    HookWish, SETTINGS_BYTES_MAX, SettingsError,
+    HookWish, SETTINGS_BYTES_MAX, SettingsError, calls_exports,
     clients::{self, Client, HookKind, Hooks},
     create_private, differs_by_hooks_only, installed_hooks, with_hooks, without_hooks,
 };
@@ -154,7 +154,9 @@ impl Host {
             Problem::new(Code::ProgramUnnamable, detail)
         })?;
         let provisional = self.home.options().settings.provisional;
-        let wish = HookWish { program, provisional, inject: request.inject };
+        let home = self.machine.clients.config_dir(client);
+        let calls_exports = calls_exports(client, home.as_deref());
+        let wish = HookWish { program, provisional, inject: request.inject, calls_exports };
         with_hooks(before, client, &wish).map_err(|error| unreadable(path, &error))
     }
 

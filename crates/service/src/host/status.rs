@@ -5,7 +5,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, v1};
-use stemmata_engine::{Engine, FileState, Home, SETTINGS_BYTES_MAX, SurveyedFile, UntrustedRules, clients};
+use stemmata_engine::{
+    Engine, FileState, Home, SETTINGS_BYTES_MAX, Survey, SurveyedFile, UntrustedRules, clients,
+};
 use stemmata_model::Timestamp;
 use stemmata_store::read_bounded;
 
@@ -41,14 +43,13 @@ impl Host {
 
 fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Status, Fault> {
     let (engine, now) = (home.engine()?, host.now());
-    let (mut homes, mut pending, mut unread) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut homes, mut pending, mut surveyed) = (Vec::new(), Vec::new(), Survey::default());
     let mut unread_names = HashSet::new();
     let (mut held_back, mut used) = (0, hooks::Used::default());
     for found in host.machine.clients.existing() {
-        let (files, failures) = engine.survey_all(std::slice::from_ref(&found.transcripts))?;
-        unread.extend(wire::import::unread_versions(&failures));
+        let survey = engine.survey_all(std::slice::from_ref(&found.transcripts))?;
         let transcripts: Vec<&SurveyedFile> =
-            files.iter().filter(|file| file.state != FileState::Other).collect();
+            survey.files.iter().filter(|file| file.state.is_transcript()).collect();
         used.see(engine, found.runtime, &transcripts)?;
         held_back += transcripts.iter().filter(|file| file.state == FileState::HeldBack).count();
         let days = days_kept(found.runtime, Some(&found.config_dir));
@@ -68,6 +69,7 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
         for file in transcripts {
             pending.extend(waiting(engine, now, file, days)?);
         }
+        surveyed.add(survey);
     }
     let rules = match engine.rules() {
         Ok((_, version)) => version.to_owned(),
@@ -106,7 +108,7 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
         only_here_bytes,
         homes,
         pending,
-        unread,
+        unread: wire::import::unread(&surveyed),
         held_back: u64::try_from(held_back).unwrap_or(u64::MAX),
         paused: engine.policy().paused(now).map(ToString::to_string),
     })
@@ -161,7 +163,9 @@ fn waiting(
     let state = match file.state {
         FileState::New => "new",
         FileState::Changed => "changed",
-        FileState::Unchanged | FileState::HeldBack | FileState::Other => return Ok(None),
+        FileState::Unchanged | FileState::HeldBack | FileState::Unknown | FileState::Other => {
+            return Ok(None);
+        }
     };
     Ok(Some(v1::Pending {
         path: file.path.to_string_lossy().into_owned(),

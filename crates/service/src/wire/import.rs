@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::{Problem, v1};
 use stemmata_engine::{
-    CapturedSidecars, EngineError, HeldBack, ImportFailure, ImportReport, ImportedSession,
+    CapturedSidecars, EngineError, FileState, HeldBack, ImportFailure, ImportReport, ImportedSession,
+    ShownFiles, Survey,
 };
 
 use crate::fault::problem_of;
 use crate::wire;
 
-/// Returns the wire form of an import.
-pub(crate) fn import(report: &ImportReport, elapsed_ms: u64) -> v1::Import {
+/// Returns the wire form of an import. `shown` is what earlier ones showed as left out; what is new is added.
+pub(crate) fn import(report: &ImportReport, elapsed_ms: u64, shown: &mut ShownFiles) -> v1::Import {
     let sessions: Vec<v1::Imported> = report.sessions.iter().map(imported).collect();
     let failures: Vec<v1::Failure> = report.failures.iter().map(failure).collect();
     let sum = |of: &dyn Fn(&v1::Imported) -> u64| sessions.iter().map(of).sum();
@@ -38,7 +39,7 @@ pub(crate) fn import(report: &ImportReport, elapsed_ms: u64) -> v1::Import {
             sidecars_altered: sidecars.altered,
             elapsed_ms,
         },
-        left_out: left_out(report),
+        left_out: left_out(report, shown),
         sessions,
         failures,
         skipped: report.skipped.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
@@ -49,29 +50,58 @@ pub(crate) fn import(report: &ImportReport, elapsed_ms: u64) -> v1::Import {
 /// Files that are named of each kind of what was left out.
 const NAMED_MAX: usize = 10;
 
-/// Collects what was left out, by kind.
-#[derive(Default)]
-struct Kinds(Vec<v1::LeftOut>);
+/// Characters of an ending that files are told apart by.
+const ENDING_CHARS_MAX: usize = 8;
 
-impl Kinds {
+/// Endings that are told apart.
+const ENDINGS_MAX: usize = 16;
+
+/// Collects what was left out, by kind.
+struct Kinds<'s> {
+    all: Vec<v1::LeftOut>,
+    /// What earlier imports showed; none where nobody asks.
+    shown: Option<&'s mut ShownFiles>,
+}
+
+impl<'s> Kinds<'s> {
+    const fn new(shown: Option<&'s mut ShownFiles>) -> Self {
+        Self { all: Vec::new(), shown }
+    }
+
+    /// Adds what each import meets for the first time.
     fn add(&mut self, (kind, of): (&str, &str), count: u64, what: Option<&str>, path: &Path) {
+        self.put((kind, of), (count, count), what, path);
+    }
+
+    /// Adds a file that stays where it is, so that each import meets it again.
+    fn file(&mut self, kind: &str, what: Option<&str>, path: &Path) {
+        let reason = what.unwrap_or(kind);
+        let is_new = self.shown.as_mut().is_none_or(|shown| shown.add(reason, path));
+        self.put((kind, "file"), (1, u64::from(is_new)), what, path);
+    }
+
+    fn put(&mut self, (kind, of): (&str, &str), (count, new): (u64, u64), what: Option<&str>, path: &Path) {
         if count == 0 {
             return;
         }
         let is_same =
             |one: &&mut v1::LeftOut| one.kind == kind && one.of == of && one.what.as_deref() == what;
         let path = path.to_string_lossy().into_owned();
-        match self.0.iter_mut().find(is_same) {
+        match self.all.iter_mut().find(is_same) {
             Some(one) => {
+                // What is new is named first: that is what is shown.
+                let at =
+                    if new > 0 { usize::try_from(one.new).unwrap_or(usize::MAX) } else { one.paths.len() };
+                one.paths.insert(at.min(one.paths.len()), path);
+                one.paths.truncate(NAMED_MAX);
                 one.count = one.count.saturating_add(count);
-                if one.paths.len() < NAMED_MAX {
-                    one.paths.push(path);
-                }
+                one.new = one.new.saturating_add(new);
             }
-            None => self.0.push(v1::LeftOut {
+            None => self.all.push(v1::LeftOut {
                 kind: kind.to_owned(),
                 of: of.to_owned(),
                 count,
+                new,
                 what: what.map(str::to_owned),
                 paths: vec![path],
             }),
@@ -88,11 +118,30 @@ impl Kinds {
             _ => self.add((&problem.code, "file"), 1, None, &failure.path),
         }
     }
+
+    fn unknown_version(&mut self, version: Option<&str>, path: &Path) {
+        if let Some(version) = version {
+            self.file("unknown_version", Some(version), path);
+        }
+    }
+
+    /// Adds files that are no transcripts by their names, by how these end.
+    fn others(&mut self, paths: &[PathBuf]) {
+        for path in paths {
+            let ending = path.extension().and_then(|ending| ending.to_str()).filter(|ending| {
+                ending.len() <= ENDING_CHARS_MAX && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            });
+            let ending = ending.map(|ending| format!(".{ending}"));
+            let is_known = self.all.iter().any(|one| one.kind == "other_file" && one.what == ending);
+            let is_full = self.all.iter().filter(|one| one.kind == "other_file").count() >= ENDINGS_MAX;
+            self.file("other_file", ending.as_deref().filter(|_| is_known || !is_full), path);
+        }
+    }
 }
 
 /// Says what an import left out, by kind.
-fn left_out(report: &ImportReport) -> Vec<v1::LeftOut> {
-    let mut kinds = Kinds::default();
+fn left_out(report: &ImportReport, shown: &mut ShownFiles) -> Vec<v1::LeftOut> {
+    let mut kinds = Kinds::new(Some(shown));
     report.failures.iter().for_each(|failure| kinds.failure(failure));
     for imported in &report.sessions {
         let unread = &imported.captured.unread;
@@ -100,20 +149,28 @@ fn left_out(report: &ImportReport) -> Vec<v1::LeftOut> {
             kinds.add(("unknown_record", "record"), *count, Some(name), &imported.path);
         }
         kinds.add(("unreadable_record", "record"), unread.unreadable, None, &imported.path);
+        kinds.unknown_version(imported.captured.unknown_version.as_deref(), &imported.path);
     }
-    report.skipped.iter().for_each(|path| kinds.add(("not_a_transcript", "file"), 1, None, path));
+    report.skipped.iter().for_each(|path| kinds.file("not_a_transcript", None, path));
+    kinds.others(&report.others);
     for (path, reason) in &report.held_back {
         kinds.add(("excluded", "file"), 1, Some(&reason.to_string()), path);
     }
-    kinds.0
+    kinds.all
 }
 
-/// Says which sessions of clients are of a version that is not read.
-pub(crate) fn unread_versions(failures: &[ImportFailure]) -> Vec<v1::LeftOut> {
-    let mut kinds = Kinds::default();
-    let is_version = |failure: &&ImportFailure| matches!(failure.error, EngineError::UnknownSchema { .. });
-    failures.iter().filter(is_version).for_each(|failure| kinds.failure(failure));
-    kinds.0
+/// Says what an import would leave out, or has left out already: of this depends whether everything is imported.
+pub(crate) fn unread(survey: &Survey) -> Vec<v1::LeftOut> {
+    let mut kinds = Kinds::new(None);
+    survey.failures.iter().for_each(|failure| kinds.failure(failure));
+    for file in &survey.files {
+        kinds.unknown_version(file.unknown_version.as_deref(), &file.path);
+        if file.state == FileState::Unknown {
+            kinds.file("not_a_transcript", None, &file.path);
+        }
+    }
+    kinds.others(&survey.others);
+    kinds.all
 }
 
 fn imported(imported: &ImportedSession) -> v1::Imported {

@@ -16,7 +16,7 @@ use stemmata_api::v1::CommitRequest;
 use stemmata_api::{Answer, Chains as _, Control, GiveBack as _};
 use stemmata_engine::{CaptureOptions, Clock, Home, HomeOptions, MachineFacts, RandomIds, Settings};
 use stemmata_model::Timestamp;
-use stemmata_service::{Host, ImportRequest, Local, Machine, PolicyChange};
+use stemmata_service::{Host, ImportRequest, Local, Machine, PolicyChange, Reader};
 use stemmata_store::OpenFor;
 use stemmata_testkit::claude::{ClaudeSession, Transcript};
 use tempfile::TempDir;
@@ -137,6 +137,7 @@ fn rules_and_exclusions_that_are_written_later_count_for_what_is_stored_next() {
         granularity: None,
         threads: Some(1),
         briefs: false,
+        reader: Reader::Program,
     };
     let import = || host.import(&request, &Control::none()).expect("imported").totals;
     let before = import();

@@ -1,18 +1,28 @@
 //! One session out of its rows, as the document that its client would export.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Transaction, params};
 
 use super::schema::{Place, Schema};
-use crate::capture::exported::{Info, is_json, quoted, with};
+use crate::capture::exported::{Info, Message, is_json, joined, quoted, with};
 
-/// Returns a session as one document. A session whose row was deleted meanwhile has none.
+/// A session as one document.
+pub(super) struct Document {
+    pub(super) json: String,
+    /// Messages of it that are in the older folder alone, or have parts there alone.
+    pub(super) joined: u64,
+}
+
+/// Returns a session as one document, joined with what the older folder beside the database has of it. A session whose row was
+/// deleted meanwhile has none.
 pub(super) fn document(
     connection: &Connection,
     (schema, place): (&Schema, Place),
     session: &str,
-) -> rusqlite::Result<Option<String>> {
+    older: Vec<Message>,
+) -> rusqlite::Result<Option<Document>> {
     // One state of the database for all tables.
     let reading = connection.unchecked_transaction()?;
     let (table, about): (_, fn(&Row<'_>) -> String) = match place {
@@ -25,33 +35,46 @@ pub(super) fn document(
         Err(rusqlite::Error::QueryReturnedNoRows) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let messages = match place {
-        Place::Parts { .. } => messages(&reading, schema.order(place), session)?,
-        Place::Flat { .. } => flat_messages(&reading, schema.order(place), session)?,
+    let (messages, joined) = match place {
+        Place::Parts { .. } => {
+            let (all, joined) = joined(messages(&reading, schema.order(place), session)?, older);
+            (all.iter().map(Message::render).collect(), joined)
+        }
+        Place::Flat { .. } => (flat_messages(&reading, schema.order(place), session)?, 0),
     };
-    Ok(Some(format!("{{\"info\":{about},\"messages\":[{}]}}\n", messages.join(","))))
+    let json = format!("{{\"info\":{about},\"messages\":[{}]}}\n", messages.join(","));
+    Ok(Some(Document { json, joined }))
 }
 
-fn messages(reading: &Transaction<'_>, order: &str, session: &str) -> rusqlite::Result<Vec<String>> {
-    let mut parts: HashMap<String, Vec<String>> = HashMap::new();
+/// Returns the text of a column, whatever is in it: one row of another kind must not cost the session.
+fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Null => String::new(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Real(number) => number.to_string(),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+    })
+}
+
+fn messages(reading: &Transaction<'_>, order: &str, session: &str) -> rusqlite::Result<Vec<Message>> {
+    let mut parts: HashMap<String, BTreeMap<String, String>> = HashMap::new();
     let mut statement =
         reading.prepare("SELECT id, message_id, data FROM part WHERE session_id = ?1 ORDER BY id")?;
     let mut rows = statement.query(params![session])?;
     while let Some(row) = rows.next()? {
-        let (id, message, data): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let (id, message, data) = (text(row, 0)?, text(row, 1)?, text(row, 2)?);
         let own = [("id", id.as_str()), ("sessionID", session), ("messageID", message.as_str())];
         let part = with(&data, &own);
-        parts.entry(message).or_default().push(part);
+        parts.entry(message).or_default().insert(id, part);
     }
     let mut messages = Vec::new();
     let query = format!("SELECT id, data FROM message WHERE session_id = ?1 ORDER BY {order}");
     let mut statement = reading.prepare(&query)?;
     let mut rows = statement.query(params![session])?;
     while let Some(row) = rows.next()? {
-        let (id, data): (String, String) = (row.get(0)?, row.get(1)?);
-        let own = parts.remove(&id).unwrap_or_default().join(",");
+        let (id, data) = (text(row, 0)?, text(row, 1)?);
         let about = with(&data, &[("id", id.as_str()), ("sessionID", session)]);
-        messages.push(format!("{{\"info\":{about},\"parts\":[{own}]}}"));
+        messages.push(Message { parts: parts.remove(&id).unwrap_or_default(), id, about });
     }
     Ok(messages)
 }
@@ -61,7 +84,7 @@ fn flat_messages(reading: &Transaction<'_>, order: &str, session: &str) -> rusql
     let query = format!("SELECT id, type, data FROM session_message WHERE session_id = ?1 ORDER BY {order}");
     let mut statement = reading.prepare(&query)?;
     let rows = statement.query_map([session], |row| {
-        let (id, kind, data): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let (id, kind, data) = (text(row, 0)?, text(row, 1)?, text(row, 2)?);
         Ok(with(&data, &[("id", id.as_str()), ("type", kind.as_str())]))
     })?;
     rows.collect()

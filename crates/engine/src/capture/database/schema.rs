@@ -4,7 +4,7 @@
 //! stays in the older tables as it was then. The betas of 2.x kept their sessions in `session`, with their messages in
 //! `session_message`, which 1.x has too, for a few messages.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::{Connection, OptionalExtension as _};
 
@@ -195,7 +195,7 @@ impl Schema {
             }
             Place::Parts { about } | Place::Flat { about } => vec![of(about, "id")],
         };
-        format!("SELECT MAX(at), SUM(many) FROM ({})", rows.join(" UNION ALL "))
+        format!("SELECT CAST(MAX(at) AS INTEGER), SUM(many) FROM ({})", rows.join(" UNION ALL "))
     }
 
     /// Returns a query that sums the bytes of a session's messages. It exists only if this version knows the table that holds them.
@@ -222,22 +222,30 @@ impl Schema {
         }
     }
 
-    /// Returns whether nothing was said in a session as far as its place tells.
-    pub(super) fn is_empty(
+    /// Returns the ids of a session's messages that any table has, each with whether it has content there.
+    pub(super) fn messages(
         &self,
         connection: &Connection,
-        place: Place,
         session: &str,
-    ) -> rusqlite::Result<bool> {
-        let (is_read, table) = match place {
-            Place::Parts { .. } => (self.has_parts(), "part"),
-            Place::Flat { .. } => (self.has_flat(), MESSAGES_2),
-        };
-        let query = format!("SELECT 1 FROM {table} WHERE session_id = ?1 LIMIT 1");
-        if !is_read {
-            return Ok(true);
+    ) -> rusqlite::Result<HashMap<String, bool>> {
+        let mut queries = Vec::new();
+        if self.has_parts() {
+            let has_part = "EXISTS (SELECT 1 FROM part WHERE message_id = message.id AND session_id = ?1)";
+            queries.push(format!("SELECT id, {has_part} FROM message WHERE session_id = ?1"));
         }
-        Ok(connection.prepare_cached(&query)?.query_row([session], |_| Ok(())).optional()?.is_none())
+        if self.has_flat() {
+            queries.push(format!("SELECT id, 1 FROM {MESSAGES_2} WHERE session_id = ?1"));
+        }
+        let mut found = HashMap::new();
+        for query in queries {
+            let mut rows = connection.prepare_cached(&query)?;
+            let rows = rows.query_map([session], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            for row in rows {
+                let (id, has_content): (String, bool) = row?;
+                *found.entry(id).or_default() |= has_content;
+            }
+        }
+        Ok(found)
     }
 
     /// Says which sessions are in no table that is read: those of a newer version, and those whose messages are not where a

@@ -5,6 +5,12 @@
 use super::{HookWish, InstalledHooks, SettingsError};
 use crate::capture::leaf::Provisional;
 
+/// What a template exports for versions of opencode that load an object: one function for those of 1.x, one for those of 2.x.
+const OBJECT: &str = "export default { id: \"stemma\", server, setup };";
+
+/// What stands for it where the client calls whatever is exported.
+const FUNCTION: &str = "export const StemmaPlugin = server;";
+
 /// Returns the file. `place` is its template and the runtime.
 ///
 /// # Errors
@@ -21,7 +27,9 @@ pub(super) fn with_hooks(
         Provisional::Significant => "failures",
         Provisional::Tool => "all",
     };
+    let exports = if wish.calls_exports { FUNCTION } else { OBJECT };
     Ok(template
+        .replace(OBJECT, exports)
         .replace("\"@PROGRAM@\"", &quoted(wish.program))
         .replace("\"@TOOLS@\"", &quoted(tools))
         .replace("\"@INJECT@\"", if wish.inject { "true" } else { "false" }))
@@ -66,7 +74,12 @@ mod tests {
     fn a_file_of_ours_is_written_whole_and_one_of_somebody_elses_is_left_alone() {
         for client in hooked() {
             let Some(HookKind::Extension(template)) = client.hooks.map(|hooks| hooks.kind) else { continue };
-            let wish = HookWish { program: "/o\"dd/stemma", provisional: Provisional::Tool, inject: true };
+            let wish = HookWish {
+                program: "/o\"dd/stemma",
+                provisional: Provisional::Tool,
+                inject: true,
+                calls_exports: false,
+            };
             let text = with_hooks(None, (template, client.id), &wish).expect("a file");
             assert!(text.contains(r#"const program = "/o\"dd/stemma";"#), "{text}");
             assert!(!text.contains("@PROGRAM@") && !text.contains("@TOOLS@") && !text.contains("@INJECT@"));

@@ -207,7 +207,7 @@ pub(super) fn differs_by_hooks_only(
     let (text, _) = without_hooks(text, runtime)?;
     for provisional in [Provisional::Turn, Provisional::Significant, Provisional::Tool] {
         for inject in [false, true] {
-            let wish = HookWish { program: "stemma", provisional, inject };
+            let wish = HookWish { program: "stemma", provisional, inject, calls_exports: false };
             let hooked = with_hooks(earlier, runtime, &wanted(events, client, &wish))?;
             if without_hooks(&hooked, runtime)?.0 == text {
                 return Ok(true);
@@ -317,8 +317,12 @@ mod tests {
         }
     }
 
-    const WISH: HookWish<'_> =
-        HookWish { program: "/opt/it's/stemma", provisional: Provisional::Turn, inject: false };
+    const WISH: HookWish<'_> = HookWish {
+        program: "/opt/it's/stemma",
+        provisional: Provisional::Turn,
+        inject: false,
+        calls_exports: false,
+    };
 
     fn asked(text: &str, wish: &HookWish<'_>) -> Result<String, SettingsError> {
         with_hooks(text, RUNTIME, &wanted(events(), client(), wish))
@@ -412,7 +416,7 @@ mod tests {
         #[test]
         fn law_what_was_put_in_is_read_again(program in r#"/[a-z/ '"&|$é\\-]{1,30}"#, inject: bool, tools: bool) {
             let provisional = if tools { Provisional::Tool } else { Provisional::Turn };
-            let wish = HookWish { program: &program, provisional, inject };
+            let wish = HookWish { program: &program, provisional, inject, ..WISH };
             let wanted = InstalledHooks { program: program.clone(), inject };
             for client in stemmata_runtimes::clients::hooked() {
                 let text = super::super::with_hooks(None, client, &wish).expect("hooks");
