@@ -223,8 +223,15 @@ impl LineValidator {
                 format!("{} parallel calls or results do not reach the model with this client", beside.len());
             self.find(Severity::Warning, "sibling_lost", Some(self.line_at(tree, first)), message);
         }
-        if let Some(&last) = lost.last() {
-            let all = conversation.messages.len();
+        let all = sendable(tree, &conversation.messages);
+        let left: Vec<usize> = conversation
+            .messages
+            .iter()
+            .copied()
+            .filter(|position| lost.binary_search(position).is_err())
+            .collect();
+        let dropped = all.saturating_sub(sendable(tree, &left));
+        if let Some(&last) = lost.last().filter(|_| dropped > 0) {
             let of_it: HashSet<usize> = conversation.messages.iter().copied().collect();
             let is_other =
                 |position: &&usize| tree.row(**position).kind.is_message() && !of_it.contains(*position);
@@ -232,7 +239,6 @@ impl LineValidator {
                 0 => String::new(),
                 others => format!(", and send {others} others"),
             };
-            let dropped = lost.len();
             let message =
                 format!("the loader would silently drop {dropped} of {all} messages, up to this one{others}");
             self.find(Severity::Fatal, "history_lost", Some(self.line_at(tree, last)), message);
