@@ -1,14 +1,13 @@
 //! From a document to entries: one for each record, and nothing lost.
 
-use std::collections::BTreeSet;
-
 use stemmata_model::{Body, Entry, EntryKind, EntryMeta, NativeSpan, Note, NoteCode, Role, Visibility};
 
 use super::Dialect;
 use crate::adapter::{Decoded, IdKind};
 use crate::json::{RecordError, is_blank};
-use crate::lines::decode::{LINE_NOTES_MAX, OPAQUE_UNREADABLE, line_id};
+use crate::lines::decode::{OPAQUE_UNREADABLE, line_id};
 use crate::lines::opaque;
+use crate::lines::unknown::NotedTypes;
 
 /// Decodes a document; one that is none is an entry that nobody reads, with a note.
 pub(crate) fn decode(dialect: &Dialect, bytes: &[u8]) -> Decoded {
@@ -24,13 +23,9 @@ pub(crate) fn decode(dialect: &Dialect, bytes: &[u8]) -> Decoded {
             return decoded;
         }
     };
-    let mut unknown = BTreeSet::new();
+    let mut unknown = NotedTypes::default();
     for record in records {
-        if let Some(name) = &record.line.unknown
-            && unknown.len() < LINE_NOTES_MAX
-            && unknown.insert(name.chars().take(64).collect::<String>())
-        {
-            let message = format!("records of type `{name}` are unknown and carried as they are");
+        if let Some(message) = record.line.unknown.as_deref().and_then(|name| unknown.note(name)) {
             decoded.notes.push(Note::new(NoteCode::UnknownRecord, message));
         }
         let own = bytes.get(record.span.clone()).unwrap_or_default();

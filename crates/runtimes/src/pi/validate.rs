@@ -3,13 +3,15 @@
 //! It repairs nothing. What it looks for was tried with the real loader (0.73.1): it refuses next to nothing, and loses
 //! history without a word.
 
+use super::read::name;
 use super::record::{Kind, Record, apart};
 use super::trail::{Trail, Waiting, Way};
 use super::tree::{Parent, Row};
 use crate::adapter::{Finding, Severity, Validation, Validator};
 use crate::apart::{each, is_marked};
 use crate::findings::Findings;
-use crate::json::{is_blank, text};
+use crate::json::is_blank;
+use crate::lines::unknown::shown;
 
 /// The newest version of the format that is known.
 const NEWEST_VERSION: u64 = 3;
@@ -68,7 +70,7 @@ impl LineValidator {
             self.findings.add(Severity::Fatal, "missing_usage", at, message);
         }
         if record.kind == Kind::Unknown {
-            let name = text(record.envelope.record_type).unwrap_or_default();
+            let name = shown(&name(record));
             let message = format!("the type `{name}` is unknown to us: the loader makes no message of it");
             self.findings.add(Severity::Info, "unknown_type", at, &message);
         }
