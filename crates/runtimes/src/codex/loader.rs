@@ -9,7 +9,7 @@ use std::ops::Range;
 use serde_json::value::RawValue;
 
 use super::record::{Content, Kind, Payload, Record};
-use crate::json::{Field, Salvaged, quote, salvage};
+use crate::json::{Field, Salvaged, is_string, members, quote, salvage, text};
 use crate::placing::replace;
 
 /// Lists and objects that may lie in each other: `serde_json` refuses the 128th.
@@ -206,7 +206,7 @@ pub(super) fn misread(record: &Record<'_>) -> Option<&'static str> {
     if record.kind != Kind::Item {
         return None;
     }
-    let needed = needs(&record.payload, crate::json::text(record.payload.item_type).as_deref()?);
+    let needed = needs(&record.payload, text(record.payload.item_type).as_deref()?);
     needed.into_iter().find(|(_, is_good)| !is_good).map(|(name, _)| name)
 }
 
@@ -239,7 +239,13 @@ fn needs(payload: &Payload<'_>, kind: &str) -> Vec<(&'static str, bool)> {
         }
         "function_call_output" | "custom_tool_call_output" => vec![is_call, output],
         "local_shell_call" => {
-            vec![("status", is_text(payload.status)), ("action", payload.action.is_some_and(is_exec))]
+            let is_status = |status| {
+                ["completed", "in_progress", "incomplete"].iter().any(|name| is_string(status, name))
+            };
+            vec![
+                ("status", payload.status.is_some_and(is_status)),
+                ("action", payload.action.is_some_and(is_exec)),
+            ]
         }
         "tool_search_call" => {
             vec![("execution", is_text(payload.execution)), ("arguments", payload.arguments.is_some())]
@@ -281,7 +287,7 @@ fn is_none_or<'a>(field: Option<Field<'a>>, is_good: impl Fn(Option<Field<'a>>) 
 fn is_list_of(field: Option<Field<'_>>, kinds: &[&str]) -> bool {
     let is_item = |item: Field<'_>| {
         let Ok(item) = Content::read(item) else { return false };
-        let kind = crate::json::text(item.kind).unwrap_or_default();
+        let kind = text(item.kind).unwrap_or_default();
         let has = match kind.as_ref() {
             "input_image" => is_text(item.image_url) || is_text(item.file_id),
             "input_audio" => is_text(item.audio_url),
@@ -295,9 +301,9 @@ fn is_list_of(field: Option<Field<'_>>, kinds: &[&str]) -> bool {
 
 /// Returns whether this is a command that a local shell runs.
 fn is_exec(action: Field<'_>) -> bool {
-    let members = crate::json::members(action).unwrap_or_default();
+    let members = members(action).unwrap_or_default();
     let of = |name: &str| members.iter().find(|member| member.name == name).map(|member| member.value);
-    of("type").is_some_and(|kind| crate::json::is_string(kind, "exec")) && is_list(of("command"))
+    of("type").is_some_and(|kind| is_string(kind, "exec")) && is_list(of("command"))
 }
 
 #[cfg(test)]

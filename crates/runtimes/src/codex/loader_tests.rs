@@ -275,6 +275,7 @@ fn an_item_is_sent_where_its_fields_are_as_the_client_needs_them() {
         r#"{"type":"reasoning","summary":[],"encrypted_content":5}"#,
         r#"{"type":"web_search_call","status":5}"#,
         r#"{"type":"local_shell_call","status":"completed","action":{"type":"tomorrow"}}"#,
+        r#"{"type":"local_shell_call","status":"tomorrow","action":{"type":"exec","command":["ls"]}}"#,
         r#"{"type":"tool_search_call","arguments":{}}"#,
         r#"{"type":"tool_search_output","call_id":"c","status":"s","execution":"client","tools":[]}"#,
         r#"{"type":"image_generation_call","result":"r"}"#,
