@@ -4,7 +4,7 @@
 
 use stemmata_model::Timestamp;
 
-use crate::json::{Field, RecordError, borrowed_object, is_string, parse_line, text};
+use crate::json::{Field, RecordError, borrowed_object, is_string, owned, parse_line, text};
 
 borrowed_object! {
     /// The envelope of a line; of a line without one, what tells it apart.
@@ -257,6 +257,12 @@ impl<'a> Record<'a> {
     /// Returns when the line was written.
     pub(super) fn time(&self) -> Option<Timestamp> {
         Timestamp::parse(&text(self.envelope.timestamp)?).ok()
+    }
+
+    /// Returns the mode of the history that a header names, where it is not known: the client refuses such a file.
+    pub(super) fn unknown_mode(&self) -> Option<String> {
+        let mode = owned(self.payload.history_mode.filter(|_| self.kind == Kind::SessionMeta))?;
+        (!matches!(mode.as_str(), "legacy" | "paginated")).then_some(mode)
     }
 
     /// Returns whether the payload is of one of these types.

@@ -86,13 +86,10 @@ impl LineValidator {
                 self.findings.add(Severity::Fatal, "incomplete_header", at, &message);
             }
         }
-        match payload.history_mode.and_then(|mode| mode.text()).as_deref() {
-            Some("paginated") => self.is_paginated = true,
-            Some("legacy") | None => {}
-            Some(mode) => {
-                let message = format!("the history mode `{mode}` is unknown: the loader refuses the file");
-                self.findings.add(Severity::Fatal, "unknown_history_mode", at, &message);
-            }
+        self.is_paginated = payload.history_mode.is_some_and(|mode| is_string(mode, "paginated"));
+        if let Some(mode) = record.unknown_mode() {
+            let message = format!("the history mode `{mode}` is unknown: the loader refuses the file");
+            self.findings.add(Severity::Fatal, "unknown_history_mode", at, &message);
         }
         if payload.history_base.is_some_and(|base| !base.is_null()) {
             let message = match self.base.take() {

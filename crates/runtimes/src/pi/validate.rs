@@ -4,7 +4,7 @@
 //! history without a word.
 
 use super::read::name;
-use super::record::{Kind, Record, apart};
+use super::record::{Kind, NEWEST_VERSION, Record, apart};
 use super::trail::{Trail, Waiting, Way};
 use super::tree::{Parent, Row};
 use crate::adapter::{Finding, Severity, Validation, Validator};
@@ -12,9 +12,6 @@ use crate::apart::{each, is_marked};
 use crate::findings::Findings;
 use crate::json::is_blank;
 use crate::lines::unknown::shown;
-
-/// The newest version of the format that is known.
-const NEWEST_VERSION: u64 = 3;
 
 /// Checks a session line by line.
 #[derive(Default)]
@@ -90,12 +87,11 @@ impl LineValidator {
     }
 
     fn header(&mut self, record: &Record<'_>) {
-        let version = record.envelope.version.and_then(|version| version.number());
         self.is_fourth = record.envelope.fourth().is_some();
         if self.is_fourth {
             let message = "version 4 of the format is of programs on pi's library: pi itself takes the file for empty and writes over it; `fork` writes a copy of version 3";
             self.findings.add(Severity::Warning, "newer_version", Some(self.lines), message);
-        } else if let Some(version) = version.filter(|version| *version > NEWEST_VERSION) {
+        } else if let Some(version) = record.unknown_version() {
             let message = format!(
                 "version {version} of the format is not known: it is read as version {NEWEST_VERSION}"
             );
