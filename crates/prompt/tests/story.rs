@@ -1,7 +1,7 @@
 //! Laws of the folds, and what a turn says of itself.
 
 use proptest::prelude::*;
-use stemmata_model::{Entry, EntryId, Part, Role, SessionId, Timestamp, Usage};
+use stemmata_model::{Entry, EntryId, EntryKind, Part, Role, SessionId, Timestamp, Usage};
 use stemmata_prompt::story::{
     FileLines, Frame, SessionFold, SessionStory, Told, TurnCall, TurnOutcome, outlines, pieces,
 };
@@ -148,4 +148,40 @@ fn a_turn_that_was_stopped_is_interrupted_until_somebody_answers() {
     let turns = outlines(&stopped, &[], Frame::default());
     assert_eq!(turns.len(), 1, "what the client says is no prompt");
     assert_eq!(turns[0].outcome(), TurnOutcome::Interrupted);
+}
+
+/// What the conversation went back from is of no turn, wherever its commits end, and what it changed stays changed.
+#[test]
+fn a_turn_that_was_taken_back_is_not_told_with_the_one_before() {
+    let whole = conversation(&[vec![0], vec![1, 2], vec![3]]);
+    let kept = [true, false, true];
+    let told = |size: usize| {
+        let mut fold = SessionFold::new(&SessionId::new("s").expect("a name"), None);
+        let of = |(entries, is_active): (&Vec<Entry>, bool)| {
+            let note = |entry: &Entry| {
+                let mut note = entry.clone();
+                (note.role, note.kind, note.meta.visibility.agent) =
+                    (Role::System, EntryKind::Metadata, false);
+                note
+            };
+            // The client notes something behind each turn.
+            let entries: Vec<Entry> = entries.iter().cloned().chain(entries.last().map(note)).collect();
+            entries.into_iter().map(move |entry| (entry, is_active)).collect::<Vec<_>>()
+        };
+        let all: Vec<(Entry, bool)> = whole.iter().zip(kept).flat_map(of).collect();
+        for commit in all.chunks(size) {
+            let (entries, is_active): (Vec<Entry>, Vec<bool>) = commit.iter().cloned().unzip();
+            fold.add((), &entries, &is_active);
+        }
+        fold.finish()
+    };
+    let alone = folded(&[whole[0].clone(), whole[2].clone()]);
+    for size in [1, 2, 3, 100] {
+        let story = told(size);
+        let calls = |story: &SessionStory<()>| -> Vec<(u64, i64)> {
+            story.turns.iter().map(|turn| (turn.outline.calls(), turn.outline.active_micros)).collect()
+        };
+        assert_eq!(calls(&story), calls(&alone), "{size}");
+        assert_eq!(story.files, folded(&whole).files, "{size}");
+    }
 }

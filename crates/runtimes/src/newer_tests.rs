@@ -1,7 +1,7 @@
 //! Sessions of clients that are newer than this program, in every format that a client loads: what is not known is
 //! carried as it is, is told, and stands in nobody's way.
 
-use stemmata_model::{NoteCode, Part};
+use stemmata_model::{Granularity, NoteCode, Part};
 
 use crate::adapter::Adapter;
 use crate::chain_tests::checked_for;
@@ -101,4 +101,53 @@ fn a_version_that_is_not_known_is_named() {
         let (adapter, _) = registry::detect(head.as_bytes()).unwrap_or_else(|| panic!("{head}"));
         assert_eq!(adapter.unknown_version(head.as_bytes()).as_deref(), wanted, "{head}");
     }
+}
+
+#[test]
+fn no_note_about_a_type_has_an_empty_name() {
+    let adapters: [(&dyn Adapter, Vec<u8>); 5] = [
+        (&ClaudeCode, claude_code::samples_tests::transcript("UTRA")),
+        (&Codex::PAGINATED, codex::samples_tests::rollout("HUA", true)),
+        (&Codex::LEGACY, codex::samples_tests::rollout("HUA", false)),
+        (&Pi::V3, pi::samples_tests::session("HUA", 3)),
+        (&Gemini, gemini::samples_tests::session("HUA")),
+    ];
+    for (record, name) in [
+        ("{}", "`(none)`"),
+        (r#"{"type":null}"#, "`null`"),
+        (r#"{"type":5}"#, "`5`"),
+        (r#"{"type":""}"#, "`\"\"`"),
+        (r#"{"type":{"a":1}}"#, "`{\"a\":1}`"),
+    ] {
+        for (adapter, bytes) in &adapters {
+            let bytes = [bytes.as_slice(), record.as_bytes(), b"\n"].concat();
+            let decoded = adapter.decode(&bytes);
+            let note = decoded.notes.iter().find(|note| note.code == NoteCode::UnknownRecord).expect(record);
+            assert!(note.message.contains(name), "{}: {}", adapter.format(), note.message);
+            let mut splitter = adapter.splitter(Granularity::Turn, None);
+            bytes.split_inclusive(|byte| *byte == b'\n').for_each(|line| {
+                splitter.line(line, &mut Vec::new());
+            });
+            let counted: Vec<_> = splitter.unknown().iter().map(|(name, _)| format!("`{name}`")).collect();
+            assert_eq!(counted, [name], "{}", adapter.format());
+            let found = checked_for(*adapter, &bytes, None).findings;
+            let named = found.iter().filter(|finding| finding.check == "unknown_type");
+            assert!(
+                named.clone().all(|finding| finding.message.contains(name)),
+                "{}: {found:?}",
+                adapter.format()
+            );
+        }
+    }
+}
+
+#[test]
+fn an_operation_of_gemini_that_is_not_known_is_named() {
+    let mut bytes = gemini::samples_tests::session("HUA");
+    bytes.extend_from_slice(b"{\"$frobnicate\":1}\n{\"x\":1,\"$set\":7}\n");
+    let notes = Gemini.decode(&bytes).notes;
+    let notes: Vec<_> = notes.iter().map(|note| note.message.as_str()).collect();
+    assert!(notes[0].contains("`$frobnicate`") && notes[1].contains("`$set`"), "{notes:?}");
+    let found = checked_for(&Gemini, &bytes, None).findings;
+    assert!(found.iter().any(|finding| finding.message.contains("`$frobnicate`")), "{found:?}");
 }

@@ -7,6 +7,7 @@
 
 mod forgotten;
 mod told;
+mod torn;
 
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Note, NoteCode, Sighting, Source,
@@ -16,6 +17,7 @@ use stemmata_redact::{ScrubbedLine, Scrubber};
 use stemmata_runtimes::adapter::{Adapter, SegmentFacts, Splitter};
 use stemmata_store::{BatchOutcome, NewCommit, NewHole, Write};
 
+use self::torn::Torn;
 use crate::capture::anchors::News;
 use crate::capture::cursor::{PROVISIONAL_MAX, Provisional};
 use crate::capture::earlier::{Earlier, Left};
@@ -95,8 +97,7 @@ pub(crate) struct Ingest<'e> {
     earlier: Option<Earlier>,
     /// What the next commit begins with, where that is known beforehand.
     pub(super) prior: Option<Head>,
-    /// Bytes of the open segment before an unfinished last line.
-    torn_from: Option<u64>,
+    torn: Option<Torn>,
     pending: Vec<Write>,
     pending_bytes: u64,
     /// What a vault is to keep of commits that are pending.
@@ -130,7 +131,7 @@ impl<'e> Ingest<'e> {
             segment: OpenSegment::default(),
             earlier: None,
             prior: None,
-            torn_from: None,
+            torn: None,
             pending: Vec::new(),
             pending_bytes: 0,
             kept: Vec::new(),
@@ -216,10 +217,10 @@ impl<'e> Ingest<'e> {
         Ok(())
     }
 
-    /// Takes an unfinished last line: it is kept for a provisional commit and never seen by the splitter.
+    /// Takes an unfinished last line: it is kept for a provisional commit and decides nothing.
     pub(crate) fn torn_tail(&mut self, scrubbed: &ScrubbedLine<'_>) -> Result<()> {
         let raw = scrubbed.raw.as_ref();
-        self.torn_from = Some(self.segment.bytes());
+        self.torn = Some(Torn::read(self.splitter.as_mut(), &scrubbed.bytes, self.segment.bytes()));
         let number = self.start.line + self.segment.lines;
         self.note(Note::at_line(
             NoteCode::TornTail,
@@ -334,7 +335,7 @@ impl<'e> Ingest<'e> {
             artifact,
             native: (artifact != native_id).then_some(native_id),
             format: self.adapter.format(),
-            template: self.splitter.template(),
+            template: self.template(),
             created_at: facts.timestamp.unwrap_or(parent_time).max(parent_time),
         };
         let id = core.id();
@@ -403,7 +404,7 @@ impl<'e> Ingest<'e> {
             self.note_held(held, Some(held));
             return Ok(Some(held));
         }
-        let facts = self.splitter.open();
+        let facts = self.open();
         // Now and then all of it is stored, so that no content is made of too many ranges.
         let is_long = self.start.provisional.len() >= PROVISIONAL_MAX;
         let segment = std::mem::take(&mut self.segment);
@@ -422,7 +423,7 @@ impl<'e> Ingest<'e> {
         let mut covered = Vec::new();
         for older in known.iter().rev().take(UNCOVERED_MAX) {
             // Where the complete lines end a commit may close yet: the splitter has not seen what follows.
-            let may_close = self.torn_from == Some(older.bytes);
+            let may_close = self.torn.as_ref().is_some_and(|torn| torn.from == older.bytes);
             if older.bytes < bytes && !may_close && commit_ahead(self.engine, older, &self.segment)?.is_some()
             {
                 covered.push(older.commit);

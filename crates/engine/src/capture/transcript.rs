@@ -245,7 +245,7 @@ impl Engine {
         // What was kept once is never behind what a listing says, and what is read again is compared with what was there.
         let goes_on = !run.ingest.closed().provisional.is_empty() || run.prepared.again.is_some();
         let leaf = if is_leaf_wanted || goes_on { run.ingest.provisional()? } else { None };
-        let open = leaf.map(|_| run.ingest.splitter().open());
+        let open = leaf.map(|_| run.ingest.open());
         // A cursor's windows are of what was seen, which ends at a boundary where nothing else was kept.
         let windows = if leaf.is_some() || is_leaf_wanted {
             run.windows.clone()
@@ -407,8 +407,8 @@ impl Run<'_> {
         let (head, tail) = windows.hashes(&engine.store.identity()?.secret);
         let closed_tip = self.ingest.closed().parent.map(|(id, _)| id);
         let tip = leaf.map(|(id, _)| id).or(closed_tip);
-        let mut state = self.ingest.splitter().state();
-        let mut title = self.ingest.splitter().facts().title.clone();
+        let mut state = self.ingest.splitter_state();
+        let mut title = self.ingest.facts().title.clone();
         if self.ingest.met_forgotten() {
             // The splitter has read what was forgotten too, so its title may be made of that.
             self.ingest.flush(Vec::new())?;

@@ -167,3 +167,70 @@ fn a_session_that_ended_without_saying_so_is_closed_at_the_next_look_beside_it()
     let sightings = engine.show(after).expect("shown").sightings;
     assert_eq!(sightings.first().map(|sighting| sighting.trigger), Some(Trigger::SessionEnd));
 }
+
+/// Says of a session what a listing says: its title, its messages, and whether it has a time.
+fn listed(bytes: &[u8], name: &str) -> (Option<String>, u64, bool) {
+    let (folder, engine) = (Folder::new(), engine());
+    let captured = engine.capture(&folder.write(name, bytes), &CaptureOptions::import()).expect(name);
+    let tip = captured.session.tip.expect("a tip");
+    assert_eq!(native(&engine, tip), bytes, "{name}");
+    (captured.session.title, captured.session.messages, captured.session.last_at.is_some())
+}
+
+/// The last line of a file may never get its newline: one event a file, or carriage returns alone between records.
+#[test]
+fn what_an_unfinished_last_line_says_is_listed_and_decides_no_commit() {
+    let event = r#"{"id":"e1","timestamp":"2026-01-01T00:00:01","source":"user","llm_message":{"role":"user","content":[{"type":"text","text":"glaze the bowls"}]},"kind":"MessageEvent"}"#;
+    let old = r#"{"id":0,"timestamp":"2026-01-01T00:00:01.1","source":"user","message":"glaze the bowls","action":"message","args":{"content":"glaze the bowls"}}"#;
+    let claude = ["user", "assistant"].map(|role| format!(
+        r#"{{"type":"{role}","uuid":"{role}-1","parentUuid":null,"timestamp":"2026-01-01T00:00:01.000Z","sessionId":"s","cwd":"/w","version":"2.1.330","isSidechain":false,"message":{{"role":"{role}","content":[{{"type":"text","text":"glaze the bowls"}}]}}}}"#
+    ));
+    let codex = [
+        r#"{"timestamp":"2026-01-01T00:00:00.000Z","type":"session_meta","payload":{"id":"01a1ffc3-10c3-7793-a024-3ccf54e49278","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","originator":"o","cli_version":"0.169.0"}}"#,
+        r#"{"timestamp":"2026-01-01T00:00:01.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"glaze the bowls"}]}}"#,
+    ];
+    let pi = [
+        r#"{"type":"session","version":3,"id":"p","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}"#,
+        r#"{"type":"message","id":"a1","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"glaze the bowls"}}"#,
+    ];
+    let gemini = [
+        r#"{"sessionId":"5c0f5c4c-8a1e-4d1e-9d8a-000000000002","projectHash":"ab","startTime":"2026-01-01T00:00:00.000Z","lastUpdated":"2026-01-01T00:00:00.000Z"}"#,
+        r#"{"id":"m1","timestamp":"2026-01-01T00:00:01.000Z","type":"user","content":"glaze the bowls"}"#,
+    ];
+    let files = [
+        ("openhands.json", event.to_owned(), 1),
+        ("openhands-old.json", old.to_owned(), 1),
+        ("claude.jsonl", claude.join("\r"), 2),
+        ("codex.jsonl", codex.join("\r"), 1),
+        ("pi.jsonl", pi.join("\r"), 1),
+        ("gemini.jsonl", gemini.join("\r"), 1),
+        ("last.jsonl", claude.join("\n"), 2),
+    ];
+    for (name, text, messages) in files {
+        for end in ["", "\r", "\n"] {
+            let bytes = format!("{text}{end}");
+            let wanted = (Some("glaze the bowls".to_owned()), messages, true);
+            assert_eq!(listed(bytes.as_bytes(), name), wanted, "{name} {end:?}");
+        }
+    }
+    // More may come: the time, which ids are made of, is that of the complete lines, and the rest is read again.
+    let (folder, engine) = (Folder::new(), engine());
+    let path = folder.write("grown.json", event.as_bytes());
+    let first = engine.capture(&path, &CaptureOptions::import()).expect("captured").session;
+    let core = engine.store().commit(first.tip.expect("a tip")).expect("no error").expect("stored").core;
+    assert_eq!(core.created_at, stemmata_model::Timestamp::EPOCH);
+    folder.append(
+        "grown.json",
+        format!("\n{}\n", event.replace("glaze", "dry").replace("e1", "e2")).as_bytes(),
+    );
+    let grown = engine.capture(&path, &CaptureOptions::import()).expect("captured").session;
+    assert_eq!((grown.title.as_deref(), grown.messages), (Some("glaze the bowls"), 2));
+    // What is cut within a record says nothing and is no unreadable record.
+    let captured = engine
+        .capture(
+            &folder.write("cut.jsonl", format!("{}\n{}", claude[0], &claude[1][..60]).as_bytes()),
+            &CaptureOptions::import(),
+        )
+        .expect("captured");
+    assert_eq!((captured.session.messages, captured.unread.unreadable), (1, 0));
+}

@@ -215,37 +215,40 @@ impl TurnOutline {
 /// prompt. `is_active` says of each entry whether it is still part of the conversation, for
 /// prompts that were left count nothing but what was done for them.
 pub fn outlines(entries: &[Entry], is_active: &[bool], frame: Frame<'_>) -> Vec<TurnOutline> {
-    outlines_of((entries, &tool_uses(entries)), is_active, frame)
+    outlines_of((entries, &tool_uses(entries)), (is_active, &[]), frame).0
 }
 
-/// As [`outlines`], with the entries' calls, which the caller has already.
+/// As [`outlines`], with the entries' calls, which the caller has already. What `is_left` names is of no turn, and told by itself.
 pub(super) fn outlines_of(
     (entries, uses): (&[Entry], &[ToolUse<'_>]),
-    is_active: &[bool],
+    (is_active, is_left): (&[bool], &[bool]),
     frame: Frame<'_>,
-) -> Vec<TurnOutline> {
+) -> (Vec<TurnOutline>, TurnOutline) {
     let main = frame.main;
-    let mut turns: Vec<TurnOutline> = Vec::new();
-    let mut turn_of: Vec<usize> = Vec::with_capacity(entries.len());
+    let (mut turns, mut left): (Vec<TurnOutline>, _) = (Vec::new(), TurnOutline::default());
+    let mut turn_of: Vec<Option<usize>> = Vec::with_capacity(entries.len());
     for (position, entry) in entries.iter().enumerate() {
+        if is_left.get(position).copied().unwrap_or(false) {
+            turn_of.push(None);
+            continue;
+        }
         let is_active = is_active.get(position).copied().unwrap_or(true);
         let text = prompt_text(entry, main).filter(|_| is_active);
         if text.is_some() || turns.is_empty() {
             let prompt = text.map(|text| Prompt { position, entry: entry.id.clone(), text });
             turns.push(TurnOutline { prompt, ..TurnOutline::default() });
         }
-        turn_of.push(turns.len() - 1);
+        turn_of.push(turns.len().checked_sub(1));
         if let Some(turn) = turns.last_mut() {
             turn.entry(entry, is_main(entry, main));
         }
     }
     for used in uses {
         let root = frame.root_of(entries.get(used.entry));
-        if let Some(turn) = turn_of.get(used.entry).and_then(|at| turns.get_mut(*at)) {
-            turn.call(used, root);
-        }
+        let turn = turn_of.get(used.entry).copied().flatten().and_then(|at| turns.get_mut(at));
+        turn.unwrap_or(&mut left).call(used, root);
     }
-    turns
+    (turns, left)
 }
 
 /// Says how a call that runs tests ended; none where it runs none, or did not end.

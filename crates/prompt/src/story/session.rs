@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use stemmata_acts::{ToolUse, below, tool_uses};
-use stemmata_model::{Entry, Role, SessionId, Timestamp, Usage};
+use stemmata_model::{Entry, EntryKind, Role, SessionId, Timestamp, Usage};
 
 use super::outline::{FileLines, IDLE_MICROS, TurnOutline, is_changed, outlines_of};
-use super::prompt::{Frame, sidechain_of};
+use super::prompt::{Frame, is_main, sidechain_of};
 use crate::reduce::memory::SessionMemory;
 use crate::reduce::memory::v1::{About, Failure};
 
@@ -104,6 +104,10 @@ pub struct SessionFold<K> {
     known_commands: HashSet<String>,
     prompts_at: Vec<(u64, u64)>,
     turns: Vec<SessionTurn<K>>,
+    /// What was done in turns that the conversation went back from: they are no turns of it, but what they changed stays changed.
+    left: TurnOutline,
+    /// Whether the last message was of such a turn: what the client notes behind it is about it.
+    is_left: bool,
 }
 
 impl<K: Copy> SessionFold<K> {
@@ -127,6 +131,8 @@ impl<K: Copy> SessionFold<K> {
             known_commands: HashSet::new(),
             prompts_at: Vec::new(),
             turns: Vec::new(),
+            left: TurnOutline::default(),
+            is_left: false,
         }
     }
 
@@ -138,7 +144,9 @@ impl<K: Copy> SessionFold<K> {
         let uses = tool_uses(entries);
         self.calls_of((entries, &uses), frame);
         let first = self.ordinal;
-        let outlines = outlines_of((entries, &uses), is_active, frame);
+        let is_left = self.left_of((entries, is_active), frame);
+        let (outlines, left) = outlines_of((entries, &uses), (is_active, &is_left), frame);
+        self.left.extend(left);
         for outline in outlines.into_iter().filter(|outline| !outline.is_empty()) {
             match (&outline.prompt, self.turns.last_mut()) {
                 (None, Some(last)) => last.outline.extend(outline),
@@ -167,7 +175,8 @@ impl<K: Copy> SessionFold<K> {
         let mut tokens = self.unnamed;
         self.usage.values().for_each(|usage| tokens.add(*usage));
         let mut files: BTreeMap<String, FileLines> = BTreeMap::new();
-        for (path, lines) in self.turns.iter().flat_map(|turn| &turn.outline.files) {
+        let outlines = self.turns.iter().map(|turn| &turn.outline).chain([&self.left]);
+        for (path, lines) in outlines.flat_map(|outline| &outline.files) {
             let known = files.entry(path.clone()).or_default();
             known.added += lines.added;
             known.removed += lines.removed;
@@ -183,6 +192,20 @@ impl<K: Copy> SessionFold<K> {
             commands: self.commands,
             decisions,
         }
+    }
+
+    /// Says of each entry whether it is of a turn that the conversation went back from.
+    fn left_of(&mut self, (entries, is_active): (&[Entry], &[bool]), frame: Frame<'_>) -> Vec<bool> {
+        let of = |(position, entry): (usize, &Entry)| {
+            let is_active = is_active.get(position).copied().unwrap_or(true);
+            // What no context has, such as records about the session, is of the turn that it stands in.
+            let is_said = matches!(entry.kind, EntryKind::Message | EntryKind::ToolResult)
+                && entry.meta.visibility.agent
+                && is_main(entry, frame.main);
+            self.is_left = !is_active && (is_said || self.is_left);
+            self.is_left
+        };
+        entries.iter().enumerate().map(of).collect()
     }
 
     fn entry(&mut self, entry: &Entry) {

@@ -5,7 +5,6 @@
 //! blocks …) is reached by the entry's span.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use stemmata_model::{
     Body, Entry, EntryId, EntryKind, EntryMeta, ImageSource, NativeSpan, Note, NoteCode, Part, Role, Usage,
@@ -21,6 +20,7 @@ use super::whole::Whole;
 use crate::adapter::Decoded;
 use crate::apart::told;
 use crate::json::{Field, RecordError, is_blank, text};
+use crate::lines::unknown::{NotedTypes, type_name};
 
 /// The name of this runtime in [`Part::Opaque`].
 pub const RUNTIME: &str = "claude-code";
@@ -60,7 +60,7 @@ struct Decoder {
     lines: u64,
     line_notes: usize,
     carriage_returns: u64,
-    unknown: BTreeSet<String>,
+    unknown: NotedTypes,
 }
 
 impl Decoder {
@@ -119,12 +119,8 @@ impl Decoder {
                     format!("`{name}` record without a message is carried as metadata"),
                 );
             }
-        } else if self.unknown.len() < LINE_NOTES_MAX && self.unknown.insert(name.chars().take(64).collect())
-        {
-            self.note(
-                NoteCode::UnknownRecord,
-                format!("records of type `{name}` are unknown and carried as they are"),
-            );
+        } else if let Some(message) = self.unknown.note(&type_name(record.record_type)) {
+            self.note(NoteCode::UnknownRecord, message);
         }
     }
 

@@ -26,7 +26,7 @@ use super::whole::Whole;
 use crate::adapter::{Cut, SegmentFacts, SessionFacts, Splitter};
 use crate::apart::told;
 use crate::json::{is_blank, text};
-use crate::lines::unknown::Unknown;
+use crate::lines::unknown::{Unknown, type_name};
 
 /// The version of the state that [`Splitter::state`] returns; another one is treated as none.
 const STATE_VERSION: u64 = 1;
@@ -98,9 +98,8 @@ impl LineSplitter {
     }
 
     fn count_unknown(&mut self, record: &Record<'_>) {
-        let name = record.type_text();
-        if !is_known_type(&name) {
-            self.unknown.count(&name);
+        if !is_known_type(&record.type_text()) {
+            self.unknown.count(&type_name(record.record_type));
         }
     }
 

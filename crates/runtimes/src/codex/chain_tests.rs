@@ -6,7 +6,9 @@ use super::Codex;
 use super::base::base;
 use super::samples_tests::{BARE, SESSION, rollout};
 use crate::adapter::{Adapter as _, Keeps, PlanStop};
-use crate::chain_tests::{Chain, PLACED, cut, fatal as fatal_of, kept, placed as placed_by, request};
+use crate::chain_tests::{
+    Chain, PLACED, cut, fatal as fatal_of, kept, placed as placed_by, planned, request,
+};
 
 const ADAPTER: Codex = Codex::LEGACY;
 
@@ -52,6 +54,45 @@ fn a_context_is_what_the_loader_would_send() {
     ] {
         let kept = kept(&ADAPTER, letters, &rollout(letters, false), stop);
         assert_eq!(kept, wanted, "{letters} {stop:?}");
+    }
+}
+
+#[test]
+fn what_takes_back_more_turns_than_there_are_takes_back_all() {
+    let many = |letters: &str| {
+        let text = String::from_utf8(rollout(letters, false)).expect("text");
+        text.replace("\"num_turns\":1", "\"num_turns\":9").into_bytes()
+    };
+    for (letters, wanted) in [
+        ("HtUAtUAB", "H"),
+        ("HtUAtUABtUA", "HtUA"),
+        // What the client told ahead of the first prompt stays, as in 0.169.0.
+        ("HEtUAB", "HE"),
+        ("HtDEcUAtUAB", "HDE"),
+        ("HtEUAtEUAB", "HE"),
+        ("HB", "H"),
+        ("HtUAtUACtUAB", "H"),
+        ("HtUAtUACtUABtUA", "HtUA"),
+    ] {
+        for stop in [PlanStop::Compaction, PlanStop::Root] {
+            let (plan, context) = planned(&ADAPTER, &many(letters), stop);
+            let (_, kept) = planned(&ADAPTER, &rollout(wanted, false), PlanStop::Root);
+            let kinds = |bytes: &[u8]| -> Vec<String> {
+                let entries = ADAPTER.decode(bytes).entries;
+                entries.iter().map(|entry| format!("{:?} {:?}", entry.role, entry.kind)).collect()
+            };
+            assert_eq!((kinds(&context), plan.notes), (kinds(&kept), vec![]), "{letters} {stop:?}");
+        }
+    }
+}
+
+#[test]
+fn a_history_mode_that_is_not_known_is_named() {
+    let text = String::from_utf8(rollout("HUA", true)).expect("text").replace("paginated", "spiral");
+    let notes = ADAPTER.decode(text.as_bytes()).notes;
+    assert!(notes.len() == 1 && notes[0].message.contains("history mode spiral"), "{notes:?}");
+    for known in ["paginated", "legacy"] {
+        assert_eq!(ADAPTER.decode(text.replace("spiral", known).as_bytes()).notes, []);
     }
 }
 

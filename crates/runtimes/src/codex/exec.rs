@@ -11,6 +11,7 @@ use crate::json::{
     Field, Object, RecordError, borrowed_object, is_string, one_line, owned, parse_line, quote, text,
 };
 use crate::lines::facts::TitleRank;
+use crate::lines::unknown::type_name;
 use crate::lines::{Dialect, Line, Turn, no_rescue, opaque};
 
 pub(super) const RUNTIME: &str = "codex-exec";
@@ -75,7 +76,8 @@ fn read(line: &[u8]) -> Result<Line, RecordError> {
 
 fn metadata(kind: &str, event: &Event<'_>, item: Option<&Item<'_>>, whole: &str) -> Line {
     let item_kind = item.and_then(|item| owned(item.kind)).unwrap_or_default();
-    let name = if item.is_some() { format!("{kind}/{item_kind}") } else { kind.to_owned() };
+    let outer = type_name(event.kind);
+    let name = item.map_or_else(|| outer.clone(), |item| format!("{outer}/{}", type_name(item.kind)));
     let mut line = Line::metadata(RUNTIME, &name, whole, None);
     line.meta.visibility.user = item_kind == "error" || matches!(kind, "error" | "turn.failed");
     line.meta.usage = event.usage.and_then(super::usage);

@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use serde_json::value::RawValue;
 
-use super::record::{Kind, Record};
-use crate::json::{Field, Salvaged, quote, salvage};
+use super::record::{Content, Kind, Payload, Record};
+use crate::json::{Field, Salvaged, is_string, members, quote, salvage, text};
 use crate::placing::replace;
 
 /// Lists and objects that may lie in each other: `serde_json` refuses the 128th.
@@ -199,31 +199,111 @@ fn unit(bytes: &[u8], at: usize) -> Option<u16> {
 
 /// Returns which field of a record has not the type without which the loader drops its line; `None` where it reads it.
 pub(super) fn misread(record: &Record<'_>) -> Option<&'static str> {
-    let is_text = |field: Option<Field<'_>>| field.is_some_and(|field| field.raw().starts_with('"'));
-    let is_list = |field: Option<Field<'_>>| field.is_some_and(|field| field.raw().starts_with('['));
-    let payload = &record.payload;
     let number = record.envelope.ordinal.filter(|ordinal| !ordinal.is_null());
-    let mut needed = vec![("ordinal", number.is_none_or(|ordinal| ordinal.number().is_some()))];
-    let kind = if record.kind == Kind::Item { crate::json::text(payload.item_type) } else { None };
-    match kind.as_deref().unwrap_or_default() {
-        "message" => needed.extend([("role", is_text(payload.role)), ("content", is_list(payload.content))]),
-        "function_call" => needed.extend([
-            ("name", is_text(payload.name)),
-            ("arguments", is_text(payload.arguments)),
-            ("call_id", is_text(payload.call_id)),
-        ]),
-        "custom_tool_call" => needed.extend([
-            ("name", is_text(payload.name)),
-            ("input", is_text(payload.input)),
-            ("call_id", is_text(payload.call_id)),
-        ]),
-        "function_call_output" | "custom_tool_call_output" => needed.extend([
-            ("call_id", is_text(payload.call_id)),
-            ("output", is_text(payload.output) || is_list(payload.output)),
-        ]),
-        _ => {}
+    if number.is_some_and(|ordinal| ordinal.number().is_none()) {
+        return Some("ordinal");
     }
+    if record.kind != Kind::Item {
+        return None;
+    }
+    let needed = needs(&record.payload, text(record.payload.item_type).as_deref()?);
     needed.into_iter().find(|(_, is_good)| !is_good).map(|(name, _)| name)
+}
+
+/// Returns the fields that the loader needs of an item of this type, and whether they are as it needs them.
+fn needs(payload: &Payload<'_>, kind: &str) -> Vec<(&'static str, bool)> {
+    let is_call = ("call_id", is_text(payload.call_id));
+    let message = |kinds| ("content", is_list_of(payload.content, kinds));
+    let output = ("output", is_text(payload.output) || is_list_of(payload.output, &OUTPUT_CONTENT));
+    let encrypted = ("encrypted_content", is_text(payload.encrypted_content));
+    match kind {
+        "message" => vec![("role", is_text(payload.role)), message(&MESSAGE_CONTENT)],
+        "agent_message" => vec![
+            ("author", is_text(payload.author)),
+            ("recipient", is_text(payload.recipient)),
+            message(&["input_text", "encrypted_content"]),
+        ],
+        "reasoning" => vec![
+            ("summary", is_list_of(payload.summary, &["summary_text"])),
+            (
+                "content",
+                is_none_or(payload.content, |content| is_list_of(content, &["reasoning_text", "text"])),
+            ),
+            ("encrypted_content", is_none_or(payload.encrypted_content, is_text)),
+        ],
+        "function_call" => {
+            vec![("name", is_text(payload.name)), ("arguments", is_text(payload.arguments)), is_call]
+        }
+        "custom_tool_call" => {
+            vec![("name", is_text(payload.name)), ("input", is_text(payload.input)), is_call]
+        }
+        "function_call_output" | "custom_tool_call_output" => vec![is_call, output],
+        "local_shell_call" => {
+            let is_status = |status| {
+                ["completed", "in_progress", "incomplete"].iter().any(|name| is_string(status, name))
+            };
+            vec![
+                ("status", payload.status.is_some_and(is_status)),
+                ("action", payload.action.is_some_and(is_exec)),
+            ]
+        }
+        "tool_search_call" => {
+            vec![("execution", is_text(payload.execution)), ("arguments", payload.arguments.is_some())]
+        }
+        "tool_search_output" => vec![
+            ("status", is_text(payload.status)),
+            ("execution", is_text(payload.execution)),
+            ("tools", is_list(payload.tools)),
+        ],
+        "web_search_call" => vec![("status", is_none_or(payload.status, is_text))],
+        "image_generation_call" => {
+            vec![("status", is_text(payload.status)), ("result", is_text(payload.result))]
+        }
+        "compaction" | "compaction_summary" => vec![encrypted],
+        "additional_tools" => vec![("role", is_text(payload.role)), ("tools", is_list(payload.tools))],
+        _ => Vec::new(),
+    }
+}
+
+/// What the content of a message may be.
+const MESSAGE_CONTENT: [&str; 4] = ["input_text", "output_text", "input_image", "input_audio"];
+
+/// What a call may return.
+const OUTPUT_CONTENT: [&str; 4] = ["input_text", "input_image", "input_audio", "encrypted_content"];
+
+fn is_text(field: Option<Field<'_>>) -> bool {
+    field.is_some_and(|field| field.raw().starts_with('"'))
+}
+
+fn is_list(field: Option<Field<'_>>) -> bool {
+    field.is_some_and(|field| field.raw().starts_with('['))
+}
+
+fn is_none_or<'a>(field: Option<Field<'a>>, is_good: impl Fn(Option<Field<'a>>) -> bool) -> bool {
+    field.is_none_or(|field| field.is_null() || is_good(Some(field)))
+}
+
+/// Returns whether a field is a list whose items are all of these types and have what the type needs.
+fn is_list_of(field: Option<Field<'_>>, kinds: &[&str]) -> bool {
+    let is_item = |item: Field<'_>| {
+        let Ok(item) = Content::read(item) else { return false };
+        let kind = text(item.kind).unwrap_or_default();
+        let has = match kind.as_ref() {
+            "input_image" => is_text(item.image_url) || is_text(item.file_id),
+            "input_audio" => is_text(item.audio_url),
+            "encrypted_content" => is_text(item.encrypted),
+            _ => is_text(item.text),
+        };
+        has && kinds.contains(&kind.as_ref())
+    };
+    is_list(field) && field.and_then(|field| field.elements()).unwrap_or_default().into_iter().all(is_item)
+}
+
+/// Returns whether this is a command that a local shell runs.
+fn is_exec(action: Field<'_>) -> bool {
+    let members = members(action).unwrap_or_default();
+    let of = |name: &str| members.iter().find(|member| member.name == name).map(|member| member.value);
+    of("type").is_some_and(|kind| is_string(kind, "exec")) && is_list(of("command"))
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! What the loader loses of a rollout is said, mended by repair, and carried by what is placed. What it takes was tried with the
 //! real client (0.169.0).
 
+use stemmata_model::Granularity;
+
 use super::Codex;
 use super::samples_tests::rollout;
 use crate::adapter::{Adapter as _, Base, Severity, Validation};
-use crate::chain_tests::{placed as placed_by, request};
+use crate::chain_tests::{commits as commits_of, placed as placed_by, request};
 use crate::repair::repair;
 
 const BOTH: [(bool, Codex); 2] = [(true, Codex::PAGINATED), (false, Codex::LEGACY)];
@@ -198,5 +200,95 @@ fn only_a_compaction_that_nobody_else_can_read_is_sealed() {
         );
         let entries = Codex::LEGACY.decode(line.as_bytes()).entries;
         assert_eq!(entries.iter().any(super::is_sealed), wanted, "{line}");
+    }
+}
+
+/// Returns a rollout with a further item behind its prompt.
+fn with_item(payload: &str) -> Vec<u8> {
+    let line = format!(
+        "{{\"timestamp\":\"2026-01-01T00:00:02.500Z\",\"ordinal\":3,\"type\":\"response_item\",\"payload\":{payload}}}\n"
+    );
+    with_line(&rollout("HtUA", true), 3, |prompt| [prompt, line.as_bytes()].concat())
+}
+
+#[test]
+fn an_item_of_an_unknown_type_is_not_counted_as_sent_and_is_named() {
+    let plain = commits(&rollout("HtUUA", true));
+    for (payload, name) in [
+        (r#"{"type":"hologram_call","call_id":"c"}"#, "response_item/hologram_call"),
+        (r#"{"text":"no type"}"#, "response_item"),
+        (r#"{"type":5}"#, "response_item/5"),
+        ("{}", "response_item"),
+    ] {
+        let bytes = with_item(payload);
+        let found = checked(Codex::PAGINATED, &bytes);
+        assert_eq!(counts(&found), (2, 2), "{payload}");
+        let named = found.findings.iter().find(|finding| finding.check == "unknown_type").expect(payload);
+        assert!(named.message.contains(&format!("`{name}`")), "{}", named.message);
+        assert_eq!((named.severity, named.line), (Severity::Warning, Some(4)), "{payload}");
+        let decoded = Codex::PAGINATED.decode(&bytes);
+        assert!(decoded.notes.iter().any(|note| note.message.contains(&format!("`{name}`"))), "{payload}");
+        assert_eq!(decoded.entries.iter().filter(|entry| entry.meta.visibility.agent).count(), 2);
+        // Commits end where they always ended.
+        assert_eq!(commits(&bytes), plain, "{payload}");
+    }
+    for letter in ["hologram", "item_of_tomorrow"] {
+        let event = format!(
+            "{{\"timestamp\":\"t\",\"ordinal\":3,\"type\":\"event_msg\",\"payload\":{{\"type\":\"{letter}\"}}}}\n"
+        );
+        let bytes = with_line(&rollout("HtUA", true), 3, |prompt| [prompt, event.as_bytes()].concat());
+        let found = checked(Codex::PAGINATED, &bytes);
+        assert!(found.findings.iter().any(|finding| finding.check == "unknown_type"), "{:?}", found.findings);
+    }
+}
+
+/// Returns how many commits a rollout has.
+fn commits(bytes: &[u8]) -> usize {
+    commits_of(&Codex::PAGINATED, Granularity::Message, bytes).len()
+}
+
+/// Each was sent to the real client (0.169.0), or dropped by it.
+#[test]
+fn an_item_is_sent_where_its_fields_are_as_the_client_needs_them() {
+    let content = |item: &str| {
+        format!(r#"{{"type":"message","role":"user","content":[{item},{{"type":"input_text","text":"x"}}]}}"#)
+    };
+    let texts = |json: &[&str]| json.iter().map(|&json| json.to_owned()).collect::<Vec<_>>();
+    let mut sent = texts(&[
+        r#"{"type":"reasoning","summary":[]}"#,
+        r#"{"type":"web_search_call"}"#,
+        r#"{"type":"web_search_call","action":{"type":"tomorrow"}}"#,
+        r#"{"type":"tool_search_call","execution":"client","arguments":{}}"#,
+        r#"{"type":"tool_search_output","call_id":"c","status":"s","execution":"server","tools":[]}"#,
+        r#"{"type":"image_generation_call","status":"s","result":"r"}"#,
+        r#"{"type":"agent_message","author":"a","recipient":"b","content":[]}"#,
+        r#"{"type":"compaction","encrypted_content":"x"}"#,
+        r#"{"type":"context_compaction"}"#,
+        r#"{"type":"additional_tools","role":"developer","tools":[]}"#,
+    ]);
+    sent.extend(
+        [r#"{"type":"input_image","file_id":"f"}"#, r#"{"type":"input_audio","audio_url":"u"}"#].map(content),
+    );
+    let mut dropped = texts(&[
+        r#"{"type":"reasoning"}"#,
+        r#"{"type":"reasoning","summary":[{"type":"tomorrow","text":"x"}]}"#,
+        r#"{"type":"reasoning","summary":[],"encrypted_content":5}"#,
+        r#"{"type":"web_search_call","status":5}"#,
+        r#"{"type":"local_shell_call","status":"completed","action":{"type":"tomorrow"}}"#,
+        r#"{"type":"local_shell_call","status":"tomorrow","action":{"type":"exec","command":["ls"]}}"#,
+        r#"{"type":"tool_search_call","arguments":{}}"#,
+        r#"{"type":"tool_search_output","call_id":"c","status":"s","execution":"client","tools":[]}"#,
+        r#"{"type":"image_generation_call","result":"r"}"#,
+        r#"{"type":"agent_message","author":"a","content":[]}"#,
+        r#"{"type":"compaction"}"#,
+        r#"{"type":"additional_tools","role":"developer"}"#,
+        r#"{"type":"function_call_output","call_id":"c","output":[{"type":"tomorrow","text":"x"}]}"#,
+    ]);
+    dropped.extend([r#"{"type":"input_image"}"#, r#"{"type":"tomorrow"}"#, r#""text""#].map(content));
+    for (payloads, wanted) in [(sent, 3), (dropped, 2)] {
+        for payload in payloads {
+            let found = checked(Codex::PAGINATED, &with_item(&payload));
+            assert_eq!(found.messages_sent, wanted, "{payload}: {:?}", found.findings);
+        }
     }
 }

@@ -8,12 +8,13 @@ use std::borrow::Cow;
 use stemmata_model::{Body, Entry, EntryKind, Part, Role, Timestamp, Visibility};
 
 use super::RUNTIME;
-use super::record::{Content, Git, Kind, Payload, Record, Source, Spawn, Subagent};
+use super::record::{Content, Git, Kind, Payload, Record, SENT_ITEMS, Source, Spawn, Subagent};
 use super::usage::last_usage;
 use crate::adapter::IdKind;
 use crate::data_url;
 use crate::json::{Field, Object, RecordError, is_string, owned, text};
 use crate::lines::facts::Hints;
+use crate::lines::unknown::type_name;
 use crate::lines::{self, Line, OPAQUE_REPLACEMENT, Turn, begins_with, entry_id, first_text, opaque};
 
 /// How texts begin that the client puts into the role `user`.
@@ -60,21 +61,22 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
             line.meta.usage =
                 record.payload.info.filter(|_| record.is_item("token_count")).and_then(last_usage);
         }
-        Kind::Unknown => line.unknown = Some(name(&record)),
-        Kind::Item | Kind::Compacted | Kind::Other => {}
+        Kind::Item | Kind::Compacted | Kind::Other | Kind::Unknown => {}
     }
+    let mode = record.unknown_mode().map(|mode| format!("session_meta, history mode {mode}"));
+    line.unknown = mode.or_else(|| record.is_unknown().then(|| name(&record)));
     Ok(line)
 }
 
-fn name(record: &Record<'_>) -> String {
-    let of = |field| text(field).unwrap_or_default();
+/// Returns what a record is called: its type, and that of what it is about.
+pub(super) fn name(record: &Record<'_>) -> String {
     let outer = match record.kind {
-        Kind::SessionMeta if !record.has_envelope => Cow::Borrowed("session_meta"),
-        _ => of(record.envelope.record_type),
+        Kind::SessionMeta if !record.has_envelope => "session_meta".to_owned(),
+        _ => type_name(record.envelope.record_type),
     };
-    match text(record.payload.item_type) {
-        Some(inner) if record.has_envelope => format!("{outer}/{inner}"),
-        _ => outer.into_owned(),
+    match record.payload.item_type.filter(|_| record.has_envelope) {
+        Some(inner) => format!("{outer}/{}", type_name(Some(inner))),
+        None => outer,
     }
 }
 
@@ -159,7 +161,9 @@ fn item(record: &Record<'_>, time: Option<Timestamp>) -> Line {
                 Part::ToolResult { call_id: call_id.clone().unwrap_or_default(), is_error: false, parts };
             Line::said(Role::Tool, EntryKind::ToolResult, vec![result], time)
         }
-        _ => assistant(vec![opaque(RUNTIME, &kind, whole(record))], time),
+        kind if SENT_ITEMS.contains(&kind) => assistant(vec![opaque(RUNTIME, kind, whole(record))], time),
+        // No model sees it. Commits end around it as they always did.
+        _ => Line { turn: Turn::Conversation, ..Line::metadata(RUNTIME, &name(record), whole(record), time) },
     };
     line.id = entry_id(text(payload.id));
     line.ids = call_id.map(|id| (IdKind::Call, id)).into_iter().collect();

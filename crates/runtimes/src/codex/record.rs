@@ -4,7 +4,7 @@
 
 use stemmata_model::Timestamp;
 
-use crate::json::{Field, RecordError, borrowed_object, is_string, parse_line, text};
+use crate::json::{Field, RecordError, borrowed_object, is_string, owned, parse_line, text};
 
 borrowed_object! {
     /// The envelope of a line; of a line without one, what tells it apart.
@@ -36,6 +36,7 @@ borrowed_object! {
         arguments, input, call_id, output, summary, encrypted_content, action, result, message,
         replacement_history, num_turns, cwd, originator, cli_version, git, source, thread_source,
         history_mode, history_base, forked_from_id, parent_thread_id, model, info,
+        author, recipient, status, execution, tools,
         metadata = "internal_chat_message_metadata_passthrough",
     }
 }
@@ -43,7 +44,7 @@ borrowed_object! {
 borrowed_object! {
     /// The fields of a content item that somebody here looks at.
     pub(super) struct Content {
-        kind = "type", text, image_url,
+        kind = "type", text, image_url, file_id, audio_url, encrypted = "encrypted_content",
     }
 }
 
@@ -81,6 +82,126 @@ borrowed_object! {
         branch,
     }
 }
+
+/// Items that the client sends, 0.169.0. It drops an item of any other type without a word.
+pub(super) const SENT_ITEMS: [&str; 16] = [
+    "additional_tools",
+    "agent_message",
+    "compaction",
+    "compaction_summary",
+    "context_compaction",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "function_call",
+    "function_call_output",
+    "image_generation_call",
+    "local_shell_call",
+    "message",
+    "reasoning",
+    "tool_search_call",
+    "tool_search_output",
+    "web_search_call",
+];
+
+/// Items that are known and that no client sends.
+pub(super) const UNSENT_ITEMS: [&str; 2] = ["compaction_trigger", "ghost_snapshot"];
+
+/// Events, down to 0.1 and up to 0.169.0: an event can take turns back, so one that is not known is said to be there.
+const EVENTS: [&str; 93] = [
+    "agent_message",
+    "agent_message_content_delta",
+    "agent_message_delta",
+    "agent_reasoning",
+    "agent_reasoning_delta",
+    "agent_reasoning_raw_content",
+    "agent_reasoning_raw_content_delta",
+    "agent_reasoning_section_break",
+    "apply_patch_approval_request",
+    "auth_recovery_completed",
+    "auth_recovery_started",
+    "background_event",
+    "collab_agent_interaction_begin",
+    "collab_agent_interaction_end",
+    "collab_agent_spawn_begin",
+    "collab_agent_spawn_end",
+    "collab_close_begin",
+    "collab_close_end",
+    "collab_resume_begin",
+    "collab_resume_end",
+    "collab_waiting_begin",
+    "collab_waiting_end",
+    "context_compacted",
+    "deprecation_notice",
+    "dynamic_tool_call_request",
+    "dynamic_tool_call_response",
+    "elicitation_abandoned",
+    "elicitation_request",
+    "entered_review_mode",
+    "environment_connected",
+    "environment_disconnected",
+    "error",
+    "exec_approval_request",
+    "exec_command_begin",
+    "exec_command_end",
+    "exec_command_output_delta",
+    "exited_review_mode",
+    "guardian_assessment",
+    "guardian_warning",
+    "hook_completed",
+    "hook_started",
+    "image_generation_begin",
+    "image_generation_end",
+    "item_completed",
+    "item_started",
+    "mcp_startup_complete",
+    "mcp_startup_update",
+    "mcp_tool_call_begin",
+    "mcp_tool_call_end",
+    "model_reroute",
+    "model_verification",
+    "patch_apply_begin",
+    "patch_apply_end",
+    "patch_apply_updated",
+    "plan_delta",
+    "plan_update",
+    "raw_response_completed",
+    "raw_response_item",
+    "realtime_conversation_closed",
+    "realtime_conversation_realtime",
+    "realtime_conversation_sdp",
+    "realtime_conversation_started",
+    "reasoning_content_delta",
+    "reasoning_raw_content_delta",
+    "request_permissions",
+    "request_user_input",
+    "safety_buffering",
+    "session_configured",
+    "shutdown_complete",
+    "skills_update_available",
+    "stream_error",
+    "sub_agent_activity",
+    "task_complete",
+    "task_started",
+    "terminal_interaction",
+    "thread_goal_updated",
+    "thread_name_updated",
+    "thread_queue_changed",
+    "thread_rolled_back",
+    "thread_settings_applied",
+    "token_count",
+    "turn_aborted",
+    "turn_complete",
+    "turn_diff",
+    "turn_moderation_metadata",
+    "turn_started",
+    "undo_completed",
+    "undo_started",
+    "user_message",
+    "view_image_tool_call",
+    "warning",
+    "web_search_begin",
+    "web_search_end",
+];
 
 /// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,6 +257,27 @@ impl<'a> Record<'a> {
     /// Returns when the line was written.
     pub(super) fn time(&self) -> Option<Timestamp> {
         Timestamp::parse(&text(self.envelope.timestamp)?).ok()
+    }
+
+    /// Returns the mode of the history that a header names, where it is not known: the client refuses such a file.
+    pub(super) fn unknown_mode(&self) -> Option<String> {
+        let mode = owned(self.payload.history_mode.filter(|_| self.kind == Kind::SessionMeta))?;
+        (!matches!(mode.as_str(), "legacy" | "paginated")).then_some(mode)
+    }
+
+    /// Returns whether the payload is of one of these types.
+    pub(super) fn is_any(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.is_item(name))
+    }
+
+    /// Returns whether it is an item or an event of a type that is not known.
+    pub(super) fn is_unknown(&self) -> bool {
+        match self.kind {
+            Kind::Item => !self.is_any(&SENT_ITEMS) && !self.is_any(&UNSENT_ITEMS),
+            Kind::Event => !self.is_any(&EVENTS),
+            Kind::Unknown => true,
+            Kind::SessionMeta | Kind::Compacted | Kind::TurnContext | Kind::Other => false,
+        }
     }
 
     /// Returns whether the payload is of this type.

@@ -6,11 +6,12 @@
 use std::collections::HashSet;
 
 use super::loader::{self, Dropped};
-use super::read::is_prompt;
-use super::record::{Kind, Record};
+use super::read::{is_prompt, name};
+use super::record::{Kind, Record, SENT_ITEMS};
 use crate::adapter::{Base, Severity, Validation, Validator};
 use crate::findings::Findings;
 use crate::json::{is_blank, is_string, text};
+use crate::lines::unknown::shown;
 
 /// What costs the line that it is about, and nothing else.
 const LOSES_A_LINE: [&str; 2] = ["missing_timestamp", "dropped_line"];
@@ -85,13 +86,10 @@ impl LineValidator {
                 self.findings.add(Severity::Fatal, "incomplete_header", at, &message);
             }
         }
-        match payload.history_mode.and_then(|mode| mode.text()).as_deref() {
-            Some("paginated") => self.is_paginated = true,
-            Some("legacy") | None => {}
-            Some(mode) => {
-                let message = format!("the history mode `{mode}` is unknown: the loader refuses the file");
-                self.findings.add(Severity::Fatal, "unknown_history_mode", at, &message);
-            }
+        self.is_paginated = payload.history_mode.is_some_and(|mode| is_string(mode, "paginated"));
+        if let Some(mode) = record.unknown_mode() {
+            let message = format!("the history mode `{mode}` is unknown: the loader refuses the file");
+            self.findings.add(Severity::Fatal, "unknown_history_mode", at, &message);
         }
         if payload.history_base.is_some_and(|base| !base.is_null()) {
             let message = match self.base.take() {
@@ -172,6 +170,8 @@ impl LineValidator {
                 let message = "the item has no envelope, as in files of 2025: the loader drops it";
                 self.findings.add(Severity::Fatal, "bare_item", at, message);
             }
+            // The loader drops it: a newer client may know more.
+            Kind::Item if !record.is_any(&SENT_ITEMS) => self.unknown(record, Severity::Warning),
             Kind::Item => {
                 if is_prompt(record) {
                     let here = (self.lines, self.present, self.sent);
@@ -207,12 +207,7 @@ impl LineValidator {
                 self.open.clear();
                 self.calls.clear();
             }
-            Kind::Unknown => {
-                let name = text(record.envelope.record_type).unwrap_or_default();
-                let message =
-                    format!("the type `{name}` is unknown to us: the loader skips what it does not know");
-                self.findings.add(Severity::Info, "unknown_type", at, &message);
-            }
+            Kind::Unknown => self.unknown(record, Severity::Info),
             Kind::SessionMeta if self.is_paginated && self.headers > 1 => {
                 let message = "a second header in a paginated history: the loader begins there, and loses all \
                      before it in silence";
@@ -222,19 +217,30 @@ impl LineValidator {
             Kind::Event if record.is_item("task_started") || record.is_item("turn_started") => {
                 self.begun = Begun::Yes;
             }
-            Kind::SessionMeta | Kind::TurnContext | Kind::Event | Kind::Other => {}
+            Kind::Event => self.unknown(record, Severity::Info),
+            Kind::SessionMeta | Kind::TurnContext | Kind::Other => {}
+        }
+    }
+
+    /// Names a record whose type is not known.
+    fn unknown(&mut self, record: &Record<'_>, severity: Severity) {
+        if record.is_unknown() {
+            let name = shown(&name(record));
+            let message =
+                format!("the type `{name}` is unknown to us: the loader skips what it does not know");
+            self.findings.add(severity, "unknown_type", self.at(), &message);
         }
     }
 
     fn item(&mut self, record: &Record<'_>) {
         let at = self.at();
-        let kind = record.payload.item_type;
-        let is_any = |names: &[&str]| names.iter().any(|name| kind.is_some_and(|kind| is_string(kind, name)));
-        let Some(call) = text(record.payload.call_id) else { return };
-        if is_any(&["function_call", "local_shell_call", "custom_tool_call"]) {
+        // What the provider itself searched needs no call, and its call no result.
+        let is_servers = record.payload.execution.is_some_and(|execution| is_string(execution, "server"));
+        let Some(call) = text(record.payload.call_id).filter(|_| !is_servers) else { return };
+        if record.is_any(&["function_call", "local_shell_call", "custom_tool_call", "tool_search_call"]) {
             self.calls.insert(call.to_string());
             self.open.push((call.into_owned(), self.lines));
-        } else if is_any(&["function_call_output", "custom_tool_call_output"]) {
+        } else if record.is_any(&["function_call_output", "custom_tool_call_output", "tool_search_output"]) {
             if self.calls.contains(call.as_ref()) {
                 self.open.retain(|(open, _)| *open != call);
             } else {

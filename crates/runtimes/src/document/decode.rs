@@ -1,7 +1,5 @@
 //! From a document to entries: one for each record, and nothing lost.
 
-use std::collections::BTreeSet;
-
 use stemmata_model::{
     Body, Entry, EntryId, EntryKind, EntryMeta, NativeSpan, Note, NoteCode, Role, Visibility,
 };
@@ -10,7 +8,8 @@ use super::Dialect;
 use crate::adapter::{Decoded, IdKind};
 use crate::clients::UNREADABLE;
 use crate::json::{RecordError, is_blank};
-use crate::lines::decode::{LINE_NOTES_MAX, OPAQUE_UNREADABLE, line_id};
+use crate::lines::decode::{OPAQUE_UNREADABLE, line_id};
+use crate::lines::unknown::NotedTypes;
 use crate::lines::{Line, opaque};
 
 /// Decodes a document; one that is none is an entry that nobody reads, with a note.
@@ -27,15 +26,11 @@ pub(crate) fn decode(dialect: &Dialect, bytes: &[u8]) -> Decoded {
             return decoded;
         }
     };
-    let mut unknown = BTreeSet::new();
+    let mut unknown = NotedTypes::default();
     for record in records {
         if record.line.unknown.as_deref() == Some(UNREADABLE) {
             decoded.notes.push(torn_record_note(&record.line));
-        } else if let Some(name) = &record.line.unknown
-            && unknown.len() < LINE_NOTES_MAX
-            && unknown.insert(name.chars().take(64).collect::<String>())
-        {
-            let message = format!("records of type `{name}` are unknown and carried as they are");
+        } else if let Some(message) = record.line.unknown.as_deref().and_then(|name| unknown.note(name)) {
             decoded.notes.push(Note::new(NoteCode::UnknownRecord, message));
         }
         let own = bytes.get(record.span.clone()).unwrap_or_default();

@@ -23,7 +23,7 @@ pub(super) fn plan_context(
     stop: PlanStop,
 ) -> Result<ContextPlan, SourceError> {
     let mut plan = ContextPlan::default();
-    let rows = collect(dialect, chain, stop, &mut plan)?;
+    let rows = collect(dialect, chain, stop, &mut plan)?.rows;
     let keeps_all = stop != PlanStop::Compaction;
     let mut active = Active { keeps_all, is_whole: plan.skipped_compactions == 0, ..Active::default() };
     for row in rows {

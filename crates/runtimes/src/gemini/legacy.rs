@@ -20,6 +20,7 @@ use crate::document::mend::{Mended, mend, name};
 use crate::document::{Dialect, Record, head, inside, whole};
 use crate::json::{Field, Object, RecordError, is_blank, one_line, text};
 use crate::lines::facts::TitleRank;
+use crate::lines::unknown::type_name;
 use crate::lines::{Line, entry_id};
 use crate::placing::Verbatim;
 use crate::reading::Reading;
@@ -97,7 +98,7 @@ fn message(
         Kind::User => vec![(start, user(fields, at))],
         Kind::Gemini => vec![(start, answer(fields, at))],
         kind => {
-            let name = text(fields.record_type).unwrap_or_default().into_owned();
+            let name = type_name(fields.record_type);
             let mut line = Line::metadata(RUNTIME, &name, element.raw(), at);
             line.meta.visibility.user = kind == Kind::Notice;
             line.unknown = (kind != Kind::Notice).then_some(name);

@@ -61,9 +61,9 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
             line
         }
         Kind::Unknown => {
-            let name = text(record.fields.record_type).unwrap_or_default();
+            let name = record.unknown_name();
             let mut line = metadata(&name);
-            line.unknown = Some(name.into_owned());
+            line.unknown = Some(name);
             line
         }
     };

@@ -2,7 +2,10 @@
 
 use stemmata_model::Timestamp;
 
-use crate::json::{Field, RecordError, Salvaged, borrowed_object, is_string, parse_line, salvage, text};
+use crate::json::{
+    Field, Member, RecordError, Salvaged, borrowed_object, is_string, members, parse_line, salvage, text,
+};
+use crate::lines::unknown::type_name;
 
 borrowed_object! {
     /// The fields of a line that somebody here looks at; of a checkpoint's messages too.
@@ -120,6 +123,14 @@ impl<'a> Record<'a> {
         let set = self.set.unwrap_or_default();
         let written = [self.fields.timestamp, set.last_updated, self.fields.start_time];
         written.into_iter().find_map(|field| Timestamp::parse(&text(field)?).ok())
+    }
+
+    /// Returns the name of a record that is not known: its type, or the operation that it is.
+    pub(super) fn unknown_name(&self) -> String {
+        let of_type = || type_name(self.fields.record_type);
+        let operation = |member: &Member<'_>| member.name.starts_with('$');
+        let operation = members(self.whole).unwrap_or_default().into_iter().find(operation);
+        operation.filter(|_| self.fields.record_type.is_none()).map_or_else(of_type, |member| member.name)
     }
 
     /// Returns what replaces all messages, for a checkpoint.

@@ -11,6 +11,7 @@ use crate::adapter::{Finding, Severity, Validation, Validator};
 use crate::apart::{each, is_marked};
 use crate::findings::Findings;
 use crate::json::{is_blank, lone_surrogates, text};
+use crate::lines::unknown::shown;
 
 /// Checks a session line by line.
 #[derive(Default)]
@@ -125,12 +126,10 @@ impl LineValidator {
             Kind::Rewind => self.rewind(text(record.fields.rewind_to).as_deref()),
             Kind::Notice => self.notice(&record.fields),
             Kind::Unknown => {
-                self.findings.add(
-                    Severity::Info,
-                    "unknown_type",
-                    at,
-                    "a record of a type that is unknown to us",
-                );
+                let name = shown(&record.unknown_name());
+                let message =
+                    format!("the type `{name}` is unknown to us: the loader makes no message of it");
+                self.findings.add(Severity::Info, "unknown_type", at, &message);
             }
         }
     }

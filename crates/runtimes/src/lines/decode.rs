@@ -1,11 +1,10 @@
 //! From bytes to entries: one entry for each line that is not blank, several for one that is several records, and nothing lost.
 
-use std::collections::BTreeSet;
-
 use stemmata_model::{
     Body, Entry, EntryId, EntryKind, EntryMeta, NativeSpan, Note, NoteCode, Role, Visibility,
 };
 
+use super::unknown::NotedTypes;
 use super::{Dialect, Line, opaque};
 use crate::adapter::{Decoded, IdKind};
 use crate::json::{RecordError, is_blank};
@@ -27,7 +26,7 @@ pub(crate) fn decode(dialect: &Dialect, bytes: &[u8]) -> Decoded {
         lines: 0,
         line_notes: 0,
         carriage_returns: 0,
-        unknown: BTreeSet::new(),
+        unknown: NotedTypes::default(),
     };
     let mut start = 0;
     while start < bytes.len() {
@@ -66,7 +65,7 @@ struct Decoder<'d> {
     lines: u64,
     line_notes: usize,
     carriage_returns: u64,
-    unknown: BTreeSet<String>,
+    unknown: NotedTypes,
 }
 
 impl Decoder<'_> {
@@ -133,12 +132,8 @@ impl Decoder<'_> {
     }
 
     fn note_unknown(&mut self, unknown: Option<&str>) {
-        let Some(name) = unknown else { return };
-        if self.unknown.len() < LINE_NOTES_MAX && self.unknown.insert(name.chars().take(64).collect()) {
-            self.note(
-                NoteCode::UnknownRecord,
-                format!("records of type `{name}` are unknown and carried as they are"),
-            );
+        if let Some(message) = unknown.and_then(|name| self.unknown.note(name)) {
+            self.note(NoteCode::UnknownRecord, message);
         }
     }
 

@@ -8,7 +8,7 @@ mod kept;
 use std::collections::HashSet;
 use std::ops::Range;
 
-use stemmata_model::{CommitType, EntryId, Note, NoteCode, Part};
+use stemmata_model::{CommitType, EntryId, EntryKind, Note, NoteCode, Part};
 
 use super::emit::{Place, note_ended, places, push};
 use super::own::Own;
@@ -32,6 +32,8 @@ pub(crate) struct Row {
     /// Whether another part of the same line follows.
     is_joined: bool,
     pub(crate) is_message: bool,
+    /// Whether the client told the model, and no person did.
+    is_instruction: bool,
     /// What stands for the record's own id.
     pub(crate) key: Option<Key>,
     /// What stands for the id of the record that it goes back to before.
@@ -143,6 +145,7 @@ impl Row {
             is_restated,
             is_joined,
             is_message: read.is_some_and(Line::is_message),
+            is_instruction: read.is_some_and(|line| line.kind == EntryKind::Instruction),
         }
     }
 
@@ -231,8 +234,8 @@ pub(crate) fn plan_context(
     stop: PlanStop,
 ) -> Result<ContextPlan, SourceError> {
     let mut plan = ContextPlan::default();
-    let mut rows = collect(dialect, chain, stop, &mut plan)?;
-    rewind(&mut rows, &mut plan);
+    let Collected { mut rows, is_whole } = collect(dialect, chain, stop, &mut plan)?;
+    rewind(&mut rows, is_whole, &mut plan);
     if stop == PlanStop::Compaction {
         plan.hidden_entries = hidden::hide(&mut rows, &mut plan.notes);
         note_missing_summary(&rows, &mut plan.notes);
@@ -249,7 +252,15 @@ pub(crate) fn write(rows: &[Row], plan: &mut ContextPlan) {
     note_ended(rows.iter().filter(|row| row.is_joined).count(), &mut plan.notes);
 }
 
-/// Returns the lines down to the stop, oldest first, with nothing rewound yet.
+/// The lines of a chain down to a stop.
+pub(crate) struct Collected {
+    /// The lines, the oldest first.
+    pub(crate) rows: Vec<Row>,
+    /// Whether the chain begins with the first of them: nothing older was left unread.
+    pub(crate) is_whole: bool,
+}
+
+/// Returns the lines down to the stop with nothing rewound yet.
 ///
 /// # Errors
 /// What the chain's storage says.
@@ -258,15 +269,17 @@ pub(crate) fn collect(
     chain: &mut dyn Segments,
     stop: PlanStop,
     plan: &mut ContextPlan,
-) -> Result<Vec<Row>, SourceError> {
+) -> Result<Collected, SourceError> {
     // Newest segment first.
     let mut read: Vec<Vec<Row>> = Vec::new();
+    let mut is_whole = true;
     while let Some(segment) = chain.next()? {
         let (rows, ends_here) = segment_rows(dialect, read.len(), &segment, stop);
         let taken_back = if ends_here { taken_back(dialect, &segment, &read) } else { None };
         let ends_here = ends_here && taken_back.is_none();
         read.push(taken_back.unwrap_or(rows));
         if ends_here {
+            is_whole = false;
             break;
         }
     }
@@ -275,7 +288,7 @@ pub(crate) fn collect(
     if stop != PlanStop::Compaction {
         skip_compactions(&mut rows, plan);
     }
-    Ok(rows)
+    Ok(Collected { rows, is_whole })
 }
 
 /// Returns the own lines of a compaction that the conversation went back to before, so that it stands for nothing: what is older
@@ -289,7 +302,7 @@ fn taken_back(dialect: &Dialect, segment: &Segment, newer: &[Vec<Row>]) -> Optio
     let compaction = own.get(compaction_in(&own)?)?.place;
     let mut all: Vec<Row> = own.iter().chain(newer.iter().rev().flatten()).cloned().collect();
     let mut plan = ContextPlan::default();
-    rewind(&mut all, &mut plan);
+    rewind(&mut all, false, &mut plan);
     let stays = plan.notes.is_empty() && all.iter().any(|row| row.place == compaction);
     (!stays).then_some(own)
 }
@@ -353,19 +366,29 @@ fn skip_compactions(rows: &mut Vec<Row>, plan: &mut ContextPlan) {
     });
 }
 
-/// Leaves out what the conversation went back from, and the marks of going back.
-fn rewind(rows: &mut Vec<Row>, plan: &mut ContextPlan) {
+/// Leaves out what the conversation went back from, and the marks of going back. Of a whole chain nothing older is missing: going
+/// back by more turns than there are goes back to its beginning, as the client does.
+fn rewind(rows: &mut Vec<Row>, is_whole: bool, plan: &mut ContextPlan) {
     let mut kept: Vec<Row> = Vec::with_capacity(rows.len());
     for row in rows.drain(..) {
         let Turn::Rewind(prompts) = row.turn else {
             kept.push(row);
             continue;
         };
-        if let Some(at) = before_prompts(&kept, prompts) {
-            let gone = kept.split_off(at);
+        let there = kept.iter().filter(|row| row.turn == Turn::Prompt).count() as u64;
+        let wanted = if is_whole { prompts.min(there) } else { prompts };
+        if let Some(at) = before_prompts(&kept, wanted) {
+            let mut gone = kept.split_off(at);
+            let first = gone.iter().position(|row| row.turn == Turn::Prompt);
+            let first = first.filter(|_| is_whole && wanted == there).unwrap_or(0);
+            // No part of the turns that go are a session's own lines, and what the client told ahead of the first prompt.
+            let mut at = 0..;
+            let stays = |row: &mut Row| {
+                let is_ahead = at.next().is_some_and(|at| at < first);
+                row.turn == Turn::Header || (row.is_instruction && is_ahead)
+            };
+            kept.extend(gone.extract_if(.., stays));
             plan.abandoned_entries += gone.iter().filter(|row| row.is_message).count() as u64;
-            // A session's own lines are no part of the turns that go.
-            kept.extend(gone.into_iter().filter(|row| row.turn == Turn::Header));
         } else {
             kept.push(row);
             let message = format!("the last {prompts} prompts were taken back, and not all of them are here");

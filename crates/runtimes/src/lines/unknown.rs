@@ -1,5 +1,10 @@
 //! Types of records that this version does not know, and how many there were.
 
+use std::collections::BTreeSet;
+
+use super::decode::LINE_NOTES_MAX;
+use crate::json::Field;
+
 /// Types that are told apart; a file of garbage should not fill the memory.
 const TYPES_MAX: usize = 32;
 
@@ -9,13 +14,42 @@ const NAME_CHARS_MAX: usize = 64;
 /// What stands for all types beyond the first ones.
 const OTHERS: &str = "…";
 
+/// What stands for the type of a record that has none.
+const NAMELESS: &str = "(none)";
+
+/// Returns what a record gives as its type: a text, or JSON that is none. Empty where it gives nothing.
+pub(crate) fn type_name(field: Option<Field<'_>>) -> String {
+    let Some(field) = field else { return String::new() };
+    let name = field.text().filter(|text| !text.trim().is_empty());
+    name.map_or_else(|| field.raw().to_owned(), std::borrow::Cow::into_owned)
+}
+
+/// Returns the name of a type as people are shown it: a note that names nothing helps nobody.
+pub(crate) fn shown(name: &str) -> String {
+    let name = name.trim_matches(|at: char| at == '/' || at.is_whitespace());
+    (if name.is_empty() { NAMELESS } else { name }).chars().take(NAME_CHARS_MAX).collect()
+}
+
+/// Types of which a note was given.
+#[derive(Debug, Default)]
+pub(crate) struct NotedTypes(BTreeSet<String>);
+
+impl NotedTypes {
+    /// Returns the note about a type, where none was given yet.
+    pub(crate) fn note(&mut self, name: &str) -> Option<String> {
+        let name = shown(name);
+        let is_new = self.0.len() < LINE_NOTES_MAX && self.0.insert(name.clone());
+        is_new.then(|| format!("records of type `{name}` are unknown and carried as they are"))
+    }
+}
+
 /// Counts records of unknown types, in the order in which the types came.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Unknown(Vec<(String, u64)>);
 
 impl Unknown {
     pub(crate) fn count(&mut self, name: &str) {
-        let name: String = name.chars().take(NAME_CHARS_MAX).collect();
+        let name = shown(name);
         let is_full = self.0.len() >= TYPES_MAX;
         match self.0.iter_mut().find(|(known, _)| *known == name || (is_full && known == OTHERS)) {
             Some((_, count)) => *count += 1,

@@ -12,6 +12,7 @@ use super::record::{Block, Kind, Message, ReasoningItem, Record, Tokens};
 use crate::adapter::IdKind;
 use crate::json::{Field, RecordError, is_true, owned, text};
 use crate::lines::facts::{Hints, TitleRank};
+use crate::lines::unknown::type_name;
 use crate::lines::{self, Line, Turn, entry_id, opaque};
 
 /// Where a compaction carries which entry it keeps first: its id, or in the first version its number.
@@ -36,6 +37,7 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
     match record.kind {
         Kind::Session => {
             line.turn = Turn::Header;
+            line.unknown = record.unknown_version().map(|version| format!("session, version {version}"));
             line.hints = Hints {
                 session: owned(record.envelope.id),
                 cwd: owned(record.envelope.cwd),
@@ -53,8 +55,8 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
     Ok(line)
 }
 
-fn name(record: &Record<'_>) -> String {
-    owned(record.envelope.record_type.or(record.envelope.line_kind)).unwrap_or_default()
+pub(super) fn name(record: &Record<'_>) -> String {
+    type_name(record.envelope.record_type.or(record.envelope.line_kind))
 }
 
 /// Reads the messages that a compaction keeps word for word.
@@ -88,9 +90,9 @@ fn message(record: &Record<'_>, time: Option<Timestamp>) -> Line {
         // The second is what the second version called the first.
         "custom" | "hookMessage" => custom(message.content, message.display, time),
         "branchSummary" | "compactionSummary" => summary(message.summary, time),
-        role => {
+        _ => {
             let mut line = Line::metadata(RUNTIME, "message", record.whole.raw(), time);
-            line.unknown = Some(format!("message/{role}"));
+            line.unknown = Some(format!("message/{}", type_name(message.role)));
             line
         }
     }

@@ -83,6 +83,9 @@ borrowed_object! {
     }
 }
 
+/// The newest version that is known.
+pub(super) const NEWEST_VERSION: u64 = 3;
+
 /// Who speaks in a message; the last but one as the second version has it.
 const ROLES: [&str; 8] = [
     "user",
@@ -136,6 +139,13 @@ impl<'a> Record<'a> {
         let message = envelope.message.and_then(|field| Message::read(field).ok());
         let kind = kind(&envelope, message.is_some());
         Ok(Self { envelope, kind, message: message.unwrap_or_default(), whole })
+    }
+
+    /// Returns the version that a header names, where it is not known: the client reads it as the newest that it knows.
+    pub(super) fn unknown_version(&self) -> Option<u64> {
+        let is_header = self.kind == Kind::Session && self.envelope.fourth().is_none();
+        let version = self.envelope.version.filter(|_| is_header)?.number()?;
+        (version > NEWEST_VERSION).then_some(version)
     }
 
     /// Returns when the line was written.

@@ -3,16 +3,15 @@
 //! It repairs nothing. What it looks for was tried with the real loader (0.73.1): it refuses next to nothing, and loses
 //! history without a word.
 
-use super::record::{Kind, Record, apart};
+use super::read::name;
+use super::record::{Kind, NEWEST_VERSION, Record, apart};
 use super::trail::{Trail, Waiting, Way};
 use super::tree::{Parent, Row};
 use crate::adapter::{Finding, Severity, Validation, Validator};
 use crate::apart::{each, is_marked};
 use crate::findings::Findings;
-use crate::json::{is_blank, text};
-
-/// The newest version of the format that is known.
-const NEWEST_VERSION: u64 = 3;
+use crate::json::is_blank;
+use crate::lines::unknown::shown;
 
 /// Checks a session line by line.
 #[derive(Default)]
@@ -68,7 +67,7 @@ impl LineValidator {
             self.findings.add(Severity::Fatal, "missing_usage", at, message);
         }
         if record.kind == Kind::Unknown {
-            let name = text(record.envelope.record_type).unwrap_or_default();
+            let name = shown(&name(record));
             let message = format!("the type `{name}` is unknown to us: the loader makes no message of it");
             self.findings.add(Severity::Info, "unknown_type", at, &message);
         }
@@ -88,12 +87,11 @@ impl LineValidator {
     }
 
     fn header(&mut self, record: &Record<'_>) {
-        let version = record.envelope.version.and_then(|version| version.number());
         self.is_fourth = record.envelope.fourth().is_some();
         if self.is_fourth {
             let message = "version 4 of the format is of programs on pi's library: pi itself takes the file for empty and writes over it; `fork` writes a copy of version 3";
             self.findings.add(Severity::Warning, "newer_version", Some(self.lines), message);
-        } else if let Some(version) = version.filter(|version| *version > NEWEST_VERSION) {
+        } else if let Some(version) = record.unknown_version() {
             let message = format!(
                 "version {version} of the format is not known: it is read as version {NEWEST_VERSION}"
             );

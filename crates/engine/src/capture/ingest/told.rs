@@ -2,9 +2,9 @@
 //!
 //! What it does is the parent's.
 
-use stemmata_model::{CommitId, Note, RulesHash, Sighting};
+use stemmata_model::{CommitId, Note, RulesHash, Sighting, Template};
 use stemmata_redact::Finding;
-use stemmata_runtimes::adapter::{Adapter, Splitter};
+use stemmata_runtimes::adapter::{Adapter, SegmentFacts, SessionFacts};
 use stemmata_store::BatchOutcome;
 
 use super::{Ingest, NOTES_PER_KIND_MAX, News, Start};
@@ -34,7 +34,7 @@ impl Ingest<'_> {
 
     /// Returns the records that were taken without being understood.
     pub(crate) fn unread(&self) -> UnreadRecords {
-        let unreadable = self.splitter.unreadable();
+        let unreadable = self.torn.as_ref().map_or(self.splitter.unreadable(), |torn| torn.unreadable);
         UnreadRecords { unknown: self.splitter.unknown().to_vec(), unreadable }
     }
 
@@ -43,9 +43,24 @@ impl Ingest<'_> {
         &self.start
     }
 
-    /// Returns the splitter, for its facts and its state.
-    pub(crate) fn splitter(&self) -> &dyn Splitter {
-        self.splitter.as_ref()
+    /// Returns what the transcript says of its session, an unfinished last line too.
+    pub(crate) fn facts(&self) -> &SessionFacts {
+        self.splitter.facts()
+    }
+
+    /// Returns what the splitter knows at the last closed boundary.
+    pub(crate) fn splitter_state(&self) -> Vec<u8> {
+        self.torn.as_ref().map_or_else(|| self.splitter.state(), |torn| torn.state.clone())
+    }
+
+    /// Returns the template, as the complete lines tell it.
+    pub(crate) fn template(&self) -> Template {
+        self.torn.as_ref().map_or_else(|| self.splitter.template(), |torn| torn.template.clone())
+    }
+
+    /// Returns what the open segment is.
+    pub(crate) fn open(&self) -> SegmentFacts {
+        self.torn.as_ref().map_or_else(|| self.splitter.open(), |torn| torn.open)
     }
 
     /// Returns bytes that were replaced, the open segment included.

@@ -14,7 +14,7 @@ impl Run<'_> {
     pub(super) fn last_at(&mut self, engine: &Engine, tip: Option<CommitId>) -> Result<Option<Timestamp>> {
         let written = i64::try_from(self.prepared.transcript.stamp().modified_ns / 1_000).ok();
         let written = written.map(Timestamp::from_micros);
-        let facts = self.ingest.splitter().facts();
+        let facts = self.ingest.facts();
         let (first, last) = (facts.first_timestamp, facts.last_timestamp);
         // What a client keeps in a database or in folders has no time of its own that says when a record came.
         let is_file = !self.prepared.transcript.is_kept();
@@ -35,7 +35,7 @@ impl Run<'_> {
         (leaf, last_at): (Option<SegmentFacts>, Option<Timestamp>),
         title: Option<String>,
     ) -> Session {
-        let facts = self.ingest.splitter().facts();
+        let facts = self.ingest.facts();
         let totals = self.ingest.closed().totals;
         let counts = leaf.map_or(Counts::default(), |facts| facts.counts);
         let previous = self.prepared.previous.as_ref();
@@ -50,7 +50,7 @@ impl Run<'_> {
                 .or_else(|| previous.and_then(|known| known.parent_session.clone())),
             session,
             format: self.ingest.adapter().format(),
-            template: self.ingest.splitter().template(),
+            template: self.ingest.template(),
             principal: self.ingest.sighting().principal.clone(),
             granularity: self.granularity,
             origin: self.prepared.origin(),

@@ -29,7 +29,7 @@ pub(super) fn plan(
     let covers: HashSet<Key> = summary.own.iter().flat_map(|own| own.covers.iter().copied()).collect();
     let mut rows = Vec::new();
     if borders != (None, None) || !covers.is_empty() {
-        rows = collect(dialect, earlier, PlanStop::Compaction, &mut ContextPlan::default())?;
+        rows = collect(dialect, earlier, PlanStop::Compaction, &mut ContextPlan::default())?.rows;
         for row in &mut rows {
             // The compaction itself is position 0, and its chain begins at 1.
             row.place.segment += 2;
