@@ -86,16 +86,6 @@ fn what_takes_back_more_turns_than_there_are_takes_back_all() {
     }
 }
 
-#[test]
-fn a_history_mode_that_is_not_known_is_named() {
-    let text = String::from_utf8(rollout("HUA", true)).expect("text").replace("paginated", "spiral");
-    let notes = ADAPTER.decode(text.as_bytes()).notes;
-    assert!(notes.len() == 1 && notes[0].message.contains("history mode spiral"), "{notes:?}");
-    for known in ["paginated", "legacy"] {
-        assert_eq!(ADAPTER.decode(text.replace("spiral", known).as_bytes()).notes, []);
-    }
-}
-
 fn placed(bytes: &[u8]) -> (String, Vec<String>) {
     placed_by(&ADAPTER, &request("/new/place"), bytes)
 }

@@ -28,9 +28,8 @@ pub(super) fn detect(head: &[u8], is_paginated: bool, format: FormatId) -> Optio
 /// Says which history mode a header names that is not known: the client refuses the file.
 pub(super) fn unknown_version(head: &[u8]) -> Option<String> {
     let first = head.split(|byte| *byte == b'\n').find(|line| !is_blank(line))?;
-    let mode = Record::parse(first).ok()?.payload.history_mode.filter(|mode| !mode.is_null())?;
-    let is_known = ["paginated", "legacy"].iter().any(|known| is_string(mode, known));
-    (!is_known).then(|| format!("history mode {}", mode.raw()))
+    let record = Record::parse(first).ok()?;
+    record.unknown_mode().map(|mode| format!("history mode {}", mode.raw()))
 }
 
 struct Found {

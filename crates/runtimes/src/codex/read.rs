@@ -63,8 +63,7 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
         }
         Kind::Item | Kind::Compacted | Kind::Other | Kind::Unknown => {}
     }
-    let mode = record.unknown_mode().map(|mode| format!("session_meta, history mode {mode}"));
-    line.unknown = mode.or_else(|| record.is_unknown().then(|| name(&record)));
+    line.unknown = record.is_unknown().then(|| name(&record));
     Ok(line)
 }
 

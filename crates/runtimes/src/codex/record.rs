@@ -4,7 +4,7 @@
 
 use stemmata_model::Timestamp;
 
-use crate::json::{Field, RecordError, borrowed_object, is_string, owned, parse_line, text};
+use crate::json::{Field, RecordError, borrowed_object, is_string, parse_line, text};
 
 borrowed_object! {
     /// The envelope of a line; of a line without one, what tells it apart.
@@ -260,9 +260,10 @@ impl<'a> Record<'a> {
     }
 
     /// Returns the mode of the history that a header names, where it is not known: the client refuses such a file.
-    pub(super) fn unknown_mode(&self) -> Option<String> {
-        let mode = owned(self.payload.history_mode.filter(|_| self.kind == Kind::SessionMeta))?;
-        (!matches!(mode.as_str(), "legacy" | "paginated")).then_some(mode)
+    pub(super) fn unknown_mode(&self) -> Option<Field<'a>> {
+        let mode = self.payload.history_mode.filter(|_| self.kind == Kind::SessionMeta)?;
+        let is_known = mode.is_null() || ["legacy", "paginated"].iter().any(|known| is_string(mode, known));
+        (!is_known).then_some(mode)
     }
 
     /// Returns whether the payload is of one of these types.

@@ -88,6 +88,7 @@ impl LineValidator {
         }
         self.is_paginated = payload.history_mode.is_some_and(|mode| is_string(mode, "paginated"));
         if let Some(mode) = record.unknown_mode() {
+            let mode = mode.text().unwrap_or_else(|| mode.raw().into());
             let message = format!("the history mode `{mode}` is unknown: the loader refuses the file");
             self.findings.add(Severity::Fatal, "unknown_history_mode", at, &message);
         }

@@ -468,11 +468,3 @@ fn lines_that_are_no_single_record_are_read_checked_and_mended() {
     let text = String::from_utf8(mended(&orphan)).expect("text");
     assert!(text.contains("n\u{fffd}te.txt") && text.contains("that is not here"), "{text}");
 }
-
-#[test]
-fn a_version_that_is_not_known_is_named() {
-    let text = String::from_utf8(session("HUA", 3)).expect("text").replace("\"version\":3", "\"version\":9");
-    let notes = Pi::V3.decode(text.as_bytes()).notes;
-    assert!(notes.len() == 1 && notes[0].message.contains("session, version 9"), "{notes:?}");
-    assert_eq!(Pi::V3.decode(&session("HUA", 3)).notes, []);
-}

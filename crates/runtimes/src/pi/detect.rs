@@ -31,8 +31,6 @@ pub(super) fn detect(head: &[u8], version: u8, format: FormatId) -> Option<Detec
 pub(super) fn unknown_version(head: &[u8]) -> Option<String> {
     let first = head.split(|byte| *byte == b'\n').find(|line| !is_blank(line))?;
     let found = beginning(first)?;
-    let record = Record::parse(found.as_bytes()).ok().filter(|record| record.kind == Kind::Session)?;
-    let version = record.envelope.version.filter(|_| record.envelope.fourth().is_none())?;
-    let is_known = version.number().is_some_and(|number| (1..=3).contains(&number));
-    (!is_known).then(|| format!("version {}", version.raw()))
+    let record = Record::parse(found.as_bytes()).ok()?;
+    record.unknown_version().map(|version| format!("version {version}"))
 }

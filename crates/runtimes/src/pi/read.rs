@@ -37,7 +37,6 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
     match record.kind {
         Kind::Session => {
             line.turn = Turn::Header;
-            line.unknown = record.unknown_version().map(|version| format!("session, version {version}"));
             line.hints = Hints {
                 session: owned(record.envelope.id),
                 cwd: owned(record.envelope.cwd),

@@ -142,10 +142,11 @@ impl<'a> Record<'a> {
     }
 
     /// Returns the version that a header names, where it is not known: the client reads it as the newest that it knows.
-    pub(super) fn unknown_version(&self) -> Option<u64> {
+    pub(super) fn unknown_version(&self) -> Option<&'a str> {
         let is_header = self.kind == Kind::Session && self.envelope.fourth().is_none();
-        let version = self.envelope.version.filter(|_| is_header)?.number()?;
-        (version > NEWEST_VERSION).then_some(version)
+        let version = self.envelope.version.filter(|_| is_header)?;
+        let is_known = version.number().is_some_and(|number| (1..=NEWEST_VERSION).contains(&number));
+        (!is_known).then(|| version.raw())
     }
 
     /// Returns when the line was written.
