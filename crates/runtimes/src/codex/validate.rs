@@ -208,7 +208,6 @@ impl LineValidator {
                 self.open.clear();
                 self.calls.clear();
             }
-            Kind::Unknown => self.unknown(record, Severity::Info),
             Kind::SessionMeta if self.is_paginated && self.headers > 1 => {
                 let message = "a second header in a paginated history: the loader begins there, and loses all \
                      before it in silence";
@@ -218,7 +217,7 @@ impl LineValidator {
             Kind::Event if record.is_item("task_started") || record.is_item("turn_started") => {
                 self.begun = Begun::Yes;
             }
-            Kind::Event => self.unknown(record, Severity::Info),
+            Kind::Event | Kind::Unknown => self.unknown(record, Severity::Info),
             Kind::SessionMeta | Kind::TurnContext | Kind::Other => {}
         }
     }

@@ -429,3 +429,27 @@ fn the_conversation_can_go_back_to_what_is_for_a_person_only() {
     assert_eq!((verdict.findings, verdict.messages_sent), (vec![], 2));
     assert_eq!(crate::repair::repair(&Gemini, &bytes, None).changes, []);
 }
+
+#[test]
+fn a_list_ahead_of_which_nothing_was_said_counts_its_messages() {
+    let said = |id: u8, kind: &str| {
+        format!(
+            r#"{{"id":"l{id}","timestamp":"2026-01-01T00:00:0{id}.000Z","type":"{kind}","content":"word {id}"}}"#
+        )
+    };
+    let list = format!(
+        "{{\"$set\":{{\"messages\":[{}]}}}}\n",
+        [said(1, "user"), said(2, "gemini"), said(3, "info"), said(4, "user")].join(",")
+    );
+    for (ahead, wanted) in [("H", 3), ("HUA", 2)] {
+        let bytes = [session(ahead), list.clone().into()].concat();
+        let mut splitter = Gemini.splitter(Granularity::Turn, None);
+        let mut messages = 0;
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let cut = splitter.line(line, &mut Vec::new());
+            messages +=
+                [cut.before, cut.after].into_iter().flatten().map(|facts| facts.counts.messages).sum::<u64>();
+        }
+        assert_eq!(messages + splitter.open().counts.messages, wanted, "{ahead}");
+    }
+}

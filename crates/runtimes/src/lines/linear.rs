@@ -24,6 +24,10 @@ const WALK_SEGMENTS_MAX: usize = 65_536;
 
 /// A line of a context.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is asked by itself, and they do not exclude each other"
+)]
 pub(crate) struct Row {
     pub(crate) place: Place,
     pub(crate) turn: Turn,

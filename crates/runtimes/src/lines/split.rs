@@ -130,7 +130,12 @@ impl LineSplitter {
             self.ground.message = message;
         }
         self.open.timestamp = self.open.timestamp.max(line.time);
-        self.open.counts = add(self.open.counts, counts(&line));
+        // What a line lists was said in it alone where nothing was said before.
+        let listed = line.listed.iter().filter(|listed| listed.is_message).count() as u64;
+        let is_alone = self.closed.lines == 0 && self.open.counts.messages == 0;
+        let own = counts(&line);
+        let messages = if is_alone { own.messages.max(listed) } else { own.messages };
+        self.open.counts = add(self.open.counts, Counts { messages, ..own });
         self.ground.facts.learn(self.dialect, line.hints, line.time);
         match line.turn {
             Turn::Prompt | Turn::Conversation => self.open.has_conversation = true,
