@@ -284,9 +284,10 @@ impl Row {
 
     /// Lets a boundary keep what another copy of it keeps.
     pub(super) fn say_again(&mut self, copy: &Self) {
-        if let (Some(metadata), Some(last)) = (self.metadata.as_deref_mut(), copy.metadata.as_deref()) {
-            let is_own = metadata.is_own && metadata.said == last.said;
-            *metadata = Metadata { span: metadata.span.clone(), is_own, ..last.clone() };
+        if let (Some(metadata), Some(last)) = (self.metadata.as_deref_mut(), copy.metadata.as_deref())
+            && metadata.said != last.said
+        {
+            *metadata = Metadata { span: metadata.span.clone(), is_own: false, ..last.clone() };
             self.preserved.clone_from(&copy.preserved);
             self.keeps_chain = copy.keeps_chain;
         }

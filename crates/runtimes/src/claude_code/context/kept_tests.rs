@@ -215,3 +215,32 @@ fn of_a_boundary_that_stands_there_again_the_last_copy_says_what_is_kept() {
         assert_eq!((found.messages_sent, found.messages_present), (kept, kept), "{found:?}");
     }
 }
+
+/// The state that a session is in right after each compaction.
+#[test]
+fn a_session_that_ends_at_its_compaction_begins_with_the_summary() {
+    for is_chain in [true, false] {
+        let whole = compacted(is_chain).bytes();
+        let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+        let mut behind = compacted(is_chain);
+        for length in [10, 11, 14] {
+            let bytes = lines[..length].concat();
+            let sent = (length - 5) as u64;
+            let found = validated(&bytes, None);
+            assert_eq!((found.messages_sent, found.messages_present), (sent, sent), "{is_chain} {length}");
+            let (context, _) = placed(&chain(&bytes).context(PlanStop::Compaction).1);
+            assert!(numbers(&context).contains(&9), "{is_chain} {length}: the summary");
+            let found = validated(&context, None);
+            assert_eq!((found.messages_sent, found.messages_present), (sent, sent), "{is_chain} {length}");
+        }
+        // A note of the runtime behind the summary changes nothing.
+        behind.system(9);
+        let mut with_note: Vec<&[u8]> = lines[..10].to_vec();
+        let all = behind.bytes();
+        let line = all.split_inclusive(|byte| *byte == b'\n').next_back().expect("a line");
+        with_note.push(line);
+        let (context, _) = placed(&chain(&with_note.concat()).context(PlanStop::Compaction).1);
+        let found = validated(&context, None);
+        assert_eq!((found.messages_sent, found.messages_present), (5, 5), "{is_chain}");
+    }
+}
