@@ -17,16 +17,19 @@ pub(super) fn sort(rows: &mut Vec<Row>, last: &ByKey<usize>) -> Option<Vec<usize
     let is_late = |(position, row): (usize, &Row)| {
         said_before(rows, (last, &seen), position, row.kind).is_some_and(|parent| parent > position)
     };
-    let kept = kept_late(rows, (last, &seen));
-    if copies.is_empty() && kept.is_empty() && !rows.iter().enumerate().any(is_late) {
+    let mut early = kept_late(rows, (last, &seen));
+    for (next, results) in results_late(rows) {
+        early.entry(next).or_default().extend(results);
+    }
+    if copies.is_empty() && early.is_empty() && !rows.iter().enumerate().any(is_late) {
         return repeated_boundaries.then(|| (0..rows.len()).collect());
     }
     let ends = ends(rows, last);
     let entered = vec![false; rows.len()];
     let mut sorter = Sorter { rows, last, seen: &seen, copies: &copies, ends, order: Vec::new(), entered };
     for position in 0..sorter.rows.len() {
-        for &kept in kept.get(&position).into_iter().flatten() {
-            sorter.place(kept);
+        for &ahead in early.get(&position).into_iter().flatten() {
+            sorter.place(ahead);
         }
         sorter.place(position);
     }
@@ -121,10 +124,10 @@ pub(super) fn chain(boundary: &Row, rows: &[Row], by_key: &ByKey<usize>) -> Vec<
     chain
 }
 
-/// Returns where the messages stand that are there more than once.
+/// Returns where the records stand that are there more than once.
 fn copies(rows: &[Row], last: &ByKey<usize>) -> ByKey<Copies> {
     let mut places: ByKey<Vec<usize>> = ByKey::default();
-    for (position, row) in rows.iter().enumerate().filter(|(_, row)| row.kind.is_message()) {
+    for (position, row) in rows.iter().enumerate().filter(|(_, row)| is_said(row.kind)) {
         let Some(key) = row.key else { continue };
         if last.get(&key).is_some_and(|&last| last != position) {
             places.entry(key).or_default().push(position);
@@ -183,17 +186,64 @@ fn is_copy(first: &Row, last: &Row, way_ends: bool) -> bool {
         && (first.parent == last.parent || first.time == last.time || way_ends)
 }
 
-/// Returns the message that a message hangs on.
+/// Returns the record that a record hangs on: what was said before it, or a note of the runtime; of a summary, its boundary.
 fn said_before(
     rows: &[Row],
     (last, seen): (&ByKey<usize>, &ByKey<usize>),
     position: usize,
     kind: Kind,
 ) -> Option<usize> {
-    let Link::Of(parent) = rows.get(position).filter(|_| kind.is_message())?.parent else { return None };
+    let Link::Of(parent) = rows.get(position).filter(|_| is_said(kind))?.parent else { return None };
     let place = seen.get(&parent).or_else(|| last.get(&parent)).copied()?;
-    let is_message = |row: &Row| row.kind.is_message() && row.kind != Kind::Summary;
-    rows.get(place).is_some_and(is_message).then_some(place)
+    let is_above = |row: &Row| match row.kind {
+        Kind::Boundary => kind == Kind::Summary,
+        above => is_said(above) && above != Kind::Summary,
+    };
+    rows.get(place).is_some_and(is_above).then_some(place)
+}
+
+/// Returns whether a line has its place in what is said.
+const fn is_said(kind: Kind) -> bool {
+    kind.is_message() || matches!(kind, Kind::System | Kind::Attachment)
+}
+
+/// Returns which results came late: behind what followed when others of the same message were there. They are put before that.
+fn results_late(rows: &[Row]) -> HashMap<usize, Vec<usize>> {
+    /// What is known of a message with calls: whether one has its result, and where the next message stands.
+    #[derive(Default)]
+    struct Calls {
+        has_result: bool,
+        next: Option<usize>,
+    }
+    let mut calls: HashMap<(u64, bool), usize> = HashMap::new();
+    let mut units: Vec<Calls> = Vec::new();
+    // The message of each side that is open: its id, and its unit.
+    let mut open: HashMap<bool, (Option<u64>, usize)> = HashMap::new();
+    let mut late: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (position, row) in rows.iter().enumerate().filter(|(_, row)| row.kind.is_message()) {
+        let side = row.sidechain;
+        let answered = row.answers.iter().find_map(|&call| calls.get(&(call, side))).copied();
+        if let Some(unit) = answered.and_then(|unit| units.get_mut(unit)) {
+            if let Some(next) = unit.next.filter(|_| unit.has_result) {
+                late.entry(next).or_default().push(position);
+            }
+            unit.has_result = true;
+            continue;
+        }
+        let known = open.get(&side).copied();
+        if let Some((_, unit)) = known.filter(|(message, _)| row.message.is_some() && *message == row.message)
+        {
+            calls.extend(row.calls.iter().map(|&call| ((call, side), unit)));
+            continue;
+        }
+        if let Some(unit) = known.and_then(|(_, unit)| units.get_mut(unit)) {
+            unit.next.get_or_insert(position);
+        }
+        open.insert(side, (row.message, units.len()));
+        calls.extend(row.calls.iter().map(|&call| ((call, side), units.len())));
+        units.push(Calls::default());
+    }
+    late
 }
 
 struct Sorter<'r> {

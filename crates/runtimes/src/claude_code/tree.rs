@@ -223,8 +223,7 @@ impl Tree {
         })
     }
 
-    /// Finds the parent of a line. Parents stand before their children, as a rule; one that stands after is
-    /// found too, one behind progress that stands after is not, as in the client.
+    /// Finds the parent of a line. Parents stand before their children, as a rule; one that stands after is found too.
     fn find_parent(&self, position: usize) -> (Option<usize>, bool) {
         let row = self.row(position);
         if let Some(kept) = self.kept_parent(position) {
@@ -239,7 +238,8 @@ impl Tree {
         match self.find(key) {
             Some(parent) if parent == position => self.stand_in(position),
             Some(parent) => match self.row(parent).kind {
-                Kind::Progress => (self.parent(parent), self.is_made_up(parent)),
+                Kind::Progress if parent < position => (self.parent(parent), self.is_made_up(parent)),
+                Kind::Progress => self.over_progress(position, parent),
                 Kind::Restated => (self.behind_summary(position, key).or(self.nearest(parent)), false),
                 _ => (Some(parent), false),
             },
@@ -254,6 +254,20 @@ impl Tree {
         }
         if self.older.holds(key) {
             return (None, false);
+        }
+        self.stand_in(position)
+    }
+
+    /// Reads over progress that stands behind what hangs on it, which the client does not find.
+    fn over_progress(&self, position: usize, progress: usize) -> (Option<usize>, bool) {
+        let mut at = progress;
+        for _ in 0..self.rows.len() {
+            let Link::Of(key) = self.row(at).parent else { break };
+            let Some(parent) = self.find(key).filter(|&parent| parent != position) else { break };
+            if self.row(parent).kind != Kind::Progress {
+                return (Some(parent), true);
+            }
+            at = parent;
         }
         self.stand_in(position)
     }
@@ -355,6 +369,10 @@ fn index(rows: &[Row]) -> ByKey<usize> {
     for (position, row) in rows.iter().enumerate() {
         let Some(key) = row.key else { continue };
         let known = by_key.get(&key).and_then(|&known| rows.get(known));
+        // Progress is read over where it stood first.
+        if row.kind == Kind::Progress && known.is_some() {
+            continue;
+        }
         if known.is_none_or(|known| rank(known) <= rank(row)) {
             by_key.insert(key, position);
         }

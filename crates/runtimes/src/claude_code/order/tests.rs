@@ -240,6 +240,99 @@ fn parents_that_lead_in_a_circle_lead_nowhere() {
     }
 }
 
+fn whole_everywhere(name: &str, story: &Story, sent: u64, messages: u64) {
+    let bytes = story.bytes();
+    let shown = || format!("{name}\n{}", String::from_utf8_lossy(&bytes));
+    let checked = validated(&bytes, None);
+    assert_eq!((checked.messages_sent, checked.messages_present), (sent, messages), "{checked:?} {}", shown());
+    let (_, forked) = import(&bytes, Granularity::Turn).context(PlanStop::Compaction);
+    let (forked, notes) = placed(&forked);
+    assert!(!notes.iter().any(|note| note.code == stemmata_model::NoteCode::SyntheticResult), "{notes:?} {}", shown());
+    for mended in [forked, repair(&ClaudeCode, &bytes, None).bytes] {
+        let verdict = validated(&mended, None);
+        assert!(is_whole(&verdict), "{verdict:?} {}", shown());
+        assert_eq!(verdict.messages_present, messages, "{}", shown());
+    }
+}
+
+/// Two calls of one message, and an answer: lines 4 to 8 of a session.
+fn parallel() -> (Story, [usize; 4]) {
+    let mut story = Story::default();
+    let prompt = story.prompt(None);
+    let first = story.call(prompt, "both");
+    let second = story.call(first, "both");
+    let result = story.result(second);
+    let answer = story.answer(result);
+    (story, [first, second, result, answer])
+}
+
+#[test]
+fn a_result_of_parallel_calls_that_came_late_goes_to_the_others() {
+    let (mut story, [first, _, _, answer]) = parallel();
+    story.result(first);
+    let prompt = story.prompt(Some(answer));
+    story.answer(prompt);
+    whole_everywhere("behind the answer", &story, 8, 8);
+    let (mut story, [first, _, _, answer]) = parallel();
+    let prompt = story.prompt(Some(answer));
+    story.result(first);
+    story.answer(prompt);
+    whole_everywhere("behind the next prompt", &story, 8, 8);
+    let (mut story, [first, _, _, answer]) = parallel();
+    let prompt = story.prompt(Some(answer));
+    story.answer(prompt);
+    story.result(first);
+    whole_everywhere("as the last line", &story, 5, 8);
+    let (mut story, [first, _, _, answer]) = parallel();
+    let boundary = story.compaction(answer, &[]);
+    let prompt = story.prompt(Some(boundary + 1));
+    story.answer(prompt);
+    story.result(first);
+    whole_everywhere("behind a compaction", &story, 0, 3);
+}
+
+#[test]
+fn notes_that_came_late_or_again_cut_nothing_off() {
+    for is_progress in [false, true] {
+        for is_again in [false, true] {
+            let mut story = Story::default();
+            let prompt = story.prompt(None);
+            let answer = story.answer(prompt);
+            let note = if is_progress { story.progress(answer) } else { story.system(answer) };
+            let prompt = story.prompt(Some(note));
+            story.answer(prompt);
+            if is_again { story.again(note) } else { story.late(note) }
+            let sent = if is_progress { 4 } else { 2 };
+            let bytes = story.bytes();
+            let checked = validated(&bytes, None);
+            assert_eq!(checked.messages_present, 4, "{is_progress} {is_again} {checked:?}");
+            assert!(checked.messages_sent == sent || checked.messages_sent == 4, "{checked:?}");
+            whole_everywhere("a note", &story, checked.messages_sent, 4);
+        }
+    }
+}
+
+#[test]
+fn a_boundary_behind_its_summary_is_a_compaction_all_the_same() {
+    for (kept, sent, messages) in [(vec![], 5, 5), (vec![4, 5, 6, 7], 8, 9)] {
+        let mut story = compacted(&kept, 9);
+        story.late(8);
+        let mut lines: Vec<String> =
+            String::from_utf8(story.bytes()).expect("text").lines().map(str::to_owned).collect();
+        let boundary = lines.pop().expect("the boundary");
+        lines.insert(9, boundary);
+        let bytes = (lines.join("\n") + "\n").into_bytes();
+        let checked = validated(&bytes, None);
+        assert_eq!((checked.messages_sent, checked.messages_present), (sent, messages), "{checked:?}");
+        let (_, forked) = import(&bytes, Granularity::Turn).context(PlanStop::Compaction);
+        for mended in [placed(&forked).0, repair(&ClaudeCode, &bytes, None).bytes] {
+            let verdict = validated(&mended, None);
+            assert!(is_whole(&verdict), "{verdict:?}");
+            assert_eq!(verdict.messages_present, messages, "{verdict:?}");
+        }
+    }
+}
+
 #[test]
 fn where_the_user_went_back_the_rest_stays_away() {
     let mut story = turns();
