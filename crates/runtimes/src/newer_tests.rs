@@ -87,7 +87,7 @@ fn a_version_that_is_not_known_is_named() {
     for (head, wanted) in [
         (format!("{gemini}\"kind\":\"main\"}}"), None),
         (format!("{gemini}\"kind\":\"main\",\"schemaVersion\":9}}"), Some("`schemaVersion` 9")),
-        (format!("{gemini}\"schemaVersion\":9,\"messages\":[{{\"id\":\"1\""), Some("`schemaVersion` 9")),
+        (format!("{gemini}\"schemaVersion\":9,\"messages\":[]}}"), Some("`schemaVersion` 9")),
         (format!("{pi}}}"), None),
         (format!("{pi},\"version\":3}}"), None),
         (format!("{pi},\"version\":9}}\n{{\"version\":3}}"), Some("version 9")),
