@@ -287,7 +287,7 @@ fn lines_of_the_tree_between_boundary_and_summary_stay() {
     let summary = story.summary(note);
     let next = story.prompt(Some(summary));
     let (_, kept, _) = context(&story, PlanStop::Compaction);
-    assert_eq!(kept, [boundary, summary, note, next]);
+    assert_eq!(kept, [boundary, note, summary, next]);
 }
 
 /// Two compactions; the second keeps the last answer before it.

@@ -244,10 +244,19 @@ fn whole_everywhere(name: &str, story: &Story, sent: u64, messages: u64) {
     let bytes = story.bytes();
     let shown = || format!("{name}\n{}", String::from_utf8_lossy(&bytes));
     let checked = validated(&bytes, None);
-    assert_eq!((checked.messages_sent, checked.messages_present), (sent, messages), "{checked:?} {}", shown());
+    assert_eq!(
+        (checked.messages_sent, checked.messages_present),
+        (sent, messages),
+        "{checked:?} {}",
+        shown()
+    );
     let (_, forked) = import(&bytes, Granularity::Turn).context(PlanStop::Compaction);
     let (forked, notes) = placed(&forked);
-    assert!(!notes.iter().any(|note| note.code == stemmata_model::NoteCode::SyntheticResult), "{notes:?} {}", shown());
+    assert!(
+        !notes.iter().any(|note| note.code == stemmata_model::NoteCode::SyntheticResult),
+        "{notes:?} {}",
+        shown()
+    );
     for mended in [forked, repair(&ClaudeCode, &bytes, None).bytes] {
         let verdict = validated(&mended, None);
         assert!(is_whole(&verdict), "{verdict:?} {}", shown());
@@ -301,7 +310,11 @@ fn notes_that_came_late_or_again_cut_nothing_off() {
             let note = if is_progress { story.progress(answer) } else { story.system(answer) };
             let prompt = story.prompt(Some(note));
             story.answer(prompt);
-            if is_again { story.again(note) } else { story.late(note) }
+            if is_again {
+                story.again(note);
+            } else {
+                story.late(note);
+            }
             let sent = if is_progress { 4 } else { 2 };
             let bytes = story.bytes();
             let checked = validated(&bytes, None);
