@@ -97,7 +97,7 @@ fn a_fork_at_an_entry_holds_what_was_said_before_it() {
 /// A subagent's records in the way are sent as the conversation, and counted as it; behind its end they are not.
 #[test]
 fn a_subagents_prompt_in_the_way_has_a_number() {
-    let side = |line: String| line.replace("\"isSidechain\":false", "\"isSidechain\":true");
+    let side = |line: String| line.replacen('{', "{\"isSidechain\":true,", 1);
     for (marked, wanted) in [(3..5, vec!["one", "two", "three"]), (5..7, vec!["one", "two"])] {
         let (engine, folder) = (engine(), Folder::new());
         let lines = [
