@@ -208,7 +208,8 @@ pub(crate) fn second_version(folder: &Path) -> Option<String> {
     found.ok().or_else(|| has_tables.then(|| "2".to_owned()))
 }
 
-/// Returns the version of the client that made the latest session of a database in a folder; none where there is no session.
+/// Returns the version of the client that made the newest session of the database in a folder. Returns `None` if there is no
+/// database, or no session in it.
 pub(crate) fn client_version(folder: &Path) -> Option<String> {
     second_version(folder).or_else(|| {
         let opened = Opened::of(&Some(folder.join(FILE)).filter(|database| database.is_file())?).ok()?;

@@ -16,10 +16,10 @@ use crate::error::{EngineError, Result};
 
 /// A session that was read as a document.
 pub(crate) struct Extract {
-    /// The document; none where nothing was read, because it is as it was.
+    /// The document. `None` if the session did not change since it was read last.
     pub(crate) document: Option<Vec<u8>>,
     pub(crate) stamp: FileStamp,
-    /// What of it is not as it should be.
+    /// What the user should know: damaged rows, messages that came from the older folder.
     pub(crate) notes: Vec<Note>,
 }
 

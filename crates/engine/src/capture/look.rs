@@ -81,7 +81,7 @@ impl Engine {
     }
 
     fn changed_below(&self, roots: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<ImportFailure>)> {
-        let found = self.survey_all(roots)?;
+        let found = self.survey_of(roots, false)?;
         let is_news = |state| matches!(state, FileState::New | FileState::Changed);
         let changed = found.files.into_iter().filter(|file| is_news(file.state)).map(|file| file.path);
         // A folder that cannot be listed is told by an import; of a database all sessions are behind the failure.

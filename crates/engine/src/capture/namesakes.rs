@@ -134,21 +134,25 @@ impl Engine {
         if before.is_empty() {
             return Ok(session);
         }
-        if self.is_in_chain(commit, session.tip)? {
+        let root = self.root_of(commit)?;
+        let shares_root = |of: &Session| -> Result<bool> {
+            Ok(of.tip.map(|tip| self.root_of(tip)).transpose()?.flatten() == root)
+        };
+        let is_own = shares_root(&session)?;
+        if is_own && self.is_in_chain(commit, session.tip)? {
             return Ok(session);
         }
-        let root = self.root_of(commit)?;
         let mut of_root = None;
         for other in before {
+            if !shares_root(&other)? {
+                continue;
+            }
             if self.is_in_chain(commit, other.tip)? {
                 return Ok(other);
             }
             // An open look at a turn stands beside the chain.
-            if other.tip.map(|tip| self.root_of(tip)).transpose()?.flatten() == root && of_root.is_none() {
-                of_root = Some(other);
-            }
+            of_root.get_or_insert(other);
         }
-        let is_own = session.tip.map(|tip| self.root_of(tip)).transpose()?.flatten() == root;
         Ok(of_root.filter(|_| !is_own).unwrap_or(session))
     }
 
@@ -196,8 +200,7 @@ pub(crate) struct Replaced<'a> {
 
 impl Engine {
     /// Returns the row under which a conversation stays listed after another one was written over its transcript, or over what
-    /// followed their common beginning. If no turn is missing, the client only rewrote one conversation, and
-    /// there is no such row.
+    /// followed their common beginning. If no turn is missing, the client only rewrote one conversation, and there is no such row.
     pub(crate) fn taken_place_of(&self, replaced: &Replaced<'_>, is_apart: bool) -> Result<Option<Write>> {
         let before = replaced.before;
         let root = if is_apart { self.root_apart(replaced)? } else { None };

@@ -89,13 +89,20 @@ impl Engine {
     /// # Errors
     /// Store errors.
     pub fn survey_all(&self, paths: &[PathBuf]) -> Result<Survey> {
+        self.survey_of(paths, true)
+    }
+
+    /// Looks at files as [`Engine::survey_all`] does. Their versions cost a read of each file, which who only asks what changed
+    /// need not pay.
+    pub(super) fn survey_of(&self, paths: &[PathBuf], names_versions: bool) -> Result<Survey> {
         let found = find(paths);
         let failures = found.failures.into_iter().map(|(path, error)| ImportFailure { path, error });
         let mut survey = Survey { files: Vec::new(), failures: failures.collect(), others: found.others };
         for file in found.files {
             let mut opened = Transcript::open(&file.path);
             let state = self.file_state(&file, &mut opened)?;
-            let is_read = matches!(state, FileState::New | FileState::Changed | FileState::Unchanged);
+            let is_read =
+                names_versions && matches!(state, FileState::New | FileState::Changed | FileState::Unchanged);
             let FoundFile { path, bytes, modified_ns, .. } = file;
             let unknown_version = match opened {
                 Ok(mut opened) if is_read => opened.unknown_version().ok().flatten(),

@@ -90,7 +90,12 @@ fn entry_id(tree: &Tree, key: Key) -> Option<EntryId> {
 /// Returns what a boundary should say that it keeps, where that is something else than it says, and where in the line: its records
 /// by the ids that they have in this copy, and none that is not there.
 pub(super) fn kept_said(tree: &Tree, boundary: usize) -> Option<(Range<usize>, String)> {
-    let metadata = tree.row(boundary).metadata.as_deref()?;
+    let row = tree.row(boundary);
+    let metadata = row.metadata.as_deref()?;
+    let is_missing = |key: &Key| tree.find(*key).is_none();
+    if metadata.is_own && row.stated.is_none() && !row.preserved.iter().any(is_missing) {
+        return None;
+    }
     let known = |id: &str| {
         let key = Key::of(id).0;
         let found = tree.find(key).or_else(|| tree.rows.iter().position(|row| row.origin == Some(key)))?;

@@ -30,8 +30,8 @@ impl Kept {
     }
 }
 
-/// Says again what a boundary keeps. `new` gives for each id the one that its record has, and none where there is no such record,
-/// which then is no longer listed. Returns the new `compactMetadata`; none where nothing changes.
+/// Writes a boundary's `compactMetadata` with other ids. `new` returns the id that a record has in this copy, or `None` for a record
+/// that is not there: its id is taken off the lists. Returns `None` if nothing changes.
 pub(super) fn renamed(metadata: &str, new: impl Fn(&str) -> Option<String>) -> Option<String> {
     let whole = Field::whole(metadata);
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();

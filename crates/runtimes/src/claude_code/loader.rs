@@ -79,7 +79,7 @@ struct Record<'t> {
 
 /// Where the session goes on.
 struct Checkpoint {
-    /// The record that it names; none where the user went back to before the first.
+    /// The record that it names. `None` if the user went back to before the first record.
     leaf: Option<Key>,
     /// Whether the user chose it, and nothing was written since.
     is_chosen: bool,

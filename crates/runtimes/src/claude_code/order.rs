@@ -10,21 +10,25 @@ use super::row::{Key, Kind, Link, Row};
 ///
 /// A client knows a record by its id alone. Of one that is there more than once the last copy counts, at the place of the first,
 /// whatever was changed in it and whatever compactions lie between; the others become `Restated`.
-pub(super) fn sort(rows: &mut Vec<Row>, last: &ByKey<usize>) -> Option<Vec<usize>> {
+///
+/// `units` says which lines are one message with its results, as `tree::group` finds them in the order of the file.
+pub(super) fn sort(rows: &mut Vec<Row>, last: &ByKey<usize>, units: &[usize]) -> Option<Vec<usize>> {
     let repeated_boundaries = repeat_boundaries(rows);
-    let copies = copies(rows, last);
+    let repeated = repeated(rows, last);
+    let known_ends = (!repeated.is_empty()).then(|| ends(rows, last));
+    let copies = copies(rows, last, repeated, known_ends.as_deref().unwrap_or_default());
     let seen: ByKey<usize> = copies.iter().map(|(key, copies)| (*key, copies.first)).collect();
     let is_late = |(position, row): (usize, &Row)| {
         said_before(rows, (last, &seen), position, row.kind).is_some_and(|parent| parent > position)
     };
     let mut early = kept_late(rows, (last, &seen));
-    for (next, results) in results_late(rows) {
+    for (next, results) in results_late(rows, units) {
         early.entry(next).or_default().extend(results);
     }
     if copies.is_empty() && early.is_empty() && !rows.iter().enumerate().any(is_late) {
         return repeated_boundaries.then(|| (0..rows.len()).collect());
     }
-    let ends = ends(rows, last);
+    let ends = known_ends.unwrap_or_else(|| ends(rows, last));
     let entered = vec![false; rows.len()];
     let mut sorter = Sorter { rows, last, seen: &seen, copies: &copies, ends, order: Vec::new(), entered };
     for position in 0..sorter.rows.len() {
@@ -125,7 +129,7 @@ pub(super) fn chain(boundary: &Row, rows: &[Row], by_key: &ByKey<usize>) -> Vec<
 }
 
 /// Returns where the records stand that are there more than once.
-fn copies(rows: &[Row], last: &ByKey<usize>) -> ByKey<Copies> {
+fn repeated(rows: &[Row], last: &ByKey<usize>) -> ByKey<Vec<usize>> {
     let mut places: ByKey<Vec<usize>> = ByKey::default();
     for (position, row) in rows.iter().enumerate().filter(|(_, row)| is_said(row.kind)) {
         let Some(key) = row.key else { continue };
@@ -133,11 +137,12 @@ fn copies(rows: &[Row], last: &ByKey<usize>) -> ByKey<Copies> {
             places.entry(key).or_default().push(position);
         }
     }
-    if places.is_empty() {
-        return ByKey::default();
-    }
-    let ends = ends(rows, last);
-    let copies = places.into_iter().filter_map(|(key, places)| {
+    places
+}
+
+/// Returns which of the records that are there more than once are copies. `ends` says of each line whether the way from it ends.
+fn copies(rows: &[Row], last: &ByKey<usize>, repeated: ByKey<Vec<usize>>, ends: &[bool]) -> ByKey<Copies> {
+    let copies = repeated.into_iter().filter_map(|(key, places)| {
         let &counted = last.get(&key)?;
         let row = rows.get(counted)?;
         let way_ends = ends.get(counted).is_some_and(|ends| *ends);
@@ -208,40 +213,21 @@ const fn is_said(kind: Kind) -> bool {
 }
 
 /// Returns which results came late: behind what followed when others of the same message were there. They are put before that.
-fn results_late(rows: &[Row]) -> HashMap<usize, Vec<usize>> {
-    /// What is known of a message with calls: whether one has its result, and where the next message stands.
-    #[derive(Default)]
-    struct Calls {
-        has_result: bool,
-        next: Option<usize>,
-    }
-    let mut calls: HashMap<(u64, bool), usize> = HashMap::new();
-    let mut units: Vec<Calls> = Vec::new();
-    // The message of each side that is open: its id, and its unit.
-    let mut open: HashMap<bool, (Option<u64>, usize)> = HashMap::new();
+fn results_late(rows: &[Row], units: &[usize]) -> HashMap<usize, Vec<usize>> {
+    // Of each unit where the message behind it stands, and which units have a result.
+    let (mut next, mut answered) = (HashMap::new(), HashSet::new());
+    let mut open: HashMap<bool, usize> = HashMap::new();
     let mut late: HashMap<usize, Vec<usize>> = HashMap::new();
     for (position, row) in rows.iter().enumerate().filter(|(_, row)| row.kind.is_message()) {
-        let side = row.sidechain;
-        let answered = row.answers.iter().find_map(|&call| calls.get(&(call, side))).copied();
-        if let Some(unit) = answered.and_then(|unit| units.get_mut(unit)) {
-            if let Some(next) = unit.next.filter(|_| unit.has_result) {
+        let unit = units.get(position).copied().unwrap_or(position);
+        if row.kind == Kind::Result && unit != position {
+            if let Some(&next) = next.get(&unit).filter(|_| answered.contains(&unit)) {
                 late.entry(next).or_default().push(position);
             }
-            unit.has_result = true;
-            continue;
+            answered.insert(unit);
+        } else if let Some(before) = open.insert(row.sidechain, unit).filter(|before| *before != unit) {
+            next.entry(before).or_insert(position);
         }
-        let known = open.get(&side).copied();
-        if let Some((_, unit)) = known.filter(|(message, _)| row.message.is_some() && *message == row.message)
-        {
-            calls.extend(row.calls.iter().map(|&call| ((call, side), unit)));
-            continue;
-        }
-        if let Some(unit) = known.and_then(|(_, unit)| units.get_mut(unit)) {
-            unit.next.get_or_insert(position);
-        }
-        open.insert(side, (row.message, units.len()));
-        calls.extend(row.calls.iter().map(|&call| ((call, side), units.len())));
-        units.push(Calls::default());
     }
     late
 }

@@ -57,12 +57,14 @@ impl Tree {
     /// Hangs lines, given in the order of the file, under each other, in the order in which they were said.
     pub(super) fn new(mut rows: Vec<Row>, names: Names, side: bool, older: Older) -> Self {
         let mut by_key = index(&rows);
-        let written = order::sort(&mut rows, &by_key);
+        let mut units = group(&rows);
+        let written = order::sort(&mut rows, &by_key, &units);
         if written.is_some() {
             by_key = index(&rows);
+            units = group(&rows);
         }
         follow_copies(&mut rows, &by_key);
-        Self::build(rows, by_key, (names, side, older), written.unwrap_or_default())
+        Self::build(rows, (by_key, units), (names, side, older), written.unwrap_or_default())
     }
 
     /// Returns where a line stands in the file.
@@ -77,7 +79,7 @@ impl Tree {
 
     fn build(
         mut rows: Vec<Row>,
-        by_key: ByKey<usize>,
+        (by_key, units): (ByKey<usize>, Vec<usize>),
         (names, side, older): (Names, bool, Older),
         written: Vec<usize>,
     ) -> Self {
@@ -90,7 +92,7 @@ impl Tree {
             names: names.into_iter().collect(),
             parents: vec![None; rows.len()],
             made_up: vec![false; rows.len()],
-            units: Vec::new(),
+            units,
             heads: Vec::new(),
             children: Vec::new(),
             side,
@@ -105,7 +107,6 @@ impl Tree {
                 *slot = made_up;
             }
         }
-        tree.units = group(&tree.rows);
         tree.find_heads();
         tree
     }
@@ -416,7 +417,7 @@ fn preserved(rows: &[Row]) -> ByKey<usize> {
 /// Finds the lines that are one: those of an API message, and the results of its calls.
 ///
 /// A message ends where another one or a prompt begins: some gateways give all messages the same id.
-fn group(rows: &[Row]) -> Vec<usize> {
+pub(super) fn group(rows: &[Row]) -> Vec<usize> {
     let mut messages: HashMap<bool, (u64, usize)> = HashMap::new();
     let mut calls: HashMap<(u64, bool), usize> = HashMap::new();
     let mut units = Vec::with_capacity(rows.len());

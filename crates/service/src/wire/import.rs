@@ -59,7 +59,7 @@ const ENDINGS_MAX: usize = 16;
 /// Collects what was left out, by kind.
 struct Kinds<'s> {
     all: Vec<v1::LeftOut>,
-    /// What earlier imports showed; none where nobody asks.
+    /// The files that earlier imports showed. `None` where the answer does not tell new ones from known ones.
     shown: Option<&'s mut ShownFiles>,
 }
 

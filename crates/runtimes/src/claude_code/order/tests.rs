@@ -9,6 +9,7 @@ use super::super::chain_tests::{import, placed, validated};
 use super::super::row::Place;
 use super::super::samples_tests::uuid;
 use super::super::story_tests::{Story, numbers};
+use super::super::tree::group;
 use super::*;
 use crate::adapter::{Adapter as _, PlanStop, Validation};
 use crate::chain_tests::{Chain, commits, segment, written};
@@ -468,13 +469,15 @@ proptest! {
             lines.map(|line| Row::read(line, Place { segment: 0, offset: 0 }, &mut names)).collect();
         let by_key = |rows: &[Row]| rows.iter().enumerate().filter_map(|(at, row)| Some((row.key?, at))).collect();
         let last = by_key(&rows);
-        let order = sort(&mut rows, &last);
+        let units = group(&rows);
+        let order = sort(&mut rows, &last, &units);
         if let Some(mut order) = order {
             order.sort_unstable();
             prop_assert_eq!(order, (0..rows.len()).collect::<Vec<_>>(), "no line is lost");
         }
         let last = by_key(&rows);
-        prop_assert_eq!(sort(&mut rows, &last), None);
+        let units = group(&rows);
+        prop_assert_eq!(sort(&mut rows, &last, &units), None);
     }
 }
 
