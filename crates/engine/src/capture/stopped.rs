@@ -1,4 +1,5 @@
-//! Where reading of a transcript stopped before its end: at a line that is longer than [`LINE_BYTES_MAX`].
+//! Where reading of a transcript stopped before its end: at a line that is longer than
+//! [`LONG_LINE_BYTES_MAX`].
 //!
 //! The cursor says it: what is behind the bytes that were read is more than one line may have. An import that was interrupted in a
 //! file of that size leaves the same, and the same is true of it.
@@ -9,7 +10,7 @@ use stemmata_model::{CommitId, Note, NoteCode};
 use stemmata_store::Session;
 
 use crate::capture::cursor::Cursor;
-use crate::capture::lines::LINE_BYTES_MAX;
+use crate::capture::lines::LONG_LINE_BYTES_MAX;
 use crate::capture::namesakes::{overwritten, transcript_of};
 use crate::capture::source::{is_packed, look};
 use crate::capture::transcript_file::Transcript;
@@ -36,7 +37,7 @@ impl StoppedReading {
         let Self { line, read_bytes, bytes } = self;
         let read = line.map_or_else(String::new, |line| format!("line {line}, "));
         format!(
-            "read up to {read}byte {read_bytes} of {bytes} only: what follows has a line of more than {LINE_BYTES_MAX} bytes"
+            "read up to {read}byte {read_bytes} of {bytes} only: what follows has a line of more than {LONG_LINE_BYTES_MAX} bytes"
         )
     }
 }
@@ -53,16 +54,18 @@ impl Engine {
             return Ok(None);
         }
         // Of nearly all sessions the file's length says that there is no such line, and no cursor is read.
-        let bound = u64::try_from(LINE_BYTES_MAX).expect("the bound fits");
         let found = look(path);
-        if found.as_ref().is_some_and(|(file, metadata)| !is_packed(file) && metadata.len() <= bound) {
+        if found
+            .as_ref()
+            .is_some_and(|(file, metadata)| !is_packed(file) && metadata.len() <= LONG_LINE_BYTES_MAX)
+        {
             return Ok(None);
         }
         let Some(cursor) = self.store.cursor(&session.key)?.as_deref().and_then(Cursor::decode) else {
             return Ok(None);
         };
         let (read_bytes, bytes) = (cursor.seen_bytes, cursor.stamp.length);
-        if bytes.saturating_sub(read_bytes) <= bound {
+        if bytes.saturating_sub(read_bytes) <= LONG_LINE_BYTES_MAX {
             return Ok(None);
         }
         let line = found.and_then(|(file, _)| last_line(&file, &cursor));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use stemmata_engine::{
-    CaptureOptions, CheckpointRequest, Clock, Engine, EngineError, ErrorKind, Identity, LINE_BYTES_MAX,
+    CaptureOptions, CheckpointRequest, Clock, Engine, EngineError, ErrorKind, Identity, LONG_LINE_BYTES_MAX,
     PlaceOptions, RandomIds, Stop,
 };
 use stemmata_model::{
@@ -194,9 +194,9 @@ fn a_title_that_was_given_later_was_not_seen() {
 fn what_stood_before_a_line_that_is_too_long_was_dropped() {
     let folder = Folder::new();
     let engine = engine();
-    let mut bytes = turns(3).concat().into_bytes();
-    bytes.resize(bytes.len() + LINE_BYTES_MAX + 2, b'x');
-    let path = folder.write("s.jsonl", &bytes);
+    let path = folder.write("s.jsonl", turns(3).concat().as_bytes());
+    let bytes = turns(3).concat().len() as u64 + LONG_LINE_BYTES_MAX + 2;
+    std::fs::OpenOptions::new().write(true).open(&path).expect("a file").set_len(bytes).expect("long");
     for _ in 0..2 {
         let error = engine.capture(&path, &CaptureOptions::import()).expect_err("too long");
         assert!(matches!(error, EngineError::LineTooLong { line: 7, .. }), "{error}");
