@@ -123,7 +123,7 @@ pub enum EngineError {
         /// Where it starts.
         offset: u64,
         /// The bound.
-        bound_bytes: u64,
+        bound_bytes: usize,
     },
     /// A document is longer than what is held in memory.
     #[error("{} has {bytes} bytes, and a document of at most {bound_bytes} is read", path.display())]

@@ -164,16 +164,6 @@ impl LineScrubber {
         Ok(Vec::new())
     }
 
-    /// Takes a part of a line that is too long for one piece, and scrubs it for itself; what is held back belongs before it, so it
-    /// has to be taken first ([`LineScrubber::finish`]).
-    ///
-    /// # Errors
-    /// As [`Scrubber::scrub_line`].
-    pub fn part<'a>(&mut self, part: &'a [u8]) -> Result<ScrubbedLine<'a>, RuleFailure> {
-        debug_assert!(self.held.is_empty(), "what is held back comes before it");
-        self.alone(part)
-    }
-
     /// Returns what is held back: no line follows that could make a difference.
     ///
     /// # Errors

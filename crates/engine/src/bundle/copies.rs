@@ -142,22 +142,17 @@ impl<'a> Arrivals<'a> {
     }
 }
 
-/// Hands out complete lines without their newlines, until told to stop. One that a capture keeps in parts has no ids here, as it
-/// has none there.
+/// Hands out complete lines without their newlines, until told to stop or one is longer than a capture takes.
 fn each_line(
     engine: &Engine,
     of: ArtifactId,
     line: &mut Vec<u8>,
     each: &mut dyn FnMut(&[u8]) -> bool,
 ) -> std::result::Result<(), StoreError> {
-    let mut is_long = false;
     engine.store.read_content(of, None, &mut |piece| {
         for part in split_lines(piece) {
-            is_long |= line.len().saturating_add(part.len()) > LINE_BYTES_MAX;
-            if is_long {
-                line.clear();
-                is_long = !part.ends_with(b"\n");
-                continue;
+            if line.len().saturating_add(part.len()) > LINE_BYTES_MAX {
+                return Err(io::ErrorKind::Interrupted.into());
             }
             line.extend_from_slice(part);
             if let Some(whole) = line.strip_suffix(b"\n") {

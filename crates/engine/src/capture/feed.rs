@@ -8,7 +8,7 @@ use stemmata_redact::{KEY_LINES_BYTES_MAX, LineScrubber, ScrubbedLine};
 use stemmata_runtimes::adapter::Shape;
 use stemmata_runtimes::captured::is_said_in_parts;
 
-use crate::capture::lines::{Lines, PartOf, split_lines};
+use crate::capture::lines::{Lines, split_lines};
 use crate::capture::transcript::{CaptureOptions, Run};
 use crate::engine::Engine;
 use crate::error::Result;
@@ -72,15 +72,11 @@ impl Run<'_> {
         // An import kept the unfinished last line of a file of this length: a live look must not drop it again.
         let takes_rest = options.torn_tail || self.prepared.was_seen_whole();
         let (mut batches, mut is_torn) = (0_u32, false);
-        while let Some(line) = lines.next_part()? {
+        while let Some(line) = lines.next()? {
             if !line.complete && !takes_rest {
                 break;
             }
             is_torn = !line.complete;
-            if let Some(part) = line.part {
-                self.read_part(&mut feed, line.bytes, part, is_torn)?;
-                continue;
-            }
             let mut given = feed.lines.push(line.bytes)?;
             if is_torn {
                 given.extend(feed.lines.finish()?);
@@ -103,18 +99,6 @@ impl Run<'_> {
         }
         let path = self.prepared.transcript.path().display();
         tracing::debug!(%path, batches, lines = lines.next_number() - 1, "read");
-        Ok(())
-    }
-
-    /// Reads a part of a line that is too long to be read in one piece. What was held back for it is final now.
-    fn read_part(&mut self, feed: &mut Feed, bytes: &[u8], part: PartOf, is_torn: bool) -> Result<()> {
-        if part.is_first {
-            let given = feed.lines.finish()?;
-            self.feed(feed.new_of(given), false)?;
-        }
-        let scrubbed = feed.lines.part(bytes)?;
-        self.ingest.part(&scrubbed, part, is_torn)?;
-        self.windows.push(&scrubbed.raw);
         Ok(())
     }
 

@@ -21,7 +21,6 @@ use self::torn::Torn;
 use crate::capture::anchors::News;
 use crate::capture::cursor::{PROVISIONAL_MAX, Provisional};
 use crate::capture::earlier::{Earlier, Left};
-use crate::capture::lines::{LINE_BYTES_MAX, PartOf};
 use crate::capture::segment::{FinishedSegment, Head, OpenSegment};
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
@@ -33,9 +32,6 @@ const BATCH_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Writes after which a batch is handed to the store.
 const BATCH_WRITES: usize = 1_024;
-
-/// What the splitter is told of a line that is too long to be read.
-const NO_RECORD: &[u8] = b"{";
 
 /// Provisional commits that a newer one is compared with: those before were covered when these were made.
 const UNCOVERED_MAX: usize = 4;
@@ -218,32 +214,6 @@ impl<'e> Ingest<'e> {
         if let Some(facts) = cut.after {
             self.close(facts)?;
         }
-        Ok(())
-    }
-
-    /// Takes a part of a line that is too long to be read in one piece: the bytes are kept, and the splitter is told of a line that
-    /// is no record, so that it ends no turn.
-    pub(crate) fn part(&mut self, scrubbed: &ScrubbedLine<'_>, part: PartOf, is_torn: bool) -> Result<()> {
-        let number = self.start.line + self.segment.lines;
-        if part.is_first && is_torn {
-            self.torn = Some(Torn::read(self.splitter.as_mut(), NO_RECORD, self.segment.bytes()));
-        } else if part.is_first {
-            let cut = self.splitter.line(NO_RECORD, &mut Vec::new());
-            debug_assert!(cut.before.is_none() && cut.after.is_none(), "what is no record ends no turn");
-        }
-        if part.is_first {
-            let bytes = part.line_bytes;
-            let message = format!(
-                "{bytes} bytes, more than {LINE_BYTES_MAX}: they are kept, and no turn ends with this line"
-            );
-            let code = if is_torn { NoteCode::TornTail } else { NoteCode::Degraded };
-            self.note(Note::at_line(code, number, message));
-        }
-        let replaced = scrubbed.findings.iter().map(|finding| length(finding.len)).sum();
-        self.count(&scrubbed.findings);
-        self.take_in(scrubbed.raw.as_ref(), &scrubbed.findings);
-        self.add(&scrubbed.bytes, scrubbed.raw.len(), replaced)?;
-        self.segment.lines += u64::from(part.is_last && !is_torn);
         Ok(())
     }
 

@@ -1,8 +1,7 @@
-//! Where reading of a transcript stopped before its end: at a line that is longer than
-//! [`LONG_LINE_BYTES_MAX`].
+//! Where reading of a transcript stopped before its end: at a line that is longer than [`LINE_BYTES_MAX`].
 //!
-//! The cursor says it: what is behind the bytes that were read is more than one line may have. An import that was interrupted in a
-//! file of that size leaves the same, and the same is true of it.
+//! The cursor says it: more is behind the bytes that were read than is ever left for later. An import that was interrupted in a
+//! file of that size leaves the same.
 
 use std::path::Path;
 
@@ -10,7 +9,7 @@ use stemmata_model::{CommitId, Note, NoteCode};
 use stemmata_store::Session;
 
 use crate::capture::cursor::Cursor;
-use crate::capture::lines::LONG_LINE_BYTES_MAX;
+use crate::capture::lines::LINE_BYTES_MAX;
 use crate::capture::namesakes::{overwritten, transcript_of};
 use crate::capture::source::{is_packed, look};
 use crate::capture::transcript_file::Transcript;
@@ -19,6 +18,9 @@ use crate::error::Result;
 
 /// Bytes of an open turn in which lines are counted at most, to name the line.
 const COUNTED_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Bytes behind what was read from which on reading stopped there. Versions before took lines of so many bytes.
+const UNREAD_BYTES_MIN: u64 = 256 * 1024 * 1024;
 
 /// Where reading stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,12 +34,13 @@ pub struct StoppedReading {
 }
 
 impl StoppedReading {
-    /// Says it as part of a sentence about the session.
+    /// Says it as part of a sentence about the session, and what can be done.
     pub fn describe(&self) -> String {
         let Self { line, read_bytes, bytes } = self;
         let read = line.map_or_else(String::new, |line| format!("line {line}, "));
         format!(
-            "read up to {read}byte {read_bytes} of {bytes} only: what follows has a line of more than {LONG_LINE_BYTES_MAX} bytes"
+            "read up to {read}byte {read_bytes} of {bytes} only: `stemma import` reads on, unless a line of more than \
+             {LINE_BYTES_MAX} bytes follows"
         )
     }
 }
@@ -57,7 +60,7 @@ impl Engine {
         let found = look(path);
         if found
             .as_ref()
-            .is_some_and(|(file, metadata)| !is_packed(file) && metadata.len() <= LONG_LINE_BYTES_MAX)
+            .is_some_and(|(file, metadata)| !is_packed(file) && metadata.len() <= UNREAD_BYTES_MIN)
         {
             return Ok(None);
         }
@@ -65,7 +68,7 @@ impl Engine {
             return Ok(None);
         };
         let (read_bytes, bytes) = (cursor.seen_bytes, cursor.stamp.length);
-        if bytes.saturating_sub(read_bytes) <= LONG_LINE_BYTES_MAX {
+        if bytes.saturating_sub(read_bytes) <= UNREAD_BYTES_MIN {
             return Ok(None);
         }
         let line = found.and_then(|(file, _)| last_line(&file, &cursor));

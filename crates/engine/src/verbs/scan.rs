@@ -18,7 +18,7 @@ use stemmata_runtimes::adapter::{Adapter, IdKind};
 use stemmata_runtimes::registry;
 use stemmata_store::{Annotation, Described, Session, SessionKey, StoreError};
 
-use crate::capture::lines::{LINE_BYTES_MAX, part_end, split_lines};
+use crate::capture::lines::{LINE_BYTES_MAX, split_lines};
 use crate::chain::beside::{PAGE_COMMITS, key_of_sighting};
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
@@ -409,12 +409,10 @@ impl Engine {
         let stopped = || io::Error::from(io::ErrorKind::Interrupted);
         let read = self.store.read_content(of, None, &mut |piece| {
             for part in split_lines(piece) {
-                // A longer one is looked at in parts, as a capture keeps it.
-                if line.len().saturating_add(part.len()) > LINE_BYTES_MAX {
-                    let rest = line.split_off(part_end(&line));
-                    if !each(&std::mem::replace(&mut line, rest)) {
-                        return Err(stopped());
-                    }
+                // No capture takes a longer one: it came whole from somewhere else, and is looked at in parts.
+                let is_long = line.len().saturating_add(part.len()) > LINE_BYTES_MAX;
+                if is_long && !each(&std::mem::take(&mut line)) {
+                    return Err(stopped());
                 }
                 line.extend_from_slice(part);
                 if line.ends_with(b"\n") {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use stemmata_engine::{
-    CaptureOptions, CheckpointRequest, Clock, Engine, EngineError, ErrorKind, Identity, LONG_LINE_BYTES_MAX,
+    CaptureOptions, CheckpointRequest, Clock, Engine, EngineError, ErrorKind, Identity, LINE_BYTES_MAX,
     PlaceOptions, RandomIds, Stop,
 };
 use stemmata_model::{
@@ -195,7 +195,7 @@ fn what_stood_before_a_line_that_is_too_long_was_dropped() {
     let folder = Folder::new();
     let engine = engine();
     let path = folder.write("s.jsonl", turns(3).concat().as_bytes());
-    let bytes = turns(3).concat().len() as u64 + LONG_LINE_BYTES_MAX + 2;
+    let bytes = turns(3).concat().len() as u64 + LINE_BYTES_MAX as u64 + 2;
     std::fs::OpenOptions::new().write(true).open(&path).expect("a file").set_len(bytes).expect("long");
     for _ in 0..2 {
         let error = engine.capture(&path, &CaptureOptions::import()).expect_err("too long");
