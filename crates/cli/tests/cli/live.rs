@@ -362,6 +362,17 @@ fn a_hook_says_that_it_does_not_read_what_its_client_writes() {
 }
 
 #[test]
+fn an_agent_is_captured_though_the_transcript_beside_it_is_of_no_known_form() {
+    let stage = Stage::new();
+    let path = stage.home.write("home/.claude/projects/-p/a.jsonl", b"{\"kind\":\"novel\"}\n");
+    let agent = transcript(&stage);
+    let input = json!({ "transcript_path": path, "agent_transcript_path": agent, "hook_event_name": "Stop" });
+    stage.run(&["hook", "claude-code", "--input", &input.to_string()]).ok();
+    assert!(stage.json(&["status"])["hook_trouble"].is_string());
+    assert_eq!(stage.json(&["list", "--all"])["sessions"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn a_process_finds_the_session_of_the_client_that_it_descends_from() {
     if !std::path::Path::new("/proc/self/stat").exists() {
         return;

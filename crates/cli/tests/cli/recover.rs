@@ -92,6 +92,8 @@ fn a_damaged_transcript_stays_and_the_recovered_one_goes_beside_or_in_its_place(
     // Once more it is the same file, and another one keeps its name.
     let again = stage.json(&["recover", &id]);
     assert_eq!((&again["files"][0]["what"], names(&path).len()), (&"beside".into(), 2), "{again}");
+    stage.run(&["recover", &id, "--with-secrets"]).ok();
+    assert_eq!(names(&path).len(), 2, "it holds no secret, so that is the same file, too");
     std::fs::write(&beside, "somebody's own\n").unwrap();
     for _ in 0..2 {
         let second = stage.json(&["recover", &id])["files"][0]["path"].as_str().unwrap().to_owned();

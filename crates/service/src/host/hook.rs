@@ -226,17 +226,23 @@ impl Host {
         match self.home.engine() {
             Ok(engine) => {
                 let brief = if request.briefs { duty.brief } else { BriefDuty::None };
-                let mut is_same = false;
+                let (mut is_same, mut failed) = (false, None);
                 for path in &paths {
                     let prepares = brief == BriefDuty::Prepare && path == first;
-                    let goes_on = self.nudge(engine, path, (&options, prepares), &mut hooked)?;
-                    is_same |= goes_on && path == first;
+                    match self.nudge(engine, path, (&options, prepares), &mut hooked) {
+                        Ok(goes_on) => is_same |= goes_on && path == first,
+                        // It does not keep the other one from being read.
+                        Err(error) => failed = failed.or(Some(error)),
+                    }
                 }
                 if is_same {
                     self.brief(engine, first, brief, &mut hooked)?;
                 }
                 if duty.begins {
                     engine.close_dead(first, &options)?;
+                }
+                if let Some(error) = failed {
+                    return Err(error);
                 }
             }
             Err(error) => {

@@ -138,6 +138,14 @@ impl Host {
         create_private(folder)?;
         let at = (session, checked.ctx);
         let copy = engine.recovered_at(at, folder, request.with_secrets, &judged_by)?;
+        // The copy that was checked has no secrets, and is another file than this one.
+        let (target, is_there) = match what {
+            "beside" if request.with_secrets => name_beside(path, copy.file.path())?,
+            _ => (target, false),
+        };
+        if is_there {
+            return Ok(v1::RecoveredFile { damage, ..told(&copy, &target, what) });
+        }
         let mut written = v1::RecoveredFile { damage, ..told(&copy, &target, what) };
         if what == "replaced" {
             written.kept = Some(keep(self, path)?.to_string_lossy().into_owned());
