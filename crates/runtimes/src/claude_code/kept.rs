@@ -12,6 +12,8 @@ pub(super) struct Kept {
     pub(super) ids: Vec<String>,
     /// Whether they are the ends of a chain.
     pub(super) is_chain: bool,
+    /// The id of the record that they hang below.
+    pub(super) anchor: Option<String>,
 }
 
 impl Kept {
@@ -21,12 +23,11 @@ impl Kept {
         if let Some(list) = member(metadata, "preservedMessages") {
             let ids = member(list, "uuids").and_then(|ids| ids.elements()).unwrap_or_default();
             let ids = ids.iter().filter_map(|id| Some(id.text()?.into_owned())).collect();
-            return Some(Self { ids, is_chain: false });
+            return Some(Self { ids, is_chain: false, anchor: text_of(list, "anchorUuid") });
         }
         let chain = member(metadata, "preservedSegment")?;
-        let end = |name: &str| Some(member(chain, name)?.text()?.into_owned());
-        let ids = ["headUuid", "tailUuid"].into_iter().filter_map(end).collect();
-        Some(Self { ids, is_chain: true })
+        let ids = ["headUuid", "tailUuid"].into_iter().filter_map(|end| text_of(chain, end)).collect();
+        Some(Self { ids, is_chain: true, anchor: text_of(chain, "anchorUuid") })
     }
 }
 
@@ -54,6 +55,10 @@ pub(super) fn renamed(metadata: &str, new: impl Fn(&str) -> Option<String>) -> O
     let is_new = serde_json::from_str::<serde_json::Value>(&said).ok()?
         != serde_json::from_str::<serde_json::Value>(metadata).ok()?;
     is_new.then_some(said)
+}
+
+fn text_of(object: Field<'_>, name: &str) -> Option<String> {
+    Some(member(object, name)?.text()?.into_owned())
 }
 
 fn member<'a>(object: Field<'a>, name: &str) -> Option<Field<'a>> {

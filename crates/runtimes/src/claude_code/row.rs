@@ -219,6 +219,8 @@ pub(super) struct Metadata {
     pub(super) said: String,
     /// Whether it says what is kept, if only that it is nothing.
     pub(super) lists: bool,
+    /// The record that what is kept hangs below.
+    pub(super) anchor: Option<Key>,
     /// Whether it is what stands in the line.
     pub(super) is_own: bool,
 }
@@ -360,7 +362,8 @@ impl Row {
             let kept = Kept::of(record);
             self.metadata = record.compact_metadata.map(|field| {
                 let said = field.raw().to_owned();
-                Box::new(Metadata { span: field.span(), said, lists: kept.is_some(), is_own: true })
+                let anchor = kept.as_ref().and_then(|kept| kept.anchor.as_deref()).map(|id| named(id, names));
+                Box::new(Metadata { span: field.span(), said, lists: kept.is_some(), anchor, is_own: true })
             });
             if let Some(kept) = kept {
                 self.preserved = kept.ids.iter().map(|id| named(id, names)).collect();

@@ -22,9 +22,8 @@ pub(super) fn relink(load: &mut Load<'_>) -> Option<usize> {
     let key = |load: &Load<'_>, at: usize| load.row(at).and_then(|row| row.key);
     let end = kept.last().copied();
     if let Some(end) = end.and_then(|end| key(load, end)) {
-        let position = load.records.get(last).map(|record| record.position);
-        let anchor = position.and_then(|boundary| load.tree.summary_of(boundary));
-        let anchor = anchor.and_then(|summary| load.tree.row(summary).key);
+        // Also where that record is missing: what hangs on it goes to the last one that is kept.
+        let anchor = load.row(last).and_then(|row| row.metadata.as_deref()?.anchor);
         let mut before = anchor;
         for &at in &kept {
             load.hang(at, before.map_or(Link::Root, Link::Of));

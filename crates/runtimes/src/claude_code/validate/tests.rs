@@ -253,6 +253,15 @@ fn compaction_cases() -> Vec<Case> {
             let next = story.prompt(Some(last));
             vec![first, answer, second, last, next]
         }),
+        case("a compaction that keeps two records, its summary lost", |story| {
+            let [.., prompt, last] = two_turns(story);
+            let summary = story.compaction(last, &[prompt, last]);
+            story.wait();
+            let next = story.prompt(Some(summary));
+            story.set(summary, "type", serde_json::json!("mode"));
+            story.set(summary, "uuid", serde_json::Value::Null);
+            vec![prompt, last, next]
+        }),
         case("a compaction without its summary", |story| {
             let [.., last] = two_turns(story);
             story.boundary(last, &[]);
