@@ -158,6 +158,40 @@ impl Tree {
         self.preserved.get(&key).copied()
     }
 
+    /// Returns the messages that a boundary keeps, oldest first: what it lists, or a chain with what stands beside it.
+    ///
+    /// Parallel calls that hang below the chain's first record, and the results of all its calls, were said within it. The client
+    /// does not find them: it follows parents from one end to the other.
+    pub(super) fn kept_by(&self, boundary: usize) -> Vec<usize> {
+        let row = self.row(boundary);
+        let mut kept: Vec<usize> = row.preserved.iter().filter_map(|&key| self.find(key)).collect();
+        let Some(&head) = kept.first().filter(|_| row.keeps_chain) else { return kept };
+        let units: HashSet<usize> = kept.iter().map(|&position| self.unit(position)).collect();
+        let chain: HashSet<usize> = kept.iter().copied().collect();
+        let members = || {
+            let members = self.members(&units, self.rows.len());
+            members.filter(|(position, _)| !chain.contains(position))
+        };
+        let calls = members().filter(|(position, row)| {
+            row.kind == Kind::Assistant && self.way(*position).any(|above| above == head)
+        });
+        kept.extend(calls.map(|(position, _)| position));
+        let made: HashSet<u64> =
+            kept.iter().flat_map(|&position| &self.row(position).calls).copied().collect();
+        let results = members().filter(|(_, row)| {
+            row.kind == Kind::Result && row.answers.iter().any(|call| made.contains(call))
+        });
+        kept.extend(results.map(|(position, _)| position));
+        kept.sort_unstable();
+        kept
+    }
+
+    /// Goes up from a line, itself first.
+    fn way(&self, position: usize) -> impl Iterator<Item = usize> {
+        let mut seen = HashSet::new();
+        std::iter::successors(Some(position), |&at| self.parent(at)).take_while(move |&at| seen.insert(at))
+    }
+
     /// Returns whether a line is of the conversation, and not of a subagent's inside it.
     pub(super) fn is_own(&self, position: usize) -> bool {
         self.row(position).sidechain == self.side
