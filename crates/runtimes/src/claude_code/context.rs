@@ -100,7 +100,7 @@ pub(super) fn kept_said(tree: &Tree, boundary: usize) -> Option<(Range<usize>, S
     }
     let known = |id: &str| {
         let key = Key::of(id).0;
-        let found = tree.find(key).or_else(|| tree.rows.iter().position(|row| row.origin == Some(key)))?;
+        let found = tree.find(key).or_else(|| tree.find_copy(key))?;
         tree.row(found).key.map(|key| id_text(tree, key))
     };
     let said = super::kept::renamed(&metadata.said, known);

@@ -51,6 +51,8 @@ pub(super) struct Tree {
     children: Vec<(usize, usize)>,
     /// Kept record → boundary that keeps it; the latest one.
     preserved: ByKey<usize>,
+    /// Record of another session → the first copy of it.
+    copies: ByKey<usize>,
 }
 
 impl Tree {
@@ -89,6 +91,7 @@ impl Tree {
             written,
             by_key,
             preserved: preserved(&rows),
+            copies: copies(&rows),
             names: names.into_iter().collect(),
             parents: vec![None; rows.len()],
             made_up: vec![false; rows.len()],
@@ -119,6 +122,11 @@ impl Tree {
     /// Returns the line with an id: the last one, where several have it.
     pub(super) fn find(&self, key: Key) -> Option<usize> {
         self.by_key.get(&key).copied()
+    }
+
+    /// Returns the line that is a copy of a record of another session: the first one, where several are.
+    pub(super) fn find_copy(&self, origin: Key) -> Option<usize> {
+        self.copies.get(&origin).copied()
     }
 
     /// Returns the line that a line hangs under, read over progress, made up where it is missing.
@@ -441,6 +449,11 @@ fn expand_chains(rows: &mut [Row], by_key: &ByKey<usize>) {
             row.preserved = kept;
         }
     }
+}
+
+fn copies(rows: &[Row]) -> ByKey<usize> {
+    let copies = rows.iter().enumerate().rev();
+    copies.filter_map(|(position, row)| Some((row.origin?, position))).collect()
 }
 
 fn preserved(rows: &[Row]) -> ByKey<usize> {
