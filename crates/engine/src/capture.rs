@@ -30,6 +30,7 @@ pub(crate) mod namesakes;
 pub(crate) mod nudge;
 pub(crate) mod policy;
 pub(crate) mod reading;
+pub(crate) mod said;
 pub(crate) mod segment;
 pub(crate) mod sidecars;
 pub(crate) mod source;

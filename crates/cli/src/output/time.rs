@@ -14,8 +14,11 @@ const DAY: i64 = 24 * HOUR;
 const MICROS: i64 = 1_000_000;
 
 /// Returns how long ago a point in time was, in one unit: `3h ago`; the day where it is over four weeks, the month
-/// where it was another year. At most 8 characters.
+/// where it was another year. At most 8 characters. A dash for what has no time of its own, as a file beside a transcript.
 pub(crate) fn ago(point: Timestamp, now: Timestamp) -> String {
+    if point == Timestamp::EPOCH {
+        return "-".to_owned();
+    }
     let seconds = now.as_micros().saturating_sub(point.as_micros()) / MICROS;
     match seconds {
         SKEW..MINUTE => "just now".to_owned(),
@@ -35,8 +38,11 @@ fn date(point: Timestamp, now: Timestamp) -> String {
 }
 
 /// Returns a point in time as a person reads it in a list: the time of day, with the day before it where that is another one, and
-/// the day alone where it was another year.
+/// the day alone where it was another year. A dash for what has no time of its own.
 pub(crate) fn moment(point: Timestamp, now: Timestamp, zone: &jiff::tz::TimeZone) -> String {
+    if point == Timestamp::EPOCH {
+        return "-".to_owned();
+    }
     let local = |point: Timestamp| {
         jiff::Timestamp::from_microsecond(point.as_micros()).ok().map(|point| point.to_zoned(zone.clone()))
     };
@@ -129,6 +135,8 @@ mod tests {
             ("2026-02-01T12:00:00Z", "1 Feb"),
             ("2026-04-21T12:00:00Z", "21 Apr"),
             ("2025-12-31T12:00:00Z", "Dec 2025"),
+            // A commit of a file beside a transcript has no time: every machine gives it the same id.
+            ("1970-01-01T00:00:00Z", "-"),
         ] {
             assert_eq!(ago(Timestamp::parse(point).unwrap(), now), shown, "{point}");
         }

@@ -22,14 +22,14 @@ use crate::scrubbing::{is_scrubbed_in_place, scrub_document};
 pub(crate) const DOCUMENT_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// Bytes that a state shares with the one before at least, to be a range of it.
-pub(crate) const SHARED_BYTES_MIN: usize = 4 * 1024;
+const SHARED_BYTES_MIN: usize = 4 * 1024;
 
 /// States after which one is stored whole again, so that no content is made of too many ranges.
-pub(crate) const SHARING_STATES_MAX: u64 = 64;
+const SHARING_STATES_MAX: u64 = 64;
 
 /// A state of a document that the next one is compared with.
 #[derive(Debug)]
-struct State {
+pub(crate) struct State {
     artifact: ArtifactId,
     bytes: Vec<u8>,
     /// Commits before it.
@@ -39,12 +39,12 @@ struct State {
 
 impl State {
     /// Counts the bytes at the beginning that another state has, too.
-    fn shared(&self, bytes: &[u8]) -> usize {
+    pub(crate) fn shared(&self, bytes: &[u8]) -> usize {
         self.bytes.iter().zip(bytes).take_while(|(old, new)| old == new).count()
     }
 
     /// Returns what a state of that depth is stored as a range of, where so many shared bytes are worth it.
-    fn head(&self, shared: usize, depth: u64) -> Option<Head> {
+    pub(crate) fn head(&self, shared: usize, depth: u64) -> Option<Head> {
         let is_worth =
             shared >= SHARED_BYTES_MIN && self.depth / SHARING_STATES_MAX == depth / SHARING_STATES_MAX;
         is_worth.then(|| Head { artifact: self.artifact, bytes: length(shared) })
@@ -71,7 +71,7 @@ enum Told {
 
 impl Engine {
     /// Reads the state of a document that a commit is.
-    fn document_of(&self, commit: &Commit) -> Result<Option<State>> {
+    pub(crate) fn document_of(&self, commit: &Commit) -> Result<Option<State>> {
         let adapter = Self::adapter(&commit.core.format, FormatUse::Read);
         let is_document = adapter.is_ok_and(|adapter| adapter.shape() == Shape::Document)
             && matches!(commit.core.commit_type, CommitType::Snapshot { .. })

@@ -10,19 +10,22 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use stemmata_model::{Closure, Commit, CommitId, SessionId, Trigger};
+use stemmata_runtimes::adapter::{Adapter, Shape};
 use stemmata_store::{ANCHORS_MAX, Link, LinkKind, Placement, Session, SessionKey, StoreError, Write};
 
 use crate::capture::anchors::Anchored;
 use crate::capture::copies::SHARED_MIN;
 use crate::capture::homes::{RuntimeHome, find};
 use crate::capture::kept::is_session_kept;
+use crate::capture::said::Sought;
 use crate::capture::source::{look, plain_name};
 use crate::capture::transcript::CaptureOptions;
 use crate::chain::beside::{PAGE_COMMITS, key_of_sighting};
+use crate::chain::rest::is_of_content;
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{EngineError, FormatUse, Result};
 
 /// What stands between a transcript's path and the first commit of what it held before: the key of that conversation.
 const BEFORE: &str = ".before-";
@@ -134,6 +137,10 @@ impl Engine {
         if before.is_empty() {
             return Ok(session);
         }
+        // What a document held before is a commit of its chain.
+        if let Some(held) = before.iter().find(|other| other.tip == Some(commit)) {
+            return Ok(held.clone());
+        }
         let root = self.root_of(commit)?;
         let shares_root = |of: &Session| -> Result<bool> {
             Ok(of.tip.map(|tip| self.root_of(tip)).transpose()?.flatten() == root)
@@ -233,30 +240,59 @@ impl Engine {
         Ok((shared < SHARED_MIN).then_some(root))
     }
 
-    /// Returns the newest commit of what was read before, where a turn behind the common beginning is missing now: no record of it
-    /// is there any more.
+    /// Returns the newest commit of what was read before, where something that was said behind the common beginning is missing now.
     fn turn_lost(&self, replaced: &Replaced<'_>) -> Result<Option<CommitId>> {
-        let mut old = Vec::new();
-        let mut walk = Walk::new(self.store.as_ref(), Some(replaced.newest));
-        while let Some(commit) = walk.next()? {
-            old.push(commit);
-        }
+        let is_lost = self.is_lost(replaced.newest, replaced.now)?;
+        Ok(is_lost.then_some(replaced.newest))
+    }
+
+    /// Returns whether a chain lacks something that another one says behind their common beginning.
+    fn is_lost(&self, newest: CommitId, now: Option<CommitId>) -> Result<bool> {
+        let (old, _) = self.states_behind(Some(newest), &HashSet::new())?;
         let known: HashSet<CommitId> = old.iter().map(|commit| commit.id).collect();
-        let (mut ids, mut common) = (HashSet::new(), None);
-        let mut walk = Walk::new(self.store.as_ref(), replaced.now);
+        let (new, common) = self.states_behind(now, &known)?;
+        let mut sought = Sought::default();
+        for commit in old.iter().take_while(|commit| Some(commit.id) != common) {
+            if commit.counts.messages > 0 {
+                self.with_records(commit, |adapter, bytes| sought.add(adapter, bytes))?;
+            }
+        }
+        for commit in &new {
+            self.with_records(commit, |adapter, bytes| sought.look_in(adapter, bytes))?;
+        }
+        Ok(sought.lost().groups > 0)
+    }
+
+    /// Returns the commits of a chain, the newest first, and the known one that they stand on. Before a document nothing stands: it
+    /// holds all that was said.
+    fn states_behind(
+        &self,
+        tip: Option<CommitId>,
+        known: &HashSet<CommitId>,
+    ) -> Result<(Vec<Commit>, Option<CommitId>)> {
+        let mut behind = Vec::new();
+        let mut walk = Walk::new(self.store.as_ref(), tip);
         while let Some(commit) = walk.next()? {
             if known.contains(&commit.id) {
-                common = Some(commit.id);
+                return Ok((behind, Some(commit.id)));
+            }
+            let is_document = is_document(&commit);
+            behind.push(commit);
+            if is_document {
                 break;
             }
-            ids.extend(self.ids_in(commit.id)?);
         }
-        for commit in old.iter().take_while(|commit| Some(commit.id) != common) {
-            if commit.counts.messages > 0 && self.ids_in(commit.id)?.is_disjoint(&ids) {
-                return Ok(Some(replaced.newest));
-            }
+        Ok((behind, None))
+    }
+
+    /// Hands out a commit's bytes with what reads them; nothing where either is not there.
+    fn with_records(&self, commit: &Commit, take: impl FnOnce(&dyn Adapter, &[u8])) -> Result<()> {
+        let Ok(adapter) = Self::adapter(&commit.core.format, FormatUse::Read) else { return Ok(()) };
+        match read_whole(self, commit.core.native_artifact()) {
+            Err(EngineError::Store(error)) if is_of_content(&error) => {}
+            read => take(adapter, &read?),
         }
-        Ok(None)
+        Ok(())
     }
 
     /// Captures transcripts in clients' homes that have the names of some that are gone and were not read yet: they may have been moved.
@@ -353,6 +389,9 @@ impl Engine {
     fn holds_all_of(&self, tip: CommitId, other: &Session) -> Result<Option<Option<CommitId>>> {
         let Some(other) = other.tip else { return Ok(Some(None)) };
         let Some(last) = self.store.commit(other)? else { return Ok(None) };
+        if is_document(&last) {
+            return Ok((tip == other || !self.is_lost(other, Some(tip))?).then_some(None));
+        }
         let mut walk = Walk::new(self.store.as_ref(), Some(tip));
         let mut above: Option<Commit> = None;
         while let Some(commit) = walk.next()? {
@@ -375,15 +414,19 @@ impl Engine {
         let whole = read_whole(self, above.core.native_artifact())?;
         let open = read_whole(self, last.core.native_artifact());
         let open = match open {
-            Err(crate::EngineError::Store(
-                StoreError::ContentMissing(_) | StoreError::ContentForgotten(_),
-            )) => {
+            Err(EngineError::Store(StoreError::ContentMissing(_) | StoreError::ContentForgotten(_))) => {
                 return Ok(None);
             }
             open => open?,
         };
         Ok(whole.starts_with(&open).then_some(Some(other)))
     }
+}
+
+/// Returns whether a commit is the state of a document, which holds all that was said until then.
+fn is_document(commit: &Commit) -> bool {
+    let adapter = Engine::adapter(&commit.core.format, FormatUse::Read);
+    adapter.is_ok_and(|adapter| adapter.shape() == Shape::Document)
 }
 
 /// Returns whether a transcript that was a file no longer exists at its path.

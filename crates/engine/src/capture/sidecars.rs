@@ -6,6 +6,7 @@
 //! files like everything else that is stored. What goes back to a client is in `verbs::sidecars`.
 
 pub(crate) mod found;
+mod kept;
 
 use std::path::Path;
 
@@ -14,18 +15,18 @@ use stemmata_model::{
     NoteCode, Reasons, RulesHash, SessionId, Sighting, Source, Template, Timestamp, Trigger,
 };
 use stemmata_redact::Scrubber;
-use stemmata_runtimes::clients::{SidecarKind, of_format};
+use stemmata_runtimes::clients::{Sidecars, of_format};
 use stemmata_runtimes::sidecar::{TEMPLATE_ALTERED, TEMPLATE_WHOLE};
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{NewCommit, SIDECAR_FORMAT, Session, SessionKey, SessionOrigin, StoreError, Write};
 
+pub use self::found::counted_files;
 use self::found::{FoundSidecar, FoundSidecars};
+pub use self::kept::KeptSidecars;
 use crate::capture::cursor::{Cursor, SplitterState, Windows};
-use crate::capture::document::{SHARED_BYTES_MIN, SHARING_STATES_MAX};
 use crate::capture::ingest::ChainTotals;
 use crate::capture::namesakes::overwritten;
 use crate::capture::segment::{Head, OpenSegment};
-use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Result};
 use crate::scrubbing::scrub_document;
@@ -48,41 +49,6 @@ const BATCH_FILES: usize = 64;
 
 /// Places of one file that are looked at.
 const PLACES_MAX: usize = 16;
-
-/// Which files beside transcripts are captured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum KeptSidecars {
-    /// All, backups of the user's files too.
-    All,
-    /// What transcripts name and do not hold: long outputs of tools, what is known of subagents.
-    #[default]
-    Results,
-    /// None.
-    None,
-}
-
-impl std::str::FromStr for KeptSidecars {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        match text {
-            "all" => Ok(Self::All),
-            "results" => Ok(Self::Results),
-            "none" => Ok(Self::None),
-            other => Err(format!("`{other}` is none of `all`, `results` and `none`")),
-        }
-    }
-}
-
-impl KeptSidecars {
-    fn wants(self, kind: SidecarKind) -> bool {
-        match self {
-            Self::All => true,
-            Self::Results => kind == SidecarKind::Result,
-            Self::None => false,
-        }
-    }
-}
 
 /// What a capture did with the files beside a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -128,6 +94,15 @@ struct NewState {
     is_altered: bool,
 }
 
+impl NewState {
+    /// Returns the commit, where the store does not have it.
+    fn commit(&self) -> Option<&NewCommit> {
+        self.writes
+            .iter()
+            .find_map(|write| if let Write::Commit(commit) = write { Some(commit) } else { None })
+    }
+}
+
 impl Engine {
     /// Captures what is new of the files that a session's client keeps beside its transcript. A file that cannot be captured is
     /// counted and named in a note; the others are captured all the same.
@@ -136,17 +111,8 @@ impl Engine {
     /// Store errors.
     pub(crate) fn capture_sidecars(&self, session: &Session) -> Result<(CapturedSidecars, Vec<Note>)> {
         let mut done = CapturedSidecars::default();
-        let is_main = session.parent_session.is_none() && session.tip.is_some();
-        let is_here =
-            session.key.machine == self.identity.machine && overwritten(&session.key.path).is_none();
-        let client = of_format(&session.format).filter(|_| is_main && is_here);
-        let Some(kept) = client.and_then(|client| client.sidecars) else { return Ok((done, Vec::new())) };
-        let mut found = FoundSidecars::default();
-        for (folder, place) in kept.folders(Path::new(&session.key.path), session.session.as_str()) {
-            if self.sidecars.wants(folder.kind) {
-                found.look(kept, &place);
-            }
-        }
+        let Some(kept) = self.kept_beside(session) else { return Ok((done, Vec::new())) };
+        let found = self.find_sidecars(session, kept);
         if found.is_empty() {
             return Ok((done, Vec::new()));
         }
@@ -176,11 +142,56 @@ impl Engine {
         }
         self.store_states(batch, &mut done, &mut notes)?;
         if done.altered > 0 {
-            let files = if done.altered == 1 { "1 file" } else { &format!("{} files", done.altered) };
-            let message = format!("secrets were replaced in {files} beside the transcript");
+            let message =
+                format!("secrets were replaced in {} beside the transcript", counted_files(done.altered));
             notes.push(Note::new(NoteCode::Redacted, message));
         }
         Ok((done, notes))
+    }
+
+    /// Returns whether a capture would store something of the files beside a transcript that is as it was.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub(crate) fn has_new_sidecars(&self, key: &SessionKey) -> Result<bool> {
+        let Some(session) = self.store.session(key)? else { return Ok(false) };
+        let Some(kept) = self.kept_beside(&session) else { return Ok(false) };
+        let found = self.find_sidecars(&session, kept);
+        if found.files().is_empty() {
+            return Ok(false);
+        }
+        let scrubber = self.scrubber_at(session.cwd.as_deref().map(Path::new))?;
+        for file in found.files() {
+            let state = match self.new_state(&session, file, &scrubber) {
+                Err(EngineError::Store(error)) => return Err(error.into()),
+                // A capture leaves it out, and says so each time.
+                state => state.ok().flatten(),
+            };
+            if let Some(commit) = state.as_ref().and_then(NewState::commit)
+                && !self.is_tombstoned(commit.core.id())?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns where a session's client keeps files beside its transcript, where that is one of this machine that is there.
+    fn kept_beside(&self, session: &Session) -> Option<&'static Sidecars> {
+        let is_main = session.parent_session.is_none() && session.tip.is_some();
+        let is_here =
+            session.key.machine == self.identity.machine && overwritten(&session.key.path).is_none();
+        of_format(&session.format).filter(|_| is_main && is_here)?.sidecars
+    }
+
+    fn find_sidecars(&self, session: &Session, kept: &Sidecars) -> FoundSidecars {
+        let mut found = FoundSidecars::default();
+        for (folder, place) in kept.folders(Path::new(&session.key.path), session.session.as_str()) {
+            if self.sidecars.wants(folder.kind) {
+                found.look(kept, &place);
+            }
+        }
+        found
     }
 
     /// Returns the writes that store a file as it is now. Returns `None` if the store has this state already, or the user had the
@@ -269,18 +280,11 @@ impl Engine {
         Ok(Some(Known { stored, before, left }))
     }
 
-    /// Returns how much of a state the one before begins with, where it is worth being stored as a range of it: a log that grows is
-    /// not stored again and again.
+    /// Returns what of the state before a state begins with: a log that grows is not stored again and again.
     fn shared_with(&self, before: Option<&Commit>, bytes: &[u8]) -> Result<Option<Head>> {
-        let Some(before) =
-            before.filter(|before| before.depth % SHARING_STATES_MAX != SHARING_STATES_MAX - 1)
-        else {
-            return Ok(None);
-        };
-        let old = read_whole(self, before.core.artifact)?;
-        let shared = old.iter().zip(bytes).take_while(|(old, new)| old == new).count();
-        Ok((shared >= SHARED_BYTES_MIN)
-            .then(|| Head { artifact: before.core.artifact, bytes: length(shared) }))
+        let Some(before) = before else { return Ok(None) };
+        let old = self.document_of(before)?;
+        Ok(old.and_then(|old| old.head(old.shared(bytes), before.depth + 1)))
     }
 
     /// Returns what names a state.
@@ -417,9 +421,8 @@ impl Engine {
 
 impl CapturedSidecars {
     fn count(&mut self, state: &NewState) {
-        // Only its place in the file system changed.
-        let is_new = state.writes.iter().any(|write| matches!(write, Write::Commit(_)));
-        self.files += u64::from(is_new);
+        // Where there is none, only its place in the file system changed.
+        self.files += u64::from(state.commit().is_some());
         self.bytes += state.bytes;
         self.altered += u64::from(state.is_altered);
     }

@@ -18,9 +18,10 @@ use crate::error::{EngineError, Result};
 pub enum FileState {
     /// A transcript that was never read.
     New,
-    /// A transcript that changed since it was read, or that was read under other redaction rules.
+    /// A transcript that changed since it was read, or a file that its client keeps beside it; or one that was read under other
+    /// redaction rules.
     Changed,
-    /// A transcript that is as it was when it was read.
+    /// A transcript that is as it was when it was read, with the files beside it.
     Unchanged,
     /// A transcript that somebody does not want captured.
     HeldBack,
@@ -133,7 +134,7 @@ impl Engine {
             }
             Err(error) => return unread(error, file, cursor.flatten().as_ref()),
         }
-        if cursor.is_none() && !self.store.tombstones(&[Tombstone::Transcript(key)])?.is_empty() {
+        if cursor.is_none() && !self.store.tombstones(&[Tombstone::Transcript(key.clone())])?.is_empty() {
             return Ok(FileState::Other);
         }
         let Some(cursor) = cursor.flatten() else {
@@ -156,7 +157,8 @@ impl Engine {
         let is_whole = cursor.seen_bytes >= cursor.stamp.length;
         let is_same = is_there_still
             && is_whole
-            && self.rules_of(opened).is_ok_and(|rules| cursor.rules == rules.into());
+            && self.rules_of(opened).is_ok_and(|rules| cursor.rules == rules.into())
+            && !self.has_new_sidecars(&key)?;
         Ok(if is_same { FileState::Unchanged } else { FileState::Changed })
     }
 }

@@ -9,6 +9,7 @@ use stemmata_model::{
     TicketId, Trigger,
 };
 use stemmata_runtimes::adapter::{SegmentFacts, Shape, with_title_of};
+use stemmata_runtimes::clients::of_format;
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{Link, LinkKind, Placement, Session, SessionOrigin, StoreError, Write};
@@ -299,7 +300,7 @@ impl Engine {
     /// another one was written over.
     fn replaced_by(&self, run: &mut Run<'_>, leaf: Option<CommitId>) -> Result<Vec<Write>> {
         let mut writes = Vec::new();
-        let Some(left) = run.ingest.left_behind() else { return Ok(writes) };
+        let Some(left) = run.ingest.left_behind() else { return self.document_replaced_by(run) };
         let note = run.prepared.note_left(left.newest, run.granularity);
         run.ingest.note(note);
         let root = run.ingest.first_closed().or(leaf).filter(|_| left.may_be_apart);
@@ -316,6 +317,23 @@ impl Engine {
         }
         writes.extend(derived.map(Write::Link));
         Ok(writes)
+    }
+
+    /// Returns the row of what a client's document said before, where it says that no longer. A database is no file that another
+    /// conversation takes, and what stands before a compaction is in the document's chain.
+    fn document_replaced_by(&self, run: &mut Run<'_>) -> Result<Vec<Write>> {
+        let (adapter, now) = (run.prepared.adapter, run.ingest.closed().parent.map(|(tip, _)| tip));
+        let is_file = of_format(&adapter.format()).is_some() && !run.prepared.transcript.is_kept();
+        let before = run.prepared.previous.as_ref().filter(|_| adapter.shape() == Shape::Document && is_file);
+        let Some((before, newest)) = before.and_then(|before| Some((before, before.tip?))) else {
+            return Ok(Vec::new());
+        };
+        if now == Some(newest) {
+            return Ok(Vec::new());
+        }
+        run.ingest.flush(Vec::new())?;
+        let replaced = Replaced { before, newest, now, anchored: &[] };
+        Ok(self.taken_place_of(&replaced, false)?.into_iter().collect())
     }
 
     /// Links a chain to the one that stood in its file before, where the two share nothing.

@@ -260,7 +260,7 @@ impl Engine {
             }
             let missing = missing::missing(copy.file.path(), path)?;
             if missing.has_prompt {
-                let why = match missing.lines {
+                let why = match missing.groups {
                     1 => "a line that was read before is missing".to_owned(),
                     lines => format!("{lines} lines that were read before are missing"),
                 };

@@ -56,6 +56,7 @@ mod opencode;
 #[cfg(target_os = "linux")]
 mod opens;
 mod outputs;
+mod overwritten;
 mod packing;
 mod pages;
 mod placed;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use stemmata_engine::{
-    BundleSelection, CaptureOptions, Captured, CollectOptions, Engine, ForgetOptions, ForgetTarget,
-    KeptSidecars, RetentionRules, SIDECAR_BYTES_MAX, ScrubTarget, Sidecar, StoreRules,
+    BundleSelection, CaptureOptions, Captured, CollectOptions, Engine, FileState, ForgetOptions,
+    ForgetTarget, KeptSidecars, RetentionRules, SIDECAR_BYTES_MAX, ScrubTarget, Sidecar, StoreRules,
 };
 use stemmata_model::{CommitId, Principal};
 use stemmata_store::conformance::builders::damages;
@@ -472,4 +472,43 @@ fn namesakes_do_not_take_each_others_files() {
     put(&second.with_extension("").join("tool-results/a.txt"), b"of the second, anew");
     import(&engine, &second);
     assert_eq!(files(&two), ["of the second, anew"]);
+}
+
+/// Whether an import would find something to read.
+fn is_news(engine: &Engine, home: &Home) -> bool {
+    let surveyed = engine.survey(std::slice::from_ref(&home.transcript)).expect("a survey");
+    let [file] = &surveyed[..] else { panic!("{surveyed:?}") };
+    file.state != FileState::Unchanged
+}
+
+#[test]
+fn a_file_that_changed_beside_a_transcript_that_did_not_is_news() {
+    let (engine, home) = (all(), Home::new());
+    let agent = home.transcript.with_extension("").join("subagents/agent-a1.meta.json");
+    home.import(&engine);
+    assert!(!is_news(&engine, &home));
+    for (path, bytes) in [
+        (home.result("a.txt"), &b"one"[..]),
+        (home.result("a.txt"), b"one and two"),
+        (agent, b"{\"type\":\"explore\"}"),
+        (home.backup("0a@v1"), b"fn main() {}"),
+    ] {
+        put(&path, bytes);
+        assert!(is_news(&engine, &home), "{}", path.display());
+        home.import(&engine);
+        assert!(!is_news(&engine, &home), "{}", path.display());
+    }
+    // What no capture takes is no news: a file that is gone, written anew as it was, too long, or not wanted.
+    put(&home.result("a.txt"), b"one and two");
+    assert!(!is_news(&engine, &home));
+    std::fs::remove_file(home.result("a.txt")).expect("removed");
+    assert!(!is_news(&engine, &home));
+    let long = std::fs::File::create(home.result("long.txt")).expect("a file");
+    long.set_len(SIDECAR_BYTES_MAX + 1).expect("sized");
+    assert!(!is_news(&engine, &home));
+    let results = engine_on("m1", new_store()).with_sidecars(KeptSidecars::Results);
+    home.import(&results);
+    put(&home.backup("0a@v2"), b"fn other() {}");
+    assert!(!is_news(&results, &home));
+    assert!(is_news(&engine, &home));
 }

@@ -54,10 +54,12 @@ fn find_path(loaded: &mut load::Loaded, stop: PlanStop) -> (Tree, Path) {
     let side = loaded.side();
     let tree = Tree::new(loaded.take_rows(), loaded.names.clone(), side, loaded.older.clone());
     let path = path_of(&tree, native);
-    let Some(segment) = path.start.map(|start| tree.row(start).segment / 2) else {
+    let Some(start) = path.start else {
         return (tree, path);
     };
-    let rows = loaded.replace(tree.rows, segment);
+    let kept = tree.kept_by(start).into_iter().filter_map(|kept| tree.row(kept).key).collect();
+    let segment = tree.row(start).segment / 2;
+    let rows = loaded.replace(tree.rows, segment, &kept);
     let tree = Tree::new(rows, std::mem::take(&mut loaded.names), side, loaded.older.clone());
     let path = path_of(&tree, artifact);
     (tree, path)
@@ -98,7 +100,7 @@ pub(super) fn kept_said(tree: &Tree, boundary: usize) -> Option<(Range<usize>, S
     }
     let known = |id: &str| {
         let key = Key::of(id).0;
-        let found = tree.find(key).or_else(|| tree.rows.iter().position(|row| row.origin == Some(key)))?;
+        let found = tree.find(key).or_else(|| tree.find_copy(key))?;
         tree.row(found).key.map(|key| id_text(tree, key))
     };
     let said = super::kept::renamed(&metadata.said, known);

@@ -61,6 +61,13 @@ fn text_of(object: Field<'_>, name: &str) -> Option<String> {
     Some(member(object, name)?.text()?.into_owned())
 }
 
+/// Writes a boundary's `compactMetadata` with a list of what it keeps, which supersedes a chain.
+pub(super) fn listed(metadata: &str, anchor: &str, ids: &[String]) -> Option<String> {
+    let ids: Vec<String> = ids.iter().map(|id| quote(id)).collect();
+    let list = format!(r#"{{"anchorUuid":{},"uuids":[{}]}}"#, quote(anchor), ids.join(","));
+    Some(format!(r#"{},"preservedMessages":{list}}}"#, metadata.trim_end().strip_suffix('}')?))
+}
+
 fn member<'a>(object: Field<'a>, name: &str) -> Option<Field<'a>> {
     let found = members(object)?.into_iter().rfind(|member| member.name == name)?;
     Some(found.value).filter(|value| !value.is_null())

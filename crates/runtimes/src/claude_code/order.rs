@@ -21,7 +21,7 @@ pub(super) fn sort(rows: &mut Vec<Row>, last: &ByKey<usize>, units: &[usize]) ->
     let is_late = |(position, row): (usize, &Row)| {
         said_before(rows, (last, &seen), position, row.kind).is_some_and(|parent| parent > position)
     };
-    let mut early = kept_late(rows, (last, &seen));
+    let mut early = kept_late(rows, (last, &seen), units);
     for (next, results) in results_late(rows, units) {
         early.entry(next).or_default().extend(results);
     }
@@ -87,15 +87,21 @@ fn repeat_boundaries(rows: &mut [Row]) -> bool {
 }
 
 /// Returns for each boundary which messages that it keeps were written behind what followed its compaction. In what is placed, they
-/// stand right behind the summary, and stay there.
-fn kept_late(rows: &[Row], (last, seen): (&ByKey<usize>, &ByKey<usize>)) -> HashMap<usize, Vec<usize>> {
+/// stand right behind the summary, and stay there, with the calls and results beside them.
+fn kept_late(
+    rows: &[Row],
+    (last, seen): (&ByKey<usize>, &ByKey<usize>),
+    units: &[usize],
+) -> HashMap<usize, Vec<usize>> {
+    let unit = |position: usize| units.get(position).copied().unwrap_or(position);
     let place = |key: &Key| seen.get(key).or_else(|| last.get(key)).copied();
     let is_boundary = |(_, row): &(usize, &Row)| row.kind == Kind::Boundary && !row.of_artifact;
     let late = rows.iter().enumerate().filter(is_boundary).map(|(boundary, row)| {
         let kept: HashSet<usize> = chain(row, rows, last).iter().filter_map(place).collect();
+        let beside: HashSet<usize> = kept.iter().map(|&kept| unit(kept)).collect();
         let behind = rows.iter().enumerate().skip(boundary + 1);
         let is_next = |&(position, row): &(usize, &Row)| {
-            row.kind.is_message() && row.kind != Kind::Summary && !kept.contains(&position)
+            row.kind.is_message() && row.kind != Kind::Summary && !beside.contains(&unit(position))
         };
         let next = behind.clone().find(is_next).map_or(rows.len(), |(next, _)| next);
         let is_late = |position: &usize| {

@@ -51,6 +51,8 @@ pub(super) struct Tree {
     children: Vec<(usize, usize)>,
     /// Kept record → boundary that keeps it; the latest one.
     preserved: ByKey<usize>,
+    /// Record of another session → the first copy of it.
+    copies: ByKey<usize>,
 }
 
 impl Tree {
@@ -89,6 +91,7 @@ impl Tree {
             written,
             by_key,
             preserved: preserved(&rows),
+            copies: copies(&rows),
             names: names.into_iter().collect(),
             parents: vec![None; rows.len()],
             made_up: vec![false; rows.len()],
@@ -119,6 +122,11 @@ impl Tree {
     /// Returns the line with an id: the last one, where several have it.
     pub(super) fn find(&self, key: Key) -> Option<usize> {
         self.by_key.get(&key).copied()
+    }
+
+    /// Returns the line that is a copy of a record of another session: the first one, where several are.
+    pub(super) fn find_copy(&self, origin: Key) -> Option<usize> {
+        self.copies.get(&origin).copied()
     }
 
     /// Returns the line that a line hangs under, read over progress, made up where it is missing.
@@ -156,6 +164,40 @@ impl Tree {
     /// Returns the boundary whose compaction keeps a record.
     pub(super) fn preserved_by(&self, key: Key) -> Option<usize> {
         self.preserved.get(&key).copied()
+    }
+
+    /// Returns the messages that a boundary keeps, oldest first: what it lists, or a chain with what stands beside it.
+    ///
+    /// Parallel calls that hang below the chain's first record, and the results of all its calls, were said within it. The client
+    /// does not find them: it follows parents from one end to the other.
+    pub(super) fn kept_by(&self, boundary: usize) -> Vec<usize> {
+        let row = self.row(boundary);
+        let mut kept: Vec<usize> = row.preserved.iter().filter_map(|&key| self.find(key)).collect();
+        let Some(&head) = kept.first().filter(|_| row.keeps_chain) else { return kept };
+        let units: HashSet<usize> = kept.iter().map(|&position| self.unit(position)).collect();
+        let chain: HashSet<usize> = kept.iter().copied().collect();
+        let members = || {
+            let members = self.members(&units, self.rows.len());
+            members.filter(|(position, _)| !chain.contains(position))
+        };
+        let calls = members().filter(|(position, row)| {
+            row.kind == Kind::Assistant && self.way(*position).any(|above| above == head)
+        });
+        kept.extend(calls.map(|(position, _)| position));
+        let made: HashSet<u64> =
+            kept.iter().flat_map(|&position| &self.row(position).calls).copied().collect();
+        let results = members().filter(|(_, row)| {
+            row.kind == Kind::Result && row.answers.iter().any(|call| made.contains(call))
+        });
+        kept.extend(results.map(|(position, _)| position));
+        kept.sort_unstable();
+        kept
+    }
+
+    /// Goes up from a line, itself first.
+    fn way(&self, position: usize) -> impl Iterator<Item = usize> {
+        let mut seen = HashSet::new();
+        std::iter::successors(Some(position), |&at| self.parent(at)).take_while(move |&at| seen.insert(at))
     }
 
     /// Returns whether a line is of the conversation, and not of a subagent's inside it.
@@ -407,6 +449,11 @@ fn expand_chains(rows: &mut [Row], by_key: &ByKey<usize>) {
             row.preserved = kept;
         }
     }
+}
+
+fn copies(rows: &[Row]) -> ByKey<usize> {
+    let copies = rows.iter().enumerate().rev();
+    copies.filter_map(|(position, row)| Some((row.origin?, position))).collect()
 }
 
 fn preserved(rows: &[Row]) -> ByKey<usize> {

@@ -281,9 +281,7 @@ pub(super) struct Conversation {
 impl Conversation {
     pub(super) fn of(tree: &Tree) -> Self {
         let path = leaf(tree).map_or_else(Path::default, |leaf| walk(tree, leaf, Reach::Compaction));
-        let kept: HashSet<usize> = path.start.map_or_else(HashSet::new, |start| {
-            tree.row(start).preserved.iter().filter_map(|&key| tree.find(key)).collect()
-        });
+        let kept: HashSet<usize> = path.start.into_iter().flat_map(|start| tree.kept_by(start)).collect();
         let is_of = |&position: &usize| {
             // What hangs in the way is sent, a subagent's too.
             let row = tree.row(position);

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use stemmata_api::v1::{self, CommitRequest, SidecarsRequest};
 use stemmata_api::{Control, GiveBack};
 use stemmata_engine::clients::{Client, SidecarFolder, SidecarKind};
-use stemmata_engine::{Engine, PlacedFile, create_private};
+use stemmata_engine::{Engine, PlacedFile, counted_files, create_private};
 use stemmata_model::{Note, NoteCode};
 use stemmata_store::Session;
 
@@ -32,23 +32,24 @@ pub(super) struct GivenBack {
 impl GivenBack {
     /// Says what was not given back.
     pub(super) fn notes(&self) -> Vec<Note> {
-        let files = |count: u64| if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
         let withheld = (self.withheld > 0).then(|| {
             let message = format!(
                 "backups of {} were not given back: secrets were replaced in them, and the client would write the \
                  placeholders into the user's files",
-                files(self.withheld)
+                counted_files(self.withheld)
             );
             Note::new(NoteCode::Redacted, message)
         });
         let failed = self.failed.as_ref().map(|why| {
             let message =
-                format!("{} beside the transcript could not be written: {why}", files(self.failures));
+                format!("{} beside the transcript could not be written: {why}", counted_files(self.failures));
             Note::new(NoteCode::Degraded, message)
         });
         let altered = (self.altered > 0).then(|| {
-            let message =
-                format!("secrets are replaced in {} that came with the transcript", files(self.altered));
+            let message = format!(
+                "secrets are replaced in {} that came with the transcript",
+                counted_files(self.altered)
+            );
             Note::new(NoteCode::Redacted, message)
         });
         withheld.into_iter().chain(altered).chain(failed).collect()

@@ -29,3 +29,11 @@ fn sidecar(found: &Sidecar) -> v1::Sidecar {
         altered: found.is_altered,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_format_of_files_has_one_name() {
+        assert_eq!(stemmata_api::v1::SIDECAR_FORMAT, stemmata_store::SIDECAR_FORMAT);
+    }
+}

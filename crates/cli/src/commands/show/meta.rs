@@ -1,6 +1,7 @@
 //! `show --meta`: everything that the store knows of a commit, as a table.
 
 use stemmata_api::v1::{self, Audit, Commit, Sighting};
+use stemmata_model::Timestamp;
 
 use crate::errors::CliError;
 use crate::output::commit::ShortIds;
@@ -39,12 +40,11 @@ pub(super) fn table(app: &App, commit: &Commit) -> Result<String, CliError> {
     let linked = listed(commit.links.as_ref()).iter().flat_map(|link| [&link.from, &link.to]);
     let around = listed(commit.children.as_ref()).iter().chain(&commit.parent).chain(linked);
     let ids = app.short_ids(around.map(String::as_str))?;
-    let created_at = time::of_text(&commit.created_at);
     let mut lines = Lines { text: String::new() };
     put!(lines.text, "{}\n", Style::Id.paint(&commit.id));
     put!(lines.text, "{}\n\n", Style::Strong.paint(&tame(&commit.summary.text)));
     lines.add("what", &what(commit));
-    lines.add("when", &format!("{} ({})", time::exact(created_at), time::ago(created_at, app.now())));
+    lines.add("when", &when(app, commit));
     let parent = commit.parent.as_ref().map_or_else(|| "none: a root".to_owned(), |parent| ids.cut(parent));
     lines.add("parent", &parent);
     lines.add(
@@ -78,6 +78,18 @@ pub(super) fn table(app: &App, commit: &Commit) -> Result<String, CliError> {
 /// Returns a list of a response; an absent one is empty.
 fn listed<T>(list: Option<&Vec<T>>) -> &[T] {
     list.map_or(&[], Vec::as_slice)
+}
+
+/// Returns when a commit was made. A file beside a transcript has no time that all machines agree on: then when it was captured.
+fn when(app: &App, commit: &Commit) -> String {
+    let told = |text: &str| {
+        let point = time::of_text(text);
+        (point != Timestamp::EPOCH)
+            .then(|| format!("{} ({})", time::exact(point), time::ago(point, app.now())))
+    };
+    let captured = || listed(commit.sightings.as_ref()).first().and_then(|seen| told(&seen.observed_at));
+    let captured = || captured().map(|at| format!("captured {at}"));
+    told(&commit.created_at).or_else(captured).unwrap_or_else(|| "-".to_owned())
 }
 
 fn what(commit: &Commit) -> String {

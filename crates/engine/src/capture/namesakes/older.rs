@@ -2,20 +2,18 @@
 //!
 //! Done once for a store, by the first import.
 
-use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use stemmata_model::{Closure, Commit, CommitId, EntryId};
+use stemmata_model::{Closure, Commit, CommitId};
 use stemmata_store::{LinkKind, Session, SessionFilter, SessionKey, Write};
 
 use super::{BEFORE, LOOKED_AT_MAX, overwritten};
 use crate::chain::rest::Rest;
-use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
 
 /// The version of what is found so; another one is found anew. Raised with every change of which sessions are found.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// The place of the version among what the engine remembers of transcripts: no transcript has such a path.
 const VERSION_PATH: &str = "stemma:overwritten";
@@ -48,12 +46,13 @@ impl Engine {
         Ok(())
     }
 
-    /// Returns the rows of what a session's transcript held before, as far as it shares no records with it.
+    /// Returns the rows of what a session's transcript held before, as far as it says that no longer.
     fn overwritten_by(&self, session: &Session) -> Result<Vec<Write>> {
         let mut rows = Vec::new();
         let Some(root) = session.tip.map(|tip| self.root_of(tip)).transpose()?.flatten() else {
             return Ok(rows);
         };
+        let before = self.held_before(&session.key, session)?;
         for link in self.store.links(root, LOOKED_AT_MAX)? {
             let is_of_file = link.from == root && link.kind == LinkKind::DerivedFrom && link.entry.is_none();
             let Some(old) = self.store.commit(link.to)?.filter(|_| is_of_file) else { continue };
@@ -62,21 +61,12 @@ impl Engine {
             let open = on_it.filter(|commit| commit.closure == Closure::Provisional);
             let old = open.max_by_key(|commit| commit.native_bytes).unwrap_or(old);
             let Some(old_root) = self.root_of(old.id)? else { continue };
-            if self.ids_in(root)?.is_disjoint(&self.ids_in(old_root)?) {
+            let is_listed = before.iter().any(|known| known.tip == Some(old.id));
+            if !is_listed && self.is_lost(old.id, session.tip)? {
                 rows.push(Write::Session(Box::new(self.row_before(session, old_root, &old)?)));
             }
         }
         Ok(rows)
-    }
-
-    /// Returns the ids of a commit's entries; none where it cannot be read.
-    pub(super) fn ids_in(&self, commit: CommitId) -> Result<HashSet<EntryId>> {
-        let Some(commit) = self.store.commit(commit)? else { return Ok(HashSet::new()) };
-        let Ok(adapter) = Self::adapter(&commit.core.format, FormatUse::Read) else {
-            return Ok(HashSet::new());
-        };
-        let bytes = read_whole(self, commit.core.native_artifact()).unwrap_or_default();
-        Ok(adapter.decode(&bytes).entries.into_iter().map(|entry| entry.id).collect())
     }
 
     fn row_before(&self, session: &Session, root: CommitId, tip: &Commit) -> Result<Session> {

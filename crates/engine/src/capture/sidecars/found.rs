@@ -69,11 +69,10 @@ impl FoundSidecars {
     /// Says what was left out.
     pub(crate) fn notes(&self) -> Vec<Note> {
         let mut notes = Vec::new();
-        let files = |count: u64| if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
         if let (count, Some(one)) = &self.beyond {
             let message = format!(
                 "{} beside the transcript left out, as {}: a file may have {} MiB, and a session {} files and {} MiB",
-                files(*count),
+                counted_files(*count),
                 one.display(),
                 SIDECAR_BYTES_MAX >> 20,
                 SESSION_SIDECARS_MAX,
@@ -82,8 +81,11 @@ impl FoundSidecars {
             notes.push(Note::new(NoteCode::TooLarge, message));
         }
         if let (count, Some(one)) = &self.unreadable {
-            let message =
-                format!("{} beside the transcript could not be read, as {}", files(*count), one.display());
+            let message = format!(
+                "{} beside the transcript could not be read, as {}",
+                counted_files(*count),
+                one.display()
+            );
             notes.push(Note::new(NoteCode::Degraded, message));
         }
         notes
@@ -138,4 +140,9 @@ impl FoundSidecars {
         *count += 1;
         one.get_or_insert_with(|| path.to_owned());
     }
+}
+
+/// Returns a number of files as a text.
+pub fn counted_files(count: u64) -> String {
+    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
 }

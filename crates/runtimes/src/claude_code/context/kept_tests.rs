@@ -10,6 +10,7 @@ use super::super::samples_tests::uuid;
 use super::super::story_tests::{Story, numbers};
 use crate::adapter::{Adapter as _, PlanStop};
 use crate::chain_tests::{Chain, commits, segment, written};
+use crate::repair::repair;
 
 /// Two turns of four lines, a compaction (lines 8 and 9) that keeps the second, and a turn behind it (lines 10 to 13).
 fn compacted(is_chain: bool) -> Story {
@@ -242,5 +243,63 @@ fn a_session_that_ends_at_its_compaction_begins_with_the_summary() {
         let (context, _) = placed(&chain(&with_note.concat()).context(PlanStop::Compaction).1);
         let found = validated(&context, None);
         assert_eq!((found.messages_sent, found.messages_present), (5, 5), "{is_chain}");
+    }
+}
+
+/// A compaction that keeps a chain from the given line on to the answer of two parallel calls, by the results' order.
+fn parallel(head: usize, is_through_second: bool) -> (Story, [usize; 6]) {
+    let mut story = Story::default();
+    let prompt = story.prompt(None);
+    let first = story.call(prompt, "m");
+    let second = story.call(first, "m");
+    let results = [story.result(first), story.result(second)];
+    let answer = story.answer(results[usize::from(is_through_second)]);
+    story.wait();
+    let summary = story.compaction(answer, &[prompt, answer]);
+    let ids = [prompt, first, second, results[0], results[1], answer];
+    let kept = json!({ "headUuid": uuid(ids[head]), "anchorUuid": uuid(summary), "tailUuid": uuid(answer) });
+    story.set(summary - 1, "compactMetadata", json!({ "trigger": "auto", "preservedSegment": kept }));
+    let next = story.prompt(Some(summary));
+    story.answer(next);
+    (story, ids)
+}
+
+/// The client walks from one end of a chain to the other, and loses a call or a result beside it.
+#[test]
+fn parallel_calls_beside_a_kept_chain_are_part_of_it() {
+    for (head, is_through_second, sent, present) in [
+        // Without its result a call is not sent.
+        (0, true, 7, 9),
+        (1, true, 6, 8),
+        (0, false, 7, 9),
+        (1, false, 6, 8),
+        // What was said before the chain is not part of it.
+        (2, true, 6, 6),
+    ] {
+        let (story, [_, first, second, ..]) = parallel(head, is_through_second);
+        let name = format!("from {head}, through the second: {is_through_second}");
+        let bytes = story.bytes();
+        let found = validated(&bytes, None);
+        assert_eq!((found.messages_sent, found.messages_present), (sent, present), "{name}: {found:?}");
+        let is_lost = found.findings.iter().any(|finding| finding.check == "sibling_lost");
+        assert_eq!(is_lost, sent < present, "{name}: {found:?}");
+        let mended = repair(&ClaudeCode, &bytes, None);
+        let found = &mended.validation;
+        assert_eq!((found.messages_sent, found.messages_present), (present, present), "{name}: {found:?}");
+        assert_eq!(mended.changes.len(), usize::from(is_lost), "{name}: {:?}", mended.changes);
+        let (_, context) = chain(&bytes).context(PlanStop::Compaction);
+        let found = validated(&placed(&context).0, None);
+        let all = found.messages_present;
+        assert!(all >= present && found.messages_sent == all, "{name}: {found:?}");
+        if !is_lost {
+            continue;
+        }
+        // A result that came late is in the context too.
+        let mut late = story.clone();
+        late.late(if is_through_second { first + 2 } else { second + 2 });
+        let (_, context) = chain(&late.bytes()).context(PlanStop::Compaction);
+        let found = validated(&placed(&context).0, None);
+        assert_eq!(found.messages_sent, found.messages_present, "{name}, late: {found:?}");
+        assert!(found.messages_present >= present, "{name}, late: {found:?}");
     }
 }

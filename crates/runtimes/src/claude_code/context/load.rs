@@ -89,8 +89,9 @@ impl Loaded {
     /// Puts a compaction's artifact in the place of everything before it and of its own lines.
     ///
     /// Lines of the compaction's own segment that are in the tree and not in the artifact stay behind it. `rows` are in the order in
-    /// which they were said: what was said before the compaction and written behind it goes with what is replaced.
-    pub(super) fn replace(&mut self, rows: Vec<Row>, position: usize) -> Vec<Row> {
+    /// which they were said: what was said before the compaction and written behind it goes with what is replaced, but for what it
+    /// keeps.
+    pub(super) fn replace(&mut self, rows: Vec<Row>, position: usize, kept: &HashSet<Key>) -> Vec<Row> {
         let Some(artifact) = self.segments.get_mut(position).and_then(|lines| lines.artifact.take()) else {
             return rows;
         };
@@ -102,15 +103,12 @@ impl Loaded {
         let own = segment_number(position, false);
         let is_boundary = |row: &&Row| row.kind == Kind::Boundary && row.segment == own;
         let boundary = rows.iter().rposition(|row| is_boundary(&row));
-        let kept: HashSet<Key> =
-            boundary.and_then(|boundary| rows.get(boundary)).map_or_else(HashSet::new, |row| {
-                if let Some(stated) =
-                    replaced.iter_mut().rfind(|stated| stated.kind == Kind::Boundary && stated.key == row.key)
-                {
-                    stated.say_again(row);
-                }
-                row.preserved.iter().copied().collect()
-            });
+        if let Some(row) = boundary.and_then(|boundary| rows.get(boundary))
+            && let Some(stated) =
+                replaced.iter_mut().rfind(|stated| stated.kind == Kind::Boundary && stated.key == row.key)
+        {
+            stated.say_again(row);
+        }
         let lines = rows.into_iter().enumerate().filter(|(at, row)| {
             let is_new = row.key.is_some_and(|key| !known.contains(&key));
             let is_kept = row.key.is_some_and(|key| kept.contains(&key));
@@ -240,6 +238,8 @@ impl Trace {
                     next => next,
                 },
                 Next::To(key) => match self.compaction_of(key) {
+                    // The call of a late result is in what the compaction keeps, and the result with it.
+                    Some(_) if self.is_at_open_result(loaded) => Next::Lost,
                     Some(boundary) if self.lacks_kept(loaded, boundary) => Next::Lost,
                     Some(_) => Next::End,
                     None => match self.sought_call().or_else(|| self.links.get(&key).copied()) {
@@ -262,6 +262,12 @@ impl Trace {
             self.at.is_none_or(|(at, line)| at < segment || (at == segment && line > row))
         };
         boundary.filter(is_behind).copied()
+    }
+
+    /// Returns whether the line that leads on is a result whose call was not found.
+    fn is_at_open_result(&self, loaded: &Loaded) -> bool {
+        let row = self.at.and_then(|at| loaded.row(at));
+        row.is_some_and(|row| row.kind == Kind::Result) && !self.sought.is_empty()
     }
 
     /// Returns whether a compaction keeps what its artifact does not hold: its lines were broken, what it keeps was written behind it

@@ -1,7 +1,11 @@
 //! Compactions: a start without its summary hides what is before it, and a list of kept records that names one which is
 //! not there keeps none.
 
+use std::collections::HashSet;
+
 use super::super::context::kept_said;
+use super::super::kept::listed;
+use super::super::loader::Loader;
 use super::super::record::Record;
 use super::super::row::{Key, Kind};
 use super::View;
@@ -15,6 +19,8 @@ const RENAMED: &str =
     "the compaction named what it keeps by ids of the session that this one was copied from";
 const MISSING: &str =
     "the compaction keeps records that do not exist, and so would keep none; they are removed from its list";
+
+const BESIDE: &str = "the compaction keeps a chain, and the loader would lose the parallel calls beside it; all of them are listed";
 
 /// Mends the compactions.
 pub(super) fn mend(document: &mut Document, view: &View) {
@@ -31,6 +37,8 @@ pub(super) fn mend(document: &mut Document, view: &View) {
             let is_missing = |key: &Key| tree.find(*key).is_none();
             if row.preserved.iter().any(is_missing) && !row.keeps_chain {
                 name_kept(document, view, position, MISSING);
+            } else if row.keeps_chain && view.loader == Loader::Recovering {
+                list_beside(document, view, position);
             }
         }
     }
@@ -48,6 +56,25 @@ fn open_up(document: &mut Document, view: &View, position: usize) {
     let what = "the compaction has no summary and would hide what is before it; it is made a note";
     let edits = vec![(subtype.span(), quote(UNFINISHED)), (parent.span(), id)];
     document.edit(position, edits, ("compaction", what));
+}
+
+/// Lets a compaction that keeps a chain list all that is in it, where the loader would lose parallel calls or results beside it.
+fn list_beside(document: &mut Document, view: &View, position: usize) {
+    let tree = &view.tree;
+    let reached = view.loader.reached(tree);
+    let units: HashSet<usize> = reached.iter().map(|&position| tree.unit(position)).collect();
+    let kept = tree.kept_by(position);
+    let is_lost = |kept: &usize| !reached.contains(kept) && units.contains(&tree.unit(*kept));
+    if !kept.iter().any(is_lost) {
+        return;
+    }
+    let Some(anchor) = tree.summary_of(position).and_then(|summary| view.id(summary)) else { return };
+    let ids: Vec<String> = kept.iter().filter_map(|&kept| view.id(kept)).collect();
+    if let Some(metadata) = tree.row(position).metadata.as_deref()
+        && let Some(said) = listed(&metadata.said, &anchor, &ids)
+    {
+        document.edit(position, vec![(metadata.span.clone(), said)], ("compaction", BESIDE.to_owned()));
+    }
 }
 
 /// Lets a compaction name what it keeps by the ids that the records have, and nothing that is not there.
