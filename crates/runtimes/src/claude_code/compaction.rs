@@ -5,10 +5,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use serde_json::Value;
 use stemmata_model::{Entry, EntryKind, EntryMeta, Note, NoteCode, Role, Timestamp};
 
 use super::encode::{Envelope, derive_uuid, uuid_of};
-use super::kept::Kept;
 use super::loader::Loader;
 use super::message::{Content, Shape};
 use super::record::ParentLink;
@@ -100,12 +100,15 @@ enum Wanted {
 }
 
 impl Wanted {
-    fn of(kept: Kept) -> Option<Self> {
-        match (kept.is_chain, kept.ids.as_slice()) {
-            (true, [head, tail]) => Some(Self::Range { head: head.clone(), tail: tail.clone() }),
-            (true, _) | (_, []) => None,
-            (false, _) => Some(Self::Records(kept.ids)),
+    /// Reads `compactMetadata`; a list of messages supersedes a range.
+    fn of(metadata: &Value) -> Option<Self> {
+        let string = |value: &Value| value.as_str().map(str::to_owned);
+        if let Some(uuids) = metadata.pointer("/preservedMessages/uuids").and_then(Value::as_array) {
+            let uuids: Vec<String> = uuids.iter().filter_map(string).collect();
+            return (!uuids.is_empty()).then_some(Self::Records(uuids));
         }
+        let range = metadata.get("preservedSegment")?;
+        Some(Self::Range { head: string(range.get("headUuid")?)?, tail: string(range.get("tailUuid")?)? })
     }
 }
 
@@ -125,7 +128,9 @@ impl Own {
         for (place, Whole { record, .. }) in records(native) {
             let side = record.is_sidechain_record();
             if record.is_compact_boundary() {
-                boundaries.insert(side, (place, Kept::of(&record).and_then(Wanted::of)));
+                let metadata =
+                    record.compact_metadata.and_then(|field| serde_json::from_str::<Value>(field.raw()).ok());
+                boundaries.insert(side, (place, metadata.as_ref().and_then(Wanted::of)));
             } else if record.is_compaction_summary() {
                 let (boundary, wanted) = boundaries.remove(&side).unzip();
                 own = Self { boundary, summary: Some(place), wanted: wanted.flatten() };
@@ -305,10 +310,9 @@ impl Search {
         ))
     }
 
-    /// Returns what is kept, in the order of the file; of a chain that is broken, nothing, as in the client.
+    /// Returns what is kept, in the order of the file.
     fn into_pieces(mut self) -> impl Iterator<Item = Piece> {
-        let is_broken = matches!(self.wanted, Wanted::Range { .. }) && !self.missing.is_empty();
-        self.lines.retain(|line| line.is_kept && !is_broken);
+        self.lines.retain(|line| line.is_kept);
         self.lines.sort_by_key(Line::order);
         self.lines.into_iter().map(|line| line.place.piece(segment_number(line.position, false)))
     }

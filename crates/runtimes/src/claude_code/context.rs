@@ -95,17 +95,29 @@ pub(super) fn kept_said(tree: &Tree, boundary: usize) -> Option<(Range<usize>, S
     let row = tree.row(boundary);
     let metadata = row.metadata.as_deref()?;
     let is_missing = |key: &Key| tree.find(*key).is_none();
-    if metadata.is_own && row.stated.is_none() && !row.preserved.iter().any(is_missing) {
+    let summary = lost_anchor(tree, boundary);
+    let is_as_it_is = metadata.is_own && row.stated.is_none() && summary.is_none();
+    if is_as_it_is && !row.preserved.iter().any(is_missing) {
         return None;
     }
     let known = |id: &str| {
         let key = Key::of(id).0;
+        if let Some(summary) = summary.filter(|_| metadata.anchor == Some(key)) {
+            return Some(id_text(tree, summary));
+        }
         let found = tree.find(key).or_else(|| tree.find_copy(key))?;
         tree.row(found).key.map(|key| id_text(tree, key))
     };
     let said = super::kept::renamed(&metadata.said, known);
     let said = said.or_else(|| (!metadata.is_own).then(|| metadata.said.clone()));
     said.map(|said| (metadata.span.clone(), said))
+}
+
+/// Returns the summary that what a boundary keeps should hang on, where the boundary names a record that is not there.
+pub(super) fn lost_anchor(tree: &Tree, boundary: usize) -> Option<Key> {
+    let anchor = tree.row(boundary).metadata.as_deref()?.anchor?;
+    let is_lost = tree.find(anchor).is_none() && tree.find_copy(anchor).is_none();
+    tree.row(tree.summary_of(boundary).filter(|_| is_lost)?).key
 }
 
 /// Returns the text of an id.

@@ -26,7 +26,9 @@ impl Kept {
             return Some(Self { ids, is_chain: false, anchor: text_of(list, "anchorUuid") });
         }
         let chain = member(metadata, "preservedSegment")?;
-        let ids = ["headUuid", "tailUuid"].into_iter().filter_map(|end| text_of(chain, end)).collect();
+        // With one end it is none.
+        let ends = ["headUuid", "tailUuid"].map(|end| text_of(chain, end));
+        let ids = ends.into_iter().collect::<Option<Vec<_>>>().unwrap_or_default();
         Some(Self { ids, is_chain: true, anchor: text_of(chain, "anchorUuid") })
     }
 }
@@ -40,7 +42,10 @@ pub(super) fn renamed(metadata: &str, new: impl Fn(&str) -> Option<String>) -> O
     {
         for Member { value, .. } in members(kept).unwrap_or_default() {
             if let Some(list) = value.elements() {
-                let ids = list.iter().filter_map(|id| Some(quote(&new(&id.text()?)?)));
+                let ids = list.iter().filter_map(|id| match id.text() {
+                    Some(id) => new(&id).map(|id| quote(&id)),
+                    None => Some(id.raw().to_owned()),
+                });
                 edits.push((value.span(), format!("[{}]", ids.collect::<Vec<_>>().join(","))));
             } else if let Some(id) = value.text().and_then(|id| new(&id)) {
                 edits.push((value.span(), quote(&id)));
@@ -68,7 +73,7 @@ pub(super) fn listed(metadata: &str, anchor: &str, ids: &[String]) -> Option<Str
     Some(format!(r#"{},"preservedMessages":{list}}}"#, metadata.trim_end().strip_suffix('}')?))
 }
 
-fn member<'a>(object: Field<'a>, name: &str) -> Option<Field<'a>> {
+pub(super) fn member<'a>(object: Field<'a>, name: &str) -> Option<Field<'a>> {
     let found = members(object)?.into_iter().rfind(|member| member.name == name)?;
     Some(found.value).filter(|value| !value.is_null())
 }
@@ -82,14 +87,14 @@ mod tests {
     #[test]
     fn what_is_kept_is_named_by_the_ids_that_the_records_have() {
         let metadata = json!({ "trigger": "auto", "preTokens": 9,
-            "preservedMessages": { "anchorUuid": "s", "uuids": ["a", "x", "b"], "allUuids": ["a", "b"] },
+            "preservedMessages": { "anchorUuid": "s", "uuids": ["a", "x", "b"], "allUuids": ["a", "b"], "tokens": [1] },
             "preservedSegment": { "headUuid": "a", "anchorUuid": "s", "tailUuid": "x" } });
         let new = |id: &str| (id != "x").then(|| format!("{id}2"));
         let said = renamed(&metadata.to_string(), new).expect("it changes");
         assert_eq!(
             serde_json::from_str::<Value>(&said).expect("JSON"),
             json!({ "trigger": "auto", "preTokens": 9,
-                "preservedMessages": { "anchorUuid": "s2", "uuids": ["a2", "b2"], "allUuids": ["a2", "b2"] },
+                "preservedMessages": { "anchorUuid": "s2", "uuids": ["a2", "b2"], "allUuids": ["a2", "b2"], "tokens": [1] },
                 "preservedSegment": { "headUuid": "a2", "anchorUuid": "s2", "tailUuid": "x" } })
         );
         assert_eq!(renamed(&metadata.to_string(), |id| Some(id.to_owned())), None);

@@ -115,7 +115,9 @@ impl<'t> Load<'t> {
                 kind if kind.is_node() => {
                     let parent = over(&skipped, row.parent);
                     if let (Loader::Recovering, true, Some(key)) = (loader, row.is_empty, row.key) {
-                        dropped.entry(key).or_insert(parent);
+                        if !load.by_key.contains_key(&key) {
+                            dropped.insert(key, parent);
+                        }
                     } else {
                         load.take(position, kind, parent);
                     }
@@ -123,20 +125,27 @@ impl<'t> Load<'t> {
                 _ => {}
             }
         }
-        // What hung on a message that was dropped hangs on what that hung on.
-        for at in (0..load.records.len()).filter(|_| !dropped.is_empty()) {
-            let mut seen = HashSet::new();
-            let mut parent = load.records.get(at).map_or(Link::Absent, |record| record.parent);
-            while let Link::Of(key) = parent
-                && !load.by_key.contains_key(&key)
-                && seen.insert(key)
-            {
-                let Some(&next) = dropped.get(&key) else { break };
-                parent = next;
-            }
+        let count = if dropped.is_empty() { 0 } else { load.records.len() };
+        for at in 0..count {
+            let parent = load.past(&mut dropped, load.link(at));
             load.hang(at, parent);
         }
         load
+    }
+
+    /// What hung on a message that was dropped hangs on what that hung on. Remembers where each way led.
+    fn past(&self, dropped: &mut ByKey<Link>, mut parent: Link) -> Link {
+        let mut walked = Vec::new();
+        let mut seen = HashSet::new();
+        while let Link::Of(key) = parent
+            && !self.by_key.contains_key(&key)
+            && let Some(&next) = dropped.get(&key)
+        {
+            walked.push(key);
+            parent = if seen.insert(key) { next } else { Link::Root };
+        }
+        dropped.extend(walked.into_iter().map(|key| (key, parent)));
+        parent
     }
 
     /// Takes a record: of one that was there before, what it says now, at its old place.
@@ -146,13 +155,17 @@ impl<'t> Load<'t> {
         // A boundary that stands there again is read with what the first one has now.
         let is_boundary_again = row.again == Some(Kind::Boundary);
         let at = *self.by_key.entry(key).or_insert(self.records.len());
+        // A prompt that was stored anew is known by the id under which it was sent.
+        if let Some(sent_as) = row.other.filter(|_| kind == Kind::Prompt) {
+            self.by_key.entry(sent_as).or_insert(at);
+        }
         let record = Record { position, row, parent, is_gone: false };
         match self.records.get_mut(at) {
             Some(known) if !is_boundary_again => *known = record,
             Some(_) => {}
             None => self.records.push(record),
         }
-        if row.sidechain == self.tree.side {
+        if row.sidechain == self.tree.side && !row.is_aside {
             self.last = Some(at);
             if let Some(checkpoint) = &mut self.checkpoint {
                 checkpoint.is_chosen = false;
@@ -174,8 +187,13 @@ impl<'t> Load<'t> {
                 self.checkpoint = Some(Checkpoint { leaf: Some(key), is_chosen });
                 self.has_checkpoint = true;
             }
-            Link::Root if row.explicit => self.checkpoint = Some(Checkpoint { leaf: None, is_chosen: true }),
-            Link::Root | Link::Absent => {}
+            Link::Root => {
+                if row.explicit {
+                    self.checkpoint = Some(Checkpoint { leaf: None, is_chosen: true });
+                }
+                self.has_checkpoint = true;
+            }
+            Link::Absent => {}
         }
     }
 
@@ -290,16 +308,32 @@ impl<'t> Load<'t> {
                 }
             }
         }
-        let terminal = self.places().filter(|at| !parents.contains(at));
-        let above = terminal.filter_map(|at| self.message_above(at));
-        above.filter(|at| !answered.contains(at)).collect()
+        let terminal: Vec<usize> = self.places().filter(|at| !parents.contains(at)).collect();
+        // Of each record that was walked over, the message above it.
+        let mut known: Vec<Option<Option<usize>>> = vec![None; self.records.len()];
+        let mut ends = HashSet::new();
+        for start in terminal {
+            let mut walked = Vec::new();
+            let found = self.way(start).find_map(|at| {
+                let found = known.get(at).copied().flatten();
+                walked.push(at);
+                found.or_else(|| self.is_message(at).then_some(Some(at)))
+            });
+            for at in walked {
+                if let Some(slot) = known.get_mut(at) {
+                    *slot = Some(found.flatten());
+                }
+            }
+            ends.extend(found.flatten().filter(|at| !answered.contains(at)));
+        }
+        ends
     }
 
-    /// Returns the newest of some records, the first of those that are equally new.
+    /// Returns the newest of some records: the first of those that are equally new, the last one where none has a time.
     fn newest(&self, records: impl Iterator<Item = usize>) -> Option<usize> {
         let time = |at: usize| self.row(at).and_then(|row| row.time);
         records.fold(None, |newest: Option<usize>, at| match newest {
-            Some(newest) if time(at) <= time(newest) => Some(newest),
+            Some(newest) if time(newest).is_some() && time(at) <= time(newest) => Some(newest),
             _ => Some(at),
         })
     }
@@ -355,15 +389,19 @@ impl<'t> Load<'t> {
 
     fn recovering(&self, leaf: usize) -> HashSet<usize> {
         let mut found = HashSet::new();
+        let mut timed = [None, None];
         let mut next = Some(leaf);
         while let Some(at) = next.filter(|&at| found.insert(at)) {
             let has_parent = matches!(self.link(at), Link::Of(_));
             let parent = self.parent(at).filter(|parent| !found.contains(parent));
-            next = parent.or_else(|| has_parent.then(|| self.in_time(at, &found)).flatten());
+            next = parent.or_else(|| has_parent.then(|| self.in_time(at, &found, &mut timed)).flatten());
         }
         let position = |at: usize| self.records.get(at).map(|record| record.position);
         let mut reached: HashSet<usize> = found.into_iter().filter_map(position).collect();
-        let units: HashSet<usize> = reached.iter().map(|&position| self.tree.unit(position)).collect();
+        // A message brings its other calls and their results. A result whose call is not there brings nothing.
+        let is_answer = |position: &&usize| self.tree.row(**position).kind == Kind::Assistant;
+        let units: HashSet<usize> =
+            reached.iter().filter(is_answer).map(|&position| self.tree.unit(position)).collect();
         let beside = self.places().filter(|&at| self.is_own(at)).filter_map(position);
         reached.extend(beside.filter(|&position| units.contains(&self.tree.unit(position))));
         reached
@@ -371,14 +409,12 @@ impl<'t> Load<'t> {
 
     /// Finds what stands in for a parent that is missing or leads in a circle: the newest record not after this one, if it is near
     /// enough.
-    fn in_time(&self, at: usize, found: &HashSet<usize>) -> Option<usize> {
+    fn in_time(&self, at: usize, found: &HashSet<usize>, timed: &mut [Option<Timed>; 2]) -> Option<usize> {
         let time = self.row(at)?.time?;
-        let others =
-            self.places().filter(|other| self.is_own(*other) == self.is_own(at) && !found.contains(other));
-        let earlier = others
-            .filter(|&other| self.row(other).and_then(|row| row.time).is_some_and(|other| other <= time));
-        let other = self.newest(earlier)?;
-        (time - self.row(other)?.time? <= GAP_MICROS_MAX).then_some(other)
+        let side = self.is_own(at);
+        let timed = timed.get_mut(usize::from(side))?.get_or_insert_with(|| Timed::of(self, side));
+        let (other_time, other) = timed.before(time, found)?;
+        (time - other_time <= GAP_MICROS_MAX).then_some(other)
     }
 
     /// Progress is a record like any other here; a record without a timestamp ends the walk.
@@ -389,6 +425,46 @@ impl<'t> Load<'t> {
             next = self.parent(at).filter(|&parent| self.row(parent).is_some_and(|row| row.time.is_some()));
         }
         reached.into_iter().filter_map(|at| Some(self.records.get(at)?.position)).collect()
+    }
+}
+
+/// The records of one side in the order of their times, those of one time with the first one last.
+struct Timed {
+    records: Vec<(i64, usize)>,
+    /// Of each number of records, how many of them still can stand in.
+    left: Vec<usize>,
+}
+
+impl Timed {
+    fn of(load: &Load<'_>, side: bool) -> Self {
+        let time = |at: usize| load.row(at).filter(|row| !row.is_aside).and_then(|row| row.time);
+        let own = load.places().filter(|&at| load.is_own(at) == side);
+        let mut records: Vec<(i64, usize)> = own.filter_map(|at| Some((time(at)?, at))).collect();
+        records.sort_unstable_by_key(|&(time, at)| (time, std::cmp::Reverse(at)));
+        let left = (0..=records.len()).collect();
+        Self { records, left }
+    }
+
+    /// Returns the last one that is not later, and was not found before.
+    fn before(&mut self, time: i64, found: &HashSet<usize>) -> Option<(i64, usize)> {
+        let mut count = self.records.partition_point(|&(other, _)| other <= time);
+        let mut walked = Vec::new();
+        let record = loop {
+            walked.push(count);
+            count = self.left.get(count).copied().unwrap_or_default();
+            let record = count.checked_sub(1).and_then(|at| self.records.get(at)).copied();
+            match record {
+                Some((_, at)) if found.contains(&at) => count -= 1,
+                _ => break record,
+            }
+        };
+        // The next look begins where this one ended.
+        for at in walked {
+            if let Some(left) = self.left.get_mut(at) {
+                *left = count;
+            }
+        }
+        record
     }
 }
 

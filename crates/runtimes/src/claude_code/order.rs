@@ -52,6 +52,9 @@ pub(super) fn sort(rows: &mut Vec<Row>, last: &ByKey<usize>, units: &[usize]) ->
     Some(order)
 }
 
+/// How often the chains that compactions keep are as long as the file, at most.
+const CHAINS_MAX: usize = 16;
+
 /// Where the copies of a message stand.
 struct Copies {
     /// The place of the first.
@@ -96,8 +99,10 @@ fn kept_late(
     let unit = |position: usize| units.get(position).copied().unwrap_or(position);
     let place = |key: &Key| seen.get(key).or_else(|| last.get(key)).copied();
     let is_boundary = |(_, row): &(usize, &Row)| row.kind == Kind::Boundary && !row.of_artifact;
-    let late = rows.iter().enumerate().filter(is_boundary).map(|(boundary, row)| {
-        let kept: HashSet<usize> = chain(row, rows, last).iter().filter_map(place).collect();
+    let mut steps = steps_max(rows);
+    let boundaries = rows.iter().enumerate().rev().filter(is_boundary);
+    let late = boundaries.map(|(boundary, row)| {
+        let kept: HashSet<usize> = chain(row, rows, last, &mut steps).iter().filter_map(place).collect();
         let beside: HashSet<usize> = kept.iter().map(|&kept| unit(kept)).collect();
         let behind = rows.iter().enumerate().skip(boundary + 1);
         let is_next = |&(position, row): &(usize, &Row)| {
@@ -114,14 +119,21 @@ fn kept_late(
     late.filter(|(_, late)| !late.is_empty()).collect()
 }
 
+/// Returns how many records of chains are looked at in a file at most.
+pub(super) const fn steps_max(rows: &[Row]) -> usize {
+    rows.len().saturating_mul(CHAINS_MAX)
+}
+
 /// Returns the records that a boundary keeps, those between the ends of a chain too; of a chain that is broken, none, as in the
 /// client.
-pub(super) fn chain(boundary: &Row, rows: &[Row], by_key: &ByKey<usize>) -> Vec<Key> {
+pub(super) fn chain(boundary: &Row, rows: &[Row], by_key: &ByKey<usize>, steps: &mut usize) -> Vec<Key> {
     let Some([head, tail]) = boundary.keeps_chain.then_some(&*boundary.preserved) else {
         return boundary.preserved.to_vec();
     };
     let mut chain = vec![*tail];
     while let Some(last) = chain.last().filter(|last| *last != head && chain.len() <= rows.len()) {
+        let Some(left) = steps.checked_sub(1) else { return Vec::new() };
+        *steps = left;
         match by_key.get(last).and_then(|&position| rows.get(position)).map(|row| row.parent) {
             Some(Link::Of(parent)) => chain.push(parent),
             _ => break,
@@ -224,7 +236,14 @@ fn results_late(rows: &[Row], units: &[usize]) -> HashMap<usize, Vec<usize>> {
     let (mut next, mut answered) = (HashMap::new(), HashSet::new());
     let mut open: HashMap<bool, usize> = HashMap::new();
     let mut late: HashMap<usize, Vec<usize>> = HashMap::new();
-    for (position, row) in rows.iter().enumerate().filter(|(_, row)| row.kind.is_message()) {
+    for (position, row) in rows.iter().enumerate() {
+        if row.kind == Kind::Boundary {
+            // A summary says what was said before its boundary.
+            open.remove(&row.sidechain).map(|before| next.entry(before).or_insert(position));
+        }
+        if !row.kind.is_message() {
+            continue;
+        }
         let unit = units.get(position).copied().unwrap_or(position);
         if row.kind == Kind::Result && unit != position {
             if let Some(&next) = next.get(&unit).filter(|_| answered.contains(&unit)) {

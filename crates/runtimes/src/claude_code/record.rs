@@ -61,6 +61,8 @@ borrowed_object! {
         compact_metadata = "compactMetadata",
         /// The API request's id.
         request_id = "requestId",
+        /// The id under which a prompt was sent that was stored anew.
+        sent_as_uuid = "sentAsUuid",
         /// What an `attachment` record carries.
         attachment,
         /// An attachment's text as the model gets it.

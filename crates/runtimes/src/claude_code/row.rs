@@ -9,11 +9,11 @@ use stemmata_model::Timestamp;
 
 use super::apart::apart;
 use super::ids::fork_of;
-use super::kept::Kept;
+use super::kept::{self, Kept};
 use super::message::{Block, Content};
 use super::record::{ParentLink, Record};
 use super::whole::{Inside, Whole};
-use crate::json::{Field, Salvaged, is_blank, is_true, text};
+use crate::json::{Field, Salvaged, is_blank, is_string, is_true, text};
 use crate::repair::uuid_text;
 
 /// Stands for an id of a record: the 16 bytes of a UUID, or a hash of a text that is none.
@@ -184,6 +184,8 @@ pub(super) struct Row {
     pub(super) is_empty: bool,
     /// Whether it is of a compaction's artifact, which is taken whole and as it is.
     pub(super) of_artifact: bool,
+    /// Whether it is a note of the runtime's own (what files were, what a fork is told) that ends no conversation.
+    pub(super) is_aside: bool,
     /// When it was written: microseconds since 1970.
     pub(super) time: Option<i64>,
     /// Calls it makes, hashed.
@@ -317,6 +319,7 @@ impl Row {
             is_joined: false,
             is_empty: false,
             of_artifact: false,
+            is_aside: false,
             time: None,
             calls: Box::default(),
             answers: Box::default(),
@@ -370,6 +373,10 @@ impl Row {
                 self.keeps_chain = kept.is_chain;
             }
         }
+        if self.kind == Kind::Prompt {
+            self.other = key_of(record.sent_as_uuid, names);
+        }
+        self.is_aside = is_aside(record, self.kind);
         self.read_message(inside);
         self.is_empty = self.kind.is_message() && !is_sendable(inside, self.kind);
     }
@@ -410,6 +417,17 @@ fn kind_of(record: &Record<'_>) -> Kind {
     };
     // Without an id of its own nothing can hang on it, and it hangs on nothing: the loader reads over it.
     if record.uuid_text().is_some() { kind } else { Kind::Metadata }
+}
+
+fn is_aside(record: &Record<'_>, kind: Kind) -> bool {
+    match kind {
+        Kind::System => record.subtype.is_some_and(|subtype| is_string(subtype, "file_snapshot")),
+        Kind::Attachment => {
+            let kind = record.attachment.and_then(|attachment| kept::member(attachment, "type"));
+            kind.is_some_and(|kind| is_string(kind, "fork_briefing"))
+        }
+        _ => false,
+    }
 }
 
 /// Returns whether the client finds something in a message that it can send: a text, or a block that says what it is.

@@ -30,6 +30,9 @@ impl Older {
     }
 }
 
+/// How many lines of progress are read over on one way, where they stand behind what hangs on them.
+const PROGRESS_MAX: usize = 1_024;
+
 /// Lines in the order of the file, and how they hang together.
 #[derive(Debug)]
 pub(super) struct Tree {
@@ -304,7 +307,7 @@ impl Tree {
     /// Reads over progress that stands behind what hangs on it, which the client does not find.
     fn over_progress(&self, position: usize, progress: usize) -> (Option<usize>, bool) {
         let mut at = progress;
-        for _ in 0..self.rows.len() {
+        for _ in 0..PROGRESS_MAX {
             let Link::Of(key) = self.row(at).parent else { break };
             let Some(parent) = self.find(key).filter(|&parent| parent != position) else { break };
             if self.row(parent).kind != Kind::Progress {
@@ -406,7 +409,7 @@ impl Branch {
 }
 
 /// The last line with an id counts, as in the client: of those that it reads, and of those that say something new.
-fn index(rows: &[Row]) -> ByKey<usize> {
+pub(super) fn index(rows: &[Row]) -> ByKey<usize> {
     let mut by_key: ByKey<usize> = ByKey::with_capacity_and_hasher(rows.len(), Factors::default());
     let rank = |row: &Row| (row.kind != Kind::Restated, !row.is_unread);
     for (position, row) in rows.iter().enumerate() {
@@ -418,6 +421,12 @@ fn index(rows: &[Row]) -> ByKey<usize> {
         }
         if known.is_none_or(|known| rank(known) <= rank(row)) {
             by_key.insert(key, position);
+        }
+    }
+    // A prompt that was stored anew is known by the id under which it was sent.
+    for (position, row) in rows.iter().enumerate().filter(|(_, row)| row.kind == Kind::Prompt) {
+        if let Some(sent_as) = row.other {
+            by_key.entry(sent_as).or_insert(position);
         }
     }
     by_key
@@ -440,11 +449,13 @@ fn follow_copies(rows: &mut [Row], by_key: &ByKey<usize>) {
     }
 }
 
-/// Lists the records between the ends of the chains that compactions keep.
+/// Lists the records between the ends of the chains that compactions keep: the newest first, since a client looks at no other, and
+/// so many that a file of boundaries takes no more than some times its own memory.
 fn expand_chains(rows: &mut [Row], by_key: &ByKey<usize>) {
-    for boundary in 0..rows.len() {
+    let mut steps = order::steps_max(rows);
+    for boundary in (0..rows.len()).rev() {
         let Some(row) = rows.get(boundary).filter(|row| row.keeps_chain) else { continue };
-        let kept = order::chain(row, rows, by_key).into_boxed_slice();
+        let kept = order::chain(row, rows, by_key, &mut steps).into_boxed_slice();
         if let Some(row) = rows.get_mut(boundary) {
             row.preserved = kept;
         }

@@ -5,6 +5,7 @@ use stemmata_model::FormatId;
 use super::record::{Envelope, Kind, Record, is_bare_header};
 use crate::adapter::{Confidence, Detection};
 use crate::json::{Field, is_blank, is_string, text};
+use crate::lines::unknown::shown;
 
 /// Looks at the first bytes of a file (see `Adapter::detect`).
 pub(super) fn detect(head: &[u8], is_paginated: bool, format: FormatId) -> Option<Detection> {
@@ -29,7 +30,7 @@ pub(super) fn detect(head: &[u8], is_paginated: bool, format: FormatId) -> Optio
 pub(super) fn unknown_version(head: &[u8]) -> Option<String> {
     let first = head.split(|byte| *byte == b'\n').find(|line| !is_blank(line))?;
     let record = Record::parse(first).ok()?;
-    record.unknown_mode().map(|mode| format!("history mode {}", mode.raw()))
+    record.unknown_mode().map(|mode| format!("history mode {}", shown(mode.raw())))
 }
 
 struct Found {

@@ -6,6 +6,7 @@ use super::record::{Kind, Record};
 use crate::adapter::{Confidence, Detection};
 use crate::apart::beginning;
 use crate::json::{Field, is_blank};
+use crate::lines::unknown;
 
 /// Looks at the first bytes of a file (see `Adapter::detect`). A header does not say which version wrote it.
 pub(super) fn detect(head: &[u8], format: FormatId) -> Option<Detection> {
@@ -35,5 +36,5 @@ pub(super) fn unknown_version(head: &[u8]) -> Option<String> {
 
 /// Names a version.
 pub(super) fn shown(version: Field<'_>) -> String {
-    format!("`schemaVersion` {}", version.raw())
+    format!("`schemaVersion` {}", unknown::shown(version.raw()))
 }

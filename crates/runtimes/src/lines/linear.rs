@@ -374,12 +374,15 @@ fn skip_compactions(rows: &mut Vec<Row>, plan: &mut ContextPlan) {
 /// back by more turns than there are goes back to its beginning, as the client does.
 fn rewind(rows: &mut Vec<Row>, is_whole: bool, plan: &mut ContextPlan) {
     let mut kept: Vec<Row> = Vec::with_capacity(rows.len());
+    let is_prompt = |row: &&Row| row.turn == Turn::Prompt;
+    // How many prompts are kept.
+    let mut there = 0_u64;
     for row in rows.drain(..) {
         let Turn::Rewind(prompts) = row.turn else {
+            there += u64::from(row.turn == Turn::Prompt);
             kept.push(row);
             continue;
         };
-        let there = kept.iter().filter(|row| row.turn == Turn::Prompt).count() as u64;
         let wanted = if is_whole { prompts.min(there) } else { prompts };
         if let Some(at) = before_prompts(&kept, wanted) {
             let mut gone = kept.split_off(at);
@@ -392,6 +395,7 @@ fn rewind(rows: &mut Vec<Row>, is_whole: bool, plan: &mut ContextPlan) {
                 row.turn == Turn::Header || (row.is_instruction && is_ahead)
             };
             kept.extend(gone.extract_if(.., stays));
+            there = there.saturating_sub(gone.iter().filter(is_prompt).count() as u64);
             plan.abandoned_entries += gone.iter().filter(|row| row.is_message).count() as u64;
         } else {
             kept.push(row);

@@ -205,9 +205,14 @@ fn of_a_boundary_that_stands_there_again_the_last_copy_says_what_is_kept() {
         let (mut story, kept) = (compacted(is_chain), 9);
         story.again(8);
         let copy = story.len() - 1;
-        let kept_now = json!({ "anchorUuid": uuid(9), "uuids": [uuid(4), uuid(5), uuid(6), uuid(7)] });
+        let kept_now = if is_chain {
+            json!({ "preservedSegment": { "anchorUuid": uuid(9), "headUuid": uuid(4), "tailUuid": uuid(7) } })
+        } else {
+            let kept = [4, 5, 6, 7].map(uuid);
+            json!({ "preservedMessages": { "anchorUuid": uuid(9), "uuids": kept } })
+        };
         story.set(8, "compactMetadata", json!({ "trigger": "auto" }));
-        story.set(copy, "compactMetadata", json!({ "preservedMessages": kept_now }));
+        story.set(copy, "compactMetadata", kept_now);
         let bytes = story.bytes();
         let found = validated(&bytes, None);
         assert_eq!((found.messages_sent, found.messages_present), (kept, kept), "{found:?}");
@@ -215,6 +220,41 @@ fn of_a_boundary_that_stands_there_again_the_last_copy_says_what_is_kept() {
         let found = validated(&context, None);
         assert_eq!((found.messages_sent, found.messages_present), (kept, kept), "{found:?}");
     }
+}
+
+#[test]
+fn what_hangs_on_a_record_that_is_not_there_hangs_on_the_summary() {
+    for is_chain in [false, true] {
+        let mut story = compacted(is_chain);
+        let whole = validated(&story.bytes(), None);
+        let metadata = story.bytes();
+        let line = metadata.split(|&byte| byte == b'\n').nth(8).expect("a boundary");
+        let said = String::from_utf8_lossy(line).replace(&uuid(9), &uuid(777));
+        let mut boundary: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+        story.set(8, "compactMetadata", boundary["compactMetadata"].take());
+        let bytes = story.bytes();
+        let found = validated(&bytes, None);
+        assert!(found.messages_sent < found.messages_present, "{found:?}");
+        assert_eq!(found.messages_present, whole.messages_present);
+        let mended = repair(&ClaudeCode, &bytes, None);
+        let (context, _) = placed(&chain(&bytes).context(PlanStop::Compaction).1);
+        for found in [mended.validation, validated(&context, None)] {
+            assert_eq!(
+                (found.messages_sent, found.messages_present),
+                (whole.messages_sent, whole.messages_sent)
+            );
+        }
+    }
+}
+
+#[test]
+fn what_an_artifact_has_of_a_chain_that_is_broken_is_not_kept() {
+    let mut story = compacted(true);
+    story.set(5, "parentUuid", json!(uuid(999)));
+    let bytes = story.bytes();
+    let (context, _) = placed(&chain(&bytes).context(PlanStop::Compaction).1);
+    let (sent, placed) = (validated(&bytes, None), validated(&context, None));
+    assert_eq!((placed.messages_sent, placed.messages_present), (sent.messages_sent, sent.messages_sent));
 }
 
 /// The state that a session is in right after each compaction.

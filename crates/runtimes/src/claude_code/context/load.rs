@@ -8,8 +8,9 @@ use std::sync::Arc;
 use stemmata_model::CommitType;
 
 use super::super::keys::ByKey;
+use super::super::order::{chain, steps_max};
 use super::super::row::{Key, Kind, Link, Names, Place, Row};
-use super::super::tree::Older;
+use super::super::tree::{Older, index};
 use crate::adapter::{PlanStop, Segment, Segments, SourceError, segment_number};
 
 /// What was read of a chain, newest segment first.
@@ -99,6 +100,7 @@ impl Loaded {
         for row in &mut replaced {
             row.of_artifact = true;
         }
+        drop_broken_chain(&mut replaced);
         let known: HashSet<Key> = replaced.iter().filter_map(|row| row.key).collect();
         let own = segment_number(position, false);
         let is_boundary = |row: &&Row| row.kind == Kind::Boundary && row.segment == own;
@@ -172,6 +174,15 @@ impl Loaded {
 
     fn row(&self, (segment, row): (usize, usize)) -> Option<&Row> {
         self.segments.get(segment)?.rows.get(row)
+    }
+}
+
+/// Drops what an artifact has of a chain that is broken: the client keeps nothing of it.
+fn drop_broken_chain(artifact: &mut Vec<Row>) {
+    let by_key = index(artifact);
+    let mut steps = steps_max(artifact);
+    if artifact.iter().any(|row| row.keeps_chain && chain(row, artifact, &by_key, &mut steps).is_empty()) {
+        artifact.retain(|row| matches!(row.kind, Kind::Boundary | Kind::Summary));
     }
 }
 

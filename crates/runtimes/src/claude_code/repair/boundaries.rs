@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::super::context::kept_said;
+use super::super::context::{kept_said, lost_anchor};
 use super::super::kept::listed;
 use super::super::loader::Loader;
 use super::super::record::Record;
@@ -20,6 +20,8 @@ const RENAMED: &str =
 const MISSING: &str =
     "the compaction keeps records that do not exist, and so would keep none; they are removed from its list";
 
+const ANCHOR: &str =
+    "the compaction hangs what it keeps on a record that does not exist; it hangs on the summary now";
 const BESIDE: &str = "the compaction keeps a chain, and the loader would lose the parallel calls beside it; all of them are listed";
 
 /// Mends the compactions.
@@ -37,6 +39,8 @@ pub(super) fn mend(document: &mut Document, view: &View) {
             let is_missing = |key: &Key| tree.find(*key).is_none();
             if row.preserved.iter().any(is_missing) && !row.keeps_chain {
                 name_kept(document, view, position, MISSING);
+            } else if lost_anchor(tree, position).is_some() {
+                name_kept(document, view, position, ANCHOR);
             } else if row.keeps_chain && view.loader == Loader::Recovering {
                 list_beside(document, view, position);
             }

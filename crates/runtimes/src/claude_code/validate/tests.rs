@@ -62,6 +62,36 @@ fn link_cases() -> Vec<Case> {
             story.set(second, "parentUuid", json!(null));
             vec![second, last]
         }),
+        case("a result that hangs on nothing", |story| {
+            let prompt = story.prompt(None);
+            let call = story.call(prompt, "a call");
+            let result = story.result(call);
+            let last = story.answer(result);
+            story.set(result, "parentUuid", json!(null));
+            vec![result, last]
+        }),
+        case("what files were, below an older record, as the last line", |story| {
+            let lines = two_turns(story);
+            let snapshot = story.system(lines[1]);
+            story.set(snapshot, "subtype", json!("file_snapshot"));
+            lines.to_vec()
+        }),
+        case("a prompt that was stored anew, and an answer to what was sent", |story| {
+            let lines = two_turns(story);
+            story.set(lines[2], "uuid", json!(uuid(900)));
+            story.set(lines[2], "sentAsUuid", json!(uuid(lines[2])));
+            lines.to_vec()
+        }),
+        case("messages without content that lead in a circle", |story| {
+            let lines = two_turns(story);
+            let (one, other) = (story.prompt(None), story.prompt(None));
+            for (empty, parent) in [(one, other), (other, one)] {
+                story.set(empty, "message", json!({}));
+                story.set(empty, "parentUuid", json!(uuid(parent)));
+            }
+            story.set(lines[2], "parentUuid", json!(uuid(one)));
+            lines[2..].to_vec()
+        }),
         case("a prompt below an earlier answer", |story| {
             let [first, answer, ..] = two_turns(story);
             let new = story.prompt(Some(answer));
