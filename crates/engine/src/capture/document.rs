@@ -123,7 +123,7 @@ impl Ingest<'_> {
         if facts.counts.messages == 0 && said_before > 0 {
             // Its client went on elsewhere, or part of where it keeps the session is gone: nobody takes back all that was said.
             let message = format!(
-                "nothing of its conversation is there any more: the {} that were read before stay",
+                "it has no message now: the {} that were read before stay",
                 stemmata_model::plural(said_before, "message")
             );
             self.note(Note::new(NoteCode::Degraded, message));
