@@ -12,6 +12,7 @@ pub mod captured;
 mod cbor;
 #[cfg(test)]
 pub(crate) mod chain_tests;
+mod circles;
 pub mod claude_code;
 pub mod clients;
 pub mod codex;

@@ -2,12 +2,13 @@
 //!
 //! What only one format does otherwise, its adapter says itself.
 
-use stemmata_model::{Entry, Granularity, Role};
+use stemmata_model::{Entry, Granularity, NoteCode, Role};
 
 use crate::adapter::{
-    CompactionPlan, ContextPlan, Decoded, DocumentCompaction, IdKind, Piece, PlanStop, Segments, SourceError,
-    Splitter, Validation, Validator, segment_number,
+    CompactionPlan, ContextPlan, Decoded, DocumentCompaction, IdKind, Piece, PlanStop, Segments, Severity,
+    SourceError, Splitter, Validation, Validator, segment_number,
 };
+use crate::findings::Findings;
 use crate::shape::Shape;
 use crate::{document, lines};
 
@@ -125,27 +126,42 @@ impl Reading {
     }
 }
 
-/// Counts the messages of a transcript that no client loads: there is no loader to stumble.
+/// Counts the messages of a transcript that no client loads: there is no loader to stumble. What is not read is named all the same.
 pub(crate) struct Counting {
     reading: Reading,
     messages: u64,
+    units: u64,
+    findings: Findings,
 }
 
 impl Counting {
     /// Starts with none.
-    pub(crate) const fn new(reading: Reading) -> Self {
-        Self { reading, messages: 0 }
+    pub(crate) fn new(reading: Reading) -> Self {
+        Self { reading, messages: 0, units: 0, findings: Findings::default() }
     }
 }
 
 impl Validator for Counting {
     fn line(&mut self, unit: &[u8]) {
-        let entries = self.reading.decode(unit).entries;
+        let decoded = self.reading.decode(unit);
         let is_message = |entry: &&Entry| entry.meta.visibility.agent && entry.role != Role::System;
-        self.messages += entries.iter().filter(is_message).map(|_| 1).sum::<u64>();
+        self.messages += decoded.entries.iter().filter(is_message).map(|_| 1).sum::<u64>();
+        self.units += 1;
+        let line = Some(self.units).filter(|_| matches!(self.reading.0, Way::Lines(_)));
+        for note in decoded.notes {
+            let (severity, check) = if note.code == NoteCode::UnparsableLine {
+                (Severity::Warning, "unreadable_line")
+            } else if note.code == NoteCode::UnknownRecord {
+                (Severity::Info, "unknown_type")
+            } else {
+                continue;
+            };
+            self.findings.add(severity, check, line, note.message);
+        }
     }
 
     fn finish(&mut self) -> Validation {
-        Validation { findings: Vec::new(), messages_sent: self.messages, messages_present: self.messages }
+        let findings = self.findings.take();
+        Validation { findings, messages_sent: self.messages, messages_present: self.messages }
     }
 }

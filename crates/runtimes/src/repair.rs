@@ -211,20 +211,20 @@ impl Document {
         }
     }
 
-    /// Takes a line to before an earlier one.
+    /// Takes a line to another place, counted without it.
     pub(crate) fn move_line(
         &mut self,
         index: usize,
         to: usize,
         (kind, message): (&'static str, impl Into<String>),
     ) {
-        if to >= index || index >= self.lines.len() {
+        if to == index || index.max(to) >= self.lines.len() {
             return;
         }
-        let mut line = self.lines.remove(index);
-        if !line.bytes.ends_with(b"\n") {
-            line.bytes.push(b'\n');
+        if let Some(last) = self.lines.last_mut().filter(|last| !last.bytes.ends_with(b"\n")) {
+            last.bytes.push(b'\n');
         }
+        let line = self.lines.remove(index);
         let number = line.number;
         self.lines.insert(to, line);
         self.note(number, kind, message);

@@ -64,6 +64,9 @@ impl FileStamp {
     }
 }
 
+/// Nanoseconds of a millisecond.
+const MILLI: i128 = 1_000_000;
+
 /// When several files that are one transcript were last written, as one stamp has it.
 ///
 /// The newest time alone would miss what is written within one tick of the file system's clock, and what is taken away;
@@ -89,8 +92,12 @@ impl WrittenTogether {
         self.drawn.update(&stamp.modified_ns.to_le_bytes());
     }
 
+    /// Returns whether something was written no later than the newest of a stamp's files.
+    pub(crate) fn is_within(written_ns: i128, stamp_ns: i128) -> bool {
+        written_ns.div_euclid(MILLI) <= stamp_ns.div_euclid(MILLI)
+    }
+
     pub(crate) fn modified_ns(&self) -> i128 {
-        const MILLI: i128 = 1_000_000;
         let drawn: [u8; 8] = self.drawn.finalize().as_bytes()[..8].try_into().expect("eight of 32 bytes");
         self.newest_ns.div_euclid(MILLI) * MILLI + i128::from(u64::from_le_bytes(drawn)) % MILLI
     }

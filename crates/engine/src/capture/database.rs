@@ -7,6 +7,7 @@
 mod opening;
 mod rows;
 mod schema;
+mod unloaded;
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -17,8 +18,10 @@ use stemmata_runtimes::clients::DATABASE;
 
 use self::opening::steady;
 use self::schema::{Place, Schema, Unread};
+pub(crate) use self::unloaded::Unloaded;
 use crate::capture::cursor::FileStamp;
 use crate::capture::document::DOCUMENT_BYTES_MAX;
+use crate::capture::exported::Message;
 use crate::capture::folders::{self, Stored};
 use crate::capture::kept::Extract;
 use crate::error::{EngineError, Result, Wanted};
@@ -189,6 +192,14 @@ fn read_once(database: &Path, session: &str, known: Option<&FileStamp>) -> Resul
     Ok(Extract { document: Some(document), stamp: FileStamp { length, ..stamp }, notes })
 }
 
+/// Says what the client does not read of a session; none where it reads all of it.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn unloaded(database: &Path, session: &str) -> Result<Option<Unloaded>> {
+    steady(database, || Opened::of(database)?.unloaded(session))
+}
+
 /// Returns when a session was written last, as its stamp has it; none where that cannot be read.
 pub(crate) fn modified_ns(database: &Path, session: &str) -> Option<i128> {
     let opened = Opened::of(database).ok()?;
@@ -313,13 +324,10 @@ impl Opened {
             return document.map(|document| Some((document?, Vec::new())));
         }
         let at = |error| failed(&self.database, &error);
-        // Also where no message is missing: of one the client may have taken over only some parts.
-        let beside = match standing.place {
-            Place::Parts { .. } => folders::beside(&self.database, session),
-            Place::Flat { .. } => None,
+        let older = match standing.place {
+            Place::Parts { .. } => self.beside(session)?,
+            Place::Flat { .. } => Vec::new(),
         };
-        let older =
-            beside.as_deref().and_then(Stored::of).map_or(Ok(Vec::new()), |stored| stored.messages())?;
         let how = (&self.schema, standing.place);
         let Some(read) = rows::document(&self.connection, how, session, older).map_err(at)? else {
             return Ok(None);
@@ -344,6 +352,13 @@ impl Opened {
         }
         let notes = said.into_iter().map(|said| Note::new(NoteCode::Degraded, said)).collect();
         Ok(Some((read.json.into_bytes(), notes)))
+    }
+
+    /// Returns what the older folder has of a session, also where no message is missing: of one the client may have taken over
+    /// only some parts.
+    fn beside(&self, session: &str) -> Result<Vec<Message>> {
+        let beside = folders::beside(&self.database, session);
+        beside.as_deref().and_then(Stored::of).map_or(Ok(Vec::new()), |stored| stored.messages())
     }
 
     /// Says why a session may not be where it is looked for: it may be one of those that a newer version keeps elsewhere.

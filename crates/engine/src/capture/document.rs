@@ -8,7 +8,9 @@
 
 use std::borrow::Cow;
 
-use stemmata_model::{ArtifactId, Closure, Commit, CommitId, CommitType, Granularity, artifact_id};
+use stemmata_model::{
+    ArtifactId, Closure, Commit, CommitId, CommitType, Granularity, Note, NoteCode, artifact_id,
+};
 use stemmata_runtimes::adapter::{DocumentCompaction, SegmentFacts, Shape};
 
 use crate::capture::ingest::{Ingest, Start};
@@ -113,6 +115,18 @@ impl Ingest<'_> {
             None => None,
         };
         if before.as_ref().is_some_and(|before| before.core.native_artifact() == artifact_id(bytes)) {
+            self.start.raw_bytes = length(raw.len());
+            self.start.redacted_bytes = replaced;
+            return Ok(None);
+        }
+        let said_before = before.as_ref().map_or(0, |before| before.counts.messages);
+        if facts.counts.messages == 0 && said_before > 0 {
+            // Its client went on elsewhere, or part of where it keeps the session is gone: nobody takes back all that was said.
+            let message = format!(
+                "it has no message now: the {} that were read before stay",
+                stemmata_model::plural(said_before, "message")
+            );
+            self.note(Note::new(NoteCode::Degraded, message));
             self.start.raw_bytes = length(raw.len());
             self.start.redacted_bytes = replaced;
             return Ok(None);

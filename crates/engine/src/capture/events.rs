@@ -128,6 +128,39 @@ impl Gap {
     }
 }
 
+/// An event whose file is not whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Damaged {
+    pub(crate) number: u64,
+    /// Whether there is nothing in the file.
+    pub(crate) is_empty: bool,
+}
+
+impl Damaged {
+    /// Says what it is to the client.
+    pub(crate) fn message(&self) -> String {
+        let number = self.number;
+        if self.is_empty {
+            return format!("the file of event {number} is empty: the client passes over it");
+        }
+        format!(
+            "event {number} is not whole: unless it is being written, the client fails on it and loads nothing"
+        )
+    }
+}
+
+/// Returns the events of a conversation that are not whole, of those that the client reads.
+pub(crate) fn damaged(folder: &Path) -> Vec<Damaged> {
+    let before = gap(folder).map_or(u64::MAX, |gap| gap.number);
+    let files = files(folder).unwrap_or_default().into_iter().filter(|(number, _)| *number < before);
+    let damaged = files.filter_map(|(number, path)| {
+        let event = read_file(&path, UNPACKED_BYTES_MAX).ok()?;
+        let is_whole = serde_json::from_slice::<serde::de::IgnoredAny>(&event).is_ok();
+        (!is_whole).then_some(Damaged { number, is_empty: event.is_empty() })
+    });
+    damaged.collect()
+}
+
 /// Returns the first number, counted from 0, for which a conversation has no event. Events whose files are named by the number
 /// alone have no gaps: their client skips a missing one.
 pub(crate) fn gap(folder: &Path) -> Option<Gap> {

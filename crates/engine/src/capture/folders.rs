@@ -5,12 +5,13 @@
 //! their parts in `storage/part/<message>`. All of it together is the document that the client would export.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use stemmata_runtimes::clients::DATABASE;
 
 use crate::capture::cursor::{FileStamp, WrittenTogether};
-use crate::capture::database::{self, Outline, SESSION, Which};
+use crate::capture::database::{self, Outline, SESSION, Unloaded, Which};
 use crate::capture::document::DOCUMENT_BYTES_MAX;
 use crate::capture::exported::{Message, is_json, with};
 use crate::error::{EngineError, Refusal, Result};
@@ -134,6 +135,16 @@ impl<'p> Stored<'p> {
         Ok((Some(document.into_bytes()), FileStamp { length, ..stamp }))
     }
 
+    /// Says what the client does not read: of a session that it did not take into the database beside the folder, all of it.
+    pub(crate) fn unloaded(&self) -> Result<Option<Unloaded>> {
+        let database = self.storage.with_file_name(database::FILE);
+        if !database.is_file() || database::outline(&database, self.session)?.is_some() {
+            return Ok(None);
+        }
+        let messages = u64::try_from(self.message_ids()?.len()).unwrap_or(u64::MAX);
+        Ok(Some(Unloaded { loaded: Vec::new(), messages, is_joined: true }))
+    }
+
     pub(crate) fn outline(&self) -> Result<Option<Outline>> {
         let listed = self.list()?;
         let about = text(self.path)?;
@@ -142,10 +153,32 @@ impl<'p> Stored<'p> {
         Ok(Some(Outline { modified_ns: listed.written.modified_ns(), bytes: listed.bytes, directory }))
     }
 
+    /// Returns whether it is as it was, by its own file and by its last message: each turn writes these. A change of an older record
+    /// alone is found when it is read. All of its files would be as many as those of all sessions, each time.
+    pub(crate) fn is_at_rest(&self, known: &FileStamp) -> bool {
+        let is_older = |path: &Path| {
+            let written = std::fs::metadata(path).map(|metadata| FileStamp::of(&metadata));
+            written.is_ok_and(|written| WrittenTogether::is_within(written.modified_ns, known.modified_ns))
+        };
+        let own = std::fs::metadata(self.path).map(|metadata| FileStamp::of(&metadata));
+        let is_same = own.is_ok_and(|own| (own.device, own.inode) == (known.device, known.inode));
+        let folder = self.storage.join("message").join(self.session);
+        let last = || {
+            let message = records(&folder).ok()?.pop()?;
+            let parts = records(&self.storage.join("part").join(&message.id)).ok()?;
+            Some(is_older(&message.path) && parts.iter().all(|part| is_older(&part.path)))
+        };
+        is_same && is_older(self.path) && (!folder.exists() || is_older(&folder)) && last().unwrap_or(true)
+    }
+
     fn list(&self) -> Result<Listed> {
         let mut found = Listed { messages: Vec::new(), written: WrittenTogether::new(), bytes: 0, files: 0 };
         found.count(self.path)?;
-        for message in records(&self.storage.join("message").join(self.session))? {
+        let folder = self.storage.join("message").join(self.session);
+        if let Ok(metadata) = std::fs::metadata(&folder) {
+            found.written.add(&folder, &metadata);
+        }
+        for message in records(&folder)? {
             found.count(&message.path)?;
             let parts = records(&self.storage.join("part").join(&message.id))?;
             for part in &parts {
@@ -199,17 +232,23 @@ impl Listed {
 /// Returns the records of a folder in the order of their ids, which is that of their times; none where there is no such
 /// folder.
 fn records(folder: &Path) -> Result<Vec<Record>> {
-    if !folder.is_dir() {
-        return Ok(Vec::new());
+    let failed = EngineError::io("list", folder);
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        entries => entries.map_err(EngineError::io("list", folder))?,
+    };
+    let mut found = Vec::new();
+    for entry in entries.collect::<std::io::Result<Vec<_>>>().map_err(failed)? {
+        let name = entry.file_name();
+        let Some(id) = name.to_str().and_then(|name| name.strip_suffix(".json")) else { continue };
+        // Of a link it is only known what it leads to.
+        let kind = entry.file_type().map_err(EngineError::io("list", folder))?;
+        if kind.is_file() || kind.is_symlink() && entry.path().is_file() {
+            found.push(Record { id: id.to_owned(), path: entry.path() });
+        }
     }
-    let mut found: Vec<Record> = listed(folder)?
-        .into_iter()
-        .filter(|path| path.is_file())
-        .filter_map(|path| {
-            let id = path.file_name()?.to_str()?.strip_suffix(".json")?.to_owned();
-            Some(Record { id, path })
-        })
-        .collect();
     found.sort_by(|left, right| left.id.cmp(&right.id));
     Ok(found)
 }

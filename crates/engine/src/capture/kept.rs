@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use stemmata_model::Note;
 
 use crate::capture::cursor::FileStamp;
-use crate::capture::database::{self, Outline};
+use crate::capture::database::{self, Outline, Unloaded};
 use crate::capture::events;
 use crate::capture::folders;
 use crate::capture::source;
@@ -56,6 +56,17 @@ impl<'p> Kept<'p> {
         }
     }
 
+    /// Says what its client does not read of it; none where it reads all.
+    ///
+    /// # Errors
+    /// As [`Kept::read`].
+    pub(crate) fn unloaded(&self) -> Result<Option<Unloaded>> {
+        match self {
+            Self::Rows { database, session } => database::unloaded(database, session),
+            Self::Records(stored) => stored.unloaded(),
+        }
+    }
+
     /// Says what is known of it without reading it; nothing where it is not there.
     ///
     /// # Errors
@@ -72,6 +83,14 @@ impl<'p> Kept<'p> {
         match self {
             Self::Rows { database, session } => database::modified_ns(database, session),
             Self::Records(_) => self.outline().ok().flatten().map(|outline| outline.modified_ns),
+        }
+    }
+
+    /// Returns whether it is as it was, as far as is cheap to say.
+    pub(crate) fn still_is(&self, known: &FileStamp) -> bool {
+        match self {
+            Self::Rows { .. } => self.modified_ns() == Some(known.modified_ns),
+            Self::Records(stored) => stored.is_at_rest(known),
         }
     }
 

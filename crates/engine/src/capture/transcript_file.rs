@@ -187,9 +187,7 @@ impl Transcript {
         match &self.source {
             Source::Plain => self.stamp == *known,
             Source::Packed(_, metadata) => known.still_is(&self.path, metadata),
-            Source::Kept => {
-                kept_at(&self.path).and_then(|kept| kept.modified_ns()) == Some(known.modified_ns)
-            }
+            Source::Kept => kept_at(&self.path).is_some_and(|kept| kept.still_is(known)),
             Source::Events => events::stamp(&self.path, known.length).is_ok_and(|stamp| stamp == *known),
         }
     }

@@ -7,9 +7,11 @@ pub(crate) mod history;
 use std::path::{Path, PathBuf};
 
 use stemmata_model::{CommitId, FormatId};
-use stemmata_runtimes::adapter::{Finding, Severity, Shape, Validation};
+use stemmata_runtimes::adapter::{Finding, Severity, Shape, Validation, Validator};
 use stemmata_runtimes::clients::is_subagents_folder;
 
+use crate::capture::events;
+use crate::capture::kept::Kept;
 use crate::capture::lines::split_lines;
 use crate::capture::source::look;
 use crate::capture::transcript_file::Transcript;
@@ -127,13 +129,9 @@ impl Engine {
         let mut validation = validator.finish();
         if let (Some(gap), Some(mut loaded)) = (gap, loaded) {
             validation.messages_sent = loaded.finish().messages_sent;
-            validation.findings.push(Finding {
-                severity: Severity::Fatal,
-                check: "event_gap",
-                line: None,
-                message: gap.message(),
-            });
+            validation.findings.push(of_place(Severity::Fatal, "event_gap", gap.message()));
         }
+        judge_place(opened.path(), &mut validation, adapter.validator(judged_by.as_deref()))?;
         let by_writer = by_writer.map(|mut validator| validator.finish());
         let quirk = by_writer.zip(writer).and_then(|(old, version)| quirk(&validation, &old, version));
         validation.findings.extend(quirk);
@@ -154,6 +152,27 @@ impl Diagnosis {
         let Validation { messages_sent, messages_present, .. } = self.validation;
         !self.is_subagent && (!self.validation.is_accepted() || messages_sent < messages_present)
     }
+}
+
+/// Adds what the client does not load of a transcript because of what is in its place. `alone` is to judge what it loads instead.
+fn judge_place(path: &Path, validation: &mut Validation, mut alone: Box<dyn Validator>) -> Result<()> {
+    for damaged in events::damaged(path) {
+        let severity = if damaged.is_empty { Severity::Warning } else { Severity::Fatal };
+        validation.findings.push(of_place(severity, "event_damaged", damaged.message()));
+        validation.messages_sent *= u64::from(damaged.is_empty);
+    }
+    if let Some(unloaded) = Kept::of(path).map_or(Ok(None), |kept| kept.unloaded())? {
+        alone.line(&unloaded.loaded);
+        validation.messages_sent = alone.finish().messages_sent;
+        validation.messages_present += if unloaded.is_joined { 0 } else { unloaded.messages };
+        validation.findings.push(of_place(Severity::Fatal, "half_migrated", unloaded.message()));
+    }
+    Ok(())
+}
+
+/// Returns a finding that is about no line.
+const fn of_place(severity: Severity, check: &'static str, message: String) -> Finding {
+    Finding { severity, check, line: None, message }
 }
 
 /// Says what an old version of the client would lose of a transcript that is loaded completely by another one.

@@ -8,6 +8,7 @@ use stemmata_model::FormatId;
 use stemmata_runtimes::adapter::{Finding, Severity, Shape, Validation};
 use stemmata_runtimes::repair::{Change, repair};
 
+use crate::capture::kept::Kept;
 use crate::capture::lines::split_lines;
 use crate::capture::transcript_file::Transcript;
 use crate::engine::Engine;
@@ -69,6 +70,13 @@ impl Engine {
             history.read_into(validator.as_mut())?;
             split_lines(&repaired.bytes).for_each(|line| validator.line(line));
             repaired.validation = validator.finish();
+        }
+        if let Some(unloaded) = Kept::of(opened.path()).map_or(Ok(None), |kept| kept.unloaded())?
+            && unloaded.is_joined
+        {
+            // The copy holds what the client looks for in another place.
+            let message = unloaded.message();
+            repaired.changes.insert(0, Change { line: None, kind: "joined", message });
         }
         if !repaired.validation.is_accepted() {
             let fatal = repaired.validation.findings.iter().filter(|found| found.severity == Severity::Fatal);

@@ -80,6 +80,62 @@ fn a_folder_of_events_is_one_session_that_grows() {
 }
 
 #[test]
+fn an_event_that_is_not_whole_is_a_finding() {
+    let (folder, name) =
+        (begun(), |number: usize| format!("{CONVERSATION}/events/event-{number:05}-e{number}.json"));
+    let path = folder.path().join(CONVERSATION).join("events");
+    let judge = || {
+        let found = Engine::doctor(&path, &|_| None).expect("judged");
+        let checks: Vec<String> =
+            found.validation.findings.iter().map(|one| format!("{} {}", one.check, one.message)).collect();
+        (checks, found.validation.messages_sent, found.loses())
+    };
+    (0..4).for_each(|number| drop(write(&folder, number)));
+    assert_eq!(judge(), (Vec::new(), 4, false));
+    // The client reads them all before it goes on, and fails on one that is cut, in the middle or at the end.
+    for torn in [1, 3] {
+        folder.write(&name(torn), &event(torn).as_bytes()[..40]);
+        let (checks, sent, loses) = judge();
+        assert!(
+            checks.iter().any(|one| one.starts_with(&format!("event_damaged event {torn} is not whole"))),
+            "{checks:?}"
+        );
+        assert_eq!((sent, loses), (0, true));
+        write(&folder, torn);
+    }
+    folder.write(&name(2), b"");
+    let (checks, sent, loses) = judge();
+    assert_eq!(checks, ["event_damaged the file of event 2 is empty: the client passes over it"]);
+    assert_eq!((sent, loses), (3, false));
+    // What stands behind a gap it does not come to.
+    write(&folder, 2);
+    std::fs::remove_file(folder.path().join(name(1))).expect("gone");
+    folder.write(&name(3), b"{");
+    let (checks, sent, _) = judge();
+    assert!(checks.iter().all(|one| !one.starts_with("event_damaged")), "{checks:?}");
+    assert_eq!(sent, 1);
+}
+
+#[test]
+fn lines_of_one_file_are_judged_too() {
+    let folder = Folder::new();
+    let path = folder.write(
+        "events.jsonl",
+        format!(
+            "{}\n{}\n{}\n{}\n",
+            event(0),
+            &event(1)[..40],
+            event(2),
+            event(3).replace("MessageEvent", "RuneEvent")
+        )
+        .as_bytes(),
+    );
+    let found = Engine::doctor(&path, &|_| None).expect("judged").validation.findings;
+    let found: Vec<(&str, Option<u64>)> = found.iter().map(|one| (one.check, one.line)).collect();
+    assert_eq!(found, [("unreadable_line", Some(2)), ("unknown_type", Some(4))]);
+}
+
+#[test]
 fn a_change_of_one_event_is_news_of_its_folder() {
     let (folder, engine) = (begun(), engine());
     let paths = vec![write(&folder, 0), write(&folder, 1)];

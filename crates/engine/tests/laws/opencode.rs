@@ -424,6 +424,39 @@ fn records_that_are_written_within_one_tick_of_the_clock_are_seen() {
 }
 
 #[test]
+fn a_session_in_folders_is_looked_at_by_what_a_turn_writes() {
+    let folder = Folder::new();
+    let path = store_records(&folder, SESSION, &["Which bells ring at noon?", "The east bell does.", "Why?"]);
+    let engine = engine();
+    let storage = [folder.path().join("storage")];
+    let later = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_hours(24 * 365 * 100);
+    let state = || engine.survey(&storage).expect("surveyed").first().map(|file| file.state);
+    let touch = |name: &str, bytes: &str| {
+        let path = folder.write(name, bytes.as_bytes());
+        std::fs::File::options().write(true).open(path).expect("open").set_modified(later).expect("a time");
+    };
+    assert_eq!(state(), Some(FileState::New));
+    let read = || import(&engine, &path);
+    read();
+    assert_eq!(state(), Some(FileState::Unchanged));
+    // The last message and its parts, the session's own file, and a message more or less.
+    let part = format!("storage/part/msg_{:026}/prt_{:026}.json", 2, 2);
+    touch(&part, r#"{ "type": "text", "text": "Why so?" }"#);
+    assert_eq!(state(), Some(FileState::Changed));
+    read();
+    assert_eq!(state(), Some(FileState::Unchanged));
+    std::fs::remove_file(folder.path().join(&part)).expect("gone");
+    std::fs::remove_file(folder.path().join(format!("storage/message/{SESSION}/msg_{:026}.json", 2)))
+        .expect("gone");
+    let messages =
+        std::fs::File::open(folder.path().join(format!("storage/message/{SESSION}"))).expect("a folder");
+    messages.set_modified(later + std::time::Duration::from_secs(9)).expect("a time");
+    assert_eq!(state(), Some(FileState::Changed));
+    read();
+    assert_eq!(state(), Some(FileState::Unchanged));
+}
+
+#[test]
 fn records_that_the_client_took_into_its_database_are_not_read_twice() {
     let folder = Folder::new();
     let client = Client::new(&folder);
@@ -732,6 +765,76 @@ fn a_session_that_was_taken_over_in_part_is_joined_with_the_rest_and_says_so() {
         matches!(said.as_slice(), [one] if one.starts_with("3 messages only in the older folder")),
         "{said:?}"
     );
+}
+
+#[test]
+fn what_lies_in_the_older_folder_alone_is_nothing_that_the_client_sends() {
+    let texts = ["Who cast the bell?", "The monks did.", "When?", "In 1204."];
+    let judge = |path: &Path| {
+        let found = Engine::doctor(path, &|_| None).expect("judged");
+        let checks: Vec<&str> = found.validation.findings.iter().map(|finding| finding.check).collect();
+        let checks = checks.into_iter().filter(|check| *check == "half_migrated").count();
+        (found.validation.messages_sent, found.validation.messages_present, checks, found.loses())
+    };
+    let folder = Folder::new();
+    let client = Client::new(&folder);
+    client.begins(SESSION);
+    client.says(SESSION, 0, texts[0]);
+    client.says(SESSION, 1, texts[1]);
+    assert_eq!(judge(&client.session()), (2, 2, 0, false));
+    store_records(&folder, SESSION, &texts);
+    assert_eq!(judge(&client.session()), (2, 4, 1, true));
+    let mended = Engine::mend(&client.session(), &|_| None).expect("mended");
+    let joined = mended.changes.iter().filter(|change| change.kind == "joined").count();
+    assert_eq!((joined, mended.validation.messages_sent), (1, 4), "{:?}", mended.changes);
+    // Nothing of it is in the database; and it is not there at all.
+    client.connection.execute_batch("DELETE FROM message; DELETE FROM part").expect("gone");
+    let (sent, _, checks, loses) = judge(&client.session());
+    assert_eq!((sent, checks, loses), (0, 1, true));
+    let other = store_records(&folder, "ses_e2002233445566778899aabbcc", &texts[..2]);
+    let (sent, _, checks, loses) = judge(&other);
+    assert_eq!((sent, checks, loses), (0, 1, true));
+}
+
+#[test]
+fn a_reading_without_a_message_takes_the_place_of_none_that_has_some() {
+    let texts = ["Who cast the bell?", "The monks did."];
+    let gone = |what: &str, change: &dyn Fn(&Folder, &Client)| {
+        let folder = Folder::new();
+        let client = Client::new(&folder);
+        client.begins(SESSION);
+        if what == "the older folder" {
+            store_records(&folder, SESSION, &texts);
+        } else {
+            client.says(SESSION, 0, texts[0]);
+            client.says(SESSION, 1, texts[1]);
+        }
+        let engine = engine();
+        let before = import(&engine, &client.session());
+        assert_eq!(said(&engine, before.session.tip.expect("a tip")), texts, "{what}");
+        change(&folder, &client);
+        let after = import(&engine, &client.session());
+        assert_eq!((after.session.tip, after.new_commits), (before.session.tip, 0), "{what}");
+        let notes: Vec<&str> = after.notes.iter().map(|note| note.message.as_str()).collect();
+        assert!(
+            notes.iter().any(|note| note.contains("the 2 messages that were read before stay")),
+            "{what}: {notes:?}"
+        );
+        let again = import(&engine, &client.session());
+        assert_eq!((again.session.tip, again.notes.len()), (before.session.tip, 0), "{what}: said once");
+        // What is said there later is read, behind what was there.
+        client.says(SESSION, 12, "And then?");
+        let on = import(&engine, &client.session()).session.tip.expect("a tip");
+        assert!(said(&engine, on).iter().any(|text| text == "And then?"), "{what}");
+        assert_eq!(chain(&engine, on).len(), 2, "{what}");
+    };
+    gone("the older folder", &|folder, _| {
+        std::fs::remove_dir_all(folder.path().join("storage")).expect("gone");
+    });
+    gone("rows", &|_, client| {
+        let change = "DELETE FROM message; DELETE FROM part; UPDATE session SET time_updated = 9000";
+        client.connection.execute_batch(change).expect("gone");
+    });
 }
 
 #[test]

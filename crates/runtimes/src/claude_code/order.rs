@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::keys::ByKey;
 use super::row::{Key, Kind, Link, Row};
+use crate::circles::ways_end;
 
 /// Sorts lines into the order in which they were said. Returns where each stands in the file; none where that is the order.
 ///
@@ -175,30 +176,10 @@ fn copies(rows: &[Row], last: &ByKey<usize>, repeated: ByKey<Vec<usize>>, ends: 
 
 /// Says of each line whether the way from it to the root ends. Parents that lead in a circle have no order.
 fn ends(rows: &[Row], last: &ByKey<usize>) -> Vec<bool> {
-    // Whether a line's way ends, once that is known; what is walked over at the moment counts as a circle.
-    let mut known: Vec<Option<bool>> = vec![None; rows.len()];
-    for start in 0..rows.len() {
-        let (mut walked, mut next) = (Vec::new(), Some(start));
-        let ends = loop {
-            let Some(at) = next else { break true };
-            match known.get_mut(at) {
-                Some(Some(ends)) => break *ends,
-                Some(state) => *state = Some(false),
-                None => break true,
-            }
-            walked.push(at);
-            next = match rows.get(at).map(|row| row.parent) {
-                Some(Link::Of(parent)) => last.get(&parent).copied(),
-                _ => None,
-            };
-        };
-        for at in walked {
-            if let Some(state) = known.get_mut(at) {
-                *state = Some(ends);
-            }
-        }
-    }
-    known.into_iter().map(|ends| ends.unwrap_or(true)).collect()
+    ways_end(rows.len(), |at| match rows.get(at)?.parent {
+        Link::Of(parent) => last.get(&parent).copied(),
+        Link::Absent | Link::Root => None,
+    })
 }
 
 /// Returns whether a record is another one again, and not a second one that got its id: what a user said is no answer, and what

@@ -208,9 +208,10 @@ fn result(flat: &Flat<'_>, read: &Item<'_>) -> Option<(usize, Line)> {
     let said_by = [error, content, state.output.filter(is_there), state.result.filter(is_there)];
     let at = said_by.into_iter().flatten().min_by_key(|field| field.span().start)?;
     let mut parts: Vec<Part> = error.map(|error| Part::Text(message(error))).into_iter().collect();
+    let mut unknown = None;
     let items = content.and_then(|content| content.elements()).filter(|items| !items.is_empty());
     match (items, state.output.or(state.result)) {
-        (Some(items), _) => parts.extend(items.into_iter().map(said)),
+        (Some(items), _) => parts.extend(items.into_iter().map(|item| said(item, &mut unknown))),
         (None, Some(output)) if error.is_none() => {
             parts.push(Part::Text(owned(Some(output)).unwrap_or_else(|| output.raw().to_owned())));
         }
@@ -222,6 +223,7 @@ fn result(flat: &Flat<'_>, read: &Item<'_>) -> Option<(usize, Line)> {
     let mut line = Line::said(Role::Tool, EntryKind::ToolResult, vec![result], None);
     // Ids of calls are one session's own at best.
     line.id = entry_id(Some(id.into()));
+    line.unknown = unknown;
     Some((at.span().start, line))
 }
 
@@ -230,12 +232,17 @@ fn message(error: Field<'_>) -> String {
     inner.or_else(|| owned(Some(error))).unwrap_or_else(|| error.raw().to_owned())
 }
 
-fn said(field: Field<'_>) -> Part {
+fn said(field: Field<'_>, unknown: &mut Option<String>) -> Part {
     let read = Item::read(field).unwrap_or_default();
-    match owned(read.text).filter(|_| text(read.kind).as_deref() == Some("text")) {
-        Some(said) => Part::Text(said),
-        None => attachment(field),
+    let kind = text(read.kind);
+    if let Some(said) = owned(read.text).filter(|_| kind.as_deref() == Some("text")) {
+        return Part::Text(said);
     }
+    let part = attachment(field);
+    if let (Part::Opaque { .. }, Some(kind)) = (&part, kind) {
+        unknown.get_or_insert_with(|| kind.into_owned());
+    }
+    part
 }
 
 /// Reads a compaction: the mark, at which a context begins, and the summary.

@@ -41,6 +41,20 @@ fn roles(document: &str) -> Vec<(Role, EntryKind)> {
 }
 
 #[test]
+fn pieces_and_results_that_are_not_known_are_counted_and_named() {
+    let not_known = super::samples_tests::not_known;
+    assert_eq!(not_known(SAMPLE), (Vec::new(), 0));
+    let piece =
+        SAMPLE.replace(r#"{"type": "text", "text": "I look."}"#, r#"{"type": "wizard", "text": "I look."}"#);
+    assert_eq!(not_known(&piece), (vec![("wizard".to_owned(), 1)], 1));
+    let result = SAMPLE
+        .replace(r#"{"type": "text", "text": "east: 12:00"}"#, r#"{"type": "rune", "text": "east: 12:00"}"#);
+    assert_eq!(not_known(&result).0, [("rune".to_owned(), 1)]);
+    let message = SAMPLE.replace(r#""type": "idle""#, r#""type": "elf""#);
+    assert_eq!(not_known(&message), (vec![("elf".to_owned(), 1)], 1));
+}
+
+#[test]
 fn sessions_of_2_keep_the_laws() {
     // What is encoded has no instructions, and files of text and what failed are one text there.
     let lines = SAMPLE.lines().filter(|line| !line.contains("msg_3"));

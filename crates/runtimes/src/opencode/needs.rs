@@ -48,6 +48,7 @@ pub(super) const PART: &[Need] = &[key("id"), key("sessionID"), key("messageID")
 
 /// What parts need besides, by their types.
 const PARTS: &[(&str, &[Need])] = &[
+    ("step-start", &[]),
     ("text", &[key("text")]),
     ("reasoning", &[key("text"), Need("time", &[key("start")])]),
     ("file", &[key("mime"), key("url")]),
@@ -117,7 +118,21 @@ pub(super) fn of_flat(kind: &str) -> &'static [Need] {
 
 /// Returns whether a type of messages of versions 2.x is known.
 pub(super) fn is_flat_type(kind: &str) -> bool {
-    FLAT.iter().any(|(known, _)| *known == kind)
+    is_in(FLAT, kind)
+}
+
+/// Returns whether a type of pieces of an answer of versions 2.x is known.
+pub(super) fn is_item_type(kind: &str) -> bool {
+    is_in(ITEMS, kind)
+}
+
+/// Returns whether a type of parts is known.
+pub(super) fn is_part_type(kind: &str) -> bool {
+    is_in(PARTS, kind)
+}
+
+fn is_in(table: &[(&str, &[Need])], name: &str) -> bool {
+    table.iter().any(|(known, _)| *known == name)
 }
 
 /// Returns what a piece of an answer of versions 2.x needs besides.

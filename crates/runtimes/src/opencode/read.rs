@@ -198,8 +198,7 @@ fn answer(about: &Info<'_>, start: usize, parts: &[Field<'_>], cut: Option<&str>
             name: owned(read.tool).unwrap_or_default(),
             arguments: state.input.map_or("{}", |input| input.raw()).to_owned(),
         });
-        if let Some((at, result)) = result(&state, call_id) {
-            let mut line = Line::said(Role::Tool, EntryKind::ToolResult, vec![result], None);
+        if let Some((at, mut line)) = result(&state, call_id) {
             line.id = entry_id(text(read.id));
             results.push((at, line));
         }
@@ -211,7 +210,7 @@ fn answer(about: &Info<'_>, start: usize, parts: &[Field<'_>], cut: Option<&str>
     begun
 }
 
-fn result(state: &State<'_>, call_id: String) -> Option<(usize, Part)> {
+fn result(state: &State<'_>, call_id: String) -> Option<(usize, Line)> {
     let (at, is_error) = match text(state.status).as_deref() {
         Some("completed") => (state.output?, false),
         Some("error") => (state.error?, true),
@@ -221,10 +220,13 @@ fn result(state: &State<'_>, call_id: String) -> Option<(usize, Part)> {
         return None;
     }
     let mut parts = vec![Part::Text(owned(Some(at)).unwrap_or_else(|| at.raw().to_owned()))];
+    let mut unknown = None;
     for file in state.attachments.and_then(|files| files.elements()).unwrap_or_default() {
-        parts.extend(said(file, &mut None));
+        parts.extend(said(file, &mut unknown));
     }
-    Some((at.span().start, Part::ToolResult { call_id, is_error, parts }))
+    let result = Part::ToolResult { call_id, is_error, parts };
+    let line = Line::said(Role::Tool, EntryKind::ToolResult, vec![result], None);
+    Some((at.span().start, Line { unknown, ..line }))
 }
 
 fn kind_of(part: Field<'_>) -> String {

@@ -42,6 +42,25 @@ fn sessions_keep_the_laws() {
     assert_eq!((report.entries, report.counts.messages, report.notes), (7, 6, Vec::new()));
 }
 
+/// Returns the types that an import would name, and the checks that `doctor` would make of them.
+pub(super) fn not_known(document: &str) -> (Vec<(String, u64)>, usize) {
+    let mut splitter = Opencode.splitter(stemmata_model::Granularity::Turn, None);
+    splitter.line(document.as_bytes(), &mut Vec::new());
+    let found = checked(&Opencode, document.as_bytes()).findings;
+    (splitter.unknown().to_vec(), found.iter().filter(|finding| finding.check == "unknown_type").count())
+}
+
+#[test]
+fn parts_and_attachments_that_are_not_known_are_counted_and_named() {
+    assert_eq!(not_known(SAMPLE), (Vec::new(), 0));
+    let wizard =
+        SAMPLE.replace(r#""type": "text", "text": "I look.""#, r#""type": "wizard", "text": "I look.""#);
+    assert_eq!(not_known(&wizard), (vec![("wizard".to_owned(), 1)], 1));
+    let attached = r#""title": "bells.txt", "attachments": [{"type": "rune", "id": "prt_1", "sessionID": "s", "messageID": "m"}],"#;
+    let attached = SAMPLE.replace(r#""title": "bells.txt","#, attached);
+    assert_eq!(not_known(&attached).0, [("rune".to_owned(), 1)]);
+}
+
 #[test]
 fn steps_and_results_are_entries_in_their_order() {
     let entries = Opencode.decode(SAMPLE.as_bytes()).entries;

@@ -77,15 +77,13 @@ impl DocumentValidator {
         self.need(what, Some(element), needs::FLAT_MESSAGE);
         let kind = text(flat.kind).unwrap_or_default();
         self.need(&format!("the `{kind}` in {what}"), Some(element), needs::of_flat(&kind));
-        if !needs::is_flat_type(&kind) {
-            let text = format!("{what} is of the type `{kind}`, which is unknown to us");
-            self.found.find(Severity::Warning, "unknown_type", text);
-        }
+        self.known(&format!("`{kind}`, the type of {what},"), needs::is_flat_type(&kind));
         self.found.messages += 1;
         for item in flat::items(flat) {
             let read = Item::read(item).unwrap_or_default();
             let kind = text(read.kind).unwrap_or_default();
             let what = format!("a `{kind}` of {what}");
+            self.known(&what, needs::is_item_type(&kind));
             self.need(&what, Some(item), needs::of_item(&kind));
             let Some(state) = read.state.filter(|_| kind == "tool") else { continue };
             let status = State::read(state).ok().and_then(|state| owned(state.status)).unwrap_or_default();
@@ -95,6 +93,14 @@ impl DocumentValidator {
                 let text = format!("the call `{call}` has no result: the client calls it interrupted");
                 self.found.find(Severity::Warning, "call_without_result", text);
             }
+        }
+    }
+
+    /// Says what is of a type that is not known.
+    fn known(&mut self, what: &str, is_known: bool) {
+        if !is_known {
+            let text = format!("{what} is unknown to us: it is kept as it is");
+            self.found.find(Severity::Warning, "unknown_type", text);
         }
     }
 
@@ -131,6 +137,7 @@ impl DocumentValidator {
         let read = Piece::read(part).unwrap_or_default();
         let kind = text(read.kind).unwrap_or_default();
         let what = format!("a part `{kind}` of {what}");
+        self.known(&what, needs::is_part_type(&kind));
         self.need(&what, Some(part), needs::PART);
         self.need(&what, Some(part), needs::of_part(&kind));
         let Some(state) = read.state.filter(|_| kind == "tool") else { return };

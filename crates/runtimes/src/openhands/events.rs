@@ -12,6 +12,7 @@ use crate::data_url;
 use crate::json::{Field, Object, RecordError, borrowed_object, is_true, owned, parse_line, quote, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::own::Own;
+use crate::lines::unknown::type_name;
 use crate::lines::{Dialect, Line, Turn, entry_id, no_rescue, opaque};
 
 /// The runtime of both formats.
@@ -24,6 +25,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     read,
     rescue: no_rescue,
 };
+
+/// How a block is called that is carried as it is.
+const BLOCK: &str = "block";
 
 /// The event that leaves others out.
 const CONDENSATION: &str = "Condensation";
@@ -88,6 +92,7 @@ pub(crate) fn read(line: &[u8]) -> Result<Line, RecordError> {
     });
     line.time = time(&event);
     line.id = entry_id(text(event.id));
+    line.unknown = line.unknown.take().or_else(|| unknown_block(&line.parts));
     let calls = line.parts.iter().filter_map(|part| match part {
         Part::ToolCall { call_id, .. } | Part::ToolResult { call_id, .. } => {
             Some((IdKind::Call, call_id.clone()))
@@ -271,8 +276,20 @@ fn block(field: Field<'_>) -> Vec<Part> {
         (Some("image"), _, Some(urls)) => {
             urls.into_iter().filter_map(|url| Some(data_url::image(url.text()?.into_owned()))).collect()
         }
-        _ => vec![opaque(RUNTIME, "block", field.raw())],
+        _ => vec![opaque(RUNTIME, BLOCK, field.raw())],
     }
+}
+
+/// Returns the type of the first block that is not known.
+fn unknown_block(parts: &[Part]) -> Option<String> {
+    parts.iter().find_map(|part| match part {
+        Part::ToolResult { parts, .. } => unknown_block(parts),
+        Part::Opaque { kind, json, .. } if kind == BLOCK => {
+            let kind = type_name(inner(Some(Field::whole(json))).kind);
+            (!matches!(kind.as_str(), "text" | "image")).then(|| format!("content/{kind}"))
+        }
+        _ => None,
+    })
 }
 
 /// Says how sure it is of a first event, and which version wrote it.

@@ -158,3 +158,17 @@ fn a_condensation_without_a_summary_hides_what_it_names() {
         passes(&ADAPTER, "masked events", bytes);
     }
 }
+
+#[test]
+fn blocks_that_are_not_known_are_named() {
+    let rune = r#"{"type":"rune","text":"x"}"#;
+    for (event, wanted) in [
+        (format!(r#"{{"id":"a","kind":"MessageEvent","llm_message":{{"role":"user","content":[{rune}]}}}}"#), Some("content/rune")),
+        (format!(r#"{{"id":"a","kind":"ObservationEvent","tool_call_id":"c","observation":{{"content":[{rune}]}}}}"#), Some("content/rune")),
+        (r#"{"id":"a","kind":"MessageEvent","llm_message":{"role":"user","content":[{"type":"text","text":"x"}]}}"#.to_owned(), None),
+        // A record that says nothing of itself is of a kind that is known.
+        (r#"{"id":"a","kind":"PauseEvent"}"#.to_owned(), None),
+    ] {
+        assert_eq!(super::events::read(event.as_bytes()).expect("an event").unknown.as_deref(), wanted, "{event}");
+    }
+}

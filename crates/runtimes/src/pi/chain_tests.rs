@@ -331,6 +331,175 @@ fn a_record_for_nobody_at_an_older_entry_does_not_end_the_conversation() {
     }
 }
 
+/// Takes lines of a session to its end, or says them there again.
+fn late(bytes: &[u8], lines: &[usize], again: bool) -> Vec<u8> {
+    let all: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    let stays = all.iter().enumerate().filter(|(index, _)| again || !lines.contains(index));
+    let moved = lines.iter().map(|index| all[*index]);
+    stays.map(|(_, line)| *line).chain(moved).collect::<Vec<_>>().concat()
+}
+
+#[test]
+fn what_was_written_late_or_again_does_not_end_the_conversation() {
+    // Sent by the real loader (0.73.1), and there.
+    for (story, lines, wanted, sent, present) in [
+        ("HUAUAUA", &[3][..], "HUAUAUA", 3, 6),
+        ("HUAUAUA", &[4], "HUAUAUA", 4, 6),
+        ("HUAUAUA", &[1], "HUAUAUA", 1, 6),
+        ("HUAUAUA", &[2, 4], "HUAUAUA", 4, 6),
+        ("HUALUA", &[3], "HUALUA", 2, 4),
+        ("HUFRAUA", &[3], "HUFRAUA", 3, 6),
+        // A compaction behind what follows on it; what it keeps, and what it replaced.
+        ("HUAUACUA", &[5], "HCUA", 1, 3),
+        ("HUAUAkUA", &[5], "HUAkUA", 3, 5),
+        ("HUAUAkUA", &[4], "HUAkUA", 4, 5),
+        ("HUAUACUA", &[2], "HCUA", 2, 3),
+        ("HUAUAkUAkUA", &[8], "HUAkUA", 3, 5),
+    ] {
+        for again in [false, true] {
+            let bytes = late(&session(story, 3), lines, again);
+            let verdict = checked(&Pi::V3, &bytes);
+            let fatal = checks(&verdict).into_iter().filter(|(severity, _)| *severity == Severity::Fatal);
+            let wanted_check = if story == "HUALUA" { "dead_end_last" } else { "late_record" };
+            assert_eq!(fatal.map(|found| found.1).collect::<Vec<_>>(), [wanted_check], "{story} {lines:?}");
+            assert_eq!(
+                (verdict.messages_sent, verdict.messages_present),
+                (sent, present),
+                "{story} {lines:?}"
+            );
+            for bytes in [bytes.clone(), mended(&bytes)] {
+                let (plan, context) = planned(&Pi::V3, &bytes, PlanStop::Compaction);
+                assert_eq!(letters(story, &context), wanted, "{story} {lines:?} {again}");
+                assert_eq!((plan.abandoned_entries, plan.recovered), (0, 0), "{story} {lines:?}");
+                let verdict = checked(&Pi::V3, &context);
+                assert!(verdict.is_accepted(), "{story}: {:?}", verdict.findings);
+                assert_eq!((verdict.messages_sent, verdict.messages_present), (present, present), "{story}");
+            }
+            let (_, context) = planned(&Pi::V3, &bytes, PlanStop::Root);
+            let whole = if story.contains('U') { story.replace(['C', 'k'], "") } else { String::new() };
+            assert_eq!(letters(story, &context), whole, "{story} {lines:?} {again}");
+        }
+    }
+}
+
+#[test]
+fn of_entries_with_one_id_the_last_counts_at_the_place_of_the_first() {
+    let text = String::from_utf8(late(&session("HUAUAUA", 3), &[3], true)).expect("text");
+    let at = text.rfind("do thing 3").expect("said again");
+    let text = format!("{}say it anew{}", &text[..at], &text[at + 10..]);
+    for bytes in [text.clone().into_bytes(), mended(text.as_bytes())] {
+        let (_, context) = planned(&Pi::V3, &bytes, PlanStop::Compaction);
+        assert_eq!(letters("HUAUAUA", &context), "HUAUAUA");
+        let context = String::from_utf8(context).expect("text");
+        assert!(context.contains("say it anew") && !context.contains("do thing 3"), "{context}");
+    }
+}
+
+#[test]
+fn a_result_that_was_written_behind_what_followed_on_its_call_is_said_ahead_of_that() {
+    let story = "HUFUA[2]RUA";
+    let answers =
+        |bytes: Vec<u8>| String::from_utf8(bytes).expect("text").replace("call_4\"", "call_2\"").into_bytes();
+    let last = answers(session("HUFUA[2]R", 3));
+    let verdict = checked(&Pi::V3, &last);
+    assert_eq!((verdict.messages_sent, verdict.messages_present), (3, 5));
+    assert_eq!(checks(&verdict), [(Severity::Fatal, "late_record")]);
+    for bytes in [last.clone(), mended(&last)] {
+        let (_, context) = planned(&Pi::V3, &bytes, PlanStop::Compaction);
+        assert_eq!(letters(story, &context), "HUFRUA");
+        assert_eq!(checks(&checked(&Pi::V3, &context)), []);
+    }
+    // What the client went on from is where the conversation goes on.
+    let on = answers(session(story, 3));
+    let (plan, context) = planned(&Pi::V3, &on, PlanStop::Compaction);
+    assert_eq!((letters(story, &context).as_str(), plan.abandoned_entries), ("HUFRUA", 2));
+}
+
+#[test]
+fn a_record_for_nobody_at_the_end_of_another_branch_is_where_the_user_went() {
+    for (story, wanted) in [("HUAUA[2]UA[4]L", "HUAUAL"), ("HUAUAUA[2]UA[6]N", "HUAUAUAN")] {
+        let bytes = session(story, 3);
+        let (plan, context) = planned(&Pi::V3, &bytes, PlanStop::Compaction);
+        assert_eq!((letters(story, &context).as_str(), plan.abandoned_entries), (wanted, 2));
+        let verdict = checked(&Pi::V3, &bytes);
+        assert_eq!((checks(&verdict), verdict.messages_sent), (vec![], verdict.messages_present));
+    }
+}
+
+#[test]
+fn parents_that_lead_in_a_circle_are_found_and_mended() {
+    let plain = String::from_utf8(session("HUAUAUA", 3)).expect("text");
+    let parent = |text: &str, from: usize, to: usize| {
+        text.replace(&format!("\"parentId\":\"{}\"", id(from)), &format!("\"parentId\":\"{}\"", id(to)))
+    };
+    // The third hangs on the last, the last on itself, two at the end on each other.
+    for text in [parent(&plain, 2, 6), parent(&plain, 5, 6), parent(&plain, 4, 6)] {
+        let verdict = checked(&Pi::V3, text.as_bytes());
+        assert_eq!(checks(&verdict), [(Severity::Fatal, "circle")]);
+        assert_eq!((verdict.messages_sent, verdict.messages_present), (0, 6), "{text}");
+        for bytes in [text.clone().into_bytes(), mended(text.as_bytes())] {
+            let (_, context) = planned(&Pi::V3, &bytes, PlanStop::Compaction);
+            assert_eq!(letters("HUAUAUA", &context), "HUAUAUA");
+            assert_eq!(checked(&Pi::V3, &context).messages_sent, 6);
+        }
+    }
+}
+
+#[test]
+fn an_entry_that_is_there_again_below_itself_leads_in_a_circle() {
+    let plain = String::from_utf8(session("HUAUAUA", 3)).expect("text");
+    let again = plain
+        .lines()
+        .nth(3)
+        .expect("a line")
+        .replace(&format!("Id\":\"{}\"", id(2)), &format!("Id\":\"{}\"", id(6)));
+    let bytes = format!("{plain}{again}\n").into_bytes();
+    let verdict = checked(&Pi::V3, &bytes);
+    assert_eq!(checks(&verdict), [(Severity::Fatal, "circle"), (Severity::Fatal, "late_record")]);
+    assert_eq!((verdict.messages_sent, verdict.messages_present), (0, 6));
+    for bytes in [bytes.clone(), mended(&bytes)] {
+        let (_, context) = planned(&Pi::V3, &bytes, PlanStop::Compaction);
+        assert_eq!(letters("HUAUAUA", &context), "HUAUAUA");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn law_a_fork_and_a_repaired_copy_say_the_same(
+        letters in "H[UAFRSELN]{2,12}",
+        changes in proptest::collection::vec((1..12_usize, 1..12_usize, 0..3_u8), 0..3),
+    ) {
+        let text = String::from_utf8(session(&letters, 3)).expect("text");
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        for (line, to, what) in changes {
+            let (line, to) = (1 + line % (lines.len() - 1), 1 + to % (lines.len() - 1));
+            match what {
+                0 => { let moved = lines.remove(line); lines.insert(to, moved); }
+                1 => lines.insert(to, lines[line].clone()),
+                _ => {
+                    let mut other: serde_json::Value = serde_json::from_str(&lines[line]).expect("JSON");
+                    let parent: serde_json::Value = serde_json::from_str(&lines[to]).expect("JSON");
+                    other["parentId"] = parent["id"].clone();
+                    lines[line] = other.to_string();
+                }
+            }
+        }
+        let bytes = (lines.join("\n") + "\n").into_bytes();
+        let said = |bytes: &[u8]| -> Vec<String> {
+            let entries = Pi::V3.decode(bytes).entries.into_iter().filter(|entry| entry.meta.visibility.agent);
+            entries.map(|entry| format!("{:?}", entry.parts)).filter(|parts| !parts.contains("No result") && !parts.contains("Closed by")).collect()
+        };
+        let (_, context) = planned(&Pi::V3, &bytes, PlanStop::Compaction);
+        let (forked, _) = placed(&Pi::V3, &context);
+        let verdict = checked(&Pi::V3, forked.as_bytes());
+        proptest::prop_assert!(verdict.is_accepted(), "{:?}", verdict.findings);
+        let repaired = crate::repair::repair(&Pi::V3, &bytes, None).bytes;
+        proptest::prop_assert_eq!(verdict.messages_sent, checked(&Pi::V3, &repaired).messages_sent, "{}", String::from_utf8_lossy(&bytes));
+        let of_repaired = planned(&Pi::V3, &repaired, PlanStop::Compaction).1;
+        proptest::prop_assert_eq!(said(forked.as_bytes()), said(placed(&Pi::V3, &of_repaired).0.as_bytes()), "{}", String::from_utf8_lossy(&bytes));
+    }
+}
+
 /// A compaction that holds the last two messages word for word and names none, as programs on pi's library write it.
 fn retaining(story: &str, keeps: &str) -> Vec<u8> {
     let text = String::from_utf8(session(story, 3)).expect("text");
@@ -347,14 +516,14 @@ fn retaining(story: &str, keeps: &str) -> Vec<u8> {
 
 #[test]
 fn messages_that_a_compaction_holds_are_part_of_the_context() {
-    for (keeps, findings) in [
-        ("", vec![(Severity::Warning, "retained_tail")]),
+    for (keeps, findings, sent) in [
+        ("", vec![(Severity::Fatal, "retained_tail")], 3),
         // The client keeps entries that are named, and they are the same.
-        ("\"firstKeptEntryId\":\"00c0de03\",", vec![]),
+        ("\"firstKeptEntryId\":\"00c0de03\",", vec![], 5),
     ] {
         let bytes = retaining("HUAFRCUA", keeps);
         let verdict = checked(&Pi::V3, &bytes);
-        assert_eq!((checks(&verdict), verdict.messages_sent, verdict.messages_present), (findings, 5, 5));
+        assert_eq!((checks(&verdict), verdict.messages_sent, verdict.messages_present), (findings, sent, 5));
         let (_, context) = planned(&Pi::V3, &bytes, PlanStop::Compaction);
         let told = super::as_loaded(Pi::V3.decode(&context).entries);
         let said: Vec<String> = told.iter().skip(1).map(|entry| format!("{:?}", entry.role)).collect();
@@ -395,6 +564,28 @@ fn a_result_that_no_call_waits_for_becomes_what_a_user_says() {
         assert!(text.contains("[Result of a tool call that is not here]"), "{name}: {text}");
         let (text, _) = placed(&Pi::V3, &planned(&Pi::V3, &bytes, PlanStop::Compaction).1);
         assert!(checked(&Pi::V3, text.as_bytes()).is_accepted(), "{name}: {text}");
+    }
+}
+
+#[test]
+fn a_result_that_a_compaction_holds_without_its_call_becomes_what_a_user_says() {
+    // The call is the entry before what the compaction holds: a result and an answer.
+    let bytes = retaining("HUFRACUA", "");
+    let verdict = checked(&Pi::V3, &bytes);
+    assert_eq!(
+        (checks(&verdict), verdict.messages_sent, verdict.messages_present),
+        (vec![(Severity::Fatal, "retained_tail")], 3, 5)
+    );
+    let (_, context) = planned(&Pi::V3, &bytes, PlanStop::Compaction);
+    for text in [placed(&Pi::V3, &context).0.into_bytes(), mended(&bytes)] {
+        let verdict = checked(&Pi::V3, &text);
+        assert_eq!(
+            (checks(&verdict), verdict.messages_sent),
+            (vec![], 5),
+            "{}",
+            String::from_utf8_lossy(&text)
+        );
+        assert!(String::from_utf8_lossy(&text).contains("[Result of a tool call that is not here]"));
     }
 }
 

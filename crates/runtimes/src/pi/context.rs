@@ -1,13 +1,14 @@
 //! Plans a context: the way from the last entry to the root, as pieces of a chain's bytes with a few replaced parents.
 //!
-//! It copies no content and reads no more of a chain than it needs. What it emits stands in the order of the file, so
-//! that the last entry stays the last; a line without an id goes with the entry before it.
+//! It copies no content and reads no more of a chain than it needs. What it emits stands in the order of the way, so that the
+//! last entry is where the conversation stands; a line without an id goes with the entry before it.
 
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 
 use stemmata_model::{CommitType, EntryId, Note, NoteCode};
 
-use super::tree::{At, Kept, Parent, Row, Tree, rows};
+use super::tree::{At, Kept, Parent, Row, Tree, is_before, rows};
 use crate::adapter::{
     CompactionPlan, ContextPlan, Edit, Piece, PlanStop, Segment, Segments, SourceError, segment_number,
 };
@@ -22,8 +23,8 @@ const WALK_SEGMENTS_MAX: usize = 65_536;
 struct Path {
     nodes: Vec<At>,
     seen: HashSet<At>,
-    /// Entries whose parent is not there.
-    recovered: u64,
+    /// Entries that a compaction replaced, and that are still there.
+    replaced: Vec<At>,
     is_done: bool,
 }
 
@@ -38,34 +39,22 @@ enum Step {
 }
 
 impl Path {
-    /// Says what comes next; `is_all` where there is nothing older to load, `is_cut` where that is because somebody wants
-    /// no more.
-    fn step(&mut self, tree: &Tree, is_all: bool, is_cut: bool) -> Step {
+    /// Says what comes next of what is loaded; `is_all` where there is nothing older to load.
+    fn step(&self, tree: &Tree, is_all: bool) -> Step {
         let more = if is_all { Step::End } else { Step::More };
         let Some(last) = self.nodes.last().copied() else {
             return tree.leaf(is_all).map_or(more, Step::At);
         };
-        let before = || tree.before(last);
         let Some(row) = tree.row(last) else { return Step::End };
         let found = match &row.parent {
             Parent::Root => return Step::End,
-            Parent::Before => {
-                let found = before();
-                self.recovered += u64::from(row.id.is_some() && found.is_some());
-                found
-            }
-            Parent::Id(id) => match tree.find(id) {
-                None if is_all && !is_cut => {
-                    let found = before();
-                    self.recovered += u64::from(found.is_some() && !tree.is_restated(id));
-                    found
-                }
-                found => found,
-            },
+            Parent::Before => tree.before(last),
+            Parent::Id(id) => tree.find(id).or_else(|| tree.before(last).filter(|_| is_all)),
         };
         match found {
             // A tree has no circles; a broken file may.
-            Some(at) if self.seen.contains(&at) => Step::End,
+            Some(at) if self.seen.contains(&at) && tree.is_strict => Step::End,
+            Some(at) if self.seen.contains(&at) => more,
             Some(at) => Step::At(at),
             None => more,
         }
@@ -121,13 +110,12 @@ pub(super) fn plan_context(
     let mut prefixes = Vec::new();
     let (mut is_all, mut is_cut) = (false, false);
     loop {
-        match path.step(&tree, is_all, is_cut) {
+        match path.step(&tree, is_all) {
             Step::End => path.is_done = true,
             Step::At(at) => {
                 path.take(at);
-                let is_compaction = tree.row(at).is_some_and(|row| row.is_compaction);
-                if stop == PlanStop::Compaction && is_compaction {
-                    stand_in(&mut tree, &mut path, prefixes.get(at.0).and_then(Option::as_ref), is_linear);
+                let is_stop = stop == PlanStop::Compaction && tree.is_compacted(at, &path.nodes);
+                if is_stop && (is_all || !tree.has_late(at)) {
                     break;
                 }
                 continue;
@@ -147,8 +135,23 @@ pub(super) fn plan_context(
             None => is_all = true,
         }
     }
-    let mut plan =
-        ContextPlan { segments_read: prefixes.len(), recovered: path.recovered, ..ContextPlan::default() };
+    let mut plan = ContextPlan { segments_read: prefixes.len(), ..ContextPlan::default() };
+    // Now that all is there, something may hang on what was taken for the end.
+    let leaf = if is_all { tree.leaf(true) } else { path.nodes.first().copied() };
+    (path.nodes, plan.recovered) = tree.mended(leaf, is_all && !is_cut);
+    if stop == PlanStop::Compaction {
+        let is_stop = |(index, at): (usize, &At)| {
+            let (way, older) = path.nodes.split_at(index + 1);
+            tree.is_compacted(*at, way) && older.iter().all(|other| is_before(*other, *at))
+        };
+        if let Some(last) = path.nodes.iter().enumerate().position(is_stop) {
+            path.nodes.truncate(last + 1);
+            let at = path.nodes.last().copied().unwrap_or_default();
+            stand_in(&mut tree, &mut path, prefixes.get(at.0).and_then(Option::as_ref), is_linear);
+        } else {
+            keep(&tree, &mut path);
+        }
+    }
     let chosen = choose(&tree, &path, stop, &mut plan);
     let emitted = Emitted::of(&tree, &chosen);
     plan.pieces = emitted.pieces;
@@ -181,9 +184,26 @@ fn stand_in(tree: &mut Tree, path: &mut Path, prefix: Option<&std::sync::Arc<Vec
     path.nodes.extend(nodes.filter(|at| tree.row(*at).is_some_and(|row| row.is_node)));
 }
 
-/// Returns the entries of the path that a context holds, and counts the others.
-fn choose(tree: &Tree, path: &Path, stop: PlanStop, plan: &mut ContextPlan) -> HashSet<At> {
-    let mut chosen = HashSet::new();
+/// Leaves of a way what is sent where its last compaction was written late, so that its artifact stands for too much.
+fn keep(tree: &Tree, path: &mut Path) {
+    let row = |at: &At| tree.row(*at);
+    let is_compaction = |at: &At| row(at).is_some_and(|row| row.is_compaction);
+    let Some(last) = path.nodes.iter().position(is_compaction) else { return };
+    let kept = path.nodes.get(last).and_then(row).filter(|row| row.retained == 0);
+    let is_first =
+        |at: &At| match (kept.and_then(|row| row.kept.as_ref()), row(at).and_then(|row| row.id.as_ref())) {
+            (Some(Kept::Id(kept)), Some(id)) => kept == id,
+            _ => false,
+        };
+    let first = path.nodes.iter().position(is_first).unwrap_or(last).max(last);
+    path.replaced = path.nodes.split_off(first + 1);
+    let mut place = 0..;
+    path.nodes.retain(|at| place.next() <= Some(last) || !is_compaction(at));
+}
+
+/// Returns the entries of the path that a context holds, the oldest first, and counts the others.
+fn choose(tree: &Tree, path: &Path, stop: PlanStop, plan: &mut ContextPlan) -> Vec<At> {
+    let mut chosen = Vec::new();
     let mut has_said = false;
     for at in path.nodes.iter().rev() {
         let Some(row) = tree.row(*at) else { continue };
@@ -193,11 +213,12 @@ fn choose(tree: &Tree, path: &Path, stop: PlanStop, plan: &mut ContextPlan) -> H
             continue;
         }
         has_said |= row.is_message;
-        chosen.insert(*at);
+        chosen.push(*at);
     }
-    let on_path: HashSet<At> = path.nodes.iter().copied().collect();
-    let is_abandoned =
-        |(at, row): &(At, &Row)| row.is_node && row.is_message && !row.is_restated && !on_path.contains(at);
+    let on_path: HashSet<At> = path.nodes.iter().chain(&path.replaced).copied().collect();
+    let is_abandoned = |(at, row): &(At, &Row)| {
+        row.is_node && row.is_message && !row.is_restated && !on_path.contains(at) && tree.counts(*at)
+    };
     let abandoned = tree.in_order().filter(is_abandoned).count();
     plan.abandoned_entries = u64::try_from(abandoned).unwrap_or(u64::MAX);
     chosen
@@ -213,21 +234,30 @@ struct Emitted {
 }
 
 impl Emitted {
-    /// Writes the header, the chosen entries in the order of the file, and the lines that go with them.
-    fn of(tree: &Tree, chosen: &HashSet<At>) -> Self {
-        let mut emitted = Self::default();
-        let mut last: Option<&str> = None;
-        let mut has_header = false;
-        let mut is_with = false;
+    /// Writes the header, the chosen entries in their order, and the lines that go with them.
+    fn of(tree: &Tree, chosen: &[At]) -> Self {
+        let mut with: HashMap<At, Vec<&Row>> = chosen.iter().map(|at| (*at, Vec::new())).collect();
+        let mut header: Vec<&Row> = Vec::new();
+        let mut is_header = false;
+        let mut last = None;
         for (at, row) in tree.in_order() {
             if row.is_header {
-                is_with = !std::mem::replace(&mut has_header, true);
+                is_header = header.is_empty();
+                last = None;
             } else if row.is_node {
-                is_with = chosen.contains(&at);
+                is_header = false;
+                last = Some(at);
             }
-            if !is_with || row.is_restated && !row.is_header {
-                continue;
+            let is_with = !row.is_restated || row.is_header;
+            let lines = last.and_then(|last| with.get_mut(&last));
+            if let Some(lines) = lines.or(is_header.then_some(&mut header)).filter(|_| is_with) {
+                lines.push(row);
             }
+        }
+        let mut emitted = Self::default();
+        let mut last: Option<&str> = None;
+        let entries = chosen.iter().filter_map(|at| with.get(at)).flatten();
+        for row in header.iter().chain(entries) {
             let edit = emitted.linked(row, last).map(|edit| within(row, edit));
             push(&mut emitted.pieces, row.place, edit.into_iter().chain(row.place.ended(row.is_joined)));
             emitted.ended += usize::from(row.is_joined);
@@ -302,10 +332,13 @@ pub(super) fn plan_compaction(
         let message = "the first entry that a compaction keeps was not found: it keeps nothing";
         plan.notes.push(Note::new(NoteCode::Degraded, message));
     }
-    let mut chosen: HashSet<At> = found.unwrap_or_default().into_iter().collect();
+    let mut chosen = found.unwrap_or_default();
     // An older compaction among them is nothing to the loader.
     chosen.retain(|at| tree.row(*at).is_some_and(|row| !row.is_compaction));
-    chosen.insert(compaction);
+    chosen.push(compaction);
+    // In the order of the file, whatever hangs on what: a compaction's id is made of it.
+    chosen.sort_unstable_by_key(|(segment, row)| (Reverse(*segment), *row));
+    chosen.dedup();
     if !tree.has_header() {
         plan.notes.push(Note::new(NoteCode::Degraded, "the session's header was not found"));
     }
@@ -316,10 +349,9 @@ pub(super) fn plan_compaction(
 
 /// Names the first kept entry anew in the compaction's line, which is the last, where the old name says something else of
 /// what is written: numbers do, and so does the id of what was left out.
-fn name_first(tree: &Tree, chosen: &HashSet<At>, compaction: At, plan: &mut CompactionPlan) {
+fn name_first(tree: &Tree, chosen: &[At], compaction: At, plan: &mut CompactionPlan) {
     let Some(row) = tree.row(compaction) else { return };
-    let first = tree.in_order().find(|(at, row)| row.is_node && chosen.contains(at));
-    let first = first.and_then(|(_, row)| row.id.as_deref());
+    let first = chosen.first().and_then(|first| tree.row(*first)).and_then(|row| row.id.as_deref());
     let name = match &row.kept {
         // Behind the header; where nothing is kept, that is the compaction itself.
         Some(Kept::Index(_)) => "1".to_owned(),
@@ -381,7 +413,7 @@ fn by_path(
     let mut found = (kept.is_none() || is_first(tree, compaction)).then(Vec::new);
     loop {
         if found.is_none() && !path.is_done {
-            match path.step(tree, is_all, false) {
+            match path.step(tree, is_all) {
                 Step::End => path.is_done = true,
                 Step::At(at) => {
                     path.take(at);

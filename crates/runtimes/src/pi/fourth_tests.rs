@@ -175,6 +175,19 @@ fn what_its_loader_refuses_is_said() {
 }
 
 #[test]
+fn a_result_that_is_held_without_its_call_is_refused_and_placed_as_what_a_user_says() {
+    let text = String::from_utf8(session("HUACUA")).expect("text");
+    let lost = json!({ "role": "toolResult", "toolCallId": "lost", "toolName": "bash", "content": [], "isError": false, "timestamp": 1 });
+    let bytes = text.replace("\"retainedTail\":[", &format!("\"retainedTail\":[{lost},")).into_bytes();
+    assert_eq!(fatal(&Pi::V4, &bytes), ["result_without_call"]);
+    let (_, context) = planned(&Pi::V4, &bytes, PlanStop::Compaction);
+    let third = Pi::V3.upgrade(&Pi::V4.format(), &context).expect("a way");
+    let (out, _) = place(&Pi::V3, &request("/new/place"), &third);
+    assert_eq!(fatal(&Pi::V3, &out), Vec::<&str>::new());
+    assert_eq!(checked(&Pi::V3, &out).messages_sent, 6);
+}
+
+#[test]
 fn a_compaction_of_ours_stands_on_the_main_lane() {
     let bytes = session("HUAUA");
     let mut chain = Chain::import(&Pi::V4, Granularity::Turn, &bytes);

@@ -25,6 +25,7 @@ mod trail;
 mod tree;
 mod upgrade;
 mod validate;
+mod ways;
 
 use stemmata_model::{Entry, FormatId, Timestamp};
 

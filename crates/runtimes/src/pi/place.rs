@@ -7,8 +7,8 @@ use stemmata_model::{Note, NoteCode, Timestamp};
 
 use super::client::RESUME;
 use super::encode::{derive, header, result, text_block};
-use super::record::{Record, apart};
-use super::trail::{Trail, Waiting};
+use super::record::{Message, Record, apart};
+use super::trail::{Said, Trail, Waiting};
 use super::tree::{Parent, Row};
 use crate::adapter::{ClientPlace, PlaceRequest, Placer};
 use crate::apart::each;
@@ -56,11 +56,15 @@ pub(super) fn unfold(record: &Record<'_>, row: &Row, before: Option<String>) -> 
     };
     let mut first = None;
     let mut lines = Vec::new();
+    let mut waiting = Waiting::default();
     for (number, message) in (0..).zip(record.retained()) {
+        // The first messages before it may be left out, and with them the call of a result that stays.
+        let is_lost = waiting.take(&Said::of(&message), 0).is_some();
+        let json = if is_lost { as_said(&message.message)? } else { one_line(message.whole.raw())? };
         let id = derive(&format!("{own} retained"), number);
         let line =
             Object::new().text("type", "message").text("id", &id).optional("parentId", parent.as_deref());
-        lines.push(line.text("timestamp", &time).raw("message", &one_line(message.whole.raw())?).finish());
+        lines.push(line.text("timestamp", &time).raw("message", &json).finish());
         first = first.or_else(|| Some(id.clone()));
         parent = Some(id);
     }
@@ -81,13 +85,13 @@ pub(super) fn unfold(record: &Record<'_>, row: &Row, before: Option<String>) -> 
     Some(Unfolded { lines, edits })
 }
 
-/// Returns what makes a result that no call waits for a message of the user.
-pub(super) fn as_said(record: &Record<'_>) -> Option<Edit> {
-    let message = &record.message;
+/// Returns a result that no call waits for as a message of the user.
+pub(super) fn as_said(message: &Message<'_>) -> Option<String> {
     let mark = text_block(LOST_CALL);
     let content = match message.content {
         Some(list) if list.raw().starts_with('[') => {
-            let rest = list.raw().get(1..)?;
+            let list = one_line(list.raw())?;
+            let rest = list.get(1..)?;
             let comma = if rest.trim_start().starts_with(']') { "" } else { "," };
             format!("[{mark}{comma}{rest}")
         }
@@ -95,8 +99,12 @@ pub(super) fn as_said(record: &Record<'_>) -> Option<Edit> {
         None => format!("[{mark}]"),
     };
     let said = Object::new().text("role", "user").raw("content", &content);
-    let said = message.timestamp.into_iter().fold(said, |said, at| said.raw("timestamp", at.raw()));
-    Some((record.envelope.message?.span(), said.finish()))
+    Some(message.timestamp.into_iter().fold(said, |said, at| said.raw("timestamp", at.raw())).finish())
+}
+
+/// Returns what makes an entry a message of the user, whose result no call waits for.
+pub(super) fn said_instead(record: &Record<'_>) -> Option<Edit> {
+    Some((record.envelope.message?.span(), as_said(&record.message)?))
 }
 
 /// Rewrites a session line by line.
@@ -152,9 +160,9 @@ impl LinePlacer {
             }
             edits.extend(self.completed(record));
             let said = self.trail.nodes.last().filter(|_| row.is_node);
-            if said.is_some_and(|node| self.waiting.take_node(node).is_some()) {
+            if said.is_some_and(|node| self.waiting.take_node(node, true).is_some()) {
                 self.orphans += 1;
-                edits.extend(as_said(record));
+                edits.extend(said_instead(record));
                 // What a user says closes the calls that wait.
                 self.waiting.calls.clear();
             }

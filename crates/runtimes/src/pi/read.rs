@@ -12,7 +12,6 @@ use super::record::{Block, Kind, Message, ReasoningItem, Record, Tokens};
 use crate::adapter::IdKind;
 use crate::json::{Field, RecordError, is_true, owned, text};
 use crate::lines::facts::{Hints, TitleRank};
-use crate::lines::unknown::type_name;
 use crate::lines::{self, Line, Turn, entry_id, opaque};
 
 /// Where a compaction carries which entry it keeps first: its id, or in the first version its number.
@@ -31,7 +30,7 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
         Kind::BranchSummary => summary(record.envelope.summary, time),
         Kind::CustomMessage => custom(record.envelope.content, record.envelope.display, time),
         Kind::Session | Kind::SessionInfo | Kind::Other | Kind::Unknown => {
-            Line::metadata(RUNTIME, &name(&record), record.whole.raw(), time)
+            Line::metadata(RUNTIME, &record.name(), record.whole.raw(), time)
         }
     };
     match record.kind {
@@ -46,16 +45,17 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
         Kind::SessionInfo => {
             line.hints.title = owned(record.envelope.name).map(|name| (TitleRank::User, name));
         }
-        Kind::Unknown => line.unknown = Some(name(&record)),
-        Kind::Message | Kind::Compaction | Kind::BranchSummary | Kind::CustomMessage | Kind::Other => {}
+        Kind::Message
+        | Kind::Compaction
+        | Kind::BranchSummary
+        | Kind::CustomMessage
+        | Kind::Other
+        | Kind::Unknown => {}
     }
+    line.unknown = record.unknown();
     line.id = record.entry_id().and_then(|id| entry_id(id.text()));
     line.parent = record.envelope.parent_id.and_then(|parent| entry_id(parent.text()));
     Ok(line)
-}
-
-pub(super) fn name(record: &Record<'_>) -> String {
-    type_name(record.envelope.record_type.or(record.envelope.line_kind))
 }
 
 /// Reads the messages that a compaction keeps word for word.
@@ -89,11 +89,7 @@ fn message(record: &Record<'_>, time: Option<Timestamp>) -> Line {
         // The second is what the second version called the first.
         "custom" | "hookMessage" => custom(message.content, message.display, time),
         "branchSummary" | "compactionSummary" => summary(message.summary, time),
-        _ => {
-            let mut line = Line::metadata(RUNTIME, "message", record.whole.raw(), time);
-            line.unknown = Some(format!("message/{}", type_name(message.role)));
-            line
-        }
+        _ => Line::metadata(RUNTIME, "message", record.whole.raw(), time),
     }
 }
 

@@ -5,6 +5,7 @@ use stemmata_model::Timestamp;
 use crate::json::{
     Field, RecordError, Salvaged, borrowed_object, is_string, is_true, parse_line, salvage, text,
 };
+use crate::lines::unknown::type_name;
 
 borrowed_object! {
     /// The fields of a line that somebody here looks at.
@@ -98,6 +99,9 @@ const ROLES: [&str; 8] = [
     "compactionSummary",
 ];
 
+/// What a content consists of.
+const BLOCKS: [&str; 4] = ["text", "thinking", "toolCall", "image"];
+
 /// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -171,6 +175,31 @@ impl<'a> Record<'a> {
         self.kind == Kind::Message && self.message.role.is_some_and(|field| is_string(field, role))
     }
 
+    /// Returns the type of the line.
+    pub(super) fn name(&self) -> String {
+        type_name(self.envelope.record_type.or(self.envelope.line_kind))
+    }
+
+    /// Returns what this version does not know: the type of a line, the role of a message, or the type of a piece of what it says.
+    pub(super) fn unknown(&self) -> Option<String> {
+        match self.kind {
+            Kind::Unknown => Some(self.name()),
+            Kind::Message if !ROLES.contains(&text(self.message.role).unwrap_or_default().as_ref()) => {
+                Some(format!("message/{}", type_name(self.message.role)))
+            }
+            Kind::Message | Kind::CustomMessage => {
+                unknown_block(self.message.content.or(self.envelope.content))
+            }
+            Kind::Compaction => self.retained().iter().find_map(Self::unknown),
+            Kind::Session | Kind::BranchSummary | Kind::SessionInfo | Kind::Other => None,
+        }
+    }
+
+    /// Returns the call that it is the result of.
+    pub(super) fn answers(&self) -> Option<std::borrow::Cow<'a, str>> {
+        text(self.message.call_id).filter(|_| self.is_role("toolResult"))
+    }
+
     /// Returns whether the loader makes a message for the model of it.
     pub(super) fn is_seen(&self) -> bool {
         match self.kind {
@@ -179,7 +208,8 @@ impl<'a> Record<'a> {
                 let is_command = role == "bashExecution";
                 ROLES.contains(&role.as_ref()) && !(is_command && is_true(self.message.excluded))
             }
-            Kind::Compaction | Kind::BranchSummary | Kind::CustomMessage => true,
+            Kind::BranchSummary => text(self.envelope.summary).is_some_and(|summary| !summary.is_empty()),
+            Kind::Compaction | Kind::CustomMessage => true,
             Kind::Session | Kind::SessionInfo | Kind::Other | Kind::Unknown => false,
         }
     }
@@ -221,6 +251,15 @@ impl<'a> Record<'a> {
         };
         blocks.into_iter().filter_map(call).collect()
     }
+}
+
+/// Returns the type of the first piece of a content that is not known.
+fn unknown_block(content: Option<Field<'_>>) -> Option<String> {
+    let blocks = content.and_then(|content| content.elements()).unwrap_or_default();
+    let kinds =
+        blocks.into_iter().map(|block| type_name(Block::read(block).ok().and_then(|block| block.kind)));
+    let unknown = kinds.into_iter().find(|kind| !BLOCKS.contains(&kind.as_str()));
+    unknown.map(|kind| format!("content/{kind}"))
 }
 
 /// Takes a line apart that is no single record (see `Dialect::rescue`).

@@ -3,7 +3,7 @@
 use stemmata_model::Timestamp;
 
 use super::encode::{derive, header, result, text_block};
-use super::place::{NO_USAGE, Unfolded, as_said, unfold};
+use super::place::{NO_USAGE, Unfolded, said_instead, unfold};
 use super::record::{Kind, Record, apart};
 use super::trail::{Node, Trail, Waiting};
 use super::tree::Parent;
@@ -104,27 +104,26 @@ fn fields(document: &mut Document) {
     }
 }
 
-/// Hangs entries whose parent is not there, or not named, on the one before.
+/// Hangs entries on what they follow, where they name nothing, or what is not there, leads in a circle, or was answered late.
 fn parents(document: &mut Document) {
     let trail = trail(document);
-    if trail.is_linear == Some(true) {
-        return;
-    }
-    let way: Vec<usize> = trail.whole().nodes;
-    let ids: std::collections::HashSet<&str> =
-        trail.nodes.iter().filter_map(|node| node.row.id.as_deref()).collect();
-    for (index, node) in trail.nodes.iter().enumerate() {
-        let what = match &node.row.parent {
-            Parent::Before => "the entry names no parent, and the loader loses what is before it",
-            Parent::Id(id) if !ids.contains(&**id) && way.contains(&index) => {
-                "the entry's parent is not there, and the loader loses what is before it"
-            }
-            Parent::Id(_) | Parent::Root => continue,
-        };
-        let before = index.checked_sub(1).and_then(|before| trail.nodes.get(before));
-        let id = before.and_then(|node| node.row.id.as_deref());
-        let value = id.map_or_else(|| "null".to_owned(), quote);
+    let (ways, way) = (trail.ways(), trail.whole().nodes);
+    let way: std::collections::HashSet<usize> = way.into_iter().collect();
+    for (index, node) in trail.nodes.iter().enumerate().filter(|(index, _)| ways.is_mended(*index)) {
+        let up = ways.up(index).and_then(|up| trail.nodes.get(up));
         let is_named = node.row.parent != Parent::Before;
+        if is_named && !way.contains(&index) {
+            continue;
+        }
+        let what = match ways.named(index) {
+            None if is_named => "the entry's parent is not there, and the loader loses what is before it",
+            None => "the entry names no parent, and the loader loses what is before it",
+            Some(_) if up.is_some_and(|up| up.row.answers.is_some()) => {
+                "the result of the call that it hangs on was written late, and the loader loses it"
+            }
+            Some(_) => "the entry's parents lead in a circle, in which the loader never ends",
+        };
+        let value = up.and_then(|up| up.row.id.as_deref()).map_or_else(|| "null".to_owned(), quote);
         let value = if is_named { value } else { format!(",\"parentId\":{value}") };
         if !is_rewritten(document, node) {
             let line = usize::try_from(node.line).unwrap_or(usize::MAX);
@@ -143,26 +142,17 @@ fn is_rewritten(document: &mut Document, node: &Node) -> bool {
     true
 }
 
-/// Hangs the first of the last entries which no model sees (a label, a title) on the last message, where it hangs on an older
-/// entry: the loader would take the conversation to end there.
+/// Takes the entry where the conversation stands to the end of the file, where the loader looks for it.
 fn ends(document: &mut Document) {
     let trail = trail(document);
-    let (loaded, leaf) = (trail.loaded(), trail.leaf());
-    if trail.is_linear == Some(true) || loaded.broken.is_some() || loaded.nodes.last() == leaf.as_ref() {
-        return;
-    }
-    let stands = leaf.and_then(|leaf| trail.nodes.get(leaf));
-    let Some(id) = stands.and_then(|node| node.row.id.as_deref()) else { return };
-    // Of the entries for nobody that follow each other at the end, the first is what hangs on something else.
-    let said = loaded.nodes.iter().rposition(|index| Some(index) < leaf.as_ref());
-    let first = loaded.nodes.get(said.map_or(0, |said| said + 1));
-    let Some(node) = first.and_then(|index| trail.nodes.get(*index)) else { return };
-    if is_rewritten(document, node) {
+    let leaf = trail.leaf(&trail.ways());
+    let Some(node) = leaf.and_then(|leaf| trail.nodes.get(leaf)) else { return };
+    if trail.is_linear == Some(true) || trail.loaded().nodes.last() == leaf.as_ref() {
         return;
     }
     let line = usize::try_from(node.line).unwrap_or(usize::MAX);
-    let what = "the loader takes the conversation to end at the older entry that this one, for nobody, hangs on: it hangs on the last message now";
-    document.edit(line, vec![(node.row.parent_span.clone(), quote(id))], ("parent", what));
+    let what = "the conversation stands at this entry: the loader takes it to end at the one that was last, an older one or for nobody";
+    document.move_line(line, document.len().saturating_sub(1), ("order", what));
 }
 
 /// Gives the messages that a compaction holds word for word lines of their own, which the client reads.
@@ -191,15 +181,15 @@ fn tails(document: &mut Document) {
 fn orphans(document: &mut Document) {
     let trail = trail(document);
     let mut waiting = Waiting::default();
-    for index in trail.sent(&trail.whole()).0 {
+    for index in trail.sent(&trail.whole(), true).0 {
         let Some(node) = trail.nodes.get(index) else { continue };
-        let Some(call) = waiting.take_node(node) else { continue };
+        let Some(call) = waiting.take_node(node, true) else { continue };
         if is_rewritten(document, node) {
             continue;
         }
         let index = usize::try_from(node.line).unwrap_or(usize::MAX);
         let line = document.line(index).to_vec();
-        let Some(edit) = Record::parse(&line).ok().and_then(|record| as_said(&record)) else { continue };
+        let Some(edit) = Record::parse(&line).ok().and_then(|record| said_instead(&record)) else { continue };
         let what = format!(
             "the result of `{call}` has no call, and the provider refuses it: it is a message of the user now"
         );

@@ -136,6 +136,39 @@ fn made_up_sessions_pass_the_suite() {
 }
 
 #[test]
+fn what_is_not_known_is_counted_and_named() {
+    let text = String::from_utf8(session("HUAUACUxA", 3)).expect("text");
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let wizard = |at: usize, from: &str, to: &str| lines[at].replace(from, to);
+    let text = [
+        lines[0].clone(),
+        wizard(1, "\"role\":\"user\"", "\"role\":\"wizard\""),
+        wizard(2, "\"type\":\"text\"", "\"type\":\"rune\""),
+        // What a compaction holds, and a message of an extension.
+        wizard(5, "\"tokensBefore\"", "\"retainedTail\":[{\"role\":\"elf\",\"content\":[]}],\"tokensBefore\""),
+        lines[7].clone(),
+        "{\"type\":\"custom_message\",\"id\":\"00c0de10\",\"parentId\":null,\"content\":[{\"type\":\"rune\"}]}".to_owned(),
+    ]
+    .join("\n")
+        + "\n";
+    let wanted = ["message/wizard", "content/rune", "message/elf", "hologram"];
+    let mut splitter = Pi::V3.splitter(stemmata_model::Granularity::Turn, None);
+    for line in text.lines() {
+        splitter.line(line.as_bytes(), &mut Vec::new());
+    }
+    let counted: Vec<(&str, u64)> =
+        splitter.unknown().iter().map(|(name, count)| (name.as_str(), *count)).collect();
+    assert_eq!(counted, [(wanted[0], 1), (wanted[1], 2), (wanted[2], 1), (wanted[3], 1)]);
+    let said = format!("{:?}", crate::chain_tests::checked(&Pi::V3, text.as_bytes()).findings);
+    for name in wanted {
+        assert!(said.contains(&format!("the type `{name}` is unknown to us")), "{name}: {said}");
+    }
+    // Bytes are kept, and what such a record says is carried.
+    let decoded = Pi::V3.decode(text.as_bytes());
+    assert!(format!("{:?}", decoded.entries).contains("please do thing 1"));
+}
+
+#[test]
 fn a_version_is_claimed_by_its_own_adapter_and_no_other() {
     for (adapter, version) in [(Pi::V1, 1), (Pi::V2, 2), (Pi::V3, 3)] {
         assert!(adapter.detect(&session("HU", version)).is_some());

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::record::{Kind, Record};
-use super::tree::{Kept, Parent, Row, Standing, Stands, leaf};
-use crate::json::text;
+use super::tree::{Kept, Parent, Row, Standing, Stands};
+use super::ways::Ways;
 
 /// An entry.
 #[derive(Debug, Clone)]
@@ -33,11 +33,11 @@ pub(super) struct Said {
 }
 
 impl Said {
-    fn of(record: &Record<'_>) -> Self {
+    pub(super) fn of(record: &Record<'_>) -> Self {
         let is_result = record.is_role("toolResult");
         Self {
             calls: record.waiting(),
-            answers: text(record.message.call_id).filter(|_| is_result).map(Into::into),
+            answers: record.answers().map(Into::into),
             // What a command, an extension or a branch says is sent as a user's message. A compaction stands behind what it
             // keeps, and is sent ahead of it.
             closes: record.is_seen() && !is_result && record.kind != Kind::Compaction,
@@ -53,6 +53,8 @@ pub(super) struct Waiting {
     pub(super) calls: Vec<(String, String, u64)>,
     /// Those that nothing answered, and where they stand.
     pub(super) unanswered: Vec<(String, u64)>,
+    /// Those that results answer which a compaction holds without them, and where it stands.
+    pub(super) held: Vec<(String, u64)>,
 }
 
 impl Waiting {
@@ -68,10 +70,12 @@ impl Waiting {
         None
     }
 
-    /// Takes an entry, and returns the call that it answers where none waits for it.
-    pub(super) fn take_node<'n>(&mut self, node: &'n Node) -> Option<&'n str> {
-        for said in &node.retained {
-            self.take(said, node.line);
+    /// Takes an entry, and returns the call that it answers where none waits for it. `holds` says whether messages that a compaction
+    /// holds are sent.
+    pub(super) fn take_node<'n>(&mut self, node: &'n Node, holds: bool) -> Option<&'n str> {
+        for said in node.retained.iter().filter(|_| holds) {
+            let lost = self.take(said, node.line).map(|call| (call.to_owned(), node.line));
+            self.held.extend(lost);
         }
         self.take(&node.said, node.line)
     }
@@ -95,6 +99,8 @@ pub(super) struct Way {
     pub(super) nodes: Vec<usize>,
     /// Where it ended because a parent is not there.
     pub(super) broken: Option<usize>,
+    /// The entry at which it came to one that it had passed: the loader never ends.
+    pub(super) circle: Option<usize>,
 }
 
 impl Trail {
@@ -142,68 +148,37 @@ impl Trail {
 
     /// Returns the way to the root as the loader goes it, from the last entry that it reads.
     pub(super) fn loaded(&self) -> Way {
-        let from = match self.stands {
+        let mut at = match self.stands {
             Standing::Unsaid => self.nodes.iter().rposition(|node| !node.is_unread),
             Standing::Nowhere => None,
             Standing::At(index) => Some(index),
         };
-        self.way(from, false)
-    }
-
-    /// Returns the way to the root that holds the conversation: from where it stands, and an entry whose parent is not there
-    /// hangs on the one before it.
-    pub(super) fn whole(&self) -> Way {
-        self.way(self.leaf(), true)
-    }
-
-    /// Returns where the conversation stands (see `Tree::leaf`).
-    pub(super) fn leaf(&self) -> Option<usize> {
-        match self.stands {
-            Standing::Unsaid => {}
-            Standing::Nowhere => return None,
-            Standing::At(index) => return Some(index),
-        }
-        let newest = self.nodes.iter().enumerate().rev().map(|(index, node)| (index, node.row.is_message));
-        leaf(newest, |index| self.parent(index)).or_else(|| self.nodes.len().checked_sub(1))
-    }
-
-    /// Returns the entry that another one hangs on.
-    fn parent(&self, index: usize) -> Option<usize> {
-        match &self.nodes.get(index)?.row.parent {
-            _ if self.is_linear == Some(true) => index.checked_sub(1),
-            Parent::Root => None,
-            Parent::Id(id) => self.by_id.get(id).copied(),
-            Parent::Before => index.checked_sub(1),
-        }
-    }
-
-    fn way(&self, from: Option<usize>, mends: bool) -> Way {
         let mut way = Way::default();
         let mut seen = HashSet::new();
-        let mut at = from;
+        let is_there = |at: &usize| self.nodes.get(*at).is_some_and(|node| !node.is_unread);
         while let Some((index, node)) = at.and_then(|index| Some((index, self.nodes.get(index)?))) {
             if !seen.insert(index) {
+                way.circle = way.nodes.last().copied();
                 break;
             }
             way.nodes.push(index);
-            let is_there = |at: &usize| mends || self.nodes.get(*at).is_some_and(|node| !node.is_unread);
-            let mut before = index.checked_sub(1);
-            while let Some(unread) = before.filter(|at| !is_there(at)) {
-                before = unread.checked_sub(1);
-            }
+            let before = || (0..index).rev().find(is_there);
             at = match &node.row.parent {
-                _ if self.is_linear == Some(true) => before,
+                _ if self.is_linear == Some(true) => before(),
                 Parent::Root => None,
                 Parent::Id(id) => {
-                    let parent = self.by_id.get(id).copied().filter(is_there);
-                    if parent.is_none() {
-                        way.broken = Some(index);
-                    }
-                    parent.or_else(|| before.filter(|_| mends))
+                    let named = |index: &usize| {
+                        is_there(index)
+                            && self.nodes.get(*index).is_some_and(|node| node.row.id.as_ref() == Some(id))
+                    };
+                    let last = self.by_id.get(id).copied();
+                    let parent = last.and_then(|last| (0..=last).rev().find(named));
+                    way.broken = if parent.is_none() { Some(index) } else { way.broken };
+                    parent
                 }
                 Parent::Before => {
-                    way.broken = Some(index).filter(|_| before.is_some()).or(way.broken);
-                    before.filter(|_| mends)
+                    way.broken = before().map(|_| index).or(way.broken);
+                    None
                 }
             };
         }
@@ -211,15 +186,37 @@ impl Trail {
         way
     }
 
+    /// Returns what hangs on what, mended.
+    pub(super) fn ways(&self) -> Ways<'_> {
+        Ways::of(self.nodes.iter().map(|node| &node.row).collect(), self.is_linear == Some(true), true)
+    }
+
+    /// Returns the way to the root that holds the conversation (see [`Ways`]).
+    pub(super) fn whole(&self) -> Way {
+        let ways = self.ways();
+        let mut nodes = ways.way(self.leaf(&ways));
+        nodes.reverse();
+        Way { nodes, ..Way::default() }
+    }
+
+    /// Returns where the conversation stands (see `Tree::leaf`).
+    pub(super) fn leaf(&self, ways: &Ways<'_>) -> Option<usize> {
+        match self.stands {
+            Standing::Unsaid => ways.leaf().or_else(|| self.nodes.len().checked_sub(1)),
+            Standing::Nowhere => None,
+            Standing::At(index) => Some(index),
+        }
+    }
+
     /// Returns the entries of a way that are sent: what the last compaction keeps, itself, and what follows it. The second
-    /// is false where the compaction names an entry that is not on the way.
-    pub(super) fn sent(&self, way: &Way) -> (Vec<usize>, bool) {
+    /// is false where the compaction names an entry that is not on the way. `holds` says whether messages that a compaction holds are
+    /// what it keeps.
+    pub(super) fn sent(&self, way: &Way, holds: bool) -> (Vec<usize>, bool) {
         let of = |index: &usize| self.nodes.get(*index);
         let is_compaction = |index: &usize| of(index).is_some_and(|node| node.row.is_compaction);
         let Some(last) = way.nodes.iter().rposition(is_compaction) else { return (way.nodes.clone(), true) };
         let (before, after) = way.nodes.split_at(last);
-        // What it holds word for word is what it keeps.
-        let compaction = after.first().and_then(of).filter(|node| node.row.retained == 0);
+        let compaction = after.first().and_then(of).filter(|node| !holds || node.row.retained == 0);
         let kept = compaction.and_then(|node| node.row.kept.clone());
         let is_kept = |index: &usize| match (&kept, of(index)) {
             (Some(Kept::Id(id)), Some(node)) => node.row.id.as_ref() == Some(id),
@@ -246,17 +243,18 @@ impl Trail {
     }
 
     /// Counts the messages of entries that are sent.
-    pub(super) fn count(&self, sent: &[usize]) -> u64 {
+    pub(super) fn count(&self, sent: &[usize], holds: bool) -> u64 {
         let nodes = sent.iter().filter_map(|index| self.nodes.get(*index));
-        let messages = nodes.map(|node| usize::from(node.row.is_message) + node.row.retained).sum::<usize>();
+        let held = |node: &Node| if holds { node.row.retained } else { 0 };
+        let messages = nodes.map(|node| usize::from(node.row.is_message) + held(node)).sum::<usize>();
         u64::try_from(messages).unwrap_or(u64::MAX)
     }
 
     /// Returns the calls that still wait at the end of the way, oldest first: ids and tools.
     pub(super) fn open(&self, way: &Way) -> Vec<(String, String)> {
         let mut waiting = Waiting::default();
-        for node in self.sent(way).0.into_iter().filter_map(|index| self.nodes.get(index)) {
-            waiting.take_node(node);
+        for node in self.sent(way, true).0.into_iter().filter_map(|index| self.nodes.get(index)) {
+            waiting.take_node(node, true);
         }
         waiting.calls.into_iter().map(|(call, name, _)| (call, name)).collect()
     }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::record::{Kind, MAIN_LANE, Record, apart};
+use super::ways::Ways;
 use crate::json::{is_blank, is_string, text};
 use crate::lines::emit::{Place, places};
 
@@ -77,6 +78,8 @@ pub(super) struct Row {
     pub(super) kept: Option<Kept>,
     /// How many messages it holds word for word, as a compaction of pi's library does.
     pub(super) retained: usize,
+    /// The call that it is the result of.
+    pub(super) answers: Option<Box<str>>,
     pub(super) is_header: bool,
     pub(super) is_compaction: bool,
     pub(super) is_message: bool,
@@ -107,6 +110,7 @@ impl Row {
             kept_span: None,
             kept: None,
             retained: 0,
+            answers: None,
             is_header: false,
             is_compaction: false,
             is_message: false,
@@ -128,6 +132,7 @@ impl Row {
         row.is_header = record.kind == Kind::Session;
         row.is_compaction = record.kind == Kind::Compaction;
         row.is_message = record.is_seen();
+        row.answers = record.answers().map(Into::into);
         let own = record.entry_id();
         row.id = own.and_then(|id| Some(id.text()?.into()));
         row.is_node = row.id.is_some() || (is_linear && !row.is_header);
@@ -185,27 +190,13 @@ pub(super) fn rows(segment: usize, bytes: &[u8], restated: u64, is_linear: bool)
     rows
 }
 
-/// Returns where a conversation stands: at its last message, or at the last of the entries behind it that hang on it. `newest` are
-/// its entries, the last first, and whether each is a message. None where there is no message.
-pub(super) fn leaf<I: Copy + Eq + std::hash::Hash>(
-    newest: impl Iterator<Item = (I, bool)>,
-    parent: impl Fn(I) -> Option<I>,
-) -> Option<I> {
-    let mut behind = Vec::new();
-    for (at, is_message) in newest {
-        if is_message {
-            // From the oldest on: what one hangs on stands before it.
-            let mut on = HashSet::from([at]);
-            let hangs = |at: &I| parent(*at).is_some_and(|parent| on.contains(&parent)) && on.insert(*at);
-            return behind.into_iter().rev().filter(hangs).last().or(Some(at));
-        }
-        behind.push(at);
-    }
-    None
-}
-
 /// Where a row stands: the commit, counted from the newest, and the line in it.
 pub(super) type At = (usize, usize);
+
+/// Returns whether one row stands before another one.
+pub(super) const fn is_before((segment, row): At, (other_segment, other_row): At) -> bool {
+    segment > other_segment || segment == other_segment && row < other_row
+}
 
 /// The rows of the commits loaded so far.
 #[derive(Debug, Default)]
@@ -216,7 +207,7 @@ pub(super) struct Tree {
     /// Ids of entries that are said again.
     restated: HashSet<Box<str>>,
     /// Whether lines that are no record as they stand are none.
-    is_strict: bool,
+    pub(super) is_strict: bool,
 }
 
 impl Tree {
@@ -255,10 +246,6 @@ impl Tree {
         self.by_id.get(id).copied()
     }
 
-    pub(super) fn is_restated(&self, id: &str) -> bool {
-        self.restated.contains(id)
-    }
-
     /// Returns the nearest entry before a place.
     pub(super) fn before(&self, (segment, row): At) -> Option<At> {
         let last = |segment: usize, rows: &[Row]| {
@@ -272,19 +259,76 @@ impl Tree {
         })
     }
 
-    /// Returns where the conversation stands: at the last message, and at what follows on it. A record for nobody that
-    /// hangs on an older entry ends nothing. `is_all` says whether nothing older is to be loaded: else there is no answer
-    /// before a message is there.
+    /// Returns where the conversation stands (see [`Ways::leaf`]). `is_all` says whether nothing older is to be loaded: else there
+    /// is no answer before what could hang on the last message is loaded.
     pub(super) fn leaf(&self, is_all: bool) -> Option<At> {
         match self.stands() {
             Standing::Unsaid => {}
             Standing::Nowhere => return None,
             Standing::At(at) => return Some(at),
         }
-        let last = self.before((0, usize::MAX));
-        let newest = std::iter::successors(last, |at| self.before(*at));
-        let newest = newest.map_while(|at| Some((at, self.row(at)?.is_message)));
-        leaf(newest, |at| self.parent_of(at)).or_else(|| last.filter(|_| is_all))
+        let last = self.before((0, usize::MAX))?;
+        if !is_all {
+            let mut way = std::iter::successors(Some(last), |at| self.parent_of(*at));
+            let message = way.find(|at| self.row(*at).is_some_and(|row| row.is_message))?;
+            // What hangs on a message stands behind what that hangs on, unless that was written late itself.
+            let is_in_place = |parent: At| is_before(parent, message);
+            self.parent_of(message).filter(|parent| is_in_place(*parent))?;
+        }
+        let (places, ways) = self.ways(is_all);
+        ways.leaf().and_then(|leaf| places.get(leaf).copied()).or_else(|| Some(last).filter(|_| is_all))
+    }
+
+    /// Returns the entries that are loaded, and what hangs on what.
+    pub(super) fn ways(&self, is_all: bool) -> (Vec<At>, Ways<'_>) {
+        let entries = self.in_order().filter(|(_, row)| row.is_node && !row.is_restated);
+        let (places, rows) = entries.unzip();
+        (places, Ways::of(rows, false, is_all))
+    }
+
+    /// Returns the way from an entry to the root, the entry first, and how many of its entries hang on the one before them because
+    /// what they name is not there, or leads in a circle.
+    pub(super) fn mended(&self, from: Option<At>, is_all: bool) -> (Vec<At>, u64) {
+        let (places, ways) = self.ways(is_all);
+        let way = ways.way(from.and_then(|from| places.iter().position(|at| *at == from)));
+        let at = |index: &usize| places.get(*index).copied();
+        let is_restated = |row: &Row| matches!(&row.parent, Parent::Id(id) if self.restated.contains(id));
+        let is_mended = |index: &&usize| {
+            let row = at(index).and_then(|at| self.row(at));
+            ways.is_mended(**index) && ways.up(**index).is_some() && !row.is_some_and(is_restated)
+        };
+        let mended = way.iter().filter(is_mended).count();
+        (way.iter().filter_map(at).collect(), u64::try_from(mended).unwrap_or(u64::MAX))
+    }
+
+    /// Returns whether a row is what its id stands for.
+    pub(super) fn counts(&self, at: At) -> bool {
+        let id = self.row(at).and_then(|row| row.id.as_deref());
+        id.and_then(|id| self.find(id)).is_none_or(|counted| counted == at)
+    }
+
+    /// Returns whether a row is the last compaction of a way, given newest first up to it, and stands before all that follows on it:
+    /// its artifact then stands for all that is older.
+    pub(super) fn is_compacted(&self, at: At, way: &[At]) -> bool {
+        let is_compaction = |at: At| self.row(at).is_some_and(|row| row.is_compaction);
+        let follows = |other: &At| *other == at || is_before(at, *other) && !is_compaction(*other);
+        is_compaction(at) && way.iter().all(follows)
+    }
+
+    /// Returns whether an entry behind a compaction may be one that was written late, of those that it keeps: it hangs on what stands
+    /// before the compaction. Else another branch begins with it.
+    pub(super) fn has_late(&self, compaction: At) -> bool {
+        let is_behind = |at: At| is_before(compaction, at);
+        self.in_order().any(|(at, row)| {
+            let parent = match &row.parent {
+                Parent::Id(id) => self.find(id),
+                Parent::Before | Parent::Root => return false,
+            };
+            row.is_node
+                && !row.is_restated
+                && is_behind(at)
+                && parent.is_none_or(|parent| is_before(parent, compaction))
+        })
     }
 
     /// Returns where lines of the fourth version say that the conversation stands, of what is loaded.

@@ -3,7 +3,8 @@
 //! It repairs nothing. What it looks for was tried with the real loader (0.73.1): it refuses next to nothing, and loses
 //! history without a word.
 
-use super::read::name;
+use std::collections::HashSet;
+
 use super::record::{Kind, NEWEST_VERSION, Record, apart};
 use super::trail::{Trail, Waiting, Way};
 use super::tree::{Parent, Row};
@@ -66,9 +67,10 @@ impl LineValidator {
             let message = "the answer has no `usage`: the client crashes on it";
             self.findings.add(Severity::Fatal, "missing_usage", at, message);
         }
-        if record.kind == Kind::Unknown {
-            let name = shown(&name(record));
-            let message = format!("the type `{name}` is unknown to us: the loader makes no message of it");
+        if let Some(name) = record.unknown() {
+            let made =
+                if record.is_seen() { "it is sent as it is" } else { "the loader makes no message of it" };
+            let message = format!("the type `{}` is unknown to us: {made}", shown(&name));
             self.findings.add(Severity::Info, "unknown_type", at, &message);
         }
     }
@@ -122,12 +124,17 @@ impl LineValidator {
     /// Looks for calls and results that miss each other, among what is sent.
     fn pairs(&mut self, sent: &[usize]) {
         let mut waiting = Waiting::default();
+        let mut lost = Vec::new();
         for node in sent.iter().filter_map(|index| self.trail.nodes.get(*index)) {
-            let Some(call) = waiting.take_node(node) else { continue };
+            let own = waiting.take_node(node, self.is_fourth).map(|call| (call.to_owned(), node.line));
+            lost.append(&mut waiting.held);
+            lost.extend(own);
+        }
+        for (call, line) in lost {
             let message = format!(
                 "the result of `{call}` has no call before it: the client sends it so, and the provider refuses every request"
             );
-            self.findings.add(Severity::Fatal, "result_without_call", Some(node.line), &message);
+            self.findings.add(Severity::Fatal, "result_without_call", Some(line), &message);
         }
         let open = waiting.calls.into_iter().map(|(call, _, line)| (call, line));
         for (call, line) in waiting.unanswered.into_iter().chain(open) {
@@ -140,17 +147,27 @@ impl LineValidator {
 
     /// Looks at where the way ends and what it passes over.
     fn ends(&mut self, loaded: &Way, whole: &Way) {
+        let node = |index: Option<&usize>| index.and_then(|index| self.trail.nodes.get(*index));
         if let Some(node) = self.trail.passed_over(loaded).filter(|_| !self.is_fourth) {
             let message = format!(
                 "the compaction holds {} word for word: programs on pi's library send them, pi itself passes over them",
                 stemmata_model::plural(node.row.retained, "message")
             );
-            self.findings.add(Severity::Warning, "retained_tail", Some(node.line), &message);
+            self.findings.add(Severity::Fatal, "retained_tail", Some(node.line), &message);
         }
-        let last = loaded.nodes.last().and_then(|index| self.trail.nodes.get(*index));
-        if let Some(node) = last.filter(|_| loaded.nodes.last() != whole.nodes.last()) {
-            let message = "the last entry is for nobody and hangs on an older one: the loader takes the conversation to end there";
-            self.findings.add(Severity::Fatal, "dead_end_last", Some(node.line), message);
+        if let Some(node) = node(loaded.circle.as_ref()) {
+            let message = "the entry's parents lead in a circle: the loader walks it until memory runs out";
+            self.findings.add(Severity::Fatal, "circle", Some(node.line), message);
+        }
+        if let Some(node) = node(loaded.nodes.last()).filter(|_| loaded.nodes.last() != whole.nodes.last()) {
+            let (check, message) = if node.row.is_message {
+                let message = "the last entry was written late, or again: others hang on it, and the loader takes the conversation to end there";
+                ("late_record", message)
+            } else {
+                let message = "the last entry is for nobody and hangs on an older one: the loader takes the conversation to end there";
+                ("dead_end_last", message)
+            };
+            self.findings.add(Severity::Fatal, check, Some(node.line), message);
         }
     }
 }
@@ -180,17 +197,22 @@ impl Validator for LineValidator {
             let message = "the entry's parent is not there: the loader loses everything before it in silence";
             self.findings.add(Severity::Fatal, "dangling_parent", Some(line), message);
         }
-        let (present, _) = self.trail.sent(&whole);
-        let (sent, has_kept) = self.trail.sent(&loaded);
+        let (mut present, _) = self.trail.sent(&whole, true);
+        let (sent, has_kept) = self.trail.sent(&loaded, self.is_fourth);
         if !has_kept {
             let message = "the first entry that the last compaction keeps is not before it: it keeps nothing";
             self.findings.add(Severity::Warning, "kept_entry_missing", None, message);
         }
         self.ends(&loaded, &whole);
         self.pairs(&sent);
-        let (present, mut sent) = (self.trail.count(&present), self.trail.count(&sent));
-        let is_refused =
-            |finding: &Finding| matches!(finding.check, "missing_header" | "missing_usage" | "missing_lines");
+        let said = self.trail.count(&sent, self.is_fourth);
+        // What is sent of a branch that was left is said, too.
+        let on_way: HashSet<usize> = whole.nodes.iter().copied().collect();
+        present.extend(sent.into_iter().filter(|index| !on_way.contains(index)));
+        let (present, mut sent) = (self.trail.count(&present, true), said);
+        let is_refused = |finding: &Finding| {
+            matches!(finding.check, "missing_header" | "missing_usage" | "missing_lines" | "circle")
+        };
         let is_unread = |finding: &Finding| matches!(finding.check, "unread_record" | "unreadable_line");
         if self.is_headless
             || self.is_fourth && self.findings.iter().any(is_unread)
