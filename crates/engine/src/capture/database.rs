@@ -210,23 +210,39 @@ pub(crate) fn modified_ns(database: &Path, session: &str) -> Option<i128> {
 /// Returns the version of the client that keeps a database in a folder: that of the session of 2.x which was made last. None
 /// where there is no such database, or only older versions wrote to it.
 pub(crate) fn second_version(folder: &Path) -> Option<String> {
+    versions(folder)?.second
+}
+
+/// The versions that a database names.
+struct Versions {
+    /// Of the newest session that 2.x made.
+    second: Option<String>,
+    /// Of the newest session that a version before it made, if that is newer.
+    first: Option<String>,
+}
+
+fn versions(folder: &Path) -> Option<Versions> {
     let database = folder.join(FILE);
     let opened = database.is_file().then(|| Opened::of(&database).ok())??;
-    let newest = "SELECT version FROM session_v2 ORDER BY id LIMIT 1";
-    let found = opened.connection.query_row(newest, [], |row| row.get(0));
-    // Its tables are there before the first session is.
+    let newest = |table: &str| {
+        let query = format!("SELECT version, time_created FROM {table} ORDER BY time_created DESC LIMIT 1");
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?));
+        opened.connection.query_row(&query, [], read).ok()
+    };
+    // The tables of 2.x are there before their first session is.
     let has_tables = opened.schema.has("session_v2", &["id"]);
-    found.ok().or_else(|| has_tables.then(|| "2".to_owned()))
+    let (second, first) = (newest("session_v2"), newest("session"));
+    let is_newer = |(_, at): &(String, i64)| second.as_ref().is_none_or(|(_, second)| at > second);
+    let first = first.filter(is_newer).map(|(version, _)| version);
+    let second = second.map(|(version, _)| version).or_else(|| has_tables.then(|| "2".to_owned()));
+    Some(Versions { second, first })
 }
 
 /// Returns the version of the client that made the newest session of the database in a folder. Returns `None` if there is no
 /// database, or no session in it.
 pub(crate) fn client_version(folder: &Path) -> Option<String> {
-    second_version(folder).or_else(|| {
-        let opened = Opened::of(&Some(folder.join(FILE)).filter(|database| database.is_file())?).ok()?;
-        let newest = "SELECT version FROM session ORDER BY time_created DESC LIMIT 1";
-        opened.connection.query_row(newest, [], |row| row.get(0)).ok()
-    })
+    let Versions { second, first } = versions(folder)?;
+    first.or(second)
 }
 
 /// Returns the directory of a session, or `None` if the database or the session is missing or names none.
@@ -253,6 +269,8 @@ struct Standing {
     place: Place,
     /// What the older folder beside the database has more of it: the client began to take the session over.
     older: Option<Older>,
+    /// How many last messages only the older folder has, where the client went on without them: most likely its user took them back.
+    left: u64,
 }
 
 /// What the older folder has of a session, and the database has not.
@@ -292,12 +310,14 @@ impl Opened {
 
     fn place(&self, session: &str) -> rusqlite::Result<Option<Standing>> {
         let Some(place) = self.schema.place(&self.connection, session)? else { return Ok(None) };
-        Ok(Some(Standing { place, older: self.older(session)? }))
+        let (older, left) = self.older(session)?;
+        Ok(Some(Standing { place, older, left }))
     }
 
-    fn older(&self, session: &str) -> rusqlite::Result<Option<Older>> {
-        let Some(path) = folders::beside(&self.database, session) else { return Ok(None) };
-        let Some(stored) = Stored::of(&path) else { return Ok(None) };
+    /// Returns what the older folder has more of a session, and how many messages of it were left.
+    fn older(&self, session: &str) -> rusqlite::Result<(Option<Older>, u64)> {
+        let Some(path) = folders::beside(&self.database, session) else { return Ok((None, 0)) };
+        let Some(stored) = Stored::of(&path) else { return Ok((None, 0)) };
         let held = self.schema.messages(&self.connection, session)?;
         // A folder that cannot be listed fails the reading of the session, which says so.
         let ids = stored.message_ids().unwrap_or_default();
@@ -309,7 +329,14 @@ impl Opened {
         };
         let messages = u64::try_from(ids.iter().filter(lacks).count()).unwrap_or(u64::MAX);
         let is_all = !held.values().any(|has_content| *has_content);
-        Ok((messages > 0).then_some(Older { path, messages, is_all }))
+        // Ids are in the order of time.
+        let last_held = ids.iter().rfind(|id| held.contains_key(*id));
+        let ends = last_held.is_some_and(|last| ids.iter().find(lacks).is_some_and(|first| first > last));
+        let goes_on = held.iter().any(|(id, has_content)| *has_content && ids.binary_search(id).is_err());
+        if ends && goes_on {
+            return Ok((None, messages));
+        }
+        Ok(((messages > 0).then_some(Older { path, messages, is_all }), 0))
     }
 
     fn reads(&self, standing: &Standing) -> bool {
@@ -324,9 +351,13 @@ impl Opened {
             return document.map(|document| Some((document?, Vec::new())));
         }
         let at = |error| failed(&self.database, &error);
+        let mut said = Vec::new();
         let older = match standing.place {
-            Place::Parts { .. } => self.beside(session)?,
-            Place::Flat { .. } => Vec::new(),
+            Place::Parts { .. } if standing.left == 0 => self.beside(session).unwrap_or_else(|error| {
+                said.push(format!("the older folder `{}` was not read: {error}", folders::FOLDER));
+                Vec::new()
+            }),
+            Place::Parts { .. } | Place::Flat { .. } => Vec::new(),
         };
         let how = (&self.schema, standing.place);
         let Some(read) = rows::document(&self.connection, how, session, older).map_err(at)? else {
@@ -334,7 +365,12 @@ impl Opened {
         };
         let messages = |count: u64| stemmata_model::plural(count, "message");
         let folder = folders::FOLDER;
-        let mut said = Vec::new();
+        if standing.left > 0 {
+            said.push(format!(
+                "the last {} in the older folder `{folder}` not read: the client went on without them",
+                messages(standing.left)
+            ));
+        }
         if read.joined > 0 {
             said.push(format!(
                 "{} came out of the older folder `{folder}`, in whole or in part: its client took over only the rest",

@@ -45,17 +45,28 @@ pub(crate) fn joined(newer: Vec<Message>, older: Vec<Message>) -> (Vec<Message>,
         }
         all.push((message.created(), message));
     }
-    for message in rest.into_values() {
-        lacking += 1;
-        let created = message.created();
-        // The others keep the order that their database gives them.
-        let at = all.iter().position(|(other_created, other)| match (other_created, created) {
-            (Some(other), Some(created)) if *other != created => *other > created,
-            _ => other.id > message.id,
-        });
-        all.insert(at.unwrap_or(all.len()), (created, message));
+    lacking += rest.len() as u64;
+    let mut rest: Vec<(Option<i64>, Message)> =
+        rest.into_values().map(|message| (message.created(), message)).collect();
+    rest.sort_by_key(|(created, _)| *created);
+    let is_before =
+        |(created, message): &(Option<i64>, Message), (other, next): &(Option<i64>, Message)| match (
+            other, created,
+        ) {
+            (Some(other), Some(created)) if other != created => other > created,
+            _ => next.id > message.id,
+        };
+    // The others keep the order that their database gives them.
+    let mut rest = rest.into_iter().peekable();
+    let mut both = Vec::with_capacity(all.len() + rest.len());
+    for next in all {
+        while let Some((_, message)) = rest.next_if(|message| is_before(message, &next)) {
+            both.push(message);
+        }
+        both.push(next.1);
     }
-    (all.into_iter().map(|(_, message)| message).collect(), lacking)
+    both.extend(rest.map(|(_, message)| message));
+    (both, lacking)
 }
 
 /// An object that is being written.

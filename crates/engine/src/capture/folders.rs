@@ -125,11 +125,7 @@ impl<'p> Stored<'p> {
         if known == Some(&stamp) {
             return Ok((None, stamp));
         }
-        if listed.bytes > DOCUMENT_BYTES_MAX {
-            let path = self.path.to_owned();
-            let (bytes, bound_bytes) = (listed.bytes, DOCUMENT_BYTES_MAX);
-            return Err(EngineError::DocumentTooLong { path, bytes, bound_bytes });
-        }
+        self.check_size(&listed)?;
         let document = self.document(&listed)?;
         let length = u64::try_from(document.len()).expect("a length fits 64 bits");
         Ok((Some(document.into_bytes()), FileStamp { length, ..stamp }))
@@ -191,7 +187,17 @@ impl<'p> Stored<'p> {
 
     /// Reads all of its messages.
     pub(crate) fn messages(&self) -> Result<Vec<Message>> {
-        self.messages_of(&self.list()?)
+        let listed = self.list()?;
+        self.check_size(&listed)?;
+        self.messages_of(&listed)
+    }
+
+    fn check_size(&self, listed: &Listed) -> Result<()> {
+        if listed.bytes <= DOCUMENT_BYTES_MAX {
+            return Ok(());
+        }
+        let (path, bytes, bound_bytes) = (self.path.to_owned(), listed.bytes, DOCUMENT_BYTES_MAX);
+        Err(EngineError::DocumentTooLong { path, bytes, bound_bytes })
     }
 
     fn messages_of(&self, listed: &Listed) -> Result<Vec<Message>> {

@@ -1,7 +1,7 @@
 //! What calls our hook in a client: put in, found again, taken out.
 //!
-//! Pure, text in and text out, but for the question of which version a client is. Some clients have lists of hooks in their settings (`settings`), others load files of code
-//! (`extension`); of a client without hooks nothing is changed.
+//! Text in and text out; only [`calls_exports`] looks at a client's database. Some clients have lists of hooks in their settings
+//! (`settings`), others load files of code (`extension`); of a client without hooks nothing is changed.
 
 mod extension;
 mod settings;

@@ -768,6 +768,43 @@ fn a_session_that_was_taken_over_in_part_is_joined_with_the_rest_and_says_so() {
 }
 
 #[test]
+fn what_a_user_took_back_does_not_come_back_out_of_the_older_folder() {
+    let texts = ["Who cast the bell?", "The monks did.", "When?", "In 1204."];
+    let folder = Folder::new();
+    let client = Client::new(&folder);
+    client.begins(SESSION);
+    for (number, text) in (0..).zip(texts) {
+        client.says(SESSION, number, text);
+    }
+    store_records(&folder, SESSION, &texts);
+    let engine = engine();
+    assert_eq!(heard(&engine, &all_of(&engine, folder.path())), [texts]);
+    // The next prompt removes what the user took back.
+    let gone = "DELETE FROM message WHERE id > 'msg_00000000000000000000000001'; \
+                DELETE FROM part WHERE message_id > 'msg_00000000000000000000000001'";
+    client.connection.execute_batch(gone).expect("taken back");
+    client.says(SESSION, 7, "Where?");
+    let report = all_of(&engine, folder.path());
+    assert_eq!(heard(&engine, &report), [["Who cast the bell?", "The monks did.", "Where?"]]);
+    let said = notes_of(&report);
+    assert!(said.iter().any(|note| note.starts_with("the last 2 messages in the older folder")), "{said:?}");
+    assert!(!Engine::doctor(&client.session(), &|_| None).expect("judged").loses());
+}
+
+#[test]
+fn a_row_without_a_readable_id_costs_no_session() {
+    let folder = Folder::new();
+    let client = Client::new(&folder);
+    client.begins(SESSION);
+    client.says(SESSION, 0, "Who cast the bell?");
+    store_records(&folder, SESSION, &["Who cast the bell?"]);
+    let id = "UPDATE message SET id = CAST(x'ff' AS BLOB)";
+    client.connection.execute_batch(id).expect("damaged");
+    let report = all_of(&engine(), folder.path());
+    assert!(report.failures.is_empty(), "{report:?}");
+}
+
+#[test]
 fn what_lies_in_the_older_folder_alone_is_nothing_that_the_client_sends() {
     let texts = ["Who cast the bell?", "The monks did.", "When?", "In 1204."];
     let judge = |path: &Path| {

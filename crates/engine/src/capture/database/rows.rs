@@ -47,7 +47,7 @@ pub(super) fn document(
 }
 
 /// Returns the text of a column, whatever is in it: one row of another kind must not cost the session.
-fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+pub(super) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     Ok(match row.get_ref(column)? {
         ValueRef::Null => String::new(),
         ValueRef::Integer(number) => number.to_string(),
@@ -62,10 +62,15 @@ fn messages(reading: &Transaction<'_>, order: &str, session: &str) -> rusqlite::
         reading.prepare("SELECT id, message_id, data FROM part WHERE session_id = ?1 ORDER BY id")?;
     let mut rows = statement.query(params![session])?;
     while let Some(row) = rows.next()? {
-        let (id, message, data) = (text(row, 0)?, text(row, 1)?, text(row, 2)?);
+        let (mut id, message, data) = (text(row, 0)?, text(row, 1)?, text(row, 2)?);
         let own = [("id", id.as_str()), ("sessionID", session), ("messageID", message.as_str())];
         let part = with(&data, &own);
-        parts.entry(message).or_default().insert(id, part);
+        let parts = parts.entry(message).or_default();
+        // Damaged ids may be the same.
+        while parts.contains_key(&id) {
+            id.push('~');
+        }
+        parts.insert(id, part);
     }
     let mut messages = Vec::new();
     let query = format!("SELECT id, data FROM message WHERE session_id = ?1 ORDER BY {order}");

@@ -8,6 +8,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::{Connection, OptionalExtension as _};
 
+use super::rows;
+
 /// Where sessions are.
 pub(super) const SESSION: &str = "session";
 
@@ -239,7 +241,7 @@ impl Schema {
         let mut found = HashMap::new();
         for query in queries {
             let mut rows = connection.prepare_cached(&query)?;
-            let rows = rows.query_map([session], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let rows = rows.query_map([session], |row| Ok((rows::text(row, 0)?, row.get(1)?)))?;
             for row in rows {
                 let (id, has_content): (String, bool) = row?;
                 *found.entry(id).or_default() |= has_content;
