@@ -155,6 +155,9 @@ pub(crate) struct Cursor {
     pub seen_entries: u64,
     /// Bytes that were replaced in everything read.
     pub seen_redacted_bytes: u64,
+    /// Whether the transcript was seen to name no version that is not known, so that its beginning need not be read for that again.
+    /// Otherwise it is, by whoever asks: a later program may know the version.
+    pub is_version_known: bool,
 }
 
 impl Cursor {
@@ -163,7 +166,7 @@ impl Cursor {
         self.tip.into_iter().chain(self.provisional.iter().map(|one| one.commit))
     }
 
-    /// Returns the stored form, version 2, beside a session's row that is written in the same batch.
+    /// Returns the stored form, version 2 or 3, beside a session's row that is written in the same batch.
     pub(crate) fn encode(&self, session: &Session) -> Vec<u8> {
         v2::encode(self, session)
     }

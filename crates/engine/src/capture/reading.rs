@@ -53,6 +53,8 @@ pub(crate) struct Prepared<'t> {
     pub previous: Option<Session>,
     /// What we placed there, where a file that is read from its start still begins with it.
     pub placement: Option<Placement>,
+    /// The version of its format that it names and that is not known.
+    pub unknown_version: Option<String>,
 }
 
 impl Prepared<'_> {
@@ -181,7 +183,12 @@ impl Engine {
             again,
             previous,
             placement: None,
+            unknown_version: None,
         };
+        let is_as_seen = prepared.relation == Some(Relation::Unchanged);
+        if !(is_as_seen && prepared.cursor.as_ref().is_some_and(|cursor| cursor.is_version_known)) {
+            prepared.unknown_version = prepared.transcript.unknown_version()?;
+        }
         if prepared.relation.is_none_or(|relation| relation == Relation::Rewritten) {
             prepared.placement = self.placement_in(&mut prepared)?;
         }

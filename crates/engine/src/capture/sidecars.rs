@@ -370,6 +370,7 @@ impl Engine {
             totals: ChainTotals { commits: row.commits, messages: 0, entries: row.commits, bytes: row.bytes },
             seen_entries: row.commits,
             seen_redacted_bytes: 0,
+            is_version_known: false,
         })
     }
 

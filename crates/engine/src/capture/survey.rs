@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use stemmata_store::SessionKey;
 use stemmata_store::maintain::forget::Tombstone;
 
 use crate::capture::cursor::Cursor;
@@ -93,17 +94,26 @@ impl Engine {
         self.survey_of(paths, true)
     }
 
-    /// Looks at files as [`Engine::survey_all`] does. Their versions cost a read of each file, which who only asks what changed
-    /// need not pay.
+    /// Looks at files as [`Engine::survey_all`] does. Their versions cost a read of each file that is not known yet, which who only
+    /// asks what changed need not pay.
     pub(super) fn survey_of(&self, paths: &[PathBuf], names_versions: bool) -> Result<Survey> {
         let found = find(paths);
         let failures = found.failures.into_iter().map(|(path, error)| ImportFailure { path, error });
         let mut survey = Survey { files: Vec::new(), failures: failures.collect(), others: found.others };
         for file in found.files {
             let mut opened = Transcript::open(&file.path);
-            let state = self.file_state(&file, &mut opened)?;
-            let is_read =
-                names_versions && matches!(state, FileState::New | FileState::Changed | FileState::Unchanged);
+            let path = &file.path;
+            let key = opened.as_ref().map_or_else(|_| self.session_key(path), |opened| self.key_of(opened));
+            let stored = self.store.cursor(&key)?;
+            let state = self.file_state(&file, &mut opened, (&key, stored.as_deref()))?;
+            let cursor = || stored.as_deref().and_then(Cursor::decode);
+            let is_read = match state {
+                FileState::New | FileState::Changed => names_versions,
+                FileState::Unchanged => {
+                    names_versions && !cursor().is_some_and(|cursor| cursor.is_version_known)
+                }
+                FileState::HeldBack | FileState::Unknown | FileState::Other => false,
+            };
             let FoundFile { path, bytes, modified_ns, .. } = file;
             let unknown_version = match opened {
                 Ok(mut opened) if is_read => opened.unknown_version().ok().flatten(),
@@ -121,9 +131,14 @@ impl Engine {
         Ok(survey)
     }
 
-    fn file_state(&self, file: &FoundFile, opened: &mut Result<Transcript>) -> Result<FileState> {
-        let key = opened.as_ref().map_or_else(|_| self.session_key(&file.path), |opened| self.key_of(opened));
-        let cursor = self.store.cursor(&key)?.map(|bytes| Cursor::decode(&bytes));
+    /// Returns the state of a file, which has this cursor.
+    fn file_state(
+        &self,
+        file: &FoundFile,
+        opened: &mut Result<Transcript>,
+        (key, stored): (&SessionKey, Option<&[u8]>),
+    ) -> Result<FileState> {
+        let cursor = stored.map(Cursor::decode);
         match self.held_back(&file.path, opened.as_mut().ok()) {
             Ok(None) => {}
             Ok(Some(_)) => {
@@ -158,7 +173,7 @@ impl Engine {
         let is_same = is_there_still
             && is_whole
             && self.rules_of(opened).is_ok_and(|rules| cursor.rules == rules.into())
-            && !self.has_new_sidecars(&key)?;
+            && !self.has_new_sidecars(key)?;
         Ok(if is_same { FileState::Unchanged } else { FileState::Changed })
     }
 }

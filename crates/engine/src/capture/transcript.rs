@@ -161,7 +161,7 @@ impl Engine {
         options: &CaptureOptions,
     ) -> Result<Captured> {
         let key = prepared.key.clone();
-        let unknown_version = prepared.transcript.unknown_version()?;
+        let unknown_version = prepared.unknown_version.clone();
         let mut captured = match self.capture_news(prepared, options) {
             Err(error @ EngineError::LineTooLong { .. }) => {
                 // What stands before that line is a session all the same.
@@ -459,6 +459,7 @@ impl Run<'_> {
             totals: closed.totals,
             seen_entries: closed.totals.entries + leaf.map_or(0, |(_, facts)| facts.counts.entries),
             seen_redacted_bytes: self.ingest.redacted_bytes(),
+            is_version_known: self.prepared.unknown_version.is_none(),
         };
         let last_at = self.last_at(engine, tip)?;
         let session = self.session(tip, (leaf.map(|(_, facts)| facts), last_at), title);

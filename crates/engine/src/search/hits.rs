@@ -3,14 +3,14 @@
 //! Entries are read from the store, so that nothing is shown which the store no longer has.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
-use std::ops::Range;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use stemmata_model::{Closure, Commit, CommitId, Entry, LedgerId, Part, Role, Timestamp};
 use stemmata_prompt::search::{ENTRY_CHARS_MAX, Matcher, ReasonName};
 use stemmata_runtimes::translate::runtime_of;
-use stemmata_store::{Described, Session, SessionKey};
+use stemmata_store::{Described, Session, SessionFilter, SessionKey, SessionOrigin};
 
 use super::filter::Scoped;
 use super::groups::author_of;
@@ -22,6 +22,7 @@ use super::snippet::{Snippet, Sought, plain_snippet};
 use super::text::text_of;
 use crate::capture::namesakes::transcript_of;
 use crate::chain::beside::key_of_sighting;
+use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -33,6 +34,8 @@ const KEPT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 const ENTRY_CHARS_MIN: usize = 8;
 /// Commits of one entry that are looked at: copies of a session, and what was said often.
 const STANDING_MAX: usize = 64;
+/// Forks whose chains are followed, where the sessions are forgotten that saw a commit.
+const FORKS_MAX: usize = 256;
 /// Further sessions that a hit names.
 const ALSO_MAX: usize = 16;
 /// Matches of one text that are marked.
@@ -166,6 +169,8 @@ pub(crate) struct HitReader<'e> {
     described: HashMap<CommitId, Commit>,
     /// Sessions by their keys, each with whether its transcript held another conversation before.
     sessions: HashMap<SessionKey, (Option<Arc<Session>>, bool)>,
+    /// Forks, each with the commits of its chain, once they are asked for.
+    forks: Option<Vec<(SessionKey, HashSet<CommitId>)>>,
     /// How the hit that is being read was seen.
     seen_as: SeenAs,
 }
@@ -187,6 +192,7 @@ impl<'e> HitReader<'e> {
             described: HashMap::new(),
             damaged: BTreeSet::new(),
             sessions: HashMap::new(),
+            forks: None,
             seen_as: SeenAs::default(),
         }
     }
@@ -281,9 +287,14 @@ impl<'e> HitReader<'e> {
             }
             let seen = sightings.iter().map(key_of_sighting);
             let reached = here.iter().filter_map(|one| one.session.clone());
-            let keys: Vec<SessionKey> = reached.chain(seen).collect();
-            for key in keys {
-                let Some(session) = self.session(&key, commit.id)? else { continue };
+            let mut known = Vec::new();
+            for key in reached.chain(seen).collect::<Vec<SessionKey>>() {
+                known.extend(self.session(&key, commit.id)?);
+            }
+            if known.is_empty() {
+                known = self.forks_of(commit.id)?;
+            }
+            for session in known {
                 sessions.insert(session.session.to_string());
                 if !self.scoped.admits_session(&session) {
                     continue;
@@ -304,6 +315,35 @@ impl<'e> HitReader<'e> {
         let Some((_, standing, session)) = best else { return Ok(None) };
         let place = place(&session, self.engine.foreign_machine(&session)?);
         Ok(Some((standing, place, sessions)))
+    }
+
+    /// Returns the forks that hold a commit. Those that nobody has gone on with saw none themselves, and stay where the session that
+    /// did is forgotten.
+    fn forks_of(&mut self, commit: CommitId) -> Result<Vec<Arc<Session>>> {
+        if self.forks.is_none() {
+            let mut placed = Vec::new();
+            self.engine.each_session(&SessionFilter::default(), &mut |session, _| {
+                placed.extend(Some(session).filter(|of| matches!(of.origin, SessionOrigin::Placed(_))));
+                if placed.len() < FORKS_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })?;
+            let mut forks = Vec::new();
+            for fork in placed {
+                let mut chain = HashSet::new();
+                let mut walk = Walk::new(self.engine.store.as_ref(), fork.tip);
+                while let Some(commit) = walk.next()? {
+                    chain.insert(commit.id);
+                }
+                forks.push((fork.key, chain));
+            }
+            self.forks = Some(forks);
+        }
+        let of_it = self.forks.iter().flatten().filter(|(_, chain)| chain.contains(&commit));
+        let keys: Vec<SessionKey> = of_it.map(|(key, _)| key.clone()).collect();
+        let mut forks = Vec::new();
+        for key in keys {
+            forks.extend(self.session(&key, commit)?);
+        }
+        Ok(forks)
     }
 
     /// Returns the session that a commit was seen in under a key: what its transcript held before, where the commit is of that.

@@ -183,3 +183,38 @@ fn a_packed_session_is_silent_by_its_file_and_not_unpacked_by_a_hook() {
     let live = CaptureOptions::live(Trigger::TurnBoundary);
     assert_eq!(engine.close_dead(&beside, &live).expect("looked"), 0);
 }
+
+/// The version that a survey says is not known, of a file that did not change.
+fn unknown_version(engine: &Engine, path: &std::path::Path) -> Option<String> {
+    let mut surveyed = engine.survey(&[path.to_owned()]).expect("surveyed");
+    let file = surveyed.pop().expect("a file");
+    assert_eq!(file.state, FileState::Unchanged);
+    file.unknown_version
+}
+
+#[test]
+fn the_version_of_what_did_not_change_is_read_again_only_where_it_was_not_known() {
+    let with_mode = |mode: &str| {
+        let text = String::from_utf8(rollout(0..2)).expect("text");
+        let mode = format!("\"cli_version\":\"0.169.0\",\"history_mode\":\"{mode}\"");
+        text.replacen("\"cli_version\":\"0.169.0\"", &mode, 1).into_bytes()
+    };
+    let (engine, folder) = (engine(), Folder::new());
+    let path = folder.write(&format!("{NAME}.jsonl"), &with_mode("legacy"));
+    import(&engine, &path);
+    assert_eq!(unknown_version(&engine, &path), None);
+    // As if it had not changed: what its beginning says now is not looked at.
+    let modified = std::fs::metadata(&path).and_then(|file| file.modified()).expect("a time");
+    let mut file = std::fs::File::options().write(true).open(&path).expect("a file");
+    std::io::Write::write_all(&mut file, &with_mode("oddity")).expect("written");
+    file.set_modified(modified).expect("a time");
+    drop(file);
+    assert_eq!(unknown_version(&engine, &path), None);
+    // One that is not known is named as long as it is not, packed too.
+    folder.append(&format!("{NAME}.jsonl"), &rollout(2..3));
+    import(&engine, &path);
+    assert!(unknown_version(&engine, &path).is_some_and(|version| version.contains("oddity")));
+    let packed = pack(&folder);
+    import(&engine, &packed);
+    assert!(unknown_version(&engine, &packed).is_some_and(|version| version.contains("oddity")));
+}

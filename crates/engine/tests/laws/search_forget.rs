@@ -329,3 +329,25 @@ fn a_file_that_cannot_be_removed_makes_no_search_fail_and_stays_due() {
     assert_eq!(hits(&engine, SECRET), []);
     assert_forgotten(&told, &engine);
 }
+
+#[test]
+fn a_fork_is_found_when_the_session_that_it_continues_is_forgotten() {
+    let (store, folder, dir) = (new_store(), Folder::new(), TempDir::new().expect("a folder"));
+    let engine = indexed(&store, dir.path());
+    let origin = import(&engine, &folder.write("a.jsonl", &conversation(3, "broker"))).session;
+    let placed = engine.place(origin.tip.expect("a tip"), &crate::support::placing(&folder)).expect("placed");
+    settle(&engine);
+    let before = hits(&engine, "broker");
+    assert_eq!(before.len(), 6);
+    let target = ForgetTarget::Session(origin.key);
+    engine.apply_forget(engine.plan_forget(&target, &options()).expect("a plan")).expect("forgotten");
+    settle(&engine);
+    let found = hits(&engine, "broker");
+    assert_eq!(found.len(), before.len());
+    assert!(found.iter().all(|hit| hit.place.session == placed.session.as_str()), "{found:?}");
+    // An index that is made anew finds the same.
+    let other = TempDir::new().expect("a folder");
+    let again = indexed(&store, other.path());
+    settle(&again);
+    assert_eq!(hits(&again, "broker").len(), before.len());
+}

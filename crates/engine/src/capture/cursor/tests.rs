@@ -51,6 +51,7 @@ fn cursor(splitter: Vec<u8>, numbers: [u64; 4], tip: Option<[u8; 16]>, modified_
         totals: ChainTotals { commits: 1, messages: 2, entries: 3, bytes: 4 },
         seen_entries: 5,
         seen_redacted_bytes: 6,
+        is_version_known: numbers[0].is_multiple_of(2),
     }
 }
 

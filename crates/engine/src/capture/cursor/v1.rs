@@ -82,6 +82,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Cursor> {
         },
         seen_entries: stored.seen_entries,
         seen_redacted_bytes: stored.seen_redacted_bytes,
+        is_version_known: false,
     })
 }
 

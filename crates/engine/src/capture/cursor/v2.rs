@@ -1,4 +1,4 @@
-//! Version 2 of the stored cursor: bytes, and of the splitter's state only what the session's row does not say. Specified in
+//! Versions 2 and 3 of the stored cursor: bytes, and of the splitter's state only what the session's row does not say. Specified in
 //! `docs/format/store.md`.
 //!
 //! A cursor lies beside its session for as long as that is known: version 1 took a page of the database for each.
@@ -13,13 +13,16 @@ use crate::capture::ingest::ChainTotals;
 /// The first byte; version 1 is JSON and begins with a brace.
 const VERSION: u8 = 2;
 
+/// The first byte where the transcript names no version that is not known.
+const VERSION_KNOWN: u8 = 3;
+
 /// Bytes of names at most, as elsewhere in a store.
 const NAME_BYTES_MAX: usize = 512;
 
 const NANOS: i128 = 1_000_000_000;
 
 pub(super) fn encode(cursor: &Cursor, session: &Session) -> Vec<u8> {
-    let mut bytes = vec![VERSION];
+    let mut bytes = vec![if cursor.is_version_known { VERSION_KNOWN } else { VERSION }];
     put_text(&mut bytes, &cursor.format);
     bytes.extend_from_slice(&cursor.rules.0);
     put_text(&mut bytes, &cursor.granularity.to_string());
@@ -67,9 +70,11 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Cursor> {
 
 fn taken(bytes: &[u8]) -> Result<Cursor, Malformed> {
     let mut take = Take::new(bytes);
-    if take.byte()? != VERSION {
-        return Err(Malformed::new("another version"));
-    }
+    let is_version_known = match take.byte()? {
+        VERSION => false,
+        VERSION_KNOWN => true,
+        _ => return Err(Malformed::new("another version")),
+    };
     let format = take.text("a format", NAME_BYTES_MAX)?.to_owned();
     let rules = RulesMark(take.array()?);
     let granularity = take.text("a granularity", NAME_BYTES_MAX)?.parse();
@@ -106,5 +111,6 @@ fn taken(bytes: &[u8]) -> Result<Cursor, Malformed> {
         totals: ChainTotals { commits, messages, entries, bytes: chain_bytes },
         seen_entries,
         seen_redacted_bytes,
+        is_version_known,
     })
 }

@@ -118,6 +118,7 @@ impl Engine {
             totals,
             seen_entries: totals.entries,
             seen_redacted_bytes: 0,
+            is_version_known: false,
         })
     }
 
