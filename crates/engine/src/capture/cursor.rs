@@ -5,6 +5,7 @@ use std::path::Path;
 use stemmata_model::{CommitId, Granularity, RulesHash};
 use stemmata_store::Session;
 
+use crate::capture::captured::UnreadSoFar;
 use crate::capture::ingest::ChainTotals;
 use crate::capture::source::is_packed;
 use crate::capture::transcript_file::Transcript;
@@ -148,6 +149,8 @@ pub(crate) struct Cursor {
     pub seen_entries: u64,
     /// Bytes that were replaced in everything read.
     pub seen_redacted_bytes: u64,
+    /// Records that are not understood.
+    pub unread: UnreadSoFar,
 }
 
 impl Cursor {

@@ -20,6 +20,7 @@ use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{NewCommit, SIDECAR_FORMAT, Session, SessionKey, SessionOrigin, StoreError, Write};
 
 use self::found::{FoundSidecar, FoundSidecars};
+use crate::capture::captured::UnreadSoFar;
 use crate::capture::cursor::{Cursor, SplitterState, Windows};
 use crate::capture::document::{SHARED_BYTES_MIN, SHARING_STATES_MAX};
 use crate::capture::ingest::ChainTotals;
@@ -366,6 +367,7 @@ impl Engine {
             totals: ChainTotals { commits: row.commits, messages: 0, entries: row.commits, bytes: row.bytes },
             seen_entries: row.commits,
             seen_redacted_bytes: 0,
+            unread: UnreadSoFar::default(),
         })
     }
 
@@ -391,6 +393,7 @@ impl Engine {
             Err(error) if !is_left(&error) => return Err(error.into()),
             Err(_) => {}
         }
+        let mut forgotten = Vec::new();
         for state in states {
             match self.commit_batch(state.writes.clone()) {
                 Ok(outcome) => {
@@ -400,16 +403,20 @@ impl Engine {
                 Err(error) if !is_left(&error) => return Err(error.into()),
                 Err(StoreError::Forgotten(commit)) => {
                     done.left_out += 1;
-                    notes.push(Note::new(
-                        NoteCode::Forgotten,
-                        format!(
-                            "{} was left out: what it holds was forgotten; `stemma forget --undo {commit}` allows it",
-                            state.key.path
-                        ),
-                    ));
+                    forgotten.push((state.key.path, commit));
                 }
                 Err(error) => tracing::debug!(path = %state.key.path, %error, "a sidecar was not changed"),
             }
+        }
+        if let Some((path, commit)) = forgotten.first() {
+            let more = match forgotten.len() {
+                1 => String::new(),
+                all => format!(", and so were {} more", all - 1),
+            };
+            let note = format!(
+                "{path} was left out{more}: what it holds was forgotten; `stemma forget --undo {commit}` allows it"
+            );
+            notes.push(Note::new(NoteCode::Forgotten, note));
         }
         Ok(())
     }

@@ -4,11 +4,14 @@
 
 use std::path::PathBuf;
 
+use stemmata_store::SessionKey;
 use stemmata_store::maintain::forget::Tombstone;
 
+use crate::capture::captured::UnreadRecords;
 use crate::capture::cursor::Cursor;
 use crate::capture::homes::{FoundFile, find};
 use crate::capture::import::ImportFailure;
+use crate::capture::source::is_packed;
 use crate::capture::transcript_file::Transcript;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
@@ -51,6 +54,8 @@ pub struct SurveyedFile {
     pub state: FileState,
     /// The version of its format that it names and that is not known.
     pub unknown_version: Option<String>,
+    /// Records of it that were captured and are not understood.
+    pub unread: UnreadRecords,
     /// When a session that is no file was written last, in nanoseconds since 1970; none for files.
     pub modified_ns: Option<i128>,
 }
@@ -100,12 +105,27 @@ impl Engine {
         let mut survey = Survey { files: Vec::new(), failures: failures.collect(), others: found.others };
         for file in found.files {
             let mut opened = Transcript::open(&file.path);
-            let state = self.file_state(&file, &mut opened)?;
-            let is_read =
-                names_versions && matches!(state, FileState::New | FileState::Changed | FileState::Unchanged);
+            let key =
+                opened.as_ref().map_or_else(|_| self.session_key(&file.path), |opened| self.key_of(opened));
+            let cursor = self.store.cursor(&key)?.map(|bytes| Cursor::decode(&bytes));
+            let state = self.file_state((&file, key), &mut opened, cursor.as_ref())?;
+            let unread = cursor.flatten().map(|cursor| cursor.unread.seen).unwrap_or_default();
+            let is_due = matches!(state, FileState::New | FileState::Changed);
+            let is_read = names_versions && (is_due || state == FileState::Unchanged);
             let FoundFile { path, bytes, modified_ns, .. } = file;
             let unknown_version = match opened {
-                Ok(mut opened) if is_read => opened.unknown_version().ok().flatten(),
+                Ok(mut opened) if is_read => {
+                    // What is compressed shows only unpacked whether it is damaged.
+                    let loaded = if is_due && is_packed(&path) { opened.load(None) } else { Ok(()) };
+                    match loaded.and_then(|()| opened.unknown_version()) {
+                        Ok(version) => version,
+                        Err(error @ EngineError::Damaged { .. }) => {
+                            survey.failures.push(ImportFailure { path: path.clone(), error });
+                            None
+                        }
+                        Err(_) => None,
+                    }
+                }
                 Ok(_) => None,
                 Err(error) => {
                     // A file that is gone by now was no less than its client wanted.
@@ -115,14 +135,17 @@ impl Engine {
                     None
                 }
             };
-            survey.files.push(SurveyedFile { path, bytes, state, unknown_version, modified_ns });
+            survey.files.push(SurveyedFile { path, bytes, state, unknown_version, unread, modified_ns });
         }
         Ok(survey)
     }
 
-    fn file_state(&self, file: &FoundFile, opened: &mut Result<Transcript>) -> Result<FileState> {
-        let key = opened.as_ref().map_or_else(|_| self.session_key(&file.path), |opened| self.key_of(opened));
-        let cursor = self.store.cursor(&key)?.map(|bytes| Cursor::decode(&bytes));
+    fn file_state(
+        &self,
+        (file, key): (&FoundFile, SessionKey),
+        opened: &mut Result<Transcript>,
+        cursor: Option<&Option<Cursor>>,
+    ) -> Result<FileState> {
         match self.held_back(&file.path, opened.as_mut().ok()) {
             Ok(None) => {}
             Ok(Some(_)) => {
@@ -131,12 +154,12 @@ impl Engine {
                     opened.as_mut().is_ok_and(|opened| opened.is_kept() || opened.detected().is_ok());
                 return Ok(if is_one { FileState::HeldBack } else { FileState::Other });
             }
-            Err(error) => return unread(error, file, cursor.flatten().as_ref()),
+            Err(error) => return unread(error, file, cursor.and_then(Option::as_ref)),
         }
         if cursor.is_none() && !self.store.tombstones(&[Tombstone::Transcript(key)])?.is_empty() {
             return Ok(FileState::Other);
         }
-        let Some(cursor) = cursor.flatten() else {
+        let Some(cursor) = cursor.and_then(Option::as_ref) else {
             return match opened.as_mut().map(|opened| opened.detected().map(drop)) {
                 Ok(Ok(())) => Ok(FileState::New),
                 Ok(Err(error)) => unread(error, file, None),

@@ -164,7 +164,7 @@ impl LineValidator {
             if is_lost {
                 let last = self.line_of(span.end.saturating_sub(1));
                 let message = format!(
-                    "it begins what goes on up to line {last}: the client reads that as one value, and no record in it"
+                    "it begins what ends on line {last}: the client reads that as one value, and no record in it"
                 );
                 self.find(Severity::Fatal, "spanning_value", Some(self.line_of(span.start)), message);
             }

@@ -5,6 +5,7 @@
 use serde::Deserialize;
 use stemmata_model::RulesHash;
 
+use crate::capture::captured::UnreadSoFar;
 use crate::capture::ingest::ChainTotals;
 
 use super::{Cursor, FileStamp, Provisional, SplitterState, first_bytes};
@@ -82,6 +83,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Cursor> {
         },
         seen_entries: stored.seen_entries,
         seen_redacted_bytes: stored.seen_redacted_bytes,
+        unread: UnreadSoFar::default(),
     })
 }
 

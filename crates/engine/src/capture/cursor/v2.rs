@@ -8,10 +8,14 @@ use stemmata_store::Session;
 use super::state::{SplitterState, pack};
 use super::{Cursor, FileStamp, Provisional, RulesMark};
 use crate::bundle::bytes::{Malformed, Take, put_length, put_number, put_signed, put_text};
+use crate::capture::captured::{UnreadRecords, UnreadSoFar};
 use crate::capture::ingest::ChainTotals;
 
 /// The first byte; version 1 is JSON and begins with a brace.
 const VERSION: u8 = 2;
+
+/// The first byte where records follow that are not understood. Most transcripts have none, and their cursors stay as they were.
+const WITH_UNREAD: u8 = 3;
 
 /// Bytes of names at most, as elsewhere in a store.
 const NAME_BYTES_MAX: usize = 512;
@@ -19,7 +23,8 @@ const NAME_BYTES_MAX: usize = 512;
 const NANOS: i128 = 1_000_000_000;
 
 pub(super) fn encode(cursor: &Cursor, session: &Session) -> Vec<u8> {
-    let mut bytes = vec![VERSION];
+    let has_unread = cursor.unread != UnreadSoFar::default();
+    let mut bytes = vec![if has_unread { WITH_UNREAD } else { VERSION }];
     put_text(&mut bytes, &cursor.format);
     bytes.extend_from_slice(&cursor.rules.0);
     put_text(&mut bytes, &cursor.granularity.to_string());
@@ -54,11 +59,33 @@ pub(super) fn encode(cursor: &Cursor, session: &Session) -> Vec<u8> {
         bytes.extend_from_slice(&commit.to_bytes());
         put_number(&mut bytes, *native);
     }
+    if has_unread {
+        put_unread(&mut bytes, &cursor.unread.closed);
+        put_unread(&mut bytes, &cursor.unread.seen);
+    }
     match &cursor.splitter {
         SplitterState::Whole(state) => bytes.extend(pack(state, session)),
         SplitterState::Packed(packed) => bytes.extend_from_slice(packed),
     }
     bytes
+}
+
+fn put_unread(bytes: &mut Vec<u8>, unread: &UnreadRecords) {
+    put_number(bytes, unread.unreadable);
+    put_length(bytes, unread.unknown.len());
+    for (name, count) in &unread.unknown {
+        put_text(bytes, name);
+        put_number(bytes, *count);
+    }
+}
+
+fn take_unread(take: &mut Take<'_>) -> Result<UnreadRecords, Malformed> {
+    let unreadable = take.number()?;
+    let mut unknown = Vec::new();
+    for _ in 0..take.rows("unknown types")? {
+        unknown.push((take.text("a type", NAME_BYTES_MAX)?.to_owned(), take.number()?));
+    }
+    Ok(UnreadRecords { unknown, unreadable })
 }
 
 pub(super) fn decode(bytes: &[u8]) -> Option<Cursor> {
@@ -67,7 +94,8 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Cursor> {
 
 fn taken(bytes: &[u8]) -> Result<Cursor, Malformed> {
     let mut take = Take::new(bytes);
-    if take.byte()? != VERSION {
+    let version = take.byte()?;
+    if version != VERSION && version != WITH_UNREAD {
         return Err(Malformed::new("another version"));
     }
     let format = take.text("a format", NAME_BYTES_MAX)?.to_owned();
@@ -89,6 +117,10 @@ fn taken(bytes: &[u8]) -> Result<Cursor, Malformed> {
     for _ in 0..take.rows("looks at an open turn")? {
         provisional.push(Provisional { commit: take.commit()?, bytes: take.number()? });
     }
+    let unread = match version {
+        WITH_UNREAD => UnreadSoFar { closed: take_unread(&mut take)?, seen: take_unread(&mut take)? },
+        _ => UnreadSoFar::default(),
+    };
     Ok(Cursor {
         format,
         rules,
@@ -106,5 +138,6 @@ fn taken(bytes: &[u8]) -> Result<Cursor, Malformed> {
         totals: ChainTotals { commits, messages, entries, bytes: chain_bytes },
         seen_entries,
         seen_redacted_bytes,
+        unread,
     })
 }
