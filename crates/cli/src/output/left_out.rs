@@ -54,7 +54,9 @@ pub(crate) fn others(all: &[LeftOut], count: impl Fn(&LeftOut) -> u64) -> Option
 
 /// Warns of what is not read, or not understood, by any import.
 pub(crate) fn warn(app: &App, unread: &[LeftOut]) {
-    sentences(app, unread).iter().for_each(|sentence| app.console.warn(sentence));
+    for sentence in sentences(app, unread) {
+        app.console.warn(&sentence);
+    }
 }
 
 /// Says what is not read, and of what is kept and not understood the first kinds.

@@ -333,7 +333,9 @@ fn of_two_sessions_of_one_id_each_is_recovered_by_its_commit() {
         let tip = stage.import(&path)["tip"].as_str().unwrap().to_owned();
         all.push((path, text, tip));
     }
-    all.iter().for_each(|(path, ..)| std::fs::remove_file(path).unwrap());
+    for (path, ..) in &all {
+        std::fs::remove_file(path).unwrap();
+    }
     for name in [id, &id[..8]] {
         let told = stage.run(&["recover", name]).code(4);
         for (path, _, tip) in &all {
