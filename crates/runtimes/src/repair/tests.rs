@@ -487,6 +487,8 @@ fn a_list_over_several_lines_is_taken_apart() {
         (format!("[\n{}\n", records.join("\n")), 4),
         (format!("{}\n", records.join(",\n")), 4),
     ] {
+        let found = crate::registry::detect(bytes.as_bytes()).map(|(adapter, _)| adapter.format());
+        assert_eq!(found, Some(ClaudeCode.format()), "{bytes}");
         let before = checked_for(&ClaudeCode, bytes.as_bytes(), None);
         assert_eq!((before.messages_sent, before.messages_present), (sent, 4), "{bytes}");
         assert_eq!(before.is_accepted(), sent == 4, "{bytes}");
