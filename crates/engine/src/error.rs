@@ -143,6 +143,19 @@ pub enum EngineError {
         /// What was found.
         reason: String,
     },
+    /// What is compressed in a file cannot be unpacked whole.
+    #[error("{} is damaged: what is compressed in it ends after {bytes} bytes ({lines} lines)", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that could be unpacked.
+        bytes: u64,
+        /// Whole lines among them.
+        lines: u64,
+        /// What was found there.
+        #[source]
+        source: std::io::Error,
+    },
     /// A client's database is in use, and cannot be read now.
     #[error("{} cannot be read now: {reason}; nothing of it is lost, try again in a moment", path.display())]
     Busy {
@@ -331,6 +344,7 @@ impl EngineError {
             | Self::LineTooLong { .. }
             | Self::DocumentTooLong { .. }
             | Self::Torn { .. }
+            | Self::Damaged { .. }
             | Self::Format { .. }
             | Self::Search(_)
             | Self::ModelUnknown { .. }

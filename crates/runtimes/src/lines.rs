@@ -152,6 +152,8 @@ pub(crate) struct Line {
     pub(crate) ids: Vec<(IdKind, String)>,
     /// The record's type, where this version does not know it.
     pub(crate) unknown: Option<String>,
+    /// What stands inside the record and is of a type that this version does not know: `assistant/hologram`.
+    pub(crate) unknown_parts: Vec<String>,
     /// The record that a rewind goes back to before.
     pub(crate) target: Option<EntryId>,
     /// The messages that it says again.
@@ -178,6 +180,7 @@ impl Line {
             hints: Hints::default(),
             ids: Vec::new(),
             unknown: None,
+            unknown_parts: Vec::new(),
             target: None,
             restates: Vec::new(),
             listed: Vec::new(),
@@ -200,6 +203,11 @@ impl Line {
             turn: Turn::Other,
             ..Self::said(Role::System, EntryKind::Metadata, vec![opaque(runtime, kind, json)], time)
         }
+    }
+
+    /// Returns the names of all that this version does not know of the record.
+    pub(crate) fn unknown_names(&self) -> impl Iterator<Item = &str> {
+        self.unknown.iter().chain(&self.unknown_parts).map(String::as_str)
     }
 
     /// Returns whether a model sees the line as a message.

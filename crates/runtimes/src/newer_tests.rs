@@ -149,3 +149,102 @@ fn an_operation_of_gemini_that_is_not_known_is_named() {
     let found = checked_for(&Gemini, &bytes, None).findings;
     assert!(found.iter().any(|finding| finding.message.contains("`$frobnicate`")), "{found:?}");
 }
+
+/// A format's sample, a record behind it, and the names of what that holds and nobody knows.
+type Newer<'r> = (&'static dyn Adapter, Vec<u8>, &'r str, &'r [&'r str]);
+
+fn check_newer((adapter, bytes, record, wanted): Newer<'_>) {
+    let format = adapter.format();
+    let named = |bytes: &[u8]| {
+        let mut splitter = adapter.splitter(Granularity::Turn, None);
+        bytes.split_inclusive(|byte| *byte == b'\n').for_each(|line| {
+            splitter.line(line, &mut Vec::new());
+        });
+        splitter.unknown().iter().map(|(name, _)| name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(named(&bytes), [] as [&str; 0], "{format}");
+    let bytes = [bytes.as_slice(), record.as_bytes(), b"\n"].concat();
+    assert_eq!(named(&bytes), wanted, "{format}");
+    let notes = adapter.decode(&bytes).notes;
+    let told = notes.iter().filter(|note| note.code == NoteCode::UnknownRecord);
+    let told: Vec<_> = told.map(|note| note.message.as_str()).collect();
+    let is_told = |name: &&str| told.iter().any(|told| told.contains(*name));
+    assert!(told.len() == wanted.len() && wanted.iter().all(is_told), "{format}: {told:?}");
+}
+
+/// Part of a conversation may be new where its record is not: it is named as a record of an unknown type is.
+#[test]
+fn what_stands_inside_a_record_and_is_not_known_is_named() {
+    let claude = r#"{"type":"assistant","uuid":"0000abcd-0000-4000-8000-00000000abcd","parentUuid":null,"timestamp":"2026-01-01T00:09:00.000Z","message":{"role":"assistant","content":[{"type":"text","text":"hi"},{"type":"tool_use_v9","words":"[1.50,null]"},{"words":1}]}}"#;
+    let result = r#"{"type":"user","uuid":"0000abcd-0000-4000-8000-00000000abce","parentUuid":null,"timestamp":"2026-01-01T00:09:00.000Z","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"hologram"},{"type":"search_result"}]}]}}"#;
+    let codex = |payload: &str| {
+        format!(r#"{{"timestamp":"2026-01-01T00:09:00.000Z","type":"response_item","payload":{payload}}}"#)
+    };
+    let message = codex(
+        r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hi"},{"type":"hologram","words":"[1.50,null]"}]}"#,
+    );
+    let output = codex(
+        r#"{"type":"function_call_output","call_id":"c","output":[{"type":"hologram"},{"type":"input_audio","audio_url":"a"}]}"#,
+    );
+    let reasoning = codex(
+        r#"{"type":"reasoning","summary":[{"type":"summary_text","text":"so"}],"content":[{"type":"hologram"}]}"#,
+    );
+    let compacted = r#"{"timestamp":"2026-01-01T00:09:00.000Z","type":"compacted","payload":{"message":"m","replacement_history":[{"type":"hologram"},{"type":"message","role":"user","content":[]}]}}"#;
+    let gemini = |record: &str| format!(r#"{{"id":"a","timestamp":"2026-01-01T00:09:00.000Z",{record}}}"#);
+    let user =
+        gemini(r#""type":"user","content":[{"text":"hi"},{"hologram":{"words":1}},{"executableCode":{}}]"#);
+    let answer = gemini(r#""type":"gemini","content":{"hologram":"[1.50,null]"}"#);
+    let set = r#"{"$set":{"messages":[{"id":"a","type":"hologram"},{"id":"b","type":"user","content":[{"hologram":1}]}]}}"#;
+    let rows: [Newer<'_>; 9] = [
+        (
+            &ClaudeCode,
+            claude_code::samples_tests::transcript("UTRA"),
+            claude,
+            &["assistant/tool_use_v9", "assistant/(none)"],
+        ),
+        (&ClaudeCode, claude_code::samples_tests::transcript("UTRA"), result, &["user/hologram"]),
+        (
+            &Codex::PAGINATED,
+            codex::samples_tests::rollout("HUA", true),
+            &message,
+            &["response_item/message/hologram"],
+        ),
+        (
+            &Codex::LEGACY,
+            codex::samples_tests::rollout("HUA", false),
+            &output,
+            &["response_item/function_call_output/hologram"],
+        ),
+        (
+            &Codex::LEGACY,
+            codex::samples_tests::rollout("HUA", false),
+            &reasoning,
+            &["response_item/reasoning/hologram"],
+        ),
+        (&Codex::LEGACY, codex::samples_tests::rollout("HUA", false), compacted, &["compacted/hologram"]),
+        (&Gemini, gemini::samples_tests::session("HUA"), &user, &["user/hologram"]),
+        (&Gemini, gemini::samples_tests::session("HUA"), &answer, &["gemini/hologram"]),
+        (&Gemini, gemini::samples_tests::session("HUA"), set, &["$set/hologram", "user/hologram"]),
+    ];
+    rows.into_iter().for_each(check_newer);
+}
+
+#[test]
+fn what_stands_inside_an_older_session_of_gemini_is_named() {
+    let legacy = concat!(
+        r#"{"sessionId":"9b1dcd5e-3f6e-4a38-9d6f-0a1b2c3d4e5f","projectHash":"0e7f","startTime":"2025-10-01T10:00:00.000Z","#,
+        r#""messages":[{"id":"5c1f","timestamp":"2025-10-01T10:00:01.000Z","type":"user","content":[{"hologram":1}]}]}"#
+    );
+    let mut splitter = GeminiLegacy.splitter(Granularity::Turn, None);
+    splitter.line(legacy.as_bytes(), &mut Vec::new());
+    assert_eq!(splitter.unknown(), [("user/hologram".to_owned(), 1)]);
+}
+
+/// What is kept of a part that is not known is all of it, so that its words can be read by whom they are for.
+#[test]
+fn a_part_that_is_not_known_keeps_its_words() {
+    let line = r#"{"type":"assistant","uuid":"0000abcd-0000-4000-8000-00000000abcd","parentUuid":null,"message":{"role":"assistant","content":[{"type":"tool_use_v9","words":"a lamp"}]}}"#;
+    let kept = ClaudeCode.decode(line.as_bytes()).entries.into_iter().flat_map(|entry| entry.parts);
+    let kept: Vec<Part> = kept.collect();
+    assert!(matches!(&*kept, [Part::Opaque { json, .. }] if json.contains("a lamp")), "{kept:?}");
+}

@@ -79,8 +79,7 @@ pub fn problem_of(error: &EngineError) -> Problem {
             problem.with("prompts", prompts)
         }
         EngineError::NoReference { text, near } => {
-            let problem = say(Code::ReferenceNotFound, error).with("name", text);
-            problem.among(near.iter().map(candidate))
+            say(Code::ReferenceNotFound, error).with("name", text).among(near.iter().map(candidate))
         }
         EngineError::ModelUnknown { model, .. } => say(Code::ModelUnknown, error).with("model", model),
         EngineError::NothingThere { what, place } => nothing_there(*what, place, error),
@@ -98,12 +97,11 @@ pub fn problem_of(error: &EngineError) -> Problem {
         EngineError::NoAncestor { ctx, stop, .. } => {
             say(Code::NotAnAncestor, error).with("ctx", ctx).with("stop", stop)
         }
-        EngineError::Format { operation, format, .. } => {
-            let code = match operation {
-                FormatUse::Read => Code::FormatUnreadable,
-                FormatUse::Write | FormatUse::Compact => Code::FormatUnwritable,
-            };
-            say(code, error).with("format", format)
+        EngineError::Format { operation: FormatUse::Read, format, .. } => {
+            say(Code::FormatUnreadable, error).with("format", format)
+        }
+        EngineError::Format { operation: FormatUse::Write | FormatUse::Compact, format, .. } => {
+            say(Code::FormatUnwritable, error).with("format", format)
         }
         EngineError::Refused { what, .. } => say(refusal(*what), error),
         EngineError::HeldBack { reason, path } => {
@@ -119,6 +117,7 @@ pub fn problem_of(error: &EngineError) -> Problem {
         EngineError::LineTooLong { path, .. } => at(Code::LineTooLong, error, path),
         EngineError::DocumentTooLong { path, .. } => at(Code::DocumentTooLong, error, path),
         EngineError::Torn { path, .. } => at(Code::DocumentTorn, error, path),
+        EngineError::Damaged { path, .. } => at(Code::TranscriptDamaged, error, path),
         EngineError::Busy { path, .. } => at(Code::DatabaseBusy, error, path),
         EngineError::Shrank { path, .. } => at(Code::FileShrank, error, path),
         EngineError::MachineFile { path, .. } => at(Code::MachineFileBad, error, path),
@@ -425,6 +424,15 @@ mod tests {
             (EngineError::Busy { path: path(), reason: text() }, 7),
             (EngineError::Shrank { path: path(), expected: 2, found: 1 }, 1),
             (EngineError::Torn { path: path(), reason: text() }, 1),
+            (
+                EngineError::Damaged {
+                    path: path(),
+                    bytes: 5,
+                    lines: 1,
+                    source: io(io::ErrorKind::UnexpectedEof),
+                },
+                6,
+            ),
             (EngineError::MachineFile { path: path(), reason: text() }, 1),
             (EngineError::CaptureFile { path: path(), reason: text() }, 1),
             (EngineError::Policy { reason: text() }, 2),

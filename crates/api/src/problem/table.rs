@@ -106,6 +106,8 @@ codes! {
         => "nothing of it was stored; split it, or export a part of it";
     DocumentTorn "document_torn" BadInput "the transcript ends in the middle"
         => "its client may be writing it: import it again; `stemma doctor FILE` says where it breaks";
+    TranscriptDamaged "transcript_damaged" Corrupt "the compressed transcript is damaged"
+        => "what was read of it before stays: `stemma recover SESSION` gives that back; `zstd -dc FILE` writes what can be unpacked";
     DatabaseBusy "database_busy" Locked "the client's database is locked"
         => "if it stays locked, close the client that uses it";
     FileShrank "file_shrank" Conflict "the file became shorter while it was read"

@@ -29,6 +29,9 @@ pub struct BundleExported {
     /// Files beside their transcripts.
     #[serde(default)]
     pub sidecars: u64,
+    /// Of the commits, the states of these files.
+    #[serde(default)]
+    pub sidecar_commits: u64,
     /// Bytes of content, uncompressed.
     pub content_bytes: u64,
     /// Bytes of the file.
@@ -105,6 +108,9 @@ pub struct BundleShown {
     /// Files beside their transcripts.
     #[serde(default)]
     pub sidecars: u64,
+    /// Of the commits, the states of these files.
+    #[serde(default)]
+    pub sidecar_commits: u64,
     /// The first thousand of them.
     pub sessions: Vec<Session>,
     /// Formats of its commits.

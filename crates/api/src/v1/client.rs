@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, Note, StoppedReading};
+use super::{Failure, LeftOut, Note, StoppedReading};
 
 /// The hooks of a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,6 +49,9 @@ pub struct Diagnoses {
     pub transcripts: Vec<Diagnosis>,
     /// Those that could not be checked.
     pub failures: Vec<Failure>,
+    /// With all of clients' homes: files of no known form, and of versions that are not known, by kind.
+    #[serde(default)]
+    pub unread: Vec<LeftOut>,
 }
 
 /// What a client's loader would make of a transcript.

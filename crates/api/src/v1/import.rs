@@ -49,7 +49,12 @@ pub struct LeftOut {
 impl LeftOut {
     /// Says whether it may be a session that is not there, or not as it should be: then not everything is imported.
     pub fn may_be_session(&self) -> bool {
-        self.kind != "other_file" && self.kind != "excluded"
+        self.kind != "other_file" && self.kind != "excluded" && !self.is_kept()
+    }
+
+    /// Says whether it is there with all its bytes, and only what it says is not understood.
+    pub fn is_kept(&self) -> bool {
+        self.of == "record"
     }
 }
 

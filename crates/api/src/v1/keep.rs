@@ -20,6 +20,9 @@ pub struct Forget {
     /// Files beside their transcripts that are gone.
     #[serde(default)]
     pub sidecars: u64,
+    /// Of the commits below, the states of these files.
+    #[serde(default)]
+    pub sidecar_commits: u64,
     /// The commit that was named, where a commit was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meant: Option<Found>,
@@ -116,6 +119,9 @@ pub struct Gc {
     pub grace_days: u64,
     /// Sessions that retention has expired.
     pub retired: Vec<RetiredSession>,
+    /// Files beside their transcripts, which go with them.
+    #[serde(default)]
+    pub sidecars: u64,
     /// Provisional commits that retention has expired.
     pub provisional: u64,
     /// What this run condemned.

@@ -16,6 +16,9 @@ pub struct Verify {
     pub contents: u64,
     /// Commits whose id, parent, depth and length were recomputed.
     pub commits: u64,
+    /// Those of them that are states of files beside transcripts.
+    #[serde(default)]
+    pub sidecar_commits: u64,
     /// Sightings, timelines and links whose ends were looked up.
     pub references: u64,
     /// Files of packs that nothing refers to, as a crash leaves them; the next packing removes them.

@@ -151,6 +151,9 @@ pub struct Scrub {
     pub rewritten: u64,
     /// Which commit became which.
     pub redirects: Vec<ScrubRedirect>,
+    /// Files beside transcripts that have another state. Their commits are among those above.
+    #[serde(default)]
+    pub sidecars: u64,
     /// Sessions that end at another commit.
     pub sessions: Vec<String>,
     /// Their titles without secrets, in the same order; empty where one has none.

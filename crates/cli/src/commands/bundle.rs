@@ -88,7 +88,7 @@ fn told_export(done: &BundleExported, how: &str) -> String {
     let mut text = format!(
         "{} {how}: {} in {}{}, {} of content\n",
         Style::Strong.paint(&size::bytes(done.bytes)),
-        many(done.commits, "commit"),
+        many(done.commits.saturating_sub(done.sidecar_commits), "commit"),
         many(done.sessions, "session"),
         beside(done.sidecars),
         size::bytes(done.content_bytes)
@@ -180,7 +180,7 @@ fn told_show(app: &App, summary: &BundleShown) -> String {
     let mut text = format!(
         "{}: {} in {}{}, {} of content in {}\n",
         Style::Good.paint("A sound bundle"),
-        many(summary.commits, "commit"),
+        many(summary.commits.saturating_sub(summary.sidecar_commits), "commit"),
         many(summary.session_count, "session"),
         beside(summary.sidecars),
         size::bytes(summary.content_bytes),

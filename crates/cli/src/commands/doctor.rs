@@ -9,6 +9,7 @@ use stemmata_service::NamedFile;
 
 use crate::args::maintain::Doctor;
 use crate::errors::{CliError, Exit};
+use crate::output::left_out;
 use crate::output::size::{self, many};
 use crate::output::style::Style;
 use crate::wiring::App;
@@ -24,6 +25,7 @@ pub(crate) fn run(app: &App, args: &Doctor) -> Result<Exit, CliError> {
         let causes: String = failure.causes.iter().map(|cause| format!(": {cause}")).collect();
         app.console.warn(&format!("one could not be checked: {}{causes}", failure.error));
     }
+    left_out::warn(app, &found.unread);
     app.answer(&found, || Ok(told_all(app, &found, args.all)))?;
     if !app.console.json {
         say_verdict(app, &found.transcripts);
@@ -57,9 +59,10 @@ fn told_all(app: &App, found: &Diagnoses, only_troubled: bool) -> String {
     rows.join("\n")
 }
 
-/// Says whether there is more to tell than how things are.
+/// Says whether there is more to tell than how things are. What is not understood is told of every file.
 fn has_trouble(diagnosis: &Diagnosis) -> bool {
-    diagnosis.findings.iter().any(|found| found.severity != "info") && !is_subagent(diagnosis)
+    let is_trouble = |found: &Finding| found.severity != "info" && !is_subagent(diagnosis);
+    diagnosis.findings.iter().any(|found| found.check == "unknown_type" || is_trouble(found))
 }
 
 /// Says whether it is a subagent's, of which nothing is lost to anyone.
@@ -88,7 +91,10 @@ fn say_verdict(app: &App, diagnoses: &[Diagnosis]) {
 fn folded(findings: &[Finding]) -> Vec<String> {
     let mut kinds: Vec<(String, &Finding, usize)> = Vec::new();
     for finding in findings {
-        let kind = format!("{} {} {}", finding.severity, finding.check, shape(&finding.message));
+        // Of what is not known the name is all there is to say.
+        let is_name = finding.check == "unknown_type";
+        let said = if is_name { finding.message.clone() } else { shape(&finding.message) };
+        let kind = format!("{} {} {said}", finding.severity, finding.check);
         match kinds.iter_mut().find(|(known, ..)| *known == kind) {
             Some((.., count)) => *count += 1,
             None => kinds.push((kind, finding, 1)),

@@ -113,11 +113,12 @@ fn told(app: &App, done: &v1::Forget) -> Result<String, CliError> {
         put!(text, "Nothing {} forgotten.\n", if dry_run { "would be" } else { "was" });
     } else {
         let verb = if dry_run { "Would forget" } else { "Forgot" };
+        let gone = count(done.removed.len() + done.cut.len() + done.cut_too.len());
         put!(
             text,
             "{}: {}, {} of content",
             Style::Warning.paint(verb),
-            many(count(done.removed.len() + done.cut.len() + done.cut_too.len()), "commit"),
+            many(gone.saturating_sub(done.sidecar_commits), "commit"),
             size::bytes(done.bytes)
         );
         if done.sidecars > 0 {

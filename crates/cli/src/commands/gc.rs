@@ -62,6 +62,9 @@ fn told(app: &App, done: &Collected) -> Result<String, CliError> {
     if done.retired.len() > LINES_MAX {
         put!(text, "… and {} more sessions\n", done.retired.len() - LINES_MAX);
     }
+    if done.sidecars > 0 {
+        put!(text, "with {} beside transcripts\n", many(done.sidecars, "file"));
+    }
     let dry_run = done.dry_run;
     let would = if dry_run { "Would be " } else { "" };
     let mut line = |what: &str, amount: &CollectedAmount, after: &str| {

@@ -284,7 +284,25 @@ fn notes(app: &App, result: &Imported) -> Vec<String> {
         // Each session that is still written ends so; nothing is lost, and there is nothing to do.
         .filter(|(_, note)| note.code != NoteCode::TornTail.as_str())
         .collect();
-    if all.is_empty() || app.console.quiet {
+    if app.console.quiet {
+        return Vec::new();
+    }
+    // Who forgot a project need not be told of each file of it.
+    let (forgotten, rest): (Vec<_>, Vec<_>) =
+        all.iter().partition(|(_, note)| note.code == NoteCode::Forgotten.as_str());
+    let [(path, first), _, ..] = forgotten.as_slice() else { return listed(app, &all) };
+    let many = size::plural(forgotten.len(), "note");
+    let path = app.environment.shown(Path::new(path));
+    let mut lines = vec![
+        format!("  {many} about what was forgotten, the first of {path} (`--json` lists all):"),
+        format!("      {}", first.message),
+    ];
+    lines.extend(listed(app, &rest));
+    lines
+}
+
+fn listed(app: &App, all: &[(&str, &v1::Note)]) -> Vec<String> {
+    if all.is_empty() {
         return Vec::new();
     }
     let mut lines = vec![format!("  {}:", size::plural(all.len(), "note"))];

@@ -6,9 +6,9 @@ use crate::args::browse::Log;
 use crate::commands::{history, list};
 use crate::errors::{CliError, Exit};
 use crate::output::commit::{mark, names};
-use crate::output::size;
 use crate::output::style::{Style, tame};
 use crate::output::table::{Column, Table, cell, pieces};
+use crate::output::{size, time};
 use crate::wiring::App;
 
 /// Columns of a tag.
@@ -43,7 +43,7 @@ pub(crate) fn commit_table(app: &App, shown: &[Commit]) -> Result<String, CliErr
         let number = commit.prompt.map(|number| number.to_string()).unwrap_or_default();
         let cells = [
             pieces(&[(style, mark.to_owned()), (Style::Id, ids.cut(&commit.id))]),
-            cell(Style::Faint, app.moment(Some(commit.created_at.as_str()))),
+            cell(Style::Faint, written(app, &commit.created_at)),
             cell(Style::Faint, size::bytes(commit.native_bytes)),
             cell(Style::Plain, tame(&commit.summary.text)),
             pieces(&names(commit, if app.console.is_cut() { NAME_COLUMNS } else { usize::MAX })),
@@ -51,4 +51,11 @@ pub(crate) fn commit_table(app: &App, shown: &[Commit]) -> Result<String, CliErr
         table.row(is_numbered.then(|| cell(Style::Strong, number)).into_iter().chain(cells).collect());
     }
     Ok(table.render(app.console.width))
+}
+
+/// Returns when a commit was made, as far as its records say so.
+fn written(app: &App, created_at: &str) -> String {
+    let moment = app.moment(Some(created_at));
+    let is_to_come = time::is_to_come(time::of_text(created_at), app.now());
+    if is_to_come { format!("{moment} (in the future)") } else { moment }
 }

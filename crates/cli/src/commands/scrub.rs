@@ -94,10 +94,14 @@ fn told(app: &App, done: &Scrubbed) -> Result<String, CliError> {
         let verb = if done.dry_run { "Would redact them" } else { "Redacted them" };
         put!(
             text,
-            "{}: {} with findings, {} with new ids\n",
+            "{}: {} with findings, {} with new ids{}\n",
             Style::Warning.paint(verb),
             many(done.dirty, "commit"),
-            many(done.rewritten, "commit")
+            many(done.rewritten, "commit"),
+            match done.sidecars {
+                0 => String::new(),
+                files => format!("; {} beside transcripts among them", many(files, "file")),
+            }
         );
     }
     text.push_str(&told_of_ledgers(done));

@@ -151,14 +151,14 @@ fn waiting_lines(app: &App, status: &v1::Status) -> String {
         return "No client's home was found on this machine.\n".to_owned();
     }
     let others = left_out::others(&status.unread, |one| one.count);
-    let doubtful: Vec<&v1::LeftOut> = status.unread.iter().filter(|one| one.may_be_session()).collect();
-    if status.pending.is_empty() && doubtful.is_empty() {
-        let but = others.map(|others| format!(" but {others}: no transcripts")).unwrap_or_default();
-        return format!("{}\n", Style::Good.paint(&format!("Everything is imported{but}.")));
-    }
     let mut text = String::new();
-    for one in doubtful {
-        put!(text, "{}: {}\n", Style::Warning.paint("warning"), left_out::sentence(app, one));
+    for sentence in left_out::sentences(app, &status.unread) {
+        put!(text, "{}: {sentence}\n", Style::Warning.paint("warning"));
+    }
+    if status.pending.is_empty() && !status.unread.iter().any(v1::LeftOut::may_be_session) {
+        let but = others.map(|others| format!(" but {others}: no transcripts")).unwrap_or_default();
+        put!(text, "{}\n", Style::Good.paint(&format!("Everything is imported{but}.")));
+        return text;
     }
     if let Some(others) = others {
         put!(text, "{others} beside the transcripts\n");

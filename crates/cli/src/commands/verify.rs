@@ -39,9 +39,13 @@ fn show(app: &App, result: &v1::Verify) -> Result<Exit, CliError> {
 }
 
 fn told(result: &v1::Verify) -> String {
+    let beside = match result.sidecar_commits {
+        0 => String::new(),
+        states => format!(", {} of files beside transcripts", many(states, "state")),
+    };
     let looked = format!(
-        "{}, {} and {} checked",
-        many(result.commits, "commit"),
+        "{}{beside}, {} and {} checked",
+        many(result.commits.saturating_sub(result.sidecar_commits), "commit"),
         many(result.contents, "content"),
         many(result.references, "reference")
     );

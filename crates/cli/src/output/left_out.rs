@@ -30,12 +30,7 @@ pub(crate) fn lines(app: &App, all: &[LeftOut]) -> Vec<String> {
                 lines.push(format!("  {} excluded: {reason}", many(one.new, "transcript")));
             }
             "unknown_record" => {
-                let name = tame(one.what.as_deref().unwrap_or_default());
-                lines.push(format!(
-                    "  {} of the unknown type `{name}` kept as they are, not understood: {}",
-                    many(one.new, "record"),
-                    places(app, one)
-                ));
+                lines.push(format!("  {}", records(app, one, one.new)));
             }
             "unknown_version" => lines.push(format!("  {}", sentence(app, one))),
             // Each is a note with its line, and what failed is listed with its reason.
@@ -59,18 +54,48 @@ pub(crate) fn others(all: &[LeftOut], count: impl Fn(&LeftOut) -> u64) -> Option
 
 /// Warns of what is not read, or not understood, by any import.
 pub(crate) fn warn(app: &App, unread: &[LeftOut]) {
-    for one in unread.iter().filter(|one| one.may_be_session()) {
-        app.console.warn(&sentence(app, one));
+    for sentence in sentences(app, unread) {
+        app.console.warn(&sentence);
+    }
+}
+
+/// Says what is not read, and of what is kept and not understood the first kinds.
+pub(crate) fn sentences(app: &App, unread: &[LeftOut]) -> Vec<String> {
+    let doubtful = unread.iter().filter(|one| one.may_be_session());
+    let kept: Vec<&LeftOut> = unread.iter().filter(|one| one.is_kept()).collect();
+    let mut sentences: Vec<String> = doubtful.map(|one| sentence(app, one)).collect();
+    sentences.extend(kept.iter().take(LISTED_MAX).map(|one| sentence(app, one)));
+    let more = kept.iter().skip(LISTED_MAX).map(|one| one.count).sum();
+    if more > 0 {
+        let records = many(more, "record");
+        sentences.push(format!("{records} of other kinds, kept as they are (`--json` lists all)"));
+    }
+    sentences
+}
+
+/// Says of records of one kind that they are not understood.
+fn records(app: &App, one: &LeftOut, count: u64) -> String {
+    let (records, places) = (many(count, "record"), places(app, one));
+    let kept = if count == 1 { "kept as it is" } else { "kept as they are" };
+    match &one.what {
+        Some(name) => {
+            let name = tame(name);
+            format!("{records} of the unknown type `{name}` {kept}, not understood: {places}")
+        }
+        None => format!("{records} that cannot be read {kept}: {places}"),
     }
 }
 
 /// Says of one kind what is not read.
-pub(crate) fn sentence(app: &App, one: &LeftOut) -> String {
+fn sentence(app: &App, one: &LeftOut) -> String {
+    if one.is_kept() {
+        return records(app, one, one.count);
+    }
     let what = tame(one.what.as_deref().unwrap_or_default());
     let (files, places) = (many(one.count, "file"), places(app, one));
     let is = if one.count == 1 { "is" } else { "are" };
     match one.kind.as_str() {
-        "unknown_schema" => what,
+        "unknown_schema" | "transcript_damaged" => what,
         "unknown_version" => {
             format!(
                 "{files} of a version that is not known ({what}), read as far as it is like a known one: {places}"

@@ -8,6 +8,7 @@ use stemmata_model::Timestamp;
 use crate::output::size::{grouped, many};
 use crate::output::style::{Style, tame};
 use crate::output::table::fit;
+use crate::output::time::is_to_come;
 
 /// Columns that the piece of a row keeps which gives way.
 const FITTED_MIN: usize = 12;
@@ -21,7 +22,8 @@ pub(crate) fn moment(at: Timestamp, now: Timestamp) -> String {
             .map_or_else(|_| "?".to_owned(), |at| at.strftime(format).to_string())
     };
     let is_same = of("%Y", at) == of("%Y", now);
-    of(if is_same { "%-d %b %H:%M" } else { "%-d %b %Y %H:%M" }, at)
+    let moment = of(if is_same { "%-d %b %H:%M" } else { "%-d %b %Y %H:%M" }, at);
+    if is_to_come(at, now) { format!("{moment} (in the future)") } else { moment }
 }
 
 /// Returns how long something took in at most two units: `45 s`, `4 min`, `2 h 5 min`, `3 d 4 h`.

@@ -13,15 +13,24 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 const MICROS: i64 = 1_000_000;
 
+/// Says whether a point in time is to come: the clock of what wrote it was wrong.
+pub(crate) fn is_to_come(point: Timestamp, now: Timestamp) -> bool {
+    now.as_micros().saturating_sub(point.as_micros()) < SKEW * MICROS
+}
+
 /// Returns how long ago a point in time was, in one unit: `3h ago`; the day where it is over four weeks, the month
-/// where it was another year. At most 8 characters. A dash for what has no time of its own, as a file beside a transcript.
+/// where it was another year, `future` where it is to come. At most 8 characters. A dash for what has no time of its own, as a file
+/// beside a transcript.
 pub(crate) fn ago(point: Timestamp, now: Timestamp) -> String {
     if point == Timestamp::EPOCH {
         return "-".to_owned();
     }
+    if is_to_come(point, now) {
+        return "future".to_owned();
+    }
     let seconds = now.as_micros().saturating_sub(point.as_micros()) / MICROS;
     match seconds {
-        SKEW..MINUTE => "just now".to_owned(),
+        ..MINUTE => "just now".to_owned(),
         MINUTE..HOUR => format!("{}m ago", seconds / MINUTE),
         HOUR..DAY => format!("{}h ago", seconds / HOUR),
         DAY.. if seconds < 28 * DAY => format!("{}d ago", seconds / DAY),
@@ -133,7 +142,8 @@ mod tests {
             ("2026-03-09T09:00:00Z", "3h ago"),
             ("2026-03-07T12:00:00Z", "2d ago"),
             ("2026-02-01T12:00:00Z", "1 Feb"),
-            ("2026-04-21T12:00:00Z", "21 Apr"),
+            ("2026-04-21T12:00:00Z", "future"),
+            ("2099-01-01T00:00:00Z", "future"),
             ("2025-12-31T12:00:00Z", "Dec 2025"),
             // A commit of a file beside a transcript has no time: every machine gives it the same id.
             ("1970-01-01T00:00:00Z", "-"),

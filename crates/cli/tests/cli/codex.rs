@@ -70,8 +70,13 @@ fn place(stage: &Stage, id: &str, bytes: &[u8], end: &str) -> PathBuf {
 fn packed(bytes: &[u8]) -> Vec<u8> {
     let size = u32::try_from(bytes.len()).unwrap();
     let mut out = [&[0x28, 0xb5, 0x2f, 0xfd, 0xa0][..], &size.to_le_bytes()].concat();
-    out.extend(((size << 3) | 1).to_le_bytes().iter().take(3));
-    out.extend(bytes);
+    let blocks: Vec<&[u8]> = bytes.chunks(100_000).collect();
+    for (number, block) in blocks.iter().enumerate() {
+        let is_last = u32::from(number + 1 == blocks.len());
+        let header = (u32::try_from(block.len()).unwrap() << 3) | is_last;
+        out.extend(header.to_le_bytes().iter().take(3));
+        out.extend(*block);
+    }
     out
 }
 
@@ -195,4 +200,40 @@ fn a_reported_size_that_no_window_can_have_is_left_aside() {
     assert!((2_000..3_000).contains(&tokens), "{tokens}");
     let (_, from, tokens, is_noted) = of([6_000, 9_000]);
     assert_eq!((from, tokens, is_noted), ("usage".into(), 9_010, false));
+}
+
+/// A compressed rollout may be cut, or nothing that can be unpacked: every command names it, with how far that can be read.
+#[test]
+fn a_damaged_compressed_rollout_is_named() {
+    for (is_cut, said) in [(true, "is damaged"), (false, "ends after 0 bytes (0 lines)")] {
+        let stage = Stage::new();
+        let mut rollout = Rollout::new(PARENT, None);
+        for number in 0..1_000 {
+            rollout = rollout.said("user", &format!("turn the wheel {number} times"));
+        }
+        let whole = packed(rollout.text.as_bytes());
+        let bytes = if is_cut { whole[..whole.len() / 2].to_vec() } else { b"no frame at all".to_vec() };
+        let path = place(&stage, PARENT, &bytes, ".zst");
+        let file = path.to_str().unwrap();
+        for args in [
+            &["status"] as &[&str],
+            &["setup", "--dry-run"],
+            &["doctor", "--all"],
+            &["doctor", file],
+            &["import"],
+        ] {
+            let told = stage.told(args);
+            assert!(told.contains(said) && told.contains("lines)"), "{args:?}: {told}");
+            assert!(!told.contains("Everything is imported"), "{args:?}: {told}");
+        }
+        stage.run(&["doctor", file]).code(6);
+        // What was read of a whole one before stays, and is given back.
+        std::fs::remove_file(&path).unwrap();
+        place(&stage, PARENT, &whole, ".zst");
+        stage.run(&["import"]).ok();
+        place(&stage, PARENT, &bytes, ".zst");
+        let told = stage.told(&["status"]);
+        assert!(told.contains(said) && !told.contains("only here"), "{told}");
+        assert_eq!(stage.json(&["list"])["sessions"].as_array().unwrap().len(), 1);
+    }
 }

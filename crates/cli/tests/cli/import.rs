@@ -310,3 +310,74 @@ fn what_is_left_out_is_named_once_by_kind() {
         [("unknown_record", 2), ("unknown_record", 1), ("unreadable_record", 1), ("not_a_transcript", 1)];
     assert_eq!(kinds, wanted.map(|(kind, count)| (kind.to_owned(), count)));
 }
+
+/// A block of an answer that is not known, in a record that is; a record that is not, and Codex' own.
+#[test]
+fn what_is_not_understood_is_named_by_every_command_and_counted_once() {
+    let stage = Stage::new();
+    let at = "\"timestamp\":\"2026-01-01T00:00:00.000Z\"";
+    let record = |kind: &str, number: u32, content: &str| {
+        format!(
+            "{{\"type\":\"{kind}\",\"uuid\":\"00000000-0000-4000-8000-00000000000{number}\",\"parentUuid\":null,\"sessionId\":\
+             \"{SESSION}\",{at},\"cwd\":\"/p\",\"message\":{{\"role\":\"{kind}\",\"content\":{content}}}}}\n"
+        )
+    };
+    let new = "[{\"type\":\"tool_use_v9\",\"words\":\"a lamp\"}]";
+    let text = record("user", 1, "\"hello\"") + &record("assistant", 2, new) + &record("user_v9", 3, "1");
+    let path = stage.home.write(&format!("home/.claude/projects/-p/{SESSION}.jsonl"), text.as_bytes());
+    let codex = format!(
+        "{{{at},\"type\":\"session_meta\",\"payload\":{{\"id\":\"0195f0f0-0000-7000-8000-000000000001\",{at},\"cwd\":\"/p\",\
+         \"originator\":\"codex\",\"cli_version\":\"0.169.0\"}}}}\n{{{at},\"type\":\"event_msg\",\"payload\":{{\"type\":\"dream\"}}}}\n"
+    );
+    let rollout = "rollout-2026-01-01T00-00-00-0195f0f0-0000-7000-8000-000000000001.jsonl";
+    stage.home.write(&format!("home/.codex/sessions/2026/01/01/{rollout}"), codex.as_bytes());
+    stage.home.write("home/.claude/projects/-p/novel.jsonl", b"{\"kind\":\"novel\"}\n");
+    // A hook hears of one, and an import reads the rest.
+    let input = serde_json::json!({ "transcript_path": path, "hook_event_name": "Stop" }).to_string();
+    stage.run(&["hook", "claude-code", "--input", &input]).ok();
+    let unread = || -> Vec<(String, u64)> {
+        let status = stage.json(&["status"]);
+        let all = status["unread"].as_array().unwrap();
+        let records = all.iter().filter(|one| one["of"] == "record");
+        let named = |one: &serde_json::Value| one["what"].as_str().unwrap_or_default().to_owned();
+        records.map(|one| (named(one), one["count"].as_u64().unwrap())).collect()
+    };
+    let name = |name: &str, count: u64| (name.to_owned(), count);
+    assert_eq!(unread(), [name("assistant/tool_use_v9", 1), name("user_v9", 1)]);
+    stage.run(&["import"]).code(0);
+    let codex = name("event_msg/dream", 1);
+    assert_eq!(unread(), [name("assistant/tool_use_v9", 1), name("user_v9", 1), codex.clone()]);
+    // What follows is counted from where the last turn ended, and nothing twice.
+    let more = record("user", 4, "\"again\"") + &record("assistant", 5, new) + &record("assistant", 6, new);
+    let both = text.clone() + &more;
+    for length in [text.len() + more.len() / 2, both.len()] {
+        stage.home.write(&format!("home/.claude/projects/-p/{SESSION}.jsonl"), &both.as_bytes()[..length]);
+        stage.run(&["import"]).code(0);
+    }
+    assert_eq!(unread(), [name("assistant/tool_use_v9", 3), name("user_v9", 1), codex]);
+    for args in [&["status"] as &[&str], &["setup", "--dry-run"], &["doctor", "--all"]] {
+        let told = stage.told(args);
+        for said in ["`assistant/tool_use_v9`", "`user_v9`", "`event_msg/dream`", "novel.jsonl"] {
+            assert!(told.contains(said), "{args:?} {said}: {told}");
+        }
+    }
+    std::fs::remove_file(stage.home.path().join("home/.claude/projects/-p/novel.jsonl")).unwrap();
+    let status = stage.told(&["status"]);
+    assert!(status.contains("Everything is imported") && status.contains("not understood"), "{status}");
+}
+
+#[test]
+fn what_was_forgotten_is_said_once() {
+    let stage = Stage::new();
+    for seed in 1..4 {
+        stage.home.write_session(&ClaudeSession::new(seed).build());
+    }
+    let project = stage.json(&["import"])["sessions"].as_array().unwrap().len();
+    assert_eq!(project, 3);
+    for session in stage.json(&["list"])["sessions"].as_array().unwrap() {
+        stage.run(&["forget", session["session_id"].as_str().unwrap(), "--yes"]).ok();
+    }
+    let told = stage.told(&["import"]);
+    assert_eq!(told.matches("this session was forgotten").count(), 1, "{told}");
+    assert!(told.contains("3 notes about what was forgotten"), "{told}");
+}

@@ -323,3 +323,34 @@ fn a_transcript_that_was_moved_is_not_gone() {
     assert!(!path.exists());
     assert_eq!(stage.native(&id), bytes);
 }
+
+#[test]
+fn of_two_sessions_of_one_id_each_is_recovered_by_its_commit() {
+    let stage = Stage::new();
+    let id = "5e1f0000-0000-4000-8000-0000000000a1";
+    let made = |seed, turns| ClaudeSession::new(seed).turns(turns).session_id(id).build().text();
+    let mut all = Vec::new();
+    for (project, text) in [("-p", made(11, 2)), ("-q", made(12, 6))] {
+        let path = stage.home.write(&format!("home/.claude/projects/{project}/{id}.jsonl"), text.as_bytes());
+        let tip = stage.import(&path)["tip"].as_str().unwrap().to_owned();
+        all.push((path, text, tip));
+    }
+    for (path, ..) in &all {
+        std::fs::remove_file(path).unwrap();
+    }
+    for name in [id, &id[..8]] {
+        let told = stage.run(&["recover", name]).code(4);
+        for (path, _, tip) in &all {
+            assert!(
+                told.stderr.contains(tip) && told.stderr.contains(path.to_str().unwrap()),
+                "{}",
+                told.stderr
+            );
+        }
+    }
+    for (path, text, tip) in &all {
+        assert!(!path.exists());
+        stage.run(&["recover", tip]).ok();
+        assert_eq!(&std::fs::read_to_string(path).unwrap(), text);
+    }
+}

@@ -194,3 +194,25 @@ fn two_sessions_differ_from_where_they_parted() {
     let told = stage.run(&["diff", &one[..10], &two]).ok().text();
     assert!(told.contains(&format!("\nOnly {}: ", &one[..12])), "{told}");
 }
+
+#[test]
+fn a_time_to_come_makes_no_session_long() {
+    let stage = Stage::new();
+    let line = |number: u32, kind: &str, at: &str| {
+        format!(
+            "{{\"type\":\"{kind}\",\"uuid\":\"00000000-0000-4000-8000-00000000000{number}\",\"parentUuid\":null,\"sessionId\":\"s\",\
+             \"timestamp\":\"{at}\",\"cwd\":\"/p\",\"message\":{{\"role\":\"{kind}\",\"content\":\"words {number}\"}}}}\n"
+        )
+    };
+    let text = line(1, "user", "2026-01-01T00:00:00.000Z")
+        + &line(2, "assistant", "2026-01-01T00:01:00.000Z")
+        + &line(3, "assistant", "2099-01-01T00:00:00.000Z");
+    let path = stage
+        .home
+        .write("home/.claude/projects/-p/5e1f0000-0000-4000-8000-0000000000a1.jsonl", text.as_bytes());
+    stage.import(&path);
+    let shown = stage.told(&["show", "5e1f0000"]);
+    assert!(shown.contains("a record is of the future") && !shown.contains("2099"), "{shown}");
+    let log = stage.told(&["log", "5e1f0000"]);
+    assert!(log.contains("(in the future)"), "{log}");
+}

@@ -165,3 +165,29 @@ fn none_are_captured_where_nobody_wants_them() {
     let bad = kept.stage.run(&["config", "set", "capture.sidecars", "some"]);
     assert!(bad.code != 0 && bad.stderr.contains("one of all, results, none"), "{}", bad.stderr);
 }
+
+/// Commits that are states of files are no turns of a session.
+#[test]
+fn files_are_counted_apart_from_commits() {
+    let kept = Kept::new();
+    let stage = &kept.stage;
+    let imported: serde_json::Value = {
+        let mut command = stage.command(&["import", "--json"]);
+        command.env("STEMMATA_SIDECARS", "all");
+        serde_json::from_slice(&command.output().unwrap().stdout).unwrap()
+    };
+    let commits = format!("{} commits", imported["totals"]["commits"]);
+    let verified = stage.told(&["verify"]);
+    // Two of the files are the same bytes, and so one commit.
+    assert!(verified.contains(&format!("{commits}, 3 states of files beside transcripts")), "{verified}");
+    let bundle = stage.home.path().join("all.bundle");
+    let bundle = bundle.to_str().unwrap();
+    for told in [
+        stage.told(&["bundle", "export", "--all", "-o", bundle]),
+        stage.told(&["bundle", "show", bundle]),
+        stage.told(&["forget", &kept.id, "--dry-run"]),
+        stage.told(&["forget", &kept.id, "--yes"]),
+    ] {
+        assert!(told.contains(&commits) && told.contains("4 files beside transcripts"), "{commits}: {told}");
+    }
+}

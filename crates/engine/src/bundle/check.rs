@@ -8,7 +8,7 @@ mod contents;
 use std::collections::BTreeSet;
 
 use stemmata_model::{ArtifactId, Closure, CommitCore, CommitId};
-use stemmata_store::{DEPTH_MAX, Session, Store, StoreError};
+use stemmata_store::{DEPTH_MAX, SIDECAR_FORMAT, Session, Store, StoreError};
 
 use super::bytes::{Malformed, Take};
 use super::error::BundleError;
@@ -245,6 +245,7 @@ impl Checker<'_> {
         let summary = &mut self.found.summary;
         summary.unchecked += u64::from(!is_checked);
         summary.forgotten += u64::from(row.closure == Closure::Forgotten);
+        summary.sidecar_commits += u64::from(core.format.as_str() == SIDECAR_FORMAT);
         summary.formats.insert(core.format);
         summary.rules.insert(row.kind.rules);
         self.found.commits.push(CheckedCommit {

@@ -7,7 +7,9 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use stemmata_model::{Closure, Commit, CommitId, Note, NoteCode, Sighting};
-use stemmata_store::{AuditRecord, Described, Link, Session, SessionFilter, SessionKey, SessionOrigin};
+use stemmata_store::{
+    AuditRecord, Described, Link, SIDECAR_FORMAT, Session, SessionFilter, SessionKey, SessionOrigin,
+};
 
 use super::BundleSelection;
 use super::bytes::{put_length, put_number};
@@ -50,6 +52,8 @@ pub struct BundleExported {
     pub sessions: u64,
     /// Files beside their transcripts.
     pub sidecars: u64,
+    /// Of the commits, the states of these files.
+    pub sidecar_commits: u64,
     /// Bytes of content before compression.
     pub content_bytes: u64,
     /// Bytes of the bundle.
@@ -99,6 +103,7 @@ struct Exporter<'e, 'o> {
     seen: HashMap<SessionKey, CommitId>,
     sessions: u64,
     sidecars: u64,
+    sidecar_commits: u64,
     left_out: u64,
 }
 
@@ -137,11 +142,14 @@ impl Engine {
             seen: HashMap::new(),
             sessions: 0,
             sidecars: 0,
+            sidecar_commits: 0,
             left_out: 0,
         };
         exporter.head(&plan)?;
         for page in plan.commits.chunks(PAGE_COMMITS) {
             for described in self.described(page)? {
+                let is_sidecar = described.commit.core.format.as_str() == SIDECAR_FORMAT;
+                exporter.sidecar_commits += u64::from(is_sidecar);
                 exporter.commit(described)?;
             }
         }
@@ -337,6 +345,7 @@ impl Exporter<'_, '_> {
             tips: plan.tips,
             sessions: self.sessions,
             sidecars: self.sidecars,
+            sidecar_commits: self.sidecar_commits,
             content_bytes: done.literal_bytes,
             bytes: self.out.finish(trailer)?,
             notes,

@@ -58,6 +58,8 @@ pub struct BundleSummary {
     pub session_count: u64,
     /// Files that clients keep beside transcripts.
     pub sidecars: u64,
+    /// Of the commits, the states of these files.
+    pub sidecar_commits: u64,
     /// The first thousand sessions.
     pub sessions: Vec<Session>,
     /// Formats of its commits.

@@ -10,6 +10,7 @@ use stemmata_model::{Closure, Commit, CommitId, CommitType, Counts, Timestamp};
 use stemmata_runtimes::adapter::{SessionFacts, Shape, with_title_of};
 use stemmata_store::{Session, SessionFilter, SessionKey, SessionOrigin, StoreError, Write};
 
+use crate::capture::captured::{UnreadRecords, UnreadSoFar};
 use crate::capture::cursor::{Cursor, FileStamp, SplitterState};
 use crate::capture::ingest::ChainTotals;
 use crate::capture::namesakes::overwritten;
@@ -33,8 +34,9 @@ struct Anew {
     writes: Vec<Write>,
     facts: SessionFacts,
     totals: ChainTotals,
-    /// Both at the commit that the cursor goes on from.
-    closed: Option<(SessionFacts, ChainTotals)>,
+    unread: UnreadRecords,
+    /// All at the commit that the cursor goes on from.
+    closed: Option<(SessionFacts, ChainTotals, UnreadRecords)>,
     bytes: u64,
 }
 
@@ -103,9 +105,10 @@ impl Engine {
         if row != session {
             batch.push(Write::Session(Box::new(row.clone())));
         }
-        if let Some((cursor, (facts, totals))) = cursor.zip(anew.closed) {
+        if let Some((cursor, (facts, totals, closed))) = cursor.zip(anew.closed) {
             let seen = cursor.seen_entries != anew.totals.entries;
-            let mut next = Cursor { totals, seen_entries: anew.totals.entries, ..cursor.clone() };
+            let unread = UnreadSoFar { closed, seen: anew.unread };
+            let mut next = Cursor { totals, seen_entries: anew.totals.entries, unread, ..cursor.clone() };
             if session.origin == SessionOrigin::Imported {
                 next.splitter = SplitterState::Whole(with_title_of(cursor.splitter.whole(), &facts));
             }
@@ -162,7 +165,8 @@ impl Engine {
             SessionOrigin::Imported | SessionOrigin::Api => ChainTotals::default(),
         };
         let facts = counter.facts().clone();
-        let mut anew = Anew { writes: Vec::new(), facts, totals: base, closed: None, bytes: 0 };
+        let unread = UnreadRecords::default();
+        let mut anew = Anew { writes: Vec::new(), facts, totals: base, unread, closed: None, bytes: 0 };
         for commit in commits.iter().rev() {
             let before = counter.so_far();
             match self.read_into(&mut counter, commit) {
@@ -184,10 +188,11 @@ impl Engine {
             anew.totals.bytes += commit.native_bytes;
             anew.bytes += commit.native_bytes;
             if Some(commit.id) == closed_tip {
-                anew.closed = Some((counter.facts().clone(), anew.totals));
+                anew.closed = Some((counter.facts().clone(), anew.totals, counter.unread()));
             }
         }
         anew.facts = counter.facts().clone();
+        anew.unread = counter.unread();
         Ok(Some(anew))
     }
 

@@ -15,6 +15,31 @@ pub struct UnreadRecords {
     pub unreadable: u64,
 }
 
+impl UnreadRecords {
+    /// Returns these and others.
+    #[must_use]
+    pub(crate) fn plus(&self, others: &Self) -> Self {
+        let mut sum = self.clone();
+        sum.unreadable = sum.unreadable.saturating_add(others.unreadable);
+        for (name, count) in &others.unknown {
+            match sum.unknown.iter_mut().find(|(known, _)| known == name) {
+                Some((_, known)) => *known = known.saturating_add(*count),
+                None => sum.unknown.push((name.clone(), *count)),
+            }
+        }
+        sum
+    }
+}
+
+/// Records of a transcript that are not understood, as its cursor keeps them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct UnreadSoFar {
+    /// Up to the last closed boundary.
+    pub closed: UnreadRecords,
+    /// In everything read.
+    pub seen: UnreadRecords,
+}
+
 /// What a capture found and did.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Captured {

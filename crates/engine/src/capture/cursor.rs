@@ -5,6 +5,7 @@ use std::path::Path;
 use stemmata_model::{CommitId, Granularity, RulesHash};
 use stemmata_store::Session;
 
+use crate::capture::captured::UnreadSoFar;
 use crate::capture::ingest::ChainTotals;
 use crate::capture::source::is_packed;
 use crate::capture::transcript_file::Transcript;
@@ -158,6 +159,8 @@ pub(crate) struct Cursor {
     /// Whether the transcript was seen to name no version that is not known, so that its beginning need not be read for that again.
     /// Otherwise it is, by whoever asks: a later program may know the version.
     pub is_version_known: bool,
+    /// Records that are not understood.
+    pub unread: UnreadSoFar,
 }
 
 impl Cursor {

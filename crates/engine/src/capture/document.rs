@@ -108,6 +108,8 @@ impl Ingest<'_> {
         for note in notes {
             self.note(note);
         }
+        // Each state says all that there is.
+        self.start.unread = self.unread();
         self.count(&scrubbed.findings);
         let replaced = scrubbed.findings.iter().map(|finding| length(finding.len)).sum();
         let before = match self.start.parent {

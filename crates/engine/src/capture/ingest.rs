@@ -19,6 +19,7 @@ use stemmata_store::{BatchOutcome, NewCommit, NewHole, Write};
 
 use self::torn::Torn;
 use crate::capture::anchors::News;
+use crate::capture::captured::UnreadRecords;
 use crate::capture::cursor::{PROVISIONAL_MAX, Provisional};
 use crate::capture::earlier::{Earlier, Left};
 use crate::capture::segment::{FinishedSegment, Head, OpenSegment};
@@ -57,6 +58,8 @@ pub(crate) struct Start {
     pub totals: ChainTotals,
     pub provisional: Vec<Provisional>,
     pub redacted_bytes: u64,
+    /// Records before it that are not understood.
+    pub unread: UnreadRecords,
 }
 
 /// A segment that becomes a commit.
@@ -93,6 +96,8 @@ pub(crate) struct Ingest<'e> {
     /// Forgotten looks at open turns, with what they continue.
     awaited: Vec<forgotten::Look>,
     pub(super) start: Start,
+    /// Records before all that is read here that are not understood.
+    unread_before: UnreadRecords,
     pub(super) segment: OpenSegment,
     earlier: Option<Earlier>,
     /// What the next commit begins with, where that is known beforehand.
@@ -127,6 +132,7 @@ impl<'e> Ingest<'e> {
             scrubber,
             is_careful: false,
             awaited: Vec::new(),
+            unread_before: start.unread.clone(),
             start,
             segment: OpenSegment::default(),
             earlier: None,
@@ -198,9 +204,11 @@ impl<'e> Ingest<'e> {
         let mut notes = Vec::new();
         let line = scrubbed.bytes.strip_suffix(b"\n").unwrap_or(&scrubbed.bytes);
         let number = self.start.line + self.segment.lines;
+        let unread = self.unread();
         let cut = self.splitter.line(line, &mut notes);
         if let Some(facts) = cut.before {
             self.close(facts)?;
+            self.start.unread = self.unread_before.plus(&unread);
         }
         for note in notes {
             self.note(Note { line: Some(number), ..note });
@@ -213,6 +221,7 @@ impl<'e> Ingest<'e> {
         self.segment.lines += 1;
         if let Some(facts) = cut.after {
             self.close(facts)?;
+            self.start.unread = self.unread_so_far();
         }
         Ok(())
     }

@@ -236,6 +236,7 @@ impl Engine {
                 totals: cursor.totals,
                 provisional: self.that_are_there(&cursor.provisional)?,
                 redacted_bytes: cursor.redacted_bytes,
+                unread: cursor.unread.closed.clone(),
             });
         }
         let Some(placement) = &prepared.placement else {

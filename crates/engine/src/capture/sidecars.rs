@@ -23,6 +23,7 @@ use stemmata_store::{NewCommit, SIDECAR_FORMAT, Session, SessionKey, SessionOrig
 pub use self::found::counted_files;
 use self::found::{FoundSidecar, FoundSidecars};
 pub use self::kept::KeptSidecars;
+use crate::capture::captured::UnreadSoFar;
 use crate::capture::cursor::{Cursor, SplitterState, Windows};
 use crate::capture::ingest::ChainTotals;
 use crate::capture::namesakes::overwritten;
@@ -371,6 +372,7 @@ impl Engine {
             seen_entries: row.commits,
             seen_redacted_bytes: 0,
             is_version_known: false,
+            unread: UnreadSoFar::default(),
         })
     }
 
@@ -396,6 +398,7 @@ impl Engine {
             Err(error) if !is_left(&error) => return Err(error.into()),
             Err(_) => {}
         }
+        let mut forgotten = Vec::new();
         for state in states {
             match self.commit_batch(state.writes.clone()) {
                 Ok(outcome) => {
@@ -405,16 +408,20 @@ impl Engine {
                 Err(error) if !is_left(&error) => return Err(error.into()),
                 Err(StoreError::Forgotten(commit)) => {
                     done.left_out += 1;
-                    notes.push(Note::new(
-                        NoteCode::Forgotten,
-                        format!(
-                            "{} was left out: what it holds was forgotten; `stemma forget --undo {commit}` allows it",
-                            state.key.path
-                        ),
-                    ));
+                    forgotten.push((state.key.path, commit));
                 }
                 Err(error) => tracing::debug!(path = %state.key.path, %error, "a sidecar was not changed"),
             }
+        }
+        if let Some((path, commit)) = forgotten.first() {
+            let more = match forgotten.len() {
+                1 => String::new(),
+                all => format!(", and so were {} more", all - 1),
+            };
+            let note = format!(
+                "{path} was left out{more}: what it holds was forgotten; `stemma forget --undo {commit}` allows it"
+            );
+            notes.push(Note::new(NoteCode::Forgotten, note));
         }
         Ok(())
     }

@@ -137,17 +137,33 @@ pub(crate) fn unpack(
 
 /// Unpacks no more of a compressed transcript than its first bytes.
 pub(crate) fn unpack_head(file: File, path: &Path, bytes_max: usize) -> Result<Vec<u8>> {
+    let bytes_max = u64::try_from(bytes_max).expect("a bound fits 64 bits");
+    match unpacked(file, path, bytes_max)? {
+        // What it begins with says whose it is.
+        (bytes, Some(_)) if !bytes.is_empty() => Ok(bytes),
+        (bytes, broken) => broken.map_or(Ok(bytes), |source| Err(damaged(path, &[], source))),
+    }
+}
+
+/// Unpacks up to so many bytes. Returns what could be unpacked, and what ended it before its end.
+fn unpacked(file: impl Read, path: &Path, bytes_max: u64) -> Result<(Vec<u8>, Option<std::io::Error>)> {
     let mut bytes = Vec::new();
     let decoder = zstd::Decoder::new(file).map_err(EngineError::io("unpack", path))?;
-    let bytes_max = u64::try_from(bytes_max).expect("a bound fits 64 bits");
-    decoder.take(bytes_max).read_to_end(&mut bytes).map_err(EngineError::io("unpack", path))?;
-    Ok(bytes)
+    let ended = decoder.take(bytes_max).read_to_end(&mut bytes);
+    Ok((bytes, ended.err()))
+}
+
+fn damaged(path: &Path, bytes: &[u8], source: std::io::Error) -> EngineError {
+    let count = |count: usize| u64::try_from(count).expect("a length fits 64 bits");
+    let lines = memchr::memchr_iter(b'\n', bytes).count();
+    EngineError::Damaged { path: path.to_owned(), bytes: count(bytes.len()), lines: count(lines), source }
 }
 
 fn unpack_within(file: impl Read, path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let decoder = zstd::Decoder::new(file).map_err(EngineError::io("unpack", path))?;
-    decoder.take(bytes_max + 1).read_to_end(&mut bytes).map_err(EngineError::io("unpack", path))?;
+    let (bytes, broken) = unpacked(file, path, bytes_max + 1)?;
+    if let Some(source) = broken {
+        return Err(damaged(path, &bytes, source));
+    }
     if u64::try_from(bytes.len()).is_ok_and(|length| length <= bytes_max) {
         return Ok(bytes);
     }
@@ -185,7 +201,7 @@ mod tests {
         let refused = unpack(999).expect_err("beyond").to_string();
         assert!(refused.contains("more than 999 bytes"), "{refused}");
         let cut = unpack_within(&packed[..packed.len() - 2], Path::new("x.jsonl.zst"), 1_000);
-        assert!(matches!(cut, Err(EngineError::Io { operation: "unpack", .. })), "{cut:?}");
+        assert!(matches!(cut, Err(EngineError::Damaged { .. })), "{cut:?}");
     }
 
     #[test]

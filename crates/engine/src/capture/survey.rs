@@ -7,9 +7,11 @@ use std::path::PathBuf;
 use stemmata_store::SessionKey;
 use stemmata_store::maintain::forget::Tombstone;
 
+use crate::capture::captured::UnreadRecords;
 use crate::capture::cursor::Cursor;
 use crate::capture::homes::{FoundFile, find};
 use crate::capture::import::ImportFailure;
+use crate::capture::source::is_packed;
 use crate::capture::transcript_file::Transcript;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
@@ -53,6 +55,8 @@ pub struct SurveyedFile {
     pub state: FileState,
     /// The version of its format that it names and that is not known.
     pub unknown_version: Option<String>,
+    /// Records of it that were captured and are not understood.
+    pub unread: UnreadRecords,
     /// When a session that is no file was written last, in nanoseconds since 1970; none for files.
     pub modified_ns: Option<i128>,
 }
@@ -104,19 +108,27 @@ impl Engine {
             let mut opened = Transcript::open(&file.path);
             let path = &file.path;
             let key = opened.as_ref().map_or_else(|_| self.session_key(path), |opened| self.key_of(opened));
-            let stored = self.store.cursor(&key)?;
-            let state = self.file_state(&file, &mut opened, (&key, stored.as_deref()))?;
-            let cursor = || stored.as_deref().and_then(Cursor::decode);
-            let is_read = match state {
-                FileState::New | FileState::Changed => names_versions,
-                FileState::Unchanged => {
-                    names_versions && !cursor().is_some_and(|cursor| cursor.is_version_known)
-                }
-                FileState::HeldBack | FileState::Unknown | FileState::Other => false,
-            };
+            let cursor = self.store.cursor(&key)?.map(|bytes| Cursor::decode(&bytes));
+            let state = self.file_state((&file, &key), &mut opened, cursor.as_ref())?;
+            let cursor = cursor.flatten();
+            let is_known = cursor.as_ref().is_some_and(|cursor| cursor.is_version_known);
+            let unread = cursor.map(|cursor| cursor.unread.seen).unwrap_or_default();
+            let is_due = matches!(state, FileState::New | FileState::Changed);
+            let is_read = names_versions && (is_due || (state == FileState::Unchanged && !is_known));
             let FoundFile { path, bytes, modified_ns, .. } = file;
             let unknown_version = match opened {
-                Ok(mut opened) if is_read => opened.unknown_version().ok().flatten(),
+                Ok(mut opened) if is_read => {
+                    // What is compressed shows only unpacked whether it is damaged.
+                    let loaded = if is_due && is_packed(&path) { opened.load(None) } else { Ok(()) };
+                    match loaded.and_then(|()| opened.unknown_version()) {
+                        Ok(version) => version,
+                        Err(error @ EngineError::Damaged { .. }) => {
+                            survey.failures.push(ImportFailure { path: path.clone(), error });
+                            None
+                        }
+                        Err(_) => None,
+                    }
+                }
                 Ok(_) => None,
                 Err(error) => {
                     // A file that is gone by now was no less than its client wanted.
@@ -126,7 +138,7 @@ impl Engine {
                     None
                 }
             };
-            survey.files.push(SurveyedFile { path, bytes, state, unknown_version, modified_ns });
+            survey.files.push(SurveyedFile { path, bytes, state, unknown_version, unread, modified_ns });
         }
         Ok(survey)
     }
@@ -134,11 +146,10 @@ impl Engine {
     /// Returns the state of a file, which has this cursor.
     fn file_state(
         &self,
-        file: &FoundFile,
+        (file, key): (&FoundFile, &SessionKey),
         opened: &mut Result<Transcript>,
-        (key, stored): (&SessionKey, Option<&[u8]>),
+        cursor: Option<&Option<Cursor>>,
     ) -> Result<FileState> {
-        let cursor = stored.map(Cursor::decode);
         match self.held_back(&file.path, opened.as_mut().ok()) {
             Ok(None) => {}
             Ok(Some(_)) => {
@@ -147,12 +158,12 @@ impl Engine {
                     opened.as_mut().is_ok_and(|opened| opened.is_kept() || opened.detected().is_ok());
                 return Ok(if is_one { FileState::HeldBack } else { FileState::Other });
             }
-            Err(error) => return unread(error, file, cursor.flatten().as_ref()),
+            Err(error) => return unread(error, file, cursor.and_then(Option::as_ref)),
         }
         if cursor.is_none() && !self.store.tombstones(&[Tombstone::Transcript(key.clone())])?.is_empty() {
             return Ok(FileState::Other);
         }
-        let Some(cursor) = cursor.flatten() else {
+        let Some(cursor) = cursor.and_then(Option::as_ref) else {
             return match opened.as_mut().map(|opened| opened.detected().map(drop)) {
                 Ok(Ok(())) => Ok(FileState::New),
                 Ok(Err(error)) => unread(error, file, None),

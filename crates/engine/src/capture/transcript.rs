@@ -15,7 +15,7 @@ use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{Link, LinkKind, Placement, Session, SessionOrigin, StoreError, Write};
 
 use self::row::bounded;
-use crate::capture::captured::{Captured, UnreadRecords, unchanged};
+use crate::capture::captured::{Captured, UnreadRecords, UnreadSoFar, unchanged};
 use crate::capture::cursor::{Cursor, Relation, SplitterState, Windows};
 use crate::capture::ingest::Ingest;
 use crate::capture::namesakes::Replaced;
@@ -460,6 +460,10 @@ impl Run<'_> {
             seen_entries: closed.totals.entries + leaf.map_or(0, |(_, facts)| facts.counts.entries),
             seen_redacted_bytes: self.ingest.redacted_bytes(),
             is_version_known: self.prepared.unknown_version.is_none(),
+            unread: UnreadSoFar {
+                closed: closed.unread.clone(),
+                seen: if leaf.is_some() { self.ingest.unread_so_far() } else { closed.unread.clone() },
+            },
         };
         let last_at = self.last_at(engine, tip)?;
         let session = self.session(tip, (leaf.map(|(_, facts)| facts), last_at), title);

@@ -175,6 +175,7 @@ fn is_for_good(error: &EngineError) -> bool {
             | EngineError::LineTooLong { .. }
             | EngineError::DocumentTooLong { .. }
             | EngineError::Torn { .. }
+            | EngineError::Damaged { .. }
             | EngineError::Refused { .. }
     )
 }

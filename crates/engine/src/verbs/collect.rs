@@ -52,6 +52,8 @@ pub struct CollectPlan {
 pub struct CollectReport {
     /// Sessions that retention lets go. Their sidecars go with them.
     pub retired: Vec<RetiredSession>,
+    /// How many files beside transcripts these are.
+    pub sidecars: u64,
     /// Early looks at open turns that it lets go.
     pub provisional: u64,
     /// What the store did.
@@ -96,6 +98,7 @@ impl Engine {
         wish.expect = Some(collected.clone());
         wish.dry_run = false;
         let because = chosen.into_iter().map(|(_, because)| because);
+        let sidecars = gone.iter().filter(|session| session.is_sidecar()).count() as u64;
         let retired = gone
             .into_iter()
             .zip(because)
@@ -103,7 +106,7 @@ impl Engine {
             .map(|(session, because)| RetiredSession { session, because })
             .collect();
         let provisional = u64::try_from(looks.len()).expect("a length fits 64 bits");
-        Ok(CollectPlan { wish, report: CollectReport { retired, provisional, collected } })
+        Ok(CollectPlan { wish, report: CollectReport { retired, sidecars, provisional, collected } })
     }
 
     /// Condemns and deletes exactly what was planned.

@@ -3,6 +3,7 @@
 use stemmata_model::{Counts, Granularity, Note, Timestamp};
 use stemmata_runtimes::adapter::{Adapter, SegmentFacts, SessionFacts, Shape, Splitter};
 
+use crate::capture::captured::UnreadRecords;
 use crate::capture::lines::split_lines;
 
 /// What bytes hold, over all boundaries in them.
@@ -87,6 +88,11 @@ impl LineCounter {
     /// Returns what all lines so far say of their session.
     pub(crate) fn facts(&self) -> &SessionFacts {
         self.splitter.facts()
+    }
+
+    /// Returns the records so far that are not understood.
+    pub(crate) fn unread(&self) -> UnreadRecords {
+        UnreadRecords { unknown: self.splitter.unknown().to_vec(), unreadable: self.splitter.unreadable() }
     }
 
     /// Adds counts that are known already.

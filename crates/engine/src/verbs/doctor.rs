@@ -6,7 +6,7 @@ pub(crate) mod history;
 
 use std::path::{Path, PathBuf};
 
-use stemmata_model::{CommitId, FormatId};
+use stemmata_model::{CommitId, FormatId, Granularity};
 use stemmata_runtimes::adapter::{Finding, Severity, Shape, Validation, Validator};
 use stemmata_runtimes::clients::is_subagents_folder;
 
@@ -96,8 +96,10 @@ impl Engine {
             history.read_into(validator.as_mut())?;
             by_writer.as_mut().map_or(Ok(()), |writer| history.read_into(writer.as_mut()))?;
         }
+        let mut unread = adapter.splitter(Granularity::Turn, None);
         let mut take = |bytes: &[u8]| {
             validator.line(bytes);
+            unread.line(bytes.strip_suffix(b"\n").unwrap_or(bytes), &mut Vec::new());
             if let Some(writer) = &mut by_writer {
                 writer.line(bytes);
             }
@@ -132,6 +134,7 @@ impl Engine {
             validation.findings.push(of_place(Severity::Fatal, "event_gap", gap.message()));
         }
         judge_place(opened.path(), &mut validation, adapter.validator(judged_by.as_deref()))?;
+        name_unknown(&mut validation.findings, unread.unknown());
         let by_writer = by_writer.map(|mut validator| validator.finish());
         let quirk = by_writer.zip(writer).and_then(|(old, version)| quirk(&validation, &old, version));
         validation.findings.extend(quirk);
@@ -187,6 +190,23 @@ fn quirk(now: &Validation, old: &Validation, version: &str) -> Option<Finding> {
             old.messages_sent, old.messages_present
         ),
     })
+}
+
+/// Names what is not known and no check of the client's loader names, as an import does.
+fn name_unknown(findings: &mut Vec<Finding>, unknown: &[(String, u64)]) {
+    for (name, count) in unknown {
+        let named = format!("`{name}`");
+        let is_named =
+            |finding: &Finding| finding.check == "unknown_type" && finding.message.contains(&named);
+        if !findings.iter().any(is_named) {
+            let records = stemmata_model::plural(*count, "record");
+            let message = format!(
+                "the type {named} is unknown to us ({records}): kept with all its words, not understood"
+            );
+            let (severity, check) = (Severity::Info, "unknown_type");
+            findings.push(Finding { severity, check, line: None, message });
+        }
+    }
 }
 
 /// Returns whether a file is where a client keeps what its subagents wrote.

@@ -150,8 +150,10 @@ impl Engine {
         if apart.len() == 1 {
             return Ok(Some(best));
         }
+        // Where they lie is often all that differs.
+        let summary = |session: &Session| format!("{}  {}", described(session), session.key.path);
         let candidates = apart.iter().take(CANDIDATES_MAX).filter_map(|session| {
-            Some(Candidate { id: session.tip?.to_string(), summary: described(session) })
+            Some(Candidate { id: session.tip?.to_string(), summary: summary(session) })
         });
         Err(EngineError::Ambiguous { text: text.to_owned(), candidates: candidates.collect() })
     }

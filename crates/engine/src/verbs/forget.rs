@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use stemmata_model::{Closure, Commit, CommitId, CommitPrefix, IdKind, LedgerId, Principal};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Keep, Tombstone};
-use stemmata_store::{Described, Page, Session, SessionFilter, SessionKey, StoreError};
+use stemmata_store::{Described, Page, SIDECAR_FORMAT, Session, SessionFilter, SessionKey, StoreError};
 
 use crate::chain::beside::{PAGE_COMMITS, key_of_sighting};
 use crate::chain::walk::Walk;
@@ -85,9 +85,18 @@ pub struct ForgetReport {
     pub copies: Vec<Copy>,
     /// Commits of copies and branches that are protected, and so were not cut.
     pub spared: Vec<CommitId>,
+    /// Of the commits that were asked for, the states of files beside transcripts.
+    pub of_sidecars: HashSet<CommitId>,
 }
 
 impl ForgetReport {
+    /// Returns how many of the commits that go, or become holes, are states of files beside transcripts.
+    pub fn sidecar_commits(&self) -> u64 {
+        let done = &self.forgotten;
+        let going = done.removed.iter().chain(&done.cut).chain(&done.cut_too);
+        going.filter(|id| self.of_sidecars.contains(id)).count() as u64
+    }
+
     /// What had to stay and was cut is a hole, and is told as one.
     fn tell_holes_once(&mut self) {
         let done = &mut self.forgotten;
@@ -167,7 +176,9 @@ impl Engine {
         let forgotten = self.store.forget(&wish)?;
         wish.expect = Some(forgotten.clone());
         wish.dry_run = false;
-        let mut report = ForgetReport { sessions, ledgers, forgotten, branches, copies, spared };
+        let of_sidecars = wanted.iter().filter(|commit| commit.core.format.as_str() == SIDECAR_FORMAT);
+        let of_sidecars = of_sidecars.map(|commit| commit.id).collect();
+        let mut report = ForgetReport { sessions, ledgers, forgotten, branches, copies, spared, of_sidecars };
         if !self.is_log_the_store {
             report.forgotten.events += wish.events.iter().map(|(_, events)| events.len() as u64).sum::<u64>();
         }

@@ -13,14 +13,14 @@ use stemmata_model::{
 
 use super::apart::apart;
 use super::count::NESTING_MAX;
-use super::kind::{Class, Said, is_known_type};
+use super::kind::{Class, Said, each_unknown};
 use super::message::{Content, Element, Message, Shape, Tokens};
 use super::record::{ParentLink, Record};
 use super::whole::Whole;
 use crate::adapter::Decoded;
 use crate::apart::told;
 use crate::json::{Field, RecordError, is_blank, text};
-use crate::lines::unknown::{NotedTypes, type_name};
+use crate::lines::unknown::NotedTypes;
 
 /// The name of this runtime in [`Part::Opaque`].
 pub const RUNTIME: &str = "claude-code";
@@ -109,17 +109,15 @@ impl Decoder {
     }
 
     /// Notes records that are carried without being understood.
-    fn look(&mut self, Whole { record, inside }: &Whole<'_>) {
-        let name = record.type_text();
-        if is_known_type(&name) {
-            let lacks_message = (name == "user" || name == "assistant") && inside.message.is_none();
-            if lacks_message {
-                self.note(
-                    NoteCode::Degraded,
-                    format!("`{name}` record without a message is carried as metadata"),
-                );
-            }
-        } else if let Some(message) = self.unknown.note(&type_name(record.record_type)) {
+    fn look(&mut self, whole: &Whole<'_>) {
+        let name = whole.record.type_text();
+        if (name == "user" || name == "assistant") && whole.inside.message.is_none() {
+            let message = format!("`{name}` record without a message is carried as metadata");
+            self.note(NoteCode::Degraded, message);
+        }
+        let mut notes = Vec::new();
+        each_unknown(whole, &mut |name| notes.extend(self.unknown.note(name)));
+        for message in notes {
             self.note(NoteCode::UnknownRecord, message);
         }
     }

@@ -31,7 +31,7 @@ pub(super) fn detect(head: &[u8], format: FormatId) -> Option<Detection> {
         let begins = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line).trim_ascii_start();
         let found = if let Ok(record) = Record::parse(line) {
             look(&record, line, &mut version)
-        } else if !begins.starts_with(b"{") {
+        } else if !begins.starts_with(b"{") && !begins.starts_with(b"[{") {
             None
         } else {
             let records = apart(line, true).into_iter().filter_map(|part| part.record);

@@ -6,10 +6,12 @@ use std::borrow::Cow;
 
 use stemmata_model::{EntryKind, Role, Visibility};
 
+use super::count::NESTING_MAX;
 use super::message::{Block, Content, Message};
 use super::record::Record;
-use super::whole::Inside;
+use super::whole::{Inside, Whole};
 use crate::json::{Field, is_string, is_true, text};
+use crate::lines::unknown::{inner_name, type_name};
 
 /// Attachments that the client keeps for itself: it sends nothing of them to the model.
 ///
@@ -180,10 +182,55 @@ fn rendered_texts(rendered: Field<'_>) -> Vec<Cow<'_, str>> {
     texts
 }
 
-/// Returns whether a type of record is one that this version knows; others are carried with a note.
-pub(super) fn is_known_type(name: &str) -> bool {
-    KNOWN_TYPES.contains(&name)
+/// Hands out the names of what this version does not know of a record: its type, and those of the blocks of its content.
+pub(super) fn each_unknown(Whole { record, inside }: &Whole<'_>, found: &mut dyn FnMut(&str)) {
+    let name = record.type_text();
+    if !KNOWN_TYPES.contains(&name.as_ref()) {
+        found(&type_name(record.record_type));
+    } else if name == "user" || name == "assistant" {
+        each_unknown_block(&inside.content, &name, NESTING_MAX, found);
+    }
 }
+
+fn each_unknown_block(content: &Content<'_>, outer: &str, depth: usize, found: &mut dyn FnMut(&str)) {
+    for block in content.blocks() {
+        let kind = type_name(block.block_type);
+        if !KNOWN_BLOCKS.contains(&kind.as_str()) {
+            found(&inner_name(outer, &kind));
+        } else if depth > 0 && block.content.is_some_and(|content| content.raw().starts_with('[')) {
+            each_unknown_block(&Content::of(block.content), outer, depth - 1, found);
+        }
+    }
+}
+
+/// All types of blocks that a message or a result may hold, 1.0 to 2.1.330.
+const KNOWN_BLOCKS: [&str; 25] = [
+    "advisor_tool_result",
+    "bash_code_execution_tool_result",
+    "browser_state",
+    "code_execution_tool_result",
+    "compaction",
+    "connector_text",
+    "container_upload",
+    "document",
+    "fallback",
+    "image",
+    "mcp_tool_listing",
+    "mcp_tool_result",
+    "mcp_tool_use",
+    "redacted_thinking",
+    "search_result",
+    "server_tool_use",
+    "text",
+    "text_editor_code_execution_tool_result",
+    "thinking",
+    "tool_reference",
+    "tool_result",
+    "tool_search_tool_result",
+    "tool_use",
+    "web_fetch_tool_result",
+    "web_search_tool_result",
+];
 
 /// All types of records seen or described, 1.0 to 2.1.330.
 const KNOWN_TYPES: [&str; 39] = [

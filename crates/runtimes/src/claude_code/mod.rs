@@ -28,6 +28,7 @@ mod repair;
 mod row;
 #[cfg(test)]
 pub(crate) mod samples_tests;
+mod spanning;
 mod split;
 #[cfg(test)]
 pub(crate) mod story_tests;

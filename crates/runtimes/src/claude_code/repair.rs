@@ -46,7 +46,7 @@ pub(super) fn mend(document: &mut Document, client_version: Option<&str>) {
         return;
     }
     mend_stages(&mut sorted, &view);
-    if sorted.changes() > moved || !view_is_whole(document, client_version) {
+    if sorted.changes() > moved || !View::of(document, client_version).is_whole() {
         *document = sorted;
     }
 }
@@ -73,13 +73,6 @@ fn mend_stages(document: &mut Document, view: &View) {
     }
 }
 
-/// Returns whether a loader finds the whole conversation as it stands there.
-fn view_is_whole(document: &Document, client_version: Option<&str>) -> bool {
-    let view = View::of(document, client_version);
-    let reached = view.loader.reached(&view.tree);
-    view.conversation.messages.iter().all(|position| reached.contains(position))
-}
-
 /// A transcript as its loader sees it.
 struct View {
     loader: Loader,
@@ -104,6 +97,12 @@ impl View {
         let tree = Tree::new(rows, names, side, Older::None);
         let conversation = Conversation::of(&tree);
         Self { loader: Loader::of(client_version), tree, conversation }
+    }
+
+    /// Returns whether the loader finds the whole conversation as it stands there.
+    fn is_whole(&self) -> bool {
+        let reached = self.loader.reached(&self.tree);
+        self.conversation.messages.iter().all(|position| reached.contains(position))
     }
 
     /// Returns the text of a line's own id.

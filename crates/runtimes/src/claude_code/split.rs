@@ -20,13 +20,13 @@ use stemmata_model::{CommitType, Counts, EntryKind, Granularity, Note, NoteCode,
 use super::apart::apart;
 use super::count::{UNSEEN, add, counts};
 use super::facts::{FactKeeper, template};
-use super::kind::{Class, is_known_type};
+use super::kind::{Class, each_unknown};
 use super::record::Record;
 use super::whole::Whole;
 use crate::adapter::{Cut, SegmentFacts, SessionFacts, Splitter};
 use crate::apart::told;
 use crate::json::{is_blank, text};
-use crate::lines::unknown::{Unknown, type_name};
+use crate::lines::unknown::Unknown;
 
 /// The version of the state that [`Splitter::state`] returns; another one is treated as none.
 const STATE_VERSION: u64 = 1;
@@ -97,12 +97,6 @@ impl LineSplitter {
         notes.push(Note::at_line(code, self.ground.lines, format!("{message}{more}")));
     }
 
-    fn count_unknown(&mut self, record: &Record<'_>) {
-        if !is_known_type(&record.type_text()) {
-            self.unknown.count(&type_name(record.record_type));
-        }
-    }
-
     /// Takes a line that is no single record: it cuts nothing and dates nothing, but its records are counted, and say what they
     /// say of the session.
     fn take_parts(&mut self, line: &[u8], error: &dyn std::fmt::Display, notes: &mut Vec<Note>) {
@@ -115,11 +109,12 @@ impl LineSplitter {
         }
         for part in &parts {
             let whole = part.record.as_ref().and_then(|record| Whole::parse(record.as_bytes()).ok());
-            let Some(Whole { record, inside }) = whole else {
+            let Some(whole) = whole else {
                 self.open.counts = add(self.open.counts, UNSEEN);
                 continue;
             };
-            self.count_unknown(&record);
+            each_unknown(&whole, &mut |name| self.unknown.count(name));
+            let Whole { record, inside } = whole;
             let class = Class::of(&record, inside);
             self.open.counts = add(self.open.counts, counts(&class));
             self.ground.keeper.learn_beside(&record, record.time());
@@ -209,7 +204,7 @@ impl Splitter for LineSplitter {
             self.ground.lines += 1;
             return Cut::default();
         }
-        let Whole { record, inside } = match Whole::parse(line) {
+        let whole = match Whole::parse(line) {
             Ok(whole) => whole,
             Err(error) => {
                 self.ground.lines += 1;
@@ -217,7 +212,8 @@ impl Splitter for LineSplitter {
                 return Cut::default();
             }
         };
-        self.count_unknown(&record);
+        each_unknown(&whole, &mut |name| self.unknown.count(name));
+        let Whole { record, inside } = whole;
         let class = Class::of(&record, inside);
         let kind = Kind::of(&record, &class, self.ground.keeper.is_subagent_with(&record));
         // Only `message` needs the second look into every answer.

@@ -5,11 +5,13 @@
 //! What the loader needs is in `loader` and in docs/reference/claude-code-loader.md.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use super::loader::Loader;
 use super::path::{Path, Reach, leaf, walk};
 use super::record::ParentLink;
 use super::row::{Kind, Names, Place, Row, RowRead};
+use super::spanning::Spanning;
 use super::tree::{Older, Tree};
 use super::whole::Whole;
 use crate::adapter::{Severity, Validation, Validator};
@@ -26,6 +28,9 @@ pub(super) struct LineValidator {
     has_newline: bool,
     /// Rows that stand on the line of the row before.
     joined: Vec<usize>,
+    /// What goes on over lines, by the rows of these.
+    spanning: Spanning,
+    spans: Vec<Range<usize>>,
 }
 
 /// A line as the loader sees it.
@@ -49,6 +54,8 @@ impl LineValidator {
             findings: Findings::default(),
             has_newline: true,
             joined: Vec::new(),
+            spanning: Spanning::default(),
+            spans: Vec::new(),
         }
     }
 
@@ -145,6 +152,25 @@ impl LineValidator {
         }
     }
 
+    /// Finds the records that stand in a list over several lines: the client reads none of them.
+    fn check_spans(&mut self) {
+        self.spans.extend(self.spanning.unended(self.rows.len()));
+        for span in self.spans.clone() {
+            let rows = self.rows.get_mut(span.clone()).unwrap_or_default();
+            let is_lost = rows.iter().any(|row| row.kind.is_message());
+            for row in rows {
+                row.is_unread = true;
+            }
+            if is_lost {
+                let last = self.line_of(span.end.saturating_sub(1));
+                let message = format!(
+                    "it begins what ends on line {last}: the client reads that as one value, and no record in it"
+                );
+                self.find(Severity::Fatal, "spanning_value", Some(self.line_of(span.start)), message);
+            }
+        }
+    }
+
     /// Returns the number of a line of the tree, 1 being the first of the file.
     fn line_at(&self, tree: &Tree, position: usize) -> usize {
         self.line_of(tree.written(position))
@@ -214,7 +240,10 @@ impl LineValidator {
         let lost = conversation.messages.iter().filter(|position| !reached.contains(position));
         let (beside, lost): (Vec<usize>, Vec<usize>) = lost
             .partition(|&&position| !tree.row(position).is_unread && units.contains(&tree.unit(position)));
-        for &position in lost.iter().filter(|&&position| tree.row(position).is_unread) {
+        let is_spanned =
+            |position: &usize| self.spans.iter().any(|span| span.contains(&tree.written(*position)));
+        let unread = |position: &&usize| tree.row(**position).is_unread && !is_spanned(position);
+        for position in lost.iter().filter(unread).copied().collect::<Vec<_>>() {
             let message = "the loader reads what a line begins with, and not this message".to_owned();
             self.find(Severity::Fatal, "unread_message", Some(self.line_at(tree, position)), message);
         }
@@ -319,19 +348,25 @@ impl Validator for LineValidator {
     fn line(&mut self, line: &[u8]) {
         let mut names = std::mem::take(&mut self.names);
         let place = Place { segment: 0, offset: self.offset };
+        let (at, mut is_record) = (self.rows.len(), false);
         Row::each((line, self.rows.is_empty()), place, &mut names, &mut |RowRead { row, whole, part }| {
             let mut odd = whole.map(|whole| self.odd_fields(whole, &row)).unwrap_or_default();
             odd.extend(part.and_then(|part| odd_part(line, part, &row)));
+            is_record |= whole.is_some() && part.is_none_or(|part| part.is_first);
             if part.is_some_and(|part| part.range.start > 0) {
                 self.joined.push(self.rows.len());
             }
             self.take(Seen { row, odd, has_newline: line.ends_with(b"\n") });
         });
         self.names = names;
+        if let Some(span) = self.spanning.line(at, (line, is_record)) {
+            self.spans.push(span.start..self.rows.len());
+        }
     }
 
     fn finish(&mut self) -> Validation {
         self.check_tail();
+        self.check_spans();
         let rows = std::mem::take(&mut self.rows);
         let side = side_of(&rows);
         let tree = Tree::new(rows, std::mem::take(&mut self.names), side, Older::None);

@@ -266,10 +266,11 @@ fn needs(payload: &Payload<'_>, kind: &str) -> Vec<(&'static str, bool)> {
 }
 
 /// What the content of a message may be.
-const MESSAGE_CONTENT: [&str; 4] = ["input_text", "output_text", "input_image", "input_audio"];
+pub(super) const MESSAGE_CONTENT: [&str; 4] = ["input_text", "output_text", "input_image", "input_audio"];
 
 /// What a call may return.
-const OUTPUT_CONTENT: [&str; 4] = ["input_text", "input_image", "input_audio", "encrypted_content"];
+pub(super) const OUTPUT_CONTENT: [&str; 4] =
+    ["input_text", "input_image", "input_audio", "encrypted_content"];
 
 fn is_text(field: Option<Field<'_>>) -> bool {
     field.is_some_and(|field| field.raw().starts_with('"'))

@@ -8,13 +8,14 @@ use std::borrow::Cow;
 use stemmata_model::{Body, Entry, EntryKind, Part, Role, Timestamp, Visibility};
 
 use super::RUNTIME;
-use super::record::{Content, Git, Kind, Payload, Record, SENT_ITEMS, Source, Spawn, Subagent};
+use super::loader::{MESSAGE_CONTENT, OUTPUT_CONTENT};
+use super::record::{Content, Git, Kind, Payload, Record, SENT_ITEMS, Source, Spawn, Subagent, UNSENT_ITEMS};
 use super::usage::last_usage;
 use crate::adapter::IdKind;
 use crate::data_url;
 use crate::json::{Field, Object, RecordError, is_string, owned, text};
 use crate::lines::facts::Hints;
-use crate::lines::unknown::type_name;
+use crate::lines::unknown::{inner_name, name_unknown_parts, type_name};
 use crate::lines::{self, Line, OPAQUE_REPLACEMENT, Turn, begins_with, entry_id, first_text, opaque};
 
 /// How texts begin that the client puts into the role `user`.
@@ -64,6 +65,7 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
         Kind::Item | Kind::Compacted | Kind::Other | Kind::Unknown => {}
     }
     line.unknown = record.is_unknown().then(|| name(&record));
+    line.unknown_parts = unknown_parts(&record, &line.parts);
     Ok(line)
 }
 
@@ -77,6 +79,32 @@ pub(super) fn name(record: &Record<'_>) -> String {
         Some(inner) => format!("{outer}/{}", type_name(Some(inner))),
         None => outer,
     }
+}
+
+/// Returns the names of what an item or a compaction holds that this version does not know.
+fn unknown_parts(record: &Record<'_>, parts: &[Part]) -> Vec<String> {
+    let mut names = Vec::new();
+    let payload = &record.payload;
+    match record.kind {
+        Kind::Item if record.is_any(&SENT_ITEMS) => {
+            // Of reasoning only the texts become a part.
+            let inside = [payload.summary, payload.content].map(|field| content(field).1).concat();
+            let parts = if record.is_item("reasoning") { &inside } else { parts };
+            let known = [SENT_ITEMS.as_slice(), &MESSAGE_CONTENT, &OUTPUT_CONTENT].concat();
+            name_unknown_parts(parts, &name(record), &known, &mut names);
+        }
+        Kind::Compacted => {
+            let kept = payload.replacement_history.and_then(|kept| kept.elements()).unwrap_or_default();
+            let kinds = kept.into_iter().filter_map(|item| Payload::read(item).ok()?.item_type);
+            let is_known = |kind: &Field<'_>| {
+                SENT_ITEMS.iter().chain(&UNSENT_ITEMS).any(|known| is_string(*kind, known))
+            };
+            let unknown = kinds.filter(|kind| !is_known(kind));
+            names.extend(unknown.map(|kind| inner_name("compacted", &type_name(Some(kind)))));
+        }
+        Kind::Item | Kind::SessionMeta | Kind::TurnContext | Kind::Event | Kind::Other | Kind::Unknown => {}
+    }
+    names
 }
 
 /// Returns the line's JSON.

@@ -30,9 +30,10 @@ pub(crate) fn decode(dialect: &Dialect, bytes: &[u8]) -> Decoded {
     for record in records {
         if record.line.unknown.as_deref() == Some(UNREADABLE) {
             decoded.notes.push(torn_record_note(&record.line));
-        } else if let Some(message) = record.line.unknown.as_deref().and_then(|name| unknown.note(name)) {
-            decoded.notes.push(Note::new(NoteCode::UnknownRecord, message));
         }
+        let names = record.line.unknown_names().filter(|name| *name != UNREADABLE);
+        let notes = names.filter_map(|name| unknown.note(name));
+        decoded.notes.extend(notes.map(|message| Note::new(NoteCode::UnknownRecord, message)));
         let own = bytes.get(record.span.clone()).unwrap_or_default();
         let native = NativeSpan { offset: to_u64(record.span.start), length: to_u64(own.len()) };
         let id = record.line.id.clone().unwrap_or_else(|| line_id(own));

@@ -48,14 +48,12 @@ impl Splitter for DocumentSplitter {
         let (mut total, mut latest) = (Counts::default(), None);
         for record in records {
             total = add(total, counts(&record.line));
-            match record.line.unknown.as_deref() {
-                Some(UNREADABLE) => {
-                    self.unreadable += 1;
-                    notes.push(torn_record_note(&record.line));
-                }
-                Some(name) => self.unknown.count(name),
-                None => {}
+            if record.line.unknown.as_deref() == Some(UNREADABLE) {
+                self.unreadable += 1;
+                notes.push(torn_record_note(&record.line));
             }
+            let unknown = record.line.unknown_names().filter(|name| *name != UNREADABLE);
+            unknown.for_each(|name| self.unknown.count(name));
             latest = latest.max(record.line.time);
             self.facts.learn(&names, record.line.hints, record.line.time);
         }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use stemmata_model::{Body, Entry, EntryKind, FormatId, Part, Role, Timestamp};
 
 use super::part::content;
-use super::read::{answer, user};
+use super::read::{answer, unknown_parts, user};
 use super::record::{Call, Fields, Kind, elements, message_kind};
 use super::{Gemini, RUNTIME};
 use crate::adapter::{
@@ -107,6 +107,10 @@ fn message(
     };
     if let Some((_, line)) = begun.first_mut() {
         line.id = entry_id(text(fields.id));
+        line.unknown_parts = match message_kind(fields) {
+            Kind::User | Kind::Gemini => unknown_parts(fields),
+            _ => Vec::new(),
+        };
     }
     if message_kind(fields) == Kind::Gemini {
         let calls = elements(fields.tool_calls).into_iter().filter_map(|call| Call::read(call).ok());

@@ -5,7 +5,7 @@ use stemmata_model::{Body, ImageSource, Part};
 use super::RUNTIME;
 use super::read::call;
 use super::record::{Content, Data, Response};
-use crate::json::{Field, Object, is_true, one_line, owned};
+use crate::json::{Field, Object, is_true, members, one_line, owned};
 use crate::lines::opaque;
 
 /// Reads a content: a string, a part, or a list of both.
@@ -42,6 +42,29 @@ fn part(field: Field<'_>) -> Part {
         Some(text) => Part::Text(text),
         None => other(),
     }
+}
+
+/// What a part may say, by the field that says it, in the client and in its API.
+const KNOWN: [&str; 9] = [
+    "text",
+    "thought",
+    "inlineData",
+    "fileData",
+    "functionCall",
+    "functionResponse",
+    "executableCode",
+    "codeExecutionResult",
+    "videoMetadata",
+];
+
+/// Returns the name of a part that says nothing this version knows: its first field.
+pub(super) fn unknown_name(part: Field<'_>) -> Option<String> {
+    if part.text().is_some() {
+        return None;
+    }
+    let members = members(part).unwrap_or_default();
+    let is_known = members.iter().any(|member| KNOWN.contains(&member.name.as_str()));
+    (!is_known).then(|| members.into_iter().next().map(|member| member.name).unwrap_or_default())
 }
 
 fn data_part(data: &Data<'_>) -> Option<Part> {

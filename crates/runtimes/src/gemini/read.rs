@@ -12,11 +12,12 @@ use stemmata_model::{EntryKind, Part, Role, Timestamp, Usage, Visibility};
 
 use super::RUNTIME;
 use super::encode::derived_id;
-use super::part::content;
+use super::part::{content, unknown_name};
 use super::record::{Call, Fields, Kind, Record, Thought, Tokens, elements, message_kind};
 use crate::adapter::IdKind;
 use crate::json::{Field, RecordError, is_string, owned, text};
 use crate::lines::facts::{Hints, TitleRank};
+use crate::lines::unknown::{inner_name, type_name};
 use crate::lines::{Line, Listed, OPAQUE_REPLACEMENT, Turn, begins_with, entry_id, first_text, opaque};
 
 /// How the text begins that the client itself puts at the start of a conversation.
@@ -68,10 +69,33 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
         }
     };
     line.id = entry_id(text(record.fields.id));
+    line.unknown_parts = match record.kind {
+        Kind::User | Kind::Gemini => unknown_parts(&record.fields),
+        Kind::Set => elements(record.checkpoint()).into_iter().flat_map(unknown_in).collect(),
+        Kind::Header | Kind::Notice | Kind::Rewind | Kind::Unknown => Vec::new(),
+    };
     if let Some(title) = record.set.and_then(|set| text(set.summary)).filter(|title| !title.is_empty()) {
         line.hints.title = Some((TitleRank::Runtime, title.into_owned()));
     }
     Ok(line)
+}
+
+/// Returns the names of what a message of a checkpoint is, or holds, that this version does not know.
+fn unknown_in(message: Field<'_>) -> Vec<String> {
+    let fields = Fields::read(message).unwrap_or_default();
+    match message_kind(&fields) {
+        Kind::Unknown => vec![inner_name("$set", &type_name(fields.record_type))],
+        _ => unknown_parts(&fields),
+    }
+}
+
+/// Returns the names of parts of a message's content that this version does not know.
+pub(super) fn unknown_parts(fields: &Fields<'_>) -> Vec<String> {
+    let outer = type_name(fields.record_type);
+    let content = fields.content.filter(|content| !content.is_null());
+    let listed = content.and_then(|content| content.elements());
+    let parts = listed.unwrap_or_else(|| content.into_iter().collect());
+    parts.into_iter().filter_map(unknown_name).map(|kind| inner_name(&outer, &kind)).collect()
 }
 
 fn header(record: &Record<'_>, mut line: Line) -> Line {

@@ -106,7 +106,7 @@ impl Decoder<'_> {
         let native = NativeSpan { offset: to_u64(offset), length: to_u64(bytes.len()) };
         let entry = match read {
             Some(read) => {
-                self.note_unknown(read.unknown.as_deref());
+                self.note_unknown(&read);
                 let id = read.id.clone().unwrap_or_else(|| line_id(bytes));
                 read.into_entry(id, native)
             }
@@ -131,9 +131,11 @@ impl Decoder<'_> {
         }
     }
 
-    fn note_unknown(&mut self, unknown: Option<&str>) {
-        if let Some(message) = unknown.and_then(|name| self.unknown.note(name)) {
-            self.note(NoteCode::UnknownRecord, message);
+    fn note_unknown(&mut self, read: &Line) {
+        for name in read.unknown_names() {
+            if let Some(message) = self.unknown.note(name) {
+                self.note(NoteCode::UnknownRecord, message);
+            }
         }
     }
 

@@ -109,7 +109,7 @@ impl LineSplitter {
     }
 
     fn take(&mut self, line: Line) -> Cut {
-        line.unknown.iter().for_each(|name| self.unknown.count(name));
+        line.unknown_names().for_each(|name| self.unknown.count(name));
         let message = match &line.meta.message_id {
             Some(id) if self.granularity == Granularity::Message => {
                 Some(blake3::hash(id.as_bytes()).to_hex().to_string())
@@ -207,7 +207,7 @@ impl Splitter for LineSplitter {
                 for part in self.dialect.rescued(line) {
                     self.open.counts = add(self.open.counts, part.line.as_ref().map_or(UNSEEN, counts));
                     let Some(read) = part.line else { continue };
-                    read.unknown.iter().for_each(|name| self.unknown.count(name));
+                    read.unknown_names().for_each(|name| self.unknown.count(name));
                     let hints = Hints { is_subagent: None, ..read.hints };
                     self.ground.facts.learn(self.dialect, hints, read.time);
                 }

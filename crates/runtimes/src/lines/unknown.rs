@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use stemmata_model::Part;
+
 use super::decode::LINE_NOTES_MAX;
 use crate::json::Field;
 
@@ -28,6 +30,30 @@ pub(crate) fn type_name(field: Option<Field<'_>>) -> String {
 pub(crate) fn shown(name: &str) -> String {
     let name = name.trim_matches(|at: char| at == '/' || at.is_whitespace());
     (if name.is_empty() { NAMELESS } else { name }).chars().take(NAME_CHARS_MAX).collect()
+}
+
+/// Returns what a part is called that stands in a record, or in another part: `assistant/hologram`.
+pub(crate) fn inner_name(outer: &str, kind: &str) -> String {
+    format!("{outer}/{}", shown(kind))
+}
+
+/// Adds the names of parts that this version does not know, results' own parts too.
+pub(crate) fn name_unknown_parts(parts: &[Part], outer: &str, known: &[&str], names: &mut Vec<String>) {
+    for part in parts {
+        match part {
+            Part::Opaque { kind, .. } if !known.contains(&kind.as_str()) => {
+                names.push(inner_name(outer, kind));
+            }
+            Part::ToolResult { parts, .. } => name_unknown_parts(parts, outer, known, names),
+            Part::Opaque { .. }
+            | Part::Text(_)
+            | Part::Thinking { .. }
+            | Part::ToolCall { .. }
+            | Part::Image { .. }
+            | Part::File { .. }
+            | Part::Summary { .. } => {}
+        }
+    }
 }
 
 /// Types of which a note was given.

@@ -415,3 +415,84 @@ fn the_corpus_is_repaired_or_has_nothing_to_repair() {
         }
     }
 }
+
+/// Given to Claude Code 2.1.330: it sends the kept turn alone (as of `e16`), and of one that went back to before a compaction what that
+/// keeps, with its summary (as of `a3`).
+#[test]
+fn a_compaction_that_hides_what_it_must_not_is_made_a_note() {
+    let turns = |story: &mut Story| {
+        let first = story.prompt(None);
+        let answer = story.answer(first);
+        story.wait();
+        let second = story.prompt(Some(answer));
+        let last = story.answer(second);
+        story.wait();
+        [first, answer, second, last]
+    };
+    let mut at_its_start = Story::default();
+    let [_, _, second, last] = turns(&mut at_its_start);
+    at_its_start.boundary(last, &[second, last]);
+    let mut went_back = Story::default();
+    let [_, answer, second, last] = turns(&mut went_back);
+    let summary = went_back.compaction(last, &[second, last]);
+    let left = went_back.prompt(Some(summary));
+    went_back.answer(left);
+    went_back.wait();
+    let prompt = went_back.prompt(Some(answer));
+    went_back.answer(prompt);
+    let mut behind_one = Story::default();
+    let [.., last] = turns(&mut behind_one);
+    let summary = behind_one.compaction(last, &[]);
+    let third = behind_one.prompt(Some(summary));
+    let answer = behind_one.answer(third);
+    let fourth = behind_one.prompt(Some(answer));
+    let last = behind_one.answer(fourth);
+    let summary = behind_one.compaction(last, &[fourth, last]);
+    let left = behind_one.prompt(Some(summary));
+    behind_one.answer(left);
+    behind_one.wait();
+    let prompt = behind_one.prompt(Some(answer));
+    behind_one.answer(prompt);
+    for (story, sent, present, line) in
+        [(at_its_start, 2, 4, 5), (went_back, 2, 4, 5), (behind_one, 2, 5, 11)]
+    {
+        let before = checked_for(&ClaudeCode, &story.bytes(), None);
+        assert_eq!((before.messages_sent, before.messages_present), (sent, present));
+        let repaired = lawful(&ClaudeCode, &story.bytes(), None);
+        assert_eq!(kinds(&repaired), [(Some(line), "compaction")], "{:?}", repaired.changes);
+        let after = &repaired.validation;
+        assert_eq!((after.messages_sent, after.messages_present), (present, present));
+    }
+}
+
+/// Given to Claude Code 2.1.330: it finds no conversation in a file that is one list, and nothing of a list between records.
+#[test]
+fn a_list_over_several_lines_is_taken_apart() {
+    let mut story = Story::default();
+    let first = story.prompt(None);
+    let answer = story.answer(first);
+    let second = story.prompt(Some(answer));
+    story.answer(second);
+    let text = String::from_utf8(story.bytes()).expect("text");
+    let records: Vec<&str> = text.lines().collect();
+    let [one, two, three, four] = records.as_slice() else { panic!("four records") };
+    for (bytes, sent) in [
+        (format!("[{}]\n", records.join(",")), 0),
+        (format!("[{}]\n", records.join(",\n")), 0),
+        (format!("[\n{}\n]\n", records.join(",\n")), 0),
+        (format!("[\n{}\n", records.join(",\n")), 0),
+        (format!("{{\"records\":[\n{}\n]}}\n", records.join(",\n")), 0),
+        (format!("{one}\n[{two},\n{three}]\n{four}\n"), 2),
+        // As these are no values, the client reads all of them.
+        (format!("[\n{}\n", records.join("\n")), 4),
+        (format!("{}\n", records.join(",\n")), 4),
+    ] {
+        let found = crate::registry::detect(bytes.as_bytes()).map(|(adapter, _)| adapter.format());
+        assert_eq!(found, Some(ClaudeCode.format()), "{bytes}");
+        let before = checked_for(&ClaudeCode, bytes.as_bytes(), None);
+        assert_eq!((before.messages_sent, before.messages_present), (sent, 4), "{bytes}");
+        assert_eq!(before.is_accepted(), sent == 4, "{bytes}");
+        let after = lawful(&ClaudeCode, bytes.as_bytes(), None).validation;
+        assert_eq!((after.messages_sent, after.is_accepted()), (4, true), "{bytes}: {:?}", after.findings);
+    }
+}

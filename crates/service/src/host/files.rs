@@ -62,19 +62,23 @@ impl Host {
         client_version: Option<&str>,
     ) -> Answer<v1::Diagnoses> {
         self.with(|home| {
-            let mut failures = Vec::new();
+            let (mut failures, mut unread) = (Vec::new(), Vec::new());
             let mut files: Vec<PathBuf> =
                 named.iter().map(|named| file_of(home, named)).collect::<Result<_, _>>()?;
             if all {
                 let homes = self.machine.clients.existing().into_iter();
                 let folders: Vec<PathBuf> = homes.map(|home| home.transcripts).collect();
                 let found = home.engine()?.survey_all(&folders)?;
+                unread = wire::import::unread(&found);
+                // What is wrong with a transcript is said of each, and what could not be looked at is a failure.
+                unread.retain(|one| matches!(one.kind.as_str(), "not_a_transcript" | "unknown_version"));
                 let unlooked = found.failures;
                 let found = found.files.into_iter().filter(|file| file.state.is_transcript());
                 files.extend(found.map(|file| file.path));
                 let failed =
                     |failure: &ImportFailure| wire::import::failed(&failure.path, problem_of(&failure.error));
-                failures.extend(unlooked.iter().map(failed));
+                let unlooked = unlooked.iter().filter(|failure| !files.contains(&failure.path));
+                failures.extend(unlooked.map(failed));
             }
             let mut transcripts = Vec::new();
             let judged_by = |format: &FormatId| self.judged_by(format, client_version);
@@ -106,7 +110,7 @@ impl Host {
                 }
             }
             let ok = transcripts.iter().all(|one: &v1::Diagnosis| one.ok);
-            Ok(v1::Diagnoses { ok, transcripts, failures })
+            Ok(v1::Diagnoses { ok, transcripts, failures, unread })
         })
     }
 

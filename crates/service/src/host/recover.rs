@@ -204,10 +204,10 @@ pub(super) fn lost_state(home: &Home, path: &Path, judged_by: &JudgedBy<'_>) -> 
 
 fn session_of(engine: &Engine, named: &NamedFile) -> Result<Session, Fault> {
     let by_path = engine.find_session(&named.path.to_string_lossy())?;
-    let found = by_path.map_or_else(|| engine.find_session(&named.text), |session| Ok(Some(session)))?;
     let here = named.here.to_string_lossy();
+    // Two sessions of one id are told apart by their newest commits, as everywhere.
     let meant = || engine.session_meant(&named.text, Some(&here));
-    if let Some(session) = found.map_or_else(meant, |session| Ok(Some(session)))? {
+    if let Some(session) = by_path.map_or_else(meant, |session| Ok(Some(session)))? {
         return Ok(session);
     }
     // A commit or a tag means the session that it was read from.

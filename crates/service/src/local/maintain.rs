@@ -58,7 +58,9 @@ impl Maintain for Local {
             let looked = engine.store().verify(&mut |damage| {
                 if damages.len() < DAMAGES_MAX { damages.push(damage) } else { unlisted += 1 }
             })?;
-            Ok(wire::maintain::verified(&looked, &damages, unlisted))
+            // Of a damaged store nobody may be able to say.
+            let sidecar_commits = engine.store().usage().map_or(0, |usage| usage.sidecar_commits);
+            Ok(Verify { sidecar_commits, ..wire::maintain::verified(&looked, &damages, unlisted) })
         })
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use stemmata_api::{Problem, v1};
 use stemmata_engine::{
     CapturedSidecars, EngineError, FileState, HeldBack, ImportFailure, ImportReport, ImportedSession,
-    ShownFiles, Survey,
+    ShownFiles, Survey, UnreadRecords,
 };
 
 use crate::fault::problem_of;
@@ -115,8 +115,18 @@ impl<'s> Kinds<'s> {
                 let kind = (problem.code.as_str(), "session");
                 self.add(kind, sessions.unwrap_or(1), Some(&problem.detail), &failure.path);
             }
+            EngineError::Damaged { .. } => {
+                self.add((&problem.code, "file"), 1, Some(&problem.detail), &failure.path);
+            }
             _ => self.add((&problem.code, "file"), 1, None, &failure.path),
         }
+    }
+
+    fn records(&mut self, unread: &UnreadRecords, path: &Path) {
+        for (name, count) in &unread.unknown {
+            self.add(("unknown_record", "record"), *count, Some(name), path);
+        }
+        self.add(("unreadable_record", "record"), unread.unreadable, None, path);
     }
 
     fn unknown_version(&mut self, version: Option<&str>, path: &Path) {
@@ -144,11 +154,7 @@ fn left_out(report: &ImportReport, shown: &mut ShownFiles) -> Vec<v1::LeftOut> {
     let mut kinds = Kinds::new(Some(shown));
     report.failures.iter().for_each(|failure| kinds.failure(failure));
     for imported in &report.sessions {
-        let unread = &imported.captured.unread;
-        for (name, count) in &unread.unknown {
-            kinds.add(("unknown_record", "record"), *count, Some(name), &imported.path);
-        }
-        kinds.add(("unreadable_record", "record"), unread.unreadable, None, &imported.path);
+        kinds.records(&imported.captured.unread, &imported.path);
         kinds.unknown_version(imported.captured.unknown_version.as_deref(), &imported.path);
     }
     report.skipped.iter().for_each(|path| kinds.file("not_a_transcript", None, path));
@@ -164,6 +170,7 @@ pub(crate) fn unread(survey: &Survey) -> Vec<v1::LeftOut> {
     let mut kinds = Kinds::new(None);
     survey.failures.iter().for_each(|failure| kinds.failure(failure));
     for file in &survey.files {
+        kinds.records(&file.unread, &file.path);
         kinds.unknown_version(file.unknown_version.as_deref(), &file.path);
         if file.state == FileState::Unknown {
             kinds.file("not_a_transcript", None, &file.path);

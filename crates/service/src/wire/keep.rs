@@ -23,6 +23,7 @@ pub(crate) fn forget(report: &ForgetReport, meant: Option<v1::Found>, dry_run: b
     v1::Forget {
         dry_run,
         sidecars: u64::try_from(report.sessions.len() - sessions.len()).unwrap_or(u64::MAX),
+        sidecar_commits: report.sidecar_commits(),
         titles: titles(&sessions),
         sessions: sessions.iter().map(|session| session.session.to_string()).collect(),
         meant,
@@ -91,6 +92,7 @@ pub(crate) fn collected(report: &CollectReport, packed: Option<&Packed>, grace_d
                 because: retired.because.clone(),
             })
             .collect(),
+        sidecars: report.sidecars,
         provisional: report.provisional,
         condemned: amount(done.condemned),
         waiting: amount(done.waiting),

@@ -25,6 +25,7 @@ pub(crate) fn verified(looked: &Verified, damages: &[Damage], damages_unlisted: 
         ok: damages.is_empty(),
         contents: looked.contents,
         commits: looked.commits,
+        sidecar_commits: 0,
         references: looked.references,
         leftover_files: looked.leftover_files,
         unfinished_log_at: looked.unfinished_log_at,

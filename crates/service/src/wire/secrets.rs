@@ -60,6 +60,7 @@ pub(crate) fn scrub(report: &ScrubReport, meant: Option<v1::Found>, dry_run: boo
         unread: unread(&report.unread),
         rewritten: report.rewritten,
         redirects: report.redirects.iter().map(redirect).collect(),
+        sidecars: (report.sessions.len() - sessions.len()) as u64,
         sessions: sessions.iter().map(|session| session.session.to_string()).collect(),
         titles: super::keep::titles(&sessions),
         contents: report.forgotten.contents,

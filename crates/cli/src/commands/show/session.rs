@@ -123,11 +123,19 @@ impl Page {
         let (Some(began), Some(ended)) = (overview.began_at.as_deref(), overview.ended_at.as_deref()) else {
             return;
         };
-        let (began, ended) = (time::of_text(began), time::of_text(ended));
+        let (began, mut ended) = (time::of_text(began), time::of_text(ended));
+        let is_wrong = time::is_to_come(ended, app.now());
+        if is_wrong && let Some(last) = overview.session.last_at.as_deref() {
+            ended = time::of_text(last);
+        }
         let micros = ended.as_micros().saturating_sub(began.as_micros());
         let whole = outline::span(u64::try_from(micros / 1_000_000).unwrap_or(0));
         let active = outline::span(overview.active_seconds);
         self.line("when", &format!("{} to {}", moment(began, app.now()), moment(ended, app.now())));
+        if is_wrong {
+            let note = "a record is of the future, and the end is when the transcript was written last";
+            self.line("", &Style::Faint.paint(note));
+        }
         let time = if whole == active {
             whole
         } else {

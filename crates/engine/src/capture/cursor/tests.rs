@@ -5,6 +5,7 @@ use stemmata_model::{CommitId, FormatId, MachineId, Principal, SessionId, Templa
 use stemmata_store::{SessionKey, SessionOrigin};
 
 use super::*;
+use crate::capture::captured::UnreadRecords;
 use crate::capture::ingest::ChainTotals;
 
 /// Written by the version before: a reader for it stays.
@@ -52,6 +53,7 @@ fn cursor(splitter: Vec<u8>, numbers: [u64; 4], tip: Option<[u8; 16]>, modified_
         seen_entries: 5,
         seen_redacted_bytes: 6,
         is_version_known: numbers[0].is_multiple_of(2),
+        unread: UnreadSoFar::default(),
     }
 }
 
@@ -92,6 +94,24 @@ proptest! {
         // Only what the row says is left out of it.
         prop_assert!(!is_state || stored.len() < 300, "{} bytes", stored.len());
     }
+}
+
+#[test]
+fn what_is_not_understood_is_kept_and_costs_no_other_cursor_a_byte() {
+    let session = session("a title");
+    let plain = cursor(b"{}".to_vec(), [1, 2, 3, 4], None, 5);
+    assert_eq!(plain.encode(&session).first(), Some(&2));
+    let closed = UnreadRecords { unknown: vec![("hologram".to_owned(), 2)], unreadable: 1 };
+    let seen = closed.plus(&UnreadRecords {
+        unknown: vec![("user/hologram".to_owned(), 1), ("hologram".to_owned(), 3)],
+        unreadable: 0,
+    });
+    assert_eq!(seen.unknown, [("hologram".to_owned(), 5), ("user/hologram".to_owned(), 1)]);
+    let cursor = Cursor { unread: UnreadSoFar { closed, seen }, ..plain };
+    let stored = cursor.encode(&session);
+    let back = Cursor::decode(&stored).and_then(|back| back.unpacked(Some(&session)));
+    assert_eq!(back, Some(cursor));
+    (0..stored.len()).for_each(|cut| drop(Cursor::decode(&stored[..cut])));
 }
 
 #[test]

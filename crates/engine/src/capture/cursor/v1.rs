@@ -5,6 +5,7 @@
 use serde::Deserialize;
 use stemmata_model::RulesHash;
 
+use crate::capture::captured::UnreadSoFar;
 use crate::capture::ingest::ChainTotals;
 
 use super::{Cursor, FileStamp, Provisional, SplitterState, first_bytes};
@@ -83,6 +84,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Cursor> {
         seen_entries: stored.seen_entries,
         seen_redacted_bytes: stored.seen_redacted_bytes,
         is_version_known: false,
+        unread: UnreadSoFar::default(),
     })
 }
 

@@ -1,4 +1,4 @@
-//! Versions 2 and 3 of the stored cursor: bytes, and of the splitter's state only what the session's row does not say. Specified in
+//! Versions 2 to 5 of the stored cursor: bytes, and of the splitter's state only what the session's row does not say. Specified in
 //! `docs/format/store.md`.
 //!
 //! A cursor lies beside its session for as long as that is known: version 1 took a page of the database for each.
@@ -8,13 +8,17 @@ use stemmata_store::Session;
 use super::state::{SplitterState, pack};
 use super::{Cursor, FileStamp, Provisional, RulesMark};
 use crate::bundle::bytes::{Malformed, Take, put_length, put_number, put_signed, put_text};
+use crate::capture::captured::{UnreadRecords, UnreadSoFar};
 use crate::capture::ingest::ChainTotals;
 
 /// The first byte; version 1 is JSON and begins with a brace.
 const VERSION: u8 = 2;
 
-/// The first byte where the transcript names no version that is not known.
-const VERSION_KNOWN: u8 = 3;
+/// What is added to the first byte where the transcript names no version that is not known.
+const VERSION_KNOWN: u8 = 1;
+
+/// What is added to the first byte where records follow that are not understood. Most transcripts have none.
+const WITH_UNREAD: u8 = 2;
 
 /// Bytes of names at most, as elsewhere in a store.
 const NAME_BYTES_MAX: usize = 512;
@@ -22,7 +26,9 @@ const NAME_BYTES_MAX: usize = 512;
 const NANOS: i128 = 1_000_000_000;
 
 pub(super) fn encode(cursor: &Cursor, session: &Session) -> Vec<u8> {
-    let mut bytes = vec![if cursor.is_version_known { VERSION_KNOWN } else { VERSION }];
+    let has_unread = cursor.unread != UnreadSoFar::default();
+    let known = if cursor.is_version_known { VERSION_KNOWN } else { 0 };
+    let mut bytes = vec![VERSION + known + if has_unread { WITH_UNREAD } else { 0 }];
     put_text(&mut bytes, &cursor.format);
     bytes.extend_from_slice(&cursor.rules.0);
     put_text(&mut bytes, &cursor.granularity.to_string());
@@ -57,11 +63,33 @@ pub(super) fn encode(cursor: &Cursor, session: &Session) -> Vec<u8> {
         bytes.extend_from_slice(&commit.to_bytes());
         put_number(&mut bytes, *native);
     }
+    if has_unread {
+        put_unread(&mut bytes, &cursor.unread.closed);
+        put_unread(&mut bytes, &cursor.unread.seen);
+    }
     match &cursor.splitter {
         SplitterState::Whole(state) => bytes.extend(pack(state, session)),
         SplitterState::Packed(packed) => bytes.extend_from_slice(packed),
     }
     bytes
+}
+
+fn put_unread(bytes: &mut Vec<u8>, unread: &UnreadRecords) {
+    put_number(bytes, unread.unreadable);
+    put_length(bytes, unread.unknown.len());
+    for (name, count) in &unread.unknown {
+        put_text(bytes, name);
+        put_number(bytes, *count);
+    }
+}
+
+fn take_unread(take: &mut Take<'_>) -> Result<UnreadRecords, Malformed> {
+    let unreadable = take.number()?;
+    let mut unknown = Vec::new();
+    for _ in 0..take.rows("unknown types")? {
+        unknown.push((take.text("a type", NAME_BYTES_MAX)?.to_owned(), take.number()?));
+    }
+    Ok(UnreadRecords { unknown, unreadable })
 }
 
 pub(super) fn decode(bytes: &[u8]) -> Option<Cursor> {
@@ -70,11 +98,8 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Cursor> {
 
 fn taken(bytes: &[u8]) -> Result<Cursor, Malformed> {
     let mut take = Take::new(bytes);
-    let is_version_known = match take.byte()? {
-        VERSION => false,
-        VERSION_KNOWN => true,
-        _ => return Err(Malformed::new("another version")),
-    };
+    let flags = take.byte()?.checked_sub(VERSION).filter(|flags| *flags <= VERSION_KNOWN + WITH_UNREAD);
+    let flags = flags.ok_or(Malformed::new("another version"))?;
     let format = take.text("a format", NAME_BYTES_MAX)?.to_owned();
     let rules = RulesMark(take.array()?);
     let granularity = take.text("a granularity", NAME_BYTES_MAX)?.parse();
@@ -94,6 +119,11 @@ fn taken(bytes: &[u8]) -> Result<Cursor, Malformed> {
     for _ in 0..take.rows("looks at an open turn")? {
         provisional.push(Provisional { commit: take.commit()?, bytes: take.number()? });
     }
+    let unread = if flags & WITH_UNREAD == 0 {
+        UnreadSoFar::default()
+    } else {
+        UnreadSoFar { closed: take_unread(&mut take)?, seen: take_unread(&mut take)? }
+    };
     Ok(Cursor {
         format,
         rules,
@@ -111,6 +141,7 @@ fn taken(bytes: &[u8]) -> Result<Cursor, Malformed> {
         totals: ChainTotals { commits, messages, entries, bytes: chain_bytes },
         seen_entries,
         seen_redacted_bytes,
-        is_version_known,
+        is_version_known: flags & VERSION_KNOWN != 0,
+        unread,
     })
 }

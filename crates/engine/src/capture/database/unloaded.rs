@@ -31,6 +31,10 @@ impl Opened {
     pub(super) fn unloaded(&self, session: &str) -> Result<Option<Unloaded>> {
         let at = |error| failed(&self.database, &error);
         let Some(standing) = self.place(session).map_err(at)? else { return Ok(None) };
+        // What the client went on without is no part of the conversation.
+        if standing.left > 0 {
+            return Ok(None);
+        }
         let is_alone = standing.alone().is_some();
         let is_joined = is_alone || matches!(standing.place, Place::Parts { .. });
         let how = (&self.schema, standing.place);

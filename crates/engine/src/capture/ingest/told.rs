@@ -38,6 +38,11 @@ impl Ingest<'_> {
         UnreadRecords { unknown: self.splitter.unknown().to_vec(), unreadable }
     }
 
+    /// Returns the records of everything read, earlier readings included, that are not understood.
+    pub(crate) fn unread_so_far(&self) -> UnreadRecords {
+        self.unread_before.plus(&self.unread())
+    }
+
     /// Returns what stands at the last closed boundary, to resume from.
     pub(crate) const fn closed(&self) -> &Start {
         &self.start

@@ -6,6 +6,7 @@ use stemmata_model::{Commit, CommitId, FormatId, Granularity, MachineId, Session
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, StoreError, Write};
 
+use crate::capture::captured::UnreadSoFar;
 use crate::capture::cursor::{Cursor, FileStamp, SplitterState, Windows};
 use crate::capture::transcript_file::Transcript;
 use crate::engine::Engine;
@@ -119,6 +120,7 @@ impl Engine {
             seen_entries: totals.entries,
             seen_redacted_bytes: 0,
             is_version_known: false,
+            unread: UnreadSoFar::default(),
         })
     }
 

@@ -12,8 +12,12 @@ use super::View;
 use crate::json::quote;
 use crate::repair::Document;
 
-/// What a start of a compaction is called that never got its summary: a note of the runtime like any other.
-const UNFINISHED: &str = "compact_boundary_unfinished";
+/// What a start of a compaction is called that hides what it must not: a note of the runtime like any other.
+const NOTE: &str = "compact_boundary_unfinished";
+
+const UNFINISHED: &str = "the compaction has no summary and would hide what is before it; it is made a note";
+const LEFT: &str =
+    "the conversation went back to before the compaction, which would hide it; it is made a note";
 
 const RENAMED: &str =
     "the compaction named what it keeps by ids of the session that this one was copied from";
@@ -27,12 +31,16 @@ const BESIDE: &str = "the compaction keeps a chain, and the loader would lose th
 /// Mends the compactions.
 pub(super) fn mend(document: &mut Document, view: &View) {
     let tree = &view.tree;
+    let is_whole = view.is_whole();
     for (position, row) in tree.rows.iter().enumerate().filter(|(_, row)| row.kind == Kind::Boundary) {
+        let is_behind = view.conversation.path.start.is_none_or(|start| start < position);
         if !tree.is_complete(position) {
             let mut after = tree.rows.iter().skip(position + 1);
-            if after.any(|row| row.kind.is_message() && row.sidechain == tree.side) {
-                open_up(document, view, position);
+            if !is_whole || after.any(|row| row.kind.is_message() && row.sidechain == tree.side) {
+                open_up(document, view, position, UNFINISHED);
             }
+        } else if !is_whole && is_behind && row.metadata.as_deref().is_some_and(|said| said.lists) {
+            open_up(document, view, position, LEFT);
         } else if row.stated.is_some() {
             name_kept(document, view, position, RENAMED);
         } else if view.conversation.path.start == Some(position) {
@@ -49,7 +57,7 @@ pub(super) fn mend(document: &mut Document, view: &View) {
 }
 
 /// Makes the start of a compaction that hides the conversation before it a note within that conversation.
-fn open_up(document: &mut Document, view: &View, position: usize) {
+fn open_up(document: &mut Document, view: &View, position: usize, what: &str) {
     let line = document.line(position).to_vec();
     let Ok(record) = Record::parse(&line) else { return };
     let (Some(subtype), Some(parent)) = (record.subtype, record.parent_uuid) else { return };
@@ -57,8 +65,7 @@ fn open_up(document: &mut Document, view: &View, position: usize) {
     let logical = tree.row(position).other.and_then(|key| tree.find(key));
     let before = logical.filter(|&logical| logical < position).or_else(|| tree.nearest(position));
     let id = before.and_then(|before| view.id(before)).map_or_else(|| "null".to_owned(), |id| quote(&id));
-    let what = "the compaction has no summary and would hide what is before it; it is made a note";
-    let edits = vec![(subtype.span(), quote(UNFINISHED)), (parent.span(), id)];
+    let edits = vec![(subtype.span(), quote(NOTE)), (parent.span(), id)];
     document.edit(position, edits, ("compaction", what));
 }
 

@@ -2,12 +2,18 @@
 
 use super::super::apart::apart;
 use super::super::record::Record;
+use super::super::spanning::openers;
 use crate::apart::mend_line;
 use crate::json::{REPLACED, is_blank, lone_surrogates};
 use crate::repair::Document;
 
 /// Puts each record on a line of its own, in good UTF-8, and replaces what is no text.
 pub(super) fn mend(document: &mut Document) {
+    let openers = openers(document.lines().map(|line| (line, Record::parse(line).is_ok())));
+    for opener in openers.into_iter().rev() {
+        let what = "it began a value over several lines, in which the client reads no record: it is left out";
+        document.remove(opener, ("line", what));
+    }
     let mut index = 0;
     while index < document.len() {
         let line = document.line(index).to_vec();
