@@ -1,6 +1,6 @@
 //! What every placer does: directories moved with their session, calls closed that had no result.
 
-use stemmata_model::{Note, NoteCode};
+use stemmata_model::{Note, NoteCode, plural};
 
 use crate::adapter::{ClientPlace, Placer, Placing, Shape, Validation, Validator};
 use crate::json::is_blank;
@@ -46,17 +46,18 @@ pub(crate) fn unreadable(line: &[u8], out: &mut Vec<u8>) -> u64 {
     u64::from(is_torn)
 }
 
-/// Returns what a placer says of what it did: of each kind how often, unless it was never.
-pub(crate) fn counted<const KINDS: usize>(kinds: [(u64, NoteCode, &str); KINDS]) -> Vec<Note> {
+/// Returns what a placer or a plan says of what it did: of each kind how often, with a noun, unless it was never.
+pub(crate) fn counted<const KINDS: usize>(kinds: [(u64, NoteCode, (&str, &str)); KINDS]) -> Vec<Note> {
     let done = kinds.into_iter().filter(|(count, ..)| *count > 0);
-    done.map(|(count, code, what)| Note::new(code, format!("{count} {what}"))).collect()
+    done.map(|(count, code, (noun, what))| Note::new(code, format!("{} {what}", plural(count, noun))))
+        .collect()
 }
 
 /// What is said of ends that were left out.
-pub(crate) const TORN: &str = "line that was cut in its middle was left out";
+pub(crate) const TORN: (&str, &str) = ("line", "cut in its middle left out");
 
 /// What is said of calls that were closed.
-pub(crate) const CLOSED: &str = "tool calls without a result got a marked one";
+pub(crate) const CLOSED: (&str, &str) = ("tool call", "without a result got a marked one");
 
 /// Says how a transcript would be called that no client looks for.
 pub(crate) fn unplaced(name: String) -> ClientPlace {

@@ -16,6 +16,7 @@ use super::path::{Path, Reach, leaf, walk};
 use super::row::Key;
 use super::tree::Tree;
 use crate::adapter::{ContextPlan, PlanStop, Segments, SourceError, segment_number};
+use crate::placing::counted;
 use relink::{Relink, relinks};
 
 /// Plans a context (see `Adapter::plan_context`).
@@ -127,20 +128,15 @@ pub(super) fn id_text(tree: &Tree, key: Key) -> String {
 
 /// What the plan's counts do not say.
 fn notes(plan: &ContextPlan, path: &Path) -> Vec<Note> {
-    let mut notes = Vec::new();
-    let mut note = |count: u64, code: NoteCode, what: &str| {
-        if count > 0 {
-            notes.push(Note::new(code, format!("{count} {what}")));
-        }
-    };
-    note(
-        path.spliced,
-        NoteCode::Reparented,
-        "branches that a wrong parent had cut off are part of the conversation again",
-    );
-    note(path.incomplete, NoteCode::Degraded, "compactions without a summary were left out");
-    note(plan.reparented.len() as u64, NoteCode::Reparented, "entries got another parent");
-    notes
+    counted([
+        (
+            path.spliced,
+            NoteCode::Reparented,
+            ("part", "of the conversation, cut off by a wrong parent, put back"),
+        ),
+        (path.incomplete, NoteCode::Degraded, ("compaction", "without a summary left out")),
+        (plan.reparented.len() as u64, NoteCode::Reparented, ("entry", "got another parent")),
+    ])
 }
 
 #[cfg(test)]

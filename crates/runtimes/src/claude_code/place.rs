@@ -232,10 +232,10 @@ impl Placer for LinePlacer {
             (
                 self.dropped_boundaries,
                 NoteCode::Degraded,
-                "start of a compaction without its summary was left out",
+                ("start", "of a compaction without its summary left out"),
             ),
             (self.closer.closed, NoteCode::SyntheticResult, CLOSED),
-            (self.closer.late, NoteCode::Conflict, "results came after their call had got a marked one"),
+            (self.closer.late, NoteCode::Conflict, ("result", "after a call that had got a marked one")),
         ])
     }
 }

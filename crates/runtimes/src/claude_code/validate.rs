@@ -7,6 +7,8 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use stemmata_model::plural;
+
 use super::loader::Loader;
 use super::path::{Path, Reach, leaf, walk};
 use super::record::ParentLink;
@@ -376,7 +378,8 @@ impl Validator for LineValidator {
         self.check_pairs(&tree, &conversation);
         self.check_reach(&tree, &conversation, &reached);
         if let Some((count, first)) = branches::beside(&tree) {
-            let message = format!("{count} messages are on another branch, which the client does not send");
+            let message =
+                format!("{} on another branch, which the client does not send", plural(count, "message"));
             self.find(Severity::Info, "other_branch", Some(self.line_at(&tree, first)), message);
         }
         let is_unsent = |position: &usize| {
@@ -386,7 +389,8 @@ impl Validator for LineValidator {
         let mut unsent = (0..tree.rows.len()).filter(is_unsent);
         if let Some(first) = unsent.next() {
             let count = 1 + unsent.count();
-            let message = format!("{count} messages are a subagent's, which the client does not send");
+            let message =
+                format!("{} of a subagent's, which the client does not send", plural(count, "message"));
             self.find(Severity::Info, "subagent_messages", Some(self.line_at(&tree, first)), message);
         }
         let mut findings = self.findings.take();

@@ -263,12 +263,12 @@ impl Placer for LinePlacer {
         let closed = u64::try_from(open.len()).unwrap_or(u64::MAX);
         counted([
             (self.dropped_tails, NoteCode::TornTail, TORN),
-            (self.renumbered, NoteCode::Degraded, "lines got a number, or another one"),
-            (self.wrapped, NoteCode::Degraded, "lines of an old version got an envelope"),
+            (self.renumbered, NoteCode::Degraded, ("line", "got a number, or another one")),
+            (self.wrapped, NoteCode::Degraded, ("line", "of an old version got an envelope")),
             (
                 self.rescued,
                 NoteCode::Degraded,
-                "lines that the loader would drop were written so that it reads them",
+                ("line", "that the loader would drop written so that it reads it"),
             ),
             (closed, NoteCode::SyntheticResult, CLOSED),
         ])

@@ -218,7 +218,7 @@ impl Placer for LinePlacer {
         let closed = u64::try_from(open.len()).unwrap_or(u64::MAX);
         counted([
             (self.dropped_tails, NoteCode::TornTail, TORN),
-            (self.named, NoteCode::Degraded, "messages without an id got one"),
+            (self.named, NoteCode::Degraded, ("message", "without an id got one")),
             (closed, NoteCode::SyntheticResult, CLOSED),
         ])
     }

@@ -274,10 +274,10 @@ impl Placer for LinePlacer {
         let closed = self.close(out);
         counted([
             (self.dropped_tails, NoteCode::TornTail, TORN),
-            (self.linked, NoteCode::Reparented, "entries without a parent hang on the one before"),
-            (self.completed, NoteCode::Degraded, "answers without `usage` got one of zeros"),
-            (self.unfolded, NoteCode::Degraded, "messages that a compaction held got lines of their own"),
-            (self.orphans, NoteCode::Degraded, "results without a call became messages of the user"),
+            (self.linked, NoteCode::Reparented, ("entry", "without a parent hung on the one before")),
+            (self.completed, NoteCode::Degraded, ("answer", "without `usage` got one of zeros")),
+            (self.unfolded, NoteCode::Degraded, ("message", "held by a compaction got an own line")),
+            (self.orphans, NoteCode::Degraded, ("result", "without a call made a message of the user")),
             (closed, NoteCode::SyntheticResult, CLOSED),
         ])
     }
