@@ -36,7 +36,8 @@ pub struct LeftOut {
     pub of: String,
     /// How many; 1 where nobody can count them.
     pub count: u64,
-    /// Those of them that no earlier import showed.
+    /// Those of them that no earlier import showed. What is excluded and what cannot be read counts each time, and where no import
+    /// answers, all of them.
     #[serde(default)]
     pub new: u64,
     /// The record's type, the version, the ending of the files' names, the exclusion, or what is wrong.

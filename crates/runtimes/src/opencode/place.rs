@@ -15,7 +15,7 @@ use super::{DIALECT, as_told, flat};
 use crate::adapter::{ClientPlace, PlaceRequest, Placer, PlanStop};
 use crate::document::decode::decode;
 use crate::json::{Field, Object, owned, quote, text, without};
-use crate::placing::{CLOSED_TEXT, moved, replace};
+use crate::placing::{CLOSED, CLOSED_TEXT, counted, moved, replace};
 
 type Edits = Vec<(Range<usize>, String)>;
 
@@ -85,10 +85,7 @@ impl DocumentPlacer {
             work.edits.extend(field.zip(new).map(|(field, new)| (field.span(), quote(&new))));
         }
         let (edits, closed) = (work.edits, work.closed);
-        if closed > 0 {
-            let text = format!("{closed} tool calls without a result got a marked one");
-            self.notes.push(Note::new(NoteCode::SyntheticResult, text));
-        }
+        self.notes.extend(counted([(closed, NoteCode::SyntheticResult, CLOSED)]));
         Some(edits)
     }
 }

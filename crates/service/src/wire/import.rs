@@ -68,14 +68,15 @@ impl<'s> Kinds<'s> {
         Self { all: Vec::new(), shown }
     }
 
-    /// Adds what each import meets for the first time.
+    /// Adds what an import tells each time that it meets it.
     fn add(&mut self, (kind, of): (&str, &str), count: u64, what: Option<&str>, path: &Path) {
         self.put((kind, of), (count, count), what, path);
     }
 
     /// Adds a file that stays where it is, so that each import meets it again.
     fn file(&mut self, kind: &str, what: Option<&str>, path: &Path) {
-        let reason = what.unwrap_or(kind);
+        // Which endings are told apart depends on what else lies there.
+        let reason = what.filter(|_| kind != "other_file").unwrap_or(kind);
         let is_new = self.shown.as_mut().is_none_or(|shown| shown.add(reason, path));
         self.put((kind, "file"), (1, u64::from(is_new)), what, path);
     }
