@@ -99,6 +99,9 @@ pub(crate) fn mend_line(
 /// Says what is odd about a line that holds records.
 pub(crate) fn told(parts: &[Salvaged<'_>]) -> String {
     match parts.iter().filter(|part| part.record.is_some()).count() {
+        1 if parts.len() == 1 => {
+            "line has bytes that are not UTF-8, which are U+FFFD to its client".to_owned()
+        }
         1 => "line holds a record and something else".to_owned(),
         records => format!("line holds {records} records"),
     }

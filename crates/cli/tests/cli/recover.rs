@@ -276,6 +276,12 @@ fn an_overwritten_conversation_is_missed_listed_and_given_back() {
         std::fs::read(told["files"][0]["kept"].as_str().unwrap()).unwrap(),
         second.text().into_bytes()
     );
+    // What was put back was read again: the other one is not put back in its place.
+    stage.run(&["doctor", name]).ok();
+    let again = stage.json(&["recover", id, "--replace"]);
+    assert_eq!(again["files"][0]["what"], "intact", "{again}");
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    assert!(stage.run(&["status"]).ok().text().contains("Everything is imported"));
     stage.run(&["import"]).ok();
     stage.run(&["doctor", name]).ok();
 }

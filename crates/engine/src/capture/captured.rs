@@ -15,6 +15,9 @@ pub struct UnreadRecords {
     pub unreadable: u64,
 }
 
+/// Types of records that a transcript's cursor names at most; the last one stands for all others.
+const TYPES_MAX: usize = 64;
+
 impl UnreadRecords {
     /// Returns these and others.
     #[must_use]
@@ -22,9 +25,17 @@ impl UnreadRecords {
         let mut sum = self.clone();
         sum.unreadable = sum.unreadable.saturating_add(others.unreadable);
         for (name, count) in &others.unknown {
+            let has_room = sum.unknown.len() < TYPES_MAX;
             match sum.unknown.iter_mut().find(|(known, _)| known == name) {
                 Some((_, known)) => *known = known.saturating_add(*count),
-                None => sum.unknown.push((name.clone(), *count)),
+                None if has_room => sum.unknown.push((name.clone(), *count)),
+                // As a capture names no more of them.
+                None => {
+                    if let Some((name, known)) = sum.unknown.last_mut() {
+                        "…".clone_into(name);
+                        *known = known.saturating_add(*count);
+                    }
+                }
             }
         }
         sum

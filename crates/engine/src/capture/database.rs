@@ -8,6 +8,7 @@ mod opening;
 mod rows;
 mod schema;
 mod unloaded;
+mod versions;
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ use stemmata_runtimes::clients::DATABASE;
 use self::opening::steady;
 use self::schema::{Place, Schema, Unread};
 pub(crate) use self::unloaded::Unloaded;
+pub(crate) use self::versions::{client_version, second_version};
 use crate::capture::cursor::FileStamp;
 use crate::capture::document::DOCUMENT_BYTES_MAX;
 use crate::capture::exported::Message;
@@ -207,44 +209,6 @@ pub(crate) fn modified_ns(database: &Path, session: &str) -> Option<i128> {
     opened.changed(&place, session).ok()
 }
 
-/// Returns the version of the client that keeps a database in a folder: that of the session of 2.x which was made last. None
-/// where there is no such database, or only older versions wrote to it.
-pub(crate) fn second_version(folder: &Path) -> Option<String> {
-    versions(folder)?.second
-}
-
-/// The versions that a database names.
-struct Versions {
-    /// Of the newest session that 2.x made.
-    second: Option<String>,
-    /// Of the newest session that a version before it made, if that is newer.
-    first: Option<String>,
-}
-
-fn versions(folder: &Path) -> Option<Versions> {
-    let database = folder.join(FILE);
-    let opened = database.is_file().then(|| Opened::of(&database).ok())??;
-    let newest = |table: &str| {
-        let query = format!("SELECT version, time_created FROM {table} ORDER BY time_created DESC LIMIT 1");
-        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?));
-        opened.connection.query_row(&query, [], read).ok()
-    };
-    // The tables of 2.x are there before their first session is.
-    let has_tables = opened.schema.has("session_v2", &["id"]);
-    let (second, first) = (newest("session_v2"), newest("session"));
-    let is_newer = |(_, at): &(String, i64)| second.as_ref().is_none_or(|(_, second)| at > second);
-    let first = first.filter(is_newer).map(|(version, _)| version);
-    let second = second.map(|(version, _)| version).or_else(|| has_tables.then(|| "2".to_owned()));
-    Some(Versions { second, first })
-}
-
-/// Returns the version of the client that made the newest session of the database in a folder. Returns `None` if there is no
-/// database, or no session in it.
-pub(crate) fn client_version(folder: &Path) -> Option<String> {
-    let Versions { second, first } = versions(folder)?;
-    first.or(second)
-}
-
 /// Returns the directory of a session, or `None` if the database or the session is missing or names none.
 ///
 /// # Errors
@@ -353,10 +317,13 @@ impl Opened {
         let at = |error| failed(&self.database, &error);
         let mut said = Vec::new();
         let older = match standing.place {
-            Place::Parts { .. } if standing.left == 0 => self.beside(session).unwrap_or_else(|error| {
-                said.push(format!("the older folder `{}` was not read: {error}", folders::FOLDER));
-                Vec::new()
-            }),
+            Place::Parts { .. } if standing.left == 0 => match self.beside(session) {
+                Err(error) if standing.older.is_none() => {
+                    said.push(format!("the older folder `{}` was not read: {error}", folders::FOLDER));
+                    Vec::new()
+                }
+                beside => beside?,
+            },
             Place::Parts { .. } | Place::Flat { .. } => Vec::new(),
         };
         let how = (&self.schema, standing.place);
@@ -432,7 +399,7 @@ impl Opened {
             "SELECT id FROM ({sessions}) WHERE typeof(id) = 'text' AND ({below}) GROUP BY id ORDER BY {order} LIMIT ?2"
         );
         let mut statement = self.connection.prepare(&query)?;
-        let rows = statement.query_map(params![directory, many], |row| row.get(0))?;
+        let rows = statement.query_map(params![directory, many], |row| rows::text(row, 0))?;
         rows.collect()
     }
 

@@ -96,7 +96,9 @@ impl Engine {
 
 impl Ingest<'_> {
     /// Takes a whole document as a snapshot; nothing where it is as it was. Returns why it is none, where it is none.
-    pub(crate) fn document(&mut self, raw: &[u8]) -> Result<Option<String>> {
+    ///
+    /// `previous` is the newest state of it that is known, also where this one does not go on from it.
+    pub(crate) fn document(&mut self, raw: &[u8], previous: Option<CommitId>) -> Result<Option<String>> {
         let scrubbed = scrub_document(&self.scrubber, self.adapter, raw)?;
         let bytes = scrubbed.bytes.as_ref();
         let mut notes = Vec::new();
@@ -121,7 +123,12 @@ impl Ingest<'_> {
             self.start.redacted_bytes = replaced;
             return Ok(None);
         }
-        let said_before = before.as_ref().map_or(0, |before| before.counts.messages);
+        let previous = match (&before, previous.filter(|_| facts.counts.messages == 0)) {
+            (None, Some(previous)) => self.engine.store.commit(previous)?,
+            _ => None,
+        };
+        let newest = before.as_ref().or(previous.as_ref());
+        let said_before = newest.map_or(0, |newest| newest.counts.messages);
         if facts.counts.messages == 0 && said_before > 0 {
             // Its client went on elsewhere, or part of where it keeps the session is gone: nobody takes back all that was said.
             let message = format!(
@@ -129,6 +136,10 @@ impl Ingest<'_> {
                 stemmata_model::plural(said_before, "message")
             );
             self.note(Note::new(NoteCode::Degraded, message));
+            if let Some(previous) = previous {
+                self.start.totals = self.engine.totals_of(previous.id)?;
+                self.start.parent = Some((previous.id, previous.core.created_at));
+            }
             self.start.raw_bytes = length(raw.len());
             self.start.redacted_bytes = replaced;
             return Ok(None);

@@ -46,8 +46,13 @@ pub(crate) fn joined(newer: Vec<Message>, older: Vec<Message>) -> (Vec<Message>,
         all.push((message.created(), message));
     }
     lacking += rest.len() as u64;
-    let mut rest: Vec<(Option<i64>, Message)> =
-        rest.into_values().map(|message| (message.created(), message)).collect();
+    // One that does not say when it was made follows the one before it, by the ids.
+    let mut last = None;
+    let timed = rest.into_values().map(|message| {
+        last = message.created().or(last);
+        (last, message)
+    });
+    let mut rest: Vec<(Option<i64>, Message)> = timed.collect();
     rest.sort_by_key(|(created, _)| *created);
     let is_before =
         |(created, message): &(Option<i64>, Message), (other, next): &(Option<i64>, Message)| match (
@@ -132,6 +137,8 @@ mod tests {
             (vec![message("a", Some(1), &[]), message("c", Some(3), &[])], "a b c d 0", 2),
             (vec![message("c", None, &["1"]), message("z", None, &[])], "b c d 0 z", 2),
             (vec![message("d", Some(4), &["1", "2"]), message("e", Some(4), &[])], "b d e 0", 2),
+            (vec![message("a", Some(1), &[]), message("x", None, &[])], "a x b d 0", 2),
+            (vec![message("c", Some(3), &[]), message("x", None, &[])], "b c x d 0", 2),
         ] {
             let (all, count) = joined(newer(), older);
             let ids: Vec<&str> = all.iter().map(|message| message.id.as_str()).collect();

@@ -138,7 +138,7 @@ impl<'p> Stored<'p> {
             return Ok(None);
         }
         let messages = u64::try_from(self.message_ids()?.len()).unwrap_or(u64::MAX);
-        Ok(Some(Unloaded { loaded: Vec::new(), messages, is_joined: true }))
+        Ok(Some(Unloaded { loaded: Vec::new(), messages, is_joined: true, is_left: false }))
     }
 
     pub(crate) fn outline(&self) -> Result<Option<Outline>> {

@@ -243,24 +243,28 @@ impl Engine {
     /// Returns the newest commit of what was read before, where something that was said behind the common beginning is missing now.
     fn turn_lost(&self, replaced: &Replaced<'_>) -> Result<Option<CommitId>> {
         let is_lost = self.is_lost(replaced.newest, replaced.now)?;
-        Ok(is_lost.then_some(replaced.newest))
+        Ok((is_lost == Some(true)).then_some(replaced.newest))
     }
 
-    /// Returns whether a chain lacks something that another one says behind their common beginning.
-    fn is_lost(&self, newest: CommitId, now: Option<CommitId>) -> Result<bool> {
+    /// Returns whether a chain lacks something that another one says behind their common beginning; `None` where that cannot be read.
+    fn is_lost(&self, newest: CommitId, now: Option<CommitId>) -> Result<Option<bool>> {
         let (old, _) = self.states_behind(Some(newest), &HashSet::new())?;
         let known: HashSet<CommitId> = old.iter().map(|commit| commit.id).collect();
         let (new, common) = self.states_behind(now, &known)?;
         let mut sought = Sought::default();
         for commit in old.iter().take_while(|commit| Some(commit.id) != common) {
-            if commit.counts.messages > 0 {
-                self.with_records(commit, |adapter, bytes| sought.add(adapter, bytes))?;
+            if commit.counts.messages > 0
+                && !self.with_records(commit, |adapter, bytes| sought.add(adapter, bytes))?
+            {
+                return Ok(None);
             }
         }
         for commit in &new {
-            self.with_records(commit, |adapter, bytes| sought.look_in(adapter, bytes))?;
+            if !self.with_records(commit, |adapter, bytes| sought.look_in(adapter, bytes))? {
+                return Ok(None);
+            }
         }
-        Ok(sought.lost().groups > 0)
+        Ok(Some(sought.lost().groups > 0))
     }
 
     /// Returns the commits of a chain, the newest first, and the known one that they stand on. Before a document nothing stands: it
@@ -285,14 +289,16 @@ impl Engine {
         Ok((behind, None))
     }
 
-    /// Hands out a commit's bytes with what reads them; nothing where either is not there.
-    fn with_records(&self, commit: &Commit, take: impl FnOnce(&dyn Adapter, &[u8])) -> Result<()> {
-        let Ok(adapter) = Self::adapter(&commit.core.format, FormatUse::Read) else { return Ok(()) };
+    /// Hands out a commit's bytes with what reads them; returns false where either is not there.
+    fn with_records(&self, commit: &Commit, take: impl FnOnce(&dyn Adapter, &[u8])) -> Result<bool> {
+        let Ok(adapter) = Self::adapter(&commit.core.format, FormatUse::Read) else { return Ok(false) };
         match read_whole(self, commit.core.native_artifact()) {
-            Err(EngineError::Store(error)) if is_of_content(&error) => {}
-            read => take(adapter, &read?),
+            Err(EngineError::Store(error)) if is_of_content(&error) => Ok(false),
+            read => {
+                take(adapter, &read?);
+                Ok(true)
+            }
         }
-        Ok(())
     }
 
     /// Captures transcripts in clients' homes that have the names of some that are gone and were not read yet: they may have been moved.
@@ -390,7 +396,8 @@ impl Engine {
         let Some(other) = other.tip else { return Ok(Some(None)) };
         let Some(last) = self.store.commit(other)? else { return Ok(None) };
         if is_document(&last) {
-            return Ok((tip == other || !self.is_lost(other, Some(tip))?).then_some(None));
+            let holds_all = tip == other || self.is_lost(other, Some(tip))? == Some(false);
+            return Ok(holds_all.then_some(None));
         }
         let mut walk = Walk::new(self.store.as_ref(), Some(tip));
         let mut above: Option<Commit> = None;

@@ -11,6 +11,9 @@ use stemmata_runtimes::adapter::{Adapter, IdKind};
 
 use crate::verbs::place::secrets::PLACEHOLDER;
 
+/// Copies of one record that are told apart at most.
+const COPIES_MAX: usize = 64;
+
 /// What a record is known by: its id, or the hash of its words.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Name {
@@ -52,7 +55,8 @@ impl Sought {
         each(adapter, bytes, &mut |name, entry, words| {
             let known = self.records.entry(name.clone()).or_default();
             known.is_prompt |= entry.is_prompt();
-            known.words.extend(words.map(|words| (words.len(), hash(&words))));
+            let has_room = known.words.len() < COPIES_MAX;
+            known.words.extend(words.filter(|_| has_room).map(|words| (words.len(), hash(&words))));
             group.insert(name);
         });
         self.groups.push(group);
@@ -61,6 +65,9 @@ impl Sought {
     /// Looks for the records in some bytes.
     pub(crate) fn look_in(&mut self, adapter: &dyn Adapter, bytes: &[u8]) {
         each(adapter, bytes, &mut |name, entry, words| {
+            // Some clients give ids to what had none.
+            let by_words = words.as_deref().filter(|_| !self.records.contains_key(&name));
+            let name = by_words.map_or(name, |words| Name::Words(hash(words)));
             let Some(known) = self.records.get_mut(&name) else { return };
             known.is_there = true;
             let words = words.unwrap_or_default();
@@ -132,4 +139,27 @@ fn words_of(entry: &Entry) -> Option<String> {
 
 fn hash(words: impl AsRef<str>) -> [u8; 32] {
     blake3::hash(words.as_ref().as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use stemmata_runtimes::registry;
+
+    use super::*;
+
+    #[test]
+    fn a_record_that_got_an_id_is_the_one_that_had_none() {
+        let adapter = registry::adapters().iter().find(|adapter| adapter.format().as_str() == "pi-v3");
+        let adapter = *adapter.expect("a format");
+        let record = |id: &str, text: &str| {
+            let message = format!(r#""message":{{"role":"user","content":"{text}"}}"#);
+            format!(r#"{{"type":"message",{id}"timestamp":"2026-09-10T08:00:00.000Z",{message}}}"#) + "\n"
+        };
+        for (text, lost) in [("Begin the fence plan", 0), ("Begin another plan", 1)] {
+            let mut sought = Sought::default();
+            sought.add(adapter, record("", "Begin the fence plan").as_bytes());
+            sought.look_in(adapter, record(r#""id":"0a1b2c3d","parentId":null,"#, text).as_bytes());
+            assert_eq!(sought.lost().groups, lost, "{text}");
+        }
+    }
 }

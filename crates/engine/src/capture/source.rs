@@ -161,8 +161,13 @@ fn damaged(path: &Path, bytes: &[u8], source: std::io::Error) -> EngineError {
 
 fn unpack_within(file: impl Read, path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
     let (bytes, broken) = unpacked(file, path, bytes_max + 1)?;
-    if let Some(source) = broken {
-        return Err(damaged(path, &bytes, source));
+    match broken {
+        // The disk's own errors may pass.
+        Some(source) if source.raw_os_error().is_some() => {
+            return Err(EngineError::io("unpack", path)(source));
+        }
+        Some(source) => return Err(damaged(path, &bytes, source)),
+        None => {}
     }
     if u64::try_from(bytes.len()).is_ok_and(|length| length <= bytes_max) {
         return Ok(bytes);

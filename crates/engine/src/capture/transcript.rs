@@ -386,7 +386,8 @@ pub(super) struct Run<'e> {
 impl Run<'_> {
     pub(super) fn read_document(&mut self) -> Result<()> {
         let bytes = self.prepared.transcript.document()?;
-        if let Some(reason) = self.ingest.document(&bytes)? {
+        let previous = self.prepared.previous.as_ref().and_then(|previous| previous.tip);
+        if let Some(reason) = self.ingest.document(&bytes, previous)? {
             return Err(EngineError::Torn { path: self.prepared.transcript.path().to_owned(), reason });
         }
         self.windows.push(&bytes);

@@ -133,7 +133,7 @@ impl Engine {
             validation.messages_sent = loaded.finish().messages_sent;
             validation.findings.push(of_place(Severity::Fatal, "event_gap", gap.message()));
         }
-        judge_place(opened.path(), &mut validation, adapter.validator(judged_by.as_deref()))?;
+        judge_place(opened.path(), &mut validation, adapter.validator(judged_by.as_deref()));
         name_unknown(&mut validation.findings, unread.unknown());
         let by_writer = by_writer.map(|mut validator| validator.finish());
         let quirk = by_writer.zip(writer).and_then(|(old, version)| quirk(&validation, &old, version));
@@ -158,19 +158,30 @@ impl Diagnosis {
 }
 
 /// Adds what the client does not load of a transcript because of what is in its place. `alone` is to judge what it loads instead.
-fn judge_place(path: &Path, validation: &mut Validation, mut alone: Box<dyn Validator>) -> Result<()> {
+fn judge_place(path: &Path, validation: &mut Validation, mut alone: Box<dyn Validator>) {
     for damaged in events::damaged(path) {
         let severity = if damaged.is_empty { Severity::Warning } else { Severity::Fatal };
         validation.findings.push(of_place(severity, "event_damaged", damaged.message()));
         validation.messages_sent *= u64::from(damaged.is_empty);
     }
-    if let Some(unloaded) = Kept::of(path).map_or(Ok(None), |kept| kept.unloaded())? {
+    let unloaded = match Kept::of(path).map_or(Ok(None), |kept| kept.unloaded()) {
+        Ok(unloaded) => unloaded,
+        Err(error) => {
+            let message = format!("what is elsewhere of the session could not be compared: {error}");
+            validation.findings.push(of_place(Severity::Warning, "place_unread", message));
+            None
+        }
+    };
+    if let Some(unloaded) = unloaded {
+        if unloaded.is_left {
+            validation.findings.push(of_place(Severity::Warning, "left_behind", unloaded.message()));
+            return;
+        }
         alone.line(&unloaded.loaded);
         validation.messages_sent = alone.finish().messages_sent;
         validation.messages_present += if unloaded.is_joined { 0 } else { unloaded.messages };
         validation.findings.push(of_place(Severity::Fatal, "half_migrated", unloaded.message()));
     }
-    Ok(())
 }
 
 /// Returns a finding that is about no line.

@@ -71,7 +71,9 @@ impl Engine {
             split_lines(&repaired.bytes).for_each(|line| validator.line(line));
             repaired.validation = validator.finish();
         }
-        if let Some(unloaded) = Kept::of(opened.path()).map_or(Ok(None), |kept| kept.unloaded())?
+        // Where that cannot be found out, doctor says so.
+        let unloaded = Kept::of(opened.path()).and_then(|kept| kept.unloaded().ok().flatten());
+        if let Some(unloaded) = unloaded
             && unloaded.is_joined
         {
             // The copy holds what the client looks for in another place.

@@ -151,21 +151,20 @@ impl<'t> Load<'t> {
     /// Takes a record: of one that was there before, what it says now, at its old place.
     fn take(&mut self, position: usize, kind: Kind, parent: Link) {
         let row = self.tree.row(position);
-        let Some(key) = row.key else { return };
+        let Some(own_key) = row.key else { return };
+        // A prompt that was stored anew has the id under which it was sent, unless another record has that.
+        let sent_as = row.other.filter(|sent_as| kind == Kind::Prompt && !self.by_key.contains_key(sent_as));
+        let key = sent_as.unwrap_or(own_key);
         // A boundary that stands there again is read with what the first one has now.
         let is_boundary_again = row.again == Some(Kind::Boundary);
         let at = *self.by_key.entry(key).or_insert(self.records.len());
-        // A prompt that was stored anew is known by the id under which it was sent.
-        if let Some(sent_as) = row.other.filter(|_| kind == Kind::Prompt) {
-            self.by_key.entry(sent_as).or_insert(at);
-        }
         let record = Record { position, row, parent, is_gone: false };
         match self.records.get_mut(at) {
             Some(known) if !is_boundary_again => *known = record,
             Some(_) => {}
             None => self.records.push(record),
         }
-        if row.sidechain == self.tree.side && !row.is_aside {
+        if row.sidechain == self.tree.side && !row.is_snapshot && !row.is_briefing {
             self.last = Some(at);
             if let Some(checkpoint) = &mut self.checkpoint {
                 checkpoint.is_chosen = false;
@@ -292,7 +291,8 @@ impl<'t> Load<'t> {
                 return Some(leaf).filter(|&leaf| self.is_own(leaf));
             }
         }
-        let all = || self.places().filter(|&at| self.is_own(at));
+        let is_said = |at: &usize| self.row(*at).is_some_and(|row| !row.is_snapshot);
+        let all = || self.places().filter(|&at| self.is_own(at)).filter(is_said);
         if ends.is_empty() { self.newest(all()) } else { self.newest(all().filter(|at| ends.contains(at))) }
     }
 
@@ -382,7 +382,8 @@ impl<'t> Load<'t> {
                 newest = Some(start);
             }
         }
-        let own = self.places().filter(|&at| self.is_own(at));
+        let is_said = |at: &usize| self.row(*at).is_some_and(|row| !row.is_snapshot && !row.is_briefing);
+        let own = self.places().filter(|&at| self.is_own(at)).filter(is_said);
         // It looks for one only where another record than the last is the newest of all.
         if self.newest(own) == Some(last) { last } else { newest.unwrap_or(last) }
     }
@@ -437,7 +438,7 @@ struct Timed {
 
 impl Timed {
     fn of(load: &Load<'_>, side: bool) -> Self {
-        let time = |at: usize| load.row(at).filter(|row| !row.is_aside).and_then(|row| row.time);
+        let time = |at: usize| load.row(at).filter(|row| !row.is_snapshot).and_then(|row| row.time);
         let own = load.places().filter(|&at| load.is_own(at) == side);
         let mut records: Vec<(i64, usize)> = own.filter_map(|at| Some((time(at)?, at))).collect();
         records.sort_unstable_by_key(|&(time, at)| (time, std::cmp::Reverse(at)));

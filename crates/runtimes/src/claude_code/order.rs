@@ -53,7 +53,7 @@ pub(super) fn sort(rows: &mut Vec<Row>, last: &ByKey<usize>, units: &[usize]) ->
     Some(order)
 }
 
-/// How often the chains that compactions keep are as long as the file, at most.
+/// How many times the lines of a file the chains of its compactions may have together.
 const CHAINS_MAX: usize = 16;
 
 /// Where the copies of a message stand.

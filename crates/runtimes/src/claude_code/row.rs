@@ -184,8 +184,10 @@ pub(super) struct Row {
     pub(super) is_empty: bool,
     /// Whether it is of a compaction's artifact, which is taken whole and as it is.
     pub(super) of_artifact: bool,
-    /// Whether it is a note of the runtime's own (what files were, what a fork is told) that ends no conversation.
-    pub(super) is_aside: bool,
+    /// Whether it says what files were: it ends no conversation, and stands in for no parent.
+    pub(super) is_snapshot: bool,
+    /// Whether it is what a fork is told, which ends no conversation.
+    pub(super) is_briefing: bool,
     /// When it was written: microseconds since 1970.
     pub(super) time: Option<i64>,
     /// Calls it makes, hashed.
@@ -319,7 +321,8 @@ impl Row {
             is_joined: false,
             is_empty: false,
             of_artifact: false,
-            is_aside: false,
+            is_snapshot: false,
+            is_briefing: false,
             time: None,
             calls: Box::default(),
             answers: Box::default(),
@@ -376,7 +379,11 @@ impl Row {
         if self.kind == Kind::Prompt {
             self.other = key_of(record.sent_as_uuid, names);
         }
-        self.is_aside = is_aside(record, self.kind);
+        let is_one = |field: Option<Field<'_>>, name: &str| field.is_some_and(|field| is_string(field, name));
+        self.is_snapshot = self.kind == Kind::System && is_one(record.subtype, "file_snapshot");
+        let kind = record.attachment.filter(|_| self.kind == Kind::Attachment);
+        self.is_briefing =
+            is_one(kind.and_then(|attachment| kept::member(attachment, "type")), "fork_briefing");
         self.read_message(inside);
         self.is_empty = self.kind.is_message() && !is_sendable(inside, self.kind);
     }
@@ -417,17 +424,6 @@ fn kind_of(record: &Record<'_>) -> Kind {
     };
     // Without an id of its own nothing can hang on it, and it hangs on nothing: the loader reads over it.
     if record.uuid_text().is_some() { kind } else { Kind::Metadata }
-}
-
-fn is_aside(record: &Record<'_>, kind: Kind) -> bool {
-    match kind {
-        Kind::System => record.subtype.is_some_and(|subtype| is_string(subtype, "file_snapshot")),
-        Kind::Attachment => {
-            let kind = record.attachment.and_then(|attachment| kept::member(attachment, "type"));
-            kind.is_some_and(|kind| is_string(kind, "fork_briefing"))
-        }
-        _ => false,
-    }
 }
 
 /// Returns whether the client finds something in a message that it can send: a text, or a block that says what it is.

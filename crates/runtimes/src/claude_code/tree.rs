@@ -2,6 +2,8 @@
 //!
 //! It decides nothing: which branch is the conversation is in `path`, what is kept is in `context`.
 
+mod kept;
+
 use std::collections::{HashMap, HashSet};
 
 use super::keys::{ByKey, Factors};
@@ -167,34 +169,6 @@ impl Tree {
     /// Returns the boundary whose compaction keeps a record.
     pub(super) fn preserved_by(&self, key: Key) -> Option<usize> {
         self.preserved.get(&key).copied()
-    }
-
-    /// Returns the messages that a boundary keeps, oldest first: what it lists, or a chain with what stands beside it.
-    ///
-    /// Parallel calls that hang below the chain's first record, and the results of all its calls, were said within it. The client
-    /// does not find them: it follows parents from one end to the other.
-    pub(super) fn kept_by(&self, boundary: usize) -> Vec<usize> {
-        let row = self.row(boundary);
-        let mut kept: Vec<usize> = row.preserved.iter().filter_map(|&key| self.find(key)).collect();
-        let Some(&head) = kept.first().filter(|_| row.keeps_chain) else { return kept };
-        let units: HashSet<usize> = kept.iter().map(|&position| self.unit(position)).collect();
-        let chain: HashSet<usize> = kept.iter().copied().collect();
-        let members = || {
-            let members = self.members(&units, self.rows.len());
-            members.filter(|(position, _)| !chain.contains(position))
-        };
-        let calls = members().filter(|(position, row)| {
-            row.kind == Kind::Assistant && self.way(*position).any(|above| above == head)
-        });
-        kept.extend(calls.map(|(position, _)| position));
-        let made: HashSet<u64> =
-            kept.iter().flat_map(|&position| &self.row(position).calls).copied().collect();
-        let results = members().filter(|(_, row)| {
-            row.kind == Kind::Result && row.answers.iter().any(|call| made.contains(call))
-        });
-        kept.extend(results.map(|(position, _)| position));
-        kept.sort_unstable();
-        kept
     }
 
     /// Goes up from a line, itself first.
@@ -449,8 +423,8 @@ fn follow_copies(rows: &mut [Row], by_key: &ByKey<usize>) {
     }
 }
 
-/// Lists the records between the ends of the chains that compactions keep: the newest first, since a client looks at no other, and
-/// so many that a file of boundaries takes no more than some times its own memory.
+/// Lists the records between the ends of the chains that compactions keep, the newest boundary first. Stops after
+/// [`order::steps_max`] records: many boundaries over one long chain must not fill the memory. What is behind that counts as broken.
 fn expand_chains(rows: &mut [Row], by_key: &ByKey<usize>) {
     let mut steps = order::steps_max(rows);
     for boundary in (0..rows.len()).rev() {

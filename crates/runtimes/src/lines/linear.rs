@@ -384,7 +384,8 @@ fn rewind(rows: &mut Vec<Row>, is_whole: bool, plan: &mut ContextPlan) {
             continue;
         };
         let wanted = if is_whole { prompts.min(there) } else { prompts };
-        if let Some(at) = before_prompts(&kept, wanted) {
+        let found = if wanted > there { None } else { before_prompts(&kept, wanted) };
+        if let Some(at) = found {
             let mut gone = kept.split_off(at);
             let first = gone.iter().position(|row| row.turn == Turn::Prompt);
             let first = first.filter(|_| is_whole && wanted == there).unwrap_or(0);

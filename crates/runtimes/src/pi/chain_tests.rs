@@ -463,6 +463,15 @@ fn an_entry_that_is_there_again_below_itself_leads_in_a_circle() {
     }
 }
 
+#[test]
+fn a_note_at_the_end_that_hangs_on_itself_ends_no_planning() {
+    let plain = String::from_utf8(session("HUAL", 3)).expect("text");
+    let text = plain.replace(&format!("\"parentId\":\"{}\"", id(2)), &format!("\"parentId\":\"{}\"", id(3)));
+    assert_ne!(text, plain);
+    let (_, context) = planned(&Pi::V3, text.as_bytes(), PlanStop::Compaction);
+    assert_eq!(checked(&Pi::V3, &context).messages_sent, 2);
+}
+
 proptest::proptest! {
     #[test]
     fn law_a_fork_and_a_repaired_copy_say_the_same(

@@ -60,7 +60,8 @@ pub(super) fn unfold(record: &Record<'_>, row: &Row, before: Option<String>) -> 
     for (number, message) in (0..).zip(record.retained()) {
         // The first messages before it may be left out, and with them the call of a result that stays.
         let is_lost = waiting.take(&Said::of(&message), 0).is_some();
-        let json = if is_lost { as_said(&message.message)? } else { one_line(message.whole.raw())? };
+        let said = if is_lost { as_said(&message.message) } else { None };
+        let json = said.or_else(|| one_line(message.whole.raw()))?;
         let id = derive(&format!("{own} retained"), number);
         let line =
             Object::new().text("type", "message").text("id", &id).optional("parentId", parent.as_deref());

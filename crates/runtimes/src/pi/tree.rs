@@ -269,8 +269,12 @@ impl Tree {
         }
         let last = self.before((0, usize::MAX))?;
         if !is_all {
-            let mut way = std::iter::successors(Some(last), |at| self.parent_of(*at));
-            let message = way.find(|at| self.row(*at).is_some_and(|row| row.is_message))?;
+            // What is loaded may lead in a circle that is mended when all is there.
+            let mut seen = HashSet::new();
+            let way = std::iter::successors(Some(last), |at| self.parent_of(*at));
+            let message = way
+                .take_while(|at| seen.insert(*at))
+                .find(|at| self.row(*at).is_some_and(|row| row.is_message))?;
             // What hangs on a message stands behind what that hangs on, unless that was written late itself.
             let is_in_place = |parent: At| is_before(parent, message);
             self.parent_of(message).filter(|parent| is_in_place(*parent))?;

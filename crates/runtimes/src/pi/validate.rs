@@ -209,7 +209,7 @@ impl Validator for LineValidator {
         // What is sent of a branch that was left is said, too.
         let on_way: HashSet<usize> = whole.nodes.iter().copied().collect();
         present.extend(sent.into_iter().filter(|index| !on_way.contains(index)));
-        let (present, mut sent) = (self.trail.count(&present, true), said);
+        let (present, mut sent) = (self.trail.count(&present, true).max(said), said);
         let is_refused = |finding: &Finding| {
             matches!(finding.check, "missing_header" | "missing_usage" | "missing_lines" | "circle")
         };

@@ -150,10 +150,24 @@ impl<'r> Ways<'r> {
         }
     }
 
-    /// Returns the nearest message on the way up, the entry itself first.
-    fn message(&self, index: usize) -> Option<usize> {
-        let mut way = std::iter::successors(Some(index), |index| self.up(*index));
-        way.find(|index| self.rows.get(*index).is_some_and(|row| row.is_message))
+    /// Returns the nearest message on the way up from each entry, the entry itself first.
+    fn messages(&self) -> Vec<Option<usize>> {
+        let mut known: Vec<Option<Option<usize>>> = vec![None; self.rows.len()];
+        for start in 0..self.rows.len() {
+            let mut walked = Vec::new();
+            let found = std::iter::successors(Some(start), |index| self.up(*index)).find_map(|index| {
+                let found = known.get(index).copied().flatten();
+                walked.push(index);
+                let is_message = self.rows.get(index).is_some_and(|row| row.is_message);
+                found.or_else(|| is_message.then_some(Some(index)))
+            });
+            for index in walked {
+                if let Some(slot) = known.get_mut(index) {
+                    *slot = Some(found.flatten());
+                }
+            }
+        }
+        known.into_iter().map(Option::flatten).collect()
     }
 
     /// Returns where the conversation stands: at the last entry whose message, itself or the nearest above it, no other
@@ -161,14 +175,16 @@ impl<'r> Ways<'r> {
     pub(super) fn leaf(&self) -> Option<usize> {
         let is_message = |index: &usize| self.rows.get(*index).is_some_and(|row| row.is_message);
         let mut has_more = vec![false; self.rows.len()];
+        let messages = self.messages();
+        let message = |index: usize| messages.get(index).copied().flatten();
         for index in (0..self.rows.len()).filter(is_message).filter(|index| self.counts(*index)) {
-            let above = self.up(index).and_then(|parent| self.message(parent));
+            let above = self.up(index).and_then(message);
             if let Some(has_more) = above.and_then(|above| has_more.get_mut(above)) {
                 *has_more = true;
             }
         }
         let is_end = |index: &usize| {
-            let message = self.message(*index).filter(|_| self.counts(*index));
+            let message = message(*index).filter(|_| self.counts(*index));
             message.is_some_and(|message| has_more.get(message) == Some(&false))
         };
         (0..self.rows.len()).rev().find(is_end)

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, Code, Problem, v1};
 use stemmata_engine::{
-    BetterState, Engine, Holding, Home, JudgedBy, RECOVERED, RecoveredCopy, TranscriptState, beside, clients,
-    create_private, is_session_kept, is_session_there, runtime_of, transcript_of,
+    BetterState, CaptureOptions, Engine, Holding, Home, JudgedBy, RECOVERED, RecoveredCopy, TranscriptState,
+    beside, clients, create_private, is_session_kept, is_session_there, runtime_of, transcript_of,
 };
-use stemmata_model::FormatId;
+use stemmata_model::{FormatId, Trigger};
 use stemmata_store::{Files as _, Session, SystemFiles};
 
 use super::Host;
@@ -151,6 +151,10 @@ impl Host {
             written.kept = Some(keep(self, path)?.to_string_lossy().into_owned());
         }
         put(copy, &target, what == "replaced")?;
+        if target == path {
+            // Until that is read the session would be one whose transcript is another.
+            engine.capture(path, &CaptureOptions::live(Trigger::Explicit))?;
+        }
         SystemFiles.sync_directory(folder).map_err(|source| io_failed("sync", folder, &source))?;
         Ok(written)
     }

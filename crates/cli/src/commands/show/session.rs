@@ -133,7 +133,7 @@ impl Page {
         let active = outline::span(overview.active_seconds);
         self.line("when", &format!("{} to {}", moment(began, app.now()), moment(ended, app.now())));
         if is_wrong {
-            let note = "a record is of the future, and the end is when the transcript was written last";
+            let note = "a record is of the future: the end is the last one before it";
             self.line("", &Style::Faint.paint(note));
         }
         let time = if whole == active {

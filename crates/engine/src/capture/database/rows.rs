@@ -67,8 +67,8 @@ fn messages(reading: &Transaction<'_>, order: &str, session: &str) -> rusqlite::
         let part = with(&data, &own);
         let parts = parts.entry(message).or_default();
         // Damaged ids may be the same.
-        while parts.contains_key(&id) {
-            id.push('~');
+        if parts.contains_key(&id) {
+            id = format!("{id}~{:08}", parts.len());
         }
         parts.insert(id, part);
     }

@@ -257,7 +257,7 @@ impl Schema {
         let mut reasons = Vec::new();
         let mut add = |query: &str, reason: String| -> rusqlite::Result<()> {
             let mut ids = connection.prepare(query)?;
-            let mut ids = ids.query_map([], |row| row.get::<_, String>(0))?.take(SESSIONS_MAX).peekable();
+            let mut ids = ids.query_map([], |row| rows::text(row, 0))?.take(SESSIONS_MAX).peekable();
             reasons.extend(ids.peek().is_some().then_some(reason));
             ids.try_for_each(|id| {
                 unread.insert(id?);

@@ -13,12 +13,21 @@ pub(crate) struct Unloaded {
     pub(crate) messages: u64,
     /// Whether these are read here, too.
     pub(crate) is_joined: bool,
+    /// Whether the client went on without them, most likely because its user took them back.
+    pub(crate) is_left: bool,
 }
 
 impl Unloaded {
     /// Says what it is to the client.
     pub(crate) fn message(&self) -> String {
         let messages = stemmata_model::plural(self.messages, "message");
+        if self.is_left {
+            return format!(
+                "the last {messages} in the older folder `{}` not in the database: the user took them back, or the client never \
+                 took them over, and went on",
+                folders::FOLDER
+            );
+        }
         format!(
             "{messages} in whole or in part only in the older folder `{}`: the client reads its database alone",
             folders::FOLDER
@@ -31,9 +40,9 @@ impl Opened {
     pub(super) fn unloaded(&self, session: &str) -> Result<Option<Unloaded>> {
         let at = |error| failed(&self.database, &error);
         let Some(standing) = self.place(session).map_err(at)? else { return Ok(None) };
-        // What the client went on without is no part of the conversation.
         if standing.left > 0 {
-            return Ok(None);
+            let (loaded, messages) = (Vec::new(), standing.left);
+            return Ok(Some(Unloaded { loaded, messages, is_joined: false, is_left: true }));
         }
         let is_alone = standing.alone().is_some();
         let is_joined = is_alone || matches!(standing.place, Place::Parts { .. });
@@ -48,6 +57,11 @@ impl Opened {
             return Ok(None);
         }
         let alone = rows::document(&self.connection, how, session, Vec::new()).map_err(at)?;
-        Ok(alone.map(|alone| Unloaded { loaded: alone.json.into_bytes(), messages, is_joined }))
+        Ok(alone.map(|alone| Unloaded {
+            loaded: alone.json.into_bytes(),
+            messages,
+            is_joined,
+            is_left: false,
+        }))
     }
 }

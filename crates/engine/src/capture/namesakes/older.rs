@@ -62,7 +62,7 @@ impl Engine {
             let old = open.max_by_key(|commit| commit.native_bytes).unwrap_or(old);
             let Some(old_root) = self.root_of(old.id)? else { continue };
             let is_listed = before.iter().any(|known| known.tip == Some(old.id));
-            if !is_listed && self.is_lost(old.id, session.tip)? {
+            if !is_listed && self.is_lost(old.id, session.tip)? == Some(true) {
                 rows.push(Write::Session(Box::new(self.row_before(session, old_root, &old)?)));
             }
         }

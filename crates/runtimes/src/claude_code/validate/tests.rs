@@ -76,6 +76,16 @@ fn link_cases() -> Vec<Case> {
             story.set(snapshot, "subtype", json!("file_snapshot"));
             lines.to_vec()
         }),
+        case("a missing parent, and what a fork is told shortly before", |story| {
+            let first = story.prompt(None);
+            story.wait();
+            let briefing = story.system(first);
+            story.set(briefing, "type", json!("attachment"));
+            story.set(briefing, "attachment", json!({ "type": "fork_briefing" }));
+            let last = story.answer(first);
+            story.set(last, "parentUuid", json!(uuid(999)));
+            vec![first, last]
+        }),
         case("a prompt that was stored anew, and an answer to what was sent", |story| {
             let lines = two_turns(story);
             story.set(lines[2], "uuid", json!(uuid(900)));
