@@ -201,7 +201,7 @@ fn said_before(
     let place = seen.get(&parent).or_else(|| last.get(&parent)).copied()?;
     let is_above = |row: &Row| match row.kind {
         Kind::Boundary => kind == Kind::Summary,
-        above => is_said(above) && above != Kind::Summary,
+        above => is_said(above),
     };
     rows.get(place).is_some_and(is_above).then_some(place)
 }

@@ -10,7 +10,7 @@ impl Tree {
     ///
     /// Parallel calls that hang below the chain's first record, and the results of all its calls, were said within it. The client
     /// does not find them: it follows parents from one end to the other.
-    pub(super) fn kept_by(&self, boundary: usize) -> Vec<usize> {
+    pub(in crate::claude_code) fn kept_by(&self, boundary: usize) -> Vec<usize> {
         let row = self.row(boundary);
         let mut kept: Vec<usize> = row.preserved.iter().filter_map(|&key| self.find(key)).collect();
         let Some(&head) = kept.first().filter(|_| row.keeps_chain) else { return kept };
