@@ -13,8 +13,8 @@ use std::ops::Range;
 use stemmata_model::{EntryId, Note, NoteCode};
 
 use super::path::{Path, Reach, leaf, walk};
-use super::row::Key;
-use super::tree::Tree;
+use super::row::{Key, Row};
+use super::tree::{Older, Tree};
 use crate::adapter::{ContextPlan, PlanStop, Segments, SourceError, segment_number};
 use crate::placing::counted;
 use relink::{Relink, relinks};
@@ -60,8 +60,19 @@ fn find_path(loaded: &mut load::Loaded, stop: PlanStop) -> (Tree, Path) {
     };
     let kept = tree.kept_by(start).into_iter().filter_map(|kept| tree.row(kept).key).collect();
     let segment = tree.row(start).segment / 2;
+    let was_there = |rows: &[Row]| rows.iter().filter_map(|row| row.key).collect::<HashSet<_>>();
+    let is_cut = matches!(loaded.older, Older::Some);
+    let mut replaced = if is_cut { was_there(&tree.rows) } else { HashSet::new() };
     let rows = loaded.replace(tree.rows, segment, &kept);
-    let tree = Tree::new(rows, std::mem::take(&mut loaded.names), side, loaded.older.clone());
+    let older = if is_cut {
+        was_there(&rows).iter().for_each(|key| {
+            replaced.remove(key);
+        });
+        Older::But(replaced)
+    } else {
+        loaded.older.clone()
+    };
+    let tree = Tree::new(rows, std::mem::take(&mut loaded.names), side, older);
     let path = path_of(&tree, artifact);
     (tree, path)
 }

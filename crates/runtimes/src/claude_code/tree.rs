@@ -18,6 +18,8 @@ pub(super) enum Older {
     None,
     /// There are some: a parent that is not there is one of them.
     Some,
+    /// There are some, and these are not among them: a compaction was put in their place.
+    But(HashSet<Key>),
     /// There are these.
     Known(HashSet<Key>),
 }
@@ -27,6 +29,7 @@ impl Older {
         match self {
             Self::None => false,
             Self::Some => true,
+            Self::But(keys) => !keys.contains(&key),
             Self::Known(keys) => keys.contains(&key),
         }
     }

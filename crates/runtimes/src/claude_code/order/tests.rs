@@ -182,6 +182,22 @@ fn across_a_compaction() -> Vec<Case> {
     ]
 }
 
+#[test]
+fn what_goes_on_from_before_two_compactions_goes_on_behind_the_last() {
+    for parent in [8, 9, 10, 13] {
+        let mut story = compacted(&[], 9);
+        let summary = story.compaction(13, &[]);
+        let prompt = story.prompt(Some(summary));
+        let answer = story.answer(prompt);
+        story.wait();
+        goes_on(&mut story, parent);
+        let (meta, end) = (answer + 1, answer + 2);
+        assert_eq!(context(&story.bytes()), [summary - 1, summary, prompt, answer, meta, end], "{parent}");
+        let mended = repair(&ClaudeCode, &story.bytes(), None);
+        assert_eq!(mended.validation.messages_sent, 5, "{parent}");
+    }
+}
+
 /// The lines of a context that stand in the tree.
 fn context(bytes: &[u8]) -> Vec<usize> {
     let (_, context) = import(bytes, Granularity::Turn).context(PlanStop::Compaction);
