@@ -91,15 +91,8 @@ pub(super) fn decide(tree: &Tree, path: &Path) -> Fates {
 /// Returns the lines that the compaction keeps at which the path ends; those before it only where they are in no artifact.
 fn kept(tree: &Tree, path: &Path) -> HashSet<usize> {
     let Some(start) = path.start else { return HashSet::new() };
-    let boundary = tree.row(start);
-    let kept = boundary.preserved.iter().filter_map(|&key| tree.find(key));
-    let kept: HashSet<usize> = kept.filter(|&kept| tree.is_own(kept)).collect();
-    let units: HashSet<usize> = kept.iter().map(|&kept| tree.unit(kept)).collect();
-    let is_there = |position: &usize| !boundary.of_artifact || start < *position;
-    let beside = (0..tree.rows.len()).filter(|&position| {
-        units.contains(&tree.unit(position)) && tree.row(position).kind.is_message() && tree.is_own(position)
-    });
-    kept.iter().copied().chain(beside).filter(is_there).collect()
+    let is_there = |position: &usize| !tree.row(start).of_artifact || start < *position;
+    tree.kept_by(start).into_iter().filter(|&kept| tree.is_own(kept)).filter(is_there).collect()
 }
 
 /// Returns where the result starts: at its compaction, or with the conversation if another one was before it
