@@ -286,6 +286,31 @@ fn an_overwritten_conversation_is_missed_listed_and_given_back() {
     stage.run(&["doctor", name]).ok();
 }
 
+#[test]
+fn a_transcript_that_was_emptied_or_is_something_else_now_is_missed() {
+    for now in [&b""[..], b"hello\n", &[0; 4_096]] {
+        let stage = Stage::new();
+        let (path, bytes, id) = imported(&stage);
+        std::fs::write(&path, now).unwrap();
+        let name = path.to_str().unwrap();
+        for is_read in [false, true] {
+            if is_read {
+                stage.run(&["import"]);
+            }
+            let told = stage.run(&["doctor", name]).code(6);
+            told.complains(&[&format!("`stemma recover {id}`")]);
+            stage.run(&["doctor", "--all"]).code(6);
+            assert_eq!(stage.json(&["recover"])["sessions"][0]["session_id"], id.as_str(), "{now:?}");
+            assert!(!stage.run(&["status"]).text().contains("not yet imported"), "{now:?}");
+            let placed = stage.json(&["resume", &id, "--dry-run"]);
+            assert_eq!(placed["own_session"], false, "{placed}");
+        }
+        assert_eq!(stage.json(&["recover", &id, "--replace"])["files"][0]["what"], "replaced");
+        assert_eq!(std::fs::read(&path).unwrap(), bytes);
+        stage.run(&["doctor", name]).ok();
+    }
+}
+
 /// What was written over shares its first turn with what is there now.
 #[test]
 fn a_conversation_that_was_overwritten_behind_its_beginning_is_listed_and_missed() {

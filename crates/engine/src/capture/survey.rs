@@ -185,7 +185,14 @@ impl Engine {
             && is_whole
             && self.rules_of(opened).is_ok_and(|rules| cursor.rules == rules.into())
             && !self.has_new_sidecars(key)?;
-        Ok(if is_same { FileState::Unchanged } else { FileState::Changed })
+        if is_same {
+            return Ok(FileState::Unchanged);
+        }
+        // What was written over it may be something else.
+        match opened.detected() {
+            Err(error @ EngineError::NotATranscript { .. }) => unread(error, file, None),
+            _ => Ok(FileState::Changed),
+        }
     }
 }
 

@@ -38,8 +38,9 @@ impl Engine {
         let path = Path::new(&session.key.path);
         if session.key.machine == self.identity.machine && path.is_absolute() && is_session_there(path) {
             return match self.capture(path, &CaptureOptions::live(Trigger::Explicit)) {
-                // What stands before the line is stored; who goes on from it is told where it ends.
-                Err(error @ EngineError::LineTooLong { .. }) => {
+                // What stands before the line is stored; who goes on from it is told where it ends. So is what was in the place of
+                // something that is no transcript.
+                Err(error @ (EngineError::LineTooLong { .. } | EngineError::NotATranscript { .. })) => {
                     let read = self.store.session(&session.key)?.and_then(|session| session.tip);
                     read.ok_or(error)
                 }

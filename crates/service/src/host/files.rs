@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, v1};
 use stemmata_engine::{
-    BetterState, Engine, EngineError, Home, ImportFailure, REPAIRED, Refusal, beside, runtime_of,
+    BetterState, Engine, EngineError, Home, ImportFailure, JudgedBy, REPAIRED, Refusal, beside, runtime_of,
+    transcript_of,
 };
 use stemmata_model::FormatId;
 
@@ -80,6 +81,15 @@ impl Host {
                 let unlooked = unlooked.iter().filter(|failure| !files.contains(&failure.path));
                 failures.extend(unlooked.map(failed));
             }
+            if all {
+                // What is no transcript any more is looked at as well.
+                home.engine()?.only_here(&mut |session| {
+                    let path = transcript_of(&session);
+                    if path.is_file() && !files.iter().any(|known| known == path) {
+                        files.push(path.to_owned());
+                    }
+                })?;
+            }
             let mut transcripts = Vec::new();
             let judged_by = |format: &FormatId| self.judged_by(format, client_version);
             for path in files {
@@ -102,6 +112,12 @@ impl Host {
                         }
                         let recoverable = better.or(lost).map(|better| better.session.to_string());
                         transcripts.push(v1::Diagnosis { recoverable, ..told });
+                    }
+                    Err(error @ EngineError::NotATranscript { .. })
+                        if let Some(told) = something_else(home, &path, &error, &judged_by) =>
+                    {
+                        unread.retain(|one| one.paths.first() != Some(&told.path) || one.count > 1);
+                        transcripts.push(told);
                     }
                     Err(error) if all || named.len() > 1 => {
                         failures.push(wire::import::failed(&path, problem_of(&error)));
@@ -130,6 +146,29 @@ impl Host {
     pub(super) fn judged_by(&self, format: &FormatId, named: Option<&str>) -> Option<String> {
         named.map(str::to_owned).or_else(|| self.machine.installed_version(runtime_of(format)))
     }
+}
+
+/// Says what is lost where something that is no transcript is in the place of one that the store has.
+fn something_else(
+    home: &Home,
+    path: &Path,
+    error: &EngineError,
+    judged_by: &JudgedBy<'_>,
+) -> Option<v1::Diagnosis> {
+    let better = better_state(home, path, (true, judged_by))?;
+    let session = home.engine().ok()?.find_session(&path.to_string_lossy()).ok()??;
+    Some(v1::Diagnosis {
+        path: path.to_string_lossy().into_owned(),
+        format: session.format.to_string(),
+        version: None,
+        ok: false,
+        lines: 0,
+        bytes: std::fs::metadata(path).map_or(0, |metadata| metadata.len()),
+        messages_sent: 0,
+        messages_present: 0,
+        findings: vec![lines_missing(format!("all that was read before is missing: {error}"))],
+        recoverable: Some(better.session.to_string()),
+    })
 }
 
 /// Says that lines are missing which no loader knows of.
