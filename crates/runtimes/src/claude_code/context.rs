@@ -60,7 +60,9 @@ fn find_path(loaded: &mut load::Loaded, stop: PlanStop) -> (Tree, Path) {
     };
     let kept = tree.kept_by(start).into_iter().filter_map(|kept| tree.row(kept).key).collect();
     let segment = tree.row(start).segment / 2;
-    let was_there = |rows: &[Row]| rows.iter().filter_map(|row| row.key).collect::<HashSet<_>>();
+    // Also what an earlier compaction keeps, which stands in its artifact.
+    let of_row = |row: &Row| row.preserved.iter().copied().chain(row.key).collect::<Vec<_>>();
+    let was_there = |rows: &[Row]| rows.iter().flat_map(of_row).collect::<HashSet<_>>();
     let is_cut = matches!(loaded.older, Older::Some);
     let mut replaced = if is_cut { was_there(&tree.rows) } else { HashSet::new() };
     let rows = loaded.replace(tree.rows, segment, &kept);

@@ -184,8 +184,8 @@ fn across_a_compaction() -> Vec<Case> {
 
 #[test]
 fn what_goes_on_from_before_two_compactions_goes_on_behind_the_last() {
-    for parent in [8, 9, 10, 13] {
-        let mut story = compacted(&[], 9);
+    for parent in [7, 8, 9, 10, 13] {
+        let mut story = compacted(if parent == 7 { &[6, 7] } else { &[] }, 9);
         let summary = story.compaction(13, &[]);
         let prompt = story.prompt(Some(summary));
         let answer = story.answer(prompt);
