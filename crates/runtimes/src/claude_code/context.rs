@@ -127,6 +127,21 @@ pub(super) fn kept_said(tree: &Tree, boundary: usize) -> Option<(Range<usize>, S
     said.map(|said| (metadata.span.clone(), said))
 }
 
+/// Returns what a boundary that keeps a chain should say, and where in the line, where parallel calls beside the chain stand before it:
+/// a client does not find them there, but in a list.
+fn chain_listed(tree: &Tree, boundary: usize) -> Option<(Range<usize>, String)> {
+    let row = tree.row(boundary);
+    let metadata = row.metadata.as_deref().filter(|_| row.keeps_chain && !row.of_artifact)?;
+    let kept = tree.kept_by(boundary);
+    if kept.len() <= row.preserved.len() || kept.first().is_none_or(|first| *first > boundary) {
+        return None;
+    }
+    let id = |position: usize| tree.row(position).key.map(|key| id_text(tree, key));
+    let anchor = tree.summary_of(boundary).and_then(id)?;
+    let ids: Vec<String> = kept.into_iter().filter_map(id).collect();
+    Some((metadata.span.clone(), super::kept::listed(&metadata.said, &anchor, &ids)?))
+}
+
 /// Returns the summary that what a boundary keeps should hang on, where the boundary names a record that is not there.
 pub(super) fn lost_anchor(tree: &Tree, boundary: usize) -> Option<Key> {
     let anchor = tree.row(boundary).metadata.as_deref()?.anchor?;

@@ -6,7 +6,7 @@ use super::super::path::Path;
 use super::super::tree::Tree;
 use super::fate::Fates;
 use super::relink::Relink;
-use super::{id_text, is_in_the_way, kept_said};
+use super::{chain_listed, id_text, is_in_the_way, kept_said};
 use crate::adapter::{Edit, Piece};
 
 /// Lists what to emit.
@@ -35,6 +35,7 @@ pub(super) fn pieces(tree: &Tree, path: &Path, fates: &Fates, edits: &[Relink]) 
         let side = row.side_span.filter(|_| is_in_the_way(tree, path, position) && !row.of_artifact);
         let side = side.map(|span| replace(span, b"false".to_vec()));
         let kept = kept_said(tree, position)
+            .or_else(|| chain_listed(tree, position))
             .map(|(span, said)| replace((span.start, span.len()), said.into_bytes()));
         let mut new: Vec<Edit> = parent.into_iter().chain(side).chain(kept).collect();
         new.sort_by_key(|edit| edit.offset);
