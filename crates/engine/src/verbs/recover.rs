@@ -5,9 +5,10 @@
 //! does for `doctor`. Here the state is written and checked under no name; where it goes is the caller's.
 
 mod missing;
+mod there;
 
 use std::collections::HashSet;
-use std::io::{BufWriter, Read as _, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use memchr::memmem::Finder;
@@ -99,25 +100,6 @@ struct Trial<'a> {
     session: &'a Session,
     folder: &'a Path,
     judged_by: &'a JudgedBy<'a>,
-}
-
-/// Bytes of a file that are looked at for what a transcript begins with.
-const BEGINNING_BYTES: usize = 64;
-
-/// Returns whether what is in a transcript's place is no transcript: it was emptied, or something was written over it. Of what begins
-/// as JSON only doctor finds out.
-fn is_something_else(path: &Path) -> bool {
-    let mut head = [0; BEGINNING_BYTES];
-    let Some(count) = std::fs::File::open(path).ok().and_then(|mut file| file.read(&mut head).ok()) else {
-        return false;
-    };
-    let head = head.get(..count).unwrap_or_default();
-    let begins_as_one = head.trim_ascii_start().first().is_some_and(|byte| matches!(byte, b'{' | b'['));
-    if begins_as_one || path.is_dir() {
-        return false;
-    }
-    let detected = Transcript::open_whole(path).and_then(|mut opened| opened.detected().map(drop));
-    matches!(detected, Err(EngineError::NotATranscript { .. }))
 }
 
 impl Engine {
@@ -346,7 +328,7 @@ impl Engine {
             let path = Path::new(&session.key.path);
             let was_file = session.key.machine == *machine && path.is_absolute() && !is_session_kept(path);
             let is_one = was_file && session.tip.is_some() && !Self::is_unused_copy(&session);
-            if is_one && (!is_session_there(path) || is_something_else(path)) {
+            if is_one && (!is_session_there(path) || there::is_something_else(path)) {
                 take(session);
             }
             std::ops::ControlFlow::Continue(())

@@ -67,9 +67,8 @@ fn find_path(loaded: &mut load::Loaded, stop: PlanStop) -> (Tree, Path) {
     let mut replaced = if is_cut { was_there(&tree.rows) } else { HashSet::new() };
     let rows = loaded.replace(tree.rows, segment, &kept);
     let older = if is_cut {
-        was_there(&rows).iter().for_each(|key| {
-            replaced.remove(key);
-        });
+        let there = was_there(&rows);
+        replaced.retain(|key| !there.contains(key));
         Older::But(replaced)
     } else {
         loaded.older.clone()
