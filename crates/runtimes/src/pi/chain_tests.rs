@@ -550,6 +550,31 @@ fn messages_that_a_compaction_holds_are_part_of_the_context() {
 }
 
 #[test]
+fn a_kept_entry_that_is_there_wins_over_messages_that_a_compaction_holds() {
+    // It holds the last two of the three that it names: the real loader (0.73.1) sends the three.
+    let bytes = retaining("HUAUFRCUA", "\"firstKeptEntryId\":\"00c0de03\",");
+    let verdict = checked(&Pi::V3, &bytes);
+    assert_eq!((checks(&verdict), verdict.messages_sent, verdict.messages_present), (vec![], 6, 6));
+    assert_eq!(crate::repair::repair(&Pi::V3, &bytes, None).changes, []);
+    let (_, context) = planned(&Pi::V3, &bytes, PlanStop::Compaction);
+    let told = super::as_loaded(Pi::V3.decode(&context).entries);
+    let roles: Vec<String> = told.iter().skip(1).map(|entry| format!("{:?}", entry.role)).collect();
+    assert_eq!(roles, ["User", "User", "Assistant", "Tool", "User", "Assistant"]);
+    let (text, notes) = placed(&Pi::V3, &context);
+    assert_eq!((letters("HUAUFRCUA", text.as_bytes()).as_str(), notes), ("HUFRCUA", 0));
+    // A compaction that was written late, and one whose held result would answer a call.
+    let written_late = late(&bytes, &[6], false);
+    let (_, context) = planned(&Pi::V3, &written_late, PlanStop::Compaction);
+    assert_eq!(letters("HUAUFRCUA", &context), "HUFRCUA");
+    for bytes in [written_late, retaining("HUAFRRCUA", "\"firstKeptEntryId\":\"00c0de03\",")] {
+        let bytes = mended(&bytes);
+        assert!(checked(&Pi::V3, &bytes).is_accepted(), "{}", String::from_utf8_lossy(&bytes));
+        let (text, _) = placed(&Pi::V3, &planned(&Pi::V3, &bytes, PlanStop::Compaction).1);
+        assert_eq!(checked(&Pi::V3, text.as_bytes()).messages_sent, 6, "{text}");
+    }
+}
+
+#[test]
 fn a_result_that_no_call_waits_for_becomes_what_a_user_says() {
     let broken_off = String::from_utf8(session("HUFRA", 3)).expect("text").replace("toolUse", "aborted");
     for (name, bytes, at) in [

@@ -181,9 +181,9 @@ fn tails(document: &mut Document) {
 fn orphans(document: &mut Document) {
     let trail = trail(document);
     let mut waiting = Waiting::default();
-    for index in trail.sent(&trail.whole(), true).0 {
-        let Some(node) = trail.nodes.get(index) else { continue };
-        let Some(call) = waiting.take_node(node, true) else { continue };
+    let sent = trail.sent(&trail.whole(), true);
+    for node in sent.entries.iter().filter_map(|index| trail.nodes.get(*index)) {
+        let Some(call) = waiting.take_node(node, sent.holds) else { continue };
         if is_rewritten(document, node) {
             continue;
         }
