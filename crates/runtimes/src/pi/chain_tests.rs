@@ -446,6 +446,33 @@ fn parents_that_lead_in_a_circle_are_found_and_mended() {
 }
 
 #[test]
+fn a_circle_behind_a_result_is_said_to_be_one() {
+    let plain = String::from_utf8(session("HUFRAUA", 3)).expect("text");
+    let text = plain.replace(&format!("\"parentId\":\"{}\"", id(3)), &format!("\"parentId\":\"{}\"", id(6)));
+    let changes = crate::repair::repair(&Pi::V3, text.as_bytes(), None).changes;
+    assert!(format!("{changes:?}").contains("lead in a circle"), "{changes:?}");
+    assert!(!format!("{changes:?}").contains("written late"), "{changes:?}");
+}
+
+#[test]
+fn an_answer_that_was_broken_off_or_says_nothing_is_not_sent() {
+    // As the real loader (0.73.1) sends them; a call in one waits for nothing.
+    let plain = String::from_utf8(session("HUAUAUF", 3)).expect("text");
+    let cut = |stop: &str| plain.replace("\"toolUse\"", &format!("\"{stop}\""));
+    let blank = plain.replace("\"text\":\"done 2\"", "\"text\":\" \"");
+    let (before, after) = plain.split_once("done 2").expect("there");
+    let (before, after) = (before.rsplit_once('[').expect("a list").0, after.split_once(']').expect("one").1);
+    let none = format!("{before}[]{after}");
+    for text in [cut("error"), cut("aborted"), blank, none] {
+        let verdict = checked(&Pi::V3, text.as_bytes());
+        assert_eq!((verdict.messages_sent, verdict.messages_present), (5, 5), "{text}");
+        let (text, _) = placed(&Pi::V3, &planned(&Pi::V3, text.as_bytes(), PlanStop::Compaction).1);
+        let closed = u64::from(text.contains("Closed by"));
+        assert_eq!(checked(&Pi::V3, text.as_bytes()).messages_sent, 5 + closed);
+    }
+}
+
+#[test]
 fn an_entry_that_is_there_again_below_itself_leads_in_a_circle() {
     let plain = String::from_utf8(session("HUAUAUA", 3)).expect("text");
     let again = plain

@@ -259,7 +259,7 @@ impl Trail {
     pub(super) fn count(&self, sent: &Sent) -> u64 {
         let nodes = sent.entries.iter().filter_map(|index| self.nodes.get(*index));
         let held = |node: &Node| if sent.holds { node.row.retained } else { 0 };
-        let messages = nodes.map(|node| usize::from(node.row.is_message) + held(node)).sum::<usize>();
+        let messages = nodes.map(|node| usize::from(node.row.is_sent) + held(node)).sum::<usize>();
         u64::try_from(messages).unwrap_or(u64::MAX)
     }
 
