@@ -21,7 +21,8 @@ pub(crate) fn as_loaded(mut entries: Vec<Entry>) -> Vec<Entry> {
     }
     if let (None, Some(last)) = (first, last) {
         let own = entries.get(last).map(held).unwrap_or_default();
-        entries.splice(last + 1..last + 1, own);
+        let rest = entries.split_off(last + 1);
+        entries.extend(own.into_iter().chain(rest));
     }
     for entry in entries.iter_mut().filter(|entry| entry.kind == EntryKind::CompactionSummary) {
         entry.parts.retain(|part| kept(part).is_none() && retained_in(part).is_none());
