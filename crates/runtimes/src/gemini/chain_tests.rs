@@ -38,7 +38,8 @@ fn a_context_is_what_the_loader_would_send() {
         ("HEUAOUA", PlanStop::Root, "HEUAUA"),
         // What was taken back is gone, with the mark.
         ("HEUAUFGRABUA", PlanStop::Compaction, "HEUAUA"),
-        ("HEUAX", PlanStop::Compaction, "H"),
+        // But for a way back to what is not there.
+        ("HEUAX", PlanStop::Compaction, "HEUA"),
         ("HEUAX", PlanStop::Root, "HEUA"),
         // What is said again stands there already, and better; else what says it again is what there is.
         ("HEUFGRAHESNUA", PlanStop::Compaction, "HEUGRAHSUA"),
@@ -56,16 +57,39 @@ fn a_context_is_what_the_loader_would_send() {
 
 #[test]
 fn a_way_back_that_names_no_message_takes_nothing_back() {
-    for (target, wanted) in [("null", 4), ("3", 4), ("\"m2\"", 3), ("\"nowhere\"", 2)] {
+    // Sent by 0.61.0, which drops all where the message is not there; and said.
+    for (target, sent, wanted) in
+        [("null", 4, 4), ("3", 4, 4), ("\"m2\"", 3, 3), ("\"nowhere\"", 2, 4), ("\"m3\"", 2, 4)]
+    {
         let text = String::from_utf8(session("HUAUA")).expect("text");
         let (first, rest) = text.split_at(text.match_indices('\n').nth(2).expect("lines").0 + 1);
         let bytes = format!("{first}{{\"$rewindTo\":{target}}}\n{rest}");
-        // As 0.61.0 sends it.
         let found = checked(&Gemini, bytes.as_bytes());
-        assert_eq!((found.messages_sent, found.messages_present), (wanted, wanted), "{target}: {found:?}");
+        assert_eq!((found.messages_sent, found.messages_present), (sent, wanted), "{target}: {found:?}");
+        let mended = crate::repair::repair(&Gemini, bytes.as_bytes(), None).validation;
+        assert_eq!((mended.messages_sent, mended.messages_present), (wanted, wanted), "{target}");
         let (_, context) = crate::chain_tests::planned(&Gemini, bytes.as_bytes(), PlanStop::Compaction);
         assert_eq!(checked(&Gemini, &context).messages_present, wanted, "{target}");
     }
+}
+
+#[test]
+fn a_way_back_to_what_was_dropped_drops_all_for_the_loader_alone() {
+    let text = String::from_utf8(session("HUAUA")).expect("text");
+    let lines: Vec<&str> = text.lines().collect();
+    let bytes = [
+        &lines[..3],
+        &["{\"$rewindTo\":\"nowhere\"}"],
+        &lines[3..4],
+        &["{\"$rewindTo\":\"m2\"}"],
+        &lines[4..],
+    ]
+    .concat()
+    .join("\n");
+    let found = checked(&Gemini, bytes.as_bytes());
+    assert_eq!((found.messages_sent, found.messages_present), (1, 2), "{found:?}");
+    let mended = crate::repair::repair(&Gemini, bytes.as_bytes(), None).validation;
+    assert_eq!((mended.messages_sent, mended.messages_present), (2, 2));
 }
 
 #[test]
@@ -196,9 +220,11 @@ fn what_the_loader_would_refuse_is_found_and_mended() {
 #[test]
 fn the_validator_counts_what_is_active() {
     for (letters, messages) in
-        [("HEUA", 3), ("HEUFGRA", 5), ("HEUACU", 4), ("HEUAUFGRAB", 3), ("HEUAX", 0), ("HEUAOU", 1)]
+        [("HEUA", 3), ("HEUFGRA", 5), ("HEUACU", 4), ("HEUAUFGRAB", 3), ("HEUAX", 3), ("HEUAOU", 1)]
     {
-        assert_eq!(checked(&Gemini, &session(letters)).messages_present, messages, "{letters}");
+        let found = checked(&Gemini, &session(letters));
+        let sent = if letters.ends_with('X') { 0 } else { messages };
+        assert_eq!((found.messages_sent, found.messages_present), (sent, messages), "{letters}");
     }
 }
 
@@ -339,6 +365,24 @@ fn a_message_that_is_written_again_behind_its_list_is_said_once() {
     let entries = super::as_loaded(Gemini.told(&context).entries);
     assert_eq!(ids(&entries), ["m1", "m2"]);
     assert!(format!("{entries:?}").contains("done twice"));
+}
+
+#[test]
+fn of_messages_with_one_id_in_a_list_the_last_counts_at_the_place_of_the_first() {
+    let bytes = String::from_utf8(listed("HUAUA", &[4])).expect("text").replace("\"m4\"", "\"m2\"");
+    assert_eq!(checked(&Gemini, bytes.as_bytes()).messages_sent, 3);
+    for stop in [PlanStop::Compaction, PlanStop::Root] {
+        let (_, context) = crate::chain_tests::planned(&Gemini, bytes.as_bytes(), stop);
+        let entries = super::as_loaded(Gemini.told(&context).entries);
+        assert_eq!(ids(&entries), ["m1", "m2", "m3"], "{stop:?}");
+        let text = format!("{entries:?}");
+        assert!(text.contains("done 4") && !text.contains("done 2"), "{text}");
+    }
+    let alone = Gemini.said_alone(Gemini.decode(bytes.as_bytes()).entries, bytes.as_bytes(), true);
+    assert_eq!(ids(&alone), ["m1", "m2", "m3"]);
+    let back = bytes + "{\"$rewindTo\":\"m2\"}\n";
+    let (_, context) = crate::chain_tests::planned(&Gemini, back.as_bytes(), PlanStop::Compaction);
+    assert_eq!((told(&context).len(), checked(&Gemini, back.as_bytes()).messages_sent), (1, 1));
 }
 
 #[test]

@@ -84,7 +84,7 @@ impl Active {
         let place = row.target.and_then(|target| self.at.get(&target).copied());
         // A message that stands within a checkpoint has its place there, also where it was written again behind it.
         let within = row.target.and_then(|target| {
-            let listed = |row: &Row| row.listed.iter().rposition(|listed| listed.is(target));
+            let listed = |row: &Row| row.listed.iter().position(|listed| listed.is(target));
             let found = self.rows.iter().enumerate().rev().find_map(|(at, row)| Some((at, listed(row)?)));
             found.filter(|(at, _)| place.is_none_or(|place| *at < place))
         });
@@ -104,13 +104,12 @@ impl Active {
                 plan.notes.push(Note::new(NoteCode::Degraded, message));
                 self.rows.push(row);
             }
-            None if self.keeps_all => {
+            // The loader drops all that was said, in silence.
+            None => {
                 let message =
                     "the conversation went back to a message that is not here: nothing was taken back";
                 plan.notes.push(Note::new(NoteCode::Degraded, message));
             }
-            // As the loader does.
-            None => drop(self.cut(0, plan)),
         }
     }
 

@@ -6,7 +6,7 @@
 //! A result stands twice in a session: in `toolCalls[].result` of the answer, and in a user's message behind it. It is
 //! read from the latter, where it stands in the order in which the model sees it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use stemmata_model::{EntryKind, Part, Role, Timestamp, Usage, Visibility};
 
@@ -199,14 +199,25 @@ pub(super) fn call(field: Field<'_>) -> Part {
     }
 }
 
-/// Reads the messages of a checkpoint.
-pub(super) fn messages(list: Field<'_>) -> Vec<Line> {
-    told(list).into_iter().map(|(_, line)| line).collect()
+/// Reads the messages of a checkpoint as the loader has them, each with its text: of several with one id the last, at the place
+/// of the first.
+pub(super) fn told(list: Field<'_>) -> Vec<(Field<'_>, Line)> {
+    let mut messages: Vec<Field<'_>> = Vec::new();
+    let mut places = HashMap::new();
+    for message in elements(Some(list)) {
+        let id = Fields::read(message).ok().and_then(|fields| text(fields.id));
+        let place = id.map_or(messages.len(), |id| *places.entry(id).or_insert(messages.len()));
+        match messages.get_mut(place) {
+            Some(earlier) => *earlier = message,
+            None => messages.push(message),
+        }
+    }
+    read_all(messages)
 }
 
-/// Reads the messages of a checkpoint, each with its text. Of a result that stands in it twice, as when the client says a
-/// conversation again, the last is read: it has its own id.
-pub(super) fn told(list: Field<'_>) -> Vec<(Field<'_>, Line)> {
+/// Reads messages, each with its text. Of a result that stands among them twice, as when the client says a conversation again,
+/// the last is read: it has its own id.
+fn read_all(messages: Vec<Field<'_>>) -> Vec<(Field<'_>, Line)> {
     let read = |message| {
         let fields = Fields::read(message).ok()?;
         let time = text(fields.timestamp).and_then(|text| Timestamp::parse(&text).ok());
@@ -218,7 +229,7 @@ pub(super) fn told(list: Field<'_>) -> Vec<(Field<'_>, Line)> {
         line.id = entry_id(text(fields.id));
         Some((message, line))
     };
-    let mut lines: Vec<(Field<'_>, Line)> = elements(Some(list)).into_iter().filter_map(read).collect();
+    let mut lines: Vec<(Field<'_>, Line)> = messages.into_iter().filter_map(read).collect();
     let mut answers = HashSet::new();
     for (_, line) in lines.iter_mut().rev().filter(|(_, line)| line.role == Role::Tool) {
         line.parts.retain(|part| answered(part).is_none_or(|call| answers.insert(call)));
@@ -262,7 +273,8 @@ fn checkpoint(list: Field<'_>, time: Option<Timestamp>, metadata: Line) -> Line 
     let mut said: Vec<(Role, String)> = Vec::new();
     let mut restates = Vec::new();
     let mut hints = Hints::default();
-    let lines = messages(list);
+    // All of them, also of one id: a later reading must not find other boundaries.
+    let lines: Vec<Line> = read_all(elements(Some(list))).into_iter().map(|(_, line)| line).collect();
     let is_one = lines.iter().filter(|line| line.kind != EntryKind::Instruction).count() == 1;
     for line in lines {
         hints.cwd = hints.cwd.or_else(|| line.hints.cwd.clone());

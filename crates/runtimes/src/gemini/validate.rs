@@ -24,6 +24,8 @@ pub(super) struct LineValidator {
     known: HashSet<String>,
     /// Those of them that are for a person only.
     notices: HashSet<String>,
+    /// Those of them that the loader dropped, as it went back to a message that is not there.
+    dropped: HashSet<String>,
     /// Messages that have no id.
     nameless: u64,
     /// Active messages that the client does not read.
@@ -50,6 +52,7 @@ impl LineValidator {
     fn message(&mut self, fields: &Fields<'_>) {
         let at = Some(self.lines);
         if let Some(id) = text(fields.id) {
+            self.dropped.remove(id.as_ref());
             if self.known.insert(id.to_string()) {
                 self.active.push(id.into_owned());
             }
@@ -74,6 +77,7 @@ impl LineValidator {
     /// Takes what is for a person only: the conversation can go back to it.
     fn notice(&mut self, fields: &Fields<'_>) {
         let Some(id) = text(fields.id) else { return };
+        self.dropped.remove(id.as_ref());
         if self.known.insert(id.to_string()) {
             self.notices.insert(id.to_string());
             self.active.push(id.into_owned());
@@ -82,7 +86,11 @@ impl LineValidator {
 
     /// Counts the active messages that have an id.
     fn active(&self) -> u64 {
-        let messages = self.active.iter().filter(|id| !self.notices.contains(*id));
+        self.count(|_| true)
+    }
+
+    fn count(&self, is_one: impl Fn(&String) -> bool) -> u64 {
+        let messages = self.active.iter().filter(|id| !self.notices.contains(*id) && is_one(id));
         u64::try_from(messages.count()).unwrap_or(u64::MAX)
     }
 
@@ -101,6 +109,7 @@ impl LineValidator {
     fn clear(&mut self) {
         self.active.clear();
         self.known.clear();
+        self.dropped.clear();
         self.nameless = 0;
         self.unread = 0;
         self.open.clear();
@@ -136,13 +145,16 @@ impl LineValidator {
 
     fn rewind(&mut self, target: Option<&str>) {
         let place = self.active.iter().position(|id| Some(id.as_str()) == target);
-        if place.is_none() {
+        if target.is_none_or(|target| place.is_none() || self.dropped.contains(target)) {
+            self.dropped.extend(self.active.iter().cloned());
+            self.unread = 0;
             let message =
                 "the conversation goes back to a message that is not there: the loader drops all of it";
             self.findings.add(Severity::Warning, "unknown_rewind", Some(self.lines), message);
         }
-        for id in self.active.split_off(place.unwrap_or(0)) {
+        for id in self.active.split_off(place.unwrap_or(self.active.len())) {
             self.known.remove(&id);
+            self.dropped.remove(&id);
         }
     }
 
@@ -203,6 +215,7 @@ impl Validator for LineValidator {
             self.findings.add(Severity::Warning, "call_without_result", Some(line), &message);
         }
         let present = self.active().saturating_add(self.nameless);
+        let dropped = self.count(|id| self.dropped.contains(id));
         if !self.has_records {
             self.findings.add(
                 Severity::Fatal,
@@ -210,7 +223,7 @@ impl Validator for LineValidator {
                 None,
                 "there is no record: the loader refuses the file",
             );
-        } else if present == 0 && self.has_header {
+        } else if present == dropped && self.has_header {
             let message = "it has no message: the client does not list such a session";
             self.findings.add(Severity::Fatal, "no_messages", None, message);
         }
@@ -220,7 +233,7 @@ impl Validator for LineValidator {
         let is_refused = self.is_headless || self.findings.iter().any(is_refusal);
         Validation {
             findings: self.findings.take(),
-            messages_sent: if is_refused { 0 } else { present.saturating_sub(self.unread) },
+            messages_sent: if is_refused { 0 } else { present.saturating_sub(self.unread + dropped) },
             messages_present: present,
         }
     }

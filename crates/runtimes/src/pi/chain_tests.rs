@@ -446,6 +446,33 @@ fn parents_that_lead_in_a_circle_are_found_and_mended() {
 }
 
 #[test]
+fn a_circle_behind_a_result_is_said_to_be_one() {
+    let plain = String::from_utf8(session("HUFRAUA", 3)).expect("text");
+    let text = plain.replace(&format!("\"parentId\":\"{}\"", id(3)), &format!("\"parentId\":\"{}\"", id(6)));
+    let changes = crate::repair::repair(&Pi::V3, text.as_bytes(), None).changes;
+    assert!(format!("{changes:?}").contains("lead in a circle"), "{changes:?}");
+    assert!(!format!("{changes:?}").contains("written late"), "{changes:?}");
+}
+
+#[test]
+fn an_answer_that_was_broken_off_or_says_nothing_is_not_sent() {
+    // As the real loader (0.73.1) sends them; a call in one waits for nothing.
+    let plain = String::from_utf8(session("HUAUAUF", 3)).expect("text");
+    let cut = |stop: &str| plain.replace("\"toolUse\"", &format!("\"{stop}\""));
+    let blank = plain.replace("\"text\":\"done 2\"", "\"text\":\" \"");
+    let (before, after) = plain.split_once("done 2").expect("there");
+    let (before, after) = (before.rsplit_once('[').expect("a list").0, after.split_once(']').expect("one").1);
+    let none = format!("{before}[]{after}");
+    for text in [cut("error"), cut("aborted"), blank, none] {
+        let verdict = checked(&Pi::V3, text.as_bytes());
+        assert_eq!((verdict.messages_sent, verdict.messages_present), (5, 5), "{text}");
+        let (text, _) = placed(&Pi::V3, &planned(&Pi::V3, text.as_bytes(), PlanStop::Compaction).1);
+        let closed = u64::from(text.contains("Closed by"));
+        assert_eq!(checked(&Pi::V3, text.as_bytes()).messages_sent, 5 + closed);
+    }
+}
+
+#[test]
 fn an_entry_that_is_there_again_below_itself_leads_in_a_circle() {
     let plain = String::from_utf8(session("HUAUAUA", 3)).expect("text");
     let again = plain
@@ -546,6 +573,31 @@ fn messages_that_a_compaction_holds_are_part_of_the_context() {
         assert_eq!((checks(&verdict), verdict.messages_sent), (vec![], 5), "{text}");
         let mended = String::from_utf8(mended(&bytes)).expect("text");
         assert!(mended.contains("firstKeptEntryId"), "{mended}");
+    }
+}
+
+#[test]
+fn a_kept_entry_that_is_there_wins_over_messages_that_a_compaction_holds() {
+    // It holds the last two of the three that it names: the real loader (0.73.1) sends the three.
+    let bytes = retaining("HUAUFRCUA", "\"firstKeptEntryId\":\"00c0de03\",");
+    let verdict = checked(&Pi::V3, &bytes);
+    assert_eq!((checks(&verdict), verdict.messages_sent, verdict.messages_present), (vec![], 6, 6));
+    assert_eq!(crate::repair::repair(&Pi::V3, &bytes, None).changes, []);
+    let (_, context) = planned(&Pi::V3, &bytes, PlanStop::Compaction);
+    let told = super::as_loaded(Pi::V3.decode(&context).entries);
+    let roles: Vec<String> = told.iter().skip(1).map(|entry| format!("{:?}", entry.role)).collect();
+    assert_eq!(roles, ["User", "User", "Assistant", "Tool", "User", "Assistant"]);
+    let (text, notes) = placed(&Pi::V3, &context);
+    assert_eq!((letters("HUAUFRCUA", text.as_bytes()).as_str(), notes), ("HUFRCUA", 0));
+    // A compaction that was written late, and one whose held result would answer a call.
+    let written_late = late(&bytes, &[6], false);
+    let (_, context) = planned(&Pi::V3, &written_late, PlanStop::Compaction);
+    assert_eq!(letters("HUAUFRCUA", &context), "HUFRCUA");
+    for bytes in [written_late, retaining("HUAFRRCUA", "\"firstKeptEntryId\":\"00c0de03\",")] {
+        let bytes = mended(&bytes);
+        assert!(checked(&Pi::V3, &bytes).is_accepted(), "{}", String::from_utf8_lossy(&bytes));
+        let (text, _) = placed(&Pi::V3, &planned(&Pi::V3, &bytes, PlanStop::Compaction).1);
+        assert_eq!(checked(&Pi::V3, text.as_bytes()).messages_sent, 6, "{text}");
     }
 }
 

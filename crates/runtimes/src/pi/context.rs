@@ -189,7 +189,7 @@ fn keep(tree: &Tree, path: &mut Path) {
     let row = |at: &At| tree.row(*at);
     let is_compaction = |at: &At| row(at).is_some_and(|row| row.is_compaction);
     let Some(last) = path.nodes.iter().position(is_compaction) else { return };
-    let kept = path.nodes.get(last).and_then(row).filter(|row| row.retained == 0);
+    let kept = path.nodes.get(last).and_then(row);
     let is_first =
         |at: &At| match (kept.and_then(|row| row.kept.as_ref()), row(at).and_then(|row| row.id.as_ref())) {
             (Some(Kept::Id(kept)), Some(id)) => kept == id,

@@ -6,10 +6,9 @@ use super::RUNTIME;
 use super::read::{OPAQUE_KEPT, OPAQUE_RETAINED, retained};
 
 /// Puts the last compaction's summary ahead of the entries that it keeps, as the loader does. Which these are is said by
-/// their order from then on. Messages that the compaction itself holds stand in the place of those entries.
+/// their order from then on. Messages that the compaction itself holds stand in their place where it names none that is there.
 pub(crate) fn as_loaded(mut entries: Vec<Entry>) -> Vec<Entry> {
     let last = entries.iter().rposition(|entry| entry.kind == EntryKind::CompactionSummary);
-    let own = last.and_then(|last| entries.get(last)).map(held).unwrap_or_default();
     let first = last.and_then(|last| {
         let (before, after) = entries.split_at(last);
         let first = first_kept(after.first()?, before)?;
@@ -20,8 +19,10 @@ pub(crate) fn as_loaded(mut entries: Vec<Entry>) -> Vec<Entry> {
     {
         moved.rotate_right(1);
     }
-    if let (false, Some(last)) = (own.is_empty(), last) {
-        entries.splice(first.unwrap_or(last) + 1..=last, own);
+    if let (None, Some(last)) = (first, last) {
+        let own = entries.get(last).map(held).unwrap_or_default();
+        let rest = entries.split_off(last + 1);
+        entries.extend(own.into_iter().chain(rest));
     }
     for entry in entries.iter_mut().filter(|entry| entry.kind == EntryKind::CompactionSummary) {
         entry.parts.retain(|part| kept(part).is_none() && retained_in(part).is_none());

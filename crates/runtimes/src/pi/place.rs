@@ -156,12 +156,13 @@ impl LinePlacer {
             edits.extend(self.moved(record));
         } else {
             edits = self.unfolded(record, &row, out);
-            if edits.is_empty() {
+            let holds = !edits.is_empty();
+            if !holds {
                 edits.extend(self.linked(&row));
             }
             edits.extend(self.completed(record));
             let said = self.trail.nodes.last().filter(|_| row.is_node);
-            if said.is_some_and(|node| self.waiting.take_node(node, true).is_some()) {
+            if said.is_some_and(|node| self.waiting.take_node(node, holds).is_some()) {
                 self.orphans += 1;
                 edits.extend(said_instead(record));
                 // What a user says closes the calls that wait.

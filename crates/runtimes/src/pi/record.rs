@@ -214,6 +214,27 @@ impl<'a> Record<'a> {
         }
     }
 
+    /// Returns whether the client sends it: an answer that was broken off, or says nothing, it leaves out.
+    pub(super) fn is_sent(&self) -> bool {
+        let says = |field: Option<Field<'_>>| text(field).is_some_and(|text| !text.trim().is_empty());
+        let is_said = |block: Field<'_>| {
+            let block = Block::read(block).unwrap_or_default();
+            match text(block.kind).as_deref() {
+                Some("text") => says(block.text),
+                Some("thinking") => says(block.thinking) || says(block.signature),
+                _ => true,
+            }
+        };
+        let content = self.message.content.filter(|_| self.is_role("assistant"));
+        let blocks = content.and_then(|content| content.elements());
+        self.is_seen() && !self.is_broken_off() && blocks.is_none_or(|blocks| blocks.into_iter().any(is_said))
+    }
+
+    fn is_broken_off(&self) -> bool {
+        let is_stop = |stop| is_string(stop, "aborted") || is_string(stop, "error");
+        self.is_role("assistant") && self.message.stop_reason.is_some_and(is_stop)
+    }
+
     /// Reads the messages that a compaction holds word for word.
     pub(super) fn retained(&self) -> Vec<Self> {
         let list = self.envelope.retained.filter(|_| self.kind == Kind::Compaction);
@@ -230,11 +251,7 @@ impl<'a> Record<'a> {
     /// Returns the calls in an answer that wait for results: not those of one that was broken off, which the client leaves
     /// out of what it sends.
     pub(super) fn waiting(&self) -> Vec<(String, String)> {
-        let is_broken_off = self
-            .message
-            .stop_reason
-            .is_some_and(|stop| is_string(stop, "aborted") || is_string(stop, "error"));
-        if is_broken_off { Vec::new() } else { self.calls() }
+        if self.is_broken_off() { Vec::new() } else { self.calls() }
     }
 
     /// Returns the calls in an answer: their ids and their tools.

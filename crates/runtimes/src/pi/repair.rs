@@ -6,7 +6,7 @@ use super::encode::{derive, header, result, text_block};
 use super::place::{NO_USAGE, Unfolded, said_instead, unfold};
 use super::record::{Kind, Record, apart};
 use super::trail::{Node, Trail, Waiting};
-use super::tree::Parent;
+use super::ways::Mended;
 use crate::apart::{each, mend_unread};
 use crate::json::{Object, is_blank, quote};
 use crate::lines::iso;
@@ -109,19 +109,20 @@ fn parents(document: &mut Document) {
     let trail = trail(document);
     let (ways, way) = (trail.ways(), trail.whole().nodes);
     let way: std::collections::HashSet<usize> = way.into_iter().collect();
-    for (index, node) in trail.nodes.iter().enumerate().filter(|(index, _)| ways.is_mended(*index)) {
+    for (index, node) in trail.nodes.iter().enumerate() {
+        let Some(mended) = ways.mended(index) else { continue };
         let up = ways.up(index).and_then(|up| trail.nodes.get(up));
-        let is_named = node.row.parent != Parent::Before;
+        let is_named = mended != Mended::Unnamed;
         if is_named && !way.contains(&index) {
             continue;
         }
-        let what = match ways.named(index) {
-            None if is_named => "the entry's parent is not there, and the loader loses what is before it",
-            None => "the entry names no parent, and the loader loses what is before it",
-            Some(_) if up.is_some_and(|up| up.row.answers.is_some()) => {
+        let what = match mended {
+            Mended::Missing => "the entry's parent is not there, and the loader loses what is before it",
+            Mended::Unnamed => "the entry names no parent, and the loader loses what is before it",
+            Mended::Answered => {
                 "the result of the call that it hangs on was written late, and the loader loses it"
             }
-            Some(_) => "the entry's parents lead in a circle, in which the loader never ends",
+            Mended::Circle => "the entry's parents lead in a circle, in which the loader never ends",
         };
         let value = up.and_then(|up| up.row.id.as_deref()).map_or_else(|| "null".to_owned(), quote);
         let value = if is_named { value } else { format!(",\"parentId\":{value}") };
@@ -181,9 +182,9 @@ fn tails(document: &mut Document) {
 fn orphans(document: &mut Document) {
     let trail = trail(document);
     let mut waiting = Waiting::default();
-    for index in trail.sent(&trail.whole(), true).0 {
-        let Some(node) = trail.nodes.get(index) else { continue };
-        let Some(call) = waiting.take_node(node, true) else { continue };
+    let sent = trail.sent(&trail.whole(), true);
+    for node in sent.entries.iter().filter_map(|index| trail.nodes.get(*index)) {
+        let Some(call) = waiting.take_node(node, sent.holds) else { continue };
         if is_rewritten(document, node) {
             continue;
         }

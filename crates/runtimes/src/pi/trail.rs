@@ -89,8 +89,20 @@ pub(super) struct Trail {
     records: u64,
     /// Whether entries have no ids and follow each other; known with the first record.
     pub(super) is_linear: Option<bool>,
+    /// Whether the file is of the fourth version; known with the first record.
+    pub(super) is_fourth: bool,
     /// Where lines of the fourth version say that the conversation stands.
     stands: Standing<usize>,
+}
+
+/// What of a way is sent.
+#[derive(Debug, Default)]
+pub(super) struct Sent {
+    pub(super) entries: Vec<usize>,
+    /// Whether messages that the last compaction holds word for word are sent with them.
+    pub(super) holds: bool,
+    /// Whether the last compaction names an entry that it does not find.
+    pub(super) lacks_kept: bool,
 }
 
 /// A way from the root to the last entry, as indices of nodes.
@@ -113,6 +125,7 @@ impl Trail {
         });
         let row = Row::of(record, is_linear);
         let records = self.records;
+        self.is_fourth |= records == 0 && record.envelope.fourth().is_some();
         self.records += 1;
         if row.is_node {
             if let Some(id) = row.id.clone().filter(|_| !is_linear) {
@@ -208,53 +221,54 @@ impl Trail {
         }
     }
 
-    /// Returns the entries of a way that are sent: what the last compaction keeps, itself, and what follows it. The second
-    /// is false where the compaction names an entry that is not on the way. `holds` says whether messages that a compaction holds are
-    /// what it keeps.
-    pub(super) fn sent(&self, way: &Way, holds: bool) -> (Vec<usize>, bool) {
+    /// Returns what is sent of a way: what the last compaction keeps, itself, and what follows it. Messages that it holds word for
+    /// word are what it keeps only where it names no entry that is there. `takes_held` says whether they are looked at: pi does
+    /// not, programs on its library do, and so does a copy, which gives them lines of their own.
+    pub(super) fn sent(&self, way: &Way, takes_held: bool) -> Sent {
         let of = |index: &usize| self.nodes.get(*index);
         let is_compaction = |index: &usize| of(index).is_some_and(|node| node.row.is_compaction);
-        let Some(last) = way.nodes.iter().rposition(is_compaction) else { return (way.nodes.clone(), true) };
+        let Some(last) = way.nodes.iter().rposition(is_compaction) else {
+            return Sent { entries: way.nodes.clone(), ..Sent::default() };
+        };
         let (before, after) = way.nodes.split_at(last);
-        let compaction = after.first().and_then(of).filter(|node| !holds || node.row.retained == 0);
-        let kept = compaction.and_then(|node| node.row.kept.clone());
-        let is_kept = |index: &usize| match (&kept, of(index)) {
+        let compaction = after.first().and_then(of);
+        let kept = compaction.and_then(|node| node.row.kept.as_ref());
+        let is_kept = |index: &usize| match (kept, of(index)) {
             (Some(Kept::Id(id)), Some(node)) => node.row.id.as_ref() == Some(id),
             (Some(Kept::Index(number)), Some(node)) => node.number == *number,
             _ => false,
         };
         let is_itself = after.first().is_some_and(is_kept);
         let first = before.iter().position(is_kept);
-        let mut sent: Vec<usize> = before.get(first.unwrap_or(before.len())..).unwrap_or_default().to_vec();
-        sent.retain(|index| !is_compaction(index));
-        sent.extend(after);
-        (sent, kept.is_none() || is_itself || first.is_some())
+        let holds = takes_held && first.is_none() && compaction.is_some_and(|node| node.row.retained > 0);
+        let mut entries: Vec<usize> =
+            before.get(first.unwrap_or(before.len())..).unwrap_or_default().to_vec();
+        entries.retain(|index| !is_compaction(index));
+        entries.extend(after);
+        Sent { entries, holds, lacks_kept: kept.is_some() && !holds && !is_itself && first.is_none() }
     }
 
     /// Returns the compaction of a way whose messages, held word for word, the client itself passes over: it keeps entries
     /// alone, and this one names none before it.
     pub(super) fn passed_over(&self, way: &Way) -> Option<&Node> {
-        let nodes = || way.nodes.iter().filter_map(|index| self.nodes.get(*index));
-        let last = nodes().rfind(|node| node.row.is_compaction).filter(|node| node.row.retained > 0)?;
-        let Some(Kept::Id(kept)) = &last.row.kept else { return Some(last) };
-        let names = |node: &Node| node.row.id.as_ref() == Some(kept);
-        let is_there = nodes().take_while(|node| node.line != last.line).any(names);
-        (!is_there).then_some(last)
+        let mut nodes = way.nodes.iter().rev().filter_map(|index| self.nodes.get(*index));
+        nodes.find(|node| node.row.is_compaction).filter(|_| self.sent(way, true).holds)
     }
 
-    /// Counts the messages of entries that are sent.
-    pub(super) fn count(&self, sent: &[usize], holds: bool) -> u64 {
-        let nodes = sent.iter().filter_map(|index| self.nodes.get(*index));
-        let held = |node: &Node| if holds { node.row.retained } else { 0 };
-        let messages = nodes.map(|node| usize::from(node.row.is_message) + held(node)).sum::<usize>();
+    /// Counts the messages that are sent.
+    pub(super) fn count(&self, sent: &Sent) -> u64 {
+        let nodes = sent.entries.iter().filter_map(|index| self.nodes.get(*index));
+        let held = |node: &Node| if sent.holds { node.row.retained } else { 0 };
+        let messages = nodes.map(|node| usize::from(node.row.is_sent) + held(node)).sum::<usize>();
         u64::try_from(messages).unwrap_or(u64::MAX)
     }
 
     /// Returns the calls that still wait at the end of the way, oldest first: ids and tools.
     pub(super) fn open(&self, way: &Way) -> Vec<(String, String)> {
         let mut waiting = Waiting::default();
-        for node in self.sent(way, true).0.into_iter().filter_map(|index| self.nodes.get(index)) {
-            waiting.take_node(node, true);
+        let sent = self.sent(way, true);
+        for node in sent.entries.iter().filter_map(|index| self.nodes.get(*index)) {
+            waiting.take_node(node, sent.holds);
         }
         waiting.calls.into_iter().map(|(call, name, _)| (call, name)).collect()
     }

@@ -76,13 +76,15 @@ pub(super) struct Row {
     /// Where the first kept entry is named.
     pub(super) kept_span: Option<Range<usize>>,
     pub(super) kept: Option<Kept>,
-    /// How many messages it holds word for word, as a compaction of pi's library does.
+    /// How many messages that are sent it holds word for word, as a compaction of pi's library does.
     pub(super) retained: usize,
     /// The call that it is the result of.
     pub(super) answers: Option<Box<str>>,
     pub(super) is_header: bool,
     pub(super) is_compaction: bool,
     pub(super) is_message: bool,
+    /// Whether the client sends that message.
+    pub(super) is_sent: bool,
     /// Whether the line could be read.
     pub(super) is_record: bool,
     /// Whether it is an entry of the tree.
@@ -114,6 +116,7 @@ impl Row {
             is_header: false,
             is_compaction: false,
             is_message: false,
+            is_sent: false,
             is_record: false,
             is_node: false,
             is_restated: false,
@@ -132,6 +135,7 @@ impl Row {
         row.is_header = record.kind == Kind::Session;
         row.is_compaction = record.kind == Kind::Compaction;
         row.is_message = record.is_seen();
+        row.is_sent = record.is_sent();
         row.answers = record.answers().map(Into::into);
         let own = record.entry_id();
         row.id = own.and_then(|id| Some(id.text()?.into()));
@@ -146,7 +150,7 @@ impl Row {
             (None, _) => {}
         }
         if row.is_compaction {
-            row.retained = record.retained().iter().filter(|message| message.is_seen()).count();
+            row.retained = record.retained().iter().filter(|message| message.is_sent()).count();
             let index = record.envelope.kept_index.filter(|field| field.number().is_some());
             let kept_id = record.envelope.kept_id.filter(|field| field.text().is_some());
             row.kept_span = kept_id.or(index).map(|field| field.span());
@@ -299,7 +303,7 @@ impl Tree {
         let is_restated = |row: &Row| matches!(&row.parent, Parent::Id(id) if self.restated.contains(id));
         let is_mended = |index: &&usize| {
             let row = at(index).and_then(|at| self.row(at));
-            ways.is_mended(**index) && ways.up(**index).is_some() && !row.is_some_and(is_restated)
+            ways.mended(**index).is_some() && ways.up(**index).is_some() && !row.is_some_and(is_restated)
         };
         let mended = way.iter().filter(is_mended).count();
         (way.iter().filter_map(at).collect(), u64::try_from(mended).unwrap_or(u64::MAX))

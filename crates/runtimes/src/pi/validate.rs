@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use super::record::{Kind, NEWEST_VERSION, Record, apart};
-use super::trail::{Trail, Waiting, Way};
+use super::trail::{Sent, Trail, Waiting, Way};
 use super::tree::{Parent, Row};
 use crate::adapter::{Finding, Severity, Validation, Validator};
 use crate::apart::{each, is_marked};
@@ -21,8 +21,6 @@ pub(super) struct LineValidator {
     trail: Trail,
     /// Whether the client does not read the header.
     is_headless: bool,
-    /// Whether it is of the fourth version, whose loader refuses a file with a line that it cannot read or that is missing.
-    is_fourth: bool,
     /// Lines of the fourth version, the header being 0.
     numbered: u64,
     findings: Findings,
@@ -77,7 +75,7 @@ impl LineValidator {
 
     /// Checks the number of a line of the fourth version.
     fn number(&mut self, record: &Record<'_>) {
-        let number = record.envelope.seq.and_then(|seq| seq.number()).filter(|_| self.is_fourth);
+        let number = record.envelope.seq.and_then(|seq| seq.number()).filter(|_| self.trail.is_fourth);
         let Some(number) = number else { return };
         self.numbered += 1;
         if std::mem::replace(&mut self.numbered, number) != number {
@@ -89,8 +87,7 @@ impl LineValidator {
     }
 
     fn header(&mut self, record: &Record<'_>) {
-        self.is_fourth = record.envelope.fourth().is_some();
-        if self.is_fourth {
+        if self.trail.is_fourth {
             let message = "version 4 of the format is of programs on pi's library: pi itself takes the file for empty and writes over it; `fork` writes a copy of version 3";
             self.findings.add(Severity::Warning, "newer_version", Some(self.lines), message);
         } else if let Some(version) = record.unknown_version() {
@@ -122,11 +119,11 @@ impl LineValidator {
     }
 
     /// Looks for calls and results that miss each other, among what is sent.
-    fn pairs(&mut self, sent: &[usize]) {
+    fn pairs(&mut self, sent: &Sent) {
         let mut waiting = Waiting::default();
         let mut lost = Vec::new();
-        for node in sent.iter().filter_map(|index| self.trail.nodes.get(*index)) {
-            let own = waiting.take_node(node, self.is_fourth).map(|call| (call.to_owned(), node.line));
+        for node in sent.entries.iter().filter_map(|index| self.trail.nodes.get(*index)) {
+            let own = waiting.take_node(node, sent.holds).map(|call| (call.to_owned(), node.line));
             lost.append(&mut waiting.held);
             lost.extend(own);
         }
@@ -148,7 +145,7 @@ impl LineValidator {
     /// Looks at where the way ends and what it passes over.
     fn ends(&mut self, loaded: &Way, whole: &Way) {
         let node = |index: Option<&usize>| index.and_then(|index| self.trail.nodes.get(*index));
-        if let Some(node) = self.trail.passed_over(loaded).filter(|_| !self.is_fourth) {
+        if let Some(node) = self.trail.passed_over(loaded).filter(|_| !self.trail.is_fourth) {
             let message = format!(
                 "the compaction holds {} word for word: programs on pi's library send them, pi itself passes over them",
                 stemmata_model::plural(node.row.retained, "message")
@@ -197,25 +194,28 @@ impl Validator for LineValidator {
             let message = "the entry's parent is not there: the loader loses everything before it in silence";
             self.findings.add(Severity::Fatal, "dangling_parent", Some(line), message);
         }
-        let (mut present, _) = self.trail.sent(&whole, true);
-        let (sent, has_kept) = self.trail.sent(&loaded, self.is_fourth);
-        if !has_kept {
+        let present = self.trail.sent(&whole, true);
+        let sent = self.trail.sent(&loaded, self.trail.is_fourth);
+        if sent.lacks_kept {
             let message = "the first entry that the last compaction keeps is not before it: it keeps nothing";
             self.findings.add(Severity::Warning, "kept_entry_missing", None, message);
         }
         self.ends(&loaded, &whole);
         self.pairs(&sent);
-        let said = self.trail.count(&sent, self.is_fourth);
+        let said = self.trail.count(&sent);
         // What is sent of a branch that was left is said, too.
         let on_way: HashSet<usize> = whole.nodes.iter().copied().collect();
-        present.extend(sent.into_iter().filter(|index| !on_way.contains(index)));
-        let (present, mut sent) = (self.trail.count(&present, true).max(said), said);
+        let left = sent.entries.into_iter().filter(|index| !on_way.contains(index)).collect();
+        let left = self.trail.count(&Sent { entries: left, ..sent });
+        // An end ahead of the compaction sends what that replaced, which may be more.
+        let (present, mut sent) = (self.trail.count(&present).saturating_add(left).max(said), said);
         let is_refused = |finding: &Finding| {
             matches!(finding.check, "missing_header" | "missing_usage" | "missing_lines" | "circle")
         };
         let is_unread = |finding: &Finding| matches!(finding.check, "unread_record" | "unreadable_line");
         if self.is_headless
-            || self.is_fourth && self.findings.iter().any(is_unread)
+            // The loader of the fourth version refuses a file with a line that it cannot read.
+            || self.trail.is_fourth && self.findings.iter().any(is_unread)
             || self.findings.iter().any(is_refused)
         {
             sent = 0;

@@ -9,6 +9,19 @@ use std::collections::{HashMap, HashSet};
 use super::tree::{Parent, Row};
 use crate::circles::ways_end;
 
+/// Why an entry hangs on another one than it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mended {
+    /// It names none.
+    Unnamed,
+    /// What it names is not there.
+    Missing,
+    /// What it names leads in a circle.
+    Circle,
+    /// The result of the call that it names was written late, and stands between them.
+    Answered,
+}
+
 /// Entries in the order of their file, and what each hangs on.
 pub(super) struct Ways<'r> {
     rows: Vec<&'r Row>,
@@ -17,6 +30,8 @@ pub(super) struct Ways<'r> {
     /// Where each entry stands: where its id stood first.
     places: Vec<usize>,
     up: Vec<Option<usize>>,
+    /// Those whose parents lead in a circle.
+    circles: HashSet<usize>,
     /// Whether they have no ids and follow each other.
     is_linear: bool,
     /// Whether nothing older than the first one is left out.
@@ -38,7 +53,8 @@ impl<'r> Ways<'r> {
             id.and_then(|id| first.get(id).copied()).unwrap_or(index)
         };
         let places = rows.iter().enumerate().map(place).collect();
-        let mut ways = Self { rows, by_id, places, up: Vec::new(), is_linear, is_all };
+        let mut ways =
+            Self { rows, by_id, places, up: Vec::new(), circles: HashSet::new(), is_linear, is_all };
         let ends = ways_end(ways.rows.len(), |index| ways.parent(index));
         let up = |index: usize| {
             let leads_back =
@@ -47,6 +63,9 @@ impl<'r> Ways<'r> {
                 .and_then(|parent| Some(parent).filter(leads_back).or_else(|| ways.before(index)))
         };
         ways.up = (0..ways.rows.len()).map(up).collect();
+        let is_circle =
+            |index: &usize| ways.named(*index).is_some_and(|named| ways.up(*index) != Some(named));
+        ways.circles = (0..ways.rows.len()).filter(is_circle).collect();
         ways.take_late_results();
         ways
     }
@@ -132,18 +151,22 @@ impl<'r> Ways<'r> {
         self.up.get(index).copied().flatten()
     }
 
-    /// Returns whether an entry names nothing that it can hang on: what it names is not there, leads in a circle, or was answered late.
-    pub(super) fn is_mended(&self, index: usize) -> bool {
-        let Some(row) = self.rows.get(index).filter(|_| !self.is_linear) else { return false };
+    /// Returns why an entry hangs on another one than it names, where it does.
+    pub(super) fn mended(&self, index: usize) -> Option<Mended> {
+        let row = self.rows.get(index).filter(|_| !self.is_linear)?;
         match &row.parent {
-            Parent::Root => false,
-            Parent::Before => row.id.is_some(),
-            Parent::Id(_) => self.named(index).is_none_or(|named| self.up(index) != Some(named)),
+            Parent::Root => None,
+            Parent::Before => row.id.is_some().then_some(Mended::Unnamed),
+            Parent::Id(_) => match self.named(index) {
+                None => Some(Mended::Missing),
+                Some(_) if self.circles.contains(&index) => Some(Mended::Circle),
+                Some(named) => (self.up(index) != Some(named)).then_some(Mended::Answered),
+            },
         }
     }
 
     /// Returns the entry that another one names as its parent, where it is there.
-    pub(super) fn named(&self, index: usize) -> Option<usize> {
+    fn named(&self, index: usize) -> Option<usize> {
         match &self.rows.get(index)?.parent {
             Parent::Id(id) => self.by_id.get(&**id).copied(),
             Parent::Root | Parent::Before => None,
