@@ -421,6 +421,8 @@ fn a_result_ahead_of_its_call_is_sent_and_answers_it() {
     let found = checked(Codex::PAGINATED, &bytes);
     assert_eq!((counts(&found), found.findings.len()), ((4, 4), 0), "{:?}", found.findings);
     assert_eq!(repair(&Codex::PAGINATED, &bytes, None).changes, []);
+    let (out, _) = placed_by(&Codex::PAGINATED, &request("/new/place"), &bytes);
+    assert_eq!(counts(&checked(Codex::PAGINATED, out.as_bytes())), (4, 4), "{out}");
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! What the loader would refuse is mended on the way: lines without an envelope get one, a missing header is made up,
 //! numbers go on where some are missing. It never writes a file: that is the engine's.
 
+use std::collections::HashSet;
+
 use stemmata_model::{Note, NoteCode};
 
 use super::client::RESUME;
@@ -39,6 +41,8 @@ pub(super) struct LinePlacer {
     next_ordinal: u64,
     /// Calls without a result so far, and the type of their results.
     open: Vec<(String, &'static str)>,
+    /// Results so far: one also counts ahead of its call.
+    answered: HashSet<String>,
     last_time: String,
     dropped_tails: u64,
     renumbered: u64,
@@ -56,6 +60,7 @@ impl LinePlacer {
             is_paginated: false,
             next_ordinal: 0,
             open: Vec::new(),
+            answered: HashSet::new(),
             last_time: iso(request.at),
             dropped_tails: 0,
             renumbered: 0,
@@ -218,6 +223,7 @@ impl LinePlacer {
     fn track(&mut self, record: &Record<'_>) {
         if record.kind == Kind::Compacted && loader::misread(record).is_none() {
             self.open.clear();
+            self.answered.clear();
         }
         if record.kind != Kind::Item {
             return;
@@ -226,6 +232,9 @@ impl LinePlacer {
         let is_any = |names: &[&str]| names.iter().any(|name| record.is_item(name));
         if is_any(&["function_call_output", "custom_tool_call_output"]) {
             self.open.retain(|(open, _)| *open != call);
+            self.answered.insert(call.into_owned());
+        } else if self.answered.contains(call.as_ref()) {
+            // It waits for nothing.
         } else if is_any(&["function_call", "local_shell_call"]) {
             self.open.push((call.into_owned(), "function_call_output"));
         } else if is_any(&["custom_tool_call"]) {
