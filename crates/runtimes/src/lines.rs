@@ -124,6 +124,16 @@ pub(crate) enum Turn {
     Other,
 }
 
+/// What a compaction leaves of what was said before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Leaves {
+    /// Nothing: it stands for all of it.
+    #[default]
+    Nothing,
+    /// All of it: the client drops the compaction's record.
+    All,
+}
+
 /// A message that stands within a line, with others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
@@ -162,6 +172,8 @@ pub(crate) struct Line {
     pub(crate) listed: Vec<Listed>,
     /// What only lines of our own format say, and condensations of `OpenHands`.
     pub(crate) own: Option<Box<Own>>,
+    /// Of a compaction: what the client still reads of what is older. Commits end at it in any case.
+    pub(crate) leaves: Leaves,
 }
 
 impl Line {
@@ -185,6 +197,7 @@ impl Line {
             restates: Vec::new(),
             listed: Vec::new(),
             own: None,
+            leaves: Leaves::default(),
         }
     }
 

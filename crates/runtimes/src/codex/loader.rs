@@ -77,6 +77,10 @@ impl Readable {
 /// Reads a line as far as it can be read: bad bytes become U+FFFD, and what is too deep becomes its own text.
 pub(super) fn readable(line: &[u8]) -> Readable {
     let mut found = Readable::default();
+    if let Some(record) = as_json(line) {
+        found.records.push(whole(&record).into_owned());
+        return found;
+    }
     for part in apart(line) {
         let record = part.record.as_deref().unwrap_or_default();
         let end = if record.is_empty() { part.start } else { part.place(line, record.len()) };
@@ -91,8 +95,45 @@ pub(super) fn readable(line: &[u8]) -> Readable {
     found
 }
 
+/// Writes a record as JSON that would be one but for raw control characters in its strings and numbers that are none.
+fn as_json(line: &[u8]) -> Option<String> {
+    const NO_NUMBERS: [&[u8]; 3] = [b"NaN", b"Infinity", b"-Infinity"];
+    let text = std::str::from_utf8(line).ok()?.trim_end_matches(['\r', '\n']);
+    let bytes = text.as_bytes();
+    let mut edits: Vec<(Range<usize>, String)> = Vec::new();
+    let mut at = 0;
+    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        if rest.starts_with(b"\"") {
+            let end = string(bytes, at).0;
+            let inside = bytes.get(at..end).unwrap_or_default().iter().zip(at..);
+            let controls = inside.filter(|(byte, _)| **byte < b' ');
+            edits.extend(controls.map(|(byte, place)| (place..place + 1, format!("\\u{byte:04x}"))));
+            at = end;
+        } else if let Some(odd) = NO_NUMBERS.iter().find(|odd| rest.starts_with(odd)) {
+            edits.push((at..at + odd.len(), "null".to_owned()));
+            at += odd.len();
+        } else {
+            at += 1;
+        }
+    }
+    if edits.is_empty() {
+        return None;
+    }
+    let mut out = Vec::with_capacity(bytes.len() + 64);
+    replace(bytes, edits, &mut out);
+    String::from_utf8(out).ok().filter(|record| is_known(record))
+}
+
 /// Takes a line apart that is no single record.
 pub(super) fn apart(line: &[u8]) -> Vec<Salvaged<'_>> {
+    if let Some(record) = as_json(line) {
+        return vec![Salvaged {
+            range: 0..line.len(),
+            record: Some(record.into()),
+            start: 0,
+            is_first: true,
+        }];
+    }
     let is_record = |object: Field<'_>| {
         let record = Record::parse(object.raw().as_bytes());
         record.is_ok_and(|record| record.has_envelope && record.envelope.record_type.is_some())
@@ -203,11 +244,34 @@ pub(super) fn misread(record: &Record<'_>) -> Option<&'static str> {
     if number.is_some_and(|ordinal| ordinal.number().is_none()) {
         return Some("ordinal");
     }
-    if record.kind != Kind::Item {
-        return None;
-    }
-    let needed = needs(&record.payload, text(record.payload.item_type).as_deref()?);
+    let payload = &record.payload;
+    let needed = match record.kind {
+        Kind::Item => needs(payload, text(payload.item_type).as_deref()?),
+        Kind::Compacted => vec![
+            ("message", is_text(payload.message)),
+            ("replacement_history", is_none_or(payload.replacement_history, is_history)),
+        ],
+        Kind::Event if record.is_item("thread_rolled_back") => {
+            vec![("num_turns", turns_back(payload).is_some())]
+        }
+        Kind::SessionMeta | Kind::TurnContext | Kind::Event | Kind::Other | Kind::Unknown => Vec::new(),
+    };
     needed.into_iter().find(|(_, is_good)| !is_good).map(|(name, _)| name)
+}
+
+/// Returns how many turns a rollback takes back.
+pub(super) fn turns_back(payload: &Payload<'_>) -> Option<u64> {
+    payload.num_turns.and_then(|turns| turns.number()).filter(|turns| u32::try_from(*turns).is_ok())
+}
+
+/// Returns whether this is a list of items that each have what their type needs. An item of an unknown type is none to the loader,
+/// and costs nothing else.
+fn is_history(field: Option<Field<'_>>) -> bool {
+    let is_item = |item: Field<'_>| {
+        let Ok(payload) = Payload::read(item) else { return false };
+        text(payload.item_type).is_some_and(|kind| needs(&payload, &kind).iter().all(|(_, is_good)| *is_good))
+    };
+    is_list(field) && field.and_then(|field| field.elements()).unwrap_or_default().into_iter().all(is_item)
 }
 
 /// Returns the fields that the loader needs of an item of this type, and whether they are as it needs them.
@@ -272,15 +336,25 @@ pub(super) const MESSAGE_CONTENT: [&str; 4] = ["input_text", "output_text", "inp
 pub(super) const OUTPUT_CONTENT: [&str; 4] =
     ["input_text", "input_image", "input_audio", "encrypted_content"];
 
-fn is_text(field: Option<Field<'_>>) -> bool {
+pub(super) fn is_text(field: Option<Field<'_>>) -> bool {
     field.is_some_and(|field| field.raw().starts_with('"'))
 }
 
-fn is_list(field: Option<Field<'_>>) -> bool {
+pub(super) fn is_list(field: Option<Field<'_>>) -> bool {
     field.is_some_and(|field| field.raw().starts_with('['))
 }
 
-fn is_none_or<'a>(field: Option<Field<'a>>, is_good: impl Fn(Option<Field<'a>>) -> bool) -> bool {
+/// Returns a member of an object.
+pub(super) fn member<'a>(object: Option<Field<'a>>, name: &str) -> Option<Field<'a>> {
+    members(object?)?.into_iter().find(|member| member.name == name).map(|member| member.value)
+}
+
+/// Returns whether this is a list without items.
+pub(super) fn is_empty_list(field: Field<'_>) -> bool {
+    field.elements().is_some_and(|items| items.is_empty())
+}
+
+pub(super) fn is_none_or<'a>(field: Option<Field<'a>>, is_good: impl Fn(Option<Field<'a>>) -> bool) -> bool {
     field.is_none_or(|field| field.is_null() || is_good(Some(field)))
 }
 
@@ -302,8 +376,7 @@ fn is_list_of(field: Option<Field<'_>>, kinds: &[&str]) -> bool {
 
 /// Returns whether this is a command that a local shell runs.
 fn is_exec(action: Field<'_>) -> bool {
-    let members = members(action).unwrap_or_default();
-    let of = |name: &str| members.iter().find(|member| member.name == name).map(|member| member.value);
+    let of = |name| member(Some(action), name);
     of("type").is_some_and(|kind| is_string(kind, "exec")) && is_list(of("command"))
 }
 
@@ -367,7 +440,7 @@ mod tests {
         let cut = one.get(..60).expect("it is longer");
         for (line, why, records, rest) in [
             (b"\xef\xbb\xbf".iter().chain(one.as_bytes()).copied().collect(), Dropped::ByteOrderMark, 1, ""),
-            (one.replace("one", "\u{0}").into_bytes(), Dropped::NotOneRecord, 0, "all"),
+            (one.replace("one", "\u{0}").into_bytes(), Dropped::NotOneRecord, 1, ""),
             (format!("{one}{two}").into_bytes(), Dropped::NotOneRecord, 2, ""),
             (format!("{one} behind").into_bytes(), Dropped::NotOneRecord, 1, "behind"),
             (format!("{cut}{two}").into_bytes(), Dropped::NotOneRecord, 1, cut),

@@ -5,8 +5,8 @@ use stemmata_model::Granularity;
 
 use super::Codex;
 use super::samples_tests::rollout;
-use crate::adapter::{Adapter as _, Base, Severity, Validation};
-use crate::chain_tests::{commits as commits_of, placed as placed_by, request};
+use crate::adapter::{Adapter as _, Base, PlanStop, Severity, Validation};
+use crate::chain_tests::{commits as commits_of, placed as placed_by, planned, request};
 use crate::repair::repair;
 
 const BOTH: [(bool, Codex); 2] = [(true, Codex::PAGINATED), (false, Codex::LEGACY)];
@@ -41,7 +41,9 @@ fn a_prompt_in_a_line_that_the_loader_drops_is_shown_said_to_be_lost_mended_and_
         assert_eq!(counts(&checked(adapter, &plain)), (6, 6));
         let deep: &'static [u8] =
             format!("\"x\":{}{},\"role\"", "[".repeat(126), "]".repeat(126)).leak().as_bytes();
-        let kinds: [(&'static str, &'static [u8], &str); 6] = [
+        let kinds: [(&'static str, &'static [u8], &str); 8] = [
+            ("thing 5", b"thing \x01 5", "thing \\u0001 5"),
+            ("\"role\"", b"\"x\":[NaN,-Infinity,\"NaN\"],\"role\"", "\"x\":[null,null,\"NaN\"]"),
             ("thing 5", b"thing \\ud83d 5", "thing \\ufffd 5"),
             ("thing 5", b"thing \xff 5", "thing \u{fffd} 5"),
             ("\"role\"", deep, "thing 5"),
@@ -291,4 +293,144 @@ fn an_item_is_sent_where_its_fields_are_as_the_client_needs_them() {
             assert_eq!(found.messages_sent, wanted, "{payload}: {:?}", found.findings);
         }
     }
+}
+
+/// Returns a rollout whose compaction holds this instead of its summary.
+fn compacted(letters: &str, payload: &str) -> Vec<u8> {
+    let text = String::from_utf8(rollout(letters, true)).expect("text");
+    let at = letters.find('C').expect("a compaction");
+    text.replace(&format!("{{\"message\":\"so far {at} things happened\"}}"), payload).into_bytes()
+}
+
+#[test]
+fn a_compaction_that_the_loader_drops_leaves_all_that_is_older() {
+    let item = r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"kept"}]}"#;
+    for (payload, wanted) in [
+        ("{}".to_owned(), 6),
+        (format!(r#"{{"replacement_history":[{item}]}}"#), 6),
+        (r#"{"message":5}"#.to_owned(), 6),
+        (r#"{"message":"s","replacement_history":5}"#.to_owned(), 6),
+        (r#"{"message":"s","replacement_history":[{"type":"message","role":"user"}]}"#.to_owned(), 6),
+        (r#"{"message":"s","replacement_history":[]}"#.to_owned(), 2),
+        (format!(r#"{{"message":"s","replacement_history":[{item},{{"type":"tomorrow"}}]}}"#), 3),
+    ] {
+        let bytes = compacted("HtUAtUACtUA", &payload);
+        let found = checked(Codex::PAGINATED, &bytes);
+        assert_eq!(counts(&found), (wanted, wanted), "{payload}: {:?}", found.findings);
+        let is_said = found.findings.iter().any(|finding| finding.check == "misread_record");
+        assert_eq!(is_said, wanted == 6, "{payload}");
+        let entries = Codex::PAGINATED.decode(&bytes).entries;
+        assert_eq!(
+            entries.iter().filter(|entry| entry.meta.visibility.agent).count(),
+            if wanted == 3 { 7 } else { 6 }
+        );
+        // Commits end where they always ended.
+        assert_eq!(commits(&bytes), commits(&rollout("HtUAtUACtUA", true)), "{payload}");
+        let (plan, context) = planned(&Codex::PAGINATED, &bytes, PlanStop::Compaction);
+        assert_eq!(plan.segments_read, if wanted == 6 { 4 } else { 2 }, "{payload}");
+        assert_eq!(counts(&checked(Codex::PAGINATED, &context)), (wanted, wanted), "{payload}");
+    }
+}
+
+#[test]
+fn a_header_that_the_client_refuses_is_refused_mended_and_carried_whole() {
+    for (adapter, plain) in BOTH.map(|(is_paginated, adapter)| (adapter, rollout("HtUA", is_paginated))) {
+        for (name, bad) in [
+            ("id", "\"not-a-uuid\""),
+            ("id", "5"),
+            ("session_id", "null"),
+            ("session_id", "\"nope\""),
+            ("cwd", "5"),
+            ("timestamp", "null"),
+            ("source", "{\"weird\":1}"),
+            ("source", "null"),
+            ("source", "{\"subagent\":{\"weird\":1}}"),
+            ("git", "{\"commit_hash\":5}"),
+            ("git", "\"main\""),
+            ("model_provider", "5"),
+            ("forked_from_id", "\"nope\""),
+            ("base_instructions", "\"text\""),
+            ("dynamic_tools", "5"),
+        ] {
+            let bytes = with_line(&plain, 1, |line| with_member(line, name, bad));
+            let found = checked(adapter, &bytes);
+            assert_eq!((counts(&found), found.is_accepted()), ((0, 2), false), "{name} {bad}");
+            assert!(found.findings.iter().any(|finding| finding.message.contains(&format!("`{name}`"))));
+            let repaired = repair(&adapter, &bytes, None);
+            assert_eq!((counts(&repaired.validation), repaired.changes.len()), ((2, 2), 1), "{name} {bad}");
+            let (out, _) = placed_by(&adapter, &request("/new/place"), &bytes);
+            assert_eq!(counts(&checked(adapter, out.as_bytes())), (2, 2), "{name} {bad}: {out}");
+        }
+        for (name, good) in [
+            ("git", "{}"),
+            ("git", "null"),
+            ("source", "\"weird\""),
+            ("source", "{\"custom\":\"x\"}"),
+            ("source", "{\"subagent\":\"review\"}"),
+            ("timestamp", "\"then\""),
+            ("id", "\"01a2000000007000800000000000000a\""),
+        ] {
+            let bytes = with_line(&plain, 1, |line| with_member(line, name, good));
+            assert_eq!(counts(&checked(adapter, &bytes)), (2, 2), "{name} {good}");
+        }
+    }
+}
+
+/// Gives a header's payload a member.
+fn with_member(line: &[u8], name: &str, json: &str) -> Vec<u8> {
+    let mut value: serde_json::Value = serde_json::from_slice(line).expect("JSON");
+    value["payload"][name] = serde_json::from_str(json).expect("JSON");
+    format!("{value}\n").into_bytes()
+}
+
+#[test]
+fn a_rollback_without_a_number_takes_nothing_back_and_is_not_the_last_line() {
+    for bad in ["\"1\"", "1.0", "-1", "4294967296", "null"] {
+        let text = String::from_utf8(rollout("HtUAtUAB", true)).expect("text");
+        let bytes =
+            text.replace("\"num_turns\":1", &format!("\"num_turns\":{bad}")).replace("\"ordinal\":7,", "");
+        let found = checked(Codex::PAGINATED, bytes.as_bytes());
+        assert_eq!((counts(&found), found.is_accepted()), ((4, 4), true), "{bad}: {:?}", found.findings);
+    }
+}
+
+#[test]
+fn a_message_without_a_time_is_carried() {
+    for (is_paginated, adapter) in BOTH {
+        for with in ["", "\"timestamp\":5,"] {
+            let bytes = with_line(&rollout("HtUAtUA", is_paginated), 6, |line| {
+                let text = String::from_utf8_lossy(line)
+                    .replace("\"timestamp\":\"2026-01-01T00:00:05.000Z\",", with);
+                text.replace(
+                    ",\"timestamp\":\"2026-01-01T00:00:05.000Z\"",
+                    if with.is_empty() { "" } else { ",\"timestamp\":5" },
+                )
+                .into_bytes()
+            });
+            assert_eq!(counts(&checked(adapter, &bytes)), (3, 4));
+            let (out, _) = placed_by(&adapter, &request("/new/place"), &bytes);
+            assert_eq!(counts(&checked(adapter, out.as_bytes())), (4, 4), "{out}");
+        }
+    }
+}
+
+#[test]
+fn a_result_ahead_of_its_call_is_sent_and_answers_it() {
+    let swapped = rollout("HtURFA", true);
+    let bytes = String::from_utf8(swapped).expect("text").replace("call_2", "call_4").into_bytes();
+    let found = checked(Codex::PAGINATED, &bytes);
+    assert_eq!((counts(&found), found.findings.len()), ((4, 4), 0), "{:?}", found.findings);
+    assert_eq!(repair(&Codex::PAGINATED, &bytes, None).changes, []);
+    let (out, _) = placed_by(&Codex::PAGINATED, &request("/new/place"), &bytes);
+    assert_eq!(counts(&checked(Codex::PAGINATED, out.as_bytes())), (4, 4), "{out}");
+}
+
+#[test]
+fn what_the_client_told_ahead_of_a_prompt_goes_with_it_and_what_says_nothing_is_not_sent() {
+    for (letters, wanted) in [("HtUAEtUAB", 2), ("HtUAEEtUAB", 2), ("HtEUAtUABB", 1), ("HtUAEAtUAB", 4)] {
+        let found = checked(Codex::PAGINATED, &rollout(letters, true));
+        assert_eq!(counts(&found), (wanted, wanted), "{letters}");
+    }
+    let empty = r#"{"type":"message","role":"user","content":[]}"#;
+    assert_eq!(counts(&checked(Codex::PAGINATED, &with_item(empty))), (2, 2));
 }

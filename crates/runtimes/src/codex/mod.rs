@@ -13,6 +13,7 @@ mod encode;
 mod exec;
 #[cfg(test)]
 mod exec_tests;
+mod header;
 mod loader;
 #[cfg(test)]
 mod loader_tests;

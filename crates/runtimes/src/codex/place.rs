@@ -3,10 +3,13 @@
 //! What the loader would refuse is mended on the way: lines without an envelope get one, a missing header is made up,
 //! numbers go on where some are missing. It never writes a file: that is the engine's.
 
+use std::collections::HashSet;
+
 use stemmata_model::{Note, NoteCode};
 
 use super::client::RESUME;
 use super::encode::header_payload;
+use super::header;
 use super::loader;
 use super::record::{Kind, Record};
 use crate::adapter::{ClientPlace, PlaceRequest, Placer};
@@ -38,6 +41,8 @@ pub(super) struct LinePlacer {
     next_ordinal: u64,
     /// Calls without a result so far, and the type of their results.
     open: Vec<(String, &'static str)>,
+    /// Results so far: one also counts ahead of its call.
+    answered: HashSet<String>,
     last_time: String,
     dropped_tails: u64,
     renumbered: u64,
@@ -55,6 +60,7 @@ impl LinePlacer {
             is_paginated: false,
             next_ordinal: 0,
             open: Vec::new(),
+            answered: HashSet::new(),
             last_time: iso(request.at),
             dropped_tails: 0,
             renumbered: 0,
@@ -123,19 +129,25 @@ impl LinePlacer {
     fn enveloped(&mut self, line: &[u8], record: &Record<'_>, out: &mut Vec<u8>) {
         let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
         let payload = &record.payload;
+        let completed = if record.kind == Kind::SessionMeta { self.completed(record) } else { Vec::new() };
         for field in [payload.id, payload.session_id, payload.thread_id].into_iter().flatten() {
+            // What is replaced already is not replaced twice.
+            if completed.iter().any(|(span, _)| *span == field.span()) {
+                continue;
+            }
             let is_session = self.origins.iter().any(|origin| is_string(field, origin));
             edits.extend(is_session.then(|| (field.span(), quote(self.request.session.as_str()))));
         }
         if matches!(record.kind, Kind::SessionMeta | Kind::TurnContext) {
             edits.extend(self.moved(payload.cwd));
+            edits.extend(completed);
         }
         if record.kind == Kind::SessionMeta {
             edits.extend(payload.history_base.map(|base| (base.span(), "null".to_owned())));
-            edits.extend(self.completed(record));
         }
+        edits.extend(self.timed(line, record));
         if self.is_paginated {
-            edits.extend(self.numbered(record));
+            edits.extend(self.numbered(line, record));
         }
         replace(line, edits, out);
         if !line.ends_with(b"\n") {
@@ -149,30 +161,25 @@ impl LinePlacer {
         Some((field.span(), quote(&moved)))
     }
 
-    /// Adds what a loader needs and this header lacks.
-    fn completed(&self, record: &Record<'_>) -> Option<(std::ops::Range<usize>, String)> {
-        let payload = &record.payload;
+    /// Adds what a loader needs and this header lacks, and replaces what it refuses.
+    fn completed(&self, record: &Record<'_>) -> Vec<(std::ops::Range<usize>, String)> {
         let wanted = header_payload(self.request.session.as_str(), &self.last_time, &self.request.cwd, false);
-        let wanted: serde_json::Map<String, serde_json::Value> =
-            serde_json::from_str(&wanted.finish()).unwrap_or_default();
-        let needed = [
-            ("id", payload.id),
-            ("timestamp", payload.timestamp),
-            ("cwd", payload.cwd),
-            ("originator", payload.originator),
-            ("cli_version", payload.cli_version),
-        ];
-        let missing = needed.into_iter().filter(|(_, field)| field.is_none());
-        let added: String =
-            missing.filter_map(|(key, _)| Some(format!("{}:{},", quote(key), wanted.get(key)?))).collect();
-        let start = record.body.span().start + 1;
-        let is_empty = record.body.raw().trim_start_matches('{').trim_start().starts_with('}');
-        let added = if is_empty { added.trim_end_matches(',').to_owned() } else { added };
-        (!added.is_empty()).then_some((start..start, added))
+        header::edits(record, &wanted.finish())
+    }
+
+    /// Gives a line that has no time the one of the line before: the loader drops it otherwise.
+    fn timed(&self, line: &[u8], record: &Record<'_>) -> Option<(std::ops::Range<usize>, String)> {
+        let time = quote(&self.last_time);
+        match record.envelope.timestamp {
+            Some(field) => text(Some(field)).is_none().then(|| (field.span(), time)),
+            // The loader does not read a line of a type that it does not know.
+            None if record.kind == Kind::Unknown => None,
+            None => begin(line).map(|at| (at..at, format!("\"timestamp\":{time},"))),
+        }
     }
 
     /// Numbers a line that has none, or one that was given already.
-    fn numbered(&mut self, record: &Record<'_>) -> Option<(std::ops::Range<usize>, String)> {
+    fn numbered(&mut self, line: &[u8], record: &Record<'_>) -> Option<(std::ops::Range<usize>, String)> {
         let own = record.envelope.ordinal.and_then(|ordinal| ordinal.number());
         let edit = match (own, record.envelope.ordinal) {
             (Some(own), _) if own >= self.next_ordinal => {
@@ -181,8 +188,11 @@ impl LinePlacer {
             }
             (_, Some(field)) => (field.span(), self.next_ordinal.to_string()),
             (_, None) => {
-                let end = record.envelope.timestamp?.span().end;
-                (end..end, format!(",\"ordinal\":{}", self.next_ordinal))
+                let number = format!("\"ordinal\":{}", self.next_ordinal);
+                match record.envelope.timestamp.map(|time| time.span().end) {
+                    Some(end) => (end..end, format!(",{number}")),
+                    None => begin(line).map(|at| (at..at, format!("{number},")))?,
+                }
             }
         };
         self.next_ordinal += 1;
@@ -211,8 +221,9 @@ impl LinePlacer {
 
     /// Follows which calls have no result yet.
     fn track(&mut self, record: &Record<'_>) {
-        if record.kind == Kind::Compacted {
+        if record.kind == Kind::Compacted && loader::misread(record).is_none() {
             self.open.clear();
+            self.answered.clear();
         }
         if record.kind != Kind::Item {
             return;
@@ -221,12 +232,20 @@ impl LinePlacer {
         let is_any = |names: &[&str]| names.iter().any(|name| record.is_item(name));
         if is_any(&["function_call_output", "custom_tool_call_output"]) {
             self.open.retain(|(open, _)| *open != call);
+            self.answered.insert(call.into_owned());
+        } else if self.answered.contains(call.as_ref()) {
+            // It waits for nothing.
         } else if is_any(&["function_call", "local_shell_call"]) {
             self.open.push((call.into_owned(), "function_call_output"));
         } else if is_any(&["custom_tool_call"]) {
             self.open.push((call.into_owned(), "custom_tool_call_output"));
         }
     }
+}
+
+/// Returns where the members of a line's object begin.
+fn begin(line: &[u8]) -> Option<usize> {
+    memchr::memchr(b'{', line).map(|at| at + 1)
 }
 
 impl Placer for LinePlacer {

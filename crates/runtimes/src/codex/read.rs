@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use stemmata_model::{Body, Entry, EntryKind, Part, Role, Timestamp, Visibility};
 
 use super::RUNTIME;
-use super::loader::{MESSAGE_CONTENT, OUTPUT_CONTENT};
+use super::loader::{self, MESSAGE_CONTENT, OUTPUT_CONTENT};
 use super::record::{Content, Git, Kind, Payload, Record, SENT_ITEMS, Source, Spawn, Subagent, UNSENT_ITEMS};
 use super::usage::last_usage;
 use crate::adapter::IdKind;
@@ -16,7 +16,7 @@ use crate::data_url;
 use crate::json::{Field, Object, RecordError, is_string, owned, text};
 use crate::lines::facts::Hints;
 use crate::lines::unknown::{inner_name, name_unknown_parts, type_name};
-use crate::lines::{self, Line, OPAQUE_REPLACEMENT, Turn, begins_with, entry_id, first_text, opaque};
+use crate::lines::{self, Leaves, Line, OPAQUE_REPLACEMENT, Turn, begins_with, entry_id, first_text, opaque};
 
 /// How texts begin that the client puts into the role `user`.
 const CONTEXT_STARTS: [&str; 12] = [
@@ -143,7 +143,7 @@ fn event_turn(record: &Record<'_>) -> Turn {
     }
     if record.is_item("thread_rolled_back") {
         // Without a number the client does not know the event.
-        return record.payload.num_turns.and_then(|turns| turns.number()).map_or(Turn::Other, Turn::Rewind);
+        return loader::turns_back(&record.payload).map_or(Turn::Other, Turn::Rewind);
     }
     Turn::Other
 }
@@ -221,11 +221,17 @@ fn message(payload: &Payload<'_>, time: Option<Timestamp>) -> Line {
 
 /// Returns whether an item is a prompt: a rollback counts these.
 pub(super) fn is_prompt(record: &Record<'_>) -> bool {
+    is_of_user(record) && !is_context(&content(record.payload.content).1)
+}
+
+/// Returns whether the client itself put an item into the role `user`.
+pub(super) fn is_told(record: &Record<'_>) -> bool {
+    is_of_user(record) && is_context(&content(record.payload.content).1)
+}
+
+fn is_of_user(record: &Record<'_>) -> bool {
     let is_user = record.payload.role.is_some_and(|role| is_string(role, "user"));
-    record.kind == Kind::Item
-        && is_user
-        && record.is_item("message")
-        && !is_context(&content(record.payload.content).1)
+    record.kind == Kind::Item && is_user && record.is_item("message")
 }
 
 /// Returns whether the client itself put a message of the role `user` there.
@@ -278,6 +284,12 @@ fn compacted(record: &Record<'_>, time: Option<Timestamp>) -> Line {
     parts.extend(kept.map(|kept| opaque(RUNTIME, OPAQUE_REPLACEMENT, kept.raw())));
     let mut line = Line::said(Role::User, EntryKind::CompactionSummary, parts, time);
     line.turn = Turn::Compaction;
+    let is_dropped = loader::misread(record).is_some();
+    if is_dropped {
+        line.leaves = Leaves::All;
+    }
+    // One that is dropped says nothing to a model, and neither does one that keeps nothing.
+    line.meta.visibility.agent = !is_dropped && !kept.is_some_and(loader::is_empty_list);
     line
 }
 

@@ -2,9 +2,13 @@
 //!
 //! A history that begins in another file is not mended here: its bytes are not at hand, and without them it would be lost.
 
+use std::collections::HashSet;
+
 use super::encode::header_payload;
+use super::header;
 use super::loader::{self, Dropped};
 use super::record::{Kind, Record};
+use crate::adapter::is_uuid_shaped;
 use crate::json::{Object, is_blank, quote, text};
 use crate::repair::{Document, REPAIRED_TEXT, made_up_uuid};
 
@@ -94,37 +98,19 @@ fn made_up_header(document: &Document) -> String {
     Object::new().text("timestamp", &at).text("type", "session_meta").raw("payload", &payload).finish()
 }
 
-/// Adds what the loader needs and the header lacks.
+/// Adds what the loader needs and the header lacks, and replaces what it refuses.
 fn complete(document: &mut Document, index: usize, record: &Record<'_>) {
     let payload = &record.payload;
     let at = text(payload.timestamp).or_else(|| text(record.envelope.timestamp));
     let at = at.map_or_else(|| first_time(document), std::borrow::Cow::into_owned);
-    let session = text(payload.session_id).or_else(|| text(payload.id));
+    let known = [payload.session_id, payload.id].into_iter().flatten().filter_map(|id| id.text());
+    let session = known.into_iter().find(|id| is_uuid_shaped(id));
     let session = session.map_or_else(|| made_up_uuid(&[b"codex session"]), std::borrow::Cow::into_owned);
-    let needed = [
-        ("id", payload.id, session.as_str()),
-        ("timestamp", payload.timestamp, at.as_str()),
-        ("cwd", payload.cwd, "/"),
-        ("originator", payload.originator, "stemmata"),
-        ("cli_version", payload.cli_version, super::ENCODED_VERSION),
-    ];
-    let missing: Vec<(&str, &str)> = needed
-        .into_iter()
-        .filter(|(_, field, _)| field.is_none())
-        .map(|(name, _, value)| (name, value))
-        .collect();
-    if missing.is_empty() {
-        return;
-    }
-    let start = record.body.span().start + 1;
-    let rest = record.body.raw().get(1..).unwrap_or_default();
-    let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
-    let added: Vec<String> =
-        missing.iter().map(|(name, value)| format!("{}:{}", quote(name), quote(value))).collect();
-    let names: Vec<&str> = missing.iter().map(|(name, _)| *name).collect();
+    let faults = header::faults(record.body);
+    let names: Vec<&str> = faults.iter().map(|(name, _)| *name).collect();
     let what = format!("the loader needs `{}` in the header", names.join("`, `"));
-    let edit = (start..start, format!("{}{comma}", added.join(",")));
-    document.edit(index, vec![edit], ("header", what));
+    let edits = header::edits(record, &header_payload(&session, &at, "/", false).finish());
+    document.edit(index, edits, ("header", what));
 }
 
 /// Takes a further header, which a fork copied, for what it is: the loader of a numbered history would begin there.
@@ -189,23 +175,26 @@ fn envelopes(document: &mut Document) {
 /// Answers the calls that wait, at the end: a line in between would move the ones that others may point to.
 fn results(document: &mut Document) {
     let mut open: Vec<(String, &str)> = Vec::new();
+    // A result also counts ahead of its call: the loader asks only whether there is one.
+    let mut answered: HashSet<String> = HashSet::new();
     let mut last = NO_TIME.to_owned();
     for line in document.lines() {
         let Ok(record) = Record::parse(line) else { continue };
         last = text(record.envelope.timestamp).map_or(last, std::borrow::Cow::into_owned);
-        if record.kind == Kind::Compacted {
+        if record.kind == Kind::Compacted && loader::misread(&record).is_none() {
             open.clear();
+            answered.clear();
         }
         let Some(call) = text(record.payload.call_id).filter(|_| record.kind == Kind::Item) else { continue };
         if record.is_item("function_call_output") || record.is_item("custom_tool_call_output") {
-            open.retain(|(open, _)| *open != call);
+            answered.insert(call.into_owned());
         } else if record.is_item("function_call") || record.is_item("local_shell_call") {
             open.push((call.into_owned(), "function_call_output"));
         } else if record.is_item("custom_tool_call") {
             open.push((call.into_owned(), "custom_tool_call_output"));
         }
     }
-    for (call, kind) in open {
+    for (call, kind) in open.into_iter().filter(|(call, _)| !answered.contains(call)) {
         let payload = Object::new().text("type", kind).text("call_id", &call).text("output", REPAIRED_TEXT);
         let line = Object::new().text("timestamp", &last).text("type", "response_item");
         let what = format!("the call `{call}` had no result: it got a marked one");

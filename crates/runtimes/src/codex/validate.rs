@@ -5,8 +5,9 @@
 
 use std::collections::HashSet;
 
-use super::loader::{self, Dropped};
-use super::read::{is_prompt, name};
+use super::header;
+use super::loader::{self, Dropped, is_empty_list};
+use super::read::{is_prompt, is_told, name};
 use super::record::{Kind, Record, SENT_ITEMS};
 use crate::adapter::{Base, Severity, Validation, Validator};
 use crate::findings::Findings;
@@ -44,15 +45,17 @@ pub(super) struct LineValidator {
     headers: u64,
     is_paginated: bool,
     last_has_ordinal: bool,
-    /// Calls without a result, and the lines they stand in.
-    open: Vec<(String, u64)>,
-    /// All calls since the last compaction.
-    calls: HashSet<String>,
+    /// Calls since the last compaction, and the lines they stand in.
+    calls: Vec<(String, u64)>,
+    /// Results since then. The loader pairs both wherever they stand.
+    results: Vec<(String, u64)>,
     sent: u64,
     present: u64,
     /// Where each prompt stands, and what was sent and present before it: a rollback goes back there.
     prompts: Vec<(u64, u64, u64)>,
     begun: Begun,
+    /// Where the messages begin that the client itself put at the end, and what was present and sent before them.
+    ahead: Option<(u64, u64, u64)>,
     /// The file that the history begins in, where it was looked for.
     base: Option<Base>,
     /// What is read.
@@ -73,18 +76,10 @@ impl LineValidator {
             let message = "the session header's line has no `timestamp`: the loader refuses the file";
             self.findings.add(Severity::Fatal, "incomplete_header", at, message);
         }
-        let needed = [
-            ("id", payload.id),
-            ("timestamp", payload.timestamp),
-            ("cwd", payload.cwd),
-            ("originator", payload.originator),
-            ("cli_version", payload.cli_version),
-        ];
-        for (name, field) in needed {
-            if field.is_none() {
-                let message = format!("the session header has no `{name}`: the loader refuses the file");
-                self.findings.add(Severity::Fatal, "incomplete_header", at, &message);
-            }
+        for (name, field) in header::faults(record.body) {
+            let what = if field.is_some() { "a bad" } else { "no" };
+            let message = format!("the session header has {what} `{name}`: the loader refuses the file");
+            self.findings.add(Severity::Fatal, "incomplete_header", at, &message);
         }
         self.is_paginated = payload.history_mode.is_some_and(|mode| is_string(mode, "paginated"));
         if let Some(mode) = record.unknown_mode() {
@@ -150,13 +145,25 @@ impl LineValidator {
     /// Goes back to before the last prompts.
     fn roll_back(&mut self, record: &Record<'_>) {
         self.begun = Begun::No;
-        let turns = record.payload.num_turns.and_then(|turns| turns.number()).unwrap_or(0);
+        self.ahead = None;
+        let turns = loader::turns_back(&record.payload).unwrap_or(0);
         let turns = usize::try_from(turns).unwrap_or(usize::MAX);
         let first = self.prompts.len().saturating_sub(turns);
         let Some((line, present, sent)) = self.prompts.get(first).copied() else { return };
         self.prompts.truncate(first);
         (self.present, self.sent) = (present, sent);
-        self.open.retain(|(_, at)| *at < line);
+        self.calls.retain(|(_, at)| *at < line);
+        self.results.retain(|(_, at)| *at < line);
+    }
+
+    /// Takes an item, and where what the client told ahead of it begins: that goes with a prompt.
+    fn prompt(&mut self, record: &Record<'_>, here: (u64, u64, u64)) {
+        if is_prompt(record) {
+            self.prompts.push(match std::mem::take(&mut self.begun) {
+                Begun::Compacted(before) => before,
+                Begun::No | Begun::Yes => here,
+            });
+        }
     }
 
     fn record(&mut self, record: &Record<'_>) {
@@ -164,7 +171,10 @@ impl LineValidator {
         self.headers += u64::from(record.kind == Kind::SessionMeta && !self.is_in_base());
         let has_time = text(record.envelope.timestamp).is_some();
         let misread = loader::misread(record);
-        self.last_has_ordinal = record.envelope.ordinal.is_some();
+        // A line that is dropped is not the last one that is read.
+        if has_time && misread.is_none() {
+            self.last_has_ordinal = record.envelope.ordinal.is_some();
+        }
         match record.kind {
             Kind::Item if !record.has_envelope => {
                 self.present += 1;
@@ -174,12 +184,16 @@ impl LineValidator {
             // The loader drops it: a newer client may know more.
             Kind::Item if !record.is_any(&SENT_ITEMS) => self.unknown(record, Severity::Warning),
             Kind::Item => {
-                if is_prompt(record) {
-                    let here = (self.lines, self.present, self.sent);
-                    self.prompts.push(match std::mem::take(&mut self.begun) {
-                        Begun::Compacted(before) => before,
-                        Begun::No | Begun::Yes => here,
-                    });
+                // The loader sends no message that says nothing.
+                if record.is_item("message") && record.payload.content.is_some_and(is_empty_list) {
+                    return;
+                }
+                let here = (self.lines, self.present, self.sent);
+                if is_told(record) {
+                    self.ahead.get_or_insert(here);
+                } else {
+                    let ahead = self.ahead.take().filter(|_| !self.prompts.is_empty());
+                    self.prompt(record, ahead.unwrap_or(here));
                 }
                 self.present += 1;
                 if let Some(field) = misread.filter(|_| has_time) {
@@ -196,18 +210,13 @@ impl LineValidator {
                 }
                 self.item(record);
             }
-            Kind::Compacted => {
-                if matches!(self.begun, Begun::Yes) {
-                    self.begun = Begun::Compacted((self.lines, self.present, self.sent));
-                }
-                (self.present, self.sent) = (1, u64::from(has_time));
-                if !has_time {
-                    let message = "the compaction has no `timestamp`: the loader drops it in silence";
-                    self.findings.add(Severity::Fatal, "missing_timestamp", at, message);
-                }
-                self.open.clear();
-                self.calls.clear();
+            Kind::Compacted | Kind::Event if misread.is_some() => {
+                let field = misread.unwrap_or_default();
+                let message =
+                    format!("the record's `{field}` is not as the loader needs it: it drops the line");
+                self.findings.add(Severity::Warning, "misread_record", at, message);
             }
+            Kind::Compacted => self.compacted(record, has_time),
             Kind::SessionMeta if self.is_paginated && self.headers > 1 => {
                 let message = "a second header in a paginated history: the loader begins there, and loses all \
                      before it in silence";
@@ -222,6 +231,22 @@ impl LineValidator {
         }
     }
 
+    fn compacted(&mut self, record: &Record<'_>, has_time: bool) {
+        if matches!(self.begun, Begun::Yes) {
+            self.begun = Begun::Compacted((self.lines, self.present, self.sent));
+        }
+        let is_empty = record.payload.replacement_history.is_some_and(is_empty_list);
+        let left = u64::from(!is_empty);
+        (self.present, self.sent) = (left, if has_time { left } else { 0 });
+        if !has_time {
+            let message = "the compaction has no `timestamp`: the loader drops it in silence";
+            self.findings.add(Severity::Fatal, "missing_timestamp", self.at(), message);
+        }
+        self.calls.clear();
+        self.results.clear();
+        self.ahead = None;
+    }
+
     /// Names a record whose type is not known.
     fn unknown(&mut self, record: &Record<'_>, severity: Severity) {
         if record.is_unknown() {
@@ -233,23 +258,22 @@ impl LineValidator {
     }
 
     fn item(&mut self, record: &Record<'_>) {
-        let at = self.at();
         // What the provider itself searched needs no call, and its call no result.
         let is_servers = record.payload.execution.is_some_and(|execution| is_string(execution, "server"));
         let Some(call) = text(record.payload.call_id).filter(|_| !is_servers) else { return };
         if record.is_any(&["function_call", "local_shell_call", "custom_tool_call", "tool_search_call"]) {
-            self.calls.insert(call.to_string());
-            self.open.push((call.into_owned(), self.lines));
+            self.calls.push((call.into_owned(), self.lines));
         } else if record.is_any(&["function_call_output", "custom_tool_call_output", "tool_search_output"]) {
-            if self.calls.contains(call.as_ref()) {
-                self.open.retain(|(open, _)| *open != call);
-            } else {
-                let message = format!("the result of `{call}` has no call: the loader drops it");
-                self.findings.add(Severity::Warning, "result_without_call", at, &message);
-                self.sent = self.sent.saturating_sub(1);
-            }
+            self.results.push((call.into_owned(), self.lines));
         }
     }
+}
+
+/// Returns those of the ones that the others do not name.
+fn without<'a>(ones: &'a [(String, u64)], others: &[(String, u64)]) -> Vec<(&'a str, u64)> {
+    let named: HashSet<&str> = others.iter().map(|(call, _)| call.as_str()).collect();
+    let ones = ones.iter().map(|(call, line)| (call.as_str(), *line));
+    ones.filter(|(call, _)| !named.contains(call)).collect()
 }
 
 impl Validator for LineValidator {
@@ -282,15 +306,21 @@ impl Validator for LineValidator {
         self.base = Some(base);
         // The numbers of lines begin with its own.
         self.lines = 0;
-        self.open.iter_mut().for_each(|(_, at)| *at = 0);
+        self.calls.iter_mut().chain(&mut self.results).for_each(|(_, at)| *at = 0);
         self.prompts.iter_mut().for_each(|(at, ..)| *at = 0);
     }
 
     fn finish(&mut self) -> Validation {
-        for (call, line) in std::mem::take(&mut self.open) {
+        let (calls, results) = (std::mem::take(&mut self.calls), std::mem::take(&mut self.results));
+        for (call, line) in without(&calls, &results) {
             let message =
                 format!("the call `{call}` has no result: the loader makes one up that says `aborted`");
             self.findings.add(Severity::Warning, "call_without_result", Some(line), &message);
+        }
+        for (call, line) in without(&results, &calls) {
+            let message = format!("the result of `{call}` has no call: the loader drops it");
+            self.findings.add(Severity::Warning, "result_without_call", Some(line), &message);
+            self.sent = self.sent.saturating_sub(1);
         }
         if !self.has_header {
             self.findings.add(
