@@ -118,12 +118,8 @@ impl Loaded {
             if is_kept {
                 return is_new;
             }
-            let is_behind = boundary.is_none_or(|boundary| boundary < *at);
-            if row.segment > own {
-                // The compaction was written late, and what hangs on it stands before it.
-                return is_behind && boundary.is_some() && row.kind.is_node() && is_new;
-            }
-            (!row.kind.is_message() || is_behind) && (row.segment < own || (row.segment == own && is_new))
+            let is_behind = !row.kind.is_message() || boundary.is_none_or(|boundary| boundary < *at);
+            is_behind && (row.segment < own || (row.segment == own && is_new))
         });
         replaced.extend(lines.map(|(_, row)| row));
         replaced
@@ -236,8 +232,6 @@ enum Next {
     To(Key),
     /// It is at this line.
     At(usize, usize),
-    /// It ends here, at a boundary of this segment and time that ends the session, unless what stands before it is later.
-    Last(usize, i64),
     /// It ends here.
     End,
     /// It is broken, so that only the order of all lines tells.
@@ -265,12 +259,6 @@ impl Trace {
                     },
                 },
                 Next::At(segment, row) => self.step(loaded, (segment, row)),
-                Next::Last(segment, _) if loaded.segments.len() <= segment + 1 => return false,
-                Next::Last(segment, time) => {
-                    let before = loaded.segments.get(segment + 1).map_or(&[][..], |lines| &lines.rows);
-                    let is_later = before.iter().any(|row| row.time.is_some_and(|other| other > time));
-                    if is_later { Next::Lost } else { Next::End }
-                }
                 Next::End => return true,
                 Next::Lost => return false,
             };
@@ -349,10 +337,6 @@ impl Trace {
         match row.kind {
             // Where not all that it keeps is in its artifact, the rest is somewhere before it, or came late.
             Kind::Boundary if is_complete(loaded, at) && self.lacks_kept(loaded, at) => return Next::Lost,
-            // Right behind its summary nothing was said yet, or what was said stands before it: both were written late.
-            Kind::Boundary if is_complete(loaded, at) && self.steps <= 2 => {
-                return row.time.map_or(Next::End, |time| Next::Last(at.0, time));
-            }
             Kind::Boundary if is_complete(loaded, at) => return Next::End,
             Kind::Boundary => return row.other.map_or(Next::Lost, Next::To),
             Kind::Result => {

@@ -183,17 +183,6 @@ fn across_a_compaction() -> Vec<Case> {
 }
 
 #[test]
-fn a_compaction_that_was_written_late_whole_is_one_all_the_same() {
-    let mut story = compacted(&[], 9);
-    story.late(8);
-    story.late(8);
-    let bytes = story.bytes();
-    assert_eq!(context(&bytes), (8..14).collect::<Vec<_>>());
-    let checked = validated(&bytes, None);
-    assert_eq!((checked.messages_sent, checked.messages_present), (5, 5), "{checked:?}");
-}
-
-#[test]
 fn what_goes_on_from_before_two_compactions_goes_on_behind_the_last() {
     for parent in [7, 8, 9, 10, 13] {
         let mut story = compacted(if parent == 7 { &[6, 7] } else { &[] }, 9);
