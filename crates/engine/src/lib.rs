@@ -58,7 +58,6 @@ pub use capture::nudge::{Later, NUDGE_BYTES_MAX, Nudged};
 pub use capture::policy::{CapturePolicy, HeldBack, Pause, RULE_BYTES_MAX, RULES_MAX};
 pub use capture::sidecars::{
     CapturedSidecars, KeptSidecars, SESSION_SIDECAR_BYTES_MAX, SESSION_SIDECARS_MAX, SIDECAR_BYTES_MAX,
-    counted_files,
 };
 pub use capture::source::is_transcript_name;
 pub use capture::stopped::StoppedReading;

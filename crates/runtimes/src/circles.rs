@@ -1,26 +1,41 @@
-//! Parents that lead in a circle: which ways to a root end. A broken file may have others.
+//! Ways from records up to their roots, which lead in circles in a broken file.
 
-/// Says of each of `count` records whether the way from it to a root ends.
-pub(crate) fn ways_end(count: usize, parent: impl Fn(usize) -> Option<usize>) -> Vec<bool> {
-    // Whether a record's way ends, once that is known; what is walked over at the moment counts as a circle.
-    let mut known: Vec<Option<bool>> = vec![None; count];
+/// Finds what each of `count` records gets from its way up: what `own` returns of the record itself, else of the nearest record above
+/// it. Returns `None` for a record whose way ends or leads in a circle before that. Looks at each record once.
+pub(crate) fn nearest_up<T: Copy>(
+    count: usize,
+    parent: impl Fn(usize) -> Option<usize>,
+    own: impl Fn(usize) -> Option<T>,
+) -> Vec<Option<T>> {
+    // What was found, once that is known. What is walked over at the moment counts as nothing, so a circle finds nothing.
+    let mut known: Vec<Option<Option<T>>> = vec![None; count];
     for start in 0..count {
         let (mut walked, mut next) = (Vec::new(), Some(start));
-        let ends = loop {
-            let Some(at) = next else { break true };
+        let found = loop {
+            let Some(at) = next else { break None };
             match known.get_mut(at) {
-                Some(Some(ends)) => break *ends,
-                Some(state) => *state = Some(false),
-                None => break true,
+                Some(Some(found)) => break *found,
+                Some(state) => *state = Some(None),
+                None => break None,
             }
             walked.push(at);
+            let found = own(at);
+            if found.is_some() {
+                break found;
+            }
             next = parent(at);
         };
         for at in walked {
             if let Some(state) = known.get_mut(at) {
-                *state = Some(ends);
+                *state = Some(found);
             }
         }
     }
-    known.into_iter().map(|ends| ends.unwrap_or(true)).collect()
+    known.into_iter().map(Option::flatten).collect()
+}
+
+/// Says of each of `count` records whether the way from it to a root ends.
+pub(crate) fn ways_end(count: usize, parent: impl Fn(usize) -> Option<usize>) -> Vec<bool> {
+    let roots = nearest_up(count, &parent, |at| parent(at).is_none().then_some(()));
+    roots.into_iter().map(|root| root.is_some()).collect()
 }

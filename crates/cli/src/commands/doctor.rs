@@ -59,7 +59,8 @@ fn told_all(app: &App, found: &Diagnoses, only_troubled: bool) -> String {
     rows.join("\n")
 }
 
-/// Says whether there is more to tell than how things are. What is not understood is told of every file.
+/// Returns whether `doctor --all` shows a file: one with a warning or worse, unless a subagent wrote it, and each one with a type of
+/// record that is not known.
 fn has_trouble(diagnosis: &Diagnosis) -> bool {
     let is_trouble = |found: &Finding| found.severity != "info" && !is_subagent(diagnosis);
     diagnosis.findings.iter().any(|found| found.check == "unknown_type" || is_trouble(found))

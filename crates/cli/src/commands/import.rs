@@ -287,7 +287,7 @@ fn notes(app: &App, result: &Imported) -> Vec<String> {
     if app.console.quiet {
         return Vec::new();
     }
-    // Who forgot a project need not be told of each file of it.
+    // Each file of a forgotten project has such a note. The first one is shown, with their number.
     let (forgotten, rest): (Vec<_>, Vec<_>) =
         all.iter().partition(|(_, note)| note.code == NoteCode::Forgotten.as_str());
     let [(path, first), _, ..] = forgotten.as_slice() else { return listed(app, &all) };

@@ -1,6 +1,7 @@
 //! What a capture of one transcript found and did.
 
 use stemmata_model::Note;
+use stemmata_runtimes::adapter::Splitter;
 use stemmata_store::{Link, Session};
 
 use crate::capture::cursor::{Cursor, FileStamp};
@@ -19,6 +20,11 @@ pub struct UnreadRecords {
 const TYPES_MAX: usize = 64;
 
 impl UnreadRecords {
+    /// Returns those that a splitter took so far.
+    pub(crate) fn of(splitter: &dyn Splitter) -> Self {
+        Self { unknown: splitter.unknown().to_vec(), unreadable: splitter.unreadable() }
+    }
+
     /// Returns these and others.
     #[must_use]
     pub(crate) fn plus(&self, others: &Self) -> Self {

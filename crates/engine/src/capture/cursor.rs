@@ -66,7 +66,7 @@ impl FileStamp {
 }
 
 /// Nanoseconds of a millisecond.
-const MILLI: i128 = 1_000_000;
+pub(crate) const MILLI: i128 = 1_000_000;
 
 /// When several files that are one transcript were last written, as one stamp has it.
 ///
@@ -156,8 +156,8 @@ pub(crate) struct Cursor {
     pub seen_entries: u64,
     /// Bytes that were replaced in everything read.
     pub seen_redacted_bytes: u64,
-    /// Whether the transcript was seen to name no version that is not known, so that its beginning need not be read for that again.
-    /// Otherwise it is, by whoever asks: a later program may know the version.
+    /// Whether the last reading found that this program knows the version that the transcript names. A survey reads the beginning of
+    /// the others again, because a later program may know their version.
     pub is_version_known: bool,
     /// Records that are not understood.
     pub unread: UnreadSoFar,
@@ -169,7 +169,7 @@ impl Cursor {
         self.tip.into_iter().chain(self.provisional.iter().map(|one| one.commit))
     }
 
-    /// Returns the stored form, version 2 or 3, beside a session's row that is written in the same batch.
+    /// Returns the stored form, one of the versions 2 to 5, beside a session's row that is written in the same batch.
     pub(crate) fn encode(&self, session: &Session) -> Vec<u8> {
         v2::encode(self, session)
     }

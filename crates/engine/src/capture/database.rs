@@ -21,7 +21,7 @@ use self::opening::steady;
 use self::schema::{Place, Schema, Unread};
 pub(crate) use self::unloaded::Unloaded;
 pub(crate) use self::versions::{client_version, second_version};
-use crate::capture::cursor::FileStamp;
+use crate::capture::cursor::{FileStamp, MILLI};
 use crate::capture::document::DOCUMENT_BYTES_MAX;
 use crate::capture::exported::Message;
 use crate::capture::folders::{self, Stored};
@@ -194,7 +194,7 @@ fn read_once(database: &Path, session: &str, known: Option<&FileStamp>) -> Resul
     Ok(Extract { document: Some(document), stamp: FileStamp { length, ..stamp }, notes })
 }
 
-/// Says what the client does not read of a session; none where it reads all of it.
+/// Returns what the client does not read of a session, or `None` if it reads all of it.
 ///
 /// # Errors
 /// As [`read`].
@@ -437,7 +437,6 @@ impl Opened {
 
 /// Returns when a session was written last that is in two places, and below the millisecond what tells their states apart.
 fn both_written(left: i128, right: i128) -> i128 {
-    const MILLI: i128 = 1_000_000;
     let newest = left.max(right).div_euclid(MILLI) * MILLI;
     newest + (left ^ right.rotate_left(7)).rem_euclid(MILLI)
 }

@@ -11,14 +11,14 @@ use std::borrow::Cow;
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitId, CommitType, Granularity, Note, NoteCode, artifact_id,
 };
-use stemmata_runtimes::adapter::{DocumentCompaction, SegmentFacts, Shape};
+use stemmata_runtimes::adapter::{DocumentCompaction, SegmentFacts};
 
 use crate::capture::ingest::{Ingest, Start};
 use crate::capture::segment::Head;
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
-use crate::error::{FormatUse, Result};
-use crate::scrubbing::{is_scrubbed_in_place, scrub_document};
+use crate::error::Result;
+use crate::scrubbing::{is_document, is_scrubbed_in_place, scrub_document};
 
 /// Bytes of one document at most: it is held in memory a few times over while it is taken in.
 pub(crate) const DOCUMENT_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -74,11 +74,10 @@ enum Told {
 impl Engine {
     /// Reads the state of a document that a commit is.
     pub(crate) fn document_of(&self, commit: &Commit) -> Result<Option<State>> {
-        let adapter = Self::adapter(&commit.core.format, FormatUse::Read);
-        let is_document = adapter.is_ok_and(|adapter| adapter.shape() == Shape::Document)
+        let is_state = is_document(&commit.core.format)
             && matches!(commit.core.commit_type, CommitType::Snapshot { .. })
             && commit.native_bytes <= DOCUMENT_BYTES_MAX;
-        if !is_document {
+        if !is_state {
             return Ok(None);
         }
         let artifact = commit.core.native_artifact();
@@ -130,7 +129,8 @@ impl Ingest<'_> {
         let newest = before.as_ref().or(previous.as_ref());
         let said_before = newest.map_or(0, |newest| newest.counts.messages);
         if facts.counts.messages == 0 && said_before > 0 {
-            // Its client went on elsewhere, or part of where it keeps the session is gone: nobody takes back all that was said.
+            // No user takes back everything. The client keeps the session somewhere else now, or somebody removed a folder or table
+            // that had part of it.
             let message = format!(
                 "it has no message now: the {} that were read before stay",
                 stemmata_model::plural(said_before, "message")

@@ -56,7 +56,7 @@ impl<'p> Kept<'p> {
         }
     }
 
-    /// Says what its client does not read of it; none where it reads all.
+    /// Returns what its client does not read of it, or `None` if it reads all of it.
     ///
     /// # Errors
     /// As [`Kept::read`].

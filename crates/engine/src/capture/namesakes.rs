@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use stemmata_model::{Closure, Commit, CommitId, SessionId, Trigger};
-use stemmata_runtimes::adapter::{Adapter, Shape};
+use stemmata_runtimes::adapter::Adapter;
 use stemmata_store::{ANCHORS_MAX, Link, LinkKind, Placement, Session, SessionKey, StoreError, Write};
 
 use crate::capture::anchors::Anchored;
@@ -26,6 +26,7 @@ use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Result};
+use crate::scrubbing::is_document;
 
 /// What stands between a transcript's path and the first commit of what it held before: the key of that conversation.
 const BEFORE: &str = ".before-";
@@ -280,7 +281,7 @@ impl Engine {
             if known.contains(&commit.id) {
                 return Ok((behind, Some(commit.id)));
             }
-            let is_document = is_document(&commit);
+            let is_document = is_document(&commit.core.format);
             behind.push(commit);
             if is_document {
                 break;
@@ -395,7 +396,7 @@ impl Engine {
     fn holds_all_of(&self, tip: CommitId, other: &Session) -> Result<Option<Option<CommitId>>> {
         let Some(other) = other.tip else { return Ok(Some(None)) };
         let Some(last) = self.store.commit(other)? else { return Ok(None) };
-        if is_document(&last) {
+        if is_document(&last.core.format) {
             let holds_all = tip == other || self.is_lost(other, Some(tip))? == Some(false);
             return Ok(holds_all.then_some(None));
         }
@@ -428,12 +429,6 @@ impl Engine {
         };
         Ok(whole.starts_with(&open).then_some(Some(other)))
     }
-}
-
-/// Returns whether a commit is the state of a document, which holds all that was said until then.
-fn is_document(commit: &Commit) -> bool {
-    let adapter = Engine::adapter(&commit.core.format, FormatUse::Read);
-    adapter.is_ok_and(|adapter| adapter.shape() == Shape::Document)
 }
 
 /// Returns whether a transcript that was a file no longer exists at its path.

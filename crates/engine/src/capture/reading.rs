@@ -22,7 +22,8 @@ use crate::capture::transcript::CaptureOptions;
 use crate::capture::transcript_file::{Transcript, key_path};
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{EngineError, FormatUse, Result};
+use crate::error::{EngineError, Result};
+use crate::scrubbing::is_document;
 use crate::verbs::place::record::keyed;
 
 /// Why a transcript that was read before is read again from its start.
@@ -301,8 +302,7 @@ impl Engine {
             }
             // A document stands for all of its states before.
             let is_whole = matches!(commit.core.commit_type, CommitType::Snapshot { .. })
-                && Self::adapter(&commit.core.format, FormatUse::Read)
-                    .is_ok_and(|adapter| adapter.shape() == Shape::Document);
+                && is_document(&commit.core.format);
             is_counted &= !is_whole;
         }
         Ok(totals)

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Counts, FormatId, Granularity, Note,
-    NoteCode, Reasons, RulesHash, SessionId, Sighting, Source, Template, Timestamp, Trigger,
+    NoteCode, Reasons, RulesHash, SessionId, Sighting, Source, Template, Timestamp, Trigger, plural,
 };
 use stemmata_redact::Scrubber;
 use stemmata_runtimes::clients::{Sidecars, of_format};
@@ -20,7 +20,6 @@ use stemmata_runtimes::sidecar::{TEMPLATE_ALTERED, TEMPLATE_WHOLE};
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{NewCommit, SIDECAR_FORMAT, Session, SessionKey, SessionOrigin, StoreError, Write};
 
-pub use self::found::counted_files;
 use self::found::{FoundSidecar, FoundSidecars};
 pub use self::kept::KeptSidecars;
 use crate::capture::captured::UnreadSoFar;
@@ -144,7 +143,7 @@ impl Engine {
         self.store_states(batch, &mut done, &mut notes)?;
         if done.altered > 0 {
             let message =
-                format!("secrets were replaced in {} beside the transcript", counted_files(done.altered));
+                format!("secrets were replaced in {} beside the transcript", plural(done.altered, "file"));
             notes.push(Note::new(NoteCode::Redacted, message));
         }
         Ok((done, notes))

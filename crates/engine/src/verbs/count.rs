@@ -92,7 +92,7 @@ impl LineCounter {
 
     /// Returns the records so far that are not understood.
     pub(crate) fn unread(&self) -> UnreadRecords {
-        UnreadRecords { unknown: self.splitter.unknown().to_vec(), unreadable: self.splitter.unreadable() }
+        UnreadRecords::of(self.splitter.as_ref())
     }
 
     /// Adds counts that are known already.

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use super::keys::ByKey;
 use super::row::{Key, Kind, Link, Row};
 use super::tree::Tree;
+use crate::circles::nearest_up;
 
 /// Which loader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -250,6 +251,11 @@ impl<'t> Load<'t> {
         })
     }
 
+    /// Finds what each record gets from its way up, as [`nearest_up`] does.
+    fn nearest_up<T: Copy>(&self, own: impl Fn(usize) -> Option<T>) -> Vec<Option<T>> {
+        nearest_up(self.records.len(), |at| self.parent(at), own)
+    }
+
     /// Returns the nearest message on the way up.
     fn message_above(&self, at: usize) -> Option<usize> {
         self.way(at).find(|&at| self.is_message(at))
@@ -308,25 +314,10 @@ impl<'t> Load<'t> {
                 }
             }
         }
-        let terminal: Vec<usize> = self.places().filter(|at| !parents.contains(at)).collect();
-        // Of each record that was walked over, the message above it.
-        let mut known: Vec<Option<Option<usize>>> = vec![None; self.records.len()];
-        let mut ends = HashSet::new();
-        for start in terminal {
-            let mut walked = Vec::new();
-            let found = self.way(start).find_map(|at| {
-                let found = known.get(at).copied().flatten();
-                walked.push(at);
-                found.or_else(|| self.is_message(at).then_some(Some(at)))
-            });
-            for at in walked {
-                if let Some(slot) = known.get_mut(at) {
-                    *slot = Some(found.flatten());
-                }
-            }
-            ends.extend(found.flatten().filter(|at| !answered.contains(at)));
-        }
-        ends
+        let above = self.nearest_up(|at| self.is_message(at).then_some(at));
+        let terminal = self.places().filter(|at| !parents.contains(at));
+        let above = terminal.filter_map(|at| above.get(at).copied().flatten());
+        above.filter(|at| !answered.contains(at)).collect()
     }
 
     /// Returns the newest of some records: the first of those that are equally new, the last one where none has a time.
@@ -360,24 +351,12 @@ impl<'t> Load<'t> {
 
     /// Without checkpoints, the newest record below the last one ends the conversation, wherever it was written.
     fn newest_below(&self, last: usize) -> usize {
-        // Of each record whether the way from it leads to the last one, once that is known.
-        let mut leads: Vec<Option<bool>> = vec![None; self.records.len()];
+        let leads = self.nearest_up(|at| (at == last).then_some(()));
         let mut newest = None;
         for start in self.places() {
-            let mut walked = Vec::new();
-            let found = self.way(start).find_map(|at| {
-                let known = leads.get(at).copied().flatten().or_else(|| (at == last).then_some(true));
-                walked.push(at);
-                known
-            });
-            for at in walked {
-                if let Some(slot) = leads.get_mut(at) {
-                    *slot = Some(found.unwrap_or_default());
-                }
-            }
+            let is_led = matches!(leads.get(start), Some(Some(())));
             let time = |at: usize| self.row(at).and_then(|row| row.time);
-            let is_below =
-                start != last && found == Some(true) && self.is_own(start) && time(start).is_some();
+            let is_below = start != last && is_led && self.is_own(start) && time(start).is_some();
             if is_below && newest.is_none_or(|newest| time(start) >= time(newest)) {
                 newest = Some(start);
             }

@@ -10,7 +10,7 @@ use crate::json::is_blank;
 /// Levels that are followed: what nests deeper is taken for broken.
 const DEPTH_MAX: usize = 4096;
 
-/// Follows a value over lines, which are numbered by whoever hands them in.
+/// Follows a JSON value over several lines. The caller numbers the lines.
 #[derive(Debug, Default)]
 pub(super) struct Spanning {
     open: Option<Value>,

@@ -174,12 +174,6 @@ impl Tree {
         self.preserved.get(&key).copied()
     }
 
-    /// Goes up from a line, itself first.
-    fn way(&self, position: usize) -> impl Iterator<Item = usize> {
-        let mut seen = HashSet::new();
-        std::iter::successors(Some(position), |&at| self.parent(at)).take_while(move |&at| seen.insert(at))
-    }
-
     /// Returns whether a line is of the conversation, and not of a subagent's inside it.
     pub(super) fn is_own(&self, position: usize) -> bool {
         self.row(position).sidechain == self.side

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::tree::{Parent, Row};
-use crate::circles::ways_end;
+use crate::circles::{nearest_up, ways_end};
 
 /// Why an entry hangs on another one than it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,22 +175,8 @@ impl<'r> Ways<'r> {
 
     /// Returns the nearest message on the way up from each entry, the entry itself first.
     fn messages(&self) -> Vec<Option<usize>> {
-        let mut known: Vec<Option<Option<usize>>> = vec![None; self.rows.len()];
-        for start in 0..self.rows.len() {
-            let mut walked = Vec::new();
-            let found = std::iter::successors(Some(start), |index| self.up(*index)).find_map(|index| {
-                let found = known.get(index).copied().flatten();
-                walked.push(index);
-                let is_message = self.rows.get(index).is_some_and(|row| row.is_message);
-                found.or_else(|| is_message.then_some(Some(index)))
-            });
-            for index in walked {
-                if let Some(slot) = known.get_mut(index) {
-                    *slot = Some(found.flatten());
-                }
-            }
-        }
-        known.into_iter().map(Option::flatten).collect()
+        let own = |index: usize| self.rows.get(index)?.is_message.then_some(index);
+        nearest_up(self.rows.len(), |index| self.up(index), own)
     }
 
     /// Returns where the conversation stands: at the last entry whose message, itself or the nearest above it, no other

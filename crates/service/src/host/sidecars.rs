@@ -8,8 +8,8 @@ use std::path::{Component, Path, PathBuf};
 use stemmata_api::v1::{self, CommitRequest, SidecarsRequest};
 use stemmata_api::{Control, GiveBack};
 use stemmata_engine::clients::{Client, SidecarFolder, SidecarKind};
-use stemmata_engine::{Engine, PlacedFile, counted_files, create_private};
-use stemmata_model::{Note, NoteCode};
+use stemmata_engine::{Engine, PlacedFile, create_private};
+use stemmata_model::{Note, NoteCode, plural};
 use stemmata_store::Session;
 
 use super::Host;
@@ -36,19 +36,21 @@ impl GivenBack {
             let message = format!(
                 "backups of {} were not given back: secrets were replaced in them, and the client would write the \
                  placeholders into the user's files",
-                counted_files(self.withheld)
+                plural(self.withheld, "file")
             );
             Note::new(NoteCode::Redacted, message)
         });
         let failed = self.failed.as_ref().map(|why| {
-            let message =
-                format!("{} beside the transcript could not be written: {why}", counted_files(self.failures));
+            let message = format!(
+                "{} beside the transcript could not be written: {why}",
+                plural(self.failures, "file")
+            );
             Note::new(NoteCode::Degraded, message)
         });
         let altered = (self.altered > 0).then(|| {
             let message = format!(
                 "secrets are replaced in {} that came with the transcript",
-                counted_files(self.altered)
+                plural(self.altered, "file")
             );
             Note::new(NoteCode::Redacted, message)
         });

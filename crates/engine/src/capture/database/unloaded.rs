@@ -36,7 +36,7 @@ impl Unloaded {
 }
 
 impl Opened {
-    /// Says what the client does not read of a session; none where it reads all of it.
+    /// Returns what the client does not read of a session, or `None` if it reads all of it.
     pub(super) fn unloaded(&self, session: &str) -> Result<Option<Unloaded>> {
         let at = |error| failed(&self.database, &error);
         let Some(standing) = self.place(session).map_err(at)? else { return Ok(None) };

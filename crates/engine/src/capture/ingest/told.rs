@@ -34,8 +34,11 @@ impl Ingest<'_> {
 
     /// Returns the records that were taken without being understood.
     pub(crate) fn unread(&self) -> UnreadRecords {
-        let unreadable = self.torn.as_ref().map_or(self.splitter.unreadable(), |torn| torn.unreadable);
-        UnreadRecords { unknown: self.splitter.unknown().to_vec(), unreadable }
+        let read = UnreadRecords::of(self.splitter.as_ref());
+        UnreadRecords {
+            unreadable: self.torn.as_ref().map_or(read.unreadable, |torn| torn.unreadable),
+            ..read
+        }
     }
 
     /// Returns the records of everything read, earlier readings included, that are not understood.

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use stemmata_model::{Note, NoteCode};
+use stemmata_model::{Note, NoteCode, plural};
 use stemmata_runtimes::clients::{SIDECAR_DEPTH_MAX, Sidecars};
 
 use super::{SESSION_SIDECAR_BYTES_MAX, SESSION_SIDECARS_MAX, SIDECAR_BYTES_MAX};
@@ -72,7 +72,7 @@ impl FoundSidecars {
         if let (count, Some(one)) = &self.beyond {
             let message = format!(
                 "{} beside the transcript left out, as {}: a file may have {} MiB, and a session {} files and {} MiB",
-                counted_files(*count),
+                plural(*count, "file"),
                 one.display(),
                 SIDECAR_BYTES_MAX >> 20,
                 SESSION_SIDECARS_MAX,
@@ -83,7 +83,7 @@ impl FoundSidecars {
         if let (count, Some(one)) = &self.unreadable {
             let message = format!(
                 "{} beside the transcript could not be read, as {}",
-                counted_files(*count),
+                plural(*count, "file"),
                 one.display()
             );
             notes.push(Note::new(NoteCode::Degraded, message));
@@ -140,9 +140,4 @@ impl FoundSidecars {
         *count += 1;
         one.get_or_insert_with(|| path.to_owned());
     }
-}
-
-/// Returns a number of files as a text.
-pub fn counted_files(count: u64) -> String {
-    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
 }

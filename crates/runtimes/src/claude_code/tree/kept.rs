@@ -1,8 +1,9 @@
 //! Which messages a compaction keeps.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::Tree;
+use crate::circles::nearest_up;
 use crate::claude_code::row::Kind;
 
 impl Tree {
@@ -20,17 +21,12 @@ impl Tree {
             let members = self.members(&units, self.rows.len());
             members.filter(|(position, _)| !chain.contains(position))
         };
-        // Of each line that was walked over whether the way from it leads to the head.
-        let mut leads: HashMap<usize, bool> = HashMap::from([(head, true)]);
-        let mut leads_to_head = |position: usize| {
-            let mut walked = Vec::new();
-            let found = self.way(position).find_map(|at| {
-                walked.push(at);
-                leads.get(&at).copied()
-            });
-            leads.extend(walked.into_iter().map(|at| (at, found.unwrap_or(false))));
-            found.unwrap_or(false)
-        };
+        let below_head = nearest_up(
+            self.rows.len(),
+            |position| self.parent(position),
+            |position| (position == head).then_some(()),
+        );
+        let leads_to_head = |position: usize| matches!(below_head.get(position), Some(Some(())));
         let calls =
             members().filter(|(position, row)| row.kind == Kind::Assistant && leads_to_head(*position));
         kept.extend(calls.map(|(position, _)| position));
