@@ -31,6 +31,7 @@ pub(crate) use project::{ProjectPlaces, places_of};
 pub use publish::{PublishOptions, Published};
 pub(crate) use publish::{scrub_json, scrub_text};
 pub use state::{ComparedState, LedgerState, PublishedState};
+pub use turn::again::{REQUEST_BYTES_MAX, REQUEST_KEPT_US, SameCall};
 pub use turn::begin::{BeginTurn, Opened, TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TurnBegun, TurnContext};
 pub(crate) use turn::guard::WorkTold;
 pub use turn::guard::{

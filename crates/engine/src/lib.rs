@@ -83,9 +83,10 @@ pub use ledger::{
     BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, CheckpointState, Cluster, ComparedState, Decision,
     DecisionKind, EntryHint, EntryMark, EventFilter, EventsPlan, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY,
     LedgerState, MEMORY_SESSIONS_MAX, Marked, Opened, PlannedPrune, Project, PrunedEntry, PublishOptions,
-    Published, PublishedState, Recovered, Remembered, SAVE_EVENTS, StartAt, StepTaken, Subscription,
-    TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole, Told, TranscriptsReplayed, TurnBegun,
-    TurnCompaction, TurnContext, TurnEnded, TurnGuard, TurnMade, TurnOf, WindowReport, WindowSample,
+    Published, PublishedState, REQUEST_BYTES_MAX, REQUEST_KEPT_US, Recovered, Remembered, SAVE_EVENTS,
+    SameCall, StartAt, StepTaken, Subscription, TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole,
+    Told, TranscriptsReplayed, TurnBegun, TurnCompaction, TurnContext, TurnEnded, TurnGuard, TurnMade,
+    TurnOf, WindowReport, WindowSample,
 };
 pub use outputs::{OutputFiles, OutputRules};
 pub use packing::{KeepPacked, PackKeeper};

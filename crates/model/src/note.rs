@@ -39,6 +39,8 @@ pub enum NoteCode {
     OtherRules,
     /// It was recorded by another machine, and came in a bundle.
     Foreign,
+    /// A call that has no id: repeated, it is another one.
+    NotRepeatable,
     /// Anything else that degraded a result.
     Degraded,
 }
@@ -64,6 +66,7 @@ impl NoteCode {
             Self::Forgotten => "forgotten",
             Self::OtherRules => "other_rules",
             Self::Foreign => "foreign",
+            Self::NotRepeatable => "not_repeatable",
             Self::Degraded => "degraded",
         }
     }

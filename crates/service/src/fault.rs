@@ -155,6 +155,7 @@ fn problem_of_store(error: &StoreError) -> Problem {
         StoreError::SequenceMoved { ledger, found, .. } => {
             say(Code::SequenceMoved, error).with("ledger", ledger).with("last", found)
         }
+        StoreError::KeyTaken { ledger, .. } => say(Code::EntryTaken, error).with("ledger", ledger),
         StoreError::EpochMoved { ledger, .. } => say(Code::EpochMoved, error).with("ledger", ledger),
         StoreError::MarkTaken { ledger, .. } => say(Code::MarkTaken, error).with("ledger", ledger),
         StoreError::PlanMoved => say(Code::PlanStale, error),
@@ -299,6 +300,9 @@ const fn refusal(what: Refusal) -> Code {
         Refusal::TrustRules => Code::RulesNotTrusted,
         Refusal::BeginTurn => Code::SessionTaken,
         Refusal::EntryTaken => Code::EntryTaken,
+        Refusal::TurnForgotten => Code::EpochMoved,
+        Refusal::TurnBusy => Code::SessionBusy,
+        Refusal::TurnNotBegun => Code::SessionNotBegun,
         Refusal::TaskCycle => Code::TaskCycle,
         Refusal::ForkBeforeFirst => Code::ForkBeforeFirst,
         Refusal::GuardWindow => Code::TooLarge,

@@ -169,13 +169,8 @@ fn events(store: &SqliteStore, first: &Chain<'_>) -> Outcome<()> {
     list.push(event("kept", "STATE_SNAPSHOT", 5)?);
     list.push(event("kept", "AGENT_OUTPUT", 6)?);
     let (now, durability) = (Timestamp::from_micros(START), Durability::Full);
-    let append = |ledger: &LedgerId, events| Append {
-        ledger: ledger.clone(),
-        events,
-        expected: None,
-        now,
-        durability,
-    };
+    let append =
+        |ledger: &LedgerId, events| Append { durability, ..Append::new(ledger.clone(), events, now) };
     let covers =
         Coverage { commit: first.id(4), ledger: ledger.clone(), through: EventSeq::new(9).ok_or("a place")? };
     let change = LedgerChange {

@@ -1,6 +1,6 @@
 //! What can go wrong in a store, by kind.
 
-use stemmata_model::{ArtifactId, CommitId, LedgerId};
+use stemmata_model::{ArtifactId, CommitId, EventSeq, LedgerId};
 
 /// A store's error.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +58,7 @@ pub enum StoreError {
         found: u64,
     },
     /// What was made of a ledger's events before something of it was forgotten.
-    #[error("something of ledger `{ledger}` was forgotten meanwhile: its derived state is not kept")]
+    #[error("something of ledger `{ledger}` was forgotten meanwhile: what was made of it before is not kept")]
     EpochMoved {
         /// The ledger.
         ledger: LedgerId,
@@ -66,6 +66,14 @@ pub enum StoreError {
         expected: u64,
         /// The epoch that it is.
         found: u64,
+    },
+    /// A key that events of a ledger have already.
+    #[error("event {first} of ledger `{ledger}` has a key of these events already")]
+    KeyTaken {
+        /// The ledger.
+        ledger: LedgerId,
+        /// The first event that has it.
+        first: EventSeq,
     },
     /// A mark that another ledger has.
     #[error("`{mark}` is a mark of ledger `{ledger}` already")]
@@ -268,6 +276,7 @@ impl StoreError {
             | Self::CursorMoved { .. }
             | Self::SequenceMoved { .. }
             | Self::EpochMoved { .. }
+            | Self::KeyTaken { .. }
             | Self::MarkTaken { .. }
             | Self::Closed { .. }
             | Self::PlanMoved

@@ -34,11 +34,11 @@ pub use index::{
     SharedPast, Watermark,
 };
 pub use ledger::{
-    Append, Appended, BATCH_EVENTS_MAX, CURSOR_STATES, ClusterFile, Coverage, DerivedEvents, Durability,
-    EVENT_AT_US_MAX, EVENT_BYTES_MAX, EventLog, EventPage, EventQuery, ExportedCluster, FileLog,
-    FileLogOptions, Finding, IntegrityMode, Ledger, LedgerChange, MARK_BYTES_MAX, MARKS_MAX,
-    OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Order, Places, QUERY_TOPICS_MAX, Receipt, Repaired, Restored,
-    STATE_BYTES_MAX, SavedState, export_cluster,
+    APPEND_KEYS_MAX, Append, Appended, BATCH_EVENTS_MAX, CURSOR_STATES, ClusterFile, Coverage, DerivedEvents,
+    Durability, EVENT_AT_US_MAX, EVENT_BYTES_MAX, EventKey, EventLog, EventPage, EventQuery, ExportedCluster,
+    FileLog, FileLogOptions, Finding, IntegrityMode, Keyed, Ledger, LedgerChange, MARK_BYTES_MAX, MARKS_MAX,
+    NewKey, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Order, Places, QUERY_TOPICS_MAX, Receipt, Repaired,
+    Restored, STATE_BYTES_MAX, SavedState, export_cluster,
 };
 pub use maintain::pack::{PackOptions, Packed};
 pub use memory::MemoryStore;

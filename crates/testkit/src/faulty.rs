@@ -19,10 +19,10 @@ use stemmata_store::maintain::costs::{ContentCost, Counted};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Redirects, Tombstone};
 use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
 use stemmata_store::{
-    Annotations, Append, Appended, AuditRecord, BatchOutcome, Coverage, Damage, Described, DueKey, EventLog,
-    EventPage, EventQuery, Ledger, LedgerChange, Link, PackOptions, Packed, Page, PartOf, Placement, Places,
-    Receipt, ResolveScope, SavedState, Session, SessionFilter, SessionKey, Sink, Store, StoreError,
-    StoreIdentity, StoredAt, TipFilter, UnseenKey, Usage, Verified, Write,
+    Annotations, Append, Appended, AuditRecord, BatchOutcome, Coverage, Damage, Described, DueKey, EventKey,
+    EventLog, EventPage, EventQuery, Keyed, Ledger, LedgerChange, Link, PackOptions, Packed, Page, PartOf,
+    Placement, Places, Receipt, ResolveScope, SavedState, Session, SessionFilter, SessionKey, Sink, Store,
+    StoreError, StoreIdentity, StoredAt, TipFilter, UnseenKey, Usage, Verified, Write,
 };
 
 /// When a batch fails.
@@ -212,6 +212,10 @@ impl<S: Store> EventLog for FaultyStore<S> {
             act(&self.inner);
         }
         page
+    }
+
+    fn keyed(&self, ledger: &LedgerId, keys: &[EventKey], now: Timestamp) -> Result<Vec<Keyed>, StoreError> {
+        self.inner.keyed(ledger, keys, now)
     }
 
     fn ledger(&self, id: &LedgerId) -> Result<Option<Ledger>, StoreError> {

@@ -67,6 +67,8 @@ codes! {
     TaskCycle "task_cycle" BadInput "tasks depend on each other in a circle" => "list in `depends_on` only tasks that must be done before this one";
     EntryTaken "entry_taken" Refused "the session has another entry with this id"
         => "give each entry an `id` of its own; the same id is for repeating a request that may have failed";
+    SessionNotBegun "session_not_begun" Refused "nobody has begun a turn of this session"
+        => "`stemma turn begin` begins one, and its answer names the session";
     BadPlace "bad_place" Usage "not a place in a file" => "name it as `FILE`, `FILE:LINE` or `FILE:FROM-TO`";
     BadName "bad_name" BadInput "not a name" => "use a short name of letters, digits and `-`";
     BadId "bad_id" BadInput "not an id" => "copy it from `stemma list` or `stemma log REF`";

@@ -67,7 +67,8 @@ pub struct TurnFork {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TurnEntry {
-    /// Its id. Absent: a new one; a call that is repeated has to give the same.
+    /// Its id. Absent: a new one, or one made of its neighbour's where that has one. An entry that is given again with its id is
+    /// stored once; other content under it is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// `user`, `assistant` or `tool`.
@@ -221,6 +222,10 @@ pub struct TurnPrompt {
 pub struct BeginTurnRequest {
     /// Whose turn it is.
     pub turn: TurnOf,
+    /// An id of the call, of 1 to 256 bytes: a call that is repeated with it within 24 hours is stored once and answered alike,
+    /// also where it names no session; other content under it is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
     /// What the session continues; absent: nothing, or what it continues already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<TurnContext>,
@@ -280,7 +285,12 @@ pub struct TurnBegun {
 pub struct TurnMadeRequest {
     /// Whose turn it is.
     pub turn: TurnOf,
-    /// What the model said and called, and what its tools returned, in order; only what was not stored yet.
+    /// An id of the call, of 1 to 256 bytes: a call that is repeated with it within 24 hours is stored once and answered alike;
+    /// other content under it is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+    /// What the model said and called, and what its tools returned, in order. What the session has under the same id with the
+    /// same content is not stored once more.
     #[serde(default)]
     pub entries: Vec<TurnEntry>,
     /// What else is to be known of the turn.

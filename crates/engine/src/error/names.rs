@@ -140,6 +140,12 @@ words! {
         BeginTurn = "beginning the turn",
         /// An entry whose id stands for other content already.
         EntryTaken = "storing the entry",
+        /// A turn of a session that was forgotten meanwhile.
+        TurnForgotten = "storing the turn",
+        /// A turn that others overtook again and again.
+        TurnBusy = "storing the turn",
+        /// A turn of a session that nobody has begun.
+        TurnNotBegun = "storing the turn",
         /// A turn whose task depends on itself.
         TaskCycle = "beginning the turn",
         /// A fork before the first entry.

@@ -250,7 +250,8 @@ impl Engine {
             let events = own_session(events, file.cluster(), &ledger);
             let (events, redacted) = self.scrubbed_events(None, events)?;
             let durability = Durability::default();
-            let append = Append { ledger: ledger.clone(), events, expected: Some(last), now, durability };
+            let append =
+                Append { expected: Some(last), durability, ..Append::new(ledger.clone(), events, now) };
             last = self.log.append(append)?.last.get();
             notes.extend(redacted);
         }

@@ -71,14 +71,21 @@ impl Engine {
         let (events, mut notes) = self.scrubbed_events(known.as_ref(), events)?;
         let (appended, opened) =
             self.append_opened(ledger, known.map_or(0, |known| known.last), &events, options)?;
-        self.bus.wake(ledger);
-        let mut snapshot = None;
-        if events.iter().any(is_trigger) {
-            let (published, note) = self.publish_snapshot(ledger, options.durability);
-            snapshot = published;
-            notes.extend(note);
-        }
+        let (snapshot, note) = self.follow_up(ledger, &events, options.durability);
+        notes.extend(note);
         Ok(Published { appended, opened, snapshot, notes })
+    }
+
+    /// Does what follows where events came into a ledger: wakes who waits, and publishes the cluster's state where they change
+    /// it.
+    pub(super) fn follow_up(
+        &self,
+        ledger: &LedgerId,
+        events: &[NewEvent],
+        durability: Durability,
+    ) -> (Option<EventSeq>, Option<Note>) {
+        self.bus.wake(ledger);
+        if events.iter().any(is_trigger) { self.publish_snapshot(ledger, durability) } else { (None, None) }
     }
 
     /// Returns what replaces secrets in what is stored of a ledger.
@@ -125,7 +132,11 @@ impl Engine {
     ) -> Result<(Appended, usize)> {
         let append = |events: Vec<NewEvent>, expected: Option<u64>| {
             let (ledger, now) = (ledger.clone(), self.clock.now());
-            self.log.append(Append { ledger, events, expected, now, durability: options.durability })
+            self.log.append(Append {
+                expected,
+                durability: options.durability,
+                ..Append::new(ledger, events, now)
+            })
         };
         let unopened = unopened(ledger, events);
         for tried in 0.. {

@@ -37,15 +37,20 @@ impl Engine {
         durability: Durability,
     ) -> Result<Result<Option<EventSeq>, u32>> {
         for _ in 0..OVERTAKEN_MAX {
-            let last = self.log.ledger(ledger)?.map_or(0, |ledger| ledger.last);
-            let Some(publication) = self.unpublished(ledger, last)? else { return Ok(Ok(None)) };
             let known = self.log.ledger(ledger)?;
+            let (last, epoch) = known.as_ref().map_or((0, None), |known| (known.last, Some(known.epoch)));
+            let Some(publication) = self.unpublished(ledger, last)? else { return Ok(Ok(None)) };
             let (events, _) = self.scrubbed_events(known.as_ref(), vec![event(ledger, publication)])?;
             let now = self.clock.now();
-            let append = Append { ledger: ledger.clone(), events, expected: Some(last), now, durability };
+            let append = Append {
+                expected: Some(last),
+                epoch,
+                durability,
+                ..Append::new(ledger.clone(), events, now)
+            };
             match self.log.append(append) {
-                // Whatever came between may have changed the state, or said it already.
-                Err(StoreError::SequenceMoved { .. }) => {}
+                // Whatever came between may have changed the state, or said it already; what went may be in it.
+                Err(StoreError::SequenceMoved { .. } | StoreError::EpochMoved { .. }) => {}
                 appended => {
                     let seq = appended?.last;
                     self.bus.wake(ledger);

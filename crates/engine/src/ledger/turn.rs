@@ -4,7 +4,7 @@
 //! appends what came of it, folds it, and makes a commit: the events, the commit and the session's place in its timeline are
 //! one transaction where the store is the log.
 
-mod again;
+pub(crate) mod again;
 pub(crate) mod begin;
 mod commit;
 mod compact;
@@ -20,9 +20,9 @@ use stemmata_prompt::reduce::memory::MemoryReducer;
 use stemmata_prompt::window::silent_overflow;
 use stemmata_store::{Appended, Durability};
 
-use self::commit::{Boundary, Stored};
+use self::again::{Call, SameCall};
+use self::commit::{Boundary, Brings, Stored};
 use self::guard::{Acted, EntryHint, Guarding, TurnGuard, WindowReport, hints_event};
-use super::snapshots::is_trigger;
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
 use crate::verbs::checkpoint::Checkpointed;
@@ -73,6 +73,8 @@ pub struct TurnMade {
     pub hints: Vec<EntryHint>,
     /// Whether the session ends with it.
     pub ends: bool,
+    /// How a call that is repeated is known.
+    pub identity: SameCall,
 }
 
 /// A turn that has ended.
@@ -103,14 +105,14 @@ struct Taken {
 }
 
 impl Engine {
-    /// Ends a turn: appends what came of it and makes a commit of all that the session has said since its last one. A try
-    /// that is repeated with the same entries, which are the last ones that the session said, appends nothing once more.
+    /// Ends a turn: appends what came of it and makes a commit of all that the session has said since its last one. A call
+    /// that is repeated ([`SameCall`]), at once or later, appends only what is not there yet: events, and the session's end.
     /// After that it folds the events, saves the state where that is due, and tells the cluster's agents where its state
     /// has changed; an error of these leaves events and commit as they are, and is said in a note.
     ///
     /// # Errors
-    /// As [`Engine::publish`] and [`Engine::checkpoint`]; `Refused` for an entry whose id the session gave to other content.
-    /// Nothing is stored then. Where the log is not the store, events that
+    /// As [`Engine::publish`] and [`Engine::checkpoint`]; `Refused` for an id, of an entry or a request, that stands for other
+    /// content, and where the session was forgotten meanwhile. Nothing is stored then. Where the log is not the store, events that
     /// are stored without their commit are no error but a note: the next turn's commit holds them.
     pub fn end_turn(&self, turn: &TurnOf, made: TurnMade) -> Result<TurnEnded> {
         self.end_guarded_turn(turn, made, None)
@@ -160,7 +162,7 @@ impl Engine {
         let (made, outputs, mut notes) = self.within_output_limits(turn, known.as_ref(), made)?;
         let overflow = guard.and_then(|guard| silent(&made.entries, guard));
         let mut events = self.events_of(turn, &made.entries)?;
-        events.extend(made.events);
+        events.extend(made.events.iter().cloned());
         events.extend(hints_event(turn, &made.hints));
         if made.ends {
             let payload = NewPayload::Plain { text: None, data: None };
@@ -171,22 +173,14 @@ impl Engine {
         let with_links = |events: Vec<NewEvent>| events.into_iter().map(move |event| event.with_links(links));
         let (said, redacted) = self.scrubbed_events(known.as_ref(), with_links(events).collect())?;
         notes.extend(redacted);
-        let events: Vec<NewEvent> = with_links(outputs).chain(said).collect();
+        let outputs = outputs.into_iter().map(|(entry, event)| (entry, event.with_links(links))).collect();
+        let about = vec![boundary.call().to_owned()];
+        let call = Call { turn, identity: &made.identity, is_unnamed: false, about, outputs, events: said };
         let guarding = guard.map(Guarding::new);
-        let stored = if let Some(said) = self.said_already(turn, &events)? {
-            self.commit_said(turn, said, (boundary, guarding.as_ref()))?
-        } else {
-            self.refuse_taken_ids(turn, &events)?;
-            self.append_and_commit(turn, &events, (boundary, guarding.as_ref()))?
-        };
+        let stored = self.append_and_commit(turn, &Brings::Call(&call), (boundary, guarding.as_ref()))?;
         notes.extend(stored.notes.iter().cloned());
-        self.bus.wake(&turn.ledger);
         notes.extend(stored.checkpoint.iter().flat_map(|made| made.notes.clone()));
-        let (snapshot, note) = if events.iter().any(is_trigger) {
-            self.publish_snapshot(&turn.ledger, Durability::default())
-        } else {
-            (None, None)
-        };
+        let (snapshot, note) = self.follow_up(&turn.ledger, &call.events, Durability::default());
         notes.extend(note);
         let Stored { appended, checkpoint, mut acted, .. } = stored;
         if let (Some(why), Some(acted)) = (overflow, &mut acted) {

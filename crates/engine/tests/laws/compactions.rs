@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use stemmata_engine::{
     AroundQuery, BeginTurn, BundleSelection, CheckpointRequest, Clock, CompactOf, CompactWanted, CompactWith,
-    Compacted, Engine, EngineError, RandomIds, Refusal, Result, ScrubTarget, Stop, StoreRules, TurnMade,
-    TurnOf,
+    Compacted, Engine, EngineError, RandomIds, Refusal, Result, SameCall, ScrubTarget, Stop, StoreRules,
+    TurnMade, TurnOf,
 };
 use stemmata_model::{
     CommitId, CommitType, Entry, EntryId, EntryKind, FormatId, LedgerId, NewEvent, NewPayload, Part, Party,
@@ -892,7 +892,8 @@ fn each_copy_of_an_id_has_its_own_number() {
     let engine = engine();
     let take = |answer: &str| {
         let again = said("again", Role::User, Part::Text("and again".to_owned()));
-        engine.begin_turn(&BeginTurn::new(turn(), again)).expect("begun");
+        let again = BeginTurn { identity: SameCall::None, ..BeginTurn::new(turn(), again) };
+        engine.begin_turn(&again).expect("begun");
         let answer = said(answer, Role::Assistant, Part::Text("done".to_owned()));
         let made = TurnMade { entries: vec![answer], ..TurnMade::default() };
         engine.end_turn(&turn(), made).expect("ended").checkpoint.expect("a commit").id

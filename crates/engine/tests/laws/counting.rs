@@ -7,8 +7,8 @@ use stemmata_engine::prompt::strategy::{DocumentFormat, parse};
 use stemmata_engine::{Engine, PromptOf, PromptWanted};
 use stemmata_model::{Estimate, EventSeq, LedgerId, SessionId, Timestamp, Topic};
 use stemmata_store::{
-    Append, Appended, EventLog, EventPage, EventQuery, Ledger, LedgerChange, MemoryStore, Places, Receipt,
-    SavedState, StoreError,
+    Append, Appended, EventKey, EventLog, EventPage, EventQuery, Keyed, Ledger, LedgerChange, MemoryStore,
+    Places, Receipt, SavedState, StoreError,
 };
 
 use crate::contexts::{event, ledger, profile};
@@ -31,6 +31,10 @@ impl EventLog for CountingLog {
         self.events.fetch_add(page.events.len(), Ordering::Relaxed);
         self.pages.fetch_add(1, Ordering::Relaxed);
         Ok(page)
+    }
+
+    fn keyed(&self, ledger: &LedgerId, keys: &[EventKey], now: Timestamp) -> Result<Vec<Keyed>, StoreError> {
+        self.log.keyed(ledger, keys, now)
     }
 
     fn ledger(&self, id: &LedgerId) -> Result<Option<Ledger>, StoreError> {

@@ -351,7 +351,7 @@ fn output(log: &dyn EventLog, golden: &Value, vectors: &mut Vectors) {
     for _ in 0..appended.div_ceil(1_639) {
         let events = (0..1_639).map(|_| new_event("AGENT_OUTPUT", "w")).collect();
         let now = millis(&json!(2_000));
-        log.append(Append { ledger: z.clone(), events, expected: None, now, durability: Durability::None })
+        log.append(Append { durability: Durability::None, ..Append::new(z.clone(), events, now) })
             .expect("appended");
     }
     let rows = log.ledger(&z).expect("a look").expect("there").last;
@@ -386,13 +386,7 @@ fn others(log: &dyn EventLog, golden: &Value, vectors: &mut Vectors) {
     }
     log.close().expect("closed");
     let events = vec![new_event("T", "s")];
-    let late = log.append(Append {
-        ledger: ledger("c"),
-        events,
-        expected: None,
-        now: millis(&json!(1)),
-        durability: Durability::None,
-    });
+    let late = log.append(Append::new(ledger("c"), events, millis(&json!(1))));
     assert!(matches!(late, Err(StoreError::Closed { .. })), "{late:?}");
     check(vectors, "closedAppend", &golden["closedAppend"], &json!("error"));
 }

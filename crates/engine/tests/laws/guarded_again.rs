@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use stemmata_engine::prompt::strategy::{DocumentFormat, Strategy, parse};
-use stemmata_engine::{BeginTurn, Engine, EntryMark, PromptWanted, Told, TurnGuard, TurnMade};
+use stemmata_engine::{BeginTurn, Engine, EntryMark, PromptWanted, SameCall, Told, TurnGuard, TurnMade};
 use stemmata_model::{
     CommitId, Entry, EntryId, Estimate, Granularity, Json, NewEvent, NewPayload, Part, Payload, Reason, Role,
     Tokens, topics,
@@ -231,7 +231,10 @@ fn an_id_that_stands_twice_is_not_archived() {
     let config = settings(100_000, |compact| compact.tool_call_cutoff = 1);
     begin(&engine, "p", 10, &config);
     let twice = [pair("c1", 50), pair("c2", 50), pair("c3", 50), pair("c1", 50)].concat();
-    let report = step(&engine, twice, &config);
+    // As a session has them that was imported: ids of a turn stand once.
+    let made = TurnMade { entries: twice, identity: SameCall::None, ..TurnMade::default() };
+    let stepped = engine.guarded_step(&turn(), made, Some(&guard(&config))).expect("a step");
+    let report = stepped.window.expect("a guard was given");
     assert_eq!(names_of(&report.archived), "c2-call c2-result");
     assert_eq!(seen(&report).matches("c1-result").count(), 2);
 }

@@ -89,6 +89,7 @@ mod support;
 mod tasks;
 mod titles;
 mod turns;
+mod turns_again;
 mod vault;
 mod watch;
 mod within;

@@ -14,7 +14,7 @@ use stemmata_engine::{
 use stemmata_model::{
     Closure, LedgerId, NewEvent, NewPayload, Party, Principal, SessionId, Timestamp, topics,
 };
-use stemmata_store::{Append, Durability, Patience, Store};
+use stemmata_store::{Append, Patience, Store};
 use stemmata_testkit::claude::{ClaudeSession, CopyKind, copy_of};
 use tempfile::TempDir;
 
@@ -356,13 +356,8 @@ fn what_a_ledger_says_is_found_until_it_is_forgotten() {
     let payload = NewPayload::Plain { text: Some("we fire the kilnwright at dawn".to_owned()), data: None };
     let topic = topics::topic(topics::DECISION_EVENT);
     let event = NewEvent::new(session.clone(), topic, Party::new("ada").expect("a name"), payload);
-    let append = Append {
-        ledger: ledger.clone(),
-        events: vec![event],
-        expected: None,
-        now: Timestamp::from_micros(1_700_000_000_000_000),
-        durability: Durability::default(),
-    };
+    let now = Timestamp::from_micros(1_700_000_000_000_000);
+    let append = Append::new(ledger.clone(), vec![event], now);
     engine.log().append(append).expect("appended");
     let found = hits(&engine, "kilnwright");
     let [hit] = &found[..] else { panic!("{found:?}") };

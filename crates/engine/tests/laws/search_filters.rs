@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use stemmata_engine::{SearchFilter, SearchForm, SearchHit, SearchNote, SearchQuery};
 use stemmata_model::{LedgerId, NewEvent, NewPayload, Party, SessionId, Timestamp, topics};
-use stemmata_store::{Append, Durability};
+use stemmata_store::Append;
 use tempfile::TempDir;
 
 use crate::search::{conversation, indexed, query, search, settle};
@@ -136,13 +136,8 @@ fn a_file_is_asked_of_events_too_where_texts_are_scanned() {
         let (topic, session) = (topics::topic(topics::DECISION_EVENT), SessionId::new("s1").expect("a name"));
         NewEvent::new(session, topic, Party::new("ada").expect("a name"), payload)
     };
-    let append = Append {
-        ledger: LedgerId::new("kiln").expect("a name"),
-        events: vec![said("heat the kiln"), said("heat the kiln in src/kiln.rs")],
-        expected: None,
-        now: at(1),
-        durability: Durability::default(),
-    };
+    let events = vec![said("heat the kiln"), said("heat the kiln in src/kiln.rs")];
+    let append = Append::new(LedgerId::new("kiln").expect("a name"), events, at(1));
     engine.log().append(append).expect("appended");
     for (file, wanted) in [(None, 2), (Some("src/kiln.rs"), 1), (Some("src/nosuch.rs"), 0)] {
         for form in [SearchForm::Literal, SearchForm::Regex, SearchForm::Words] {

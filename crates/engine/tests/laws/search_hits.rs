@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use stemmata_engine::{Engine, SearchFilter, SearchForm, SearchHit, SearchQuery, SettleBudget};
 use stemmata_model::{LedgerId, NewEvent, NewPayload, Party, SessionId, Timestamp, topics};
-use stemmata_store::{Append, Durability};
+use stemmata_store::Append;
 use tempfile::TempDir;
 
 use crate::search::{conversation, hits, indexed, query, search};
@@ -88,13 +88,9 @@ fn texts_are_looked_for_in_events_too() {
     let payload = NewPayload::Plain { text: Some("keep --no-verify out".to_owned()), data: None };
     let topic = topics::topic(topics::DECISION_EVENT);
     let session = SessionId::new("s1").expect("a name");
-    let append = Append {
-        ledger: LedgerId::new("kiln").expect("a name"),
-        events: vec![NewEvent::new(session, topic, Party::new("ada").expect("a name"), payload)],
-        expected: None,
-        now: Timestamp::from_micros(1_700_000_000_000_000),
-        durability: Durability::default(),
-    };
+    let events = vec![NewEvent::new(session, topic, Party::new("ada").expect("a name"), payload)];
+    let now = Timestamp::from_micros(1_700_000_000_000_000);
+    let append = Append::new(LedgerId::new("kiln").expect("a name"), events, now);
     engine.log().append(append).expect("appended");
     for (form, text) in [(SearchForm::Literal, "--no-verify"), (SearchForm::Regex, "--no-\\w+ out$")] {
         let asked = SearchQuery { form, budget: SettleBudget::All, ..query(text) };

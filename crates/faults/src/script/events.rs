@@ -37,13 +37,8 @@ fn new_event(number: u64, is_line: bool) -> anyhow::Result<NewEvent> {
 
 fn appending(act: &Act<'_>, from: u64, to: u64, is_line: bool) -> anyhow::Result<Append> {
     let events = (from + 1..=to).map(|number| new_event(number, is_line));
-    Ok(Append {
-        ledger: log_id(),
-        events: events.collect::<anyhow::Result<_>>()?,
-        expected: Some(from),
-        now: act.now(),
-        durability: Durability::Full,
-    })
+    let append = Append::new(log_id(), events.collect::<anyhow::Result<_>>()?, act.now());
+    Ok(Append { expected: Some(from), durability: Durability::Full, ..append })
 }
 
 fn last(act: &Act<'_>) -> anyhow::Result<u64> {

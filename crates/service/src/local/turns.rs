@@ -2,18 +2,18 @@
 
 mod window;
 
-use stemmata_api::RawJson;
 use stemmata_api::v1::{
     BeginTurnRequest, MarkTurnEntriesRequest, NewEvent, PROVIDER_ERROR_BYTES_MAX, RecoverTurnRequest,
     TURN_ENTRIES_MAX, TurnBegun, TurnContext, TurnEntriesMarked, TurnEntry, TurnMadeRequest, TurnOf,
     TurnRecovered, TurnStored, TurnTask, TurnWindow, TurnWindowReport, TurnWindowRequest, TurnWindowSample,
     TurnWindowShown,
 };
+use stemmata_api::{Code, RawJson};
 use stemmata_engine::prompt::assemble::{CurrentTask, TaskFacts};
 use stemmata_engine::prompt::guard::{Class, ContentType, Ratio, Row};
 use stemmata_engine::{
-    self as engine, BeginTurn, Engine, EngineError, EntryHint, EntryMark, NewIds, PromptWanted, StepTaken,
-    TASK_TEXT_BYTES_MAX, TurnGuard, TurnMade,
+    self as engine, BeginTurn, Engine, EngineError, EntryHint, EntryMark, NewIds, PromptWanted, SameCall,
+    StepTaken, TASK_TEXT_BYTES_MAX, TurnGuard, TurnMade,
 };
 use stemmata_model::{
     Entry, EntryId, LedgerId, Part, Party, Role, SessionId, Template, ThreadId, TicketId, Usage,
@@ -35,7 +35,27 @@ pub(super) fn begin(
     request: &BeginTurnRequest,
     (ids, rules): (&dyn NewIds, &Rules<'_>),
 ) -> Result<TurnBegun, Fault> {
-    let turn = turn(&request.turn, ids)?;
+    let begun = begin_once(engine, request, (ids, rules));
+    match begun {
+        // Another call has begun a session for the same request at the same time.
+        Err(fault) if fault.0.is(Code::EntryTaken) && request.turn.session.is_none() => {
+            begin_once(engine, request, (ids, rules))
+        }
+        begun => begun,
+    }
+}
+
+fn begin_once(
+    engine: &Engine,
+    request: &BeginTurnRequest,
+    (ids, rules): (&dyn NewIds, &Rules<'_>),
+) -> Result<TurnBegun, Fault> {
+    let names_session = request.turn.session.is_none();
+    let mut turn = turn(&request.turn, ids)?;
+    if let (Some(id), true) = (&request.request, names_session) {
+        turn.session = engine.session_of_request(&turn.ledger, &turn.agent, id)?.unwrap_or(turn.session);
+    }
+    let identity = identity(request.request.as_deref(), request.said.id.is_some());
     let context = match &request.context {
         None => engine::TurnContext::None,
         Some(TurnContext::Resume(of)) => engine::TurnContext::Resume(ctx(engine, of)?),
@@ -61,7 +81,19 @@ pub(super) fn begin(
     let guard = of.as_ref().map(OfSession::guard);
     let start = |prompt| {
         let turn = turn.clone();
-        engine.begin_turn(&BeginTurn { turn, context, said, task, hints, pins, prompt, guard })
+        let identity = identity.clone();
+        engine.begin_turn(&BeginTurn {
+            turn,
+            context,
+            said,
+            task,
+            hints,
+            pins,
+            prompt,
+            guard,
+            identity,
+            names_session,
+        })
     };
     let mut counted = None;
     let begun = match &request.prompt {
@@ -117,6 +149,7 @@ fn store(
     take: impl FnOnce(&engine::TurnOf, TurnMade, Option<&TurnGuard<'_>>) -> Result<StepTaken, EngineError>,
 ) -> Result<TurnStored, Fault> {
     let (turn, made) = made(request, ids)?;
+    engine.check_begun(&turn)?;
     let of = OfSession::summarizing(engine, &turn, (request.window.as_ref(), model_of(request)), rules)?;
     let taken = take(&turn, made, of.as_ref().map(OfSession::guard).as_ref())?;
     let appended = taken.appended.as_ref();
@@ -270,7 +303,8 @@ fn made(request: &TurnMadeRequest, ids: &dyn NewIds) -> Result<(engine::TurnOf, 
     let (mut entries, mut hints) = (Vec::with_capacity(request.entries.len()), Vec::new());
     for (at, one) in request.entries.iter().enumerate() {
         let bad = |reason| bad_request("entries", format!("entry {}: {reason}", at + 1));
-        let read = entry(one, ids).map_err(bad)?;
+        let named = TurnEntry { id: one.id.clone().or_else(|| near_id(&request.entries, at)), ..one.clone() };
+        let read = entry(&named, ids).map_err(bad)?;
         hints.extend(hint(one, &read).map_err(bad)?);
         entries.push(read);
     }
@@ -281,7 +315,30 @@ fn made(request: &TurnMadeRequest, ids: &dyn NewIds) -> Result<(engine::TurnOf, 
     };
     let events: Vec<NewEvent> = request.events.iter().map(of_turn).collect();
     let events = ledgers::read::events(&events)?;
-    Ok((turn, TurnMade { entries, events, hints, ends: request.ends }))
+    let says_nothing = request.entries.is_empty() && request.events.is_empty();
+    let names_entries = says_nothing || request.entries.iter().any(|entry| entry.id.is_some());
+    let identity = identity(request.request.as_deref(), names_entries);
+    Ok((turn, TurnMade { entries, events, hints, ends: request.ends, identity }))
+}
+
+/// Returns by what a repeated call is known.
+fn identity(request: Option<&str>, names_entries: bool) -> SameCall {
+    match request {
+        Some(id) => SameCall::Request { id: id.to_owned(), names_entries },
+        None if names_entries => SameCall::Entries,
+        None => SameCall::None,
+    }
+}
+
+/// Returns an id for an entry without one: of the nearest entry before it that has one, or else behind it. A call that is
+/// repeated makes the same ones then.
+fn near_id(entries: &[TurnEntry], at: usize) -> Option<String> {
+    let (before, behind) = entries.split_at(at);
+    let before =
+        before.iter().rev().zip(1..).find_map(|(entry, far)| Some(format!("{}+{far}", entry.id.as_ref()?)));
+    let behind =
+        || behind.iter().zip(0..).find_map(|(entry, far)| Some(format!("{}-{far}", entry.id.as_ref()?)));
+    before.or_else(behind)
 }
 
 /// Reads what the caller knows of an entry, or says what is wrong with it.
@@ -350,7 +407,7 @@ fn entry(entry: &TurnEntry, ids: &dyn NewIds) -> Result<Entry, String> {
     if parts.is_empty() {
         return Err("it says nothing".to_owned());
     }
-    // A random id: a caller that may repeat a request gives one of its own.
+    // A random id: a caller that may repeat a call gives one of its own, or an id of the call.
     let id = entry.id.clone().unwrap_or_else(|| ids.session().to_string());
     let id = EntryId::new(id).map_err(|error| format!("`id`: {error}"))?;
     let mut said = Entry::said(id, role, parts);

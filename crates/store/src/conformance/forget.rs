@@ -16,7 +16,7 @@ use super::chains::load;
 use super::transactions::verify_is_clean;
 use crate::error::StoreError;
 use crate::filters::TipFilter;
-use crate::ledger::{Append, Durability, EventQuery};
+use crate::ledger::{Append, EventQuery};
 use crate::maintain::forget::{Forget, Forgotten, Keep, Kept, Tombstone};
 use crate::seam::{HOLE_BYTES_MAX, Store};
 use crate::write::{
@@ -74,13 +74,7 @@ pub fn check_forgotten_beside(make: Make<'_>) {
         NewEvent::new(session_id("s"), topic, sender, NewPayload::Line(line.clone()))
     };
     let ledger = LedgerId::new("p").expect("a name");
-    let append = Append {
-        ledger: ledger.clone(),
-        events: vec![event(&kept), event(&gone)],
-        expected: None,
-        now: at(1),
-        durability: Durability::default(),
-    };
+    let append = Append::new(ledger.clone(), vec![event(&kept), event(&gone)], at(1));
     store.append(append).expect("appended");
     let id = chain(store, "c", 1)[0];
     let named = [(ledger.clone(), [EventSeq::new(2).expect("a place")].into())];

@@ -5,8 +5,8 @@
 use stemmata_model::{EventSeq, Json, LedgerId, NewEvent, NewPayload, Timestamp};
 
 use super::{
-    Append, BATCH_EVENTS_MAX, EVENT_AT_US_MAX, EVENT_BYTES_MAX, EventQuery, LedgerChange, MARK_BYTES_MAX,
-    MARKS_MAX, QUERY_TOPICS_MAX, STATE_BYTES_MAX, SavedState,
+    APPEND_KEYS_MAX, Append, BATCH_EVENTS_MAX, EVENT_AT_US_MAX, EVENT_BYTES_MAX, EventQuery, Keyed,
+    LedgerChange, MARK_BYTES_MAX, MARKS_MAX, QUERY_TOPICS_MAX, STATE_BYTES_MAX, SavedState,
 };
 use crate::bounds::{EVENT_PAGE_BYTES_MAX, at_most};
 use crate::error::StoreError;
@@ -18,7 +18,24 @@ pub(crate) fn check_append(append: &Append) -> Result<(), StoreError> {
     }
     at_most("events of an append", append.events.len(), BATCH_EVENTS_MAX)?;
     check_at(append.now)?;
+    check_keys(append.keys.len())?;
+    let events = append.events.len();
+    let ends = |key: &super::NewKey| key.at.saturating_add(key.events).max(key.at.saturating_add(1));
+    append.keys.iter().try_for_each(|key| at_most("events that a key stands for", ends(key), events))?;
     append.events.iter().try_for_each(check_event)
+}
+
+/// Holds keys that are given or asked for at once to their bound.
+pub(crate) fn check_keys(count: usize) -> Result<(), StoreError> {
+    at_most("keys at once", count, APPEND_KEYS_MAX)
+}
+
+/// Refuses a key that another append has taken.
+pub(crate) fn check_key(ledger: &LedgerId, known: Option<Keyed>, now: Timestamp) -> Result<(), StoreError> {
+    match known.filter(|known| known.holds(now)) {
+        Some(known) => Err(StoreError::KeyTaken { ledger: ledger.clone(), first: known.first }),
+        None => Ok(()),
+    }
 }
 
 fn check_at(at: Timestamp) -> Result<(), StoreError> {
@@ -85,7 +102,7 @@ pub(crate) fn check_covered(through: EventSeq, last: u64) -> Result<(), StoreErr
     Err(StoreError::Bound { what, value: through.get(), bound: last })
 }
 
-/// Refuses what was folded before something was forgotten.
+/// Refuses what was read before something was forgotten.
 pub(crate) fn check_epoch(id: &LedgerId, expected: Option<u64>, found: u64) -> Result<(), StoreError> {
     match expected.filter(|expected| *expected != found) {
         Some(expected) => Err(StoreError::EpochMoved { ledger: id.clone(), expected, found }),

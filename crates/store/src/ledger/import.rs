@@ -281,7 +281,7 @@ mod tests {
         let times: Vec<Option<i64>> = events.iter().map(|event| event.at.map(Timestamp::as_micros)).collect();
         assert_eq!(times, [Some(5_000), None, Some(7_000)]);
         let (ledger, now) = (LedgerId::new("c").expect("a name"), Timestamp::from_micros(5_000));
-        let append = Append { ledger, events, expected: None, now, durability: Durability::default() };
+        let append = Append::new(ledger, events, now);
         let appended = MemoryStore::default().append(append).expect("an append");
         assert_eq!(appended.last_at.as_micros(), 7_000);
     }

@@ -8,12 +8,13 @@ use stemmata_model::{
 };
 
 use super::checks::{
-    check_append, check_change, check_epoch, check_marks, check_query, check_reach, check_state,
+    check_append, check_change, check_epoch, check_key, check_keys, check_marks, check_query, check_reach,
+    check_state,
 };
 use super::{
-    Append, Appended, CURSOR_STATES, DerivedEvents, EventPage, EventQuery, Filling, Ledger, LedgerChange,
-    OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Order, Receipt, SavedState, chained, next_time, numbered,
-    plain_bytes,
+    Append, Appended, CURSOR_STATES, DerivedEvents, EventKey, EventPage, EventQuery, Filling, Keyed, Ledger,
+    LedgerChange, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Order, Receipt, SavedState, chained, next_time,
+    numbered, plain_bytes,
 };
 use crate::error::StoreError;
 use crate::table::Table;
@@ -25,6 +26,7 @@ pub(crate) struct Logs {
     events: Table<(LedgerId, u64), Event>,
     states: Table<(LedgerId, String), SavedState>,
     receipts: Table<(LedgerId, Topic), Receipt>,
+    keys: Table<(LedgerId, EventKey), Keyed>,
     /// Raw output that still has its payload, by ledger: how many events, how many bytes.
     output: Table<LedgerId, (u64, u64)>,
 }
@@ -36,6 +38,7 @@ impl Default for Logs {
             events: Table::new(),
             states: Table::new(),
             receipts: Table::new(),
+            keys: Table::new(),
             output: Table::new(),
         }
     }
@@ -61,6 +64,7 @@ impl Logs {
         self.events.commit();
         self.states.commit();
         self.receipts.commit();
+        self.keys.commit();
         self.output.commit();
     }
 
@@ -69,6 +73,7 @@ impl Logs {
         self.events.roll_back();
         self.states.roll_back();
         self.receipts.roll_back();
+        self.keys.roll_back();
         self.output.roll_back();
     }
 
@@ -79,7 +84,14 @@ impl Logs {
         if let Some(expected) = append.expected.filter(|expected| *expected != ledger.last) {
             return Err(StoreError::SequenceMoved { ledger: id, expected, found: ledger.last });
         }
+        check_epoch(&id, append.epoch, ledger.epoch)?;
+        for new in &append.keys {
+            check_key(&id, self.key(&id, new.key), append.now)?;
+        }
         let (first, last) = numbered(ledger.last, append.events.len())?;
+        for keyed in append.keys.iter().filter_map(|new| Keyed::placed(new, first)) {
+            self.keys.put((id.clone(), keyed.key), keyed);
+        }
         let mut last_at = append.now;
         for (number, new) in (first.get()..).zip(append.events) {
             let seq = EventSeq::new(number).unwrap_or(last);
@@ -115,6 +127,24 @@ impl Logs {
     /// Returns all events of all ledgers.
     pub(crate) fn all_events(&self) -> impl Iterator<Item = &Event> {
         self.events.iter().map(|(_, event)| event)
+    }
+
+    /// Returns a key whose first event says something.
+    fn key(&self, ledger: &LedgerId, key: EventKey) -> Option<Keyed> {
+        let keyed = self.keys.get(&(ledger.clone(), key)).copied()?;
+        let event = self.events.get(&(ledger.clone(), keyed.first.get()))?;
+        is_there(&event.payload).then_some(keyed)
+    }
+
+    pub(crate) fn keyed(
+        &self,
+        ledger: &LedgerId,
+        keys: &[EventKey],
+        now: Timestamp,
+    ) -> Result<Vec<Keyed>, StoreError> {
+        check_keys(keys.len())?;
+        let known = keys.iter().filter_map(|key| self.key(ledger, *key));
+        Ok(known.filter(|keyed| keyed.holds(now)).collect())
     }
 
     pub(crate) fn ledger(&self, id: &LedgerId) -> Option<Ledger> {

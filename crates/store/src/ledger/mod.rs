@@ -7,6 +7,7 @@ mod derived;
 mod export;
 mod files;
 mod import;
+mod keys;
 pub(crate) mod logs;
 mod page;
 
@@ -14,6 +15,7 @@ pub use derived::DerivedEvents;
 pub use export::{ExportedCluster, export_cluster};
 pub use files::{FileLog, FileLogOptions, Finding, IntegrityMode, Repaired, Restored, check_ledger_bytes};
 pub use import::ClusterFile;
+pub use keys::{APPEND_KEYS_MAX, EventKey, Keyed, NewKey};
 pub use page::EventPage;
 
 pub(crate) use page::Filling;
@@ -80,10 +82,22 @@ pub struct Append {
     pub events: Vec<NewEvent>,
     /// Refuses the append unless this is the ledger's last number (0: no event yet).
     pub expected: Option<u64>,
+    /// Refuses the append where something was forgotten since the ledger was at this epoch.
+    pub epoch: Option<u64>,
+    /// What the events are to be known by, at most [`APPEND_KEYS_MAX`]. Refuses the append where one of the keys is there.
+    pub keys: Vec<NewKey>,
     /// The present.
     pub now: Timestamp,
     /// When to return. Within a batch of other writes it counts for nothing: such a batch is durable when it returns.
     pub durability: Durability,
+}
+
+impl Append {
+    /// Appends events wherever the ledger ends, without keys.
+    pub fn new(ledger: LedgerId, events: Vec<NewEvent>, now: Timestamp) -> Self {
+        let durability = Durability::default();
+        Self { ledger, events, expected: None, epoch: None, keys: Vec::new(), now, durability }
+    }
 }
 
 /// Where an append's events are.
@@ -296,7 +310,8 @@ pub trait EventLog: Send + Sync {
     /// Appends events.
     ///
     /// # Errors
-    /// `SequenceMoved` where `expected` is not the last number, `Bound`, `Empty` for no events, `Closed`; `Locked`,
+    /// `SequenceMoved` where `expected` is not the last number, `EpochMoved` where something was forgotten since `epoch`,
+    /// `KeyTaken` for a key that is there, `Bound`, `Empty` for no events, `Closed`; `Locked`,
     /// `Full`, `ReadOnly`, `Io`, `Backend` where the storage refuses. Nothing is appended then.
     fn append(&self, append: Append) -> Result<Appended, StoreError>;
 
@@ -323,6 +338,13 @@ pub trait EventLog: Send + Sync {
         }
         Ok(events)
     }
+
+    /// Returns those of some keys that are there, at most [`APPEND_KEYS_MAX`] asked for at once. A key goes with the payload of
+    /// its first event, and when its time is over.
+    ///
+    /// # Errors
+    /// `Bound`, and where the storage fails.
+    fn keyed(&self, ledger: &LedgerId, keys: &[EventKey], now: Timestamp) -> Result<Vec<Keyed>, StoreError>;
 
     /// Returns what is known of a ledger.
     fn ledger(&self, id: &LedgerId) -> Result<Option<Ledger>, StoreError>;

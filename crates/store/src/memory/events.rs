@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use stemmata_model::{
-    ArtifactId, CommitId, Event, EventSeq, LedgerId, NewPayload, Payload, SessionId, Topic,
+    ArtifactId, CommitId, Event, EventSeq, LedgerId, NewPayload, Payload, SessionId, Timestamp, Topic,
 };
 
 use super::content::{self, Content, literals_of};
@@ -14,8 +14,8 @@ use super::{MemoryStore, State};
 use crate::error::StoreError;
 use crate::ledger::checks::check_covered;
 use crate::ledger::{
-    Append, Appended, Coverage, EventLog, EventPage, EventQuery, Ledger, LedgerChange, Places, Receipt,
-    SavedState,
+    Append, Appended, Coverage, EventKey, EventLog, EventPage, EventQuery, Keyed, Ledger, LedgerChange,
+    Places, Receipt, SavedState,
 };
 use crate::seam::{BatchOutcome, Store};
 use crate::write::{ContentPart, Write};
@@ -119,6 +119,10 @@ impl EventLog for MemoryStore {
         self.lock().logs.page(ledger, query)
     }
 
+    fn keyed(&self, ledger: &LedgerId, keys: &[EventKey], now: Timestamp) -> Result<Vec<Keyed>, StoreError> {
+        self.lock().logs.keyed(ledger, keys, now)
+    }
+
     fn ledger(&self, id: &LedgerId) -> Result<Option<Ledger>, StoreError> {
         Ok(self.lock().logs.ledger(id))
     }
@@ -220,7 +224,7 @@ mod tests {
             NewPayload::Plain { text: None, data: None },
         );
         let (expected, durability) = (None, Durability::None);
-        let append = Append { ledger: id, events: vec![event], expected, now: Timestamp::EPOCH, durability };
+        let append = Append { expected, durability, ..Append::new(id, vec![event], Timestamp::EPOCH) };
         assert!(matches!(store.append(append), Err(StoreError::Bound { .. })), "the last number there is");
     }
 }

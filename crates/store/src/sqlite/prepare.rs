@@ -5,7 +5,7 @@
 use stemmata_model::{ArtifactId, CommitId, LedgerId, NewEvent, NewPayload, Timestamp, artifact_id};
 
 use super::coding::{Coding, encode};
-use crate::ledger::Append;
+use crate::ledger::{Append, NewKey};
 use crate::write::{ContentPart, NewCommit, Write};
 
 /// A literal part, ready to be a row.
@@ -63,6 +63,8 @@ pub(super) enum Prepared {
 pub(super) struct PreparedAppend {
     pub(super) ledger: LedgerId,
     pub(super) expected: Option<u64>,
+    pub(super) epoch: Option<u64>,
+    pub(super) keys: Vec<NewKey>,
     pub(super) now: Timestamp,
     pub(super) events: Vec<PreparedEvent>,
 }
@@ -85,6 +87,8 @@ impl PreparedAppend {
         Self {
             ledger: append.ledger,
             expected: append.expected,
+            epoch: append.epoch,
+            keys: append.keys,
             now: append.now,
             events: append.events.into_iter().map(prepared).collect(),
         }

@@ -140,8 +140,11 @@ pub(super) const STATE: Sealed = Sealed {
 pub(super) const COVERAGE: Sealed =
     Sealed { table: "coverage", columns: &["commit_row", "ledger", "through"], key: 2 };
 
+pub(super) const EVENT_KEY: Sealed =
+    Sealed { table: "event_key", columns: &["ledger", "key", "digest", "first", "last", "until"], key: 2 };
+
 /// All tables whose rows have seals. What the others hold has hashes, or follows from what has.
-pub(super) const SEALED: [&Sealed; 15] = [
+pub(super) const SEALED: [&Sealed; 16] = [
     &ORIGIN,
     &SIGHTING,
     &SESSION,
@@ -157,6 +160,7 @@ pub(super) const SEALED: [&Sealed; 15] = [
     &RECEIPT,
     &STATE,
     &COVERAGE,
+    &EVENT_KEY,
 ];
 
 /// A row that is not what was written.

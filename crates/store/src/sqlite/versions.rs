@@ -34,7 +34,7 @@ pub(super) struct Undo {
 }
 
 /// All steps, oldest first; append-only.
-pub(super) const MIGRATIONS: [Migration; 5] = [
+pub(super) const MIGRATIONS: [Migration; 6] = [
     Migration {
         sql: include_str!("schema/0001.sql"),
         read_version: 1,
@@ -89,6 +89,14 @@ pub(super) const MIGRATIONS: [Migration; 5] = [
             lost: "SELECT 0",
             sql: "DROP INDEX session_by_id; DROP INDEX session_by_end; DROP INDEX session_by_placed",
         }),
+    },
+    Migration {
+        sql: include_str!("schema/0006.sql"),
+        // Who does not know keys leaves them behind when events are forgotten: hashes of nothing that is there.
+        read_version: 3,
+        kind: StepKind::Additive,
+        about: "keys of events, by which a repeated call is known",
+        undo: Some(Undo { lost: "SELECT count(*) FROM event_key", sql: "DROP TABLE event_key" }),
     },
 ];
 

@@ -1,142 +1,413 @@
-//! Tries that are repeated: what a session said last is not said once more.
+//! Calls that are repeated: what a session said is not said once more.
 //!
-//! A caller that heard of an error, or died before it heard anything, cannot know what was stored. It calls again with the
-//! same entries, and their ids tell.
+//! A caller that heard of an error, timed out, or died before it heard anything cannot know what was stored, and calls again. The
+//! id of its request tells, or the ids of its entries. Both stand with the events as keys, and the log refuses a key that is
+//! there: of two calls at the same time one is stored, and the other finds it.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
-use stemmata_model::{Entry, EventSeq, FormatId, Json, NewEvent, NewPayload, Part, Payload, topics};
+use stemmata_model::{
+    Entry, EntryId, EventSeq, FormatId, Json, LedgerId, NewEvent, NewPayload, Note, NoteCode, Part, Party,
+    Payload, SessionId, Timestamp, topics,
+};
 use stemmata_prompt::tool_output::noticed_artifact;
-use stemmata_store::{Appended, EventQuery, Order, PAGE_ROWS_MAX};
+use stemmata_store::{Appended, EventKey, EventQuery, Keyed, NewKey, Order};
 
 use super::{FORMAT, TurnOf};
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Refusal, Result};
 
-/// Events that end what was said last: a turn that one of them follows was answered, or is another one.
+/// Bytes of a request's id at most.
+pub const REQUEST_BYTES_MAX: usize = 256;
+
+/// How long the id of a request is known, in microseconds: a day.
+pub const REQUEST_KEPT_US: i64 = 24 * 60 * 60 * 1_000_000;
+
+/// Events of one topic behind the first repeated entry among which a repeated event is looked for.
+const REPEATED_MAX: usize = 256;
+
+/// What a caller gives so that a call which it repeats is known.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum SameCall {
+    /// The ids of its entries, which are its own.
+    #[default]
+    Entries,
+    /// An id of the call, of at most [`REQUEST_BYTES_MAX`] bytes, known for [`REQUEST_KEPT_US`]; `names_entries` says whether the
+    /// entries have ids of its own too.
+    Request {
+        /// The id.
+        id: String,
+        /// Whether the entries' ids are the caller's.
+        names_entries: bool,
+    },
+    /// Nothing: the entries' ids were made up, and a call that is repeated is another one.
+    None,
+}
+
+impl SameCall {
+    const fn names_entries(&self) -> bool {
+        matches!(self, Self::Entries | Self::Request { names_entries: true, .. })
+    }
+
+    fn request(&self) -> Option<&str> {
+        match self {
+            Self::Request { id, .. } => Some(id),
+            Self::Entries | Self::None => None,
+        }
+    }
+}
+
+/// One call of a turn, as its events are to be stored.
+pub(super) struct Call<'a> {
+    pub(super) turn: &'a TurnOf,
+    pub(super) identity: &'a SameCall,
+    /// Whether the session has its name from this call.
+    pub(super) is_unnamed: bool,
+    /// Which call it is, and what else of it has to be the same.
+    pub(super) about: Vec<String>,
+    /// Whole outputs, each with the entry that they are of. They go where their entry goes.
+    pub(super) outputs: Vec<(EntryId, NewEvent)>,
+    /// The other events.
+    pub(super) events: Vec<NewEvent>,
+}
+
+/// What a call has to store.
+pub(super) enum Found {
+    /// It is stored, as the call says it.
+    Stored(Appended),
+    /// These events, by these keys.
+    New(News),
+}
+
+/// What is new of a call.
+#[derive(Default)]
+pub(super) struct News {
+    pub(super) events: Vec<NewEvent>,
+    pub(super) keys: Keys,
+    /// The last entry of the call that is stored already.
+    pub(super) said: Option<EventSeq>,
+    pub(super) notes: Vec<Note>,
+}
+
+/// What the events of a call are to be known by.
+#[derive(Default)]
+pub(super) struct Keys {
+    /// Those of single events, by their place in the call.
+    of_events: Vec<NewKey>,
+    /// Those of the call: they stand for all that is appended with it.
+    of_call: Vec<NewKey>,
+}
+
+impl Keys {
+    /// Returns the keys where so many events stand before the call's own, and so many are appended in all.
+    pub(super) fn placed(&self, before: usize, all: usize) -> Vec<NewKey> {
+        let of_events = self.of_events.iter().map(|key| NewKey { at: key.at + before, ..*key });
+        let of_call = self.of_call.iter().map(|key| NewKey { at: 0, events: all, ..*key });
+        of_events.chain(of_call).collect()
+    }
+}
+
+/// An entry of a call.
+struct Line {
+    entry: Entry,
+    key: EventKey,
+    digest: EventKey,
+}
+
+impl Engine {
+    /// Returns the session that a request began which named none, or `None` where none is known.
+    ///
+    /// # Errors
+    /// `Refused` for an id that is none, store errors.
+    pub fn session_of_request(
+        &self,
+        ledger: &LedgerId,
+        agent: &Party,
+        request: &str,
+    ) -> Result<Option<SessionId>> {
+        check_request(request)?;
+        let found = self.log.keyed(ledger, &[opening_key(agent, request)], self.clock.now())?;
+        let Some(keyed) = found.first() else { return Ok(None) };
+        let query = EventQuery {
+            through: Some(keyed.last),
+            ..EventQuery::after(EventSeq::new(keyed.last.get() - 1), 1)
+        };
+        Ok(self.log.events(ledger, &query)?.into_iter().next().map(|event| event.session))
+    }
+
+    /// Refuses a turn of a session that nobody has begun.
+    ///
+    /// # Errors
+    /// `Refused`, store errors.
+    pub fn check_begun(&self, turn: &TurnOf) -> Result<()> {
+        if self.opening_of(&turn.ledger, &turn.session, None)?.is_some() {
+            return Ok(());
+        }
+        let reasons = vec![format!("session `{}` has not begun in ledger `{}`", turn.session, turn.ledger)];
+        Err(EngineError::Refused { what: Refusal::TurnNotBegun, reasons })
+    }
+
+    /// Finds out what of a call is stored already. The answer holds as long as the log takes the keys.
+    ///
+    /// # Errors
+    /// `Refused` for an id that stands for other content: of a request or of an entry.
+    pub(super) fn find_call(&self, call: &Call<'_>) -> Result<Found> {
+        call.identity.request().map_or(Ok(()), check_request)?;
+        let now = self.clock.now();
+        let lines = call.lines()?;
+        let digest = call.digest(&lines);
+        let (of_call, mute) = (call.key(digest, &lines, now), call.mute_key());
+        let names_entries = call.identity.names_entries();
+        let entries = lines.iter().flatten().filter(|_| names_entries).map(|line| line.key);
+        let asked: Vec<EventKey> =
+            of_call.map(|(key, _)| key).into_iter().chain(entries).chain(mute).collect();
+        let mut known: HashMap<EventKey, Keyed> = HashMap::new();
+        // A call has as many entries as it has events, and the log answers for so many at once.
+        for part in asked.chunks(stemmata_store::APPEND_KEYS_MAX) {
+            let found = self.log.keyed(&call.turn.ledger, part, now)?;
+            known.extend(found.into_iter().map(|keyed| (keyed.key, keyed)));
+        }
+        if let Some(keyed) = of_call.and_then(|(key, _)| known.get(&key)) {
+            if keyed.digest == digest {
+                return self.stored_at(call.turn, keyed.first, keyed.last).map(Found::Stored);
+            }
+            if let Some(id) = call.identity.request() {
+                return Err(taken(&format!("request `{id}` of the session"), Some(keyed.first)));
+            }
+        }
+        let (is_new, repeated) = if names_entries {
+            sorted_out(&lines, &known)?
+        } else {
+            (vec![true; lines.len()], Repeated::default())
+        };
+        let mut news = News { said: repeated.last, ..News::default() };
+        let gone = |id: &EntryId| {
+            let repeated = lines.iter().zip(&is_new).filter(|(_, is_new)| !**is_new);
+            repeated.filter_map(|(line, _)| line.as_ref()).any(|line| line.entry.id == *id)
+        };
+        news.events.extend(call.outputs.iter().filter(|(of, _)| !gone(of)).map(|(_, event)| event.clone()));
+        let after = repeated.first.map(|first| first.get().saturating_sub(call.events.len() as u64 + 1));
+        for ((event, line), is_new) in call.events.iter().zip(&lines).zip(is_new) {
+            if !is_new || (line.is_none() && self.is_said(call.turn, event, after)?) {
+                continue;
+            }
+            if let Some(line) = line.as_ref().filter(|_| names_entries) {
+                let (at, events) = (news.events.len(), 1);
+                let key = NewKey { key: line.key, digest: line.digest, at, events, until: None };
+                news.keys.of_events.push(key);
+            }
+            news.events.push(event.clone());
+        }
+        if let (true, Some((first, last))) = (news.events.is_empty(), repeated.ends()) {
+            return self.stored_at(call.turn, first, last).map(Found::Stored);
+        }
+        if news.events.is_empty() && !call.events.is_empty() {
+            // The end of a session that has ended.
+            let query = EventQuery::latest(topics::topic(topics::SESSION_ENDED), 1);
+            let query = EventQuery { session: Some(call.turn.session.clone()), ..query };
+            if let Some(ended) = self.log.events(&call.turn.ledger, &query)?.first() {
+                return self.stored_at(call.turn, ended.seq, ended.seq).map(Found::Stored);
+            }
+        }
+        if !news.events.is_empty() {
+            let key = |(key, until)| NewKey { key, digest, at: 0, events: 1, until };
+            news.keys.of_call.extend(of_call.map(key));
+            let opening = call.identity.request().filter(|_| call.is_unnamed);
+            let opening = opening.map(|id| opening_key(&call.turn.agent, id));
+            news.keys.of_call.extend(opening.zip(of_call.map(|(_, until)| until)).map(key));
+        }
+        if let Some(mute) = mute.filter(|mute| !known.contains_key(mute)) {
+            let message = "a call without `request` and without ids of its entries would be stored twice if it is repeated";
+            news.notes.push(Note::new(NoteCode::NotRepeatable, message.to_owned()));
+            news.keys.of_call.push(NewKey { key: mute, digest: mute, at: 0, events: 1, until: None });
+        }
+        Ok(Found::New(news))
+    }
+
+    /// Says where events stand.
+    fn stored_at(&self, turn: &TurnOf, first: EventSeq, last: EventSeq) -> Result<Appended> {
+        let query = EventQuery { through: Some(last), ..EventQuery::after(EventSeq::new(last.get() - 1), 1) };
+        let found = self.log.events(&turn.ledger, &query)?;
+        let last_at = found.first().map_or(self.clock.now(), |event| event.at);
+        Ok(Appended { first, last, last_at })
+    }
+
+    /// Says whether the session said an event behind a place already: what stands beside entries has no id. Without a place
+    /// no entry of the call is repeated, and the event is new unless the session has ended and would end once more.
+    fn is_said(&self, turn: &TurnOf, event: &NewEvent, after: Option<u64>) -> Result<bool> {
+        let is_end = event.topic.as_str() == topics::SESSION_ENDED;
+        let (topics, limit) = match after {
+            Some(_) => (vec![event.topic.clone()], REPEATED_MAX),
+            // The last thing that the session said.
+            None if is_end => (SAID_TOPICS.map(topics::topic).to_vec(), 1),
+            None => return Ok(false),
+        };
+        let query = EventQuery {
+            session: Some(event.session.clone()),
+            topics,
+            order: if after.is_some() { Order::OldestFirst } else { Order::NewestFirst },
+            ..EventQuery::after(after.and_then(EventSeq::new), limit)
+        };
+        let NewPayload::Plain { text, data } = &event.payload else { return Ok(after.is_some()) };
+        let is_same = |known: &stemmata_model::Event| {
+            let Payload::Plain { text: said, data: told } = &known.payload else { return false };
+            known.topic == event.topic && said == text && told == data
+        };
+        Ok(self.log.events(&turn.ledger, &query)?.iter().any(is_same))
+    }
+}
+
+/// What a session says, and that it has ended.
 const SAID_TOPICS: [&str; 4] =
     [topics::USER_TURN, topics::ASSISTANT_TURN, topics::TOOL_EVENT, topics::SESSION_ENDED];
 
-/// Entries of a session that a new one's id is compared with at most.
-const IDS_COMPARED_MAX: usize = 64;
-
-impl Engine {
-    /// Returns where the entries of events are, if they are the last ones that the session said: an earlier try stored them.
-    pub(super) fn said_already(&self, turn: &TurnOf, events: &[NewEvent]) -> Result<Option<Appended>> {
-        let lines: Vec<(&str, &Json)> = events
-            .iter()
-            // A whole output and a pin stand beside what is said.
-            .filter(|event| {
-                ![topics::TOOL_OUTPUT, topics::CONTEXT_VISIBILITY].contains(&event.topic.as_str())
-            })
-            .filter_map(|event| match &event.payload {
-                NewPayload::Line(line) => Some((event.topic.as_str(), line)),
-                NewPayload::Plain { .. } => None,
-            })
-            .collect();
-        if lines.is_empty() || lines.len() > PAGE_ROWS_MAX {
-            return Ok(None);
-        }
-        let query = EventQuery {
-            session: Some(turn.session.clone()),
-            // An alert or a compaction behind the prompt makes it no other prompt.
-            topics: SAID_TOPICS.map(topics::topic).to_vec(),
-            order: Order::NewestFirst,
-            ..EventQuery::after(None, lines.len())
-        };
-        let known = self.log.events(&turn.ledger, &query)?;
-        let (Some(last), Some(first)) = (known.first(), known.last()) else { return Ok(None) };
-        if known.len() < lines.len() {
-            return Ok(None);
-        }
-        for (known, (topic, line)) in known.iter().zip(lines.iter().rev()) {
-            let Payload::Line { line: told, .. } = &known.payload else { return Ok(None) };
-            if known.topic.as_str() != *topic || !is_same(entry_of(told)?.as_ref(), entry_of(line)?.as_ref())
-            {
+impl Call<'_> {
+    /// Returns the entry of each event that is one.
+    fn lines(&self) -> Result<Vec<Option<Line>>> {
+        let line = |event: &NewEvent| {
+            let NewPayload::Line(line) = &event.payload else { return Ok(None) };
+            if !SAID_TOPICS.contains(&event.topic.as_str()) {
                 return Ok(None);
             }
-        }
-        Ok(Some(Appended { first: first.seq, last: last.seq, last_at: last.at }))
+            let Some(entry) = entry_of(line)? else { return Ok(None) };
+            let key = EventKey::of(["entry", self.turn.session.as_str(), entry.id.as_str()]);
+            Ok(Some(Line { digest: digest_of(&entry)?, key, entry }))
+        };
+        self.events.iter().map(line).collect()
     }
 
-    /// Refuses an entry whose id the session gave to other content: a pin, a prune or a summary could not say which of the
-    /// two it means. Only the newest [`IDS_COMPARED_MAX`] entries are compared, so that a step costs the same in a long
-    /// session.
-    pub(super) fn refuse_taken_ids(&self, turn: &TurnOf, events: &[NewEvent]) -> Result<()> {
-        let mut new = Vec::new();
-        for event in events.iter().filter(|event| SAID_TOPICS.contains(&event.topic.as_str())) {
-            if let NewPayload::Line(line) = &event.payload {
-                new.extend(entry_of(line)?);
+    /// Returns the key of the call, and when it is free again; none where nothing tells the call from another one.
+    fn key(
+        &self,
+        digest: EventKey,
+        lines: &[Option<Line>],
+        now: Timestamp,
+    ) -> Option<(EventKey, Option<Timestamp>)> {
+        let session = self.turn.session.as_str();
+        match self.identity {
+            SameCall::Request { id, .. } => {
+                let until = Timestamp::from_micros(now.as_micros().saturating_add(REQUEST_KEPT_US));
+                Some((EventKey::of(["request", session, id]), Some(until)))
             }
-        }
-        if new.is_empty() {
-            return Ok(());
-        }
-        let query = EventQuery {
-            session: Some(turn.session.clone()),
-            topics: SAID_TOPICS.map(topics::topic).to_vec(),
-            order: Order::NewestFirst,
-            ..EventQuery::after(None, IDS_COMPARED_MAX)
-        };
-        // A ledger that is not there yet has said nothing.
-        let known = if self.log.ledger(&turn.ledger)?.is_some() {
-            self.log.events(&turn.ledger, &query)?
-        } else {
-            Vec::new()
-        };
-        let quoted: Vec<String> =
-            new.iter().map(|entry| serde_json::Value::from(entry.id.as_str()).to_string()).collect();
-        let mut same_ids = Vec::new();
-        for event in &known {
-            let Payload::Line { line, .. } = &event.payload else { continue };
-            // The text is searched first: to decode all of them at each step would cost more than the step.
-            if quoted.iter().any(|id| line.as_str().contains(id.as_str()))
-                && let Some(entry) = entry_of(line)?
-                && new.iter().any(|one| one.id == entry.id)
-            {
-                same_ids.push((Some(event.seq), entry));
+            // The ids are part of the digest. A call with other events beside the same entries is another one.
+            SameCall::Entries if lines.iter().any(Option::is_some) => {
+                Some((EventKey::of(["call", session, &format!("{:?}", digest.as_bytes())]), None))
             }
+            SameCall::Entries | SameCall::None => None,
         }
-        check_ids(same_ids.iter().map(|(seq, entry)| (*seq, entry)), &new)
+    }
+
+    /// Returns the key of what a session is told once: that a call like this one is another one when it is repeated.
+    fn mute_key(&self) -> Option<EventKey> {
+        (*self.identity == SameCall::None).then(|| EventKey::of(["mute", self.turn.session.as_str()]))
+    }
+
+    /// Returns what stands behind the call's key: all that has to be the same. Times are those of the try, and a whole output
+    /// is where its notice says.
+    fn digest(&self, lines: &[Option<Line>]) -> EventKey {
+        let mut told: Vec<String> = self.about.clone();
+        for (event, line) in self.events.iter().zip(lines) {
+            let mut text = event.topic.to_string();
+            match (line, &event.payload) {
+                (Some(line), _) => {
+                    let id = if self.identity.names_entries() { line.entry.id.as_str() } else { "" };
+                    let _ = write!(text, "\0{id}\0{:?}", line.digest.as_bytes());
+                }
+                (None, NewPayload::Plain { text: said, data }) => {
+                    let data = data.as_ref().map_or("", Json::as_str);
+                    let _ = write!(text, "\0{}\0{data}", said.as_deref().unwrap_or_default());
+                }
+                // A pin, which says when.
+                (None, NewPayload::Line(_)) => {}
+            }
+            told.push(text);
+        }
+        EventKey::of(told.iter().map(String::as_str))
     }
 }
 
-/// Returns an error that names the first id which stands for other content among known entries or earlier ones of the list.
-fn check_ids<'e>(known: impl Iterator<Item = (Option<EventSeq>, &'e Entry)>, new: &'e [Entry]) -> Result<()> {
-    let mut first: HashMap<&str, (Option<EventSeq>, &Entry)> = HashMap::new();
-    for (seq, entry) in known.chain(new.iter().map(|entry| (None, entry))) {
-        let (seq, other) = *first.entry(entry.id.as_str()).or_insert((seq, entry));
-        if is_same(Some(other), Some(entry)) {
+/// Where the entries of a call stand that are stored already.
+#[derive(Default)]
+struct Repeated {
+    first: Option<EventSeq>,
+    last: Option<EventSeq>,
+}
+
+impl Repeated {
+    fn see(&mut self, keyed: &Keyed) {
+        self.first = Some(self.first.map_or(keyed.first, |first| first.min(keyed.first)));
+        self.last = self.last.max(Some(keyed.last));
+    }
+
+    fn ends(&self) -> Option<(EventSeq, EventSeq)> {
+        self.first.zip(self.last)
+    }
+}
+
+/// Returns for each event of a call whether it is new as far as ids tell, and where the entries stand that are not.
+fn sorted_out(lines: &[Option<Line>], known: &HashMap<EventKey, Keyed>) -> Result<(Vec<bool>, Repeated)> {
+    let (mut is_new, mut repeated) = (Vec::with_capacity(lines.len()), Repeated::default());
+    let mut own: HashMap<EventKey, EventKey> = HashMap::new();
+    for line in lines {
+        let Some(line) = line else {
+            is_new.push(true);
             continue;
+        };
+        let keyed = known.get(&line.key);
+        let digest = keyed.map(|keyed| keyed.digest).or_else(|| own.get(&line.key).copied());
+        if digest.is_some_and(|digest| digest != line.digest) {
+            let what = format!("entry `{}` of the session", line.entry.id);
+            return Err(taken(&what, keyed.map(|keyed| keyed.first)));
         }
-        let place = seq.map_or_else(|| "in the same request".to_owned(), |seq| format!("as event {seq}"));
-        let reason = format!("the session has an entry `{}` with other content already, {place}", entry.id);
-        return Err(EngineError::Refused { what: Refusal::EntryTaken, reasons: vec![reason] });
+        own.insert(line.key, line.digest);
+        keyed.into_iter().for_each(|keyed| repeated.see(keyed));
+        is_new.push(digest.is_none());
     }
-    Ok(())
+    Ok((is_new, repeated))
 }
 
-/// Returns whether two entries are one. Its time is that of the try.
-fn is_same(known: Option<&Entry>, new: Option<&Entry>) -> bool {
-    matches!((known, new), (Some(known), Some(new))
-        if (&known.id, known.role) == (&new.id, new.role) && are_same(&known.parts, &new.parts))
+/// Refuses an id that stands for other content: a pin, a prune or a summary could not say which of the two it means.
+fn taken(what: &str, place: Option<EventSeq>) -> EngineError {
+    let place = place.map_or_else(|| "in the same request".to_owned(), |seq| format!("at event {seq}"));
+    let reason = format!("{what} has other content already, {place}; give what is new another id");
+    EngineError::Refused { what: Refusal::EntryTaken, reasons: vec![reason] }
 }
 
-fn are_same(known: &[Part], new: &[Part]) -> bool {
-    known.len() == new.len() && known.iter().zip(new).all(|(known, new)| is_same_part(known, new))
+/// Refuses what is no id of a request.
+fn check_request(id: &str) -> Result<()> {
+    if !id.is_empty() && id.len() <= REQUEST_BYTES_MAX {
+        return Ok(());
+    }
+    let reason = format!("`request` has {} bytes, and an id has 1 to {REQUEST_BYTES_MAX}", id.len());
+    Err(EngineError::Refused { what: Refusal::EntryTaken, reasons: vec![reason] })
 }
 
-/// Returns whether two parts are one. Two notices of one whole output are, whatever temporary folder they name.
-fn is_same_part(known: &Part, new: &Part) -> bool {
-    match (known, new) {
-        (Part::Text(known), Part::Text(new)) if known != new => {
-            noticed_artifact(known).is_some_and(|artifact| noticed_artifact(new) == Some(artifact))
+/// Returns the key of a call that began a session without a name.
+fn opening_key(agent: &Party, request: &str) -> EventKey {
+    EventKey::of(["opening", agent.as_str(), request])
+}
+
+/// Returns what an entry says, without its id and the time of the try. A notice of a whole output says what the output does,
+/// whatever temporary folder it names.
+fn digest_of(entry: &Entry) -> Result<EventKey> {
+    let id = EntryId::new("entry").expect("a constant name is a name");
+    let parts = entry.parts.iter().map(plain).collect();
+    let adapter = Engine::adapter(&FormatId::new(FORMAT)?, FormatUse::Write)?;
+    let bytes = adapter.encode(&[Entry::said(id, entry.role, parts)]);
+    Ok(EventKey::of([String::from_utf8_lossy(&bytes).as_ref()]))
+}
+
+fn plain(part: &Part) -> Part {
+    match part {
+        Part::Text(text) => {
+            Part::Text(noticed_artifact(text).map_or_else(|| text.clone(), |id| id.to_string()))
         }
-        (
-            Part::ToolResult { call_id, is_error, parts },
-            Part::ToolResult { call_id: new_id, is_error: new_error, parts: new_parts },
-        ) => (call_id, is_error) == (new_id, new_error) && are_same(parts, new_parts),
-        (known, new) => known == new,
+        Part::ToolResult { call_id, is_error, parts } => {
+            let (call_id, parts) = (call_id.clone(), parts.iter().map(plain).collect());
+            Part::ToolResult { call_id, is_error: *is_error, parts }
+        }
+        other => other.clone(),
     }
 }
 

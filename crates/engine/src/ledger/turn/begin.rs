@@ -7,14 +7,15 @@ use stemmata_model::{
     Closure, CommitId, Entry, EventSeq, Json, NewEvent, NewPayload, Note, NoteCode, SessionId, topics,
 };
 use stemmata_prompt::assemble::TaskFacts;
-use stemmata_store::{Ledger, SessionKey, StoreError};
+use stemmata_store::{Append, Durability, Ledger, SessionKey, StoreError};
 
 use super::TurnOf;
+use super::again::{Call, Found, SameCall};
 use super::guard::{EntryHint, EntryMark, TurnGuard, WindowReport, hints_event};
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
 use crate::ledger::opening::{Opening, opening};
-use crate::ledger::publish::{OVERTAKEN_MAX, PublishOptions, Published, scrub_text};
+use crate::ledger::publish::{OVERTAKEN_MAX, scrub_text};
 use crate::prompts::{PromptMade, PromptWanted};
 use crate::verbs::at::Head;
 
@@ -57,6 +58,10 @@ pub struct BeginTurn<'a> {
     pub hints: Vec<EntryHint>,
     /// Whether what the user says is pinned, in the same act: no prune drops it, and summaries hold it word for word.
     pub pins: bool,
+    /// How a call that is repeated is known.
+    pub identity: SameCall,
+    /// Whether the caller named no session, and this one has its name from the call.
+    pub names_session: bool,
     /// The prompt to make, or `None` if the caller makes its own. Its trigger, place and task facts are the turn's.
     pub prompt: Option<PromptWanted<'a>>,
     /// How the window is guarded before the model is called, or `None` if nobody guards it.
@@ -73,6 +78,8 @@ impl BeginTurn<'_> {
             task: TaskFacts::NONE,
             hints: Vec::new(),
             pins: false,
+            identity: SameCall::Entries,
+            names_session: false,
             prompt: None,
             guard: None,
         }
@@ -109,7 +116,9 @@ impl Engine {
     /// Begins a turn: appends what the user said, with the session's opening before it where it has none, and makes the
     /// prompt. A context is where a *new* session begins: the session that it belongs to is never written to.
     ///
-    /// Repeating the call has no further effect: what was said is appended once, and the prompt is the same.
+    /// A call that is repeated ([`SameCall`]) has no further effect: what was said is appended once, and the prompt is the same.
+    /// Where several begin a session for one request at the same time, all but one hear `KeyTaken`:
+    /// [`Engine::session_of_request`] names the session then.
     ///
     /// # Errors
     /// `NotFound` and `Store` for a context that is not there or was forgotten, or an entry that is not on its chain;
@@ -134,19 +143,17 @@ impl Engine {
         let events = events.into_iter().map(|event| event.with_links(&links)).collect();
         let (events, mut notes) = self.scrubbed_events(known.as_ref(), events)?;
         notes.extend(redacted);
+        let context = format!("{:?}", begin.context);
+        let about = vec!["begin".to_owned(), context, begin.pins.to_string()];
+        let (identity, is_unnamed) = (&begin.identity, begin.names_session);
+        let call = Call { turn, identity, is_unnamed, about, outputs: Vec::new(), events };
         let start = || opening(turn, &begin.context, head);
-        let said = if let Some(said) = self.said_already(turn, &events)? {
-            if begin.pins {
-                // An earlier try may have been one without a pin.
-                self.mark_entries(turn, (&ids, EntryMark::Pin), None)?;
-            }
-            said.last
-        } else {
-            self.refuse_taken_ids(turn, &events)?;
-            let published = self.publish_begun(turn, events, (&begin.context, &start))?;
-            notes.extend(published.notes);
-            published.appended.last
-        };
+        let (said, is_repeated, told) = self.say_begun(&call, (&begin.context, &start))?;
+        notes.extend(told);
+        if begin.pins && is_repeated {
+            // An earlier try may have been one without a pin.
+            self.mark_entries(turn, (&ids, EntryMark::Pin), None)?;
+        }
         // Before the prompt: what is hidden is hidden from it, too.
         let window = begin.guard.as_ref().map(|guard| self.guard_begun(turn, guard, said)).transpose()?;
         let prompt = match &begin.prompt {
@@ -227,31 +234,55 @@ impl Engine {
         Ok(named == Some(ctx) && opening.at.as_deref() == at)
     }
 
-    /// Appends what begins a turn, with what opens the session before it where nothing has. Of two who open it at the same
-    /// time the second looks again.
-    fn publish_begun(
+    /// Appends what of a call that begins a turn is not stored yet, with what opens the session before it where nothing has, and
+    /// returns where the user speaks, and whether that is of an earlier try. Of two who open a session at the same time the second looks again.
+    fn say_begun(
         &self,
-        turn: &TurnOf,
-        events: Vec<NewEvent>,
+        call: &Call<'_>,
         (context, start): (&TurnContext, &dyn Fn() -> NewEvent),
-    ) -> Result<Published> {
-        for _ in 0..OVERTAKEN_MAX {
+    ) -> Result<(EventSeq, bool, Vec<Note>)> {
+        let turn = call.turn;
+        for tried in 0..2 * OVERTAKEN_MAX {
+            let news = match self.find_call(call)? {
+                Found::Stored(said) => return Ok((said.last, true, Vec::new())),
+                Found::New(news) => news,
+            };
             let last = self.log.ledger(&turn.ledger)?.map_or(0, |known| known.last);
-            if self.opening_of(&turn.ledger, &turn.session, None)?.is_some() {
+            let is_open = self.opening_of(&turn.ledger, &turn.session, None)?.is_some();
+            if is_open {
                 // Another process may have begun it with another context since.
                 self.context_of(turn, context)?;
-                return self.publish(&turn.ledger, events);
             }
-            let batch = std::iter::once(start()).chain(events.iter().cloned()).collect();
-            let options = PublishOptions { expected: Some(last), ..PublishOptions::default() };
-            match self.publish_with(&turn.ledger, batch, options) {
-                Err(EngineError::Store(StoreError::SequenceMoved { .. })) => {}
-                published => return published,
+            let before = (!is_open).then(start);
+            let batch: Vec<NewEvent> = before.into_iter().chain(news.events.iter().cloned()).collect();
+            let keys = news.keys.placed(batch.len() - news.events.len(), batch.len());
+            // Opened twice does no harm, and never getting anywhere would.
+            let expected = (!is_open && tried < OVERTAKEN_MAX).then_some(last);
+            let append =
+                Append { expected, keys, ..Append::new(turn.ledger.clone(), batch, self.clock.now()) };
+            match self.log.append(append) {
+                Err(StoreError::SequenceMoved { .. }) => {}
+                Err(error @ StoreError::KeyTaken { .. }) => self.refuse_other_opening(call, error)?,
+                appended => {
+                    let last = appended?.last;
+                    let (_, note) = self.follow_up(&turn.ledger, &call.events, Durability::default());
+                    let notes = news.notes.into_iter().chain(note).collect();
+                    return Ok((news.said.unwrap_or(last), news.said.is_some(), notes));
+                }
             }
         }
-        // Opened twice does no harm, and never getting anywhere would.
-        let batch = std::iter::once(start()).chain(events).collect();
-        self.publish(&turn.ledger, batch)
+        let reasons = vec!["the ledger changes without end; call again".to_owned()];
+        Err(EngineError::Refused { what: Refusal::TurnBusy, reasons })
+    }
+
+    /// Passes an error on where another call has begun another session for the request.
+    fn refuse_other_opening(&self, call: &Call<'_>, error: StoreError) -> Result<()> {
+        let SameCall::Request { id, .. } = call.identity else { return Ok(()) };
+        let session = self.session_of_request(&call.turn.ledger, &call.turn.agent, id)?;
+        match session.filter(|session| call.is_unnamed && *session != call.turn.session) {
+            Some(_) => Err(error.into()),
+            None => Ok(()),
+        }
     }
 }
 

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use stemmata_model::{
     Closure, Commit, CommitType, EventSeq, Json, NewEvent, NewPayload, Party, Reason, Reasons, topics,
 };
-use stemmata_store::{Append, Appended, Coverage, Durability, LedgerChange, StoreError, Write};
+use stemmata_store::{Append, Appended, Coverage, LedgerChange, StoreError, Write};
 
 use super::TurnOf;
-use super::commit::{Base, Boundary};
+use super::commit::{Base, Boundary, Brings};
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
 use crate::ledger::opening::OPENER;
@@ -26,6 +26,8 @@ struct Ground {
     step: Option<Commit>,
     /// The ledger's last event.
     last: u64,
+    /// The ledger's epoch before anything of it was summarized.
+    epoch: u64,
     /// Whether lines of the session are in no closed commit: they wait for a result, or were said meanwhile.
     is_waiting: bool,
     cwd: Option<String>,
@@ -49,7 +51,7 @@ impl Engine {
     /// Commits what the session has said so far. Calls that wait for their results stay open, and come behind the compaction.
     fn commit_before_compaction(&self, turn: &TurnOf, start: NewEvent) -> Result<()> {
         if self.is_log_the_store {
-            self.append_and_commit(turn, &[start], (Boundary::Compaction, None))?;
+            self.append_and_commit(turn, &Brings::Events(&[start]), (Boundary::Compaction, None))?;
             return Ok(());
         }
         self.publish(&turn.ledger, vec![start])?;
@@ -59,10 +61,10 @@ impl Engine {
     }
 
     fn compact_committed(&self, turn: &TurnOf, wanted: &CompactWanted<'_>) -> Result<Compacted> {
-        let mut made: Option<(Commit, MadeCompaction)> = None;
+        let mut made: Option<(Commit, MadeCompaction, u64)> = None;
         for _ in 0..OVERTAKEN_MAX {
             let ground = self.ground(turn)?;
-            if let Some((parent, _)) = &made
+            if let Some((parent, ..)) = &made
                 && parent.id != ground.parent.id
             {
                 if ground.parent.core.commit_type == CommitType::Compaction {
@@ -71,15 +73,17 @@ impl Engine {
                 }
                 made = None;
             }
-            let (parent, compaction) = match made.take() {
+            let (parent, compaction, epoch) = match made.take() {
                 Some(made) => made,
-                None => (ground.parent.clone(), self.made_compaction(&ground.parent, wanted)?),
+                None => (ground.parent.clone(), self.made_compaction(&ground.parent, wanted)?, ground.epoch),
             };
-            match self.commit_compaction(turn, &ground, &compaction) {
+            match self.commit_compaction(turn, &Ground { epoch, ..ground }, &compaction) {
                 Ok(id) => return Ok(compaction.into_compacted(id, &parent, Some(turn.session.clone()))),
                 Err(EngineError::Store(StoreError::SequenceMoved { .. })) => {
-                    made = Some((parent, compaction));
+                    made = Some((parent, compaction, epoch));
                 }
+                // The summary may say what was forgotten: it is made anew.
+                Err(EngineError::Store(StoreError::EpochMoved { .. })) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -88,12 +92,13 @@ impl Engine {
     }
 
     fn ground(&self, turn: &TurnOf) -> Result<Ground> {
-        let (last, cwd) = self.log.ledger(&turn.ledger)?.map_or((0, None), |known| (known.last, known.root));
+        let known = self.log.ledger(&turn.ledger)?;
+        let (last, epoch, cwd) = known.map_or((0, 0, None), |known| (known.last, known.epoch, known.root));
         let tip = self.store.session(&self.turns_key(turn))?.and_then(|session| session.tip);
         let Base { parent, step, covered, .. } = self.base(turn, tip, last)?;
         let parent = parent.ok_or_else(|| refused(Refusal::NothingToCompact, "the session has no commit"))?;
         let is_waiting = !self.lines_after(turn, covered, last)?.0.is_empty();
-        Ok(Ground { parent, step, last, is_waiting, cwd })
+        Ok(Ground { parent, step, last, epoch, is_waiting, cwd })
     }
 
     /// Stores the compaction, with its event and the session's new tip, where nobody has written to the ledger meanwhile.
@@ -103,7 +108,7 @@ impl Engine {
         ground: &Ground,
         made: &MadeCompaction,
     ) -> Result<stemmata_model::CommitId> {
-        let Ground { parent, step, last, is_waiting, cwd } = ground;
+        let Ground { parent, step, last, epoch, is_waiting, cwd } = ground;
         let mut request = made.request(parent, turn.session.clone());
         request.template = turn.template.clone();
         (request.ticket, request.thread) = (turn.ticket.clone(), turn.thread.clone());
@@ -120,11 +125,9 @@ impl Engine {
         });
         let end = event(turn, topics::COMPACTION_END, &end);
         let append = |expected| Append {
-            ledger: turn.ledger.clone(),
-            events: vec![end.clone()],
             expected,
-            now,
-            durability: Durability::default(),
+            epoch: Some(*epoch),
+            ..Append::new(turn.ledger.clone(), vec![end.clone()], now)
         };
         let first = self.is_log_the_store.then(|| Write::Append(Box::new(append(Some(*last)))));
         let own = u64::from(self.is_log_the_store);

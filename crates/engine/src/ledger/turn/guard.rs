@@ -25,7 +25,7 @@ use stemmata_prompt::guard::{Alert, ContextOverflow, Form, Ratio, Zone};
 use stemmata_prompt::window::{Due, KeepRecent, WindowConfig};
 
 use super::TurnOf;
-use super::commit::Boundary;
+use super::commit::{Boundary, Brings};
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
 use crate::verbs::compact::{CompactWanted, CompactWith};
@@ -189,6 +189,11 @@ impl<'a> Guarding<'a> {
     pub(super) fn new(guard: &'a TurnGuard<'a>) -> Self {
         Self { guard, requested: None, asked: RefCell::default() }
     }
+
+    /// Forgets what a model was asked: it may say what was forgotten meanwhile.
+    pub(super) fn forget_asked(&self) {
+        drop(self.asked.take());
+    }
 }
 
 impl Engine {
@@ -224,7 +229,11 @@ impl Engine {
             // An earlier try acted. What only measured since, or marked entries, did not.
             self.measured(turn, &guarding)?
         } else {
-            let stored = self.append_and_commit(turn, &[], (Boundary::Begin { said }, Some(&guarding)))?;
+            let stored = self.append_and_commit(
+                turn,
+                &Brings::Events(&[]),
+                (Boundary::Begin { said }, Some(&guarding)),
+            )?;
             self.bus.wake(&turn.ledger);
             let mut acted = stored.acted.expect("a guard was given");
             acted.report.notes.extend(stored.notes);

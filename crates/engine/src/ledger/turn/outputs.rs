@@ -5,7 +5,9 @@
 //! stored in the same act as the turn, and scrubbed and forgotten with it.
 
 use sha2::{Digest as _, Sha256};
-use stemmata_model::{ArtifactId, Entry, Json, NewEvent, NewPayload, Note, NoteCode, Part, Role, topics};
+use stemmata_model::{
+    ArtifactId, Entry, EntryId, Json, NewEvent, NewPayload, Note, NoteCode, Part, Role, topics,
+};
 use stemmata_prompt::tool_output::{
     OUTPUT_BYTES_MAX, OutputPart, SpillPlace, StoredOutput, line_artifact, normalize, part_line, part_text,
     spill_notice, text_of, text_parts, with_text,
@@ -23,7 +25,8 @@ struct Outputs<'e> {
     engine: &'e Engine,
     scrubber: Scrubber,
     turn: &'e TurnOf,
-    events: Vec<NewEvent>,
+    /// Each with its entry.
+    events: Vec<(EntryId, NewEvent)>,
     notes: Vec<Note>,
     /// Secrets that were replaced.
     found: usize,
@@ -38,7 +41,7 @@ impl Engine {
         turn: &TurnOf,
         ledger: Option<&Ledger>,
         mut made: TurnMade,
-    ) -> Result<(TurnMade, Vec<NewEvent>, Vec<Note>)> {
+    ) -> Result<(TurnMade, Vec<(EntryId, NewEvent)>, Vec<Note>)> {
         if !made.entries.iter().any(|entry| entry.role == Role::Tool) {
             return Ok((made, Vec::new(), Vec::new()));
         }
@@ -58,15 +61,16 @@ impl Engine {
 
 impl Outputs<'_> {
     fn entry(&mut self, entry: &mut Entry) -> Result<()> {
+        let id = entry.id.clone();
         for part in &mut entry.parts {
             match part {
                 Part::ToolResult { parts, .. } => {
-                    if let Some(text) = self.smaller(&text_of(parts))? {
+                    if let Some(text) = self.smaller(&id, &text_of(parts))? {
                         *parts = with_text(parts, &text);
                     }
                 }
                 Part::Text(text) => {
-                    if let Some(smaller) = self.smaller(text)? {
+                    if let Some(smaller) = self.smaller(&id, text)? {
                         *text = smaller;
                     }
                 }
@@ -77,7 +81,7 @@ impl Outputs<'_> {
     }
 
     /// Returns what stands in the place of an output, or `None` where it is within the limits.
-    fn smaller(&mut self, output: &str) -> Result<Option<String>> {
+    fn smaller(&mut self, id: &EntryId, output: &str) -> Result<Option<String>> {
         let limits = self.engine.outputs.limits;
         let normalized = normalize(output.as_bytes(), &limits);
         if normalized.spill.is_none() && normalized.cut.is_none() {
@@ -88,13 +92,13 @@ impl Outputs<'_> {
         let clean = scrub_text(&self.scrubber, output.to_owned(), &mut self.found)?;
         let normalized = normalize(clean.as_bytes(), &limits);
         if normalized.spill.is_some() {
-            return self.spilled(&clean).map(Some);
+            return self.spilled(id, &clean).map(Some);
         }
         Ok(Some(normalized.text.into_owned()))
     }
 
     /// Stores an output whole, and returns its notice.
-    fn spilled(&mut self, clean: &str) -> Result<String> {
+    fn spilled(&mut self, id: &EntryId, clean: &str) -> Result<String> {
         // What stands for a secret may be longer than it.
         check_length(clean)?;
         let (mut whole, mut parts, mut lines) = (String::with_capacity(clean.len()), Vec::new(), Vec::new());
@@ -112,7 +116,7 @@ impl Outputs<'_> {
         let artifact = line_artifact(&line);
         lines.push(line);
         let events: Vec<NewEvent> = lines.into_iter().map(|line| self.event(line)).collect();
-        self.events.extend(events);
+        self.events.extend(events.into_iter().map(|event| (id.clone(), event)));
         let path = self.file_of(&head.sha256, artifact, &whole);
         let place =
             SpillPlace { path: path.as_deref(), artifact: &artifact.to_string(), sha256: &head.sha256 };

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::verbs::checkpoint::Checkpointed;
 
 /// Commits below a session's tip among which one that covers a ledger is looked for.
-const COVERING_MAX: usize = 64;
+pub(super) const COVERING_MAX: usize = 64;
 
 /// Who an agent is called whose name the store does not know. Nothing is appended in its name.
 const UNNAMED: &str = "agent";

@@ -4,7 +4,7 @@ use stemmata_model::{
     Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Party, SessionId, Timestamp, Topic,
 };
 
-use crate::ledger::{Append, Appended, Durability, EventLog, EventQuery, SavedState};
+use crate::ledger::{Append, Appended, EventLog, EventQuery, SavedState};
 
 /// Names a ledger.
 pub fn ledger(name: &str) -> LedgerId {
@@ -49,8 +49,7 @@ pub fn saved(name: &str, through: u64, state: &str) -> SavedState {
 
 /// Makes an append at a fixed present.
 pub fn append(to: &str, events: Vec<NewEvent>) -> Append {
-    let (expected, now) = (None, Timestamp::from_micros(1_000));
-    Append { ledger: ledger(to), events, expected, now, durability: Durability::default() }
+    Append::new(ledger(to), events, Timestamp::from_micros(1_000))
 }
 
 /// Appends events.

@@ -6,6 +6,7 @@ mod appends;
 mod bounded;
 pub mod builders;
 mod forgotten;
+mod keys;
 mod pages;
 mod queries;
 mod states;
@@ -21,6 +22,7 @@ pub use forgotten::{
     check_folds_before_forgetting, check_forgotten_events, check_forgotten_places,
     check_numbers_after_forgetting,
 };
+pub use keys::{check_epochs, check_keys, check_keys_at_once};
 pub use pages::{check_large_pages, check_page_bytes};
 pub use queries::{check_filters, check_latest, check_limits, check_pages, check_times_asked_for};
 pub use states::{check_ledgers, check_marks, check_states};
@@ -42,7 +44,7 @@ pub type Reopen<'a> = &'a mut dyn FnMut(Box<dyn EventLog>) -> Box<dyn EventLog>;
 /// # Panics
 /// Where the log breaks a promise of [`EventLog`].
 pub fn run(make: Make<'_>) {
-    let checks: [fn(Make<'_>); 24] = [
+    let checks: [fn(Make<'_>); 27] = [
         check_appends,
         check_batches,
         check_times,
@@ -67,6 +69,9 @@ pub fn run(make: Make<'_>) {
         check_folds_before_forgetting,
         check_numbers_after_forgetting,
         check_tails,
+        check_keys,
+        check_keys_at_once,
+        check_epochs,
     ];
     for check in checks {
         check(make);

@@ -101,8 +101,7 @@ mod tests {
             let event = NewEvent::new(session, Topic::new("NOTE").expect("a name"), sender, payload);
             let now = Timestamp::from_micros(1_000 * (number + 1));
             let (ledger, durability) = (ledger.clone(), Durability::None);
-            log.append(Append { ledger, events: vec![event], expected: None, now, durability })
-                .expect("appended");
+            log.append(Append { durability, ..Append::new(ledger, vec![event], now) }).expect("appended");
         }
         let all = EventQuery { order: Order::NewestFirst, ..EventQuery::after(None, 1_000) };
         assert_eq!(log.events(&ledger, &all).expect("read").len(), 200);

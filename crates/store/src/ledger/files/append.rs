@@ -2,6 +2,7 @@
 //!
 //! One thread writes for all; who that is changes with each group.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stemmata_model::{EventSeq, LedgerId, NewEvent};
@@ -15,8 +16,9 @@ use super::rewrite::write_index;
 use super::scan::Place;
 use super::{FileLog, names};
 use crate::error::StoreError;
+use crate::ledger::checks::{check_epoch, check_key};
 use crate::ledger::logs::event;
-use crate::ledger::{Append, Appended, Durability, next_time, numbered};
+use crate::ledger::{Append, Appended, Durability, EventKey, Keyed, next_time, numbered};
 
 /// Bytes of events in one write after which no more appends join it.
 const GROUP_BYTES: usize = 8 * 1024 * 1024;
@@ -236,6 +238,15 @@ fn write_plan(
         let Some(loaded) = &mut view.loaded else {
             return Err(StoreError::LedgerMissing(desk.id.clone()));
         };
+        if appends.iter().any(|append| !append.keys.is_empty()) {
+            loaded.learn_keys(&desk.folder)?;
+        }
+        // The file may be as it was: saved states that are dropped raise the epoch too.
+        let epoch = if appends.iter().any(|append| append.epoch.is_some()) {
+            desk.folder.meta()?.map_or(0, |meta| meta.generation)
+        } else {
+            0
+        };
         let pen = if let Some(pen) = loaded.pen.take() {
             pen
         } else {
@@ -252,7 +263,7 @@ fn write_plan(
             loaded.catalog.durable = loaded.catalog.last();
             pen
         };
-        (pen, loaded.catalog.end(), plan(loaded, &desk.id, appends))
+        (pen, loaded.catalog.end(), plan(loaded, &desk.id, (appends, epoch)))
     };
     if plan.batches.is_empty() {
         if let Some(loaded) = &mut desk.view().loaded {
@@ -310,24 +321,30 @@ fn moved(ledger: &LedgerId, append: &Append, found: u64) -> Result<Appended, Sto
 }
 
 /// Gives numbers, times and links to the events of appends, one after the other.
-fn plan(loaded: &Loaded, id: &LedgerId, appends: &[&Append]) -> Plan {
+fn plan(loaded: &Loaded, id: &LedgerId, (appends, epoch): (&[&Append], u64)) -> Plan {
     let catalog = &loaded.catalog;
     let (mut last, mut last_at, mut link) = (catalog.last(), catalog.last_at, catalog.link);
     let mut byte = catalog.end();
     let mut plan = Plan { lines: String::new(), batches: Vec::new(), results: Vec::new() };
+    let mut given: HashMap<EventKey, Keyed> = HashMap::new();
     for append in appends {
         if append.expected.is_some_and(|expected| expected != last) {
             plan.results.push(moved(id, append, last));
             continue;
         }
+        let known = |key: EventKey| given.get(&key).copied().or_else(|| loaded.key(key));
+        let mut keys = append.keys.iter().map(|new| check_key(id, known(new.key), append.now));
+        let is_free = check_epoch(id, append.epoch, epoch).and_then(|()| keys.try_for_each(|free| free));
         let size = append.events.len();
-        let (first_seq, last_seq) = match numbered(last, size) {
+        let (first_seq, last_seq) = match is_free.and_then(|()| numbered(last, size)) {
             Ok(ends) => ends,
             Err(error) => {
                 plan.results.push(Err(error));
                 continue;
             }
         };
+        let placed: Vec<Keyed> = append.keys.iter().filter_map(|new| Keyed::placed(new, first_seq)).collect();
+        given.extend(placed.iter().map(|keyed| (keyed.key, *keyed)));
         let batch = Batch { first: first_seq.get(), size, durable: catalog.durable };
         let mut written = Vec::with_capacity(size);
         for new in &append.events {
@@ -336,7 +353,8 @@ fn plan(loaded: &Loaded, id: &LedgerId, appends: &[&Append]) -> Plan {
             last_at = Some(at);
             let Some(seq) = EventSeq::new(last) else { continue };
             let event = event(new.clone(), seq, at);
-            let mut record = Record { event, batch, receipt: None, metadata_hash: None, link: None };
+            let keys = placed.iter().filter(|keyed| keyed.first == seq).copied().collect();
+            let mut record = Record { event, batch, receipt: None, metadata_hash: None, keys, link: None };
             if loaded.mode == super::IntegrityMode::Chain {
                 link = record.link_after(&link);
                 record.link = Some(link);

@@ -2,7 +2,7 @@
 //!
 //! What is written is `append`'s and `rewrite`'s.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -14,11 +14,12 @@ use super::catalog::Catalog;
 use super::finding::Finding;
 use super::folder::{EVENTS, Folder, Held, Hold, INDEX, Waiting, damaged, failed, stopped};
 use super::index;
-use super::line::{IntegrityMode, Record, decode, root_link};
+use super::line::{self, IntegrityMode, Record, decode, root_link};
 use super::meta::Meta;
 use super::scan::{Damaged, Fault, Rest, scan};
 use crate::error::StoreError;
 use crate::files::{NewFile, OpenFile};
+use crate::ledger::{EventKey, Keyed};
 
 /// A ledger.
 #[derive(Debug)]
@@ -60,6 +61,8 @@ pub(super) struct Loaded {
     pub(super) length: u64,
     /// Events that the index has.
     pub(super) indexed: usize,
+    /// What events are known by, of the first so many of them.
+    pub(super) keys: (HashMap<EventKey, Keyed>, usize),
     /// Whether there is an index that does not fit. It is taken away before the file grows, lest it fit by then.
     pub(super) is_index_wrong: bool,
     /// The greatest number that other files say was durable.
@@ -249,6 +252,7 @@ impl Loaded {
             rest: None,
             length: 0,
             indexed: 0,
+            keys: (HashMap::new(), 0),
             is_index_wrong: false,
             proven: 0,
             pen: None,
@@ -285,6 +289,25 @@ impl Loaded {
         let mut bytes = vec![0; usize::try_from(place.length).unwrap_or(usize::MAX)];
         self.file.read_at(place.byte, &mut bytes)?;
         Ok(bytes)
+    }
+
+    /// Reads the keys of lines that are new.
+    pub(super) fn learn_keys(&mut self, folder: &Folder) -> Result<(), StoreError> {
+        while self.keys.1 < self.catalog.len() {
+            let at = self.keys.1;
+            let bytes = self.bytes(at).map_err(failed("reading", &folder.path(EVENTS)))?;
+            if String::from_utf8_lossy(&bytes).contains(line::KEYS) {
+                let record = self.record(at, folder)?;
+                self.keys.0.extend(record.keys.into_iter().map(|keyed| (keyed.key, keyed)));
+            }
+            self.keys.1 += 1;
+        }
+        Ok(())
+    }
+
+    /// Returns a key of the lines whose keys were read.
+    pub(super) fn key(&self, key: EventKey) -> Option<Keyed> {
+        self.keys.0.get(&key).copied()
     }
 
     /// Reads a line.

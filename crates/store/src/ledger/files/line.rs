@@ -11,12 +11,15 @@ use stemmata_model::{
 };
 
 use super::seal;
-use super::v2::{GoneV2, LineV2, OtherLine, PayloadV2, ReceiptV2};
+use super::v2::{GoneV2, KeyV2, LineV2, OtherLine, PayloadV2, ReceiptV2};
 use crate::ledger::logs::gone;
-use crate::ledger::{BATCH_EVENTS_MAX, EVENT_BYTES_MAX, Receipt};
+use crate::ledger::{BATCH_EVENTS_MAX, EVENT_BYTES_MAX, EventKey, Keyed, NewKey, Receipt};
 
-/// Bytes of a line at most: every byte of an event may need six, and names and hashes come on top.
-pub(super) const LINE_BYTES_MAX: usize = 6 * EVENT_BYTES_MAX + 64 * 1024;
+/// Bytes of a line at most: every byte of an event may need six, and names, hashes and keys come on top.
+pub(super) const LINE_BYTES_MAX: usize = 6 * EVENT_BYTES_MAX + 1024 * 1024;
+
+/// What stands before the keys of a line: one without it has none.
+pub(super) const KEYS: &str = ",\"keys\":";
 
 /// How lines are protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -68,6 +71,8 @@ pub(super) struct Record {
     pub(super) receipt: Option<Receipt>,
     /// With metadata that was forgotten, where links need it.
     pub(super) metadata_hash: Option<ArtifactId>,
+    /// What the event is known by, until it says nothing any more. No link covers them.
+    pub(super) keys: Vec<Keyed>,
     /// The link, where the ledger has a chain.
     pub(super) link: Option<Link>,
 }
@@ -144,6 +149,10 @@ impl Record {
         } else if let Some(hash) = self.metadata_hash {
             write!(out, ",\"metadata_hash\":\"{hash}\"")?;
         }
+        if !self.keys.is_empty() {
+            let keys: Vec<KeyV2> = self.keys.iter().map(key_v2).collect();
+            write!(out, "{KEYS}{}", serde_json::to_string(&keys).expect("texts and numbers are JSON"))?;
+        }
         let Batch { first, size, durable } = self.batch;
         write!(out, ",\"batch\":{{\"first\":\"{first}\",\"size\":{size},\"durable\":\"{durable}\"}}")?;
         match &self.link {
@@ -188,6 +197,35 @@ pub(super) fn receipt_v2(receipt: &Receipt) -> ReceiptV2 {
 pub(super) fn receipt_of(written: &ReceiptV2, through: EventSeq) -> Result<Receipt, String> {
     let chain = unhex(&written.chain).ok_or("its receipt has no chain of 64 digits")?;
     Ok(Receipt { events: written.events, bytes: written.bytes, chain, through })
+}
+
+fn key_v2(keyed: &Keyed) -> KeyV2 {
+    let events = keyed.last.get().saturating_sub(keyed.first.get()).saturating_add(1);
+    KeyV2 {
+        key: digits(keyed.key),
+        digest: digits(keyed.digest),
+        events: usize::try_from(events).unwrap_or(usize::MAX),
+        until: keyed.until.map(|until| until.to_string()),
+    }
+}
+
+fn keyed(written: &KeyV2, first: EventSeq) -> Result<Keyed, String> {
+    let half = |text: &str| undigits(text).ok_or_else(|| format!("`{text}` is no key of 32 digits"));
+    let until = written.until.as_deref().map(|text| time(text).ok_or(format!("`{text}` is not a time")));
+    let (key, digest) = (half(&written.key)?, half(&written.digest)?);
+    let new = NewKey { key, digest, at: 0, events: written.events, until: until.transpose()? };
+    Keyed::placed(&new, first).ok_or_else(|| format!("a key of it stands for {} events", written.events))
+}
+
+fn digits(key: EventKey) -> String {
+    key.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Reads 32 digits; none for capital ones, which nobody writes.
+fn undigits(text: &str) -> Option<EventKey> {
+    let read = u128::from_str_radix(text, 16).ok()?;
+    let key = EventKey::from_bytes(read.to_be_bytes());
+    (digits(key) == text).then_some(key)
 }
 
 /// Adds a text as JSON has it.
@@ -264,6 +302,7 @@ pub(super) fn decode(line: &[u8], mode: IntegrityMode) -> Result<Record, String>
     let receipt = read.payload.gone.as_ref().and_then(|gone| gone.receipt.as_ref());
     let receipt = receipt.map(|receipt| receipt_of(receipt, seq)).transpose()?;
     let metadata_hash = read.metadata_hash.as_deref().map(hash).transpose()?;
+    let keys = read.keys.iter().map(|key| keyed(key, seq)).collect::<Result<_, _>>()?;
     let name = |error: stemmata_model::NameError| error.to_string();
     let event = Event {
         seq,
@@ -276,7 +315,7 @@ pub(super) fn decode(line: &[u8], mode: IntegrityMode) -> Result<Record, String>
         metadata: read.metadata.map(json).transpose()?,
         replayable: read.replayable,
     };
-    Ok(Record { event, batch, receipt, metadata_hash, link: chain })
+    Ok(Record { event, batch, receipt, metadata_hash, keys, link: chain })
 }
 
 fn payload(read: PayloadV2<'_>) -> Result<Payload, String> {

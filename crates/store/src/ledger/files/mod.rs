@@ -37,10 +37,10 @@ use std::time::Duration;
 
 use stemmata_model::{EventSeq, LedgerId, SessionId, Timestamp, Topic};
 
-use super::checks::{check_append, check_change, check_marks, check_query};
+use super::checks::{check_append, check_change, check_keys, check_marks, check_query};
 use super::{
-    Append, Appended, EventLog, EventPage, EventQuery, Ledger, LedgerChange, MARKS_MAX, Places, Receipt,
-    SavedState,
+    Append, Appended, EventKey, EventLog, EventPage, EventQuery, Keyed, Ledger, LedgerChange, MARKS_MAX,
+    Places, Receipt, SavedState,
 };
 use crate::error::StoreError;
 use crate::files::{Files, SystemFiles};
@@ -102,6 +102,7 @@ impl Default for FileLogOptions {
 ///   made durable.
 /// - A **damaged** line stops everything that would have to read past it: reads, appends and listings fail as
 ///   `Damaged` until [`FileLog::repair`] has set it aside. Nothing is skipped.
+/// - Finding events by their **keys** reads every line of the ledger once a process.
 /// - Finding a ledger by its **mark** looks at every ledger's `meta.json`.
 /// - **Forgetting** takes the quarantine of the ledger along, whole. Folders that were set aside as unreadable are not
 ///   looked into: a person removes them.
@@ -301,6 +302,16 @@ impl EventLog for FileLog {
         let desk = self.desk(ledger);
         let view = desk.reading(&self.notes)?;
         answer(&view, &desk, query)
+    }
+
+    fn keyed(&self, ledger: &LedgerId, keys: &[EventKey], now: Timestamp) -> Result<Vec<Keyed>, StoreError> {
+        check_keys(keys.len())?;
+        let desk = self.desk(ledger);
+        let mut view = desk.reading(&self.notes)?;
+        let Some(loaded) = &mut view.loaded else { return Ok(Vec::new()) };
+        loaded.learn_keys(&desk.folder)?;
+        let known = keys.iter().filter_map(|key| loaded.key(*key));
+        Ok(known.filter(|keyed| keyed.holds(now)).collect())
     }
 
     fn ledger(&self, id: &LedgerId) -> Result<Option<Ledger>, StoreError> {

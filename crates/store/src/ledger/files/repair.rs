@@ -208,5 +208,5 @@ fn lost(seq: EventSeq, at: Timestamp, was: Option<Was>) -> Record {
         replayable: false,
     };
     let batch = Batch { first: seq.get(), size: 1, durable: seq.get() - 1 };
-    Record { event, batch, receipt: None, metadata_hash: None, link: None }
+    Record { event, batch, receipt: None, metadata_hash: None, keys: Vec::new(), link: None }
 }

@@ -221,6 +221,7 @@ fn forgotten(loaded: &Loaded, desk: &Desk, is_meant: &dyn Fn(&Event) -> bool) ->
             continue;
         }
         event.payload = Payload::Gone(gone(&event.payload, true));
+        record.keys.clear();
         let metadata = event.metadata.take();
         if loaded.mode == IntegrityMode::Chain {
             let hash = |json: Json| artifact_id(json.as_str().as_bytes());

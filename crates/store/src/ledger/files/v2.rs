@@ -50,9 +50,22 @@ pub(super) struct LineV2<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     pub(super) metadata: Option<&'a RawValue>,
     pub(super) metadata_hash: Option<String>,
+    #[serde(default)]
+    pub(super) keys: Vec<KeyV2>,
     pub(super) batch: BatchV2,
     pub(super) chain: Option<String>,
     pub(super) checksum: Option<String>,
+}
+
+/// What the event, and those after it, are known by.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct KeyV2 {
+    pub(super) key: String,
+    pub(super) digest: String,
+    pub(super) events: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) until: Option<String>,
 }
 
 /// What a line of another program's version 2 says (`reference` implementations of the layout wrote no more).

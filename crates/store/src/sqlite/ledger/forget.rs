@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::Connection;
 use stemmata_model::{ArtifactId, EventSeq, LedgerId, SessionId, topics};
 
+use super::keys;
 use super::names::Names;
 use super::rows::{EventRow, LedgerRow};
 use crate::error::StoreError;
@@ -198,6 +199,7 @@ fn forget(connection: &Connection, places: ByLedger) -> Result<Went, StoreError>
                 ledger.count_output(-1, -gone.bytes.cast_signed());
             }
         }
+        keys::forget(connection, row)?;
         ledger.epoch = ledger.epoch.saturating_add(1);
         ledger.put(connection)?;
         let kept = i64::try_from(CURSOR_STATES.len()).expect("a short word");

@@ -5,15 +5,15 @@
 use std::sync::atomic::Ordering;
 
 use rusqlite::params;
-use stemmata_model::{EventSeq, LedgerId, SessionId, Topic};
+use stemmata_model::{EventSeq, LedgerId, SessionId, Timestamp, Topic};
 
 use super::output::Trim;
 use super::rows::LedgerRow;
 use crate::error::StoreError;
-use crate::ledger::checks::check_query;
+use crate::ledger::checks::{check_keys, check_query};
 use crate::ledger::{
-    Append, Appended, Durability, EventLog, EventPage, EventQuery, Ledger, LedgerChange, Places, Receipt,
-    SavedState,
+    Append, Appended, Durability, EventKey, EventLog, EventPage, EventQuery, Keyed, Ledger, LedgerChange,
+    Places, Receipt, SavedState,
 };
 use crate::sqlite::failure::During;
 use crate::sqlite::{SqliteStore, waited};
@@ -29,6 +29,11 @@ impl EventLog for SqliteStore {
     fn page(&self, ledger: &LedgerId, query: &EventQuery) -> Result<EventPage, StoreError> {
         check_query(query)?;
         self.read(|reader| reader.page(ledger, query))
+    }
+
+    fn keyed(&self, ledger: &LedgerId, keys: &[EventKey], now: Timestamp) -> Result<Vec<Keyed>, StoreError> {
+        check_keys(keys.len())?;
+        self.read(|reader| reader.keyed(ledger, keys, now))
     }
 
     fn ledger(&self, id: &LedgerId) -> Result<Option<Ledger>, StoreError> {

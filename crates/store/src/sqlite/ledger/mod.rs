@@ -3,6 +3,7 @@
 //! Appending is `write::ledger`'s. Specified in `docs/format/store.md`.
 
 pub(super) mod forget;
+pub(super) mod keys;
 mod log;
 pub(super) mod names;
 pub(super) mod output;

@@ -397,8 +397,11 @@ mod tests {
         };
         let events = vec![said(&"x".repeat(1_000)); 100];
         let (expected, now) = (None, stemmata_model::Timestamp::EPOCH);
-        let append =
-            crate::Append { ledger: id.clone(), events, expected, now, durability: crate::Durability::None };
+        let append = crate::Append {
+            expected,
+            durability: crate::Durability::None,
+            ..crate::Append::new(id.clone(), events, now)
+        };
         crate::EventLog::append(&store, append).expect("appended");
         drop(store);
         let Opened { connection, .. } = open_store(home.path(), &SqliteOptions::default()).expect("a store");

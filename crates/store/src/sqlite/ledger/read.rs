@@ -7,11 +7,12 @@ use stemmata_model::{
     ArtifactId, CommitId, Event, EventSeq, Gone, Json, LedgerId, Party, Payload, SessionId, Timestamp, Topic,
 };
 
+use super::keys;
 use super::names::Names;
 use super::query::Asked;
 use super::rows::{EventRow, FORGOTTEN, LINE, LedgerRow, PLAIN, ReceiptRow};
 use crate::error::StoreError;
-use crate::ledger::{Coverage, EventPage, EventQuery, Filling, Ledger, Receipt, SavedState};
+use crate::ledger::{Coverage, EventKey, EventPage, EventQuery, Filling, Keyed, Ledger, Receipt, SavedState};
 use crate::sqlite::failure::{During, unreadable};
 use crate::sqlite::read::Reader;
 use crate::sqlite::read::commits::key_of;
@@ -39,6 +40,21 @@ impl Reader {
         }
         self.names = names;
         result?.ok_or_else(|| unreadable("event.content", ledger, &"lines that go while they are read"))
+    }
+
+    pub(in crate::sqlite) fn keyed(
+        &mut self,
+        ledger: &LedgerId,
+        keys: &[EventKey],
+        now: Timestamp,
+    ) -> Result<Vec<Keyed>, StoreError> {
+        self.within_read(|connection| {
+            let Some(LedgerRow { row, .. }) = LedgerRow::find(connection, ledger)? else {
+                return Ok(Vec::new());
+            };
+            let found = keys.iter().filter_map(|key| keys::find(connection, row, *key).transpose());
+            found.filter(|keyed| keyed.as_ref().map_or(true, |keyed| keyed.holds(now))).collect()
+        })
     }
 
     pub(in crate::sqlite) fn ledger(&mut self, id: &LedgerId) -> Result<Option<Ledger>, StoreError> {

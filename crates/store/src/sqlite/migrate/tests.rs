@@ -15,7 +15,7 @@ fn with_step(sql: &'static str, kind: StepKind) -> Vec<Migration> {
     let mut list: Vec<Migration> = MIGRATIONS.into();
     let undo = (kind == StepKind::Additive)
         .then_some(Undo { lost: "SELECT count(*) FROM moods", sql: "DROP TABLE moods" });
-    list.push(Migration { sql, read_version: 6, kind, about: "moods", undo });
+    list.push(Migration { sql, read_version: 7, kind, about: "moods", undo });
     list
 }
 
@@ -83,15 +83,15 @@ fn a_step_that_rewrites_is_never_done_by_opening_and_is_by_migrating() {
     let before = stage.state();
     let path = stage.dir.join(STORE_FILE);
     let error = versions::prepare_with(&mut stage.connect(), &path, &list).expect_err("it is too old");
-    assert!(matches!(error, StoreError::NeedsMigration { found: 5, newest: 6 }), "{error}");
+    assert!(matches!(error, StoreError::NeedsMigration { found: 6, newest: 7 }), "{error}");
     assert_eq!(stage.state(), before);
 
     let plan = plan_with(&stage.connect(), &stage.dir, &list).expect("a plan");
-    assert_eq!((plan.found, plan.newest, plan.steps.len()), (5, 6, 1));
+    assert_eq!((plan.found, plan.newest, plan.steps.len()), (6, 7, 1));
     let migrated = stage.migrate(&list).expect("a migration");
     assert_eq!(migrated.plan, plan);
     assert_eq!(migrated.verified.expect("it was verified").contents, 3);
-    assert_eq!(stage.state()[0], "6 6");
+    assert_eq!(stage.state()[0], "7 7");
     versions::prepare_with(&mut stage.connect(), &path, &list).expect("it is up to date");
     assert_eq!(stage.migrate(&list).expect("nothing to do").backup, None);
 
@@ -121,7 +121,7 @@ fn a_migration_that_is_stopped_anywhere_leaves_the_store_as_it_was() {
         assert_eq!(stage.state(), before, "stopped after {steps} steps");
     }
     assert!(stopped > 20, "{stopped}");
-    assert_eq!(stage.state()[0], "6 6");
+    assert_eq!(stage.state()[0], "7 7");
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn what_was_added_and_never_used_is_dropped_again_and_what_is_used_is_not() {
     let error = stage.roll_back(&list).expect_err("it is not there yet");
     assert!(matches!(&error, StoreError::Refused { .. }), "{error}");
     versions::prepare_with(&mut stage.connect(), &path, &list).expect("additive steps are done by opening");
-    assert_eq!(stage.roll_back(&list).expect("a way back"), RolledBack::Undone { from: 6, to: 5 });
+    assert_eq!(stage.roll_back(&list).expect("a way back"), RolledBack::Undone { from: 7, to: 6 });
     assert_eq!(stage.state(), before);
 
     versions::prepare_with(&mut stage.connect(), &path, &list).expect("and forth");
@@ -174,15 +174,15 @@ fn what_was_added_and_never_used_is_dropped_again_and_what_is_used_is_not() {
 #[test]
 fn each_step_of_today_can_be_taken_back() {
     let stage = Stage::new();
-    for (from, to) in [(5, 4), (4, 3), (3, 2), (2, 1)] {
+    for (from, to) in [(6, 5), (5, 4), (4, 3), (3, 2), (2, 1)] {
         let list = &MIGRATIONS[..from as usize];
         assert_eq!(stage.roll_back(list).expect("a way back"), RolledBack::Undone { from, to });
         // The fourth step is read by older programs, too.
         assert_eq!(stage.state()[0], format!("{} {to}", to.min(3)));
     }
     stage.store(&["four"]);
-    assert_eq!(stage.state()[0], "3 5");
-    assert_eq!(stage.roll_back(&MIGRATIONS).expect("a way back"), RolledBack::Undone { from: 5, to: 4 });
+    assert_eq!(stage.state()[0], "3 6");
+    assert_eq!(stage.roll_back(&MIGRATIONS).expect("a way back"), RolledBack::Undone { from: 6, to: 5 });
     let error = stage.roll_back(&MIGRATIONS).expect_err("only the newest is taken back");
-    assert!(error.to_string().contains("write version 4, not 5"), "{error}");
+    assert!(error.to_string().contains("write version 5, not 6"), "{error}");
 }

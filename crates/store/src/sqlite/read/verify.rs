@@ -99,7 +99,7 @@ const REFERENCES: [(&str, &str, &str); 12] = [
         "ledger",
         "the ledger of a mark, a receipt or a state",
         "SELECT ledger FROM (SELECT ledger FROM ledger_mark UNION SELECT ledger FROM receipt \
-         UNION SELECT ledger FROM state) WHERE ledger NOT IN (SELECT row FROM ledger)",
+         UNION SELECT ledger FROM state UNION SELECT ledger FROM event_key) WHERE ledger NOT IN (SELECT row FROM ledger)",
     ),
 ];
 

@@ -20,7 +20,7 @@ use crate::sqlite::failure::During;
 use crate::sqlite::places::{remove_strays, unread};
 use crate::sqlite::read::metadata::{audit_record, take_audit};
 use crate::sqlite::seals::{
-    ANNOTATION, Broken, CURSOR, EVENT, LEDGER, SEALED, SESSION, SIGHTING, STATE, Sealed,
+    ANNOTATION, Broken, CURSOR, EVENT, EVENT_KEY, LEDGER, SEALED, SESSION, SIGHTING, STATE, Sealed,
 };
 use crate::sqlite::write::places::session_row;
 use crate::write::{Annotation, AuditRecord, SessionKey};
@@ -36,6 +36,8 @@ const COPIES_MAX: usize = 10_000;
 /// What is done without a copy.
 const KEPT: &str = "kept as it is: nothing gave it back";
 const READ_AGAIN: &str = "dropped: the next import reads the transcript again and writes it anew";
+
+const SAID_ANEW: &str = "dropped: the call that it told is not known any more where somebody repeats it";
 
 const FOLDED_AGAIN: &str = "dropped: whoever needs it folds the events again";
 
@@ -126,6 +128,9 @@ impl Rows<'_> {
         } else if *sealed == STATE {
             sealed.remove(self.connection, broken).during(MENDING)?;
             FOLDED_AGAIN
+        } else if *sealed == EVENT_KEY {
+            sealed.remove(self.connection, broken).during(MENDING)?;
+            SAID_ANEW
         } else if *sealed == SESSION {
             self.let_go_of_session(broken, readable)?
         } else if *sealed == SIGHTING {

@@ -7,11 +7,11 @@ use stemmata_model::{Json, LedgerId, NewPayload, Timestamp, topics};
 
 use super::Transaction;
 use crate::error::StoreError;
-use crate::ledger::checks::{check_covered, check_epoch, check_marks, check_reach};
-use crate::ledger::{Appended, Coverage, LedgerChange, SavedState, next_time, numbered};
+use crate::ledger::checks::{check_covered, check_epoch, check_key, check_marks, check_reach};
+use crate::ledger::{Appended, Coverage, Keyed, LedgerChange, SavedState, next_time, numbered};
 use crate::sqlite::failure::During;
-use crate::sqlite::ledger::output;
 use crate::sqlite::ledger::rows::{EventRow, LINE, LedgerRow, PLAIN};
+use crate::sqlite::ledger::{keys, output};
 use crate::sqlite::prepare::{PreparedAppend, PreparedEvent};
 use crate::sqlite::seals::{COVERAGE, LEDGER_MARK, STATE};
 
@@ -24,11 +24,28 @@ impl Transaction<'_> {
         if let Some(expected) = append.expected.filter(|expected| *expected != last) {
             return Err(StoreError::SequenceMoved { ledger: append.ledger.clone(), expected, found: last });
         }
+        check_epoch(
+            &append.ledger,
+            append.epoch,
+            found.as_ref().map_or(0, |ledger| ledger.epoch.cast_unsigned()),
+        )?;
+        if let Some(ledger) = &found {
+            for new in &append.keys {
+                let known = keys::find(self.connection, ledger.row, new.key)?;
+                check_key(&append.ledger, known, append.now)?;
+            }
+        }
         let (first, last) = numbered(last, append.events.len())?;
         let mut ledger = match found {
             Some(ledger) => ledger,
             None => LedgerRow::make(self.connection, &append.ledger, append.now)?,
         };
+        if !append.keys.is_empty() {
+            keys::sweep(self.connection, append.now)?;
+        }
+        for keyed in append.keys.iter().filter_map(|new| Keyed::placed(new, first)) {
+            keys::put(self.connection, ledger.row, &keyed)?;
+        }
         let mut output = None;
         for (number, event) in (first.get()..).zip(&append.events) {
             let before = ledger.last_at.map(Timestamp::from_micros);

@@ -13,7 +13,7 @@ use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result, Wanted};
 use crate::ledger::opening::OPENER;
 use crate::ledger::turn::TurnOf;
-use crate::ledger::turn::commit::Boundary;
+use crate::ledger::turn::commit::{Boundary, Brings};
 
 /// What becomes of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +89,8 @@ impl Engine {
         }
         let event = self.mark_event(turn, &marked, mark);
         let guarding = guard.map(Guarding::new);
-        let stored = self.append_and_commit(turn, &[event], (Boundary::Look, guarding.as_ref()))?;
+        let stored =
+            self.append_and_commit(turn, &Brings::Events(&[event]), (Boundary::Look, guarding.as_ref()))?;
         self.bus.wake(&turn.ledger);
         let report =
             stored.acted.zip(guard).map(|(acted, guard)| self.with_entries(turn, guard, acted.report));

@@ -11,7 +11,7 @@ use super::{Guarding, TurnGuard, WindowReport, refused};
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
 use crate::ledger::turn::TurnOf;
-use crate::ledger::turn::commit::Boundary;
+use crate::ledger::turn::commit::{Boundary, Brings};
 
 /// A session whose window was made smaller, so that the call can be tried again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,7 +129,7 @@ impl Engine {
         let boundary = Boundary::Overflow { refused: context.limit, prunes };
         // A window that was compacted is another one than the request's.
         let guarding = Guarding { requested: context.requested.filter(|_| prunes), ..Guarding::new(guard) };
-        let stored = self.append_and_commit(turn, &[], (boundary, Some(&guarding)))?;
+        let stored = self.append_and_commit(turn, &Brings::Events(&[]), (boundary, Some(&guarding)))?;
         self.bus.wake(&turn.ledger);
         let Some(acted) = stored.acted else { return Ok(None) };
         if let Some(stop) = acted.report.stop {

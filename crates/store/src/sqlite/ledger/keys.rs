@@ -1,0 +1,84 @@
+//! Keys of events as they are stored: found, given, and gone with what their first event said.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use stemmata_model::{EventSeq, Timestamp};
+
+use super::rows::{LINE, PLAIN};
+use crate::error::StoreError;
+use crate::ledger::{EventKey, Keyed};
+use crate::sqlite::failure::{During, unreadable};
+use crate::sqlite::seals::{EVENT_KEY, execute_sealed};
+
+const READING: &str = "reading keys of events";
+const WRITING: &str = "writing keys of events";
+
+/// Keys that are over which one append removes, so that it stays short.
+const SWEPT_MAX: i64 = 64;
+
+/// Finds a key of a ledger, where its first event says something.
+pub(in crate::sqlite) fn find(
+    connection: &Connection,
+    ledger: i64,
+    key: EventKey,
+) -> Result<Option<Keyed>, StoreError> {
+    let found: Option<([u8; 16], i64, i64, Option<i64>)> = connection
+        .prepare_cached(
+            "SELECT k.digest, k.first, k.last, k.until FROM event_key k JOIN event e \
+             ON e.ledger = k.ledger AND e.seq = k.first AND e.kind IN (?3, ?4) \
+             WHERE k.ledger = ?1 AND k.key = ?2",
+        )
+        .and_then(|mut statement| {
+            let values = params![ledger, key.as_bytes(), PLAIN, LINE];
+            statement
+                .query_row(values, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+                .optional()
+        })
+        .during(READING)?;
+    let place = |seq: i64| {
+        EventSeq::new(seq.cast_unsigned()).ok_or_else(|| unreadable("event_key.first", &seq, &"no place"))
+    };
+    let keyed = |(digest, first, last, until): (_, _, _, Option<i64>)| {
+        let (digest, until) = (EventKey::from_bytes(digest), until.map(Timestamp::from_micros));
+        Ok(Keyed { key, digest, first: place(first)?, last: place(last)?, until })
+    };
+    found.map(keyed).transpose()
+}
+
+/// Gives a key, in the place of one that is over.
+pub(in crate::sqlite) fn put(connection: &Connection, ledger: i64, keyed: &Keyed) -> Result<(), StoreError> {
+    let (key, digest) = (keyed.key.as_bytes(), keyed.digest.as_bytes());
+    let [first, last] = [keyed.first, keyed.last].map(|seq| seq.get().cast_signed());
+    execute_sealed(
+        connection,
+        "INSERT OR REPLACE INTO event_key (ledger, key, digest, first, last, until, seal) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        &EVENT_KEY,
+        params![ledger, key, digest, first, last, keyed.until.map(Timestamp::as_micros)],
+        WRITING,
+    )
+    .map(drop)
+}
+
+/// Removes keys that are over, a few at once.
+pub(in crate::sqlite) fn sweep(connection: &Connection, now: Timestamp) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "DELETE FROM event_key WHERE (ledger, key) IN (SELECT ledger, key FROM event_key \
+             INDEXED BY event_key_by_until WHERE until <= ?1 LIMIT ?2)",
+        )
+        .and_then(|mut statement| statement.execute([now.as_micros(), SWEPT_MAX]))
+        .map(drop)
+        .during(WRITING)
+}
+
+/// Removes the keys of a ledger whose first event says nothing any more.
+pub(in crate::sqlite) fn forget(connection: &Connection, ledger: i64) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "DELETE FROM event_key WHERE ledger = ?1 AND NOT EXISTS (SELECT 1 FROM event e \
+             WHERE e.ledger = ?1 AND e.seq = event_key.first AND e.kind IN (?2, ?3))",
+        )
+        .and_then(|mut statement| statement.execute([ledger, PLAIN, LINE]))
+        .map(drop)
+        .during(WRITING)
+}
