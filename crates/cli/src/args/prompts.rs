@@ -343,7 +343,7 @@ const BEGIN_HELP: &str = r#"Examples:
     "said":{"role":"user","text":"continue"}}' | stemma turn begin
   stemma turn begin --template fixer < begin.json
 
-The request is `BeginTurnRequest` of docs/reference/json.md. The answer names the session, which `step` and `end` need. With a `session` and an `id` of `said`, repeating the call begins the turn once. Without a ledger, it is the one of this directory's project."#;
+The request is `BeginTurnRequest` of docs/reference/json.md. The answer names the session, which `step` and `end` need. With a `request`, or with a `session` and an `id` of `said`, a call that is repeated begins the turn once. Without a ledger, it is the one of this directory's project."#;
 
 const MADE_HELP: &str = r#"Examples:
   echo '{"turn":{"session":"s1","agent":"worker-1","template":"fixer"},
@@ -352,7 +352,7 @@ const MADE_HELP: &str = r#"Examples:
       {"role":"tool","results":[{"id":"c1","text":"src"}]}]}' | stemma turn step
   stemma turn end < made.json
 
-The request is `TurnMadeRequest` of docs/reference/json.md, with only what was not stored yet."#;
+The request is `TurnMadeRequest` of docs/reference/json.md. With a `request`, or with ids of the entries, a call that is repeated is stored once."#;
 
 const WINDOW_HELP: &str = r#"Examples:
   echo '{"turn":{"session":"s1","agent":"worker-1","template":"fixer"},

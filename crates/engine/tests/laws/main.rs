@@ -35,6 +35,7 @@ mod golden_ledger;
 mod golden_prompts;
 mod guarded;
 mod guarded_again;
+mod guarded_fresh;
 mod guards;
 mod homes;
 mod identity;

@@ -5,9 +5,9 @@
 
 use super::flow::{Effect, Event, FatalReason, State, begin, step};
 use super::limits::Zone;
-use super::minimal::plan_minimal;
 use super::prune::{
-    ContextOverflow, Finding, PrunePlan, PruneRequest, judge_safety, plan_prune, plan_to_target, validate,
+    ContextOverflow, Finding, PrunePlan, PruneRequest, judge_safety, plan_above_target, plan_prune,
+    plan_to_target, validate,
 };
 
 /// What begins a course.
@@ -106,10 +106,10 @@ impl Course {
         })
     }
 
-    /// Plans the smallest context. Returns whether it fits the window.
+    /// Plans what is possible above the target. Returns whether it fits the window.
     fn shrink(&mut self, request: PruneRequest<'_>) -> bool {
         let findings: Vec<Finding> = self.plan.take().map(|plan| plan.findings).unwrap_or_default();
-        match plan_minimal(request) {
+        match plan_above_target(request) {
             Ok(plan) => {
                 (self.plan, self.prunes, self.overflow) = (Some(PrunePlan { findings, ..plan }), true, None);
                 true
@@ -161,14 +161,16 @@ mod tests {
     }
 
     #[test]
-    fn pins_above_the_target_leave_the_smallest_context_and_above_the_limit_stop() {
+    fn pins_above_the_target_stay_with_what_fits_and_above_the_limit_stop() {
         let pinned = |each| [item(0, each, true), item(1, 200, false)];
         let tight = of(None, 1_000, &pinned(800));
         assert_eq!(
             tight.plan.as_ref().map(|plan| (plan.form, plan.after)),
-            Some((Form::Minimal, Tokens(800)))
+            Some((Form::Pruned, Tokens(800)))
         );
         assert!(tight.prunes && tight.stop.is_none());
+        let tighter = of(None, 1_000, &pinned(970));
+        assert_eq!(tighter.plan.map(|plan| (plan.form, plan.after)), Some((Form::Minimal, Tokens(970))));
         let over = of(None, 1_000, &pinned(1_001));
         assert_eq!(over.stop, Some(FatalReason::StillTooLarge));
         assert!(over.plan.is_none() && !over.prunes);

@@ -8,7 +8,7 @@ use stemmata_model::{Entry, Role, group_tools};
 pub(crate) struct Groups {
     /// The group of each entry; none of what stands alone.
     pub(crate) of_entry: Vec<Option<u32>>,
-    /// Whether a call of a group waits for its result.
+    /// Whether a call of a group waits for its result, or the model has not answered to a result yet.
     pub(crate) is_open: HashMap<u32, bool>,
 }
 
@@ -36,9 +36,12 @@ impl Groups {
             *of_entry = of_entry.or_else(|| by_message.get(message?).copied());
         }
         let number = |group: usize| u32::try_from(root(&joined, group)).unwrap_or(u32::MAX);
+        let answered = entries.iter().rposition(|entry| entry.role == Role::Assistant);
         let mut is_open: HashMap<u32, bool> = HashMap::new();
         for (group, tools) in groups.iter().enumerate() {
-            *is_open.entry(number(group)).or_default() |= !tools.open.is_empty();
+            let is_unseen =
+                tools.results.iter().any(|place| answered.is_none_or(|answered| *place > answered));
+            *is_open.entry(number(group)).or_default() |= is_unseen || !tools.open.is_empty();
         }
         Self { of_entry: of_entry.into_iter().map(|group| group.map(number)).collect(), is_open }
     }

@@ -256,7 +256,7 @@ pub struct Item {
     pub is_prompt: bool,
     /// The tool group that it belongs to: a number that its other members share.
     pub group: Option<u32>,
-    /// Whether a call of the group still waits for its result.
+    /// Whether a call of the group still waits for its result, or no answer followed a result: the model has not seen it.
     pub is_open: bool,
 }
 

@@ -66,7 +66,7 @@ pub enum Reason {
     MarkedEssential,
     /// It is an instruction that is in force.
     Instruction,
-    /// A call of its tool group waits for its result.
+    /// A call of its tool group waits for its result, or the model has not seen the result yet.
     OpenToolGroup,
     /// The matrix keeps its class always.
     AlwaysKeep(Option<Row>),
@@ -120,7 +120,7 @@ impl Reason {
             Self::Pinned => "pinned",
             Self::MarkedEssential => "marked as essential",
             Self::Instruction => "an instruction in force",
-            Self::OpenToolGroup => "a tool call waits for its result",
+            Self::OpenToolGroup => "a tool call waits for its result, or the result for an answer",
             Self::AlwaysKeep(_) => "always kept",
             Self::Relevant(_) => "relevant to the current task",
             Self::NotRelevant(_) => "not relevant to the current task: by score",

@@ -75,10 +75,13 @@ proptest! {
                 }
                 match plan.form {
                     Form::Untouched => prop_assert!(before == kept && kept <= plan.target),
-                    Form::Pruned => {
-                        prop_assert!(kept <= plan.target);
+                    Form::Pruned if kept <= plan.target => {
                         prop_assert!(validate(request, &plan).is_empty());
                         prop_assert!(judge_safety(request).is_safe);
+                    }
+                    Form::Pruned => {
+                        prop_assert!(window.zone(kept) < Zone::Critical);
+                        prop_assert!(!plan.findings.is_empty() && !judge_safety(request).is_safe);
                     }
                     Form::Minimal => {
                         prop_assert!(kept <= window.limit());

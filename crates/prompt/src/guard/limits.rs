@@ -239,6 +239,12 @@ impl Window {
         Tokens(u64::try_from(target).unwrap_or(u64::MAX))
     }
 
+    /// Returns the largest size below the critical zone.
+    pub fn below_critical(&self) -> Tokens {
+        let critical = u128::from(self.limit().0) * u128::from(self.settings.critical_permille);
+        Tokens(u64::try_from(critical.saturating_sub(1) / 1_000).unwrap_or(u64::MAX))
+    }
+
     /// Returns the zone of a size. The lower bound of a zone belongs to it.
     pub fn zone(&self, size: Tokens) -> Zone {
         let reached = |zone: &Zone| self.is_at_least(size, self.threshold_permille(*zone));
@@ -328,6 +334,8 @@ mod tests {
             let (low, high) = (one.min(two), one.max(two));
             prop_assert!(window.zone(Tokens(low)) <= window.zone(Tokens(high)));
             prop_assert!(window.target() < window.limit());
+            prop_assert!(window.zone(window.below_critical()) < Zone::Critical);
+            prop_assert_eq!(window.zone(window.below_critical() + Tokens(1)), Zone::Critical);
         }
     }
 }

@@ -5,12 +5,15 @@ use std::collections::HashSet;
 use stemmata_model::Tokens;
 
 use super::item::{ContentType, Item, Row};
-use super::judge::{Judgement, Verdict, judge};
-use super::prune::{ContextOverflow, Form, PrunePlan, PruneRequest, Why, decisions, kept_size, size_of};
+use super::judge::{Judgement, Reason, Verdict, judge};
+use super::prune::{
+    ContextOverflow, Decision, Form, PrunePlan, PruneRequest, Why, decisions, kept_size, size_of,
+};
 
 /// Plans the smallest context: system prompt, current task, active file, last user message and last error, with the tool
-/// groups that they are in. What is not there is not missed. Pins, what the caller marked as essential, and calls that wait
-/// for a result stay too: dropping them would break a promise or a pair.
+/// groups that they are in. What is not there is not missed. Pins, what the caller marked as essential, calls that wait for a
+/// result, and results that the model has not seen stay too: dropping them would break a promise or a pair, or have the model
+/// ask again.
 ///
 /// # Errors
 /// [`ContextOverflow`] where that is larger than the window.
@@ -40,8 +43,12 @@ pub fn plan_minimal(request: PruneRequest<'_>) -> Result<PrunePlan, ContextOverf
     let after = kept_size(&decisions);
     let limit = request.window.limit();
     if after > limit {
-        let largest =
-            decisions.iter().filter(|decision| decision.is_kept).max_by_key(|decision| decision.size);
+        let is_open = |decision: &&Decision| matches!(decision.why, Why::Judged(Reason::OpenToolGroup));
+        let open = || decisions.iter().filter(is_open);
+        // Without them it would fit: they are what has to be smaller.
+        let names_open = after.saturating_sub(open().map(|decision| decision.size).sum()) <= limit;
+        let kept = decisions.iter().filter(|decision| decision.is_kept && (!names_open || is_open(decision)));
+        let largest = kept.max_by_key(|decision| decision.size);
         // A sum above the limit has a largest member.
         if let Some(largest) = largest {
             let (largest, largest_size) = (largest.id.clone(), largest.size);

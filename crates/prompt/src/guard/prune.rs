@@ -148,7 +148,7 @@ pub struct PrunePlan {
     pub before: Tokens,
     /// Its size after.
     pub after: Tokens,
-    /// What pruning aims at. The smallest form may be larger, and is within the limit.
+    /// What pruning aims at. Where what has to stay is larger, the plan is: below the critical zone, or within the limit.
     pub target: Tokens,
     /// The lowest score that stays, of what stays by its score.
     pub threshold: Option<u8>,
@@ -200,7 +200,7 @@ pub fn judge_safety(request: PruneRequest<'_>) -> Safety {
     Safety { is_safe: essential <= target, essential, target }
 }
 
-/// Plans a prune and falls back to the smallest context where the target can't be met.
+/// Plans a prune and falls back to as much as is possible where the target can't be met.
 ///
 /// # Errors
 /// [`ContextOverflow`] where even the smallest context is larger than the window.
@@ -210,18 +210,34 @@ pub fn plan_prune(request: PruneRequest<'_>) -> Result<PrunePlan, ContextOverflo
     if findings.is_empty() {
         return Ok(plan);
     }
-    Ok(PrunePlan { findings, ..plan_minimal(request)? })
+    Ok(PrunePlan { findings, ..plan_above_target(request)? })
+}
+
+/// Plans a prune where the target can't be met: what is essential, and more by its score, as long as the window is not
+/// critical; else the smallest context.
+///
+/// # Errors
+/// As [`plan_minimal`].
+pub(super) fn plan_above_target(request: PruneRequest<'_>) -> Result<PrunePlan, ContextOverflow> {
+    let bound = request.window.below_critical();
+    let plan = plan_within(request, bound);
+    // A window that is not critical by its count was refused all the same.
+    if plan.form == Form::Pruned && plan.after <= bound { Ok(plan) } else { plan_minimal(request) }
 }
 
 /// Plans a prune down to the target. What is essential stays even where it does not fit: [`validate`] says so.
 pub fn plan_to_target(request: PruneRequest<'_>) -> PrunePlan {
+    plan_within(request, request.window.target())
+}
+
+fn plan_within(request: PruneRequest<'_>, bound: Tokens) -> PrunePlan {
     let judgements = judge(request.items, request.tasks, request.now);
     let (before, target) = (size_of(request.items), request.window.target());
     let units = Units::of(request.items, &judgements);
-    let form = if before <= target { Form::Untouched } else { Form::Pruned };
+    let form = if before <= bound { Form::Untouched } else { Form::Pruned };
     let kept = match form {
         Form::Untouched => vec![true; units.candidates.len()],
-        Form::Pruned | Form::Minimal => fill(&units.candidates, target),
+        Form::Pruned | Form::Minimal => fill(&units.candidates, bound),
     };
     let is_kept =
         |item: usize| units.of_item.get(item).and_then(|unit| kept.get(*unit)).copied().unwrap_or(true);

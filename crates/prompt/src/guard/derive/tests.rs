@@ -176,6 +176,25 @@ fn the_lines_of_one_message_and_groups_that_share_an_entry_are_one_group() {
 }
 
 #[test]
+fn results_that_no_answer_followed_are_held_with_their_calls() {
+    let mut entries = vec![
+        call("call-a", "a", "Bash", "{}"),
+        result("result-a", "a", false, "old"),
+        call("call-b", "b", "Bash", "{}"),
+        call("call-c", "c", "Bash", "{}"),
+        result("result-b", "b", false, "new"),
+        result("result-c", "c", false, "new"),
+        text("and", Role::User, "and now"),
+    ];
+    let open = |entries: &[Entry]| {
+        derived(entries, &[], None).items.iter().map(|item| item.is_open).collect::<Vec<_>>()
+    };
+    assert_eq!(open(&entries), [false, false, true, true, true, true, false]);
+    entries.push(text("answer", Role::Assistant, "seen"));
+    assert_eq!(open(&entries), [false; 8]);
+}
+
+#[test]
 fn the_summary_of_a_compaction_is_essential_and_a_time_is_that_of_the_entry_before() {
     let mut entries = conversation();
     entries[1].kind = EntryKind::CompactionSummary;
