@@ -201,7 +201,13 @@ impl LineValidator {
                         format!("the item's `{field}` is not as the loader needs it: it drops the line");
                     self.findings.add(Severity::Warning, "misread_item", at, message);
                 } else if has_time {
-                    self.read(Step::of(&read_record(record)), [*record]);
+                    // Of the others the turn says all, and their texts are long.
+                    let step = if record.is_any(&["message", "agent_message"]) {
+                        Step::of(&read_record(record))
+                    } else {
+                        Step::turn(Turn::Conversation)
+                    };
+                    self.read(step, [*record]);
                 } else {
                     self.lost(1);
                     let message = "the line has no `timestamp`: the loader drops it in silence";
