@@ -8,6 +8,7 @@ pub(crate) mod count;
 pub(crate) mod decode;
 pub(crate) mod emit;
 pub(crate) mod facts;
+pub(crate) mod history;
 #[cfg(test)]
 mod joined_tests;
 pub(crate) mod linear;
@@ -24,6 +25,7 @@ use stemmata_model::{
 use crate::adapter::IdKind;
 use crate::json::{Field, RecordError, Salvaged};
 use facts::{Hints, TitleRank};
+use history::Back;
 use own::Own;
 
 /// The kind of the opaque part that carries what a compaction kept word for word.
@@ -130,6 +132,11 @@ pub(crate) enum Leaves {
     /// Nothing: it stands for all of it.
     #[default]
     Nothing,
+    /// The newest of the user's prompts, word for word.
+    Prompts {
+        /// Whether the client takes the summary for another one.
+        is_prompt: bool,
+    },
     /// All of it: the client drops the compaction's record.
     All,
 }
@@ -174,6 +181,8 @@ pub(crate) struct Line {
     pub(crate) own: Option<Box<Own>>,
     /// Of a compaction: what the client still reads of what is older. Commits end at it in any case.
     pub(crate) leaves: Leaves,
+    /// What going back makes of it.
+    pub(crate) back: Back,
 }
 
 impl Line {
@@ -198,6 +207,7 @@ impl Line {
             listed: Vec::new(),
             own: None,
             leaves: Leaves::default(),
+            back: Back::default(),
         }
     }
 

@@ -7,7 +7,7 @@ use super::base::base;
 use super::samples_tests::{BARE, SESSION, rollout};
 use crate::adapter::{Adapter as _, Keeps, PlanStop};
 use crate::chain_tests::{
-    Chain, PLACED, cut, fatal as fatal_of, kept, placed as placed_by, planned, request,
+    Chain, PLACED, checked, cut, fatal as fatal_of, kept, placed as placed_by, planned, request,
 };
 
 const ADAPTER: Codex = Codex::LEGACY;
@@ -31,26 +31,11 @@ fn a_context_is_what_the_loader_would_send() {
     for (letters, stop, wanted) in [
         ("HtUAtUA", PlanStop::Compaction, "HtUAtUA"),
         // A compaction stands for all before it but the header.
-        ("HtUAtUACtUA", PlanStop::Compaction, "HCtUA"),
-        ("HtUACtUACA", PlanStop::Compaction, "HCA"),
+        ("HtUAtUAQtUA", PlanStop::Compaction, "HQtUA"),
+        ("HtUAQtUAQA", PlanStop::Compaction, "HQA"),
         ("HtUACtUACA", PlanStop::Root, "HtUAtUAA"),
-        // Turns that were taken back are gone, with their beginning and the mark.
-        ("HtUAtcUFRABtUA", PlanStop::Compaction, "HtUAtUA"),
-        ("HtUAtUABB", PlanStop::Compaction, "H"),
-        // What takes back more turns than a compaction has behind it takes the compaction back, as 0.169.0 does.
-        ("HtUACB", PlanStop::Compaction, "H"),
-        ("HtUAtUACtUAB", PlanStop::Compaction, "HC"),
-        ("HtUAtUACtUABB", PlanStop::Compaction, "HtUA"),
-        ("HtUAtUACtUABtUA", PlanStop::Compaction, "HCtUA"),
-        ("HtUAtUAtCtUAB", PlanStop::Compaction, "HC"),
-        ("HtUAtUAtCtUABB", PlanStop::Compaction, "HtUA"),
-        ("HtUAtUAtCBtUABB", PlanStop::Compaction, "H"),
-        ("HtUAtUAtCtUAtCB", PlanStop::Compaction, "HC"),
-        ("HtUAtUAtCtUABBtUAtCtUAB", PlanStop::Compaction, "HC"),
-        // One that the client made ahead of a prompt is of that prompt's turn.
-        ("HtUAtCcUAB", PlanStop::Compaction, "HtUA"),
-        ("HtUAtCcUAtUAB", PlanStop::Compaction, "HCcUA"),
-        ("HtUAtCcUAtUABB", PlanStop::Compaction, "HtUA"),
+        ("HtUAtUACtUABB", PlanStop::Root, "HtUAtUA"),
+        ("HtUAtUAQtUABB", PlanStop::Root, "HtUA"),
     ] {
         let kept = kept(&ADAPTER, letters, &rollout(letters, false), stop);
         assert_eq!(kept, wanted, "{letters} {stop:?}");
@@ -73,6 +58,8 @@ fn what_takes_back_more_turns_than_there_are_takes_back_all() {
         ("HB", "H"),
         ("HtUAtUACtUAB", "H"),
         ("HtUAtUACtUABtUA", "HtUA"),
+        ("HtUAtUAQtUAB", "H"),
+        ("HtUAtUAQtUABtUA", "HtUA"),
     ] {
         for stop in [PlanStop::Compaction, PlanStop::Root] {
             let (plan, context) = planned(&ADAPTER, &many(letters), stop);
@@ -128,13 +115,63 @@ fn what_the_loader_would_refuse_is_mended() {
     let (out, _) = placed(&rollout("UA", false));
     assert_eq!(fatal(out.as_bytes()), Vec::<&str>::new(), "{out}");
     let mut bytes = rollout("HtUA", true);
-    bytes.extend(ADAPTER.encode_compaction(
-        "so far",
-        &Keeps::nothing(&ADAPTER.decode(b"")),
-        Timestamp::EPOCH,
-    ));
+    bytes.extend(ours());
     assert_eq!(fatal(&bytes), ["missing_ordinal"]);
     assert_eq!(fatal(placed(&bytes).0.as_bytes()), Vec::<&str>::new());
+}
+
+/// Returns a compaction of ours.
+fn ours() -> Vec<u8> {
+    ADAPTER.encode_compaction("so far", &Keeps::nothing(&ADAPTER.decode(b"")), Timestamp::EPOCH)
+}
+
+#[test]
+fn a_compaction_of_ours_stands_for_all_before_it() {
+    let bytes = [rollout("HtUAtUA", false), ours(), rollout("tUA", false)].concat();
+    let (plan, context) = planned(&ADAPTER, &bytes, PlanStop::Compaction);
+    let found = checked(&ADAPTER, &context);
+    assert_eq!((found.messages_sent, plan.segments_read, plan.notes), (3, 2, vec![]));
+    assert_eq!(checked(&ADAPTER, &bytes).messages_sent, 3);
+}
+
+/// Returns a rollout whose prompts have that many tokens each.
+fn with_prompts_of(tokens: usize, letters: &str) -> Vec<u8> {
+    let text = String::from_utf8(rollout(letters, false)).expect("text");
+    let filled = |line: &str| {
+        let said = line.split("please do thing ").nth(1).and_then(|rest| rest.split('"').next())?;
+        let said = format!("please do thing {said}");
+        Some(line.replace(&said, &format!("{said}{}", ".".repeat(4 * tokens - said.len()))))
+    };
+    text.lines()
+        .map(|line| format!("{}\n", filled(line).unwrap_or_else(|| line.to_owned())))
+        .collect::<String>()
+        .into()
+}
+
+#[test]
+fn a_context_is_read_no_further_than_the_prompts_go_that_a_compaction_leaves() {
+    for (tokens, letters, kept_lines, segments) in [
+        // The prompt that passes the bound is the last one: the client cuts it.
+        (9_000, "HtUAtUAtUAtUAtUAtCtUA", "HUUUCtUA", 5),
+        (10_000, "HtUAtUAtUAtUAtUAtCtUA", "HUUCtUA", 4),
+        (30_000, "HtUAtUAtUAtUAtUAtCtUA", "HUCtUA", 3),
+        (4_000, "HtUAtUAtUAtUAtUAtCtUA", "HUUUUUCtUA", 7),
+        // What was taken back fills nothing.
+        (10_000, "HtUAtUAtUAtUAtUABBtCtUA", "HUUCtUA", 6),
+        // Going back behind the compaction brings back nothing that it left out.
+        (10_000, "HtUAtUAtUAtUAtCtUABBB", "HU", 4),
+        (10_000, "HtUAtUAtUAtUAtCtUABBBBB", "H", 4),
+        (10_000, "HtUAtUAQtUAtUAtUAtCtUA", "HUUCtUA", 4),
+        (10_000, "HtUAtUAQtUACtUA", "HQUCtUA", 4),
+        (10, "HtUAtUAQtUA", "HQtUA", 2),
+    ] {
+        let bytes = with_prompts_of(tokens, letters);
+        let (plan, context) = planned(&ADAPTER, &bytes, PlanStop::Compaction);
+        assert_eq!(kept(&ADAPTER, letters, &bytes, PlanStop::Compaction), kept_lines, "{tokens} {letters}");
+        assert_eq!((plan.segments_read, plan.notes), (segments, vec![]), "{tokens} {letters}");
+        let [whole, of_context] = [bytes, context].map(|bytes| checked(&ADAPTER, &bytes).messages_sent);
+        assert_eq!(whole, of_context, "{tokens} {letters}");
+    }
 }
 
 #[test]

@@ -46,7 +46,11 @@ pub(super) fn encode(entries: &[Entry], is_paginated: bool) -> Vec<u8> {
 /// Encodes a summary as a compaction. It has no number: placing gives it one where lines are numbered.
 pub(super) fn compaction(summary: &str, at: Timestamp) -> Vec<u8> {
     let mut encoder = Encoder { out: Vec::new(), at, ordinal: None, custom: HashSet::new() };
-    encoder.compacted(summary, None);
+    // Without it the client would send the older prompts again, and take the summary for a turn.
+    let said = Object::new().text("type", "input_text").text("text", summary).finish();
+    let item =
+        Object::new().text("type", "message").text("role", "user").raw("content", &format!("[{said}]"));
+    encoder.compacted(summary, Some(format!("[{}]", item.finish())));
     encoder.out
 }
 

@@ -6,7 +6,7 @@ use stemmata_model::Granularity;
 use super::Codex;
 use super::samples_tests::rollout;
 use crate::adapter::{Adapter as _, Base, PlanStop, Severity, Validation};
-use crate::chain_tests::{commits as commits_of, placed as placed_by, planned, request};
+use crate::chain_tests::{commits as commits_of, kept as kept_of, placed as placed_by, planned, request};
 use crate::repair::repair;
 
 const BOTH: [(bool, Codex); 2] = [(true, Codex::PAGINATED), (false, Codex::LEGACY)];
@@ -119,30 +119,124 @@ fn a_torn_record_with_a_whole_one_behind_it_costs_only_itself_after_repair() {
     assert_eq!(repair(&Codex::PAGINATED, &repaired.bytes, None).changes, []);
 }
 
+/// What 0.169.0 sends of each, and what a context holds of it.
+const ROLLED_BACK: [(&str, u64, &str); 51] = [
+    ("HtUAtUAtUAB", 4, "HtUAtUA"),
+    ("HtUAtUAtUABB", 2, "HtUA"),
+    ("HtUAtUABBB", 0, "H"),
+    ("HtUAtUABtUA", 4, "HtUAtUA"),
+    ("HtUAtcUFRABtUA", 4, "HtUAtUA"),
+    ("HEtUFRAtUFAB", 5, "HEtUFRA"),
+    // A compaction of today goes with the turn that it was made in, and what is older counts again.
+    ("HtUAQB", 0, "H"),
+    ("HtUAtUAQtUA", 4, "HQtUA"),
+    ("HtUAtUAQtUAB", 2, "HQ"),
+    ("HtUAtUAQtUABB", 2, "HtUA"),
+    ("HtUAtUAtQtUAB", 2, "HQ"),
+    ("HtUAtUAtQtUABB", 2, "HtUA"),
+    ("HtUAtUAtQBtUABB", 0, "H"),
+    ("HtUAtUAtQtUAtQB", 2, "HQ"),
+    ("HtUAtUAtQtUABBtUAtQtUAB", 2, "HQ"),
+    ("HtUAtUAQtUABtUA", 4, "HQtUA"),
+    // One that the client made ahead of a prompt is of that prompt's turn.
+    ("HtUAtQcUAB", 2, "HtUA"),
+    ("HtUAtQcUAtUAB", 4, "HQcUA"),
+    ("HtUAtQcUAtUABB", 2, "HtUA"),
+    // One of an old version leaves the prompts, word for word, and is a turn of its own.
+    ("HtUAtUAtUACtUA", 6, "HUUUCtUA"),
+    ("HtUFRACtUA", 4, "HUCtUA"),
+    ("HtUAtUACtUAB", 3, "HUUC"),
+    ("HtUAtUACtUABB", 2, "HUU"),
+    ("HtUAtUACtUABBB", 1, "HU"),
+    ("HtUACB", 1, "HU"),
+    ("HtUACBtUA", 3, "HUtUA"),
+    ("HtUAtUABACtUA", 4, "HUCtUA"),
+    ("HtUAtUAtCBtUABB", 1, "HU"),
+    ("HtUAtUAtCtUAtCB", 4, "HUUCU"),
+    ("HtUAtUAtCtUABBtUAtCtUAB", 4, "HUUUC"),
+    ("HtUAtCcUAB", 2, "HUC"),
+    ("HtUAtCcUAtUAB", 4, "HUCcUA"),
+    ("HtUAtCcUAtUABB", 2, "HUC"),
+    ("HtUACtUACA", 5, "HUCUCA"),
+    ("HtEUAtDEUACtUA", 5, "HUUCtUA"),
+    ("HtMAtUAtCtUA", 4, "HUCtUA"),
+    ("HtUAQtUACtUA", 6, "HQUCtUA"),
+    // One whose summary the client knows again is no turn, and a later one leaves nothing of it.
+    ("HtUAPtUAPtUA", 5, "HUUPtUA"),
+    ("HtUAPB", 0, "H"),
+    ("HtEPB", 1, "HP"),
+    ("HtUAPtUAB", 2, "HUP"),
+    ("HtUAPtUABB", 0, "H"),
+    ("HtUAtPtUAtUAB", 4, "HUPtUA"),
+    // What a developer says of no turn stays, and so does what stands ahead of it.
+    ("HtUAdtUAB", 3, "HtUAd"),
+    ("HtUADtUAB", 2, "HtUA"),
+    ("HtUAtEdUAB", 4, "HtUAtEd"),
+    ("HtUAtdEUAB", 3, "HtUAtd"),
+    ("HtdUAB", 1, "Htd"),
+    // Another agent's message is a turn.
+    ("HtUAtMAtUAB", 4, "HtUAtMA"),
+    ("HtUAtMAtUABB", 2, "HtUA"),
+    ("HtMAB", 0, "H"),
+];
+
 #[test]
 fn what_was_rolled_back_is_not_counted() {
-    for (letters, wanted) in [
-        ("HtUAtUAtUAB", 4),
-        ("HtUAtUAtUABB", 2),
-        ("HtUAtUABBB", 0),
-        ("HtUAtUABtUA", 4),
-        // A compaction goes with the turn that it was made in.
-        ("HtUAtUACtUAB", 1),
-        ("HtUAtUACtUABB", 2),
-        ("HEtUFRAtUFAB", 5),
-        ("HtUAtCcUAB", 2),
-        ("HtUAtCcUAtUAB", 3),
-        ("HtUAtUAtCtUABB", 2),
-        ("HtUAtUAtCtUAtCB", 1),
-    ] {
-        let found = checked(Codex::LEGACY, &rollout(letters, false));
+    for (letters, wanted, kept) in ROLLED_BACK {
+        let bytes = rollout(letters, false);
+        let found = checked(Codex::LEGACY, &bytes);
         assert_eq!(counts(&found), (wanted, wanted), "{letters}: {found:?}");
         assert_eq!(found.findings, [], "{letters}");
+        assert_eq!(kept_of(&Codex::LEGACY, letters, &bytes, PlanStop::Compaction), kept, "{letters}");
+        // The client sends the same of a context.
+        let (plan, context) = planned(&Codex::LEGACY, &bytes, PlanStop::Compaction);
+        assert_eq!(counts(&checked(Codex::LEGACY, &context)), (wanted, wanted), "{letters}");
+        assert_eq!(plan.notes, [], "{letters}");
     }
     // Without a number the client does not know the event.
     let bytes = String::from_utf8(rollout("HtUAtUAB", false)).expect("text").replace(",\"num_turns\":1", "");
     let bytes = bytes.replace("\"num_turns\":1,", "");
     assert_eq!(counts(&checked(Codex::LEGACY, bytes.as_bytes())), (4, 4));
+}
+
+#[test]
+fn a_search_for_tools_without_an_answer_gets_one_where_calls_do() {
+    for (is_paginated, adapter) in BOTH {
+        let bytes = rollout("HtUSA", is_paginated);
+        let found = checked(adapter, &bytes);
+        assert_eq!(
+            found.findings.iter().map(|found| found.check).collect::<Vec<_>>(),
+            ["call_without_result"]
+        );
+        let repaired = repair(&adapter, &bytes, None);
+        let (placed, _) = placed_by(&adapter, &request("/new/place"), &bytes);
+        for bytes in [repaired.bytes, placed.into_bytes()] {
+            let found = checked(adapter, &bytes);
+            assert_eq!((counts(&found), found.findings), ((4, 4), vec![]));
+            assert_eq!(repair(&adapter, &bytes, None).changes, []);
+        }
+    }
+}
+
+#[test]
+fn what_a_compaction_keeps_is_counted_item_by_item() {
+    let text = |role: &str| {
+        format!(r#"{{"type":"message","role":"{role}","content":[{{"type":"input_text","text":"kept"}}]}}"#)
+    };
+    let call = r#"{"type":"function_call","name":"x","arguments":"{}","call_id":"call_1"}"#;
+    let result = r#"{"type":"function_call_output","output":"done","call_id":"call_1"}"#;
+    let sealed = r#"{"type":"compaction","encrypted_content":"gAAAAA"}"#;
+    let all = [text("user"), text("developer"), text("assistant"), call.into(), result.into(), sealed.into()];
+    for (items, wanted, check) in [
+        (all.to_vec(), (8, 8), None),
+        (all[..4].to_vec(), (6, 6), Some("call_without_result")),
+        (vec![result.to_owned()], (2, 3), Some("result_without_call")),
+    ] {
+        let payload = format!(r#"{{"message":"s","replacement_history":[{}]}}"#, items.join(","));
+        let found = checked(Codex::PAGINATED, &compacted("HtUAtUACtUA", &payload));
+        assert_eq!(counts(&found), wanted, "{payload}");
+        assert_eq!(found.findings.first().map(|found| found.check), check, "{payload}");
+    }
 }
 
 #[test]

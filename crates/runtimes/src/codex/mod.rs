@@ -4,6 +4,7 @@
 //! The events of `codex exec --json` are another format, `codex-exec-v1` (`exec`). A rollout that continues another one by byte
 //! offset says so in its header (`base`); putting the two together is the engine's.
 
+mod answers;
 mod base;
 #[cfg(test)]
 mod chain_tests;

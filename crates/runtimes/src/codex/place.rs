@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use stemmata_model::{Note, NoteCode};
 
+use super::answers::{answer, answered_by, is_answer};
 use super::client::RESUME;
 use super::encode::header_payload;
 use super::header;
@@ -229,16 +230,11 @@ impl LinePlacer {
             return;
         }
         let Some(call) = text(record.payload.call_id) else { return };
-        let is_any = |names: &[&str]| names.iter().any(|name| record.is_item(name));
-        if is_any(&["function_call_output", "custom_tool_call_output"]) {
+        if is_answer(record) {
             self.open.retain(|(open, _)| *open != call);
             self.answered.insert(call.into_owned());
-        } else if self.answered.contains(call.as_ref()) {
-            // It waits for nothing.
-        } else if is_any(&["function_call", "local_shell_call"]) {
-            self.open.push((call.into_owned(), "function_call_output"));
-        } else if is_any(&["custom_tool_call"]) {
-            self.open.push((call.into_owned(), "custom_tool_call_output"));
+        } else if let Some(kind) = answered_by(record).filter(|_| !self.answered.contains(&*call)) {
+            self.open.push((call.into_owned(), kind));
         }
     }
 }
@@ -275,9 +271,7 @@ impl Placer for LinePlacer {
     fn finish(&mut self, out: &mut Vec<u8>) -> Vec<Note> {
         let open = std::mem::take(&mut self.open);
         for (call, kind) in &open {
-            let payload =
-                Object::new().text("type", kind).text("call_id", call).text("output", CLOSED_TEXT).finish();
-            self.push("response_item", &payload, out);
+            self.push("response_item", &answer(kind, call, CLOSED_TEXT), out);
         }
         let closed = u64::try_from(open.len()).unwrap_or(u64::MAX);
         counted([

@@ -15,6 +15,7 @@ use crate::adapter::IdKind;
 use crate::data_url;
 use crate::json::{Field, Object, RecordError, is_string, owned, text};
 use crate::lines::facts::Hints;
+use crate::lines::history::Back;
 use crate::lines::unknown::{inner_name, name_unknown_parts, type_name};
 use crate::lines::{self, Leaves, Line, OPAQUE_REPLACEMENT, Turn, begins_with, entry_id, first_text, opaque};
 
@@ -34,39 +35,69 @@ const CONTEXT_STARTS: [&str; 12] = [
     "<user_shell_command>",
 ];
 
+/// How texts begin that the client puts into the role `developer` for a turn: they go with it. Other ones stay.
+const DEVELOPER_STARTS: [&str; 19] = [
+    "<apps_instructions>",
+    "<collaboration_mode>",
+    "<context_window>",
+    "<context_window_guidance>",
+    "<environments_instructions>",
+    "<git_attribution>",
+    "<model_switch>",
+    "<multi_agent_mode>",
+    "<multi_agent_role>",
+    "<permissions instructions>",
+    "<persistent_mode>",
+    "<personality_spec>",
+    "<plugins_instructions>",
+    "<realtime_conversation>",
+    "<rollout_budget>",
+    "<skills_instructions>",
+    "<token_budget>",
+    "<tools>",
+    "Approved command prefix saved:",
+];
+
+/// How the client begins a summary since it knows it again: an older one is a prompt to it.
+const SUMMARY_START: &str = "Another language model started to solve this problem and produced a summary";
+
 /// How a compaction's summary begins whose text only the provider can read.
 const DIGEST_START: &str = "Earlier messages of the user:";
 
 /// Reads one line (see `Dialect::read`).
 pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
-    let record = Record::parse(line)?;
+    Record::parse(line).map(|record| read_record(&record))
+}
+
+/// Reads a record.
+pub(super) fn read_record(record: &Record<'_>) -> Line {
     let time = record.time();
     let mut line = match record.kind {
-        Kind::Item => item(&record, time),
-        Kind::Compacted => compacted(&record, time),
+        Kind::Item => item(record, time),
+        Kind::Compacted => compacted(record, time),
         Kind::SessionMeta | Kind::TurnContext | Kind::Event | Kind::Other | Kind::Unknown => {
-            Line::metadata(RUNTIME, &name(&record), whole(&record), time)
+            Line::metadata(RUNTIME, &name(record), whole(record), time)
         }
     };
     match record.kind {
         Kind::SessionMeta => {
             line.turn = Turn::Header;
-            line.hints = header_hints(&record);
+            line.hints = header_hints(record);
         }
         Kind::TurnContext => {
             line.turn = Turn::Settings;
             line.hints.cwd = owned(record.payload.cwd);
         }
         Kind::Event => {
-            line.turn = event_turn(&record);
+            line.turn = event_turn(record);
             line.meta.usage =
                 record.payload.info.filter(|_| record.is_item("token_count")).and_then(last_usage);
         }
         Kind::Item | Kind::Compacted | Kind::Other | Kind::Unknown => {}
     }
-    line.unknown = record.is_unknown().then(|| name(&record));
-    line.unknown_parts = unknown_parts(&record, &line.parts);
-    Ok(line)
+    line.unknown = record.is_unknown().then(|| name(record));
+    line.unknown_parts = unknown_parts(record, &line.parts);
+    line
 }
 
 /// Returns what a record is called: its type, and that of what it is about.
@@ -137,7 +168,8 @@ fn parent_of(payload: &Payload<'_>) -> Option<String> {
     owned(payload.parent_thread_id).or_else(spawn)
 }
 
-fn event_turn(record: &Record<'_>) -> Turn {
+/// Returns what an event is to turns.
+pub(super) fn event_turn(record: &Record<'_>) -> Turn {
     if record.is_item("task_started") || record.is_item("turn_started") {
         return Turn::Start;
     }
@@ -188,7 +220,13 @@ fn item(record: &Record<'_>, time: Option<Timestamp>) -> Line {
                 Part::ToolResult { call_id: call_id.clone().unwrap_or_default(), is_error: false, parts };
             Line::said(Role::Tool, EntryKind::ToolResult, vec![result], time)
         }
-        kind if SENT_ITEMS.contains(&kind) => assistant(vec![opaque(RUNTIME, kind, whole(record))], time),
+        kind if SENT_ITEMS.contains(&kind) => {
+            let mut line = assistant(vec![opaque(RUNTIME, kind, whole(record))], time);
+            if kind == "agent_message" {
+                line.back = Back::Begins;
+            }
+            line
+        }
         // No model sees it. Commits end around it as they always did.
         _ => Line { turn: Turn::Conversation, ..Line::metadata(RUNTIME, &name(record), whole(record), time) },
     };
@@ -212,6 +250,9 @@ fn message(payload: &Payload<'_>, time: Option<Timestamp>) -> Line {
             let mut line = Line::said(role, EntryKind::Instruction, parts, time);
             line.meta.visibility = Visibility { agent: true, user: false };
             line.turn = Turn::Other;
+            if role == Role::System && !is_for_turn(&line.parts) {
+                line.back = Back::Stays;
+            }
             line
         }
     };
@@ -219,19 +260,15 @@ fn message(payload: &Payload<'_>, time: Option<Timestamp>) -> Line {
     line
 }
 
-/// Returns whether an item is a prompt: a rollback counts these.
-pub(super) fn is_prompt(record: &Record<'_>) -> bool {
-    is_of_user(record) && !is_context(&content(record.payload.content).1)
-}
-
-/// Returns whether the client itself put an item into the role `user`.
-pub(super) fn is_told(record: &Record<'_>) -> bool {
-    is_of_user(record) && is_context(&content(record.payload.content).1)
-}
-
-fn is_of_user(record: &Record<'_>) -> bool {
-    let is_user = record.payload.role.is_some_and(|role| is_string(role, "user"));
-    record.kind == Kind::Item && is_user && record.is_item("message")
+/// Returns whether the client put a message of the role `developer` there for a turn.
+fn is_for_turn(parts: &[Part]) -> bool {
+    let begins = |text: &str, start: &str| {
+        text.trim_start().get(..start.len()).is_some_and(|found| found.eq_ignore_ascii_case(start))
+    };
+    parts.iter().any(|part| match part {
+        Part::Text(text) => DEVELOPER_STARTS.iter().any(|start| begins(text, start)),
+        _ => false,
+    })
 }
 
 /// Returns whether the client itself put a message of the role `user` there.
@@ -280,14 +317,17 @@ fn compacted(record: &Record<'_>, time: Option<Timestamp>) -> Line {
     let kept = payload.replacement_history.filter(|kept| !kept.is_null());
     let summary = owned(payload.message).filter(|summary| !summary.is_empty());
     let summary = summary.unwrap_or_else(|| kept.map(digest).unwrap_or_default());
+    let is_prompt = !summary.starts_with(SUMMARY_START);
     let mut parts = vec![Part::Summary { text: summary, covers: Vec::new() }];
     parts.extend(kept.map(|kept| opaque(RUNTIME, OPAQUE_REPLACEMENT, kept.raw())));
     let mut line = Line::said(Role::User, EntryKind::CompactionSummary, parts, time);
     line.turn = Turn::Compaction;
     let is_dropped = loader::misread(record).is_some();
-    if is_dropped {
-        line.leaves = Leaves::All;
-    }
+    line.leaves = match kept {
+        _ if is_dropped => Leaves::All,
+        Some(_) => Leaves::Nothing,
+        None => Leaves::Prompts { is_prompt },
+    };
     // One that is dropped says nothing to a model, and neither does one that keeps nothing.
     line.meta.visibility.agent = !is_dropped && !kept.is_some_and(loader::is_empty_list);
     line

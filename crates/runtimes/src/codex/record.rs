@@ -249,6 +249,13 @@ impl<'a> Record<'a> {
         Ok(Self { envelope, kind, payload, body, has_envelope })
     }
 
+    /// Reads an item of a list.
+    pub(super) fn of_item(body: Field<'a>) -> Option<Self> {
+        let payload = Payload::read(body).ok()?;
+        let envelope = Envelope::default();
+        Some(Self { envelope, kind: Kind::Item, payload, body, has_envelope: false })
+    }
+
     /// Returns where the line's object begins.
     pub(super) fn whole_start(&self) -> Option<usize> {
         (!self.has_envelope).then(|| self.body.raw().find('{')).flatten()

@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 
+use super::answers::{answer, answered_by, is_answer};
 use super::encode::header_payload;
 use super::header;
 use super::loader::{self, Dropped};
@@ -186,19 +187,17 @@ fn results(document: &mut Document) {
             answered.clear();
         }
         let Some(call) = text(record.payload.call_id).filter(|_| record.kind == Kind::Item) else { continue };
-        if record.is_item("function_call_output") || record.is_item("custom_tool_call_output") {
+        if is_answer(&record) {
             answered.insert(call.into_owned());
-        } else if record.is_item("function_call") || record.is_item("local_shell_call") {
-            open.push((call.into_owned(), "function_call_output"));
-        } else if record.is_item("custom_tool_call") {
-            open.push((call.into_owned(), "custom_tool_call_output"));
+        } else if let Some(kind) = answered_by(&record) {
+            open.push((call.into_owned(), kind));
         }
     }
     for (call, kind) in open.into_iter().filter(|(call, _)| !answered.contains(call)) {
-        let payload = Object::new().text("type", kind).text("call_id", &call).text("output", REPAIRED_TEXT);
+        let payload = answer(kind, &call, REPAIRED_TEXT);
         let line = Object::new().text("timestamp", &last).text("type", "response_item");
         let what = format!("the call `{call}` had no result: it got a marked one");
-        document.insert(document.len(), &line.raw("payload", &payload.finish()).finish(), ("result", what));
+        document.insert(document.len(), &line.raw("payload", &payload).finish(), ("result", what));
     }
 }
 

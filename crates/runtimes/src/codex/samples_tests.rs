@@ -2,7 +2,10 @@
 //!
 //! `H` header, `t` turn started, `c` turn's settings, `E` the environment as a user's text, `D` a developer's text,
 //! `U` prompt, `u` the event of it, `A` answer, `K` reasoning, `F` call and `R` its result, `X` call of a tool that takes
-//! text and `Y` its result, `W` web search, `C` compaction, `B` the last turn taken back, `?` garbage.
+//! text and `Y` its result, `W` web search, `S` a search for tools, `M` another agent's message, `C` a compaction of an old version,
+//! `P` one of the versions that begin summaries with the same words,
+//! `Q` one of today, which keeps a prompt and its summary, `B` the last turn taken back, `d` a developer's text that is of no turn,
+//! `?` garbage.
 
 use serde_json::{Value, json};
 
@@ -32,6 +35,20 @@ fn payload(letter: char, index: usize) -> Option<(&'static str, Value)> {
             item(message("user", "input_text", "<environment_context>\n  <cwd>/srv/project</cwd>".to_owned()))
         }
         'D' => item(message("developer", "input_text", "<skills_instructions>".to_owned())),
+        'd' => item(message("developer", "input_text", "Always answer in French.".to_owned())),
+        'S' => item(
+            json!({ "type": "tool_search_call", "call_id": format!("call_{index}"), "execution": "client",
+            "arguments": { "query": "notes" } }),
+        ),
+        'M' => item(json!({ "type": "agent_message", "author": "a", "recipient": "b",
+            "content": [{ "type": "input_text", "text": "go on" }] })),
+        'Q' => Some((
+            "compacted",
+            json!({ "message": format!("so far {index} things happened"), "replacement_history": [
+                message("user", "input_text", "please do it".to_owned()),
+                message("user", "input_text", format!("so far {index} things happened")),
+            ] }),
+        )),
         'U' => item(message("user", "input_text", format!("please do thing {index}"))),
         'u' => Some((
             "event_msg",
@@ -61,6 +78,11 @@ fn payload(letter: char, index: usize) -> Option<(&'static str, Value)> {
             json!({ "type": "web_search_call", "id": format!("ws_{index}"), "action": { "type": "search" } }),
         ),
         'C' => Some(("compacted", json!({ "message": format!("so far {index} things happened") }))),
+        'P' => Some((
+            "compacted",
+            json!({ "message": format!("Another language model started to solve this problem and produced a summary of its \
+            thinking process: {index}") }),
+        )),
         'B' => Some(("event_msg", json!({ "type": "thread_rolled_back", "num_turns": 1 }))),
         _ => None,
     }
@@ -88,7 +110,7 @@ pub(crate) fn rollout(letters: &str, is_paginated: bool) -> Vec<u8> {
     out
 }
 
-const STORY: &str = "HtDEcUuKFRKAtcUXYWAtCcUAFRtcUABUKA?U";
+const STORY: &str = "HtDEcUuKFRKAtcUXYWAtCcUAFRtcUABUKA?UtQtdUSMAB";
 
 /// A rollout of 2025, without envelopes.
 pub(crate) const BARE: &str = r#"{"id":"5973b6c0-94b8-487b-a530-2aeb6098ae0e","timestamp":"2025-05-07T17:24:21.123Z","instructions":null,"git":{"branch":"main"}}
@@ -103,7 +125,7 @@ fn made_up_rollouts_pass_the_suite() {
     for (adapter, is_paginated) in [(Codex::LEGACY, false), (Codex::PAGINATED, true)] {
         let sample = rollout(STORY, is_paginated);
         let report = conformance::passes(&adapter, STORY, &sample);
-        assert_eq!((report.entries, report.commits), (STORY.len(), 7), "{report:?}");
+        assert_eq!((report.entries, report.commits), (STORY.len(), 9), "{report:?}");
     }
     conformance::check(&Codex::LEGACY, BARE.as_bytes()).unwrap_or_else(|violation| panic!("{violation}"));
 }

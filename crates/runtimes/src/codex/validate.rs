@@ -5,13 +5,16 @@
 
 use std::collections::HashSet;
 
+use super::answers::{answered_by, is_answer};
 use super::header;
 use super::loader::{self, Dropped, is_empty_list};
-use super::read::{is_prompt, is_told, name};
+use super::read::{event_turn, name, read_record};
 use super::record::{Kind, Record, SENT_ITEMS};
 use crate::adapter::{Base, Severity, Validation, Validator};
 use crate::findings::Findings;
 use crate::json::{is_blank, is_string, text};
+use crate::lines::Turn;
+use crate::lines::history::{History, Step};
 use crate::lines::unknown::shown;
 
 /// What costs the line that it is about, and nothing else.
@@ -27,14 +30,24 @@ enum Reads {
     Base,
 }
 
-/// Whether a turn began whose prompt has not come.
-#[derive(Debug, Clone, Copy, Default)]
-enum Begun {
-    #[default]
-    No,
-    Yes,
-    /// A compaction came since, which goes with the turn: where it stands, and what was present and sent before it.
-    Compacted((u64, u64, u64)),
+/// What a line adds to the history.
+struct Loaded {
+    step: Step,
+    /// Where it stands.
+    line: u64,
+    /// Its messages.
+    present: u64,
+    /// Those that the client sends.
+    sent: u64,
+    /// Calls that wait for an answer, and those that are answered.
+    calls: Vec<String>,
+    results: Vec<String>,
+}
+
+impl AsRef<Step> for Loaded {
+    fn as_ref(&self) -> &Step {
+        &self.step
+    }
 }
 
 /// Checks a rollout line by line.
@@ -45,17 +58,8 @@ pub(super) struct LineValidator {
     headers: u64,
     is_paginated: bool,
     last_has_ordinal: bool,
-    /// Calls since the last compaction, and the lines they stand in.
-    calls: Vec<(String, u64)>,
-    /// Results since then. The loader pairs both wherever they stand.
-    results: Vec<(String, u64)>,
-    sent: u64,
-    present: u64,
-    /// Where each prompt stands, and what was sent and present before it: a rollback goes back there.
-    prompts: Vec<(u64, u64, u64)>,
-    begun: Begun,
-    /// Where the messages begin that the client itself put at the end, and what was present and sent before them.
-    ahead: Option<(u64, u64, u64)>,
+    /// What there is of the conversation. The loader pairs calls and results wherever they stand in it.
+    history: History<Loaded>,
     /// The file that the history begins in, where it was looked for.
     base: Option<Base>,
     /// What is read.
@@ -125,8 +129,8 @@ impl LineValidator {
         let records = read.records.iter().filter_map(|record| Record::parse(record.as_bytes()).ok());
         let lost =
             records.filter(|record| matches!(record.kind, Kind::Item | Kind::Compacted)).count() as u64;
-        self.present += lost;
         if lost > 0 {
+            self.lost(lost);
             let what = stemmata_model::plural(lost, "message");
             let message = format!("{}: the loader drops it, and {what} with it", why.why());
             self.findings.add(Severity::Fatal, "dropped_line", at, message);
@@ -142,27 +146,30 @@ impl LineValidator {
         }
     }
 
-    /// Goes back to before the last prompts.
-    fn roll_back(&mut self, record: &Record<'_>) {
-        self.begun = Begun::No;
-        self.ahead = None;
-        let turns = loader::turns_back(&record.payload).unwrap_or(0);
-        let turns = usize::try_from(turns).unwrap_or(usize::MAX);
-        let first = self.prompts.len().saturating_sub(turns);
-        let Some((line, present, sent)) = self.prompts.get(first).copied() else { return };
-        self.prompts.truncate(first);
-        (self.present, self.sent) = (present, sent);
-        self.calls.retain(|(_, at)| *at < line);
-        self.results.retain(|(_, at)| *at < line);
+    /// Takes messages that the loader drops.
+    fn lost(&mut self, present: u64) {
+        self.push(Step::turn(Turn::Conversation), present, 0);
     }
 
-    /// Takes an item, and where what the client told ahead of it begins: that goes with a prompt.
-    fn prompt(&mut self, record: &Record<'_>, here: (u64, u64, u64)) {
-        if is_prompt(record) {
-            self.prompts.push(match std::mem::take(&mut self.begun) {
-                Begun::Compacted(before) => before,
-                Begun::No | Begun::Yes => here,
-            });
+    fn push(&mut self, step: Step, present: u64, sent: u64) {
+        let (line, calls, results) = (self.lines, Vec::new(), Vec::new());
+        self.history.push(Loaded { step, line, present, sent, calls, results });
+    }
+
+    /// Takes an item, or several of a list, that the loader reads.
+    fn read<'a>(&mut self, step: Step, items: impl IntoIterator<Item = Record<'a>>) {
+        self.push(step, 0, 0);
+        let Some(loaded) = self.history.lines.last_mut() else { return };
+        for item in items {
+            (loaded.present, loaded.sent) = (loaded.present + 1, loaded.sent + 1);
+            let Some(call) = text(item.payload.call_id).map(std::borrow::Cow::into_owned) else { continue };
+            // What the provider itself searched needs no call.
+            let is_servers = item.payload.execution.is_some_and(|execution| is_string(execution, "server"));
+            if answered_by(&item).is_some() {
+                loaded.calls.push(call);
+            } else if is_answer(&item) && !is_servers {
+                loaded.results.push(call);
+            }
         }
     }
 
@@ -177,7 +184,7 @@ impl LineValidator {
         }
         match record.kind {
             Kind::Item if !record.has_envelope => {
-                self.present += 1;
+                self.lost(1);
                 let message = "the item has no envelope, as in files of 2025: the loader drops it";
                 self.findings.add(Severity::Fatal, "bare_item", at, message);
             }
@@ -188,27 +195,24 @@ impl LineValidator {
                 if record.is_item("message") && record.payload.content.is_some_and(is_empty_list) {
                     return;
                 }
-                let here = (self.lines, self.present, self.sent);
-                if is_told(record) {
-                    self.ahead.get_or_insert(here);
-                } else {
-                    let ahead = self.ahead.take().filter(|_| !self.prompts.is_empty());
-                    self.prompt(record, ahead.unwrap_or(here));
-                }
-                self.present += 1;
                 if let Some(field) = misread.filter(|_| has_time) {
+                    self.lost(1);
                     let message =
                         format!("the item's `{field}` is not as the loader needs it: it drops the line");
                     self.findings.add(Severity::Warning, "misread_item", at, message);
-                    return;
-                }
-                if has_time {
-                    self.sent += 1;
+                } else if has_time {
+                    // Of the others the turn says all, and their texts are long.
+                    let step = if record.is_any(&["message", "agent_message"]) {
+                        Step::of(&read_record(record))
+                    } else {
+                        Step::turn(Turn::Conversation)
+                    };
+                    self.read(step, [*record]);
                 } else {
+                    self.lost(1);
                     let message = "the line has no `timestamp`: the loader drops it in silence";
                     self.findings.add(Severity::Fatal, "missing_timestamp", at, message);
                 }
-                self.item(record);
             }
             Kind::Compacted | Kind::Event if misread.is_some() => {
                 let field = misread.unwrap_or_default();
@@ -222,29 +226,30 @@ impl LineValidator {
                      before it in silence";
                 self.findings.add(Severity::Fatal, "second_header", at, message);
             }
-            Kind::Event if record.is_item("thread_rolled_back") => self.roll_back(record),
-            Kind::Event if record.is_item("task_started") || record.is_item("turn_started") => {
-                self.begun = Begun::Yes;
-            }
-            Kind::Event | Kind::Unknown => self.unknown(record, Severity::Info),
+            Kind::Event => match event_turn(record) {
+                Turn::Rewind(turns) => drop(self.history.go_back(turns, true)),
+                Turn::Start => self.push(Step::turn(Turn::Start), 0, 0),
+                _ => self.unknown(record, Severity::Info),
+            },
+            Kind::Unknown => self.unknown(record, Severity::Info),
             Kind::SessionMeta | Kind::TurnContext | Kind::Other => {}
         }
     }
 
     fn compacted(&mut self, record: &Record<'_>, has_time: bool) {
-        if matches!(self.begun, Begun::Yes) {
-            self.begun = Begun::Compacted((self.lines, self.present, self.sent));
-        }
-        let is_empty = record.payload.replacement_history.is_some_and(is_empty_list);
-        let left = u64::from(!is_empty);
-        (self.present, self.sent) = (left, if has_time { left } else { 0 });
         if !has_time {
+            self.lost(1);
             let message = "the compaction has no `timestamp`: the loader drops it in silence";
-            self.findings.add(Severity::Fatal, "missing_timestamp", self.at(), message);
+            return self.findings.add(Severity::Fatal, "missing_timestamp", self.at(), message);
         }
-        self.calls.clear();
-        self.results.clear();
-        self.ahead = None;
+        let step = Step::of(&read_record(record));
+        if step.leaves_prompts() {
+            self.history.leave_prompts();
+            return self.push(step, 1, 1);
+        }
+        let kept = record.payload.replacement_history.and_then(|kept| kept.elements()).unwrap_or_default();
+        let items = kept.into_iter().filter_map(Record::of_item);
+        self.read(step, items.filter(|item| item.is_any(&SENT_ITEMS)));
     }
 
     /// Names a record whose type is not known.
@@ -256,23 +261,15 @@ impl LineValidator {
             self.findings.add(severity, "unknown_type", self.at(), &message);
         }
     }
-
-    fn item(&mut self, record: &Record<'_>) {
-        // What the provider itself searched needs no call, and its call no result.
-        let is_servers = record.payload.execution.is_some_and(|execution| is_string(execution, "server"));
-        let Some(call) = text(record.payload.call_id).filter(|_| !is_servers) else { return };
-        if record.is_any(&["function_call", "local_shell_call", "custom_tool_call", "tool_search_call"]) {
-            self.calls.push((call.into_owned(), self.lines));
-        } else if record.is_any(&["function_call_output", "custom_tool_call_output", "tool_search_output"]) {
-            self.results.push((call.into_owned(), self.lines));
-        }
-    }
 }
 
-/// Returns those of the ones that the others do not name.
-fn without<'a>(ones: &'a [(String, u64)], others: &[(String, u64)]) -> Vec<(&'a str, u64)> {
-    let named: HashSet<&str> = others.iter().map(|(call, _)| call.as_str()).collect();
-    let ones = ones.iter().map(|(call, line)| (call.as_str(), *line));
+/// Returns the ids of calls or of results.
+type Ids = fn(&Loaded) -> &[String];
+
+/// Returns those of the ones that the others do not name, and the lines they stand in.
+fn without(history: &[Loaded], ones: Ids, others: Ids) -> Vec<(&str, u64)> {
+    let named: HashSet<&str> = history.iter().flat_map(others).map(String::as_str).collect();
+    let ones = history.iter().flat_map(|loaded| ones(loaded).iter().map(|call| (call.as_str(), loaded.line)));
     ones.filter(|(call, _)| !named.contains(call)).collect()
 }
 
@@ -306,21 +303,24 @@ impl Validator for LineValidator {
         self.base = Some(base);
         // The numbers of lines begin with its own.
         self.lines = 0;
-        self.calls.iter_mut().chain(&mut self.results).for_each(|(_, at)| *at = 0);
-        self.prompts.iter_mut().for_each(|(at, ..)| *at = 0);
+        self.history.lines.iter_mut().for_each(|loaded| loaded.line = 0);
     }
 
     fn finish(&mut self) -> Validation {
-        let (calls, results) = (std::mem::take(&mut self.calls), std::mem::take(&mut self.results));
-        for (call, line) in without(&calls, &results) {
+        let from = self.history.lines.iter().rposition(|loaded| loaded.step.stands_for_all());
+        let history = self.history.lines.get(from.unwrap_or(0)..).unwrap_or_default();
+        let count = |of: fn(&Loaded) -> u64| history.iter().map(of).sum::<u64>();
+        let (present, mut sent) = (count(|loaded| loaded.present), count(|loaded| loaded.sent));
+        let (calls, results): (Ids, Ids) = (|loaded| &loaded.calls, |loaded| &loaded.results);
+        for (call, line) in without(history, calls, results) {
             let message =
                 format!("the call `{call}` has no result: the loader makes one up that says `aborted`");
             self.findings.add(Severity::Warning, "call_without_result", Some(line), &message);
         }
-        for (call, line) in without(&results, &calls) {
+        for (call, line) in without(history, results, calls) {
             let message = format!("the result of `{call}` has no call: the loader drops it");
             self.findings.add(Severity::Warning, "result_without_call", Some(line), &message);
-            self.sent = self.sent.saturating_sub(1);
+            sent = sent.saturating_sub(1);
         }
         if !self.has_header {
             self.findings.add(
@@ -339,12 +339,8 @@ impl Validator for LineValidator {
             .iter()
             .any(|finding| finding.severity == Severity::Fatal && !LOSES_A_LINE.contains(&finding.check))
         {
-            self.sent = 0;
+            sent = 0;
         }
-        Validation {
-            findings: self.findings.take(),
-            messages_sent: self.sent,
-            messages_present: self.present,
-        }
+        Validation { findings: self.findings.take(), messages_sent: sent, messages_present: present }
     }
 }

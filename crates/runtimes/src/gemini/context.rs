@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use stemmata_model::{Note, NoteCode};
 
 use crate::adapter::{ContextPlan, PlanStop, Segments, SourceError};
-use crate::lines::linear::{Key, Row, collect, write};
+use crate::lines::linear::{Key, Row, collect, skip_compactions, write};
 use crate::lines::{Dialect, Turn};
 
 /// Plans a context (see `Adapter::plan_context`).
@@ -23,8 +23,11 @@ pub(super) fn plan_context(
     stop: PlanStop,
 ) -> Result<ContextPlan, SourceError> {
     let mut plan = ContextPlan::default();
-    let rows = collect(dialect, chain, stop, &mut plan)?.rows;
+    let mut rows = collect(dialect, chain, stop, &mut plan)?.rows;
     let keeps_all = stop != PlanStop::Compaction;
+    if keeps_all {
+        skip_compactions(&mut rows, &mut plan);
+    }
     let mut active = Active { keeps_all, is_whole: plan.skipped_compactions == 0, ..Active::default() };
     for row in rows {
         active.take(row, &mut plan);
@@ -51,7 +54,7 @@ struct Active {
 
 impl Active {
     fn take(&mut self, row: Row, plan: &mut ContextPlan) {
-        match row.turn {
+        match row.step.turn {
             Turn::Clear | Turn::Compaction if self.has_said() => {
                 if self.keeps_all {
                     plan.skipped_compactions += 1;
@@ -95,7 +98,7 @@ impl Active {
             }
             return;
         }
-        let has_checkpoint = self.rows.iter().any(|row| matches!(row.turn, Turn::Compaction));
+        let has_checkpoint = self.rows.iter().any(|row| matches!(row.step.turn, Turn::Compaction));
         match place {
             Some(place) => drop(self.cut(place, plan)),
             None if has_checkpoint => {
@@ -146,10 +149,10 @@ impl Active {
         }
         plan.abandoned_entries -= messages;
         // The lines since then are headers, and the checkpoint that would clear what is there again.
-        let headers = cleared.iter().filter(|row| row.turn == Turn::Header).count();
+        let headers = cleared.iter().filter(|row| row.step.turn == Turn::Header).count();
         let since = std::mem::take(&mut self.rows).into_iter().skip(headers);
         let mut back = cleared;
-        back.extend(since.filter(|row| !matches!(row.turn, Turn::Clear | Turn::Compaction)));
+        back.extend(since.filter(|row| !matches!(row.step.turn, Turn::Clear | Turn::Compaction)));
         self.at.clear();
         for row in back {
             let is_gone = row.is_message && row.key.is_some_and(|key| !wanted.contains(&key));
@@ -166,7 +169,7 @@ impl Active {
         let gone = self.rows.split_off(place.min(self.rows.len()));
         let messages = u64::try_from(gone.iter().filter(|row| row.is_message).count()).unwrap_or(0);
         plan.abandoned_entries += messages;
-        self.rows.extend(gone.iter().filter(|row| row.turn == Turn::Header).cloned());
+        self.rows.extend(gone.iter().filter(|row| row.step.turn == Turn::Header).cloned());
         self.at.retain(|_, at| *at < place);
         (gone, messages)
     }

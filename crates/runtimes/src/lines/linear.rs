@@ -9,11 +9,12 @@ mod rewind;
 use std::collections::HashSet;
 use std::ops::Range;
 
-use stemmata_model::{CommitType, EntryId, EntryKind, Note, NoteCode, Part};
+use stemmata_model::{CommitType, EntryId, Note, NoteCode, Part};
 
-use rewind::{rewind, taken_back};
+use rewind::{rewind, seen_through};
 
 use super::emit::{Place, note_ended, places, push};
+use super::history::{OlderPrompts, Step};
 use super::own::Own;
 use super::{Dialect, Leaves, Line, Listed, Turn};
 use crate::adapter::{
@@ -27,22 +28,14 @@ const WALK_SEGMENTS_MAX: usize = 65_536;
 
 /// A line of a context.
 #[derive(Debug, Clone)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is asked by itself, and they do not exclude each other"
-)]
 pub(crate) struct Row {
     pub(crate) place: Place,
-    pub(crate) turn: Turn,
+    pub(crate) step: Step,
     /// Whether it says again what an older segment said.
     is_restated: bool,
     /// Whether another part of the same line follows.
     is_joined: bool,
     pub(crate) is_message: bool,
-    /// Whether the client told the model, and no person did.
-    is_instruction: bool,
-    /// What a compaction leaves of what is older.
-    leaves: Leaves,
     /// What stands for the record's own id.
     pub(crate) key: Option<Key>,
     /// What stands for the id of the record that it goes back to before.
@@ -140,6 +133,12 @@ impl OwnRow {
     }
 }
 
+impl AsRef<Step> for Row {
+    fn as_ref(&self) -> &Step {
+        &self.step
+    }
+}
+
 impl Row {
     fn of((place, is_joined): (Place, bool), read: Option<&Line>, is_restated: bool) -> Self {
         let key = |id: &Option<EntryId>| id.as_ref().map(|id| hash(id.as_str()));
@@ -150,12 +149,10 @@ impl Row {
             restates: read.iter().flat_map(|line| &line.restates).map(|id| hash(id.as_str())).collect(),
             listed: read.iter().flat_map(|line| &line.listed).map(ListedRow::of).collect(),
             own: read.and_then(|line| Some(Box::new(OwnRow::of(line, line.own.as_deref()?)))),
-            turn: read.map_or(Turn::Other, |line| line.turn),
+            step: read.map_or(Step::turn(Turn::Other), Step::of),
             is_restated,
             is_joined,
             is_message: read.is_some_and(Line::is_message),
-            is_instruction: read.is_some_and(|line| line.kind == EntryKind::Instruction),
-            leaves: read.map_or_else(Leaves::default, |line| line.leaves),
         }
     }
 
@@ -245,10 +242,12 @@ pub(crate) fn plan_context(
 ) -> Result<ContextPlan, SourceError> {
     let mut plan = ContextPlan::default();
     let Collected { mut rows, is_whole } = collect(dialect, chain, stop, &mut plan)?;
-    rewind(&mut rows, is_whole, &mut plan);
+    rewind(&mut rows, is_whole, stop, &mut plan);
     if stop == PlanStop::Compaction {
         plan.hidden_entries = hidden::hide(&mut rows, &mut plan.notes);
         note_missing_summary(&rows, &mut plan.notes);
+    } else {
+        skip_compactions(&mut rows, &mut plan);
     }
     write(&rows, &mut plan);
     Ok(plan)
@@ -270,7 +269,7 @@ pub(crate) struct Collected {
     pub(crate) is_whole: bool,
 }
 
-/// Returns the lines down to the stop with nothing rewound yet.
+/// Returns the lines down to the stop with nothing rewound yet, and without what is said again from the root on.
 ///
 /// # Errors
 /// What the chain's storage says.
@@ -282,22 +281,31 @@ pub(crate) fn collect(
 ) -> Result<Collected, SourceError> {
     // Newest segment first.
     let mut read: Vec<Vec<Row>> = Vec::new();
-    let mut is_whole = true;
+    let (mut is_whole, mut header, mut older) = (true, None, OlderPrompts::default());
     while let Some(segment) = chain.next()? {
         let (rows, ends_here) = segment_rows(dialect, read.len(), &segment, stop);
-        let taken_back = if ends_here { taken_back(dialect, &segment, &read) } else { None };
-        let ends_here = ends_here && taken_back.is_none();
-        read.push(taken_back.unwrap_or(rows));
-        if ends_here {
-            is_whole = false;
+        let through = if ends_here { seen_through(dialect, &segment, &read) } else { None };
+        is_whole = !ends_here || through.is_some();
+        if through.is_some() && header.is_none() {
+            header = rows.iter().find(|row| row.step.turn == Turn::Header).cloned();
+        }
+        let rows = through.unwrap_or(rows);
+        // What is older than the prompts that a compaction leaves is nothing to the context, so that these are whole.
+        let has_all = stop == PlanStop::Compaction && older.are_read(&rows);
+        read.push(rows);
+        if !is_whole || has_all {
             break;
         }
     }
     plan.segments_read = read.len();
     let mut rows: Vec<Row> = read.into_iter().rev().flatten().collect();
-    rows.iter_mut().filter(|row| row.leaves == Leaves::All).for_each(|row| row.turn = Turn::Other);
+    // Where older lines were not read, the session's header is one of them, and the compaction's artifact has it.
+    if rows.iter().all(|row| row.step.turn != Turn::Header) {
+        rows.splice(0..0, header);
+    }
+    rows.iter_mut().filter(|row| row.step.leaves == Leaves::All).for_each(|row| row.step.turn = Turn::Other);
     if stop != PlanStop::Compaction {
-        skip_compactions(&mut rows, plan);
+        rows.retain(|row| !row.is_restated);
     }
     Ok(Collected { rows, is_whole })
 }
@@ -346,18 +354,18 @@ fn segment_rows(dialect: &Dialect, position: usize, segment: &Segment, stop: Pla
     }
 }
 
-/// Leaves out compactions and what is said again: the real entries stand there already.
-fn skip_compactions(rows: &mut Vec<Row>, plan: &mut ContextPlan) {
+/// Leaves out compactions: the real entries stand there already.
+pub(crate) fn skip_compactions(rows: &mut Vec<Row>, plan: &mut ContextPlan) {
     let mut has_said = false;
     rows.retain(|row| {
         // A compaction that nothing stands before is what the context begins with.
-        let is_compaction = matches!(row.turn, Turn::Compaction | Turn::CompactionMark);
+        let is_compaction = matches!(row.step.turn, Turn::Compaction | Turn::CompactionMark);
         let is_skipped = is_compaction && has_said;
-        plan.skipped_compactions += u64::from(is_skipped && row.turn == Turn::Compaction);
+        plan.skipped_compactions += u64::from(is_skipped && row.step.turn == Turn::Compaction);
         has_said |= row.is_message;
         // Pins are no part of what was said, and hold from the root on, too.
-        let is_aside = row.turn == Turn::Aside && !row.pins();
-        !is_skipped && !is_aside && !row.is_restated
+        let is_aside = row.step.turn == Turn::Aside && !row.pins();
+        !is_skipped && !is_aside
     });
 }
 
@@ -374,10 +382,10 @@ pub(crate) fn plan_compaction(
     let mut plan = CompactionPlan::default();
     let number = segment_number(0, false);
     let own = rows(dialect, number, native, 0);
-    if let Some(at) = own.iter().rposition(|row| row.turn == Turn::Compaction && row.own.is_some()) {
+    if let Some(at) = own.iter().rposition(|row| row.step.turn == Turn::Compaction && row.own.is_some()) {
         return kept::plan(dialect, (own, at), earlier);
     }
-    let header = match own.iter().find(|row| row.turn == Turn::Header) {
+    let header = match own.iter().find(|row| row.step.turn == Turn::Header) {
         Some(row) => Some(row.place),
         None => find_header(dialect, earlier)?,
     };
@@ -398,13 +406,13 @@ pub(crate) fn plan_compaction(
 
 /// Returns the row that stands for everything before: the last summary, or the last mark where no summary follows any.
 fn compaction_in(rows: &[Row]) -> Option<usize> {
-    let last = |turn: Turn| rows.iter().rposition(|row| row.turn == turn);
+    let last = |turn: Turn| rows.iter().rposition(|row| row.step.turn == turn);
     last(Turn::Compaction).or_else(|| last(Turn::CompactionMark))
 }
 
 /// Says so where a context begins with a compaction whose summary was not written.
 fn note_missing_summary(rows: &[Row], notes: &mut Vec<Note>) {
-    let has = |turn: Turn| rows.iter().any(|row| row.turn == turn);
+    let has = |turn: Turn| rows.iter().any(|row| row.step.turn == turn);
     if has(Turn::CompactionMark) && !has(Turn::Compaction) {
         let message = "the transcript does not hold the summary of its last compaction; from the root on everything is there";
         notes.push(Note::new(NoteCode::Degraded, message));
@@ -421,7 +429,7 @@ fn find_header(dialect: &Dialect, earlier: &mut dyn Segments) -> Result<Option<P
             Some(prefix) => (segment_number(position, true), prefix),
             None => (segment_number(position, false), &segment.native),
         };
-        let header = rows(dialect, number, bytes, 0).into_iter().find(|row| row.turn == Turn::Header);
+        let header = rows(dialect, number, bytes, 0).into_iter().find(|row| row.step.turn == Turn::Header);
         found = header.map(|row| row.place).or(found);
         if is_whole && found.is_some() {
             break;
