@@ -167,6 +167,8 @@ pub struct Segment {
     pub prefix: Option<Arc<Vec<u8>>>,
     /// Whether materializing ends here when the caller asked for this ancestor.
     pub is_stop: bool,
+    /// The latest time in the records of the commit and of those before it; the epoch where it is no stored one.
+    pub created_at: Timestamp,
 }
 
 /// Which bytes of a segment a piece is of: `Piece::segment` counts these.

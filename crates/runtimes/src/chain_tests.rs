@@ -38,7 +38,9 @@ impl<'a> Chain<'a> {
     /// Puts a segment before the others; a compaction's artifact is made of what is there.
     pub(crate) fn push(&mut self, commit_type: CommitType, native: &[u8]) {
         let mut earlier = self.clone();
-        self.segments.insert(0, segment(commit_type, native));
+        let before = earlier.segments.first().map_or(Timestamp::EPOCH, |segment| segment.created_at);
+        let created_at = latest(self.adapter, native).map_or(before, |time| time.max(before));
+        self.segments.insert(0, Segment { created_at, ..segment(commit_type, native) });
         if commit_type == CommitType::Compaction {
             let plan = self.adapter.plan_compaction(native, &mut earlier).expect("no storage");
             assert_eq!(plan.notes, [], "all that the compaction needs is there");
@@ -56,7 +58,19 @@ impl<'a> Chain<'a> {
 
 /// Returns a segment without an artifact.
 pub(crate) fn segment(commit_type: CommitType, native: &[u8]) -> Segment {
-    Segment { commit_type, native: native.to_vec().into(), prefix: None, is_stop: false }
+    let created_at = Timestamp::EPOCH;
+    Segment { commit_type, native: native.to_vec().into(), prefix: None, is_stop: false, created_at }
+}
+
+/// Returns the latest time that records say.
+fn latest(adapter: &dyn Adapter, native: &[u8]) -> Option<Timestamp> {
+    let mut splitter = adapter.splitter(Granularity::Turn, None);
+    let mut latest = None;
+    for unit in units(adapter, native) {
+        let cut = splitter.line(unit, &mut Vec::new());
+        latest = [cut.before, cut.after].iter().flatten().map(|facts| facts.timestamp).fold(latest, Ord::max);
+    }
+    latest.max(splitter.open().timestamp)
 }
 
 /// What bytes are read by: lines with their ends, or the whole document.

@@ -197,7 +197,9 @@ struct One(Option<Segment>);
 
 impl One {
     fn of(bytes: &[u8], commit_type: CommitType) -> Self {
-        Self(Some(Segment { commit_type, native: bytes.to_vec().into(), prefix: None, is_stop: false }))
+        let native = bytes.to_vec().into();
+        let created_at = Timestamp::EPOCH;
+        Self(Some(Segment { commit_type, native, prefix: None, is_stop: false, created_at }))
     }
 }
 

@@ -240,6 +240,7 @@ impl<'e> ChainSegments<'e> {
             native,
             prefix,
             is_stop: self.stop == Some(commit.id),
+            created_at: commit.core.created_at,
         };
         self.commits.push(commit);
         Ok(Some(segment))

@@ -77,6 +77,7 @@ pub(super) fn context_after(adapter: &dyn Adapter, artifact: Vec<u8>, native: &[
         native: Arc::clone(&native),
         prefix: Some(Arc::clone(&prefix)),
         is_stop: false,
+        created_at: Timestamp::EPOCH,
     };
     let plan = adapter.plan_context(&mut Alone(Some(segment)), PlanStop::Compaction).map_err(source_error)?;
     let mut bytes = Vec::new();

@@ -2,6 +2,7 @@
 //!
 //! It follows single links only, to know when to stop; the path is found when all lines are there.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -32,6 +33,8 @@ struct Lines {
     rows: Vec<Row>,
     /// What stands for everything before, where the segment is a compaction.
     artifact: Option<Arc<Vec<u8>>>,
+    /// The latest time in it and in what is before it.
+    latest: i64,
 }
 
 /// Reads as much of a chain as a context with this stop needs.
@@ -118,8 +121,13 @@ impl Loaded {
             if is_kept {
                 return is_new;
             }
-            let is_behind = !row.kind.is_message() || boundary.is_none_or(|boundary| boundary < *at);
-            is_behind && (row.segment < own || (row.segment == own && is_new))
+            let is_behind = boundary.is_none_or(|boundary| boundary < *at);
+            match row.segment.cmp(&own) {
+                Ordering::Less => is_behind || !row.kind.is_message(),
+                Ordering::Equal => is_new && (is_behind || !row.kind.is_message()),
+                // The compaction was written late, and what hangs on it stands before it.
+                Ordering::Greater => is_new && is_behind && row.kind.is_node(),
+            }
         });
         replaced.extend(lines.map(|(_, row)| row));
         replaced
@@ -146,14 +154,17 @@ impl Loaded {
     }
 
     fn take(&mut self, position: usize, segment: Segment) {
+        let latest = segment.created_at.as_micros();
         let lines = match segment.commit_type {
             CommitType::Delta => Lines {
                 rows: read_lines(&segment.native, segment_number(position, false), &mut self.names),
                 artifact: None,
+                latest,
             },
             CommitType::Compaction => Lines {
                 rows: read_lines(&segment.native, segment_number(position, false), &mut self.names),
                 artifact: segment.prefix,
+                latest,
             },
             CommitType::Snapshot { restated_entries } => {
                 let number = segment_number(position, segment.prefix.is_some());
@@ -166,7 +177,7 @@ impl Loaded {
                     // What a restated boundary keeps is kept by the boundary that it restates.
                     row.preserved = Box::default();
                 }
-                Lines { rows, artifact: None }
+                Lines { rows, artifact: None, latest }
             }
         };
         self.segments.push(lines);
@@ -232,6 +243,9 @@ enum Next {
     To(Key),
     /// It is at this line.
     At(usize, usize),
+    /// It ends here, at a compaction whose records are of this time, unless some before it are later: then it was written late,
+    /// and what hangs on it stands before it.
+    Last(i64),
     /// It ends here.
     End,
     /// It is broken, so that only the order of all lines tells.
@@ -259,6 +273,10 @@ impl Trace {
                     },
                 },
                 Next::At(segment, row) => self.step(loaded, (segment, row)),
+                Next::Last(time) => match loaded.segments.last() {
+                    Some(oldest) if oldest.latest > time => return false,
+                    _ => Next::End,
+                },
                 Next::End => return true,
                 Next::Lost => return false,
             };
@@ -337,7 +355,7 @@ impl Trace {
         match row.kind {
             // Where not all that it keeps is in its artifact, the rest is somewhere before it, or came late.
             Kind::Boundary if is_complete(loaded, at) && self.lacks_kept(loaded, at) => return Next::Lost,
-            Kind::Boundary if is_complete(loaded, at) => return Next::End,
+            Kind::Boundary if is_complete(loaded, at) => return last(loaded, at.0),
             Kind::Boundary => return row.other.map_or(Next::Lost, Next::To),
             Kind::Result => {
                 self.sought.clone_from(&row.answers);
@@ -388,6 +406,12 @@ fn side_of(rows: &[Row]) -> Option<bool> {
     }
     // The files of subagents name the agent in every line; inside a conversation's own file they do not.
     messages.all(|row| row.has_agent).then_some(true)
+}
+
+/// Returns what is known at a boundary where the way ends.
+fn last(loaded: &Loaded, segment: usize) -> Next {
+    let rows = loaded.segments.get(segment).map_or(&[][..], |lines| &lines.rows);
+    rows.iter().filter_map(|row| row.time).max().map_or(Next::End, Next::Last)
 }
 
 fn is_complete(loaded: &Loaded, (segment, boundary): (usize, usize)) -> bool {

@@ -183,6 +183,35 @@ fn across_a_compaction() -> Vec<Case> {
 }
 
 #[test]
+fn a_compaction_that_was_written_late_whole_is_one_all_the_same() {
+    let late = |mut story: Story, boundary: usize| {
+        story.late(boundary);
+        story.late(boundary);
+        story
+    };
+    let mut before_more = late(compacted(&[], 9), 8);
+    let prompt = before_more.prompt(Some(13));
+    before_more.answer(prompt);
+    let mut second = compacted(&[], 9);
+    let summary = second.compaction(13, &[]);
+    let prompt = second.prompt(Some(summary));
+    let answer = second.answer(prompt);
+    let prompt = second.prompt(Some(answer));
+    second.answer(prompt);
+    let stories = [
+        (late(compacted(&[], 9), 8), (8..14).collect::<Vec<_>>()),
+        (before_more, (8..16).collect()),
+        (late(second, 14), (14..20).collect()),
+    ];
+    for (story, said) in stories {
+        let bytes = story.bytes();
+        assert_eq!(context(&bytes), said);
+        let (checked, messages) = (validated(&bytes, None), said.len() as u64 - 1);
+        assert_eq!((checked.messages_sent, checked.messages_present), (messages, messages), "{checked:?}");
+    }
+}
+
+#[test]
 fn what_goes_on_from_before_two_compactions_goes_on_behind_the_last() {
     for parent in [7, 8, 9, 10, 13] {
         let mut story = compacted(if parent == 7 { &[6, 7] } else { &[] }, 9);

@@ -148,6 +148,7 @@ impl Engine {
             native: Arc::clone(&pending),
             prefix: None,
             is_stop: false,
+            created_at: Timestamp::EPOCH,
         };
         let mut ahead = Ahead { pending: Some(segment), chain: &mut chain };
         let plan = adapter.plan_context(&mut ahead, PlanStop::Compaction).map_err(source_error)?;
