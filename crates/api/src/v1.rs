@@ -125,7 +125,8 @@ pub use strategy::{
 pub use summarize::{SummarizeRequest, Summarized, SummarySection};
 pub use turn::{
     BeginTurnRequest, TURN_BYTES_MAX, TURN_ENTRIES_MAX, TurnBegun, TurnCall, TurnContext, TurnEntry,
-    TurnFork, TurnHint, TurnMadeRequest, TurnOf, TurnPrompt, TurnResult, TurnStored, TurnTask, TurnUsage,
+    TurnFork, TurnHint, TurnImage, TurnMadeRequest, TurnOf, TurnPrompt, TurnResult, TurnStored, TurnTask,
+    TurnUsage,
 };
 pub use turn_window::{
     MarkTurnEntriesRequest, PROVIDER_ERROR_BYTES_MAX, RecoverTurnRequest, TurnCompaction, TurnEntriesMarked,

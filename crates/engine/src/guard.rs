@@ -91,7 +91,11 @@ impl LiveWindow {
     /// # Errors
     /// `Refused` for a window of more turns than can be judged.
     pub fn guard(&self, wanted: &GuardWanted<'_>) -> Result<Guarded> {
-        let sizes = Sizes::of(&self.entries, wanted.counter, (wanted.overhead, self.largest_window()));
+        let sizes = Sizes::of(
+            &self.entries,
+            wanted.counter,
+            (wanted.overhead, Largest::Known(self.largest_window())),
+        );
         let weighed = Weighed::of((&self.entries, &self.pins), sizes, wanted.counter, &self.told)?;
         let request = weighed.request(wanted.window, wanted.now);
         let (plan, overflow) = match plan_prune(request) {
@@ -210,6 +214,15 @@ impl Weighed {
     }
 }
 
+/// What a report may say at most.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Largest {
+    /// What the model takes, where that is known.
+    Known(Option<Tokens>),
+    /// As much as a window, beside its entries: what fills it by itself was of no request.
+    Window(Tokens),
+}
+
 /// What a window takes, and each entry of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Sizes {
@@ -228,15 +241,29 @@ impl Sizes {
         (self.tokens, self.overhead) = (self.tokens + more, self.overhead + more);
     }
 
+    /// Counts a window without what was reported.
+    pub(crate) fn counted(window: &[Entry], counter: &dyn TokenCounter, overhead: Tokens) -> Self {
+        let entries: Vec<Tokens> = window.iter().map(|entry| entry_tokens(entry, counter)).collect();
+        let tokens = overhead + entries.iter().copied().sum();
+        Self { tokens, overhead, entries, is_reported: false, left_aside: None }
+    }
+
     /// Reported usage is of the whole request: what is more than the entries count is the system prompt and the tools. Where it is
     /// less, the count was too high (a provider drops earlier thinking), and the entries share what was reported.
     /// A report that cannot be the size of a window is left aside; `largest` is what the model takes at most, where that is known.
     pub(crate) fn of(
         window: &[Entry],
         counter: &dyn TokenCounter,
-        (overhead, largest): (Tokens, Option<Tokens>),
+        (overhead, largest): (Tokens, Largest),
     ) -> Self {
         let mut entries: Vec<Tokens> = window.iter().map(|entry| entry_tokens(entry, counter)).collect();
+        let largest = match largest {
+            Largest::Known(largest) => largest,
+            Largest::Window(limit) => {
+                let held: Tokens = entries.iter().copied().sum();
+                Some(limit + limit.min(held))
+            }
+        };
         let size_at = |at: usize| entries.get(at).copied().unwrap_or_default();
         let held = |at: usize| window.get(at).map_or(Tokens(0), |entry| held_tokens(entry, counter));
         let measure =

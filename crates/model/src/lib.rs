@@ -12,6 +12,7 @@ mod group;
 mod ids;
 mod json;
 mod links;
+mod loose;
 mod maker;
 mod names;
 mod note;
@@ -34,6 +35,7 @@ pub use ids::{
 };
 pub use json::{Json, JsonError};
 pub use links::Links;
+pub use loose::{REPLACED, json_text, lone_surrogates};
 pub use maker::Maker;
 pub use names::{
     EntryId, FormatId, LedgerId, MachineId, NAME_BYTES_MAX, NameError, Party, Principal, SessionId, Template,

@@ -6,6 +6,8 @@
 mod config;
 mod estimate;
 mod overflow;
+mod overhead;
+mod pairs;
 mod phrases;
 mod progress;
 mod project;
@@ -21,6 +23,8 @@ pub use estimate::{
     usage_by_answer,
 };
 pub use overflow::{OverflowPhrase, OverflowSizes, overflow_of, overflow_sizes, silent_overflow};
+pub use overhead::Overheads;
+pub use pairs::{Paired, paired};
 pub use phrases::PHRASES;
 pub use progress::{CompactionLoop, CompactionSeen, NextSummary, Progress, SummaryRefused, accept_summary};
 pub(crate) use project::result_text;

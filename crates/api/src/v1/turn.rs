@@ -85,6 +85,19 @@ pub struct TurnEntry {
     /// What tools returned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<TurnResult>,
+    /// Images that a user shows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<TurnImage>,
+    /// What it is for: `message`, `tool_result`, `tool_result_archived`, `tool_summary` or `instruction`. Absent: a tool's result where
+    /// a tool speaks, else a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Whether the model sees it; absent: it does. What it does not see is not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_visible: Option<bool>,
+    /// Whether a person sees it; absent: it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_visible: Option<bool>,
     /// The model that answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -166,9 +179,27 @@ pub struct TurnResult {
     pub id: String,
     /// What it returned.
     pub text: String,
+    /// Images that it returned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<TurnImage>,
     /// Whether it failed.
     #[serde(default)]
     pub is_error: bool,
+}
+
+/// An image: its bytes, or where it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TurnImage {
+    /// Its media type, such as `image/png`.
+    pub media_type: String,
+    /// Its bytes in base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// Its address, where the bytes are not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
 }
 
 /// The task that a turn is about.

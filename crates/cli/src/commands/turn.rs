@@ -7,6 +7,7 @@ use stemmata_api::v1::{
     BeginTurnRequest, MarkTurnEntriesRequest, RecoverTurnRequest, TURN_BYTES_MAX, TurnMadeRequest, TurnOf,
     TurnPrompt, TurnWindowRequest,
 };
+use stemmata_model::json_text;
 use stemmata_service::MakeLedger;
 
 use crate::args::prompts::{Turn, TurnArgs, TurnCommand};
@@ -129,7 +130,8 @@ fn input<T: DeserializeOwned>(app: &App) -> Result<T, CliError> {
             "`turn` expects a JSON object on standard input, which is empty: docs/guide/prompts.md shows one";
         return Err(CliError::Usage(reason.to_owned()));
     }
-    serde_json::from_slice(&bytes).map_err(|error| {
+    // A tool may print what is not of Unicode, and a harness may cut it within a character: it is stored all the same.
+    serde_json::from_str(&json_text(&bytes)).map_err(|error| {
         CliError::Usage(format!("standard input cannot be read as the request of a turn: {error}"))
     })
 }

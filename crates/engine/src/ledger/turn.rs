@@ -10,6 +10,7 @@ mod commit;
 mod compact;
 pub(crate) mod guard;
 mod outputs;
+mod results;
 pub(crate) mod step;
 
 use stemmata_model::{
@@ -179,6 +180,10 @@ impl Engine {
         let guarding = guard.map(Guarding::new);
         let stored = self.append_and_commit(turn, &Brings::Call(&call), (boundary, guarding.as_ref()))?;
         notes.extend(stored.notes.iter().cloned());
+        if let Some(before) = stored.appended.filter(|_| !stored.is_repeated) {
+            // It is stored: what cannot be said now is said where the window is asked for.
+            notes.extend(self.unanswering(turn, &made.entries, before.first.get() - 1).ok().flatten());
+        }
         notes.extend(stored.checkpoint.iter().flat_map(|made| made.notes.clone()));
         let (snapshot, note) = self.follow_up(&turn.ledger, &call.events, Durability::default());
         notes.extend(note);

@@ -37,6 +37,13 @@ pub enum Unbelievable {
         /// What the model takes at most.
         window: Tokens,
     },
+    /// It grows with every answer, and not by what is said.
+    Grows {
+        /// What it says of the system prompt and the tools.
+        overhead: Tokens,
+        /// What the smallest report said of them.
+        least: Tokens,
+    },
     /// What was said alone takes far more.
     FarBelow {
         /// What was reported.
@@ -52,6 +59,10 @@ impl Unbelievable {
         match self {
             Self::AboveWindow { reported, window } => format!(
                 "an answer reports {reported}, and the window takes {window}: that report is left aside"
+            ),
+            Self::Grows { overhead, least } => format!(
+                "the usage of each answer is larger than what was said since, by now by {overhead} for system prompt and tools: \
+                 it is left aside, and the smallest so far counts, {least}; usage is that of one call, not of the session"
             ),
             Self::FarBelow { reported, held } => format!(
                 "an answer reports {reported}, and what was said takes about {held}: that report is left aside"

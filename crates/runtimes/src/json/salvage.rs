@@ -177,31 +177,5 @@ fn raw_length(raw: &[u8], text: usize) -> usize {
     taken
 }
 
-/// What stands for half of a surrogate pair, as an escape.
-pub(crate) const REPLACED: &str = "\\ufffd";
-
-/// Returns the places of escapes in a JSON text that are half of a surrogate pair: no text of Unicode has one.
-pub(crate) fn lone_surrogates(json: &str) -> Vec<Range<usize>> {
-    let bytes = json.as_bytes();
-    let unit = |at: usize| {
-        let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
-        u16::from_str_radix(digits, 16).ok().filter(|unit| (0xd800..0xe000).contains(unit))
-    };
-    let mut lone = Vec::new();
-    let mut at = 0;
-    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {
-        let escape = at + found;
-        at = escape + 2;
-        let Some(first) = unit(escape) else { continue };
-        at = escape + 6;
-        if first < 0xdc00 && unit(at).is_some_and(|second| second >= 0xdc00) {
-            at += 6;
-        } else {
-            lone.push(escape..escape + 6);
-        }
-    }
-    lone
-}
-
 #[cfg(test)]
 mod tests;

@@ -4,19 +4,21 @@ mod window;
 
 use stemmata_api::v1::{
     BeginTurnRequest, MarkTurnEntriesRequest, NewEvent, PROVIDER_ERROR_BYTES_MAX, RecoverTurnRequest,
-    TURN_ENTRIES_MAX, TurnBegun, TurnContext, TurnEntriesMarked, TurnEntry, TurnMadeRequest, TurnOf,
-    TurnRecovered, TurnStored, TurnTask, TurnWindow, TurnWindowReport, TurnWindowRequest, TurnWindowSample,
-    TurnWindowShown,
+    TURN_ENTRIES_MAX, TurnBegun, TurnContext, TurnEntriesMarked, TurnEntry, TurnImage, TurnMadeRequest,
+    TurnOf, TurnRecovered, TurnStored, TurnTask, TurnWindow, TurnWindowReport, TurnWindowRequest,
+    TurnWindowSample, TurnWindowShown,
 };
 use stemmata_api::{Code, RawJson};
 use stemmata_engine::prompt::assemble::{CurrentTask, TaskFacts};
 use stemmata_engine::prompt::guard::{Class, ContentType, Ratio, Row};
+use stemmata_engine::prompt::window::overflow_of;
 use stemmata_engine::{
     self as engine, BeginTurn, Engine, EngineError, EntryHint, EntryMark, NewIds, PromptWanted, SameCall,
     StepTaken, TASK_TEXT_BYTES_MAX, TurnGuard, TurnMade,
 };
 use stemmata_model::{
-    Entry, EntryId, LedgerId, Part, Party, Role, SessionId, Template, ThreadId, TicketId, Usage,
+    Entry, EntryId, EntryKind, ImageSource, LedgerId, Part, Party, Role, SessionId, Template, ThreadId,
+    TicketId, Usage, Visibility,
 };
 
 use self::window::OfSession;
@@ -203,13 +205,14 @@ pub(super) fn recover(
         return Err(bad_request("error", format!("it has more than {PROVIDER_ERROR_BYTES_MAX} bytes")));
     }
     let turn = of_session(&request.turn, ids)?;
+    if overflow_of(&request.error, request.code.as_deref()).is_none() {
+        return Ok(not_an_overflow(&turn));
+    }
     let asked = request.window.clone().unwrap_or_else(TurnWindow::unsaid);
     let of = OfSession::recovering(engine, &turn, (&asked, &request.error), rules)?;
     let recovered = engine.recover(&turn, (&request.error, request.code.as_deref()), &of.guard())?;
     let (ledger, session) = (turn.ledger.to_string(), turn.session.to_string());
-    let Some(recovered) = recovered else {
-        return Ok(TurnRecovered { ledger, session, retry: false, provider: None, ctx: None, window: None });
-    };
+    let Some(recovered) = recovered else { return Ok(not_an_overflow(&turn)) };
     Ok(TurnRecovered {
         ledger,
         session,
@@ -218,6 +221,12 @@ pub(super) fn recover(
         ctx: recovered.checkpoint.map(|ctx| ctx.to_string()),
         window: Some(of.recovered(recovered.window, recovered.maximum)),
     })
+}
+
+/// The answer to an error that says nothing of the window: nothing was done.
+fn not_an_overflow(turn: &engine::TurnOf) -> TurnRecovered {
+    let (ledger, session) = (turn.ledger.to_string(), turn.session.to_string());
+    TurnRecovered { ledger, session, retry: false, provider: None, ctx: None, window: None }
 }
 
 pub(super) fn mark(
@@ -372,6 +381,24 @@ fn hint(entry: &TurnEntry, read: &Entry) -> Result<Option<EntryHint>, String> {
     }))
 }
 
+/// Kinds of entries that a caller gives. The others change what is seen of a session, or are of other programs.
+const KINDS: [EntryKind; 5] = [
+    EntryKind::Message,
+    EntryKind::ToolResult,
+    EntryKind::ToolResultArchived,
+    EntryKind::ToolSummary,
+    EntryKind::Instruction,
+];
+
+fn image(image: &TurnImage) -> Result<Part, String> {
+    let source = match (&image.data, &image.url) {
+        (Some(data), None) => ImageSource::Base64(data.clone()),
+        (None, Some(url)) => ImageSource::Url(url.clone()),
+        _ => return Err("an image has either `data` or `url`".to_owned()),
+    };
+    Ok(Part::Image { media_type: image.media_type.clone(), source })
+}
+
 /// Reads an entry, or says what is wrong with it.
 fn entry(entry: &TurnEntry, ids: &dyn NewIds) -> Result<Entry, String> {
     let role = ROLES.iter().find(|(name, _)| *name == entry.role).map(|(_, role)| *role);
@@ -387,6 +414,9 @@ fn entry(entry: &TurnEntry, ids: &dyn NewIds) -> Result<Entry, String> {
             "an assistant thinks and calls, a tool returns results, and a user does neither".to_owned()
         );
     }
+    if role != Role::User && !entry.images.is_empty() {
+        return Err("a user shows `images`; those of a tool are in its result".to_owned());
+    }
     let mut parts = Vec::new();
     parts.extend(entry.thinking.clone().map(|text| Part::Thinking {
         text,
@@ -399,11 +429,14 @@ fn entry(entry: &TurnEntry, ids: &dyn NewIds) -> Result<Entry, String> {
         name: call.name.clone(),
         arguments: RawJson::as_str(&call.input).to_owned(),
     }));
-    parts.extend(entry.results.iter().map(|result| Part::ToolResult {
-        call_id: result.id.clone(),
-        is_error: result.is_error,
-        parts: vec![Part::Text(result.text.clone())],
-    }));
+    for result in &entry.results {
+        let shown = result.images.iter().map(image).collect::<Result<Vec<_>, _>>()?;
+        let text = Part::Text(result.text.clone());
+        let returned = std::iter::once(text).chain(shown).collect();
+        let (call_id, is_error) = (result.id.clone(), result.is_error);
+        parts.push(Part::ToolResult { call_id, is_error, parts: returned });
+    }
+    parts.extend(entry.images.iter().map(image).collect::<Result<Vec<_>, _>>()?);
     if parts.is_empty() {
         return Err("it says nothing".to_owned());
     }
@@ -411,6 +444,14 @@ fn entry(entry: &TurnEntry, ids: &dyn NewIds) -> Result<Entry, String> {
     let id = entry.id.clone().unwrap_or_else(|| ids.session().to_string());
     let id = EntryId::new(id).map_err(|error| format!("`id`: {error}"))?;
     let mut said = Entry::said(id, role, parts);
+    if let Some(kind) = &entry.kind {
+        let known = KINDS.iter().find(|known| known.as_str() == kind);
+        let names = KINDS.map(|kind| kind.as_str().to_owned()).join(", ");
+        said.kind = known.cloned().ok_or_else(|| format!("`kind` is `{kind}`, and is one of {names}"))?;
+    }
+    let Visibility { agent, user } = said.meta.visibility;
+    said.meta.visibility =
+        Visibility { agent: entry.agent_visible.unwrap_or(agent), user: entry.user_visible.unwrap_or(user) };
     said.meta.model.clone_from(&entry.model);
     said.meta.stop_reason.clone_from(&entry.stop_reason);
     said.meta.usage = entry.usage.map(|usage| Usage {

@@ -6,6 +6,7 @@ mod chains;
 mod give_back;
 mod maintain;
 mod prompts;
+mod turns;
 
 use std::fs::File;
 use std::io::Write as _;

@@ -54,6 +54,10 @@ fn said(text: &str) -> TurnEntry {
         thinking: None,
         calls: Vec::new(),
         results: Vec::new(),
+        images: Vec::new(),
+        kind: None,
+        agent_visible: None,
+        user_visible: None,
         model: None,
         usage: None,
         stop_reason: None,
@@ -64,6 +68,7 @@ fn said(text: &str) -> TurnEntry {
 fn begin(session: &str) -> BeginTurnRequest {
     BeginTurnRequest {
         turn: turn(session),
+        request: None,
         context: None,
         said: said("go on"),
         phase: None,
@@ -316,6 +321,7 @@ fn a_turn_begins_once_and_never_twice_from_another_context() {
     let answer = TurnEntry { role: "assistant".to_owned(), id: Some("a1".to_owned()), ..said("done") };
     let made = TurnMadeRequest {
         turn: turn("s1"),
+        request: None,
         entries: vec![answer],
         events: Vec::new(),
         ends: false,
@@ -374,6 +380,7 @@ fn a_continuation_says_the_profile_again_where_it_changed() {
         let answer = TurnEntry { id, role: "assistant".to_owned(), ..said("done") };
         let made = TurnMadeRequest {
             turn: turn("c"),
+            request: None,
             entries: vec![answer],
             events: Vec::new(),
             ends: false,

@@ -394,7 +394,9 @@ fn digest_of(entry: &Entry) -> Result<EventKey> {
     let id = EntryId::new("entry").expect("a constant name is a name");
     let parts = entry.parts.iter().map(plain).collect();
     let adapter = Engine::adapter(&FormatId::new(FORMAT)?, FormatUse::Write)?;
-    let bytes = adapter.encode(&[Entry::said(id, entry.role, parts)]);
+    let mut said = Entry { kind: entry.kind.clone(), ..Entry::said(id, entry.role, parts) };
+    said.meta.visibility = entry.meta.visibility;
+    let bytes = adapter.encode(&[said]);
     Ok(EventKey::of([String::from_utf8_lossy(&bytes).as_ref()]))
 }
 

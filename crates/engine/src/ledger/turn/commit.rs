@@ -77,6 +77,8 @@ pub(super) struct Stored {
     pub(super) checkpoint: Option<Checkpointed>,
     /// What the guard did.
     pub(super) acted: Option<Acted>,
+    /// Whether it was stored by an earlier try.
+    pub(super) is_repeated: bool,
     /// Why there is no commit, and what was lost of what it follows.
     pub(super) notes: Vec<Note>,
 }
@@ -227,7 +229,7 @@ impl Engine {
             None => None,
         };
         let acted = guarding.map(|guarding| self.measured(turn, guarding)).transpose()?;
-        Ok(Stored { appended: Some(said), checkpoint, acted, notes: stored.notes })
+        Ok(Stored { appended: Some(said), checkpoint, acted, is_repeated: true, notes: stored.notes })
     }
 
     /// Returns the commit that an event of a session came into, as far as it is among the newest.
@@ -290,7 +292,7 @@ impl Engine {
             let appended = append.map(|append| self.log.append(append)).transpose()?;
             let step = step.filter(|_| !lines.is_empty());
             let checkpoint = step.map(|step| Checkpointed { id: step.id, existed: true, notes: Vec::new() });
-            return Ok(Stored { appended, checkpoint, acted: None, notes });
+            return Ok(Stored { appended, checkpoint, notes, ..Stored::default() });
         };
         let held = held(&lines, append.map(|append| Write::Append(Box::new(append))), self.is_log_the_store);
         let scrubber = self.scrubber_at(cwd.as_deref().map(std::path::Path::new))?;
@@ -318,7 +320,7 @@ impl Engine {
             let replaced = step.filter(|step| step.id != commit);
             batch.extend(replaced.map(|step| Write::Cover { commit: step.id }));
         })?;
-        Ok(Stored { appended: done.appended, checkpoint: Some(made), acted: None, notes })
+        Ok(Stored { appended: done.appended, checkpoint: Some(made), notes, ..Stored::default() })
     }
 
     /// Returns what the next commit of a session follows: its last closed one, or the head of what it goes on from.

@@ -40,6 +40,7 @@ pub(super) use act::Acted;
 pub(super) use checkpoint::{PlacedReasons, reasons_in};
 pub(crate) use told::WorkTold;
 pub(super) use told::hints_event;
+pub(super) use window::said_of;
 
 use summaries::Asked;
 
@@ -254,7 +255,8 @@ impl Engine {
         }
         let last = self.log.ledger(&turn.ledger)?.map_or(0, |known| known.last);
         let window = self.session_window(turn, &[], last)?;
-        Ok(WindowReport { entries: Some(window.entries), ..report })
+        let notes = report.notes.into_iter().chain(window.notes).collect();
+        Ok(WindowReport { entries: Some(window.entries), notes, ..report })
     }
 
     /// Compacts a session whose turn has ended, where that is due by itself.
@@ -268,6 +270,17 @@ impl Engine {
         // What fills the window then is the system prompt and the tools, which no summary stands for.
         let is_small = held < acted.report.overhead.min(COMPACTED_TOKENS_MIN);
         if !due.is_due || (is_small && acted.overflow_seen.is_none()) {
+            return;
+        }
+        if let Some(at) = guard.config.limit().tokens.filter(|at| acted.report.overhead >= *at)
+            && acted.overflow_seen.is_none()
+        {
+            let message = format!(
+                "the window is not compacted: the system prompt and the tools take {}, and compaction is due at {at}: \
+                 no summary makes that less; set a smaller `reserve_tokens`, or use a model with a larger window",
+                acted.report.overhead
+            );
+            acted.report.notes.push(Note::new(NoteCode::Degraded, message));
             return;
         }
         if let Err(looped) = acted.progress.may_compact() {

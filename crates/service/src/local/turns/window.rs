@@ -75,7 +75,10 @@ impl OfSession {
             (None, Some(tokens), _) => (tokens, "`window.tokens`".to_owned()),
             (None, None, Some((name, (tokens, source)))) => (tokens, format!("{name}: {source}")),
             (None, None, None) if is_asked => {
-                let Some(told) = engine.window_history(turn, 1)?.pop() else {
+                // What was said of another model is nothing to go by.
+                let is_same = engine.window_model(turn)? == name;
+                let told = engine.window_history(turn, 1)?.pop().filter(|_| is_same);
+                let Some(told) = told else {
                     let detail = "the window of the session is not known: name `tokens`, or a `model`, in the \
                                   `window` of the request, or set `window.tokens`";
                     return Err(Problem::new(Code::WindowBad, detail).into());

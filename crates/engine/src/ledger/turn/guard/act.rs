@@ -23,7 +23,7 @@ use super::window::SessionWindow;
 use super::{Guarding, PlannedPrune, PrunedEntry, TurnGuard, WindowReport};
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::guard::{Sizes, Weighed, is_overhead};
+use crate::guard::{Largest, Sizes, Weighed, is_overhead};
 use crate::ledger::opening::OPENER;
 use crate::ledger::turn::TurnOf;
 use crate::ledger::turn::commit::Boundary;
@@ -109,6 +109,8 @@ impl Engine {
     ) -> Result<Acted> {
         let guard = guarding.guard;
         let mut known = self.known_window(turn, guard, last)?;
+        // Of earlier reports their own calls heard.
+        known.left_aside = None;
         known.see_new(events, guard.counter, last)?;
         let completed = &mut known.status.tasks_completed;
         *completed = (*completed).max(guard.tasks_completed.unwrap_or(0));
@@ -125,12 +127,19 @@ impl Engine {
             archived: Vec::new(),
             tool_summaries: 0,
         };
+        if let Some(why) = work.known.left_aside.filter(|_| !events.is_empty()) {
+            work.notes.push(Note::new(NoteCode::Degraded, why.message()));
+        }
         if let Some(tokens) = work.calm() {
             return Ok(work.finish(&Measured::light(tokens, &work.known), Course::default()));
         }
-        let SessionWindow { mut entries, pins } = self.session_window(turn, events, last)?;
+        let SessionWindow { mut entries, pins, .. } = self.session_window(turn, events, last)?;
         let overhead = work.known.overhead.max(guard.overhead);
-        let mut sizes = Sizes::of(&entries, guard.counter, (overhead, None));
+        let mut sizes = if work.known.overheads.is_growing() {
+            Sizes::counted(&entries, guard.counter, overhead)
+        } else {
+            Sizes::of(&entries, guard.counter, (overhead, Largest::Window(guard.config.window().limit())))
+        };
         if sizes.is_reported {
             work.known.overhead = sizes.overhead;
         }

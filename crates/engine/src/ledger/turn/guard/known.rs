@@ -9,7 +9,8 @@ use stemmata_model::{
 };
 use stemmata_prompt::guard::{Monitor, Window, Zone, milestones};
 use stemmata_prompt::window::{
-    CompactionSeen, EstimatedFrom, Measure, Progress, believed, entry_tokens, estimate,
+    CompactionSeen, EstimatedFrom, Measure, Overheads, Progress, Unbelievable, WindowConfig, believed,
+    entry_tokens, estimate,
 };
 use stemmata_runtimes::captured::visibility;
 use stemmata_store::{EventQuery, Order, PAGE_ROWS_MAX};
@@ -50,6 +51,10 @@ pub(super) struct Known {
     /// Whether a usage was reported since the window was last counted.
     pub(super) is_reported: bool,
     pub(super) overhead: Tokens,
+    /// What the reports said of it so far.
+    pub(super) overheads: Overheads,
+    /// Why the last report was left aside, where it was.
+    pub(super) left_aside: Option<Unbelievable>,
     /// The tokens that the window's entries count, or `None` if they have to be counted anew. The overhead is what the provider
     /// reported beyond them: so it is known without reading the entries.
     pub(super) held: Option<Tokens>,
@@ -77,6 +82,8 @@ pub(super) struct Known {
     pub(super) model: Option<String>,
     /// Where compaction is due.
     limit: Option<Tokens>,
+    /// What the window holds.
+    window: Tokens,
 }
 
 /// An event, stored or not yet.
@@ -88,12 +95,14 @@ struct Seen<'a> {
 }
 
 impl Known {
-    fn new(checkpoint_at: Timestamp, limit: Option<Tokens>) -> Self {
+    fn new(checkpoint_at: Timestamp, config: &WindowConfig) -> Self {
         Self {
             seq: None,
             tokens: None,
             is_reported: false,
             overhead: Tokens(0),
+            overheads: Overheads::default(),
+            left_aside: None,
             held: None,
             results: 0,
             messages: 0,
@@ -109,7 +118,8 @@ impl Known {
             recovering: None,
             begun: None,
             model: None,
-            limit,
+            limit: config.limit().tokens,
+            window: config.window().limit(),
         }
     }
 
@@ -123,6 +133,13 @@ impl Known {
         self.is_reported = data.get("is_reported").and_then(Value::as_bool).unwrap_or(false);
         self.overhead = Tokens(number("overhead").unwrap_or(0)).max(guard.overhead);
         self.held = number("held").map(Tokens).filter(|_| is_same_counter);
+        if let Some(told) = data.get("overheads").filter(|_| is_same_counter) {
+            let tokens = |key: &str| told.get(key).and_then(Value::as_u64).map(Tokens);
+            let growths =
+                tokens("growths").map_or(0, |Tokens(count)| u32::try_from(count).unwrap_or(u32::MAX));
+            let last = tokens("last").zip(tokens("last_held"));
+            self.overheads = Overheads { least: tokens("least"), last, growths };
+        }
         let count = |key: &str| number(key).and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
         (self.results, self.messages) = (count("results"), count("messages"));
         self.summaries = Summaries::of_data(data.get("summarizer"));
@@ -166,6 +183,12 @@ impl Known {
             "overhead": self.overhead.0,
             "given_overhead": guard.overhead.0,
             "held": self.held.map(|tokens| tokens.0),
+            "overheads": {
+                "least": self.overheads.least.map(|tokens| tokens.0),
+                "last": self.overheads.last.map(|(tokens, _)| tokens.0),
+                "last_held": self.overheads.last.map(|(_, held)| held.0),
+                "growths": self.overheads.growths,
+            },
             "is_reported": self.is_reported,
             "results": self.results,
             "messages": self.messages,
@@ -243,16 +266,8 @@ impl Known {
             window: None,
         });
         self.held = self.held.map(|held| held + own);
-        let is_believed = self.held.is_none_or(|held| believed(estimated.tokens, held, None).is_ok());
         match estimated.from {
-            EstimatedFrom::Usage { .. } if is_believed => {
-                (self.tokens, self.is_reported) = (Some(estimated.tokens), true);
-                self.overhead = self.held.map_or(self.overhead, |held| estimated.tokens.saturating_sub(held));
-            }
-            EstimatedFrom::Usage { .. } => {
-                // The entries themselves have to be looked at: these sums hold what a client may have cleared meanwhile.
-                (self.tokens, self.held, self.is_reported) = (None, None, false);
-            }
+            EstimatedFrom::Usage { .. } => self.see_usage(estimated.tokens),
             EstimatedFrom::Count => {
                 self.tokens = self.tokens.map(|tokens| tokens + own);
             }
@@ -268,6 +283,32 @@ impl Known {
                 self.errors += u64::from(*is_error);
             }
         }
+    }
+
+    /// Takes a report in, or leaves it aside.
+    fn see_usage(&mut self, reported: Tokens) {
+        let believed = believed(reported, self.held.unwrap_or_default(), Some(self.most()));
+        let judged = match (believed, self.held) {
+            (Ok(()), Some(held)) => self.overheads.see(reported, held, self.window),
+            (Ok(()), None) => Ok(self.overhead),
+            (Err(why), _) => Err(why),
+        };
+        self.left_aside = judged.err();
+        match (judged, self.held) {
+            (Ok(overhead), _) => {
+                (self.tokens, self.is_reported, self.overhead) = (Some(reported), true, overhead);
+            }
+            (Err(Unbelievable::Grows { least, .. }), Some(held)) => {
+                (self.tokens, self.is_reported, self.overhead) = (Some(least + held), false, least);
+            }
+            // The entries themselves have to be looked at: these sums hold what a client may have cleared meanwhile.
+            (Err(_), _) => (self.tokens, self.held, self.is_reported) = (None, None, false),
+        }
+    }
+
+    /// Returns what a report says at most: of a request that is twice as large as the window nothing was answered.
+    pub(super) fn most(&self) -> Tokens {
+        Tokens(self.window.0.saturating_mul(2))
     }
 
     fn see_compaction(&mut self, data: &Value) {
@@ -312,7 +353,7 @@ impl Engine {
             order,
             ..EventQuery::after(None, 1)
         };
-        let mut known = Known::new(self.clock.now(), guard.config.limit().tokens);
+        let mut known = Known::new(self.clock.now(), guard.config);
         known.overhead = guard.overhead;
         if through.is_none() {
             return Ok(known);

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use stemmata_model::{
-    CommitId, CommitType, Entry, EntryId, EventSeq, FormatId, LedgerId, NewEvent, SessionId, Timestamp,
-    topics,
+    CommitId, CommitType, Entry, EntryId, EventSeq, FormatId, LedgerId, NewEvent, Note, NoteCode, SessionId,
+    Timestamp, topics,
 };
+use stemmata_prompt::window::{Paired, paired};
 use stemmata_runtimes::adapter::{Adapter, PlanStop, Segment, Segments, SourceError};
 use stemmata_runtimes::captured::visibility;
 use stemmata_store::{EventQuery, Order};
@@ -18,6 +19,7 @@ use crate::engine::Engine;
 use crate::error::{FormatUse, Refusal, Result};
 use crate::guard::{drop_old_usage, is_seen};
 use crate::ledger::turn::commit::new_lines;
+use crate::ledger::turn::results::ANSWER_NOTHING;
 use crate::ledger::turn::{FORMAT, TurnOf};
 use crate::prompts::entry_of;
 use crate::verbs::materialize::Stop;
@@ -31,11 +33,24 @@ const SHOWN_LINES_MAX: usize = 64;
 const ENTRIES_MAX: usize = 200_000;
 
 /// What the model of a session sees.
-pub(super) struct SessionWindow {
+pub(in crate::ledger::turn) struct SessionWindow {
     /// The entries, oldest first. Usage that was reported of another window is left out.
-    pub(super) entries: Vec<Entry>,
+    pub(in crate::ledger::turn) entries: Vec<Entry>,
     /// Entries that are never pruned.
     pub(super) pins: BTreeSet<EntryId>,
+    /// What was done so that a provider takes the entries.
+    pub(super) notes: Vec<Note>,
+}
+
+/// Names in one note at most.
+const NAMED_MAX: usize = 8;
+
+/// Says what was done about calls and results, where something was.
+pub(in crate::ledger::turn) fn said_of(ids: &[String], code: NoteCode, what: &str) -> Option<Note> {
+    let named: Vec<String> = ids.iter().take(NAMED_MAX).map(|id| format!("`{id}`")).collect();
+    let more = ids.len().saturating_sub(NAMED_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!ids.is_empty()).then(|| Note::new(code, format!("{what}: {}{more}", named.join(", "))))
 }
 
 /// Lines that are in no commit, before a chain that ends with its newest commit.
@@ -55,7 +70,7 @@ impl Segments for Ahead<'_, '_> {
 
 impl Engine {
     /// Returns the window of a session with its events up to `last` and those that are about to be appended.
-    pub(super) fn session_window(
+    pub(in crate::ledger::turn) fn session_window(
         &self,
         turn: &TurnOf,
         events: &[NewEvent],
@@ -79,7 +94,14 @@ impl Engine {
                 entry.meta.usage = None;
             }
         }
-        Ok(SessionWindow { entries, pins })
+        let Paired { entries, closed, left_out } = paired(entries);
+        let closed = said_of(
+            &closed,
+            NoteCode::SyntheticResult,
+            "tool calls have no result although the session went on, and the model is given a marked one",
+        );
+        let left_out = said_of(&left_out, NoteCode::OrphanResult, ANSWER_NOTHING);
+        Ok(SessionWindow { entries, pins, notes: closed.into_iter().chain(left_out).collect() })
     }
 
     /// Returns when a session's window became another one last: it was compacted, or entries were hidden, shown or pinned.

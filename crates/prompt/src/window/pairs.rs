@@ -1,0 +1,248 @@
+//! Calls and results as every provider takes them: each call answered once, right behind it.
+//!
+//! What a harness that was killed, or that mixed things up, leaves is mended in what the model is given. What is stored stays.
+
+use std::collections::{HashMap, HashSet};
+
+use stemmata_model::{Entry, EntryId, Part, Role};
+
+/// What a call is answered with that has no result although the conversation went on.
+const CLOSED_TEXT: &str = "[Closed by Stemmata: this tool call has no result. It may or may not have run.]";
+
+/// Entries as a provider takes them, and what had to be done for that.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Paired {
+    /// The entries.
+    pub entries: Vec<Entry>,
+    /// Calls that got a marked result.
+    pub closed: Vec<String>,
+    /// Calls that results name which nobody made, or which are answered already: the results are left out.
+    pub left_out: Vec<String>,
+}
+
+/// Calls that stand together, and what answers them.
+struct Run {
+    /// Behind its last entry and the results that follow: where late results go.
+    end: usize,
+    calls: Vec<Call>,
+}
+
+struct Call {
+    id: String,
+    of: EntryId,
+    is_answered: bool,
+}
+
+/// Pairs the calls of a window with their results. Calls at the end of it wait, and stay as they are.
+pub fn paired(entries: Vec<Entry>) -> Paired {
+    let mut runs: Vec<Run> = Vec::new();
+    let mut by_id: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
+    // By the entry's place: its results that go elsewhere, or nowhere.
+    let mut late: Vec<(usize, usize, usize)> = Vec::new();
+    let mut left_out: Vec<(usize, usize)> = Vec::new();
+    let mut before = Role::User;
+    for (at, entry) in entries.iter().enumerate() {
+        if entry.role == Role::Assistant && before != Role::Assistant {
+            runs.push(Run { end: at, calls: Vec::new() });
+        }
+        let is_behind = |run: &Run| run.end == at;
+        let is_reply = entry.role == Role::Tool && runs.last().is_some_and(is_behind);
+        if let Some(run) = runs.last_mut().filter(|_| is_reply || entry.role == Role::Assistant) {
+            run.end = at + 1;
+        }
+        let newest = runs.len().saturating_sub(1);
+        for (place, part) in entry.parts.iter().enumerate() {
+            match part {
+                Part::ToolCall { call_id, .. } => {
+                    let Some(run) = runs.last_mut() else { continue };
+                    let call = Call { id: call_id.clone(), of: entry.id.clone(), is_answered: false };
+                    by_id.entry(call_id.clone()).or_default().push((newest, run.calls.len()));
+                    run.calls.push(call);
+                }
+                Part::ToolResult { call_id, .. } => {
+                    let open = by_id.get(call_id).into_iter().flatten().copied();
+                    let call =
+                        |(run, call): (usize, usize)| runs.get(run).and_then(|run| run.calls.get(call));
+                    let found = open.into_iter().find(|at| call(*at).is_some_and(|call| !call.is_answered));
+                    let Some((run, call)) = found else {
+                        left_out.push((at, place));
+                        continue;
+                    };
+                    if let Some(call) = runs.get_mut(run).and_then(|run| run.calls.get_mut(call)) {
+                        call.is_answered = true;
+                    }
+                    if run != newest || !(is_reply || entry.role == Role::Assistant) {
+                        late.push((run, at, place));
+                    }
+                }
+                _ => {}
+            }
+        }
+        before = entry.role;
+    }
+    let goes_on = |run: &Run| run.end < entries.len();
+    let is_open = |call: &&Call| !call.is_answered;
+    let closed: Vec<String> = runs
+        .iter()
+        .filter(|run| goes_on(run))
+        .flat_map(|run| &run.calls)
+        .filter(is_open)
+        .map(|call| call.id.clone())
+        .collect();
+    if late.is_empty() && left_out.is_empty() && closed.is_empty() {
+        return Paired { entries, ..Paired::default() };
+    }
+    let mut behind: HashMap<usize, Vec<Entry>> = HashMap::new();
+    let part =
+        |at: usize, place: usize| entries.get(at).and_then(|entry| Some((entry, entry.parts.get(place)?)));
+    for (run, at, place) in &late {
+        let Some(((entry, part), run)) = part(*at, *place).zip(runs.get(*run)) else { continue };
+        let one = Entry { parts: vec![part.clone()], ..entry.clone() };
+        behind.entry(run.end).or_default().push(one);
+    }
+    for run in runs.iter().filter(|run| goes_on(run)) {
+        for call in run.calls.iter().filter(is_open) {
+            let text = vec![Part::Text(CLOSED_TEXT.to_owned())];
+            let parts = vec![Part::ToolResult { call_id: call.id.clone(), is_error: true, parts: text }];
+            behind.entry(run.end).or_default().push(Entry::said(call.of.clone(), Role::Tool, parts));
+        }
+    }
+    let names = |(at, place): &(usize, usize)| match part(*at, *place) {
+        Some((_, Part::ToolResult { call_id, .. })) => Some(call_id.clone()),
+        _ => None,
+    };
+    let left_out_ids = left_out.iter().filter_map(names).collect();
+    let gone: HashSet<(usize, usize)> =
+        left_out.into_iter().chain(late.into_iter().map(|(_, at, place)| (at, place))).collect();
+    let mut all = Vec::with_capacity(entries.len());
+    for (at, entry) in entries.iter().enumerate() {
+        all.extend(behind.remove(&at).unwrap_or_default());
+        let kept = entry.parts.iter().enumerate().filter(|(place, _)| !gone.contains(&(at, *place)));
+        let parts: Vec<Part> = kept.map(|(_, part)| part.clone()).collect();
+        if !parts.is_empty() || entry.parts.is_empty() {
+            all.push(Entry { parts, ..entry.clone() });
+        }
+    }
+    Paired { entries: all, closed, left_out: left_out_ids }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn id(name: &str) -> EntryId {
+        EntryId::new(name).expect("a name")
+    }
+
+    /// Entries by letters: `U` a prompt, `A` an answer, `a` to `c` calls, `1` to `3` their results, in an entry each; what stands in
+    /// brackets is one entry.
+    fn entries(letters: &str) -> Vec<Entry> {
+        let mut all: Vec<Entry> = Vec::new();
+        let mut joins = false;
+        for (at, letter) in letters.chars().enumerate() {
+            let call_id = |base: u8| format!("c{}", u8::try_from(letter).expect("ASCII") - base);
+            let part = match letter {
+                '(' | ')' => {
+                    joins = letter == '(';
+                    if joins {
+                        all.push(Entry::said(id(&format!("e{at}")), Role::User, Vec::new()));
+                    }
+                    continue;
+                }
+                'U' | 'A' => Part::Text(letter.to_string()),
+                'a'..='c' => Part::ToolCall {
+                    call_id: call_id(b'a'),
+                    name: "t".to_owned(),
+                    arguments: "{}".to_owned(),
+                },
+                _ => Part::ToolResult { call_id: call_id(b'1'), is_error: false, parts: Vec::new() },
+            };
+            let role = match letter {
+                'U' => Role::User,
+                'A' | 'a'..='c' => Role::Assistant,
+                _ => Role::Tool,
+            };
+            match all.last_mut().filter(|_| joins) {
+                Some(entry) => (entry.role, entry.parts) = (role, [entry.parts.clone(), vec![part]].concat()),
+                None => all.push(Entry::said(id(&format!("e{at}")), role, vec![part])),
+            }
+        }
+        all
+    }
+
+    /// The same letters for entries; `!` is a marked result.
+    fn letters(entries: &[Entry]) -> String {
+        let part = |part: &Part| match part {
+            Part::Text(text) => text.clone(),
+            Part::ToolCall { call_id, .. } => {
+                call_id.replace("c0", "a").replace("c1", "b").replace("c2", "c")
+            }
+            Part::ToolResult { is_error: true, .. } => "!".to_owned(),
+            Part::ToolResult { call_id, .. } => {
+                call_id.replace("c0", "1").replace("c1", "2").replace("c2", "3")
+            }
+            _ => "?".to_owned(),
+        };
+        entries.iter().flat_map(|entry| &entry.parts).map(part).collect()
+    }
+
+    #[test]
+    fn each_call_is_answered_once_right_behind_it() {
+        for (given, wanted, closed, left_out) in [
+            ("Ua1A", "Ua1A", 0, 0),
+            ("Uab12A", "Uab12A", 0, 0),
+            ("U(ab)21A", "Uab21A", 0, 0),
+            ("Ua1a1A", "Ua1a1A", 0, 0),
+            // Calls that wait.
+            ("Ua", "Ua", 0, 0),
+            ("Uab1", "Uab1", 0, 0),
+            // The harness was killed while they ran.
+            ("UaU", "Ua!U", 1, 0),
+            ("Uab2U", "Uab2!U", 1, 0),
+            ("UaUbU", "Ua!Ub!U", 2, 0),
+            // A result that came late.
+            ("UaU1A", "Ua1UA", 0, 0),
+            ("UaAU1", "UaA1U", 0, 0),
+            ("Uab1U2", "Uab12U", 0, 0),
+            // Of nobody, and once more.
+            ("U3", "U", 0, 1),
+            ("Ua11A", "Ua1A", 0, 1),
+            ("Ua(13)A", "Ua1A", 0, 1),
+            ("Ua1A1", "Ua1A", 0, 1),
+            ("1a1", "a1", 0, 1),
+        ] {
+            let done = paired(entries(given));
+            assert_eq!(letters(&done.entries), wanted, "{given}");
+            assert_eq!((done.closed.len(), done.left_out.len()), (closed, left_out), "{given}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_was_stored_a_provider_takes_what_comes_of_it(given in "[UAabc123]{0,24}") {
+            let done = paired(entries(&given));
+            let said = letters(&done.entries);
+            prop_assert!(given.chars().filter(|letter| "UAabc".contains(*letter)).eq(said.chars().filter(|letter| "UAabc".contains(*letter))));
+            // Each call waits for one result, and nobody speaks before that unless it is the end.
+            let mut open: Vec<&str> = Vec::new();
+            for entry in &done.entries {
+                let is_reply = entry.role == Role::Tool;
+                prop_assert!(is_reply || entry.role == Role::Assistant || open.is_empty(), "{given} → {said}");
+                for part in &entry.parts {
+                    match part {
+                        Part::ToolCall { call_id, .. } => open.push(call_id),
+                        Part::ToolResult { call_id, .. } => {
+                            let at = open.iter().position(|open| open == call_id);
+                            prop_assert!(at.is_some(), "{given} → {said}");
+                            open.remove(at.expect("it is there"));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            prop_assert_eq!(paired(done.entries.clone()).entries, done.entries);
+        }
+    }
+}
