@@ -153,6 +153,8 @@ fn a_transcript_that_lost_its_end_is_damaged_too() {
     assert_eq!(told["files"][0]["what"], "replaced");
     assert!(told["files"][0]["damage"].as_str().unwrap().contains("lines"), "{told}");
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    // Its client would list the session twice.
+    assert!(names(&path).iter().all(|name| !name.contains(".recovered")), "{:?}", names(&path));
 }
 
 #[test]

@@ -151,6 +151,12 @@ impl Host {
             written.kept = Some(keep(self, path)?.to_string_lossy().into_owned());
         }
         put(copy, &target, what == "replaced")?;
+        // What was recovered beside it before is the same session twice for its client.
+        if what == "replaced"
+            && let (beside, true) = name_beside(path, path)?
+        {
+            std::fs::remove_file(&beside).map_err(|source| io_failed("remove", &beside, &source))?;
+        }
         if target == path {
             // Until that is read the session would be one whose transcript is another.
             engine.capture(path, &CaptureOptions::live(Trigger::Explicit))?;
