@@ -16,7 +16,7 @@ pub(crate) use stemmata_engine::{Setting, SettingShape, Settings, is_on, templat
 
 use crate::environment::Environment;
 use crate::errors::CliError;
-use crate::output::file::Target;
+use crate::output::file::{Target, TempFiles};
 
 /// Bytes of a configuration file at most: a larger one is a mistake.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -196,7 +196,8 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), CliError> {
     if let Some(folder) = path.parent() {
         create_private(folder)?;
     }
-    Target::of(path).write(|out| out.write_all(text.as_bytes()).map_err(CliError::Output))
+    Target::of(path)
+        .write(&TempFiles::default(), |out| out.write_all(text.as_bytes()).map_err(CliError::Output))
 }
 
 fn defaults(environment: &Environment) -> Layer {

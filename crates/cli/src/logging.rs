@@ -29,8 +29,13 @@ pub(crate) fn start(folder: &Path, filter: Option<&str>) -> Result<(), String> {
         .err()
         .map(|error| format!("`STEMMATA_LOG` is not understood ({error}); `info` is logged"));
     let filter = parsed.unwrap_or_else(|_| EnvFilter::new(FILTER_DEFAULT));
-    let subscriber =
-        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(log).finish();
+    // A record that cannot be written, as on a full disk, is not printed either: hooks print nothing.
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(false)
+        .with_writer(log)
+        .log_internal_errors(false)
+        .finish();
     // Fails only where a test in this process was first.
     let _set = tracing::subscriber::set_global_default(subscriber);
     wrong.map_or(Ok(()), Err)

@@ -13,7 +13,7 @@ use stemmata_engine::prompt::retrieve::Embedder;
 pub(crate) use stemmata_engine::runtime_of;
 use stemmata_engine::{
     Clock, EngineError, Home, HomeHints, HomeNote, HomeOptions, LedgerPlace, MachineFacts, OpenFor,
-    RandomIds, Settings, SystemClock, TakeUpLimits,
+    RandomIds, Settings, SystemClock, TakeUpLimits, TempFiles, TempFolder,
 };
 use stemmata_llm::ModelEmbedder;
 use stemmata_model::{ThreadId, TicketId, Timestamp};
@@ -154,13 +154,12 @@ impl App {
 
     /// Works in an empty data directory, which is gone when the value that is returned is dropped, where this machine has no store yet:
     /// a dry run may ask a store what is known, but makes none. Comes before everything that needs a data directory.
-    pub(crate) fn rehearse(&self) -> Result<Option<tempfile::TempDir>, CliError> {
-        let root = self.environment.data_dir();
-        if root.as_ref().is_none_or(|root| root.join("store").is_dir()) {
+    pub(crate) fn rehearse(&self) -> Result<Option<TempFolder>, CliError> {
+        if self.environment.data_dir().is_none_or(|root| root.join("store").is_dir()) {
             return Ok(None);
         }
         let temp = environment::temp_dir();
-        let folder = tempfile::tempdir_in(&temp).map_err(|source| CliError::io("write in", &temp, source))?;
+        let folder = TempFolder::create(&temp).map_err(|source| CliError::io("write in", &temp, source))?;
         let home = self.open_home(folder.path())?;
         self.home.get_or_init(|| Arc::new(home));
         Ok(Some(folder))
@@ -183,12 +182,17 @@ impl App {
             .data_dir()
             .ok_or(CliError::NoHome { what: "the data directory", variable: "STEMMATA_HOME" })?;
         let home = self.open_home(&root)?;
-        if let Err(reason) =
-            logging::start(&home.logs_dir(), self.environment.text("STEMMATA_LOG").as_deref())
-        {
+        let filter = self.environment.text("STEMMATA_LOG");
+        let started = logging::start(&home.logs_dir(), filter.as_deref());
+        if let (Err(reason), OpenFor::Command) = (started, &self.open_for) {
             self.console.warn(&reason);
         }
         Ok(self.home.get_or_init(|| Arc::new(home)))
+    }
+
+    /// Returns what makes files that appear whole; where a data directory is used, one that finds again what a kill left.
+    pub(crate) fn temp_files(&self) -> TempFiles {
+        self.home.get().map(|home| home.temp_files()).unwrap_or_default()
     }
 
     /// Opens a data directory as this command uses one.

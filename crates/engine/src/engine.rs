@@ -23,6 +23,7 @@ use crate::packing::Growth;
 use crate::ports::{Clock, NewIds};
 use crate::scrubbing::Scrubbing;
 use crate::search::IndexSlot;
+use crate::temporary::{Leftovers, TempFiles};
 use crate::vault::Vault;
 
 /// Former machines of a store that count at most; a directory is moved every few years.
@@ -86,6 +87,8 @@ pub struct Engine {
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
     /// What becomes of large outputs of tools.
     pub(crate) outputs: Arc<OutputRules>,
+    /// Where temporary files may be.
+    pub(crate) leftovers: Arc<Leftovers>,
     /// Which files beside transcripts are captured.
     pub(crate) sidecars: KeptSidecars,
 }
@@ -118,8 +121,14 @@ impl Engine {
             counts: Arc::default(),
             embedder: None,
             outputs: Arc::default(),
+            leftovers: Arc::default(),
             sidecars: KeptSidecars::default(),
         }
+    }
+
+    /// Returns what makes temporary files, and remembers where.
+    pub fn temp_files(&self) -> &TempFiles {
+        &self.leftovers.files
     }
 
     /// Returns what is held back from capture.

@@ -387,6 +387,12 @@ impl EngineError {
 }
 
 /// Says how many prompts a chain has, where one was asked for that it has not.
+/// Returns an error with what caused it, as one line.
+pub(crate) fn with_cause(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
 /// Says how many sessions are not read.
 fn unseen(sessions: Option<u64>) -> String {
     match sessions {

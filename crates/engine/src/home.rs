@@ -40,6 +40,7 @@ use crate::ports::{Clock, NewIds};
 use crate::scrubbing::{Scrubbing, UntrustedMet};
 use crate::search::IndexSlot;
 use crate::settings::{LedgerPlace, Settings};
+use crate::temporary::{Leftovers, TempFiles};
 use crate::vault::Vault;
 use rules_file::Rules;
 
@@ -234,6 +235,16 @@ impl Home {
         self.dir.join("index")
     }
 
+    /// Returns what makes temporary files beside others, and remembers in which folders outside of the data directory.
+    pub fn temp_files(&self) -> TempFiles {
+        TempFiles::at(self.run_dir().join("temp"))
+    }
+
+    fn leftovers(&self) -> Leftovers {
+        let temp = self.options.temp.as_ref().map_or_else(Vec::new, |temp| vec![temp.clone()]);
+        Leftovers { data: Some(self.dir.clone()), temp, files: self.temp_files() }
+    }
+
     /// Returns how the directory is used.
     pub const fn options(&self) -> &HomeOptions {
         &self.options
@@ -332,6 +343,7 @@ impl Home {
         engine.sidecars = settings.sidecars;
         // Files that were written are removed with their outputs, also where no more are written.
         let temp = self.options.temp.as_deref().filter(|_| settings.tools.writes_files);
+        engine.leftovers = Arc::new(self.leftovers());
         engine.outputs = Arc::new(OutputRules {
             limits: settings.output_limits(),
             files: Some(OutputFiles::new(temp, self.dir.join("outputs"))),
@@ -346,9 +358,10 @@ impl Home {
             engine.index = Arc::new(IndexSlot::at(&self.index_dir(), self.patience()));
             engine.calibration = Arc::new(CalibrationSlot::at(&self.cache_dir()));
             engine.embedder.clone_from(&self.embedder);
+            engine.leftovers.sweep_at_start();
             // A process that forgot something may have died before the index was rid of it.
-            let unclean = engine.sweep_if_marked().err();
-            self.note(unclean.map(|error| HomeNote::Index(error.to_string())));
+            let left = engine.sweep_if_marked();
+            self.note(left.unwrap_or_else(|error| Some(error.to_string())).map(HomeNote::Index));
             self.note(surroundings::look(&folder).warnings().into_iter().map(HomeNote::Place));
         }
         Ok(Renewed { rules, engine })

@@ -3,6 +3,7 @@
 //! The artifacts are in the ledger; a file is a copy that may be deleted at any time. Which outputs are too large is decided by
 //! `stemmata_prompt::tool_output`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use stemmata_prompt::tool_output::OutputLimits;
 use stemmata_store::{Files as _, SystemFiles, read_bounded, write_file};
 
 use crate::error::{EngineError, Result};
+use crate::temporary::{TempFiles, sweep_folder};
 
 /// The folder in the system's temporary folder, with the user's number behind it: users share the temporary folder.
 const FOLDER: &str = "ai_tool_outputs";
@@ -70,7 +72,7 @@ impl OutputFiles {
         // Named by the path: the same output may be in two temporary folders.
         let place = self.records.join(digest(name));
         write_file(&place, record.as_bytes())?;
-        write_file(&path, output.as_bytes())?;
+        TempFiles::default().write_whole(&path, |error| error, |out| out.write_all(output.as_bytes()))?;
         // A sweep of another process may have taken the record in between, and would not find the file again.
         if let Err(error) = fs::metadata(&place) {
             removed(&path)?;
@@ -79,32 +81,41 @@ impl OutputFiles {
         Ok(Some(path))
     }
 
-    /// Removes the files of outputs that are stored no longer.
+    /// Removes the files of outputs that are stored no longer, and what dead processes left beside them.
     ///
     /// # Errors
-    /// Those of `is_stored`; `Io` where a file stays, after the others were tried.
+    /// Those of `is_stored`; `Io` where a file stays. The first one, after all others were tried.
     pub(crate) fn sweep(&self, is_stored: impl Fn(ArtifactId) -> Result<bool>) -> Result<()> {
         let names = match SystemFiles.list(&self.records) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             names => names.map_err(EngineError::io("list", &self.records))?,
         };
-        let mut failed = None;
+        let (mut failed, mut folders) = (None, BTreeSet::new());
         // Anything else in the folder, such as a record that was being written, is not a digest and stays.
         for sha256 in names.iter().filter(|name| is_digest(name)) {
             let record = self.records.join(sha256);
             let bound = u64::try_from(RECORD_BYTES_MAX).unwrap_or(u64::MAX);
-            let read = read_bounded(&record, bound).map_err(EngineError::io("read", &record))?;
+            // A record that cannot be read says nothing of a file, and stays for a person to see.
+            let read = read_bounded(&record, bound).ok().flatten();
             let text = read.and_then(|bytes| String::from_utf8(bytes).ok());
-            // A record of no known form says nothing of a file, and stays for a person to see.
             let Some((artifact, path)) = text.as_deref().and_then(parsed) else { continue };
-            if is_stored(artifact)? {
-                continue;
+            folders.extend(path.parent().map(Path::to_owned));
+            match is_stored(artifact) {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(error) => {
+                    failed.get_or_insert(error);
+                    continue;
+                }
             }
             // The record goes last: as long as the file is there, the next sweep finds it. It has the path, since the file may
             // be in a temporary folder other than that of this process.
             // Once more after the record: it may have been written anew between the two, by a process that saw the record.
             let done = removed(path).and_then(|()| removed(&record)).and_then(|()| removed(path));
             failed = failed.or(done.map_err(EngineError::io("remove", path)).err());
+        }
+        for folder in folders {
+            sweep_folder(&folder, &mut failed);
         }
         failed.map_or(Ok(()), Err)
     }
@@ -130,6 +141,8 @@ fn is_digest(name: &str) -> bool {
 
 fn removed(path: &Path) -> io::Result<()> {
     match SystemFiles.remove(path) {
+        // What has the name is no file that was written here.
+        Err(_) if path.symlink_metadata().is_ok_and(|there| there.is_dir()) => Ok(()),
         Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Err(error),
         _ => Ok(()),
     }

@@ -13,7 +13,7 @@ mod window;
 mod wire;
 
 pub use fault::{causes, of_kind, problem_of, with_causes};
-pub use file::{FileBytes, parse_have, write_whole};
+pub use file::{FileBytes, parse_have};
 pub use host::{
     AgentFound, BlamedCommit, BlamedFile, Current, Due, GitHookChange, GitHookRequest, HookRequest, Hooked,
     Host, ImportRequest, InstallChange, InstallRequest, Latest, LedgerOf, LedgerOfRequest,
@@ -25,6 +25,6 @@ pub use host::{
 };
 pub use local::{Local, MakeSummarizer};
 pub use size::{bytes, scaled};
-pub use stemmata_engine::{clients, render_have};
+pub use stemmata_engine::{TempFiles, clients, render_have};
 pub use stemmata_store::read_bounded;
 pub use window::{check_window, window_limits};

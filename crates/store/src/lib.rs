@@ -25,7 +25,10 @@ mod write;
 
 pub use bounds::EVENT_PAGE_BYTES_MAX;
 pub use error::{StoreError, StoreErrorKind};
-pub use files::{FileLock, Files, NewFile, OpenFile, SystemFiles, read_bounded, write_file, write_whole};
+pub use files::{
+    FileLock, Files, NewFile, OpenFile, SystemFiles, is_temporary, read_bounded, remove_unlocked, write_file,
+    write_whole,
+};
 pub use filters::{SessionFilter, TipFilter};
 pub use index::{
     COMMIT_ENTRIES_MAX, CommitSet, EachTerm, EntryRef, Index, IndexBatch, IndexEntry, IndexError, IndexLock,

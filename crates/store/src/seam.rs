@@ -33,8 +33,8 @@ pub const PARTS_MAX: usize = 65_536;
 /// Writes in one batch at most, so that a transaction stays short.
 pub const BATCH_WRITES_MAX: usize = 16_384;
 
-/// Commits in one chain at most.
-pub const DEPTH_MAX: u64 = 100_000;
+/// Commits in one chain at most: every line that a command reads under `stemma run` may be one.
+pub const DEPTH_MAX: u64 = 1_000_000;
 
 /// Rows that one page of a listing holds at most.
 pub const PAGE_ROWS_MAX: usize = 10_000;

@@ -32,6 +32,8 @@ pub enum Fault {
     Before,
     /// All of it is applied, but the caller does not hear so, as when the process dies.
     After,
+    /// Nothing of the batch is applied: it goes beyond a bound, and will each time.
+    Beyond,
 }
 
 /// A [`Store`] around another one, whose batches fail on demand.
@@ -187,10 +189,8 @@ impl<S: Store> FaultyStore<S> {
         match self.next_fault() {
             None => act(),
             Some(Fault::Before) => Err(failure()),
-            Some(Fault::After) => {
-                act()?;
-                Err(failure())
-            }
+            Some(Fault::Beyond) => Err(StoreError::Bound { what: "commits of a chain", value: 2, bound: 1 }),
+            Some(Fault::After) => act().and(Err(failure())),
         }
     }
 }

@@ -144,6 +144,9 @@ pub struct Gc {
     pub packing_busy: bool,
     /// Bytes that the store's files became smaller by.
     pub bytes_freed: u64,
+    /// What is left to do on disk, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<String>,
     /// In a plan: what applying it names. It stands for what would be condemned and deleted; packing harms nothing, and more
     /// may come to be packed meanwhile.
     #[serde(skip_serializing_if = "Option::is_none")]

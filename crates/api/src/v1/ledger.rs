@@ -148,6 +148,9 @@ pub struct EventsForgotten {
     pub ledgers: Vec<LedgerForgotten>,
     /// Whether nothing was done.
     pub dry_run: bool,
+    /// What is left to do on disk; the next command does it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<String>,
     /// Of a plan: what applying it takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<PlanDigest>,

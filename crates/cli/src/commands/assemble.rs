@@ -36,7 +36,8 @@ pub(crate) fn run(app: &App, args: &Assemble) -> Result<Exit, CliError> {
     }
     // Byte for byte where a program reads it.
     let standard_output = Target::of(Path::new("-"));
-    standard_output.write(|out| out.write_all(made.prompt.as_bytes()).map_err(CliError::Output))?;
+    standard_output
+        .write(&app.temp_files(), |out| out.write_all(made.prompt.as_bytes()).map_err(CliError::Output))?;
     Ok(Exit::Done)
 }
 

@@ -65,7 +65,8 @@ fn export(app: &App, args: &Export) -> Result<Exit, CliError> {
     }
     let request = BundleExportRequest { commits, project, all: args.chains.all, have };
     let service = app.service()?;
-    let done = target.write(|out| Ok(service.export_bundle(&request, out, &Control::none())?))?;
+    let done = target
+        .write(&app.temp_files(), |out| Ok(service.export_bundle(&request, out, &Control::none())?))?;
     app.console.notes(&done.notes);
     match target.path() {
         None => app.console.say(told_export(&done, "written").trim_end()),

@@ -71,9 +71,8 @@ pub(crate) fn confirmed(app: &App, act: &Final<'_>) -> Result<bool, CliError> {
 /// Warns where a store could not clean its files of what is gone.
 pub(crate) fn warn_unfinished(app: &App, unfinished: Option<&str>) {
     if let Some(reason) = unfinished {
-        app.console.warn_always(&format!(
-            "some of it may still be in the store's files: {reason}; the next `stemma` command continues"
-        ));
+        app.console
+            .warn_always(&format!("some of it may still be on the disk: {reason}; `stemma gc` tries again"));
     }
 }
 

@@ -15,7 +15,7 @@ use stemmata_model::Json;
 use stemmata_service::{LedgerOfRequest, MakeLedger};
 
 use crate::args::ledger::{Append, Events, EventsCommand, EventsForget, Follow, Query, Tail, Wanted, Which};
-use crate::commands::confirm::{Final, confirmed, shown};
+use crate::commands::confirm::{Final, confirmed, shown, warn_unfinished};
 use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
@@ -312,7 +312,11 @@ fn forget(app: &App, args: &EventsForget) -> Result<Exit, CliError> {
             }
         }
     };
-    app.answer(&done, || Ok(forgotten(&done)))
+    let exit = app.answer(&done, || Ok(forgotten(&done)))?;
+    if !app.console.json {
+        warn_unfinished(app, done.unfinished.as_deref());
+    }
+    Ok(exit)
 }
 
 fn forgotten(done: &EventsForgotten) -> String {

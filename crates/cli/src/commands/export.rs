@@ -19,7 +19,8 @@ pub(crate) fn run(app: &App, args: &Export) -> Result<Exit, CliError> {
         form: args.format.or_else(|| by_ending(&args.out)).unwrap_or(ExportForm::Markdown),
     };
     let (service, target) = (app.service()?, Target::of(&args.out));
-    let made = target.write(|out| Ok(service.export(&request, out, &Control::none())?))?;
+    let made =
+        target.write(&app.temp_files(), |out| Ok(service.export(&request, out, &Control::none())?))?;
     app.console.notes(&made.notes);
     let Some(path) = target.path() else { return Ok(Exit::Done) };
     let told = format!("{} written to {path} ({})", size::bytes(made.bytes), made.format);

@@ -4,7 +4,7 @@ use stemmata_api::Control;
 use stemmata_api::v1::{CollectRequest, CollectedAmount, Gc as Collected};
 
 use crate::args::keep::Gc;
-use crate::commands::confirm::{Final, confirmed, shown, unasked};
+use crate::commands::confirm::{Final, confirmed, shown, unasked, warn_unfinished};
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::session;
@@ -23,7 +23,7 @@ pub(crate) fn run(app: &App, args: &Gc) -> Result<Exit, CliError> {
     let apply = |digest: &_| service.apply_collect(&request, digest, &Control::none());
     if args.yes && !args.dry_run {
         let done = unasked(plan, |plan| plan.digest.as_ref(), apply)?;
-        return app.answer(&done, || told(app, &done));
+        return show(app, &done);
     }
     let planned = plan()?;
     if args.dry_run {
@@ -40,8 +40,15 @@ pub(crate) fn run(app: &App, args: &Gc) -> Result<Exit, CliError> {
     if deletes(&planned) && !confirmed(app, &act)? {
         return Ok(Exit::Done);
     }
-    let done = apply(&shown(planned.digest.as_ref()))?;
-    app.answer(&done, || told(app, &done))
+    show(app, &apply(&shown(planned.digest.as_ref()))?)
+}
+
+fn show(app: &App, done: &Collected) -> Result<Exit, CliError> {
+    let exit = app.answer(done, || told(app, done))?;
+    if !app.console.json {
+        warn_unfinished(app, done.unfinished.as_deref());
+    }
+    Ok(exit)
 }
 
 /// Says whether something is deleted, or marked to be deleted by a later run.

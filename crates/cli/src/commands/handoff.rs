@@ -23,7 +23,7 @@ pub(crate) fn run(app: &App, args: &Handoff) -> Result<Exit, CliError> {
     let made = if app.console.json && path.is_none() {
         service.handoff(&request, &mut text, &control)?
     } else {
-        target.write(|out| Ok(service.handoff(&request, out, &control)?))?
+        target.write(&app.temp_files(), |out| Ok(service.handoff(&request, out, &control)?))?
     };
     app.console.notes(&made.notes);
     let place = path.as_ref().map(|path| format!(", in {path}")).unwrap_or_default();

@@ -40,7 +40,12 @@ fn told(status: &IndexStatus) -> String {
     };
     let skipped = match status.skipped_commits {
         0 => String::new(),
-        skipped => format!("  {} cannot be read, and are not in it\n", many(skipped, "commit")),
+        skipped => {
+            format!(
+                "  {} not in it: larger than 64 MiB, or damaged, which `stemma verify` tells\n",
+                many(skipped, "commit")
+            )
+        }
     };
     format!(
         "The search index {state}\n  {}, {} in {}\n{skipped}",

@@ -23,7 +23,8 @@ pub(crate) fn run(app: &App, args: &Materialize) -> Result<Exit, CliError> {
         budget_tokens: None,
     };
     let (service, target) = (app.service()?, Target::of(&args.out));
-    let made = target.write(|out| Ok(service.materialize(&request, out, &Control::none())?))?;
+    let made =
+        target.write(&app.temp_files(), |out| Ok(service.materialize(&request, out, &Control::none())?))?;
     app.console.notes(&made.notes);
     if !app.console.json {
         say_losses(app, made.losses.as_ref());

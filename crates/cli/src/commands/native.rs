@@ -12,7 +12,8 @@ use crate::wiring::App;
 pub(crate) fn run(app: &App, args: &Native) -> Result<Exit, CliError> {
     let request = v1::CommitRequest { ctx: app.ctx(&args.reference)? };
     let (service, target) = (app.service()?, Target::of(&args.out));
-    let native = target.write(|out| Ok(service.native(&request, out, &Control::none())?))?;
+    let native =
+        target.write(&app.temp_files(), |out| Ok(service.native(&request, out, &Control::none())?))?;
     let Some(path) = target.path() else { return Ok(Exit::Done) };
     let told = format!("{} written to {path}", size::bytes(native.bytes));
     app.said(&v1::Native { path: Some(path), ..native }, &told)

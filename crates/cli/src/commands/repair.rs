@@ -25,7 +25,7 @@ pub(crate) fn run(app: &App, args: &Repair) -> Result<Exit, CliError> {
     };
     if let Some(target) = &target {
         target.path().map_or(Ok(()), |out| repaired.hold_apart(Path::new(&out)))?;
-        target.write(|out| out.write_all(&repaired.bytes).map_err(CliError::Output))?;
+        target.write(&app.temp_files(), |out| out.write_all(&repaired.bytes).map_err(CliError::Output))?;
     }
     if matches!(target, Some(Target::Standard)) {
         // The transcript itself went there.

@@ -33,7 +33,8 @@ pub(crate) fn run(app: &App, args: &Uncompact) -> Result<Exit, CliError> {
         budget_tokens: None,
     };
     let target = Target::of(out);
-    let made = target.write(|out| Ok(service.materialize(&request, out, &Control::none())?))?;
+    let made =
+        target.write(&app.temp_files(), |out| Ok(service.materialize(&request, out, &Control::none())?))?;
     app.console.notes(&made.notes);
     let Some(path) = target.path() else { return Ok(Exit::Done) };
     let told = format!("{} written to {path}", materialize::told(&made));

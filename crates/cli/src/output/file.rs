@@ -5,7 +5,7 @@
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use stemmata_service::write_whole;
+pub(crate) use stemmata_service::TempFiles;
 
 use crate::errors::CliError;
 use crate::output::screen::{Form, Screened};
@@ -35,6 +35,7 @@ impl Target {
     /// Hands a writer to `write`; a file appears under its name when that succeeds, and replaces an older one.
     pub(crate) fn write<T>(
         &self,
+        files: &TempFiles,
         write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
         match self {
@@ -48,9 +49,10 @@ impl Target {
                 Ok(metadata) if !metadata.is_file() => to_device(path, write),
                 // A link keeps pointing where it points.
                 Ok(_) => {
-                    to_file(&path.canonicalize().map_err(|error| CliError::io("find", path, error))?, write)
+                    let path = path.canonicalize().map_err(|error| CliError::io("find", path, error))?;
+                    to_file(files, &path, write)
                 }
-                Err(_) => to_file(path, write),
+                Err(_) => to_file(files, path, write),
             },
         }
     }
@@ -118,8 +120,12 @@ impl<W: Write> Write for Heard<W> {
     }
 }
 
-fn to_file<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>) -> Result<T, CliError> {
-    write_whole(path, |source| CliError::io("write", path, source), write)
+fn to_file<T>(
+    files: &TempFiles,
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    files.write_whole(path, |source| CliError::io("write", path, source), write)
 }
 
 #[cfg(test)]
@@ -161,21 +167,27 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
         let target = Target::of(&path);
-        let failed = target.write(|out| {
+        let failed = target.write(&TempFiles::default(), |out| {
             out.write_all(b"half").map_err(CliError::Output)?;
             Err::<(), _>(CliError::Usage("stop".to_owned()))
         });
         assert!(failed.is_err());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         for content in ["first", "second"] {
-            target.write(|out| out.write_all(content.as_bytes()).map_err(CliError::Output)).unwrap();
+            target
+                .write(&TempFiles::default(), |out| {
+                    out.write_all(content.as_bytes()).map_err(CliError::Output)
+                })
+                .unwrap();
             assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
         }
         #[cfg(unix)]
         {
             let link = folder.path().join("link");
             std::os::unix::fs::symlink(&path, &link).unwrap();
-            Target::of(&link).write(|out| out.write_all(b"third").map_err(CliError::Output)).unwrap();
+            Target::of(&link)
+                .write(&TempFiles::default(), |out| out.write_all(b"third").map_err(CliError::Output))
+                .unwrap();
             assert_eq!(std::fs::read_to_string(&path).unwrap(), "third");
             assert!(link.is_symlink());
         }

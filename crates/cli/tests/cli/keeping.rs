@@ -107,7 +107,8 @@ fn what_is_excluded_is_never_captured_however_it_is_asked_for() {
     assert_eq!(stage.json(&["import", folder])["totals"]["sessions"], 2);
     // What is stored already is not captured further either, once it is excluded.
     stage.run(&["exclude", "**/secret"]).ok();
-    stage.run(&["current", secret.to_str().unwrap()]).code(5).complains(&["excluded by `**/secret`"]);
+    let stored = stage.run(&["current", secret.to_str().unwrap()]).ok();
+    stored.complains(&["was not read", "excluded by `**/secret`"]);
     // A file that cannot be read holds everything back, and reading goes on.
     let path = stage.home.write("data/stemmata/capture.json", b"{\"version\": 7}");
     let said = stage.run(&["import", secret.to_str().unwrap()]).code(5).text();
@@ -117,6 +118,68 @@ fn what_is_excluded_is_never_captured_however_it_is_asked_for() {
     stage.run(&["exclude", "--list"]).code(1).complains(&["capture.json", "hint: nothing is captured"]);
     stage.run(&["log"]).ok();
     assert_eq!(fs::read(path).unwrap(), b"{\"version\": 7}");
+}
+
+/// Found by a review: what was stored could not be continued while anything kept the rest from being read.
+#[test]
+fn what_is_stored_is_given_back_whatever_capture_says() {
+    let stage = Stage::new();
+    let path = write(&stage, ".claude/projects/-home-ann-shop/a.jsonl", "/home/ann/shop");
+    let imported = stage.import(&path);
+    let (id, tip) = (imported["session_id"].as_str().unwrap(), imported["tip"].as_str().unwrap());
+    let mut grown = fs::read(&path).unwrap();
+    let last = grown.split_inclusive(|byte| *byte == b'\n').next_back().unwrap().to_vec();
+    grown.extend(String::from_utf8(last).unwrap().replace("\"uuid\":\"", "\"uuid\":\"9").into_bytes());
+    let home = stage.home.stemmata_home();
+    let held: [&dyn Fn(); 4] = [
+        &|| drop(stage.run(&["pause", "2h"]).ok()),
+        &|| drop(stage.run(&["exclude", "add", path.to_str().unwrap()]).ok()),
+        &|| fs::write(home.join("capture.json"), b"{").unwrap(),
+        &|| {
+            fs::remove_file(home.join("capture.json")).unwrap();
+            fs::write(home.join("secrets.toml"), b"[[rules]]\nkind = 'x'\nregex = '('\n").unwrap();
+        },
+    ];
+    fs::write(&path, &grown).unwrap();
+    for (number, hold) in held.iter().enumerate() {
+        hold();
+        let saved = stage.home.path().join(format!("saved-{number}"));
+        for command in [
+            vec!["resume", id, "--print", "--here"],
+            vec!["handoff", id],
+            vec!["guard", id],
+            vec!["checkpoint", id, "--out", saved.to_str().unwrap()],
+        ] {
+            stage.run(&command).ok().complains(&["was not read"]);
+        }
+        assert!(
+            stage.run(&["current", id]).ok().complains(&["was not read"]).text().contains(tip),
+            "{number}"
+        );
+    }
+    // Refused only where nothing is stored.
+    let other = write(&stage, ".claude/projects/-home-ann-shop/b.jsonl", "/home/ann/shop");
+    stage.run(&["current", other.to_str().unwrap()]).code(5);
+}
+
+#[test]
+fn forgetting_reaches_what_killed_processes_left() {
+    let stage = Stage::new();
+    let path = write(&stage, "a.jsonl", "/home/ann/shop");
+    let id = stage.import(&path)["session_id"].as_str().unwrap().to_owned();
+    let data = stage.home.stemmata_home();
+    let left = ["cache", "run/pending", "outputs", "ledgers/one"]
+        .map(|folder| data.join(folder).join(".stemma-7-0.tmp"));
+    for file in &left {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, b"words").unwrap();
+    }
+    let alive = data.join("cache/.stemma-8-0.tmp");
+    let lock = fs::File::create(&alive).unwrap();
+    lock.try_lock().unwrap();
+    stage.run(&["forget", &id, "--yes"]).ok();
+    assert!(left.iter().all(|file| !file.exists()), "{left:?}");
+    assert!(alive.exists(), "somebody writes it");
 }
 
 #[test]

@@ -49,6 +49,18 @@ fn a_deleted_transcript_comes_back_byte_for_byte() {
     insta::assert_snapshot!("recover_intact", stage.told(&["recover", &id]));
 }
 
+/// Found by a review: what `run` recorded of a command was written back, and removed by the next command.
+#[test]
+fn what_run_recorded_is_no_clients_to_recover() {
+    let stage = Stage::new();
+    stage.run(&["run", "--", "sh", "-c", "echo kiln"]).ok();
+    let listed = stage.json(&["list"]);
+    let id = listed["sessions"][0]["session_id"].as_str().unwrap();
+    assert_eq!(stage.json(&["status"])["only_here_sessions"], 0);
+    stage.run(&["recover", id]).code(5).complains(&["`stemma run` recorded it", "`stemma native`"]);
+    assert!(!stage.home.stemmata_home().join("run/streams").join(format!("{id}.jsonl")).exists());
+}
+
 #[test]
 fn a_line_that_is_torn_costs_no_message_whatever_was_read_since() {
     let stage = Stage::new();
@@ -141,6 +153,8 @@ fn a_transcript_that_lost_its_end_is_damaged_too() {
     assert_eq!(told["files"][0]["what"], "replaced");
     assert!(told["files"][0]["damage"].as_str().unwrap().contains("lines"), "{told}");
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    // Its client would list the session twice.
+    assert!(names(&path).iter().all(|name| !name.contains(".recovered")), "{:?}", names(&path));
 }
 
 #[test]

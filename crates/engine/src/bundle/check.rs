@@ -8,7 +8,7 @@ mod contents;
 use std::collections::BTreeSet;
 
 use stemmata_model::{ArtifactId, Closure, CommitCore, CommitId};
-use stemmata_store::{DEPTH_MAX, SIDECAR_FORMAT, Session, Store, StoreError};
+use stemmata_store::{SIDECAR_FORMAT, Session, Store, StoreError};
 
 use super::bytes::{Malformed, Take};
 use super::error::BundleError;
@@ -224,9 +224,10 @@ impl Checker<'_> {
             }
             Some(CommitRef::Id(id)) => (Some(id), self.depth_of_known(id)?),
         };
-        if depth >= DEPTH_MAX {
+        let bound = self.limits.chain_max;
+        if depth >= bound {
             let what = "commits of a chain";
-            return Err(BundleError::Bound { what, value: depth + 1, bound: DEPTH_MAX, flag: None }.into());
+            return Err(BundleError::Bound { what, value: depth + 1, bound, flag: None }.into());
         }
         self.names_of_forgotten(&row)?;
         let core = CommitCore {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use stemmata_model::{CommitId, FormatId, MachineId, RulesHash};
-use stemmata_store::Session;
+use stemmata_store::{DEPTH_MAX, Session};
 
 /// Commits of one bundle at most, unless the caller allows more: each takes some 100 bytes of memory.
 pub const BUNDLE_COMMITS_MAX: u64 = 1_000_000;
@@ -16,6 +16,8 @@ pub const BUNDLE_CONTENT_BYTES_MAX: u64 = 16 * 1024 * 1024 * 1024;
 pub struct BundleLimits {
     /// Commits.
     pub commits_max: u64,
+    /// Commits of one chain.
+    pub chain_max: u64,
     /// Bytes of all contents together, uncompressed and each range counted; none bounds them by the bundle's length
     /// and [`BUNDLE_CONTENT_BYTES_MAX`].
     pub content_bytes_max: Option<u64>,
@@ -23,7 +25,7 @@ pub struct BundleLimits {
 
 impl Default for BundleLimits {
     fn default() -> Self {
-        Self { commits_max: BUNDLE_COMMITS_MAX, content_bytes_max: None }
+        Self { commits_max: BUNDLE_COMMITS_MAX, chain_max: DEPTH_MAX, content_bytes_max: None }
     }
 }
 

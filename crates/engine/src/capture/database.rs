@@ -27,6 +27,7 @@ use crate::capture::exported::Message;
 use crate::capture::folders::{self, Stored};
 use crate::capture::kept::Extract;
 use crate::error::{EngineError, Result, Wanted};
+use crate::temporary::TempFolder;
 
 /// The database's name in the client's folder.
 pub(crate) const FILE: &str = DATABASE.file;
@@ -262,7 +263,7 @@ struct Opened {
     connection: Connection,
     schema: Schema,
     database: PathBuf,
-    _copy: Option<tempfile::TempDir>,
+    _copy: Option<TempFolder>,
 }
 
 impl Opened {

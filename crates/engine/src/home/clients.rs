@@ -180,15 +180,10 @@ fn ancestors(processes: &Path, pid: u32) -> Vec<Process> {
     found
 }
 
-/// Returns whether a file here is a record of a process that is gone, or was being written by one. Another hook may be
-/// writing at this moment.
+/// Returns whether a file here is a record of a process that is gone. What another hook is writing at this moment is none.
 fn is_of_the_gone(path: &Path, processes: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
     let alive = |pid: &str| pid.parse().ok().map(|pid| process(processes, pid));
-    if let Some(unfinished) = name.strip_prefix(".stemma-") {
-        let writer = unfinished.split_once('-').and_then(|(pid, _)| alive(pid));
-        return writer.is_some_and(|process| process.is_none());
-    }
     let Some(client) = name.strip_suffix(".json").and_then(alive) else { return false };
     let is_its_own = |process: Process| known(path).is_some_and(|known| known.started == process.started);
     client.is_none_or(|process| !is_its_own(process))
@@ -264,13 +259,9 @@ mod tests {
         create_private(&clients.folder).unwrap();
         put(&proc, (7, 1, 5), "client", "client");
         let record = |started: u64| format!(r#"{{"started":{started},"sessions":[]}}"#);
-        for (name, text, stays) in [
-            ("7.json", record(5), true),
-            ("8.json", record(5), false),
-            (".stemma-7-0.tmp", String::new(), true),
-            (".stemma-8-0.tmp", String::new(), false),
-            ("notes", String::new(), true),
-        ] {
+        for (name, text, stays) in
+            [("7.json", record(5), true), ("8.json", record(5), false), ("notes", String::new(), true)]
+        {
             let path = clients.folder.join(name);
             std::fs::File::create(&path).unwrap().write_all(text.as_bytes()).unwrap();
             clients.forget_gone();

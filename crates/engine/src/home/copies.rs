@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
 use stemmata_store::{SqliteStore, Store};
-use tempfile::TempDir;
 
-use super::Home;
+use super::{Home, create_private};
 use crate::error::{Absent, EngineError, Result};
+use crate::temporary::TempFolder;
 
 /// The database of a store, and the folder of its packs.
 const DATABASE: &str = "stemmata.db";
@@ -21,7 +21,7 @@ struct Copy {
     store: Arc<SqliteStore>,
     packs: PathBuf,
     /// The folder of a bundle's contents, which goes when they are not needed any more. After the store, which is in it.
-    _aside: Option<TempDir>,
+    _aside: Option<TempFolder>,
 }
 
 impl Copy {
@@ -53,10 +53,13 @@ impl Home {
         if from.is_file() {
             let bundle = File::open(from).map_err(EngineError::io("read", from))?;
             let cache = self.cache_dir();
-            let aside = tempfile::tempdir_in(&cache).map_err(EngineError::io("write in", &cache))?;
-            let store = open(aside.path())?;
+            let aside = TempFolder::create(&cache).map_err(EngineError::io("write in", &cache))?;
+            // Within: a store locks its own folder, as the temporary one is.
+            let folder = aside.path().join("store");
+            create_private(&folder)?;
+            let store = open(&folder)?;
             self.engine()?.unpack_aside(&bundle, Arc::clone(&store) as Arc<dyn Store>)?;
-            let packs = aside.path().join(PACKS);
+            let packs = folder.join(PACKS);
             return Ok(Copy { name: named(from), store, packs, _aside: Some(aside) });
         }
         // A data directory is as good as the store in it.

@@ -12,6 +12,7 @@ use stemmata_store::{FileLock, read_bounded};
 use super::label_of;
 use crate::engine::FORMER_MACHINES_MAX;
 use crate::error::{EngineError, Result};
+use crate::temporary::TempFiles;
 
 /// The version of `machine.json`.
 const MACHINE_VERSION: u32 = 1;
@@ -166,11 +167,10 @@ fn moved(path: &Path, file: MachineFile, facts: &MachineFacts) -> Result<(Machin
 /// Writes the file, whole or not at all. One that is there stays, unless it is to be replaced.
 fn keep(path: &Path, file: &MachineFile, replace: bool) -> Result<()> {
     let text = serde_json::to_string_pretty(file).expect("strings and numbers become JSON");
-    let written = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(path)).and_then(|mut temporary| {
+    let written = TempFiles::default().create(path.parent().unwrap_or(path)).and_then(|mut temporary| {
         writeln!(temporary, "{text}")?;
         temporary.as_file().sync_all()?;
-        let kept = if replace { temporary.persist(path) } else { temporary.persist_noclobber(path) };
-        kept.map(drop).map_err(|error| error.error)
+        if replace { temporary.name_over(path) } else { temporary.name_new(path) }
     });
     match written {
         Err(error) if !replace && error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),

@@ -135,7 +135,8 @@ mod tests {
             deleted: amount(40),
             ..Collected::default()
         };
-        let report = CollectReport { retired: Vec::new(), sidecars: 0, provisional: 0, collected };
+        let report =
+            CollectReport { retired: Vec::new(), sidecars: 0, provisional: 0, collected, unfinished: None };
         let usage = Usage { content_bytes: 500, distinct_bytes: 1000, ..Usage::default() };
         assert_eq!(collectable(&report, &usage), (20, 40));
         assert_eq!(collectable(&report, &Usage::default()), (0, 0));

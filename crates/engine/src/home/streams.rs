@@ -61,19 +61,21 @@ impl Streams {
     pub fn open(&self, session: &str, cwd: &Path) -> Result<(PathBuf, File)> {
         let path = self.path_of(session);
         let (unlocked, file) = self.create(session)?;
-        let beside = path.with_extension(CWD);
-        write_file(&beside, cwd.to_string_lossy().as_bytes()).map_err(EngineError::io("create", &beside))?;
-        // Nobody else can have it: it is new, under a name that nobody looks for.
         let locked = file.try_lock().map_err(std::io::Error::from);
         // Only now, since who finds a stream without a lock takes it away.
         locked.and_then(|()| std::fs::rename(&unlocked, &path)).map_err(EngineError::io("create", &path))?;
+        // After that: without its stream nobody would ever remove it.
+        let beside = path.with_extension(CWD);
+        write_file(&beside, cwd.to_string_lossy().as_bytes()).map_err(EngineError::io("create", &beside))?;
         Ok((path, file))
     }
 
-    /// Creates a stream under a name that nobody looks for.
+    /// Creates a stream under a temporary name.
     fn create(&self, session: &str) -> Result<(PathBuf, File)> {
         create_private(&self.folder)?;
-        let path = self.path_of(session).with_extension("new");
+        let to = self.path_of(session);
+        let path = to
+            .with_file_name(format!(".stemma-{}.tmp", to.file_stem().unwrap_or_default().to_string_lossy()));
         let mut options = OpenOptions::new();
         options.append(true).create_new(true);
         #[cfg(unix)]

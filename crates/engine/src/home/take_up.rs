@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stemmata_model::Trigger;
+use stemmata_store::StoreError;
 
 use super::streams::StreamProof;
 use super::{Home, Streams};
@@ -106,6 +107,16 @@ impl Home {
                 // The transcripts of a paused session wait until the pause ends; the user knows of the pause.
                 Err(EngineError::HeldBack { .. }) => {}
                 Err(error) if is_gone(&error) => left.done(),
+                // It says the same each time, and hooks name the transcript again and again: it is told once.
+                Err(error) if is_beyond(&error) => {
+                    let path = left.transcript.clone();
+                    left.done();
+                    let mut shown = self.shown_files();
+                    if shown.add(&error.to_string(), &path) {
+                        shown.keep();
+                        trouble.push(NotTakenUp::Transcript { path, error });
+                    }
+                }
                 Err(error) => {
                     trouble.push(NotTakenUp::Transcript { path: left.transcript.clone(), error });
                 }
@@ -169,13 +180,22 @@ fn is_gone(error: &EngineError) -> bool {
 
 /// Says whether a file itself is the reason, so that another try gives the same.
 fn is_for_good(error: &EngineError) -> bool {
+    is_beyond(error)
+        || matches!(
+            error,
+            EngineError::NotATranscript { .. }
+                | EngineError::Torn { .. }
+                | EngineError::Damaged { .. }
+                | EngineError::Refused { .. }
+        )
+}
+
+/// Says whether a file holds more than a bound lets in: what is before that is stored, and no other try stores more.
+fn is_beyond(error: &EngineError) -> bool {
     matches!(
         error,
-        EngineError::NotATranscript { .. }
-            | EngineError::LineTooLong { .. }
+        EngineError::LineTooLong { .. }
             | EngineError::DocumentTooLong { .. }
-            | EngineError::Torn { .. }
-            | EngineError::Damaged { .. }
-            | EngineError::Refused { .. }
+            | EngineError::Store(StoreError::Bound { .. })
     )
 }

@@ -219,6 +219,9 @@ impl Engine {
     /// `NotFound`; `Store` with `Refused` where a file is there and is not to be replaced, and where the storage fails.
     pub fn export_cluster(&self, ledger: &LedgerId, path: &Path, replace: bool) -> Result<ExportedCluster> {
         self.cluster(ledger)?;
+        // A database has a name while it is written.
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        self.leftovers.files.register(folder).map_err(EngineError::io("remember", folder))?;
         Ok(stemmata_store::export_cluster(self.log.as_ref(), ledger, &SystemFiles, path, replace)?)
     }
 

@@ -88,11 +88,11 @@ impl Engine {
     }
 
     /// Forgets what the events of a plan say, and no other's but what was made of them. Places, times and hashes stay. Where
-    /// nothing says anything any more, what an earlier try left in files goes.
+    /// nothing says anything any more, what an earlier try left in files goes. Returns what is left to do on disk, and why.
     ///
     /// # Errors
     /// `NotFound` where there was nothing of either; what the log refuses.
-    pub fn apply_forget_events(&self, plan: &EventsPlan) -> Result<()> {
+    pub fn apply_forget_events(&self, plan: &EventsPlan) -> Result<Option<String>> {
         self.leave_index_due_elsewhere()?;
         // First, so that what is left of a try that was cut short is something that says itself what is to be forgotten.
         self.drop_kept_prompts()?;

@@ -119,7 +119,7 @@ impl Engine {
                 let batch;
                 (batch, after) = self.events_after(index, ledger, after)?;
                 index.settle(lock, &batch)?;
-                if !left.more(0) {
+                if !self.goes_on(left, 0)? {
                     return Ok(false);
                 }
             }

@@ -138,11 +138,14 @@ pub(super) struct Left<'s, 'a> {
     page_began: Instant,
     step: &'s mut SearchStep<'a>,
     commits: u64,
+    /// Whether it stops where something is forgotten meanwhile, and whether it did.
+    can_stop: bool,
+    has_stopped: bool,
 }
 
 impl<'s, 'a> Left<'s, 'a> {
     fn until(until: Option<Instant>, step: &'s mut SearchStep<'a>) -> Self {
-        Self { until, page_began: Instant::now(), step, commits: 0 }
+        Self { until, page_began: Instant::now(), step, commits: 0, can_stop: false, has_stopped: false }
     }
 
     fn page_bytes(&self) -> u64 {
@@ -151,7 +154,7 @@ impl<'s, 'a> Left<'s, 'a> {
 
     /// Counts the commits of a page that was settled, reports the progress, and returns whether to go on: a page that takes as long
     /// as this one has to end in time.
-    pub(super) fn more(&mut self, commits: usize) -> bool {
+    fn more(&mut self, commits: usize) -> bool {
         self.commits = self.commits.saturating_add(commits as u64);
         let now = Instant::now();
         let next_ends = now.checked_add(now.duration_since(self.page_began));
@@ -214,12 +217,25 @@ impl Engine {
         let Some(index) = self.index.index_locked(self.store.identity()?.store_id, &lock)? else {
             return Ok(Settled::default());
         };
-        let mut left = Left::until(until, step);
-        let index = self.sweep_locked(index, &lock)?;
-        let is_whole = self.fold_unseen(&index, &lock, &mut left)?
-            && self.fold_into(&index, &lock, &mut left)?
-            && self.fold_events(&index, &lock, &mut left)?;
-        Ok(Settled { commits: left.commits, is_whole, trouble: None })
+        let mut left = Left { can_stop: true, ..Left::until(until, step) };
+        let mut index = self.sweep_locked(index, &lock)?;
+        loop {
+            let is_whole = self.fold_unseen(&index, &lock, &mut left)?
+                && self.fold_into(&index, &lock, &mut left)?
+                && self.fold_events(&index, &lock, &mut left)?;
+            if !std::mem::take(&mut left.has_stopped) {
+                return Ok(Settled { commits: left.commits, is_whole, trouble: None });
+            }
+            index = self.sweep_locked(index, &lock)?;
+        }
+    }
+
+    /// Returns whether to settle another page. Not where something was forgotten meanwhile: that comes first, since no other process
+    /// can remove it from the index before this one lets go of the lock.
+    pub(super) fn goes_on(&self, left: &mut Left<'_, '_>, commits: usize) -> Result<bool> {
+        let is_in_time = left.more(commits);
+        left.has_stopped |= left.can_stop && !self.store.index_due()?.is_empty();
+        Ok(is_in_time && !left.has_stopped)
     }
 
     /// Returns whether the index has exactly what the store and the ledgers have.
@@ -246,17 +262,16 @@ impl Engine {
         let Some(lock) = self.index.lock_patiently()? else {
             return Ok(Settled { trouble: Some(IndexTrouble::Busy), ..Settled::default() });
         };
-        let due = self.store.index_due()?;
-        let Some(index) = self.index.begin_anew(self.store.identity()?.store_id, &lock)? else {
+        let store_id = self.store.identity()?.store_id;
+        let Some(index) = self.index.begin_anew(store_id, &lock)? else {
             return Ok(Settled::default());
         };
         let is_whole = self.fold_into(&index, &lock, left)? && self.fold_events(&index, &lock, left)?;
         if is_whole {
             index.publish(&lock)?;
-            if !due.is_empty() {
-                // The new index never had what was forgotten, but indexes that were set aside may still hold it.
-                index.clean(&lock)?;
-                self.index_done(&due)?;
+            // The new index may hold what was forgotten meanwhile; those that were set aside, what was forgotten before.
+            if let Some(index) = self.index.index(store_id)? {
+                self.sweep_locked(index, &lock)?;
             }
         }
         Ok(Settled { commits: left.commits, is_whole, trouble: None })
@@ -308,7 +323,7 @@ impl Engine {
                 settled => settled?,
             };
             self.learn(&made.usage, at)?;
-            if !left.more(page.len()) {
+            if !self.goes_on(left, page.len())? {
                 return Ok(self.page_after(meta.watermark, 0)?.is_empty());
             }
         }
@@ -381,7 +396,7 @@ impl Engine {
             }
             index.settle(lock, &batch)?;
             self.store.index_unseen_done(&unseen)?;
-            if !left.more(0) {
+            if !self.goes_on(left, 0)? {
                 return Ok(self.store.index_unseen(1)?.is_empty());
             }
         }

@@ -39,6 +39,21 @@ impl IndexSlot {
         self.dir().is_some_and(|dir| dir.join("current").exists())
     }
 
+    /// Returns whether nothing was ever begun in the folder, and nothing set aside.
+    pub(crate) fn is_empty(&self) -> bool {
+        let is_part = |name: &String| name != Index::LOCK;
+        let names = self.place.as_ref().map(|place| place.files.list(&place.dir));
+        names.is_some_and(|names| match names {
+            Ok(names) => !names.iter().any(is_part),
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        })
+    }
+
+    /// Returns whether another process changes the index at this moment.
+    pub(crate) fn is_locked(&self) -> bool {
+        self.dir().is_some_and(Path::exists) && matches!(self.lock(), Ok(None))
+    }
+
     /// Returns the index, opened or made; the one that the folder names now.
     pub(crate) fn index(&self, store_id: [u8; 16]) -> Result<Option<Arc<Index>>, IndexError> {
         let Some(place) = &self.place else { return Ok(None) };
@@ -78,7 +93,7 @@ impl IndexSlot {
         Index::lock(&place.dir, place.files.as_ref())
     }
 
-    /// Waits for that lock, as long as the store's.
+    /// Waits for that lock, as long as the store's: for what somebody asked of the index itself.
     pub(crate) fn lock_patiently(&self) -> Result<Option<IndexLock>, IndexError> {
         let Some(place) = &self.place else { return Ok(None) };
         place.patience.until(|| Index::lock(&place.dir, place.files.as_ref()))

@@ -6,68 +6,75 @@
 use std::sync::Arc;
 
 use stemmata_model::{Closure, Commit, CommitId};
-use stemmata_store::{DueKey, Index, IndexError, IndexLock, IndexedState, StoreError, StoredAt};
+use stemmata_store::{DueKey, Index, IndexError, IndexLock, IndexedState, StoredAt};
 
 use super::settle::SettleError;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{Result, with_cause};
 
 /// Commits of the store that are compared with the index at once.
 const PAGE_COMMITS: usize = 512;
 
 impl Engine {
-    /// Removes what the store no longer has from briefs, from files of outputs, and from the index with its files. What one of them
-    /// refuses keeps none of the others from being done.
+    /// Removes what the store no longer has from briefs, from files of outputs, from temporary files of dead processes, and from
+    /// the index with its files. What one of them refuses keeps none of the others from being done. Returns what is left to do, and
+    /// why: what was asked for is done, so that this is no error.
     ///
     /// # Errors
-    /// `Unclean` where something is in the way of the index, `Io` for a file. Store errors.
-    pub(crate) fn sweep(&self) -> Result<()> {
-        let files = self.sweep_files();
-        self.sweep_index().and(files)
+    /// Store errors.
+    pub(crate) fn sweep(&self) -> Result<Option<String>> {
+        let mut left = self.sweep_files();
+        left.extend(self.sweep_index()?);
+        Ok((!left.is_empty()).then(|| left.join("; ")))
     }
 
-    /// Clears the briefs, which are made again, and removes files of outputs that are stored no longer.
-    fn sweep_files(&self) -> Result<()> {
-        let (briefs, outputs) = (self.briefs.clear(), self.sweep_outputs());
-        briefs.and(outputs)
+    /// Clears the briefs, which are made again, and removes files of outputs that are stored no longer, and what dead processes
+    /// left. Returns why a file stays.
+    fn sweep_files(&self) -> Vec<String> {
+        let done = [self.briefs.clear(), self.sweep_outputs(), self.leftovers.sweep()];
+        let failed = done.into_iter().filter_map(Result::err);
+        failed.map(|error| with_cause(&error)).collect()
     }
 
-    fn sweep_index(&self) -> Result<()> {
+    fn sweep_index(&self) -> Result<Option<String>> {
         if self.index.dir().is_none() {
-            return Ok(());
+            return Ok(None);
         }
-        let unclean = |reason: String| {
-            let reason = format!("the search index: {reason}");
-            Err(StoreError::Unclean { reason }.into())
-        };
+        let left = |reason: String| Ok(Some(format!("the search index: {reason}")));
         match self.try_sweep() {
-            Ok(()) => Ok(()),
+            Ok(true) => Ok(None),
+            // It looks between two pages at what is due, so that nobody waits for all that it has to do.
+            Ok(false) | Err(SettleError::Index(IndexError::Moved)) => {
+                left("another process settles it, and removes this next".to_owned())
+            }
             Err(SettleError::Engine(error)) => Err(error),
-            Err(SettleError::Index(IndexError::Moved)) => unclean("another process settles it".to_owned()),
-            Err(SettleError::Index(error)) => unclean(error.to_string()),
+            Err(SettleError::Index(error)) => left(error.to_string()),
         }
     }
 
-    /// The same only where the store says that it is due: what every command can pay.
+    /// The same only where the store says that it is due: what every command can pay. Says nothing while another process has the
+    /// index: that one does it.
     ///
     /// # Errors
     /// As [`Engine::sweep`].
-    pub(crate) fn sweep_if_marked(&self) -> Result<()> {
-        if self.store.index_due()?.is_empty() { Ok(()) } else { self.sweep() }
+    pub(crate) fn sweep_if_marked(&self) -> Result<Option<String>> {
+        if self.store.index_due()?.is_empty() || self.index.is_locked() { Ok(None) } else { self.sweep() }
     }
 
-    fn try_sweep(&self) -> Result<(), SettleError> {
+    /// Returns whether it could; not where another process has the lock, which nobody waits for.
+    fn try_sweep(&self) -> Result<bool, SettleError> {
         let due = self.store.index_due()?;
-        if self.index.dir().is_some_and(|dir| !dir.exists()) {
+        if self.index.is_empty() {
             // Nobody has begun an index: whoever does reads the store as it is now.
-            return Ok(self.index_done(&due)?);
+            self.index_done(&due)?;
+            return Ok(true);
         }
         if due.is_empty() && !self.index.is_there() {
-            return Ok(());
+            return Ok(true);
         }
         // Another process may have set it aside by the time that this one has found it damaged.
         let named = self.index.named().unwrap_or_default();
-        let Some(lock) = self.index.lock_patiently()? else { return Err(IndexError::Moved.into()) };
+        let Some(lock) = self.index.lock()? else { return Ok(false) };
         let store_id = self.store.identity()?.store_id;
         let opened = match (self.index.index_locked(store_id, &lock), named) {
             // What cannot be read cannot be cut; what is set aside is removed with the rest.
@@ -77,7 +84,7 @@ impl Engine {
             }
             (opened, _) => opened?,
         };
-        opened.map_or(Ok(()), |index| self.sweep_locked(index, &lock).map(drop))
+        opened.map_or(Ok(true), |index| self.sweep_locked(index, &lock).map(|_| true))
     }
 
     /// Cuts what is due out of the index, and returns the index to go on with: the one that was cleaned.
@@ -87,14 +94,26 @@ impl Engine {
         lock: &IndexLock,
     ) -> Result<Arc<Index>, SettleError> {
         let due = self.store.index_due()?;
-        let are_events_due = self.follow_epochs(&index, lock)?;
-        if due.is_empty() && !are_events_due && !index.meta()?.is_unclean {
+        if !self.cut_due((&index, lock), &due)? && !index.meta()?.is_unclean {
             return Ok(index);
+        }
+        index.clean(lock)?;
+        // What was cleaned is another file, and only that one is searched from now on.
+        let cleaned = self.index.index_locked(self.store.identity()?.store_id, lock)?;
+        self.index_done(&due)?;
+        cleaned.ok_or(SettleError::Index(IndexError::Moved))
+    }
+
+    /// Takes out of the index what the store no longer has; its files may still hold it. Returns whether anything was due.
+    fn cut_due(&self, (index, lock): (&Index, &IndexLock), due: &[DueKey]) -> Result<bool, SettleError> {
+        let are_events_due = self.follow_epochs(index, lock)?;
+        if due.is_empty() && !are_events_due {
+            return Ok(false);
         }
         if are_events_due {
             index.drop_events(lock)?;
         }
-        if let Some(first) = self.first_changed(&index, &due)? {
+        if let Some(first) = self.first_changed(index, due)? {
             index.cut(lock, first)?;
         }
         let mut places = Vec::new();
@@ -106,15 +125,12 @@ impl Engine {
             }
         }
         index.drop_places(lock, &gone)?;
-        index.clean(lock)?;
-        // What was cleaned is another file, and only that one is searched from now on.
-        let cleaned = self.index.index_locked(self.store.identity()?.store_id, lock)?;
-        self.index_done(&due)?;
-        cleaned.ok_or(SettleError::Index(IndexError::Moved))
+        Ok(true)
     }
 
-    /// Takes back what was due, once no file has it either: the process that forgot may have died before it reached them. Where a
-    /// file stays, it is due still, and no search fails for that.
+    /// Takes back what was due, once files were swept too: the process that forgot may have died before it reached them. What keeps a
+    /// file from being removed would keep every command at it, so that the record of the file stays, for the next one that forgets,
+    /// scrubs or collects, and nothing else.
     ///
     /// # Errors
     /// Store errors.
@@ -122,13 +138,10 @@ impl Engine {
         if due.is_empty() {
             return Ok(());
         }
-        match self.sweep_files() {
-            Ok(()) => Ok(self.store.index_done(due)?),
-            Err(error) => {
-                tracing::warn!(%error, "a file still has forgotten data; the next command tries again");
-                Ok(())
-            }
+        for reason in self.sweep_files() {
+            tracing::warn!(reason, "a file still has forgotten data; `stemma gc` tries again");
         }
+        Ok(self.store.index_done(due)?)
     }
 
     /// Returns the first commit where the index and the store differ, of those that the index has read. Collection mostly removes

@@ -58,6 +58,8 @@ pub struct CollectReport {
     pub provisional: u64,
     /// What the store did.
     pub collected: Collected,
+    /// What is left to do on disk, and why.
+    pub unfinished: Option<String>,
 }
 
 impl Engine {
@@ -106,7 +108,10 @@ impl Engine {
             .map(|(session, because)| RetiredSession { session, because })
             .collect();
         let provisional = u64::try_from(looks.len()).expect("a length fits 64 bits");
-        Ok(CollectPlan { wish, report: CollectReport { retired, sidecars, provisional, collected } })
+        Ok(CollectPlan {
+            wish,
+            report: CollectReport { retired, sidecars, provisional, collected, unfinished: None },
+        })
     }
 
     /// Condemns and deletes exactly what was planned.
@@ -116,8 +121,8 @@ impl Engine {
     pub fn apply_collect(&self, plan: CollectPlan) -> Result<CollectReport> {
         let collected = self.store.collect(&plan.wish)?;
         self.purge_unstored()?;
-        self.sweep()?;
-        Ok(CollectReport { collected, ..plan.report })
+        let unfinished = self.sweep()?;
+        Ok(CollectReport { collected, unfinished, ..plan.report })
     }
 
     /// Returns all sessions that hold something, and all sidecars.

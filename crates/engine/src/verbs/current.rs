@@ -10,6 +10,7 @@ use stemmata_runtimes::registry::by_format;
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Page, Session, SessionFilter, SessionKey};
 
+use crate::capture::import::ImportFailure;
 use crate::capture::kept::is_session_there;
 use crate::capture::transcript::CaptureOptions;
 use crate::engine::Engine;
@@ -30,29 +31,36 @@ const SKIPPED_MAX: usize = 100;
 const SIGHTINGS_MAX: usize = 10_000;
 
 impl Engine {
-    /// Commits what a session has produced so far (provisional where the turn is open) and returns the commit.
+    /// Commits what a session has produced so far (provisional where the turn is open) and returns the commit. What is stored is
+    /// given back whatever keeps the rest from being read.
     ///
     /// # Errors
-    /// `NotFound` for a session that has no commit yet, capture errors.
+    /// `NotFound` for a session that has no commit yet; capture errors where nothing of it is stored.
     pub fn current(&self, session: &Session) -> Result<CommitId> {
+        self.current_or_stored(session).map(|(ctx, _)| ctx)
+    }
+
+    /// The same, with why what came after the commit was not read.
+    ///
+    /// # Errors
+    /// As [`Engine::current`].
+    pub fn current_or_stored(&self, session: &Session) -> Result<(CommitId, Option<ImportFailure>)> {
         let path = Path::new(&session.key.path);
         if session.key.machine == self.identity.machine && path.is_absolute() && is_session_there(path) {
             return match self.capture(path, &CaptureOptions::live(Trigger::Explicit)) {
-                // What stands before the line is stored; who goes on from it is told where it ends. So is what was in the place of
-                // something that is no transcript.
-                Err(error @ (EngineError::LineTooLong { .. } | EngineError::NotATranscript { .. })) => {
-                    let read = self.store.session(&session.key)?.and_then(|session| session.tip);
-                    read.ok_or(error)
-                }
-                captured => tip(&captured?.session),
+                Err(error) => match self.store.session(&session.key)?.and_then(|session| session.tip) {
+                    Some(stored) => Ok((stored, Some(ImportFailure { path: path.to_owned(), error }))),
+                    None => Err(error),
+                },
+                Ok(captured) => Ok((tip(&captured.session)?, None)),
             };
         }
         if session.key.machine == self.identity.machine
             && let Some(open) = self.commit_open_turn(session)?
         {
-            return Ok(open);
+            return Ok((open, None));
         }
-        tip(session)
+        Ok((tip(session)?, None))
     }
 
     /// Returns the session of a working directory that was active last, of those that were recorded here: what came in a

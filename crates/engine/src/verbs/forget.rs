@@ -203,7 +203,7 @@ impl Engine {
         let swept = self.sweep();
         purged?;
         report.forgotten.events += elsewhere? + outputs?;
-        swept?;
+        report.forgotten.left(swept?);
         report.tell_holes_once();
         Ok(report)
     }

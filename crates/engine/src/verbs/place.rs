@@ -119,7 +119,8 @@ impl Engine {
             origin_cwd: prepared.origin_cwd.clone(),
             client_version: options.client_version.clone(),
         };
-        let mut placing = Placing::begin(&wish, self.ids.as_ref(), self.clock.as_ref())?;
+        let mut placing =
+            Placing::begin(&wish, &self.leftovers.files, (self.ids.as_ref(), self.clock.as_ref()))?;
         let told = if options.with_secrets {
             let is_translated = prepared.losses.is_some();
             self.write_with_secrets(prepared.continues, prepared.stop, is_translated, &mut placing)?

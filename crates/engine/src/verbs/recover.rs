@@ -23,7 +23,8 @@ use crate::capture::source::look;
 use crate::capture::transcript_file::Transcript;
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
-use crate::error::{EngineError, FormatUse, Refusal, Result};
+use crate::error::{EngineError, ErrorKind, FormatUse, Refusal, Result};
+use crate::temporary::TempFile;
 use crate::verbs::doctor::is_subagent;
 use crate::verbs::place::secrets::{PLACEHOLDER, PuttingBack};
 
@@ -40,7 +41,7 @@ const PAGE_COMMITS: usize = 1_000;
 #[derive(Debug)]
 pub struct RecoveredCopy {
     /// The file; dropped, it is gone.
-    pub file: tempfile::NamedTempFile,
+    pub file: TempFile,
     /// The commit that it ends with.
     pub ctx: CommitId,
     /// Its format.
@@ -158,7 +159,12 @@ impl Engine {
                 }
                 Ok(copy) if best.as_ref().is_none_or(|best| worth(&copy) > worth(best)) => best = Some(copy),
                 Ok(_) => {}
-                Err(error @ EngineError::Io { .. }) => return Err(error),
+                // That nothing can be written, as on a full disk, says nothing of any state.
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::Full | ErrorKind::System | ErrorKind::Locked) =>
+                {
+                    return Err(error);
+                }
                 Err(error) => why = error.to_string(),
             }
         }
@@ -259,7 +265,7 @@ impl Engine {
             if copy.loses || copy.validation.messages_present == 0 {
                 continue;
             }
-            let missing = missing::missing(copy.file.path(), path)?;
+            let missing = missing::missing(&copy.file.path(), path)?;
             if missing.has_prompt {
                 let why = match missing.groups {
                     1 => "a line that was read before is missing".to_owned(),
@@ -327,12 +333,20 @@ impl Engine {
         self.each_session(&filter, &mut |session, _| {
             let path = Path::new(&session.key.path);
             let was_file = session.key.machine == *machine && path.is_absolute() && !is_session_kept(path);
-            let is_one = was_file && session.tip.is_some() && !Self::is_unused_copy(&session);
+            let is_one =
+                was_file && session.tip.is_some() && !Self::is_unused_copy(&session) && !self.is_of_run(path);
             if is_one && (!is_session_there(path) || there::is_something_else(path)) {
                 take(session);
             }
             std::ops::ControlFlow::Continue(())
         })
+    }
+
+    /// Returns whether a transcript is what `run` recorded of a command: no client ever had it, and it goes when it is stored.
+    pub fn is_of_run(&self, path: &Path) -> bool {
+        let Some(run) = self.leftovers.data.as_ref().map(|data| data.join("run")) else { return false };
+        // The path of a session has no links in it.
+        run.canonicalize().is_ok_and(|run| path.starts_with(run)) || path.starts_with(&run)
     }
 
     /// Returns the newest commits of all lines that a session ever held, newest first.
@@ -404,12 +418,8 @@ impl Engine {
         putting_back: Option<PuttingBack>,
     ) -> Result<RecoveredCopy> {
         let failed = |operation: &'static str| EngineError::io(operation, folder);
-        let mut file = tempfile::Builder::new()
-            .prefix(".stemma-")
-            .suffix(".tmp")
-            .tempfile_in(folder)
-            .map_err(failed("create a file in"))?;
-        let mut out = Counting { out: BufWriter::new(file.as_file_mut()), replaced: 0, tail: Vec::new() };
+        let mut file = self.leftovers.files.create(folder).map_err(failed("create a file in"))?;
+        let mut out = Counting { out: BufWriter::new(&mut file), replaced: 0, tail: Vec::new() };
         match putting_back {
             None => {
                 self.native(ctx, &mut out)?;
@@ -420,7 +430,7 @@ impl Engine {
         let replaced = out.replaced;
         drop(out);
         file.as_file().sync_all().map_err(failed("sync a file in"))?;
-        let mut found = Self::doctor_as(file.path(), Path::new(&session.key.path), judged_by)?;
+        let mut found = Self::doctor_as(&file.path(), Path::new(&session.key.path), judged_by)?;
         // The folder says whose it is; this file has no place yet.
         found.is_subagent = is_subagent(transcript_of(session));
         Ok(RecoveredCopy {

@@ -153,7 +153,7 @@ impl Engine {
     pub fn plan_scrub(&self, target: &ScrubTarget) -> Result<ScrubPlan> {
         let scope = self.scope_of(target)?;
         let changing = scope.changing();
-        let reworded = self.reworded(scope.said.difference(&changing))?;
+        let reworded = self.unless_moved(&scope.commits, self.reworded(scope.said.difference(&changing)))?;
         let report = ScrubReport {
             looked_at: count(scope.commits.len()),
             kinds: scope.kinds.clone(),
@@ -182,10 +182,10 @@ impl Engine {
         // Events first: what has only them says itself what is left to do, as long as it is there.
         self.forget_found(&scope.told, &mut report)?;
         if changing.is_empty() && reworded.is_empty() && scope.named.is_empty() {
-            self.sweep()?;
+            report.forgotten.left(self.sweep()?);
             return Ok(report);
         }
-        let made = self.rewrite(&scope, &changing)?;
+        let made = self.unless_moved(&scope.commits, self.rewrite(&scope, &changing))?;
         self.settle(&made, &report.sessions)?;
         // Where nothing else is removed, files are written anew for what sessions were called; titles come back behind that.
         let only_named = changing.is_empty() && reworded.is_empty();
@@ -207,7 +207,7 @@ impl Engine {
         self.drop_memories_elsewhere()?;
         self.title_again(renamed)?;
         self.purge_unstored()?;
-        self.sweep()?;
+        report.forgotten.left(self.sweep()?);
         report.redirects = made.map.iter().map(|(from, to)| (*from, *to)).collect();
         report.redirects.sort();
         if let Some(kept) = report.forgotten.kept.first() {

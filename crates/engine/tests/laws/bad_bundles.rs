@@ -355,7 +355,12 @@ fn long_chain(commits: u64) -> Vec<u8> {
 
 #[test]
 fn a_chain_that_is_too_deep_is_refused() {
-    says(&refused(long_chain(200_000)), ErrorKind::BadInput, "commits of a chain");
+    let few = BundleLimits { chain_max: 100, ..BundleLimits::default() };
+    says(
+        &refused_with(long_chain(101), few),
+        ErrorKind::BadInput,
+        "commits of a chain in the bundle: 101, more than 100",
+    );
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! A data directory: what hooks leave is captured once, within limits, and what is excluded is not.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use stemmata_engine::{Home, HomeOptions, MachineFacts, Settings, TakeUpLimits};
-use stemmata_store::{OpenFor, Page, SessionFilter};
+use stemmata_store::{MemoryStore, OpenFor, Page, SessionFilter, Store};
 use stemmata_testkit::claude::ClaudeSession;
+use stemmata_testkit::faulty::{Fault, FaultyStore};
 
 use crate::support::{CountingIds, FixedClock, Folder, bytes_of, new_store};
 
@@ -30,6 +32,10 @@ fn left_file() -> impl Strategy<Value = LeftFile> {
 }
 
 fn home(folder: &Folder) -> Home {
+    home_over(folder, new_store())
+}
+
+fn home_over(folder: &Folder, store: Arc<dyn Store>) -> Home {
     let options = HomeOptions {
         settings: Settings::parse(&|_| None).expect("the defaults"),
         machine: MachineFacts { mark: None, host_name: "box".to_owned(), user_id: 0 },
@@ -38,7 +44,33 @@ fn home(folder: &Folder) -> Home {
         ids: Arc::new(CountingIds::default()),
         temp: None,
     };
-    Home::over(&folder.path().join("data"), options, new_store()).expect("a home")
+    Home::over(&folder.path().join("data"), options, store).expect("a home")
+}
+
+/// Found by a review: a session of more turns than a chain may have was said not to be read by every command, for ever.
+#[test]
+fn what_goes_beyond_a_bound_is_told_once_and_set_aside() {
+    let (folder, store) = (Folder::new(), Arc::new(FaultyStore::new(MemoryStore::default())));
+    let home = home_over(&folder, Arc::<FaultyStore<MemoryStore>>::clone(&store));
+    let told = || {
+        store.fail(1, Fault::Beyond);
+        let trouble = home.take_up(TakeUpLimits::COMMAND).expect("taken up");
+        trouble.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let bytes = bytes_of(&ClaudeSession::new(1).turns(1).build());
+    let path = folder.write("long.jsonl", &bytes);
+    for (round, is_told) in [(0, true), (1, false)] {
+        // A hook names it after each turn.
+        home.markers().leave(&path, "it was busy", 7).expect("a marker");
+        let said = told();
+        assert_eq!((said.len(), home.markers().count()), (usize::from(is_told), 0), "{round}: {said:?}");
+    }
+    let (stream, mut file) = home.streams().open("s", folder.path()).expect("a stream");
+    file.write_all(&bytes).expect("written");
+    drop(file);
+    assert!(told().first().is_some_and(|said| said.contains("is kept in")));
+    assert_eq!(told(), [""; 0]);
+    assert!(!stream.exists());
 }
 
 proptest! {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use stemmata_engine::{Engine, EngineError, PlaceOptions, Placed, Placing, PlacingWish, Stop};
+use stemmata_engine::{Engine, EngineError, PlaceOptions, Placed, Placing, PlacingWish, Stop, TempFiles};
 use stemmata_model::CommitId;
 use stemmata_runtimes::registry;
 use stemmata_store::{SqliteOptions, SqliteStore};
@@ -125,7 +125,8 @@ fn what_is_recorded_of_a_placement_a_third_time_changes_nothing() {
         origin_cwd: prepared.origin_cwd,
         client_version: None,
     };
-    let mut placing = Placing::begin(&wish, &CountingIds::default(), &FixedClock).expect("begun");
+    let mut placing =
+        Placing::begin(&wish, &TempFiles::default(), (&CountingIds::default(), &FixedClock)).expect("begun");
     engine.materialize(Some(tip), None, Stop::Compaction, &mut placing).expect("written");
     let (mut records, machine) = (Vec::new(), engine.identity().machine.clone());
     let ready = placing.check().expect("loadable");

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use stemmata_engine::{
     CollectOptions, Engine, ForgetOptions, ForgetTarget, IndexState, RetentionRules, ScrubTarget,
-    SearchFilter, SearchQuery, StoreRules, Told,
+    SearchFilter, SearchQuery, SettleBudget, StoreRules, Told,
 };
 use stemmata_model::{Principal, SessionId, topics};
 use stemmata_prompt::search::TERMS_VERSION;
@@ -117,6 +117,38 @@ fn a_collection_of_old_looks_takes_nothing_back() {
     assert_eq!(std::fs::read(dir.path().join("current")).expect("named"), named, "it is not written anew");
     assert_eq!(store.index_due().expect("read"), []);
     assert_rebuilt(&engine, &store);
+}
+
+/// Nobody waits for the index: who forgets leaves it to the process that settles, which does it before it lets go.
+#[test]
+fn what_is_forgotten_while_another_process_settles_is_gone_when_that_ends_and_nobody_waits() {
+    for is_rebuilt in [false, true] {
+        let (store, folder, dir) = (new_store(), Folder::new(), TempDir::new().expect("a folder"));
+        let (settling, other) = (indexed(&store, dir.path()), indexed(&store, dir.path()));
+        let key = import(&settling, &folder.write("a.jsonl", &conversation(3, WORD))).session.key;
+        if is_rebuilt {
+            settle(&settling);
+        }
+        let mut left = None;
+        let mut step = |_, _, _| {
+            if left.is_none() {
+                let target = ForgetTarget::Session(key.clone());
+                let options = ForgetOptions { everywhere: false, even_pinned: false, by: by() };
+                let plan = other.plan_forget(&target, &options).expect("a plan");
+                left = Some(other.apply_forget(plan).expect("forgotten").forgotten.unfinished);
+            }
+            std::ops::ControlFlow::Continue(())
+        };
+        let settled = if is_rebuilt {
+            settling.rebuild_index(&mut step)
+        } else {
+            settling.settle_index(SettleBudget::All, &mut step)
+        };
+        assert!(settled.expect("settled").is_whole);
+        assert!(left.flatten().is_some_and(|why| why.contains("another process")), "rebuilt: {is_rebuilt}");
+        assert_clean(&store, dir.path());
+        assert_eq!(search(&settling, &query(WORD)).hits, []);
+    }
 }
 
 /// A long-lived process has an index open whose folder somebody empties: it cleans the one that is there now.

@@ -309,7 +309,7 @@ fn a_crash_before_the_sweep_leaves_no_word_in_briefs_outputs_and_index() {
 }
 
 #[test]
-fn a_file_that_cannot_be_removed_makes_no_search_fail_and_stays_due() {
+fn a_file_that_cannot_be_removed_makes_no_search_fail_and_goes_with_the_next_collection() {
     let folder = Folder::new();
     let told = told_everywhere(&folder);
     // A folder where a brief would be: it cannot be removed as a file is.
@@ -320,14 +320,21 @@ fn a_file_that_cannot_be_removed_makes_no_search_fail_and_stays_due() {
     for _ in 0..2 {
         assert_eq!(hits(&engine, SECRET), []);
         assert_eq!(hits(&engine, "broker").len(), 6);
-        assert_ne!(told.store.index_due().expect("read"), [], "the next one tries again");
+        assert_eq!(told.store.index_due().expect("read"), [], "no command is kept at it");
         // What could be removed is gone already.
         assert_eq!(holding(folder.path(), STEM), [""; 0]);
         assert_eq!(holding(told.dir.path(), STEM), [""; 0]);
     }
+    let collect = || {
+        let options = CollectOptions { rules: RetentionRules::default(), grace_days: 0 };
+        engine.collect(&options).expect("collected").unfinished
+    };
+    assert!(collect().is_some_and(|why| why.contains("stuck.json")), "it says what stays, and does not fail");
     std::fs::remove_dir(&stuck).expect("removed");
-    assert_eq!(hits(&engine, SECRET), []);
+    stemmata_store::write_file(&stuck, SECRET.as_bytes()).expect("a brief");
+    assert_eq!(collect(), None);
     assert_forgotten(&told, &engine);
+    assert_eq!(holding(folder.path(), STEM), [""; 0]);
 }
 
 #[test]

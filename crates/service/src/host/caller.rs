@@ -15,7 +15,7 @@ use stemmata_model::Trigger;
 use stemmata_store::Session;
 
 use super::Host;
-use super::sessions::unread;
+use super::sessions::{current, unread};
 use crate::fault::{Fault, io_failed, problem_of, with_causes};
 use crate::local::bad_request;
 use crate::wire;
@@ -85,11 +85,12 @@ impl Host {
             let mut caller = Caller::new(self, dir, Reach::All)?;
             let session = caller.of(whose)?;
             let engine = &caller.engine;
-            let ctx = engine.current(&session)?;
+            let id = current(&caller.engine, &session, &mut caller.unread)?;
+            let ctx = id.parse()?;
             let commit = engine.store().commit(ctx)?;
             let sightings = engine.store().sightings(ctx, 1)?;
             let named = Named {
-                id: ctx.to_string(),
+                id,
                 session_id: sightings.first().map(|sighting| sighting.session.to_string()),
                 closure: commit.map(|commit| commit.closure.as_str().to_owned()).unwrap_or_default(),
             };
@@ -244,7 +245,13 @@ impl<'a> Caller<'a> {
         let cwd = Streams::cwd_of(path).or(Some(here));
         let options = CaptureOptions { cwd, format, ..CaptureOptions::live(Trigger::Explicit) };
         if self.reach == Reach::All {
-            return Ok(engine.capture(path, &options)?.session);
+            return match engine.capture(path, &options) {
+                Ok(captured) => Ok(captured.session),
+                // What is stored of it is given back, and what is not is said with its commit.
+                Err(error) => {
+                    engine.find_recorded_session(&path.to_string_lossy())?.ok_or_else(|| error.into())
+                }
+            };
         }
         match engine.nudge_own(path, &options) {
             Ok(Nudged::Captured(captured)) => return Ok(captured.session),

@@ -10,7 +10,7 @@ use stemmata_api::v1::{
 };
 use stemmata_api::{Answer, Code, Control, Problem, Service};
 use stemmata_engine::{
-    CHECKPOINT_FILE_BYTES_MAX, CheckpointFile, Drift, create_private, git_head, tree_root,
+    CHECKPOINT_FILE_BYTES_MAX, CheckpointFile, Drift, TempFiles, create_private, git_head, tree_root,
 };
 use stemmata_model::WORK_FILES_MAX;
 use stemmata_store::{Files as _, SystemFiles, read_bounded};
@@ -59,8 +59,9 @@ impl Host {
         let (tree, missing) = tree_of(service, request.worktree.as_deref(), &file);
         let is_all = tree.is_none_or(|tree| file.look_at(&tree_root(&tree)));
         let text = file.render();
-        self.with(|_| {
-            let path = write_new(&request.folder, &file.name(), text.as_bytes())?;
+        self.with(|home| {
+            let path = request.folder.join(file.name());
+            write_new(&home.temp_files(), &path, text.as_bytes())?;
             let more =
                 || format!("more files were touched than have checksums: {WORK_FILES_MAX}, the latest");
             let messages = (!is_all).then(more).into_iter().chain(missing);
@@ -171,25 +172,24 @@ fn at_path(path: &Path, problem: Box<Problem>) -> Box<Problem> {
     Box::new(Problem { detail, hint: Some(hint.to_owned()), ..*problem })
 }
 
-fn write_new(folder: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, Fault> {
+fn write_new(files: &TempFiles, path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+    let folder = path.parent().unwrap_or(path);
     if folder.exists() && !folder.is_dir() {
         return Err(Problem::new(Code::NotADirectory, format!("{} is not a folder", folder.display())).into());
     }
     create_private(folder)?;
-    let path = folder.join(name);
-    let failed = |error: io::Error| io_failed("write", &path, &error);
+    let failed = |error: io::Error| io_failed("write", path, &error);
     // Readable by its owner only.
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    let mut file = files.create(folder).map_err(failed)?;
     file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
-    match file.persist_noclobber(&path) {
-        Ok(_) => {}
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+    match file.name_new(path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             return Err(Problem::new(Code::FileExists, format!("{} exists", path.display()))
                 .with("path", path.display())
                 .into());
         }
-        Err(error) => return Err(failed(error.error)),
+        Err(error) => return Err(failed(error)),
     }
-    SystemFiles.sync_directory(folder).map_err(failed)?;
-    Ok(path)
+    SystemFiles.sync_directory(folder).map_err(failed)
 }

@@ -3,14 +3,14 @@
 //! Git is called as a program: its configuration, its hooks' folder and its blame are its own to know.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use stemmata_api::{Answer, Code, Problem, v1};
 use stemmata_engine::{
-    CONTEXT_TRAILER, CommentMarks, EngineError, GIT_HOOK_BYTES_MAX, GIT_HOOKS, GitHook, Refusal,
+    CONTEXT_TRAILER, CommentMarks, EngineError, GIT_HOOK_BYTES_MAX, GIT_HOOKS, GitHook, Refusal, TempFiles,
     with_git_hook, with_trailer, without_git_hook,
 };
 use stemmata_model::Timestamp;
@@ -20,7 +20,6 @@ use super::Host;
 use super::blame::BlamedCommit;
 use super::caller::{Caller, Process, Reach};
 use crate::fault::{Fault, io_failed};
-use crate::file::write_whole;
 
 /// Bytes of what git prints that are read at most.
 const GIT_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -225,7 +224,7 @@ fn refused(reason: String) -> Fault {
 
 fn write_text(path: &Path, text: &str) -> Result<(), Fault> {
     let failed = |source: io::Error| io_failed("write", path, &source);
-    write_whole(path, failed, |out: &mut dyn Write| out.write_all(text.as_bytes()).map_err(failed))
+    TempFiles::default().write_whole(path, failed, |out| out.write_all(text.as_bytes()).map_err(failed))
 }
 
 fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, Fault> {

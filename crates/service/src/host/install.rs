@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, Code, Problem, v1};
 use stemmata_engine::{
-    HookWish, SETTINGS_BYTES_MAX, SettingsError, calls_exports,
+    HookWish, SETTINGS_BYTES_MAX, SettingsError, TempFile, TempFiles, calls_exports,
     clients::{self, Client, HookKind, Hooks},
     create_private, differs_by_hooks_only, installed_hooks, with_hooks, without_hooks,
 };
@@ -262,11 +262,10 @@ fn keep_aside(host: &Host, path: &Path, text: &str) -> Result<PathBuf, Fault> {
     for number in 1..COPIES_MAX {
         let more = if number == 1 { String::new() } else { format!("-{number}") };
         let aside = path.with_file_name(format!("{name}.before-stemma-{seconds}{more}"));
-        let whole = unnamed(path, text).map_err(failed)?;
-        match whole.persist_noclobber(&aside) {
-            Ok(_) => return Ok(aside),
-            Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(failed(error.error)),
+        match unnamed(path, text).and_then(|whole| whole.name_new(&aside)) {
+            Ok(()) => return Ok(aside),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(failed(error)),
         }
     }
     Err(failed(std::io::ErrorKind::AlreadyExists.into()))
@@ -275,15 +274,14 @@ fn keep_aside(host: &Host, path: &Path, text: &str) -> Result<PathBuf, Fault> {
 /// Replaces settings, whole or not at all, with the mode that they have.
 fn write(path: &Path, text: &str) -> Result<(), Fault> {
     let failed = |source: io::Error| io_failed("write", path, &source);
-    let persisted = unnamed(path, text).and_then(|whole| whole.persist(path).map_err(|error| error.error));
-    persisted.map_err(failed)?;
+    unnamed(path, text).and_then(|whole| whole.name_over(path)).map_err(failed)?;
     let folder = path.parent().unwrap_or(path);
     SystemFiles.sync_directory(folder).map_err(|source| io_failed("sync", folder, &source))
 }
 
 /// Writes text beside a file, with the mode that the file has; its owner's alone where there is none.
-fn unnamed(path: &Path, text: &str) -> std::io::Result<tempfile::NamedTempFile> {
-    let mut whole = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(path))?;
+fn unnamed(path: &Path, text: &str) -> std::io::Result<TempFile> {
+    let mut whole = TempFiles::default().create(path.parent().unwrap_or(path))?;
     whole.write_all(text.as_bytes())?;
     if let Ok(metadata) = std::fs::metadata(path) {
         whole.as_file().set_permissions(metadata.permissions())?;

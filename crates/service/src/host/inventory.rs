@@ -98,7 +98,7 @@ impl Counted {
         let is_file = path.is_absolute() && path.parent().is_some_and(|folder| !folder.is_file());
         let is_gone = is_file && engine.identity().is_ours(&session.key.machine) && !is_session_there(path);
         // A copy that was placed and never used says nothing that its original does not.
-        if is_gone && !is_unused(&session) {
+        if is_gone && !is_unused(&session) && !engine.is_of_run(path) {
             self.only_here += 1;
             if self.only_here_newest.len() < NAMED_MAX {
                 self.only_here_newest.push(session);

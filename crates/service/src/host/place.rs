@@ -188,7 +188,8 @@ impl Host {
         let prepared = service.prepare_placement(&prepare(what.request, what.runtime, false))?;
         let wish = self.wish(what, &prepared)?;
         let options = self.home.options();
-        let mut placing = Placing::begin(&wish, options.ids.as_ref(), options.clock.as_ref())?;
+        let mut placing =
+            Placing::begin(&wish, &self.home.temp_files(), (options.ids.as_ref(), options.clock.as_ref()))?;
         let notes = if what.request.with_secrets {
             self.with_secrets(&prepared, &mut placing)?
         } else {

@@ -113,7 +113,7 @@ impl Host {
             TranscriptState::Gone => path.to_owned(),
             TranscriptState::Damaged(_) if request.replace => path.to_owned(),
             TranscriptState::Damaged(_) => {
-                let (target, is_there) = name_beside(path, checked.file.path())?;
+                let (target, is_there) = name_beside(path, &checked.file.path())?;
                 if is_there && !request.with_secrets {
                     let damage = state.why().map(str::to_owned);
                     return Ok(v1::RecoveredFile { damage, ..told(&checked, &target, "beside") });
@@ -140,7 +140,7 @@ impl Host {
         let copy = engine.recovered_at(at, folder, request.with_secrets, &judged_by)?;
         // The copy that was checked has no secrets, and is another file than this one.
         let (target, is_there) = match what {
-            "beside" if request.with_secrets => name_beside(path, copy.file.path())?,
+            "beside" if request.with_secrets => name_beside(path, &copy.file.path())?,
             _ => (target, false),
         };
         if is_there {
@@ -151,6 +151,12 @@ impl Host {
             written.kept = Some(keep(self, path)?.to_string_lossy().into_owned());
         }
         put(copy, &target, what == "replaced")?;
+        // What was recovered beside it before is the same session twice for its client.
+        if what == "replaced"
+            && let (beside, true) = name_beside(path, path)?
+        {
+            std::fs::remove_file(&beside).map_err(|source| io_failed("remove", &beside, &source))?;
+        }
         if target == path {
             // Until that is read the session would be one whose transcript is another.
             engine.capture(path, &CaptureOptions::live(Trigger::Explicit))?;
@@ -232,6 +238,8 @@ fn refuse_elsewhere(engine: &Engine, session: &Session, path: &Path) -> Result<(
         "its client keeps sessions in a database, not in files"
     } else if !path.is_absolute() {
         "it was not read from a file"
+    } else if engine.is_of_run(path) {
+        "`stemma run` recorded it, and no client has it; `stemma native` writes it to a file"
     } else {
         return Ok(());
     };
@@ -323,11 +331,8 @@ fn is_same_file(one: &Path, other: &Path) -> io::Result<bool> {
 /// Gives a checked copy its name, over what is there or nowhere else.
 fn put(copy: RecoveredCopy, target: &Path, replaces: bool) -> Result<(), Fault> {
     if replaces {
-        let put = copy.file.persist(target);
-        put.map_err(|error| io_failed("write", target, &error.error))?;
+        copy.file.name_over(target).map_err(|error| io_failed("write", target, &error))
     } else {
-        let put = copy.file.persist_noclobber(target);
-        put.map_err(|error| io_failed("create", target, &error.error))?;
+        copy.file.name_new(target).map_err(|error| io_failed("create", target, &error))
     }
-    Ok(())
 }

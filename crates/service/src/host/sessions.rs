@@ -65,8 +65,8 @@ impl Host {
     /// Those of [`find`](stemmata_api::Chains::find), and of capture.
     pub fn newest(&self, service: &dyn Chains, request: &FindRequest) -> Answer<Newest> {
         let here = request.here.as_deref().filter(|_| request.text.starts_with('@'));
-        let unread = here.map_or(Ok(Vec::new()), |here| self.catch_up(Some(Path::new(here))))?;
-        let own = || -> Result<Option<Found>, Fault> {
+        let mut unread = here.map_or(Ok(Vec::new()), |here| self.catch_up(Some(Path::new(here))))?;
+        let mut own = || -> Result<Option<Found>, Fault> {
             let engine = self.home.renewed()?;
             let by_path = request.path.as_deref().filter(|_| is_path(&request.text));
             let by_path = by_path.map_or(Ok(None), |path| engine.find_session(path))?;
@@ -75,7 +75,7 @@ impl Host {
                 |session| Ok(Some(session)),
             )?;
             let Some(session) = meant else { return Ok(None) };
-            let ctx = engine.current(&session)?.to_string();
+            let ctx = current(&engine, &session, &mut unread)?;
             let session_id = Some(session.session.to_string());
             Ok(Some(Found { ctx, session_id, prompt: None, redirected_from: None }))
         };
@@ -92,7 +92,7 @@ impl Host {
     pub fn latest(&self, dir: Option<&Path>, is_loadable: bool) -> Answer<Latest> {
         let latest = || -> Result<Latest, Fault> {
             let engine = self.home.renewed()?;
-            let unread = self.caught_up(&engine, dir)?;
+            let mut unread = self.caught_up(&engine, dir)?;
             let dir = dir.map(Path::to_string_lossy);
             let is_installed = |runtime: &str| {
                 place_of(runtime).is_ok_and(|client| self.has_program(client.program).is_ok())
@@ -108,12 +108,24 @@ impl Host {
             } else {
                 (engine.latest_session(dir.as_deref())?, Vec::new())
             };
-            let ctx = engine.current(&session)?.to_string();
+            let ctx = current(&engine, &session, &mut unread)?;
             let skipped = skipped.iter().map(wire::session::session).collect();
             Ok(Latest { session: wire::session::named(&engine, &session)?, ctx, skipped, unread })
         };
         latest().map_err(|fault| fault.0)
     }
+}
+
+/// Returns the newest commit of a session, and adds what was not read, in words.
+pub(super) fn current(
+    engine: &Engine,
+    session: &stemmata_store::Session,
+    unread: &mut Vec<String>,
+) -> Result<String, Fault> {
+    let (ctx, failure) = engine.current_or_stored(session)?;
+    let said = self::unread(failure.as_slice());
+    unread.extend(said.into_iter().filter(|said| !unread.contains(said)).collect::<Vec<_>>());
+    Ok(ctx.to_string())
 }
 
 /// Returns what was not read, in words.

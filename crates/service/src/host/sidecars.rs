@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use stemmata_api::v1::{self, CommitRequest, SidecarsRequest};
 use stemmata_api::{Control, GiveBack};
 use stemmata_engine::clients::{Client, SidecarFolder, SidecarKind};
-use stemmata_engine::{Engine, PlacedFile, create_private};
+use stemmata_engine::{Engine, PlacedFile, TempFiles, create_private};
 use stemmata_model::{Note, NoteCode, plural};
 use stemmata_store::Session;
 
@@ -89,7 +89,7 @@ impl Host {
                 return Ok(given);
             }
         };
-        let here = self.home.identity()?.machine.to_string();
+        let (files, here) = (self.home.temp_files(), self.home.identity()?.machine.to_string());
         for sidecar in listed.sidecars {
             let folder = kept.folders.iter().find(|folder| folder.name == sidecar.folder);
             // A session that is placed has no subagents of its own.
@@ -108,7 +108,7 @@ impl Host {
                 Ok(())
             };
             given.altered += u64::from(sidecar.altered);
-            given.count(put(&target, &mut write));
+            given.count(put(&files, &target, &mut write));
             let own = PathBuf::from(&sidecar.path);
             // A service elsewhere may say anything.
             let is_plain =
@@ -120,7 +120,7 @@ impl Host {
                 && kept.within(&sidecar.path, &sidecar.session_id).is_some();
             if is_own
                 && !own.exists()
-                && let Err(fault) = put(&own, &mut write)
+                && let Err(fault) = put(&files, &own, &mut write)
             {
                 given.count(Err(fault));
             }
@@ -151,7 +151,7 @@ pub(super) fn recover_sidecars(
                 engine.native(sidecar.ctx, out)?;
                 Ok(())
             };
-            let written = put(path, &mut write);
+            let written = put(engine.temp_files(), path, &mut write);
             let is_written = written.is_ok();
             given.altered += u64::from(sidecar.is_altered);
             given.count(written);
@@ -181,7 +181,11 @@ fn is_withheld(folder: &SidecarFolder, is_altered: bool) -> bool {
 }
 
 /// Writes a file for its owner alone, whole or not at all. Returns whether it did: what exists stays as it is.
-fn put(target: &Path, write: &mut dyn FnMut(&mut dyn Write) -> Result<(), Fault>) -> Result<bool, Fault> {
+fn put(
+    files: &TempFiles,
+    target: &Path,
+    write: &mut dyn FnMut(&mut dyn Write) -> Result<(), Fault>,
+) -> Result<bool, Fault> {
     if target.symlink_metadata().is_ok() {
         return Ok(false);
     }
@@ -192,16 +196,15 @@ fn put(target: &Path, write: &mut dyn FnMut(&mut dyn Write) -> Result<(), Fault>
         return Err(io_failed("write below", link, &io::Error::other("it is a link")));
     }
     create_private(folder)?;
-    let file = tempfile::Builder::new().prefix(".stemma-").suffix(".tmp").tempfile_in(folder);
-    let mut file = file.map_err(|source| io_failed("create a file in", folder, &source))?;
+    let mut file = files.create(folder).map_err(|source| io_failed("create a file in", folder, &source))?;
     let mut out = BufWriter::new(&mut file);
     write(&mut out)?;
     out.flush().map_err(|source| io_failed("write", target, &source))?;
     drop(out);
     file.as_file().sync_all().map_err(|source| io_failed("sync", target, &source))?;
-    match file.persist_noclobber(target) {
-        Ok(_) => Ok(true),
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(io_failed("create", target, &error.error)),
+    match file.name_new(target) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(io_failed("create", target, &error)),
     }
 }

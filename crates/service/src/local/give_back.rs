@@ -285,5 +285,9 @@ fn selection(
 }
 
 fn limits(commits_max: Option<u64>, content_bytes_max: Option<u64>) -> BundleLimits {
-    BundleLimits { commits_max: commits_max.unwrap_or(BUNDLE_COMMITS_MAX), content_bytes_max }
+    BundleLimits {
+        commits_max: commits_max.unwrap_or(BUNDLE_COMMITS_MAX),
+        content_bytes_max,
+        ..BundleLimits::default()
+    }
 }

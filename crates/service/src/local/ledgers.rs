@@ -125,8 +125,8 @@ impl Ledgers for Local {
             if let Some(digest) = shown.digest.as_ref().filter(|_| !found.is_empty()) {
                 hold(plan, Some(digest))?;
             }
-            engine.apply_forget_events(&found)?;
-            Ok(EventsForgotten { dry_run: false, digest: None, ..shown })
+            let unfinished = engine.apply_forget_events(&found)?;
+            Ok(EventsForgotten { dry_run: false, unfinished, digest: None, ..shown })
         })
     }
 

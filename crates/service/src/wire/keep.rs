@@ -104,6 +104,7 @@ pub(crate) fn collected(report: &CollectReport, packed: Option<&Packed>, grace_d
         pack_bytes: moved.pack_bytes,
         packing_busy: moved.busy,
         bytes_freed: done.bytes_freed,
+        unfinished: report.unfinished.clone(),
         digest: None,
     }
 }

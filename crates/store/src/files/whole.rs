@@ -71,6 +71,41 @@ pub(crate) fn ended<T, E>(
     written
 }
 
+/// Says whether a name is one that a file or a folder has only until it is finished.
+pub fn is_temporary(name: &str) -> bool {
+    name.strip_prefix(".stemma-").is_some_and(|rest| rest.strip_suffix(".tmp").is_some())
+}
+
+/// Removes a file or a folder with a temporary name unless a living process holds it. Returns whether it is gone.
+///
+/// # Errors
+/// The system's own.
+pub fn remove_unlocked(path: &Path) -> io::Result<bool> {
+    let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    let kind = match path.symlink_metadata() {
+        Err(error) if is_gone(&error) => return Ok(true),
+        found => found?.file_type(),
+    };
+    // Opening anything else, such as a pipe, would wait; nobody who writes here makes such.
+    if !kind.is_file() && !kind.is_dir() {
+        return Ok(false);
+    }
+    let file = match File::open(path) {
+        Err(error) if is_gone(&error) => return Ok(true),
+        // Another user's, in a folder that users share.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(false),
+        opened => opened?,
+    };
+    if file.try_lock().is_err() || !super::is_named(&file, path)? {
+        return Ok(false);
+    }
+    let removed = if kind.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+    match removed {
+        Err(error) if !is_gone(&error) => Err(error),
+        Ok(()) | Err(_) => Ok(true),
+    }
+}
+
 /// Names beside a file that are tried for what is not finished: others may be at work, and crashes leave some.
 const NAMES_MAX: u32 = 10_000;
 

@@ -14,7 +14,7 @@ use crate::sqlite::{io_error, make_directory, sync_directory};
 /// Names the database.
 pub(super) const CURRENT: &str = "current";
 /// Locked by the one process that changes the index.
-pub(super) const LOCK: &str = "settle.lock";
+pub(super) const LOCK: &str = Index::LOCK;
 /// Bytes of a name at most.
 const NAME_BYTES_MAX: u64 = 64;
 /// What the names of databases begin with.
@@ -35,6 +35,9 @@ const SUFFIXES: [&str; 3] = ["", "-wal", "-shm"];
 pub struct IndexName(Vec<u8>);
 
 impl Index {
+    /// The file in an index's folder that is no part of an index.
+    pub const LOCK: &str = "settle.lock";
+
     /// Takes the lock of whoever changes the index of a folder, which is made where it is not there. None where another
     /// process has it.
     pub fn lock(dir: &Path, files: &dyn Files) -> Result<Option<IndexLock>, IndexError> {

@@ -79,8 +79,8 @@ pub fn export_cluster(
         return Err(taken());
     }
     let failed = |source| StoreError::Io { operation: "write", path: path.display().to_string(), source };
-    let (temporary, made) = create_beside(files, path).map_err(failed)?;
-    drop(made);
+    // Held until it has its name: a sweep takes what nobody holds.
+    let (temporary, _held) = create_beside(files, path).map_err(failed)?;
     let written = write(log, &known, &temporary).and_then(|exported| {
         files.sync_file(&temporary).map_err(failed)?;
         if replace {

@@ -126,6 +126,14 @@ pub struct Forgotten {
     pub unfinished: Option<String>,
 }
 
+impl Forgotten {
+    /// Adds what is left to do.
+    pub fn left(&mut self, more: Option<String>) {
+        let reasons: Vec<String> = self.unfinished.take().into_iter().chain(more).collect();
+        self.unfinished = (!reasons.is_empty()).then(|| reasons.join("; "));
+    }
+}
+
 impl Forget {
     /// A forgetting of nothing, to which a caller adds what is to go.
     pub const fn new(at: Timestamp, by: Principal) -> Self {

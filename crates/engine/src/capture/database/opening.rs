@@ -9,6 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::{FILE, failed};
 use crate::capture::cursor::FileStamp;
 use crate::error::{EngineError, Result};
+use crate::temporary::TempFolder;
 
 /// How long a writer is waited for: readers of a log need not wait at all but for moments, and a hook has little time.
 const BUSY: Duration = Duration::from_millis(250);
@@ -17,7 +18,7 @@ const BUSY: Duration = Duration::from_millis(250);
 const COPIES_MAX: usize = 5;
 
 /// Opens a database, or a copy of it where only that can be read; the copy is gone with the folder.
-pub(super) fn connection(database: &Path) -> Result<(Connection, Option<tempfile::TempDir>)> {
+pub(super) fn connection(database: &Path) -> Result<(Connection, Option<TempFolder>)> {
     let beside = |ending: &str| {
         let mut name = database.as_os_str().to_owned();
         name.push(ending);
@@ -95,11 +96,11 @@ fn changed(database: &Path, what: &str) -> EngineError {
 }
 
 /// Copies a database and its log as they are at one moment.
-fn copied(database: &Path, log: &Path) -> Result<tempfile::TempDir> {
+fn copied(database: &Path, log: &Path) -> Result<TempFolder> {
     for _ in 0..COPIES_MAX {
         // Only its owner can look into it, and it is gone when the session was read.
-        let folder =
-            tempfile::tempdir().map_err(EngineError::io("create a private folder to copy", database))?;
+        let folder = TempFolder::create(&tempfile::env::temp_dir());
+        let folder = folder.map_err(EngineError::io("create a private folder to copy", database))?;
         let before = states(database);
         for (from, name) in [(database, FILE.to_owned()), (log, format!("{FILE}-wal"))] {
             std::fs::copy(from, folder.path().join(name)).map_err(EngineError::io("copy", from))?;

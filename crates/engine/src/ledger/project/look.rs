@@ -4,7 +4,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Write as _};
 use std::path::{Component, Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -15,6 +15,7 @@ use stemmata_model::{MachineId, Note, NoteCode};
 use stemmata_store::{Files, MARK_BYTES_MAX, SystemFiles};
 
 use crate::error::{EngineError, Result};
+use crate::temporary::TempFiles;
 
 use super::plan::{place_mark, remote_mark, root_commits, stored_mark};
 use super::remote::remote_of;
@@ -374,22 +375,12 @@ fn wait(mut child: Child, at_most: Duration) -> io::Result<(Option<i32>, String)
 
 /// Makes a file that appears whole or not at all, and never in the place of another.
 fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    let beside = path.with_file_name(format!(".{FILE}-{}-{text}.tmp", std::process::id()));
-    let mut file = SystemFiles.create(&beside)?;
-    let written = file.append(format!("{text}\n").as_bytes()).and_then(|()| file.sync());
-    drop(file);
-    let linked = written.and_then(|()| match SystemFiles.link(&beside, path) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-            // A disk without second names: a reader may find the file empty for a moment, and is told that it is no id.
-            let mut file = SystemFiles.create(path)?;
-            file.append(format!("{text}\n").as_bytes()).and_then(|()| file.sync())
-        }
-        linked => linked,
-    });
-    // What is left over is never read.
-    let _removed = SystemFiles.remove(&beside);
-    linked?;
-    path.parent().map_or(Ok(()), |folder| SystemFiles.sync_directory(folder))
+    let folder = path.parent().ok_or(ErrorKind::NotFound)?;
+    let mut file = TempFiles::default().create(folder)?;
+    writeln!(file, "{text}")?;
+    file.as_file().sync_all()?;
+    file.name_new(path)?;
+    SystemFiles.sync_directory(folder)
 }
 
 fn is_id(text: &str) -> bool {

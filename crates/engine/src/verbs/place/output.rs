@@ -6,13 +6,14 @@ use stemmata_model::Note;
 use stemmata_runtimes::adapter::{Adapter, PlaceRequest, Placing, Shape};
 
 use crate::capture::lines::split_lines;
+use crate::temporary::TempFile;
 
 /// Bytes hashed and written at once: line by line the hash would take six times as long.
 const OUTPUT_BYTES: usize = 256 * 1024;
 
 /// Rewrites, checks, hashes and writes, line by line.
 pub(super) struct Output {
-    pub(super) file: tempfile::NamedTempFile,
+    pub(super) file: TempFile,
     shape: Shape,
     pub(super) placing: Box<dyn Placing>,
     pub(super) hasher: blake3::Hasher,
@@ -30,7 +31,7 @@ pub(super) struct Output {
 }
 
 impl Output {
-    pub(super) fn new(file: tempfile::NamedTempFile, adapter: &dyn Adapter, request: &PlaceRequest) -> Self {
+    pub(super) fn new(file: TempFile, adapter: &dyn Adapter, request: &PlaceRequest) -> Self {
         Self {
             file,
             shape: adapter.shape(),

@@ -19,6 +19,7 @@ use crate::capture::transcript_file::key_path;
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Refusal, Result};
 use crate::ports::{Clock, NewIds};
+use crate::temporary::{TempFile, TempFiles};
 
 /// What is placed, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +50,7 @@ pub struct Placing {
 /// A session whose client would load it, which has no name yet. Dropped, it leaves nothing behind.
 #[derive(Debug)]
 pub struct ReadyFile {
-    file: tempfile::NamedTempFile,
+    file: TempFile,
     wish: PlacingWish,
     hash: [u8; 32],
     /// Bytes and lines of the file that came from the commit.
@@ -81,8 +82,8 @@ impl Placing {
     ///
     /// # Errors
     /// `Refused` for a directory that is no text, and a place that is taken or outside of the client's home; `Io`.
-    pub fn begin(wish: &PlacingWish, ids: &dyn NewIds, clock: &dyn Clock) -> Result<Self> {
-        Self::begin_in(wish, None, (ids, clock))
+    pub fn begin(wish: &PlacingWish, files: &TempFiles, ports: (&dyn NewIds, &dyn Clock)) -> Result<Self> {
+        Self::begin_in(wish, (None, files), ports)
     }
 
     /// Begins a session that is only checked, in a file of a folder of ours: nothing of the client's home is touched.
@@ -90,12 +91,12 @@ impl Placing {
     /// # Errors
     /// As [`Placing::begin`].
     pub fn rehearse(wish: &PlacingWish, scratch: &Path, ports: (&dyn NewIds, &dyn Clock)) -> Result<Self> {
-        Self::begin_in(wish, Some(scratch), ports)
+        Self::begin_in(wish, (Some(scratch), &TempFiles::default()), ports)
     }
 
     fn begin_in(
         wish: &PlacingWish,
-        scratch: Option<&Path>,
+        (scratch, files): (Option<&Path>, &TempFiles),
         (ids, clock): (&dyn NewIds, &dyn Clock),
     ) -> Result<Self> {
         let adapter = Engine::adapter(&wish.format, FormatUse::Write)?;
@@ -118,7 +119,8 @@ impl Placing {
         if scratch.is_none() {
             create_private_dirs(folder)?;
         }
-        let file = owner_only_temp(scratch.unwrap_or(folder))?;
+        let folder = scratch.unwrap_or(folder);
+        let file = files.create(folder).map_err(EngineError::io("create a file in", folder))?;
         let output = Output::new(file, adapter, &request);
         Ok(Self { output, wish: wish.clone(), session: request.session, path, place })
     }
@@ -187,8 +189,7 @@ impl ReadyFile {
         record(&told)?;
         let Self { file, placed, .. } = self;
         let path = &placed.path;
-        let named = file.persist_noclobber(path);
-        named.map_err(|error| EngineError::io("create", path)(error.error))?;
+        file.name_new(path).map_err(EngineError::io("create", path))?;
         let recorded = sync_folders(path).and_then(|()| stamp(path)).map_err(E::from).and_then(|written| {
             told.written = Some(written);
             record(&told)
@@ -297,13 +298,4 @@ fn create_private_dirs(folder: &Path) -> Result<()> {
         .mode(0o700)
         .create(folder)
         .map_err(EngineError::io("create", folder))
-}
-
-fn owner_only_temp(folder: &Path) -> Result<tempfile::NamedTempFile> {
-    // The builder's default mode is 0600, which is what clients use too.
-    tempfile::Builder::new()
-        .prefix(".stemma-")
-        .suffix(".tmp")
-        .tempfile_in(folder)
-        .map_err(EngineError::io("create a file in", folder))
 }

@@ -10,7 +10,7 @@ use crate::capture::captured::UnreadSoFar;
 use crate::capture::cursor::{Cursor, FileStamp, SplitterState, Windows};
 use crate::capture::transcript_file::Transcript;
 use crate::engine::Engine;
-use crate::error::{FormatUse, Result};
+use crate::error::{EngineError, FormatUse, Result};
 
 /// A session that was placed, as its placer knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,8 +87,12 @@ impl Engine {
         let is_read = !record.taken_in_by_client && record.machine == self.identity.machine && path.is_file();
         let mut batch = Vec::new();
         if is_read {
-            let value = self.placed_cursor(path, record, written)?.encode(&session);
-            batch.push(Write::Cursor { key, value });
+            match self.placed_cursor(path, record, written) {
+                Ok(cursor) => batch.push(Write::Cursor { key, value: cursor.encode(&session) }),
+                // Rules that cannot be used keep nothing back that is stored: this too is read from its beginning then.
+                Err(EngineError::Rules(_)) => {}
+                Err(error) => return Err(error),
+            }
         }
         batch.push(Write::Session(Box::new(session)));
         self.commit_batch(batch)?;

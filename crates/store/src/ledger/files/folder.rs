@@ -15,7 +15,7 @@ use super::scan::Damaged;
 use super::snapshot::{self, SNAPSHOT_BYTES_MAX};
 use super::v2::SCHEMA_VERSION;
 use crate::error::StoreError;
-use crate::files::{FileLock, Files, OpenFile, each_part, write_whole};
+use crate::files::{FileLock, Files, OpenFile, each_part, is_temporary, write_whole};
 use crate::ledger::numbered;
 use crate::patience::{Patience, Wait};
 
@@ -167,10 +167,7 @@ impl Folder {
 
     /// Removes what writers that died left behind. Only for who has the lock alone.
     pub(super) fn sweep(&self) -> Result<(), StoreError> {
-        self.remove_all(|name| {
-            name.strip_prefix(".stemma-").is_some_and(|rest| rest.strip_suffix(".tmp").is_some())
-        })
-        .map(drop)
+        self.remove_all(is_temporary).map(drop)
     }
 
     /// Removes what repairs and restores set aside of what events say; says whether there was any.
