@@ -139,7 +139,7 @@ pub(super) fn append(
     durability: Durability,
 ) -> anyhow::Result<()> {
     let now = Timestamp::from_micros(1_700_000_000_000_000);
-    log.append(Append { ledger: ledger(), events, expected: None, now, durability })?;
+    log.append(Append { durability, ..Append::new(ledger(), events, now) })?;
     Ok(())
 }
 
