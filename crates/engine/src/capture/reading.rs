@@ -15,7 +15,7 @@ use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, StoreError, Write};
 
-use crate::capture::cursor::{Cursor, Provisional, Relation, WINDOW_BYTES, relate};
+use crate::capture::cursor::{Cursor, Provisional, Relation, WINDOW_BYTES, Windows, relate};
 use crate::capture::earlier::Earlier;
 use crate::capture::ingest::{ChainTotals, Start};
 use crate::capture::transcript::CaptureOptions;
@@ -46,6 +46,8 @@ pub(crate) struct Prepared<'t> {
     pub transcript: &'t mut Transcript,
     /// What replaces its secrets.
     pub scrubber: Scrubber,
+    /// Bytes of it that keep what the shipped rules before made of them.
+    pub earlier_bytes: u64,
     /// The cursor as it is stored.
     pub stored: Option<Vec<u8>>,
     pub cursor: Option<Cursor>,
@@ -140,7 +142,7 @@ impl Engine {
         let mut again = match &cursor {
             None => (stored.is_some() || previous.is_some()).then_some(Again::Forgotten),
             Some(_) if options.full => Some(Again::Asked),
-            Some(cursor) if cursor.rules != RulesHash(scrubber.rules_hash()).into() => Some(Again::Rules),
+            Some(cursor) if cursor.earlier_under(&scrubber).is_none() => Some(Again::Rules),
             Some(cursor) if adapter_of(cursor).is_none() => Some(Again::Forgotten),
             Some(_) => None,
         };
@@ -160,6 +162,16 @@ impl Engine {
         if relation == Some(Relation::Grown) && !self.has_tip(cursor.as_ref())? {
             (relation, again) = (Some(Relation::Rewritten), Some(Again::Forgotten));
         }
+        // Read from its start it becomes what it was, as far as it still is.
+        let mut earlier_bytes =
+            cursor.as_ref().and_then(|cursor| cursor.earlier_under(&scrubber)).unwrap_or(0);
+        if let Some(cursor) = cursor.as_ref().filter(|_| again.is_some() && earlier_bytes > 0) {
+            let (head, tail) =
+                Windows::before(transcript, cursor.seen_bytes)?.hashes(&self.store.identity()?.secret);
+            if (head, tail) != (cursor.head, cursor.tail) {
+                earlier_bytes = 0;
+            }
+        }
         let known = cursor.as_ref().and_then(adapter_of).filter(|_| again.is_none());
         let adapter = match known {
             Some(adapter) => adapter,
@@ -172,12 +184,14 @@ impl Engine {
             // It is read whole each time, and what it was before is what it goes on from.
             relation = relation.filter(|relation| *relation == Relation::Unchanged);
             again = again.filter(|again| *again == Again::Rules);
+            earlier_bytes = 0;
         }
         let mut prepared = Prepared {
             adapter,
             key,
             transcript,
             scrubber,
+            earlier_bytes,
             stored,
             cursor,
             relation,
