@@ -8,6 +8,7 @@ mod sentence;
 mod table;
 
 use self::lines::{Line, begin_of_value, lines_behind};
+use crate::assignment::pairs::may_be_paired;
 use crate::assignment::{Assignments, Hit, Whole, has_escape, is_bare_word};
 use crate::rules::{Name, ValueTest};
 use crate::said::{Bare, Sign, after_opening_quote, begins_line, names_itself, quoted_text};
@@ -82,14 +83,14 @@ impl<'r> Assignments<'r> {
         let behind_sign = sign_end(of).is_some_and(|at| ends(at) || is_block(of.rest(at)));
         behind_sign
             || flag_end(of).is_some_and(ends)
-            || self.may_be_paired(text, of.whole)
-            || self.heads_table(of)
+            || may_be_paired(text, of.whole)
+            || table::heads_table(of)
             || sentence::value_start(of).is_some_and(|told| ends(told.at))
     }
 
     /// Tells whether a name heads a table of which the next line is a row.
     pub(crate) fn is_row(self, text: &[u8], hit: Hit, name: &Name) -> bool {
-        self.named(text, hit, name).is_some_and(|of| self.heads_row(of))
+        self.named(text, hit, name).is_some_and(table::heads_row)
     }
 
     /// Tells whether a value may stand beside a name in a raw text. Errs on the side of yes.

@@ -54,16 +54,13 @@ impl View {
             let (plain, sequence) = rest.split_at(found);
             view.text.extend_from_slice(plain);
             let body = sequence.get(1..).unwrap_or_default();
-            match control_len(body) {
-                Some(len) => {
-                    let source_at = source.len() - sequence.len();
-                    view.units.push(Unit { at: view.text.len(), len: 0, source_at, source_len: 1 + len });
-                    rest = body.get(len..).unwrap_or_default();
-                }
-                None => {
-                    view.text.push(ESC);
-                    rest = body;
-                }
+            if let Some(len) = control_len(body) {
+                let source_at = source.len() - sequence.len();
+                view.units.push(Unit { at: view.text.len(), len: 0, source_at, source_len: 1 + len });
+                rest = body.get(len..).unwrap_or_default();
+            } else {
+                view.text.push(ESC);
+                rest = body;
             }
         }
         view.text.extend_from_slice(rest);

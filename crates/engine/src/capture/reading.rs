@@ -162,16 +162,8 @@ impl Engine {
         if relation == Some(Relation::Grown) && !self.has_tip(cursor.as_ref())? {
             (relation, again) = (Some(Relation::Rewritten), Some(Again::Forgotten));
         }
-        // Read from its start it becomes what it was, as far as it still is.
-        let mut earlier_bytes =
-            cursor.as_ref().and_then(|cursor| cursor.earlier_under(&scrubber)).unwrap_or(0);
-        if let Some(cursor) = cursor.as_ref().filter(|_| again.is_some() && earlier_bytes > 0) {
-            let (head, tail) =
-                Windows::before(transcript, cursor.seen_bytes)?.hashes(&self.store.identity()?.secret);
-            if (head, tail) != (cursor.head, cursor.tail) {
-                earlier_bytes = 0;
-            }
-        }
+        let known = cursor.as_ref().map(|cursor| (cursor, again.is_some()));
+        let mut earlier_bytes = self.earlier_bytes(transcript, known, &scrubber)?;
         let known = cursor.as_ref().and_then(adapter_of).filter(|_| again.is_none());
         let adapter = match known {
             Some(adapter) => adapter,
@@ -183,8 +175,7 @@ impl Engine {
         if adapter.shape() == Shape::Document {
             // It is read whole each time, and what it was before is what it goes on from.
             relation = relation.filter(|relation| *relation == Relation::Unchanged);
-            again = again.filter(|again| *again == Again::Rules);
-            earlier_bytes = 0;
+            (again, earlier_bytes) = (again.filter(|again| *again == Again::Rules), 0);
         }
         let mut prepared = Prepared {
             adapter,
@@ -208,6 +199,24 @@ impl Engine {
             prepared.placement = self.placement_in(&mut prepared)?;
         }
         Ok(prepared)
+    }
+
+    /// Returns how many bytes of a file keep what the shipped rules before made of them: read again from its start it becomes what
+    /// it was, where it still begins with what was read.
+    fn earlier_bytes(
+        &self,
+        transcript: &Transcript,
+        known: Option<(&Cursor, bool)>,
+        scrubber: &Scrubber,
+    ) -> Result<u64> {
+        let Some((cursor, is_again)) = known else { return Ok(0) };
+        let bytes = cursor.earlier_under(scrubber).unwrap_or(0);
+        if bytes == 0 || !is_again {
+            return Ok(bytes);
+        }
+        let windows = Windows::before(transcript, cursor.seen_bytes)?;
+        let is_same = windows.hashes(&self.store.identity()?.secret) == (cursor.head, cursor.tail);
+        Ok(if is_same { bytes } else { 0 })
     }
 
     /// Returns what we placed in a file, where the file still begins with all of it.

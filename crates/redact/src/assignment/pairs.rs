@@ -46,13 +46,13 @@ impl Assignments<'_> {
         let value = text.get(place.0..place.1)?;
         (name.spec.said || self.passes(text.get(whole.start..whole.end)?, name, value)).then_some(place)
     }
+}
 
-    /// Tells whether another member of its object may hold the value of a name.
-    pub(crate) fn may_be_paired(self, text: &[u8], whole: Whole) -> bool {
-        let is_named = is_named(text, path_start(text, whole.start));
-        (is_named && end_of_name(text, whole, Certainty::Exact).is_some())
-            || end_of_opening(text, whole, Certainty::Exact).is_some()
-    }
+/// Tells whether another member of its object may hold the value of a name.
+pub(crate) fn may_be_paired(text: &[u8], whole: Whole) -> bool {
+    let is_named = is_named(text, path_start(text, whole.start));
+    (is_named && end_of_name(text, whole, Certainty::Exact).is_some())
+        || end_of_opening(text, whole, Certainty::Exact).is_some()
 }
 
 /// A name may end a path: `/prod/db/password`, `auth.password`.

@@ -43,17 +43,17 @@ impl Assignments<'_> {
         }
         true
     }
+}
 
-    /// Tells whether the line behind the name's is a row of a table that this one heads.
-    pub(super) fn heads_row(self, of: Named<'_>) -> bool {
-        let row = Row::of(of).filter(|row| row.is_head(of)).zip(of.lines_behind().next());
-        row.is_some_and(|(row, line)| !matches!(row.cell_below(of, line), Below::Other))
-    }
+/// Tells whether the line behind the name's is a row of a table that this one heads.
+pub(super) fn heads_row(of: Named<'_>) -> bool {
+    let row = Row::of(of).filter(|row| row.is_head(of)).zip(of.lines_behind().next());
+    row.is_some_and(|(row, line)| !matches!(row.cell_below(of, line), Below::Other))
+}
 
-    /// Tells whether a column may stand below the name.
-    pub(super) fn heads_table(self, of: Named<'_>) -> bool {
-        Row::of(of).is_some_and(|row| row.is_head(of))
-    }
+/// Tells whether a column may stand below the name.
+pub(super) fn heads_table(of: Named<'_>) -> bool {
+    Row::of(of).is_some_and(|row| row.is_head(of))
 }
 
 /// What a line behind a head is.
