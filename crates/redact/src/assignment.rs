@@ -46,9 +46,9 @@ pub(crate) struct Hit {
 
 /// A name around a keyword, found secret-like.
 #[derive(Debug, Clone, Copy)]
-struct Whole {
-    start: usize,
-    end: usize,
+pub(crate) struct Whole {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
 }
 
 /// What a value is looked at for.
@@ -182,14 +182,14 @@ impl Assignments<'_> {
         name.spec.said && !is_bare_word(key.len(), name) && values.is_said(value)
     }
 
-    fn passes(self, whole: &[u8], name: &Name, value: &[u8]) -> bool {
+    pub(crate) fn passes(self, whole: &[u8], name: &Name, value: &[u8]) -> bool {
         let values = Values { placeholders: &self.rules.placeholders };
         // A bare `token` that holds a UUID names a thing more often than it opens one.
         let is_bare = whole.eq_ignore_ascii_case(b"token") && name.spec.value == ValueTest::Random;
         values.passes(name.spec.value, value) && !(is_bare && is_uuid(value))
     }
 
-    fn whole_name(self, text: &[u8], hit: Hit) -> Option<Whole> {
+    pub(crate) fn whole_name(self, text: &[u8], hit: Hit) -> Option<Whole> {
         let after = text.get(hit.end..)?;
         let tail = after.iter().take(NAME_BYTES_MAX).take_while(|byte| is_name_byte(**byte)).count();
         if !self.is_tail(after.get(..tail)?) {
@@ -206,7 +206,7 @@ impl Assignments<'_> {
     }
 
     /// Tells whether what stands before the word makes it another thing.
-    fn is_other(self, text: &[u8], hit: Hit, whole: Whole, name: &Name) -> bool {
+    pub(crate) fn is_other(self, text: &[u8], hit: Hit, whole: Whole, name: &Name) -> bool {
         let head = text.get(whole.start..hit.start).unwrap_or_default();
         self.is_excluded(head) || (name.spec.alone && !stands_alone(head.last(), text.get(hit.start)))
     }
@@ -231,7 +231,7 @@ impl Assignments<'_> {
 }
 
 /// `pass` alone reports more often than it sets; `db_pass` does not.
-fn is_bare_word(bytes: usize, name: &Name) -> bool {
+pub(crate) fn is_bare_word(bytes: usize, name: &Name) -> bool {
     name.spec.alone && bytes == name.spec.word.len()
 }
 
@@ -255,7 +255,7 @@ fn is_uuid(value: &[u8]) -> bool {
 }
 
 /// An escape that the next view resolves. A backslash before another letter is a backslash.
-fn has_escape(value: &[u8]) -> bool {
+pub(crate) fn has_escape(value: &[u8]) -> bool {
     value.windows(2).any(|pair| matches!(pair, [b'\\', b'n' | b'r' | b't' | b'u' | b'"' | b'\\' | b'/']))
 }
 

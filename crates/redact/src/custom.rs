@@ -10,7 +10,7 @@ use toml::Spanned;
 use crate::bounds::Bound;
 use crate::entropy::{Mode, THRESHOLD_RANGE};
 use crate::keywords::KEYWORD_BYTES_MIN;
-use crate::rules::{LazyRegex, Method, Origin, Rule, RuleSpec, Rules, ValueTest, kind_of};
+use crate::rules::{Edition, LazyRegex, Method, Origin, Rule, RuleSpec, Rules, ValueTest, kind_of};
 
 /// Bytes of one file of rules at most, whoever wrote it.
 pub const RULES_BYTES_MAX: usize = 256 * 1024;
@@ -145,14 +145,14 @@ fn bound_default() -> Bound {
 }
 
 /// What is none of our secrets although a rule finds it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Allowance {
     pub(crate) scope: RuleScope,
     pub(crate) kinds: Vec<String>,
     pub(crate) what: Allowed,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Allowed {
     Value(String),
     Matching(LazyRegex),
@@ -197,7 +197,7 @@ impl Custom {
     }
 
     /// Adds itself to rules; its own come before the shipped ones, so that they give the name.
-    pub(crate) fn add_to(self, rules: &mut Rules) {
+    pub(crate) fn add_to(&self, rules: &mut Rules) {
         let entropy = &mut rules.entropy;
         match (self.scope, self.mode) {
             (RuleScope::Store, Some(mode)) => entropy.mode = mode,
@@ -210,8 +210,8 @@ impl Custom {
             (_, None) => {}
         }
         let added = rules.list.iter().take_while(|rule| rule.origin != Origin::Shipped).count();
-        rules.list.splice(added..added, self.rules);
-        rules.allowances.extend(self.allowances);
+        rules.list.splice(added..added, self.rules.iter().cloned());
+        rules.allowances.extend(self.allowances.iter().cloned());
     }
 }
 
@@ -283,6 +283,8 @@ impl Place<'_> {
             digits: 0,
             distinct: 1,
             value: ValueTest::Any,
+            since: Edition::Structured3,
+            lines: false,
         };
         let origin = match self.file.scope {
             RuleScope::Store => Origin::Store,

@@ -1,6 +1,10 @@
 //! Text with its escapes resolved, and the way back: which bytes of the source a stretch of it came from.
 //! Not a validator: what is no escape stays as it is, so that torn and foreign text can be looked at too.
 
+const ESC: u8 = 0x1b;
+/// Longest control sequence that is taken for one.
+const CONTROL_BYTES_MAX: usize = 24;
+
 /// One resolved escape.
 #[derive(Debug, Clone, Copy)]
 struct Unit {
@@ -41,6 +45,28 @@ impl View {
         Some(view)
     }
 
+    /// Takes out what colours a text and moves a cursor in it. `None` when there is nothing of that.
+    pub(crate) fn without_colours(source: &[u8]) -> Option<View> {
+        memchr::memchr(ESC, source)?;
+        let mut view = View { text: Vec::with_capacity(source.len()), units: Vec::new() };
+        let mut rest = source;
+        while let Some(found) = memchr::memchr(ESC, rest) {
+            let (plain, sequence) = rest.split_at(found);
+            view.text.extend_from_slice(plain);
+            let body = sequence.get(1..).unwrap_or_default();
+            if let Some(len) = control_len(body) {
+                let source_at = source.len() - sequence.len();
+                view.units.push(Unit { at: view.text.len(), len: 0, source_at, source_len: 1 + len });
+                rest = body.get(len..).unwrap_or_default();
+            } else {
+                view.text.push(ESC);
+                rest = body;
+            }
+        }
+        view.text.extend_from_slice(rest);
+        (!view.units.is_empty()).then_some(view)
+    }
+
     /// Returns the source position where the text at `at` begins; an escape counts as a whole.
     pub(crate) fn source_start(&self, at: usize) -> usize {
         let known = self.units.partition_point(|unit| unit.at <= at);
@@ -59,6 +85,42 @@ impl View {
             Some(unit) if end < unit.at + unit.len => unit.source_at + unit.source_len,
             Some(unit) => unit.source_at + unit.source_len + (end - unit.at - unit.len),
         }
+    }
+}
+
+/// Takes what colours a text out of it, also where its escapes are not resolved.
+pub(crate) fn raw_without_colours(raw: &[u8]) -> Vec<u8> {
+    let (mut text, mut at) = (Vec::with_capacity(raw.len()), 0);
+    while let Some(rest) = raw.get(at..).filter(|rest| !rest.is_empty()) {
+        let len = match rest {
+            [ESC, body @ ..] => control_len(body).map(|len| 1 + len),
+            [b'u', b'0', b'0', b'1', b'b' | b'B', body @ ..] if text.ends_with(b"\\") => {
+                control_len(body).map(|len| 5 + len)
+            }
+            _ => None,
+        };
+        if let Some(len) = len {
+            let escapes = text.iter().rev().take_while(|byte| **byte == b'\\').count();
+            text.truncate(text.len() - escapes);
+            at += len;
+        } else {
+            text.extend(rest.first());
+            at += 1;
+        }
+    }
+    text
+}
+
+/// Measures what follows the first byte of a control sequence: `[`, digits and signs, a letter; or `(` and the name of a set.
+fn control_len(body: &[u8]) -> Option<usize> {
+    match body {
+        [b'(', b'A'..=b'Z' | b'0'..=b'9', ..] => Some(2),
+        [b'[', rest @ ..] => {
+            let len =
+                rest.iter().take(CONTROL_BYTES_MAX).take_while(|byte| (b' '..=b'?').contains(byte)).count();
+            rest.get(len).is_some_and(|byte| (b'@'..=b'~').contains(byte)).then_some(len + 2)
+        }
+        _ => None,
     }
 }
 

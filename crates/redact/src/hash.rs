@@ -3,20 +3,21 @@
 
 use crate::custom::{Allowance, Allowed, RuleScope};
 use crate::entropy::Entropy;
-use crate::rules::{Engine, Fields, Placeholders, Rule, Rules};
-
-/// Version of what is code and not data: engines, value tests, unescaping, replacement. Part of the hash;
-/// raise it whenever the same rules could give other bytes.
-pub(crate) const ENGINE_VERSION: u64 = 6;
+use crate::rules::{Edition, Engine, Fields, Placeholders, Rule, Rules};
 
 const CONTEXT: &str = "stemmata redaction rule set v1";
 
 /// Returns the hash by which a commit says under which rules its bytes were scrubbed.
 pub(crate) fn rules_hash(rules: &Rules) -> [u8; 32] {
     let mut encoder = Encoder(blake3::Hasher::new_derive_key(CONTEXT));
-    encoder.number(ENGINE_VERSION);
+    encoder.number(rules.edition.engine_version());
     encoder.text(&rules.version);
-    encoder.list(&rules.list, rule);
+    encoder.list(&rules.list, |encoder, known| {
+        rule(encoder, known);
+        if rules.edition > Edition::Structured3 {
+            encoder.number(u64::from(known.spec.lines));
+        }
+    });
     encoder.list(&rules.names, |encoder, name| {
         encoder.text(&name.spec.word);
         encoder.text(&name.kind);

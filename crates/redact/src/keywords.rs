@@ -20,11 +20,19 @@ pub(crate) enum Target {
     Word,
     /// An escape that spells a printable ASCII byte or a tab: any keyword, or a blank, could hide behind it.
     Escape,
+    /// A colour, which may hide a name or a value.
+    Colour,
 }
 
 /// Escapes of the printable ASCII bytes and the tab, as they stand in the raw line at any depth of nesting: the innermost `\u00`
 /// of a chain of escapes is always spelled out.
 const PRINTABLE_ESCAPES: [&str; 7] = [r"\u0009", r"\u002", r"\u003", r"\u004", r"\u005", r"\u006", r"\u007"];
+
+/// How control sequences begin, as bytes and as they stand in a raw line.
+const COLOURS: [&str; 14] = [
+    r"\u001b[", r"\u001B[", "\x1b[0", "\x1b[1", "\x1b[2", "\x1b[3", "\x1b[4", "\x1b[5", "\x1b[6", "\x1b[7",
+    "\x1b[8", "\x1b[9", "\x1b[m", "\x1b[K",
+];
 
 /// Bytes of a keyword that the table knows; a rule set has no shorter ones.
 pub(crate) const KEYWORD_BYTES_MIN: usize = 3;
@@ -74,6 +82,9 @@ impl Keywords {
         }
         for escape in PRINTABLE_ESCAPES {
             found.entry(escape).or_default().push(Target::Escape);
+        }
+        for colour in COLOURS.iter().filter(|_| rules.edition.looks_beside()) {
+            found.entry(colour).or_default().push(Target::Colour);
         }
         let mut by_hash: BTreeMap<u16, Vec<Keyword>> = BTreeMap::new();
         for (keyword, targets) in found {

@@ -13,7 +13,9 @@
 //! ```
 
 mod assignment;
+mod beside;
 mod bounds;
+mod context;
 mod custom;
 mod edits;
 mod entropy;

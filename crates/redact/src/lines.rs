@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::context::Contexts;
 use crate::edits::{Edit, What};
 use crate::pem::{self, PrivateKeyState};
 use crate::pieces::{self, Piece, Said};
@@ -45,6 +46,7 @@ pub struct LineScrubber {
     held: Vec<Held>,
     held_bytes: usize,
     texts: Vec<Text>,
+    contexts: Contexts,
 }
 
 /// What another scrubber needs to go on where one stopped. Holds what may be secrets: it is for memory and pipes, never for a
@@ -54,6 +56,7 @@ pub struct LineState {
     keys: PrivateKeyState,
     texts: Vec<Text>,
     held: Vec<Vec<u8>>,
+    contexts: Contexts,
 }
 
 impl LineState {
@@ -112,12 +115,19 @@ impl LineScrubber {
 
     /// Starts where another one stopped.
     pub fn resume(scrubber: Scrubber, state: LineState) -> LineScrubber {
-        let LineState { keys, texts, held } = state;
-        let mut lines = LineScrubber { scrubber, joins: true, keys, held: Vec::new(), held_bytes: 0, texts };
+        let LineState { keys, texts, held, contexts } = state;
+        let (joins, held_bytes) = (true, 0);
+        let mut lines = LineScrubber { scrubber, joins, keys, held: Vec::new(), held_bytes, texts, contexts };
         for line in held {
             lines.hold(line);
         }
         lines
+    }
+
+    /// Starts where another one stopped that scrubs by other rules.
+    #[must_use]
+    pub fn going_on_from(self, state: LineState) -> LineScrubber {
+        LineScrubber { joins: self.joins, ..LineScrubber::resume(self.scrubber, state) }
     }
 
     /// Starts before lines that stand for themselves, as whole records do: none is held back.
@@ -185,7 +195,8 @@ impl LineScrubber {
         let held = std::mem::take(&mut self.held);
         self.keep_given(&held, 0);
         let held = held.into_iter().map(|held| held.raw).collect();
-        LineState { keys: std::mem::take(&mut self.keys), texts: std::mem::take(&mut self.texts), held }
+        let (keys, texts) = (std::mem::take(&mut self.keys), std::mem::take(&mut self.texts));
+        LineState { keys, texts, held, contexts: std::mem::take(&mut self.contexts) }
     }
 
     fn alone<'a>(&mut self, line: &'a [u8]) -> Result<ScrubbedLine<'a>, RuleFailure> {
@@ -195,7 +206,13 @@ impl LineScrubber {
 
     /// Scrubs the next line that is given out.
     fn scrub<'a>(&mut self, line: &'a [u8], known: &[Edit]) -> Result<Scrubbed<'a>, RuleFailure> {
-        self.scrubber.scrub_line_with(line, known, &mut self.keys)
+        let mut known = known.to_vec();
+        let beside = self.contexts.take_in(&self.scrubber, body(line))?;
+        // Within a key each line is known by what is open.
+        if self.joins && !self.keys.is_open() {
+            known.extend(beside);
+        }
+        self.scrubber.scrub_line_with(line, &known, &mut self.keys)
     }
 
     /// Adds what a line says to its text; returns which text that is, where in it, and the piece.

@@ -120,6 +120,18 @@ pub(crate) fn said(line: &[u8]) -> Said {
     }
 }
 
+/// Returns what a line shows, and in which stream: the text of a timed line, or the line where it is no JSON.
+pub(crate) fn shown(line: &[u8]) -> Option<(u64, Piece)> {
+    if line.len() > LINE_BYTES_MAX {
+        return None;
+    }
+    let record = line.trim_ascii_start().starts_with(b"{").then(|| Record::read(line));
+    match record {
+        Some(Ok(record)) => Some((hash(&record.stream), Piece::string(line, record.timed()?))),
+        Some(Err(NotJson)) | None => Some((0, Piece::whole(line))),
+    }
+}
+
 /// What of a JSON record says whether it is a delta, and of what.
 #[derive(Default)]
 struct Record {

@@ -106,11 +106,46 @@ impl Shape {
     }
 }
 
+/// One of the shipped rule sets. What began under an earlier one goes on as it began, so each stays what it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+pub(crate) enum Edition {
+    /// Values behind a sign, and in members of an object.
+    #[serde(rename = "structured-3")]
+    Structured3,
+    /// Values that stand beside their name, too.
+    #[serde(rename = "structured-4")]
+    Structured4,
+}
+
+impl Edition {
+    /// Returns the readable name, as it stands in the TOML.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Edition::Structured3 => "structured-3",
+            Edition::Structured4 => "structured-4",
+        }
+    }
+
+    /// Returns the version of what is code and not data: engines, value tests, unescaping, replacement. Part of the hash:
+    /// whatever gives other bytes by the same rules is an edition of its own.
+    pub(crate) fn engine_version(self) -> u64 {
+        match self {
+            Edition::Structured3 => 6,
+            Edition::Structured4 => 7,
+        }
+    }
+
+    /// Tells whether values count that stand beside their name, and what a terminal's colours hide.
+    pub(crate) fn looks_beside(self) -> bool {
+        self >= Edition::Structured4
+    }
+}
+
 /// The TOML file, as written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Document {
-    pub(crate) version: String,
+    pub(crate) version: Edition,
     pub(crate) rules: Vec<RuleSpec>,
     pub(crate) assignment: AssignmentSpec,
     pub(crate) placeholders: Placeholders,
@@ -118,7 +153,7 @@ pub(crate) struct Document {
     pub(crate) fields: Fields,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RuleSpec {
     pub(crate) kind: String,
@@ -140,6 +175,12 @@ pub(crate) struct RuleSpec {
     pub(crate) distinct: usize,
     #[serde(default)]
     pub(crate) value: ValueTest,
+    /// The first rule set that it is in.
+    #[serde(default = "since_default")]
+    pub(crate) since: Edition,
+    /// What it finds may stand in several lines.
+    #[serde(default)]
+    pub(crate) lines: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -205,8 +246,12 @@ fn distinct_default() -> usize {
     6
 }
 
+fn since_default() -> Edition {
+    Edition::Structured3
+}
+
 /// An expression that is compiled when its keyword is first seen.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct LazyRegex {
     source: String,
     bytes_max: usize,
@@ -235,14 +280,14 @@ impl LazyRegex {
 }
 
 /// How a rule decides.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Method {
     Regex(LazyRegex),
     Engine(Engine),
 }
 
 /// One rule, ready to be tried where one of its keywords stands.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Rule {
     pub(crate) spec: RuleSpec,
     pub(crate) kind: Arc<str>,
@@ -279,6 +324,8 @@ pub(crate) struct Name {
 /// The whole rule set.
 #[derive(Debug)]
 pub(crate) struct Rules {
+    pub(crate) edition: Edition,
+    /// The edition's name, and `+own` where a file added anything.
     pub(crate) version: String,
     pub(crate) list: Vec<Rule>,
     pub(crate) names: Vec<Name>,
@@ -293,14 +340,23 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// Reads a rule set and checks what can be checked without compiling an expression.
+    /// Reads the newest rule set and checks what can be checked without compiling an expression.
+    #[cfg(test)]
     pub(crate) fn parse(text: &str) -> Result<Rules, RulesError> {
+        Rules::of_edition(text, None)
+    }
+
+    /// Reads a rule set as it was in an edition; in the newest where none is named.
+    pub(crate) fn of_edition(text: &str, edition: Option<Edition>) -> Result<Rules, RulesError> {
         let document: Document = toml::from_str(text)?;
-        let rules = document.rules.into_iter().map(rule).collect::<Result<Vec<_>, _>>()?;
+        let edition = edition.unwrap_or(document.version);
+        let known = document.rules.into_iter().filter(|spec| spec.since <= edition);
+        let rules = known.map(rule).collect::<Result<Vec<_>, _>>()?;
         let names = document.assignment.names.into_iter().map(name).collect::<Result<Vec<_>, _>>()?;
         let tails = document.assignment.tails.iter().map(|tail| tail.replace(' ', "")).collect();
         Ok(Rules {
-            version: document.version,
+            edition,
+            version: edition.as_str().to_owned(),
             list: rules,
             names,
             tails,
@@ -415,7 +471,7 @@ mod tests {
     fn a_bad_rule_set_is_refused() {
         let with = |rule: &str| {
             let text = format!(
-                "version = 'x'\nrules = [{rule}]\n[assignment]\nnames = []\ntails = []\nnot_after = []\n\
+                "version = 'structured-4'\nrules = [{rule}]\n[assignment]\nnames = []\ntails = []\nnot_after = []\n\
                  [placeholders]\nwords = []\nwhole = []\nprose = []\n[entropy]\nmode = 'off'\nthreshold_milli = 1\nwords = []\nothers = []\nbefore = []\nseals = []\nids = []\n\
                  digests = []\n[fields]\nopaque_types = []\nfree = []\nseals = []\nskip = []\n"
             );

@@ -50,6 +50,14 @@ const REFERRING: [&[u8]; 26] = [
     b"this",
 ];
 
+/// What a sentence or a table tells is shorter in no password that was seen, and longer in few other words.
+const TOLD_BYTES_MIN: usize = 6;
+/// How names of algorithms, types and encodings begin, up to their number.
+const ALGORITHMS: [&[u8]; 22] = [
+    b"sha", b"md", b"aes", b"rsa", b"hmac", b"argon", b"bcrypt", b"scrypt", b"pbkdf", b"base", b"utf",
+    b"utf8mb", b"ed", b"oauth", b"varchar", b"char", b"int", b"uint", b"float", b"string", b"v", b"x",
+];
+
 /// How a value was set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sign {
@@ -124,6 +132,47 @@ impl Values<'_> {
             Sign::Flag => has_digit || !is_identifier || ends_argument(after),
             Sign::Tag | Sign::Other => false,
         }
+    }
+
+    /// Tells whether a word without quotes that no sign assigns is a secret: one that looks like nothing else. It has letters, and a
+    /// digit or a sign, and is no date, size, version or name of an algorithm, nor words joined by dashes.
+    pub(crate) fn is_told(self, value: &[u8]) -> bool {
+        let count = |is: fn(&u8) -> bool| value.iter().filter(|byte| is(byte)).count();
+        let (letters, digits) =
+            (count(|byte| byte.is_ascii_alphabetic() || *byte >= 0x80), count(u8::is_ascii_digit));
+        let signs = value
+            .split_last()
+            .map_or(0, |(_, rest)| rest.iter().filter(|byte| b"!@#$%^&*?~".contains(byte)).count());
+        let parts = || value.split(|byte| matches!(byte, b'-' | b'_' | b'.' | b'/' | b','));
+        // `base64-encoded`, `step-2`, `web_1`: a part in which letters and digits stand mixed is none of a name.
+        let is_mixed = |part: &[u8]| {
+            let turns = part
+                .windows(2)
+                .filter(|pair| matches!(pair, [a, b] if a.is_ascii_digit() != b.is_ascii_digit()));
+            turns.count() > 1
+                || part.len() >= TOLD_BYTES_MIN
+                    && part.iter().any(u8::is_ascii_uppercase)
+                    && part.iter().any(u8::is_ascii_digit)
+        };
+        let is_compound = parts().count() > 1 && signs == 0 && !parts().any(is_mixed);
+        let name = value.iter().position(|byte| !byte.is_ascii_alphabetic()).unwrap_or(value.len());
+        let name = value.get(..name).unwrap_or_default();
+        let is_algorithm = ALGORITHMS.iter().any(|known| name.eq_ignore_ascii_case(known));
+        value.len() >= TOLD_BYTES_MIN
+            && letters > 1
+            && (digits > 0 || signs > 0)
+            && !(is_compound || is_algorithm)
+            && !value.iter().any(|byte| byte.is_ascii_control() || b"=()[]{}<>;\\|\"'`".contains(byte))
+            && !is_code(value)
+            && !is_metavariable(value)
+            && !matches!(value.first(), Some(b'-' | b'@' | b'#' | b'+' | b'&' | b'*' | b'%'))
+            && !(refers(value) && signs == 0 && digits < 2)
+            && self.is_said(value)
+    }
+
+    /// Tells whether a value is a word of sentences.
+    pub(crate) fn is_prose(self, value: &[u8]) -> bool {
+        self.placeholders.prose.iter().any(|known| value.eq_ignore_ascii_case(known.as_bytes()))
     }
 
     /// Measures a passphrase without quotes: words to the end of a line that begins with the name.
@@ -223,6 +272,13 @@ fn is_naming(value: &[u8]) -> bool {
         && parts().count() > 1
 }
 
+/// `test-only-secret-base-64-bytes-long`: words that say what the value is for.
+pub(crate) fn names_itself(value: &[u8]) -> bool {
+    let parts = || value.split(|byte| matches!(byte, b'-' | b'_'));
+    let is_name = |part: &[u8]| REFERRING.iter().take(9).any(|word| part.eq_ignore_ascii_case(word));
+    parts().count() > 3 && parts().any(is_name)
+}
+
 /// `PASSWORD`, `DB_PASS`, `SECRET_NAME`: what a manual writes for a value.
 fn is_metavariable(value: &[u8]) -> bool {
     value.iter().all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'_' | b'-')) && value.contains(&b'_')
@@ -270,7 +326,7 @@ fn ends_argument(after: &[u8]) -> bool {
         || matches!(after, [b' ', b'-' | b'|' | b'&' | b'\\' | b'>', ..] | [b';' | b'\\' | b')', ..])
 }
 
-fn begins_line(before: &[u8]) -> bool {
+pub(crate) fn begins_line(before: &[u8]) -> bool {
     let from = before.len().saturating_sub(LINE_START_BYTES_MAX);
     let window = before.get(from..).unwrap_or_default();
     let line = memchr::memrchr(b'\n', window).map_or(window, |at| window.get(at + 1..).unwrap_or_default());
@@ -290,7 +346,7 @@ fn begins_line(before: &[u8]) -> bool {
 }
 
 /// Returns what stands behind the quote that opens a string: a string is a line of its own.
-fn after_opening_quote(line: &[u8]) -> Option<&[u8]> {
+pub(crate) fn after_opening_quote(line: &[u8]) -> Option<&[u8]> {
     let quote = line.iter().rposition(|byte| b"\"'`".contains(byte))?;
     let outside = line.get(..quote)?;
     let escapes = outside.iter().rev().take_while(|byte| **byte == b'\\').count();

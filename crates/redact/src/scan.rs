@@ -6,10 +6,11 @@ use std::sync::OnceLock;
 use regex::bytes::{Match, Regex};
 
 use crate::assignment::{Assignments, Certainty, Hit};
-use crate::escape::View;
+use crate::escape::{self, View};
 use crate::keywords::{Keywords, Target};
 use crate::pem;
 use crate::rules::{Engine, Method, Origin, Rule, RuleFailure, Rules};
+use crate::said::begins_line;
 use crate::url;
 use crate::value::{Values, digits, distinct};
 
@@ -87,14 +88,31 @@ impl Scanner {
 
     /// Tells whether a raw line could hold a secret in any field at any depth of escaping. Errs on the side of yes.
     pub(crate) fn is_suspect(&self, raw: &[u8]) -> bool {
+        let mut is_coloured = false;
+        self.is_suspect_as_it_is(raw, &mut is_coloured)
+            || (is_coloured && self.is_suspect_as_it_is(&escape::raw_without_colours(raw), &mut false))
+    }
+
+    pub(crate) fn looks_beside(&self) -> bool {
+        self.rules.edition.looks_beside()
+    }
+
+    fn is_suspect_as_it_is(&self, raw: &[u8], is_coloured: &mut bool) -> bool {
         self.keywords.any(raw, |start, end, target| {
             let hit = Hit { start, end };
             match target {
                 Target::Escape => true,
+                Target::Colour => {
+                    *is_coloured = true;
+                    false
+                }
                 Target::Rule(index) => {
                     self.rules.list.get(index).is_some_and(|rule| self.is_suspect_at(rule, raw, hit))
                 }
-                Target::Name(index) => self.assigned(raw, hit, index, Certainty::Possible).is_some(),
+                Target::Name(index) => {
+                    self.assigned(raw, hit, index, Certainty::Possible).is_some()
+                        || (self.looks_beside() && self.may_stand_beside(raw, hit, index))
+                }
                 Target::Word => self.rules.entropy.is_possible(raw, (start, end), &self.rules.placeholders),
             }
         })
@@ -115,13 +133,13 @@ impl Scanner {
 
     /// Collects the findings of a text and of what it says when unescaped, up to `views` times.
     pub(crate) fn collect(&self, text: &[u8], views: usize, effort: &mut Effort, found: &mut Vec<Span>) {
-        self.collect_plain(text, effort, found);
+        self.collect_shown(text, effort, found);
         let mut chain: Vec<View> = Vec::new();
         while chain.len() < views {
             let source = chain.last().map_or(text, |view| view.text.as_slice());
             let Some(view) = View::of(source) else { return };
             let first = found.len();
-            self.collect_plain(&view.text, effort, found);
+            self.collect_shown(&view.text, effort, found);
             chain.push(view);
             for span in found.iter_mut().skip(first) {
                 for view in chain.iter().rev() {
@@ -131,15 +149,26 @@ impl Scanner {
         }
     }
 
+    /// Collects the findings of a text as it is, and as a terminal shows it.
+    fn collect_shown(&self, text: &[u8], effort: &mut Effort, found: &mut Vec<Span>) {
+        self.collect_plain(text, effort, found);
+        let Some(view) = View::without_colours(text).filter(|_| self.looks_beside()) else { return };
+        let first = found.len();
+        self.collect_plain(&view.text, effort, found);
+        for span in found.iter_mut().skip(first) {
+            (span.start, span.end) = (view.source_start(span.start), view.source_end(span.end));
+        }
+    }
+
     fn collect_plain(&self, text: &[u8], effort: &mut Effort, found: &mut Vec<Span>) {
         // A rule need not look again inside what it has just found.
         let mut last: Option<Span> = None;
         let mut is_taken = false;
-        let (first, mut drawn) = (found.len(), Vec::new());
+        let (first, mut drawn, mut beside) = (found.len(), Vec::new(), Vec::new());
         self.keywords.any(text, |start, end, target| {
             let hit = Hit { start, end };
             let (order, place) = match target {
-                Target::Escape => return false,
+                Target::Escape | Target::Colour => return false,
                 Target::Word => {
                     let near = self.rules.entropy.near(text, (start, end), &self.rules.placeholders);
                     let order = self.rules.entropy_order();
@@ -172,7 +201,12 @@ impl Scanner {
                     (index, place)
                 }
                 Target::Name(index) => {
-                    (self.rules.list.len() + index, self.assigned(text, hit, index, Certainty::Exact))
+                    let (order, place) =
+                        (self.rules.list.len() + index, self.assigned(text, hit, index, Certainty::Exact));
+                    if place.is_none() && self.looks_beside() {
+                        self.stands_beside(text, hit, index, &mut beside);
+                    }
+                    (order, place)
                 }
             };
             if let Some((start, end)) = place {
@@ -190,6 +224,55 @@ impl Scanner {
         drawn.dedup();
         drawn.retain(|span| !known.overlap(span) && !self.is_allowed(text, *span));
         found.extend(drawn);
+        beside.retain(|span| !self.is_allowed(text, *span));
+        found.extend(beside);
+    }
+
+    /// Adds what stands beside a name and is no other text's.
+    fn stands_beside(&self, text: &[u8], hit: Hit, index: usize, beside: &mut Vec<Span>) {
+        let Some(name) = self.rules.names.get(index) else { return };
+        let mut places = Vec::new();
+        Assignments { rules: &self.rules }.beside(text, hit, name, &mut places);
+        let order = self.rules.list.len() + index;
+        beside.extend(
+            places.into_iter().map(|(start, end)| whole_characters(text, Span { start, end, order })),
+        );
+    }
+
+    fn may_stand_beside(&self, raw: &[u8], hit: Hit, index: usize) -> bool {
+        let assignments = Assignments { rules: &self.rules };
+        self.rules.names.get(index).is_some_and(|name| assignments.may_stand_beside(raw, hit, name))
+    }
+
+    /// Tells whether lines that follow may hold the value of a name in this one, or the rest of what a rule knows.
+    pub(crate) fn opens(&self, line: &[u8]) -> bool {
+        let uncoloured = View::without_colours(line);
+        let line = uncoloured.as_ref().map_or(line, |view| view.text.as_slice());
+        self.keywords.any(line, |start, end, target| match target {
+            Target::Rule(index) => {
+                let is_open =
+                    |rule: &Rule| rule.spec.lines && begins_line(line.get(..start).unwrap_or_default());
+                self.rules.list.get(index).is_some_and(is_open)
+            }
+            Target::Name(index) => {
+                let assignments = Assignments { rules: &self.rules };
+                let opens = |name| assignments.opens(line, Hit { start, end }, name);
+                self.rules.names.get(index).is_some_and(opens)
+            }
+            Target::Word | Target::Escape | Target::Colour => false,
+        })
+    }
+
+    /// Tells whether the second of two lines is a row of a table that the first one heads.
+    pub(crate) fn is_row(&self, lines: &[u8]) -> bool {
+        let uncoloured = View::without_colours(lines);
+        let lines = uncoloured.as_ref().map_or(lines, |view| view.text.as_slice());
+        self.keywords.any(lines, |start, end, target| {
+            let Target::Name(index) = target else { return false };
+            let assignments = Assignments { rules: &self.rules };
+            let is_row = |name| assignments.is_row(lines, Hit { start, end }, name);
+            self.rules.names.get(index).is_some_and(is_row)
+        })
     }
 
     fn is_allowed(&self, text: &[u8], span: Span) -> bool {
@@ -218,7 +301,7 @@ impl Scanner {
                     let place = self.rules.entropy.in_field(value, &self.rules.placeholders);
                     near = place.map(|(start, end)| Span { start, end, order });
                 }
-                Target::Rule(_) | Target::Word | Target::Escape => {}
+                Target::Rule(_) | Target::Word | Target::Escape | Target::Colour => {}
             }
             named.is_some()
         });

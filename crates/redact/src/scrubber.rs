@@ -9,7 +9,7 @@ use crate::custom::{Custom, RuleFile, RuleFileError};
 use crate::edits::{self, Edit, THINKING_KIND, What};
 use crate::hash::rules_hash;
 use crate::pem::PrivateKeyState;
-use crate::rules::{RuleFailure, Rules};
+use crate::rules::{Edition, RuleFailure, Rules};
 use crate::scan::{Effort, Scanner};
 use crate::walk::{self, Look};
 
@@ -32,6 +32,8 @@ const PROJECT_SHARE: usize = 4;
 pub struct Scrubber {
     /// Read when it is first needed: a command that scrubs nothing must not pay the millisecond.
     shared: Arc<LazyLock<Shared, Make>>,
+    /// The same rules of one's own beside the shipped ones that were in force before.
+    earlier: Option<Arc<Scrubber>>,
 }
 
 type Make = Box<dyn FnOnce() -> Shared + Send>;
@@ -45,8 +47,8 @@ struct Shared {
 }
 
 impl Shared {
-    fn of(custom: Vec<Custom>) -> Shared {
-        let mut rules = Rules::parse(BUILTIN).expect("a test reads the shipped rules");
+    fn of(custom: &[Custom], edition: Option<Edition>) -> Shared {
+        let mut rules = Rules::of_edition(BUILTIN, edition).expect("a test reads the shipped rules");
         if custom.iter().any(Custom::says_something) {
             rules.version.push_str("+own");
         }
@@ -107,8 +109,20 @@ impl Scrubber {
     }
 
     fn of(custom: Vec<Custom>) -> Scrubber {
-        let make: Make = Box::new(move || Shared::of(custom));
-        Scrubber { shared: Arc::new(LazyLock::new(make)) }
+        let custom = Arc::new(custom);
+        let of = |edition: Option<Edition>, earlier| {
+            let custom = Arc::clone(&custom);
+            let make: Make = Box::new(move || Shared::of(&custom, edition));
+            Scrubber { shared: Arc::new(LazyLock::new(make)), earlier }
+        };
+        let earlier = of(Some(Edition::Structured3), None);
+        of(None, Some(Arc::new(earlier)))
+    }
+
+    /// Returns what replaces secrets by the shipped rules that were in force before, and the same rules of one's own: for what
+    /// was stored under them. Whatever it replaces, this one does.
+    pub fn earlier(&self) -> Option<&Scrubber> {
+        self.earlier.as_deref()
     }
 
     /// Returns the hash of everything that decides what is replaced. Two scrubbers with the same hash give the same
@@ -123,7 +137,7 @@ impl Scrubber {
         self.shared.suspended.load(Ordering::Relaxed)
     }
 
-    /// Returns the readable name of the rule set, as in `structured-3`.
+    /// Returns the readable name of the rule set, as in `structured-4`.
     pub fn rules_version(&self) -> &str {
         &self.shared.scanner.rules.version
     }
@@ -195,6 +209,29 @@ impl Scrubber {
     /// Finds what has to be replaced in a text that stands in several lines, and may begin in a private key.
     pub(crate) fn joined_edits(&self, text: &[u8], keys: &PrivateKeyState) -> Result<Vec<Edit>, RuleFailure> {
         self.edits(text, &[], &mut keys.clone(), walk::text_edits)
+    }
+
+    /// Finds what has to be replaced in lines of a stream, private keys aside: these are known from their header on.
+    pub(crate) fn edits_beside(&self, text: &[u8]) -> Result<Vec<Edit>, RuleFailure> {
+        let pem = self.shared.scanner.pem_order();
+        let mut edits = self.joined_edits(text, &PrivateKeyState::default())?;
+        edits.retain(|edit| edit.what != What::Secret(pem));
+        Ok(edits)
+    }
+
+    /// Tells whether values count that stand beside their name.
+    pub(crate) fn looks_beside(&self) -> bool {
+        self.shared.scanner.looks_beside()
+    }
+
+    /// Tells whether lines that follow may hold the value of a name in this one, or the rest of what a rule knows.
+    pub(crate) fn opens(&self, line: &[u8]) -> bool {
+        self.shared.scanner.opens(line)
+    }
+
+    /// Tells whether the second of two lines is a row of a table that the first one heads.
+    pub(crate) fn is_row(&self, lines: &[u8]) -> bool {
+        self.shared.scanner.is_row(lines)
     }
 
     /// Returns the order of what may be a secret and is not known to be one.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use stemmata_model::{CommitId, Granularity, RulesHash};
+use stemmata_redact::Scrubber;
 use stemmata_store::Session;
 
 use crate::capture::captured::UnreadSoFar;
@@ -128,6 +129,8 @@ pub(crate) struct Cursor {
     pub format: String,
     /// The redaction rules that its bytes went through.
     pub rules: RulesMark,
+    /// Bytes of the file that went through the shipped rules before these, and keep what these made of them.
+    pub earlier_bytes: u64,
     /// How often closed commits are made.
     pub granularity: Granularity,
     /// Bytes of the file (before secrets were replaced) up to the last closed boundary.
@@ -169,7 +172,17 @@ impl Cursor {
         self.tip.into_iter().chain(self.provisional.iter().map(|one| one.commit))
     }
 
-    /// Returns the stored form, one of the versions 2 to 5, beside a session's row that is written in the same batch.
+    /// Returns how many bytes of the file keep what the shipped rules before made of them, where the session goes on from
+    /// this cursor under these rules; none where it was read under rules that it cannot go on from.
+    pub(crate) fn earlier_under(&self, scrubber: &Scrubber) -> Option<u64> {
+        let is_of = |scrubber: &Scrubber| self.rules == RulesHash(scrubber.rules_hash()).into();
+        if is_of(scrubber) {
+            return Some(self.earlier_bytes);
+        }
+        scrubber.earlier().filter(|earlier| is_of(earlier)).map(|_| self.seen_bytes)
+    }
+
+    /// Returns the stored form, one of the versions 2 to 9, beside a session's row that is written in the same batch.
     pub(crate) fn encode(&self, session: &Session) -> Vec<u8> {
         v2::encode(self, session)
     }

@@ -23,14 +23,24 @@ const _: () = assert!(KEY_LINES_BYTES_MAX <= 128 * 1024, "a key that is open is 
 struct Feed {
     lines: LineScrubber,
     fed: usize,
+    /// Where in the file the next line begins.
+    at: u64,
+    /// What replaces secrets behind the bytes that keep what the rules before made of them, and where that is.
+    later: Option<(LineScrubber, u64)>,
 }
 
 impl Feed {
     /// Starts where reading goes on, knowing what was open there.
     fn at(run: &Run<'_>) -> Result<Self> {
         let format = run.prepared.adapter.format();
-        let mut feed = Self { lines: line_scrubber(&run.prepared.scrubber, &format), fed: 0 };
         let start = run.ingest.closed().raw_bytes;
+        let mut feed =
+            Self { lines: line_scrubber(&run.prepared.scrubber, &format), fed: 0, at: start, later: None };
+        let earlier_bytes = run.prepared.earlier_bytes;
+        if let Some(earlier) = run.prepared.scrubber.earlier().filter(|_| earlier_bytes > start) {
+            let later = std::mem::replace(&mut feed.lines, line_scrubber(earlier, &format));
+            feed.later = Some((later, earlier_bytes));
+        }
         if start == 0 || !is_said_in_parts(&format) {
             return Ok(feed);
         }
@@ -43,6 +53,19 @@ impl Feed {
             feed.fed -= feed.lines.push(line)?.len();
         }
         Ok(feed)
+    }
+
+    /// Takes the next line of the file. One that ends behind what was stored under the rules before is looked at by these.
+    fn push<'l>(&mut self, line: &'l [u8]) -> Result<Vec<ScrubbedLine<'l>>> {
+        self.at += u64::try_from(line.len()).expect("a length fits 64 bits");
+        let mut given = Vec::new();
+        if let Some((later, _)) = self.later.take_if(|(_, earlier_bytes)| self.at > *earlier_bytes) {
+            given = self.lines.finish()?;
+            let state = self.lines.take_state();
+            self.lines = later.going_on_from(state);
+        }
+        given.extend(self.lines.push(line)?);
+        Ok(given)
     }
 
     /// Returns which lines are new among those that are final.
@@ -77,7 +100,7 @@ impl Run<'_> {
                 break;
             }
             is_torn = !line.complete;
-            let mut given = feed.lines.push(line.bytes)?;
+            let mut given = feed.push(line.bytes)?;
             if is_torn {
                 given.extend(feed.lines.finish()?);
             }
@@ -116,3 +139,6 @@ impl Run<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

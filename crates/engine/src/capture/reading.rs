@@ -15,7 +15,7 @@ use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, StoreError, Write};
 
-use crate::capture::cursor::{Cursor, Provisional, Relation, WINDOW_BYTES, relate};
+use crate::capture::cursor::{Cursor, Provisional, Relation, WINDOW_BYTES, Windows, relate};
 use crate::capture::earlier::Earlier;
 use crate::capture::ingest::{ChainTotals, Start};
 use crate::capture::transcript::CaptureOptions;
@@ -46,6 +46,8 @@ pub(crate) struct Prepared<'t> {
     pub transcript: &'t mut Transcript,
     /// What replaces its secrets.
     pub scrubber: Scrubber,
+    /// Bytes of it that keep what the shipped rules before made of them.
+    pub earlier_bytes: u64,
     /// The cursor as it is stored.
     pub stored: Option<Vec<u8>>,
     pub cursor: Option<Cursor>,
@@ -140,7 +142,7 @@ impl Engine {
         let mut again = match &cursor {
             None => (stored.is_some() || previous.is_some()).then_some(Again::Forgotten),
             Some(_) if options.full => Some(Again::Asked),
-            Some(cursor) if cursor.rules != RulesHash(scrubber.rules_hash()).into() => Some(Again::Rules),
+            Some(cursor) if cursor.earlier_under(&scrubber).is_none() => Some(Again::Rules),
             Some(cursor) if adapter_of(cursor).is_none() => Some(Again::Forgotten),
             Some(_) => None,
         };
@@ -160,6 +162,8 @@ impl Engine {
         if relation == Some(Relation::Grown) && !self.has_tip(cursor.as_ref())? {
             (relation, again) = (Some(Relation::Rewritten), Some(Again::Forgotten));
         }
+        let known = cursor.as_ref().map(|cursor| (cursor, again.is_some()));
+        let mut earlier_bytes = self.earlier_bytes(transcript, known, &scrubber)?;
         let known = cursor.as_ref().and_then(adapter_of).filter(|_| again.is_none());
         let adapter = match known {
             Some(adapter) => adapter,
@@ -171,13 +175,14 @@ impl Engine {
         if adapter.shape() == Shape::Document {
             // It is read whole each time, and what it was before is what it goes on from.
             relation = relation.filter(|relation| *relation == Relation::Unchanged);
-            again = again.filter(|again| *again == Again::Rules);
+            (again, earlier_bytes) = (again.filter(|again| *again == Again::Rules), 0);
         }
         let mut prepared = Prepared {
             adapter,
             key,
             transcript,
             scrubber,
+            earlier_bytes,
             stored,
             cursor,
             relation,
@@ -194,6 +199,24 @@ impl Engine {
             prepared.placement = self.placement_in(&mut prepared)?;
         }
         Ok(prepared)
+    }
+
+    /// Returns how many bytes of a file keep what the shipped rules before made of them: read again from its start it becomes what
+    /// it was, where it still begins with what was read.
+    fn earlier_bytes(
+        &self,
+        transcript: &Transcript,
+        known: Option<(&Cursor, bool)>,
+        scrubber: &Scrubber,
+    ) -> Result<u64> {
+        let Some((cursor, is_again)) = known else { return Ok(0) };
+        let bytes = cursor.earlier_under(scrubber).unwrap_or(0);
+        if bytes == 0 || !is_again {
+            return Ok(bytes);
+        }
+        let windows = Windows::before(transcript, cursor.seen_bytes)?;
+        let is_same = windows.hashes(&self.store.identity()?.secret) == (cursor.head, cursor.tail);
+        Ok(if is_same { bytes } else { 0 })
     }
 
     /// Returns what we placed in a file, where the file still begins with all of it.

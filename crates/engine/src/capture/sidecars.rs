@@ -254,10 +254,10 @@ impl Engine {
         let mut previous = self.store.session(key)?;
         let tip = previous.as_ref().and_then(|known| known.tip);
         let is_stored = tip.map(|tip| self.store.commit(tip)).transpose()?.flatten().is_some();
-        // Under other rules for secrets it is read again, as a transcript is, and so is what retention deleted of a session that
+        // Under other rules for secrets, the shipped ones before these aside, it is read again, as a transcript is, and so is what retention deleted of a session that
         // continues.
-        let rules = RulesHash(scrubber.rules_hash()).into();
-        let is_known = |cursor: Cursor| cursor.stamp == file.stamp && cursor.rules == rules;
+        let is_known =
+            |cursor: Cursor| cursor.stamp == file.stamp && cursor.earlier_under(scrubber).is_some();
         if is_stored && cursor.is_some_and(is_known) {
             return Ok(None);
         }
@@ -356,6 +356,7 @@ impl Engine {
         Ok(Cursor {
             format: SIDECAR_FORMAT.to_owned(),
             rules: rules.into(),
+            earlier_bytes: 0,
             granularity: Granularity::Turn,
             closed_bytes: length(raw.len()),
             closed_line: 1,

@@ -446,6 +446,7 @@ impl Run<'_> {
         let cursor = Cursor {
             format: self.ingest.adapter().format().to_string(),
             rules: self.ingest.rules().into(),
+            earlier_bytes: self.prepared.earlier_bytes,
             granularity: self.granularity,
             closed_bytes: closed.raw_bytes,
             closed_line: closed.line,

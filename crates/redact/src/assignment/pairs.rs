@@ -48,6 +48,13 @@ impl Assignments<'_> {
     }
 }
 
+/// Tells whether another member of its object may hold the value of a name.
+pub(crate) fn may_be_paired(text: &[u8], whole: Whole) -> bool {
+    let is_named = is_named(text, path_start(text, whole.start));
+    (is_named && end_of_name(text, whole, Certainty::Exact).is_some())
+        || end_of_opening(text, whole, Certainty::Exact).is_some()
+}
+
 /// A name may end a path: `/prod/db/password`, `auth.password`.
 fn path_start(text: &[u8], start: usize) -> usize {
     let before = text.get(..start).unwrap_or_default().iter().rev().take(GAP_BYTES_MAX);

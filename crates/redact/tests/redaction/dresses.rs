@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::beside::{BESIDE, BESIDE_STAYS};
 use crate::support::{Planted, cases, escaped, plant};
 use serde_json::json;
 use stemmata_redact::Scrubber;
@@ -229,7 +230,8 @@ fn planted() -> Vec<(String, String)> {
         case.yes.into_iter().map(move |template| (kind.clone(), template)).collect::<Vec<_>>()
     });
     let named = NAMED.iter().map(|(kind, template)| (format!("{kind} (name)"), (*template).to_owned()));
-    rules.chain(named).collect()
+    let beside = BESIDE.iter().map(|(kind, template)| (format!("{kind} (beside)"), (*template).to_owned()));
+    rules.chain(named).chain(beside).collect()
 }
 
 /// A secret is found when none of its lines is left, whatever a dress put between them; armour and comments of a key are none.
@@ -278,7 +280,7 @@ fn every_secret_is_found_in_every_dress() {
 #[test]
 fn what_is_no_secret_stays_in_every_dress() {
     let mut found = Vec::new();
-    for template in STAYS {
+    for template in STAYS.iter().chain(BESIDE_STAYS) {
         for (name, dress) in DRESSES {
             let line = dress(&plant(template, 5).text());
             let output = scrub(&line);

@@ -2,6 +2,7 @@
 //! What a single module promises is tested beside it.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
+mod beside;
 mod corpus;
 mod custom;
 mod dresses;

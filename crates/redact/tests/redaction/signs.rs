@@ -50,8 +50,8 @@ fn every_sign_assigns() {
 #[test]
 fn what_is_no_sign_assigns_nothing() {
     for between in [
-        " == ", " =~ ", "::", " :: ", " === ", " != ", " ", " - ", ", ", " > ", "()", "; ", " + ", " is ",
-        "] ", "' ", "\n", " ? ", " | ", " , ", " !== ",
+        " == ", " =~ ", "::", " :: ", " === ", " != ", " ", ", ", " > ", "()", "; ", " + ", "] ", "' ", "\n",
+        " ? ", " , ", " !== ",
     ] {
         let text = format!("api_token{between}V");
         check(&[(&text, &text)]);

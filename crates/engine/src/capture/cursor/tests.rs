@@ -38,6 +38,7 @@ fn cursor(splitter: Vec<u8>, numbers: [u64; 4], tip: Option<[u8; 16]>, modified_
     Cursor {
         format: "claude-code-v1".to_owned(),
         rules: RulesMark([5; 16]),
+        earlier_bytes: numbers[1] / 1_000_000,
         granularity: Granularity::Every(3),
         closed_bytes: numbers[0],
         closed_line: 2,

@@ -59,6 +59,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Cursor> {
     Some(Cursor {
         format: stored.format,
         rules: RulesHash(stored.rules).into(),
+        earlier_bytes: 0,
         granularity: stored.granularity.parse().ok()?,
         closed_bytes: stored.closed_bytes,
         closed_line: stored.closed_line,

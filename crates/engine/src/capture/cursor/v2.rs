@@ -1,4 +1,4 @@
-//! Versions 2 to 5 of the stored cursor: bytes, and of the splitter's state only what the session's row does not say. Specified in
+//! Versions 2 to 9 of the stored cursor: bytes, and of the splitter's state only what the session's row does not say. Specified in
 //! `docs/format/store.md`.
 //!
 //! A cursor lies beside its session for as long as that is known: version 1 took a page of the database for each.
@@ -20,6 +20,9 @@ const VERSION_KNOWN: u8 = 1;
 /// What is added to the first byte where records follow that are not understood. Most transcripts have none.
 const WITH_UNREAD: u8 = 2;
 
+/// What is added to the first byte where the file began under the shipped rules before.
+const WITH_EARLIER: u8 = 4;
+
 /// Bytes of names at most, as elsewhere in a store.
 const NAME_BYTES_MAX: usize = 512;
 
@@ -28,7 +31,9 @@ const NANOS: i128 = 1_000_000_000;
 pub(super) fn encode(cursor: &Cursor, session: &Session) -> Vec<u8> {
     let has_unread = cursor.unread != UnreadSoFar::default();
     let known = if cursor.is_version_known { VERSION_KNOWN } else { 0 };
-    let mut bytes = vec![VERSION + known + if has_unread { WITH_UNREAD } else { 0 }];
+    let has_earlier = cursor.earlier_bytes > 0;
+    let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+    let mut bytes = vec![VERSION + known + flag(has_unread, WITH_UNREAD) + flag(has_earlier, WITH_EARLIER)];
     put_text(&mut bytes, &cursor.format);
     bytes.extend_from_slice(&cursor.rules.0);
     put_text(&mut bytes, &cursor.granularity.to_string());
@@ -67,6 +72,9 @@ pub(super) fn encode(cursor: &Cursor, session: &Session) -> Vec<u8> {
         put_unread(&mut bytes, &cursor.unread.closed);
         put_unread(&mut bytes, &cursor.unread.seen);
     }
+    if has_earlier {
+        put_number(&mut bytes, cursor.earlier_bytes);
+    }
     match &cursor.splitter {
         SplitterState::Whole(state) => bytes.extend(pack(state, session)),
         SplitterState::Packed(packed) => bytes.extend_from_slice(packed),
@@ -98,7 +106,10 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Cursor> {
 
 fn taken(bytes: &[u8]) -> Result<Cursor, Malformed> {
     let mut take = Take::new(bytes);
-    let flags = take.byte()?.checked_sub(VERSION).filter(|flags| *flags <= VERSION_KNOWN + WITH_UNREAD);
+    let flags = take
+        .byte()?
+        .checked_sub(VERSION)
+        .filter(|flags| *flags <= VERSION_KNOWN + WITH_UNREAD + WITH_EARLIER);
     let flags = flags.ok_or(Malformed::new("another version"))?;
     let format = take.text("a format", NAME_BYTES_MAX)?.to_owned();
     let rules = RulesMark(take.array()?);
@@ -124,9 +135,11 @@ fn taken(bytes: &[u8]) -> Result<Cursor, Malformed> {
     } else {
         UnreadSoFar { closed: take_unread(&mut take)?, seen: take_unread(&mut take)? }
     };
+    let earlier_bytes = if flags & WITH_EARLIER == 0 { 0 } else { take.number()? };
     Ok(Cursor {
         format,
         rules,
+        earlier_bytes,
         granularity: granularity.map_err(|_| Malformed::new("no granularity"))?,
         closed_bytes,
         closed_line,

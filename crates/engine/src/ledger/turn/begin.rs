@@ -176,9 +176,16 @@ impl Engine {
         let mut found = 0;
         let mut clean = facts.clone();
         let TaskFacts { phase, current, completed } = &mut clean;
-        let of_current = current
-            .iter_mut()
-            .flat_map(|task| [&mut task.id, &mut task.text].into_iter().chain(task.depends_on.iter_mut()));
+        for task in current.iter_mut() {
+            // All secrets of a kind become one placeholder: what a task depends on could be itself then.
+            let mut kept = Vec::with_capacity(task.depends_on.len());
+            for id in std::mem::take(&mut task.depends_on) {
+                let clean = scrub_text(&scrubber, id.clone(), &mut found)?;
+                kept.extend((clean == id).then_some(id));
+            }
+            task.depends_on = kept;
+        }
+        let of_current = current.iter_mut().flat_map(|task| [&mut task.id, &mut task.text]);
         for text in phase.iter_mut().chain(of_current).chain(completed) {
             *text = scrub_text(&scrubber, std::mem::take(text), &mut found)?;
         }

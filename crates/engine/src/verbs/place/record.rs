@@ -109,6 +109,7 @@ impl Engine {
         Ok(Cursor {
             format: record.format.to_string(),
             rules: self.rules_of(&mut placed)?.into(),
+            earlier_bytes: 0,
             granularity: Granularity::Turn,
             closed_bytes: record.taken_bytes,
             closed_line: record.taken_lines.saturating_add(1),

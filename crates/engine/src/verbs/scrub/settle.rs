@@ -130,7 +130,7 @@ impl Engine {
         };
         let Some(splitter) = self.splitter_at(&old, tip, placed)? else { return Ok(None) };
         let splitter = SplitterState::Whole(splitter);
-        Ok(Some(Cursor { rules: rules.into(), tip, splitter, provisional, totals, ..old }))
+        Ok(Some(Cursor { rules: rules.into(), earlier_bytes: 0, tip, splitter, provisional, totals, ..old }))
     }
 
     /// Reads a chain again, as far as it came from the file, and returns what the splitter knows at its end.
