@@ -13,7 +13,7 @@ use std::ops::Range;
 use stemmata_model::{EntryId, Note, NoteCode};
 
 use super::path::{Path, Reach, leaf, walk};
-use super::row::{Key, Row};
+use super::row::{Key, Kind, Row};
 use super::tree::{Older, Tree};
 use crate::adapter::{ContextPlan, PlanStop, Segments, SourceError, segment_number};
 use crate::placing::counted;
@@ -58,7 +58,14 @@ fn find_path(loaded: &mut load::Loaded, stop: PlanStop) -> (Tree, Path) {
     let Some(start) = path.start else {
         return (tree, path);
     };
-    let kept = tree.kept_by(start).into_iter().filter_map(|kept| tree.row(kept).key).collect();
+    let kept: HashSet<usize> = tree.kept_by(start).into_iter().collect();
+    // Progress through which something hangs on a kept record stays with it.
+    let is_between = |position: usize| {
+        let row = tree.row(position);
+        row.kind == Kind::Progress && tree.parent(position).is_some_and(|parent| kept.contains(&parent))
+    };
+    let kept = (0..tree.rows.len()).filter(|position| kept.contains(position) || is_between(*position));
+    let kept = kept.filter_map(|kept| tree.row(kept).key).collect();
     let segment = tree.row(start).segment / 2;
     // Also what an earlier compaction keeps, which stands in its artifact.
     let of_row = |row: &Row| row.preserved.iter().copied().chain(row.key).collect::<Vec<_>>();
@@ -103,11 +110,17 @@ fn entry_id(tree: &Tree, key: Key) -> Option<EntryId> {
 }
 
 /// Returns what a boundary should say that it keeps, where that is something else than it says, and where in the line: its records
-/// by the ids that they have in this copy, and none that is not there.
-pub(super) fn kept_said(tree: &Tree, boundary: usize) -> Option<(Range<usize>, String)> {
+/// by the ids that they have in this copy, and none that is not there, or not in `kept` where that is given.
+pub(super) fn kept_said(
+    tree: &Tree,
+    boundary: usize,
+    kept: Option<&[usize]>,
+) -> Option<(Range<usize>, String)> {
     let row = tree.row(boundary);
     let metadata = row.metadata.as_deref()?;
-    let is_missing = |key: &Key| tree.find(*key).is_none();
+    let kept: Option<HashSet<usize>> = kept.map(|kept| kept.iter().copied().collect());
+    let is_left = |position| kept.as_ref().is_some_and(|kept| !kept.contains(&position));
+    let is_missing = |key: &Key| tree.lacks(*key) || tree.find(*key).is_some_and(is_left);
     let summary = lost_anchor(tree, boundary);
     let is_as_it_is = metadata.is_own && row.stated.is_none() && summary.is_none();
     if is_as_it_is && !row.preserved.iter().any(is_missing) {
@@ -119,25 +132,32 @@ pub(super) fn kept_said(tree: &Tree, boundary: usize) -> Option<(Range<usize>, S
             return Some(id_text(tree, summary));
         }
         let found = tree.find(key).or_else(|| tree.find_copy(key))?;
-        tree.row(found).key.map(|key| id_text(tree, key))
+        let is_there = |found: &Key| metadata.anchor == Some(key) || !is_missing(found);
+        tree.row(found).key.filter(is_there).map(|key| id_text(tree, key))
     };
     let said = super::kept::renamed(&metadata.said, known);
     let said = said.or_else(|| (!metadata.is_own).then(|| metadata.said.clone()));
     said.map(|said| (metadata.span.clone(), said))
 }
 
-/// Returns what a boundary that keeps a chain should say, and where in the line, where parallel calls beside the chain stand before it:
-/// a client does not find them there, but in a list.
-fn chain_listed(tree: &Tree, boundary: usize) -> Option<(Range<usize>, String)> {
+/// Returns what a boundary that keeps a chain should say, and where in the line, where a client does not find what is kept: an end of
+/// the chain is not there, or parallel calls beside the chain stand before the boundary.
+fn chain_listed(tree: &Tree, boundary: usize, kept: &[usize]) -> Option<(Range<usize>, String)> {
     let row = tree.row(boundary);
-    let metadata = row.metadata.as_deref().filter(|_| row.keeps_chain && !row.of_artifact)?;
-    let kept = tree.kept_by(boundary);
-    if kept.len() <= row.preserved.len() || kept.first().is_none_or(|first| *first > boundary) {
-        return None;
-    }
+    let mut ends = row.preserved.first().into_iter().chain(row.preserved.last());
+    let is_cut = ends.any(|&key| tree.find(key).is_some_and(|position| !kept.contains(&position)));
+    let chain = row.preserved.iter().filter(|&&key| !tree.lacks(key)).count();
+    let is_beside = kept.len() > chain && kept.first().is_some_and(|first| *first < boundary);
+    if is_cut || is_beside { listed(tree, boundary, kept) } else { None }
+}
+
+/// Returns what a boundary that keeps a chain says if it lists messages instead, and where in the line.
+pub(super) fn listed(tree: &Tree, boundary: usize, kept: &[usize]) -> Option<(Range<usize>, String)> {
+    let row = tree.row(boundary);
+    let metadata = row.metadata.as_deref().filter(|_| row.keeps_chain)?;
     let id = |position: usize| tree.row(position).key.map(|key| id_text(tree, key));
     let anchor = tree.summary_of(boundary).and_then(id)?;
-    let ids: Vec<String> = kept.into_iter().filter_map(id).collect();
+    let ids: Vec<String> = kept.iter().copied().filter_map(id).collect();
     Some((metadata.span.clone(), super::kept::listed(&metadata.said, &anchor, &ids)?))
 }
 

@@ -46,6 +46,10 @@ pub(super) struct Path {
     pub(super) units: HashSet<usize>,
     /// The boundary of the compaction where it ends, if it ends at one.
     pub(super) start: Option<usize>,
+    /// The messages which that compaction keeps and which are on the way, oldest first.
+    pub(super) kept: Vec<usize>,
+    /// Where the way comes to what a compaction keeps: its boundary, and the kept record on which the rest hangs.
+    crossing: Option<(usize, usize)>,
     /// Lines of compactions that it goes over.
     pub(super) skipped: HashSet<usize>,
     /// Complete compactions that it goes over.
@@ -61,18 +65,10 @@ pub(super) struct Path {
 /// Finds the line with which the conversation ends: what the user chose last, else the last message, and
 /// if that is a late result of a tool, the last message that followed from the call.
 pub(super) fn leaf(tree: &Tree) -> Option<usize> {
-    let own = |position: usize| tree.is_own(position) && tree.row(position).kind != Kind::Restated;
-    let mut positions = (0..tree.rows.len()).rev();
-    let last = positions.find(|&position| {
-        let row = tree.row(position);
-        match row.kind {
-            Kind::Checkpoint => row.explicit && chosen(tree, position).is_some(),
-            Kind::Progress => false,
-            kind => kind.is_node() && own(position),
-        }
-    })?;
-    if tree.row(last).kind == Kind::Checkpoint {
-        return chosen(tree, last);
+    let own = |position: usize| is_own(tree, position);
+    let last = last(tree)?;
+    if let Some(choice) = choice(tree) {
+        return Some(choice);
     }
     let is_end = |position: &usize| own(*position) && tree.row(*position).kind.is_end();
     let is_message = |position: &usize| own(*position) && tree.row(*position).kind.is_message();
@@ -85,9 +81,34 @@ pub(super) fn leaf(tree: &Tree) -> Option<usize> {
     branch.last.filter(goes_on).or(Some(message))
 }
 
+fn is_own(tree: &Tree, position: usize) -> bool {
+    tree.is_own(position) && tree.row(position).kind != Kind::Restated
+}
+
+/// Returns the last line of the tree, or a choice of the user's behind it.
+fn last(tree: &Tree) -> Option<usize> {
+    let mut positions = (0..tree.rows.len()).rev();
+    positions.find(|&position| {
+        let row = tree.row(position);
+        match row.kind {
+            Kind::Checkpoint => row.explicit && chosen(tree, position).is_some(),
+            Kind::Progress => false,
+            kind => kind.is_node() && is_own(tree, position),
+        }
+    })
+}
+
+/// Returns the record that the user chose last, if nothing was written since.
+fn choice(tree: &Tree) -> Option<usize> {
+    last(tree).filter(|&last| tree.row(last).kind == Kind::Checkpoint).and_then(|last| chosen(tree, last))
+}
+
 fn chosen(tree: &Tree, checkpoint: usize) -> Option<usize> {
     let named = match tree.row(checkpoint).parent {
-        Link::Of(key) => tree.find(key).filter(|&position| tree.is_own(position))?,
+        // Of what a compaction put away the client finds nothing.
+        Link::Of(key) => tree
+            .find(key)
+            .filter(|&position| tree.is_own(position) && tree.put_away_by(position).is_none())?,
         Link::Absent | Link::Root => return None,
     };
     if tree.row(named).kind == Kind::Progress { tree.parent(named) } else { Some(named) }
@@ -97,6 +118,13 @@ fn chosen(tree: &Tree, checkpoint: usize) -> Option<usize> {
 pub(super) fn walk(tree: &Tree, leaf: usize, reach: Reach) -> Path {
     let mut path = Path::default();
     let mut next = Some(leaf);
+    // A choice of a record that a compaction keeps is one of a place behind the compaction's start.
+    let kept_choice =
+        choice(tree).filter(|&choice| choice == leaf).and_then(|leaf| crossed(tree, leaf, None));
+    if let Some(boundary) = kept_choice.filter(|&boundary| reach.ends_at(tree, boundary)) {
+        path.crossing = Some((boundary, leaf));
+        next = Some(if leaf < boundary { boundary } else { leaf });
+    }
     // What follows the step in hand: the kind of the nearest newer message that is not the runtime's own.
     let mut below = None;
     let mut seen = HashSet::new();
@@ -119,6 +147,7 @@ pub(super) fn walk(tree: &Tree, leaf: usize, reach: Reach) -> Path {
                 }
                 path.keep(Step { unit, landing });
                 path.start = Some(unit);
+                path.kept = path.kept_at(tree, unit);
                 return path;
             }
             Kind::Boundary => {
@@ -145,6 +174,18 @@ impl Path {
     fn keep(&mut self, step: Step) {
         self.units.insert(step.unit);
         self.steps.push(step);
+    }
+
+    /// Returns what a compaction keeps, as far as it is on the way: with a record of a message that message, with its results.
+    fn kept_at(&self, tree: &Tree, boundary: usize) -> Vec<usize> {
+        let mut kept = tree.kept_by(boundary);
+        let crossing = self.crossing.filter(|&(crossed, _)| crossed == boundary).map(|(_, record)| record);
+        if let Some(last) = crossing.and_then(|record| kept.iter().position(|&kept| kept == record)) {
+            let unit = crossing.map(|record| tree.unit(record));
+            let behind = kept.split_off(last + 1);
+            kept.extend(behind.into_iter().filter(|&kept| Some(tree.unit(kept)) == unit));
+        }
+        kept
     }
 
     /// Goes over a compaction, or over a boundary whose summary was never written.
@@ -180,7 +221,12 @@ impl Path {
             self.spliced += 1;
             return tree.nearest(head);
         }
-        let boundary = crossed(tree, parent, head);
+        let crossed = crossed(tree, parent, Some(head));
+        let is_new = |&boundary: &usize| self.crossing.is_none_or(|(known, _)| known != boundary);
+        if let Some(boundary) = crossed.filter(is_new) {
+            self.crossing = Some((boundary, parent));
+        }
+        let boundary = crossed.filter(|&boundary| parent < boundary);
         // What hangs on a kept record from before the compaction is part of what was compacted.
         let side = side_branch(tree, tree.unit(parent), head, below);
         let side = side.filter(|&side| boundary.is_none_or(|boundary| boundary < side));
@@ -209,12 +255,13 @@ impl Path {
     }
 }
 
-/// A record that a compaction keeps stands before its boundary, and what follows the compaction hangs on it:
-/// the way back leads through the compaction.
-fn crossed(tree: &Tree, parent: usize, child: usize) -> Option<usize> {
-    let key = tree.row(parent).key?;
-    let boundary = tree.preserved_by(key)?;
-    (parent < boundary && boundary < child).then_some(boundary)
+/// What follows a compaction hangs on a record that the compaction keeps: the way back leads through the compaction, also
+/// where that record stands before the boundary. `child` is what hangs on it, none where it is the end.
+fn crossed(tree: &Tree, parent: usize, child: Option<usize>) -> Option<usize> {
+    let kept_by = |position: usize| tree.row(position).key.and_then(|key| tree.preserved_by(key));
+    // Where it names progress nothing is kept, and the client goes on from the old record.
+    let boundary = kept_by(parent).filter(|&boundary| !tree.names_progress(boundary))?;
+    child.is_none_or(|child| boundary < child && kept_by(child) != Some(boundary)).then_some(boundary)
 }
 
 /// Returns whether the client went on by itself from an older record than the last one: it wrote its own words there and got an

@@ -59,6 +59,8 @@ pub(super) struct Tree {
     children: Vec<(usize, usize)>,
     /// Kept record → boundary that keeps it; the latest one.
     preserved: ByKey<usize>,
+    /// Unit of a kept record → boundary that keeps that, the latest one, and the last record that it keeps.
+    kept_units: HashMap<usize, (usize, usize)>,
     /// Record of another session → the first copy of it.
     copies: ByKey<usize>,
 }
@@ -93,12 +95,13 @@ impl Tree {
         (names, side, older): (Names, bool, Older),
         written: Vec<usize>,
     ) -> Self {
-        expand_chains(&mut rows, &by_key);
+        expand_chains(&mut rows, &by_key, &older);
         let mut tree = Self {
             older,
             written,
-            by_key,
             preserved: preserved(&rows),
+            kept_units: kept::units(&rows, &by_key, &units),
+            by_key,
             copies: copies(&rows),
             names: names.into_iter().collect(),
             parents: vec![None; rows.len()],
@@ -258,7 +261,11 @@ impl Tree {
                 Kind::Progress if parent < position => (self.parent(parent), self.is_made_up(parent)),
                 Kind::Progress => self.over_progress(position, parent),
                 Kind::Restated => (self.behind_summary(position, key).or(self.nearest(parent)), false),
-                _ => (Some(parent), false),
+                _ => match self.put_away_by(parent) {
+                    // As in the client: it hangs on the last one that is kept.
+                    Some((boundary, last)) if boundary < position && !row.of_artifact => (Some(last), true),
+                    _ => (Some(parent), false),
+                },
             },
             None => self.missing_parent(position, key),
         }
@@ -422,10 +429,15 @@ fn follow_copies(rows: &mut [Row], by_key: &ByKey<usize>) {
 
 /// Lists the records between the ends of the chains that compactions keep, the newest boundary first. Stops after
 /// [`order::steps_max`] records: many boundaries over one long chain must not fill the memory. What is behind that counts as broken.
-fn expand_chains(rows: &mut [Row], by_key: &ByKey<usize>) {
+/// Of a chain that was not read the ends are known.
+fn expand_chains(rows: &mut [Row], by_key: &ByKey<usize>, older: &Older) {
     let mut steps = order::steps_max(rows);
+    let is_unread = |key: &Key| !by_key.contains_key(key) && older.holds(*key);
     for boundary in (0..rows.len()).rev() {
         let Some(row) = rows.get(boundary).filter(|row| row.keeps_chain) else { continue };
+        if row.preserved.last().is_some_and(is_unread) {
+            continue;
+        }
         let kept = order::chain(row, rows, by_key, &mut steps).into_boxed_slice();
         if let Some(row) = rows.get_mut(boundary) {
             row.preserved = kept;

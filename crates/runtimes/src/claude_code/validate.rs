@@ -200,7 +200,7 @@ impl LineValidator {
                 let message = "the compaction keeps records between two that do not lead to each other; the loader keeps none";
                 self.find(Severity::Warning, "preserved_missing", line, message.to_owned());
             }
-            let missing = row.preserved.iter().filter(|&&key| tree.find(key).is_none()).count();
+            let missing = row.preserved.iter().filter(|&&key| tree.lacks(key)).count();
             if missing > 0 && conversation.path.start == Some(position) {
                 let message =
                     format!("{missing} records that the compaction keeps are missing; the loader keeps none");
@@ -254,14 +254,14 @@ impl LineValidator {
                 format!("{} parallel calls or results do not reach the model with this client", beside.len());
             self.find(Severity::Warning, "sibling_lost", Some(self.line_at(tree, first)), message);
         }
-        let all = sendable(tree, &conversation.messages);
+        let all = sendable(tree, &conversation.path.kept, &conversation.messages);
         let left: Vec<usize> = conversation
             .messages
             .iter()
             .copied()
             .filter(|position| lost.binary_search(position).is_err())
             .collect();
-        let dropped = all.saturating_sub(sendable(tree, &left));
+        let dropped = all.saturating_sub(sendable(tree, &conversation.path.kept, &left));
         if let Some(&last) = lost.last().filter(|_| dropped > 0) {
             let of_it: HashSet<usize> = conversation.messages.iter().copied().collect();
             let is_other =
@@ -287,11 +287,14 @@ impl LineValidator {
 
 /// Counts the messages that are sent: of calls without results, unless they are the end, and of results without calls a client
 /// sends nothing.
-fn sendable(tree: &Tree, messages: &[usize]) -> u64 {
+fn sendable(tree: &Tree, kept: &[usize], messages: &[usize]) -> u64 {
     let rows = || messages.iter().map(|&position| tree.row(position));
     let made: HashSet<u64> = rows().flat_map(|row| row.calls.iter().copied()).collect();
     let answered: HashSet<u64> = rows().flat_map(|row| row.answers.iter().copied()).collect();
-    let end = messages.last().map(|&last| tree.unit(last));
+    // Behind a summary comes what its compaction keeps.
+    let ends_kept = messages.last().is_some_and(|&last| tree.row(last).kind == Kind::Summary);
+    let kept = kept.iter().rfind(|&kept| ends_kept && messages.binary_search(kept).is_ok());
+    let end = kept.or(messages.last()).map(|&last| tree.unit(last));
     let stays =
         |ids: &[u64], others: &HashSet<u64>| ids.is_empty() || ids.iter().any(|id| others.contains(id));
     let is_sent = |position: &&usize| {
@@ -312,7 +315,7 @@ pub(super) struct Conversation {
 impl Conversation {
     pub(super) fn of(tree: &Tree) -> Self {
         let path = leaf(tree).map_or_else(Path::default, |leaf| walk(tree, leaf, Reach::Compaction));
-        let kept: HashSet<usize> = path.start.into_iter().flat_map(|start| tree.kept_by(start)).collect();
+        let kept: HashSet<usize> = path.kept.iter().copied().collect();
         let is_of = |&position: &usize| {
             // What hangs in the way is sent, a subagent's too.
             let row = tree.row(position);
@@ -400,8 +403,8 @@ impl Validator for LineValidator {
             present.iter().copied().filter(|position| reached.contains(position)).collect();
         Validation {
             findings,
-            messages_sent: sendable(&tree, &sent),
-            messages_present: sendable(&tree, present),
+            messages_sent: sendable(&tree, &conversation.path.kept, &sent),
+            messages_present: sendable(&tree, &conversation.path.kept, present),
         }
     }
 }

@@ -34,8 +34,10 @@ pub(super) fn pieces(tree: &Tree, path: &Path, fates: &Fates, edits: &[Relink]) 
         let parent = edit.and_then(|edit| Some(replace(row.parent_span?, parent_value(tree, edit.parent))));
         let side = row.side_span.filter(|_| is_in_the_way(tree, path, position) && !row.of_artifact);
         let side = side.map(|span| replace(span, b"false".to_vec()));
-        let kept = kept_said(tree, position)
-            .or_else(|| chain_listed(tree, position))
+        let kept = (path.start == Some(position)).then_some(&*path.kept);
+        let kept = kept
+            .and_then(|kept| chain_listed(tree, position, kept))
+            .or_else(|| kept_said(tree, position, kept))
             .map(|(span, said)| replace((span.start, span.len()), said.into_bytes()));
         let mut new: Vec<Edit> = parent.into_iter().chain(side).chain(kept).collect();
         new.sort_by_key(|edit| edit.offset);

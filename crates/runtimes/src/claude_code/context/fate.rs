@@ -45,6 +45,7 @@ pub(super) fn decide(tree: &Tree, path: &Path) -> Fates {
     let abandoned = abandoned_trails(tree, path);
     let mut follows_kept = true;
     let kept = kept(tree, path);
+    let lists = path.start.is_some_and(|start| !tree.row(start).preserved.is_empty());
     for &position in kept.iter().filter(|&&position| position < first) {
         fates.set(position);
     }
@@ -54,7 +55,10 @@ pub(super) fn decide(tree: &Tree, path: &Path) -> Fates {
             continue;
         }
         let is_of_path = path.units.contains(&tree.unit(position)) || kept.contains(&position);
-        let keep = if row.of_artifact || is_of_path {
+        let keep = if lists && row.of_artifact && row.kind.is_message() && tree.is_own(position) {
+            // An artifact has whole messages, also where the compaction keeps a part, or the way leads to a part of what it keeps.
+            row.kind == Kind::Summary || kept.contains(&position)
+        } else if row.of_artifact || is_of_path {
             true
         } else if path.skipped.contains(&position) {
             false
@@ -88,11 +92,11 @@ pub(super) fn decide(tree: &Tree, path: &Path) -> Fates {
     fates
 }
 
-/// Returns the lines that the compaction keeps at which the path ends; those before it only where they are in no artifact.
+/// Returns the lines on the way that the compaction keeps at which the path ends; those before it only where they are in no artifact.
 fn kept(tree: &Tree, path: &Path) -> HashSet<usize> {
     let Some(start) = path.start else { return HashSet::new() };
     let is_there = |position: &usize| !tree.row(start).of_artifact || start < *position;
-    tree.kept_by(start).into_iter().filter(|&kept| tree.is_own(kept)).filter(is_there).collect()
+    path.kept.iter().copied().filter(|&kept| tree.is_own(kept)).filter(is_there).collect()
 }
 
 /// Returns where the result starts: at its compaction, or with the conversation if another one was before it

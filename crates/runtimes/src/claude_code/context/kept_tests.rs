@@ -343,3 +343,156 @@ fn parallel_calls_beside_a_kept_chain_are_part_of_it() {
         assert!(found.messages_present >= present, "{name}, late: {found:?}");
     }
 }
+
+#[test]
+fn a_list_that_begins_inside_parallel_calls_keeps_no_more() {
+    let mut story = Story::default();
+    let prompt = story.prompt(None);
+    let calls = [story.call(prompt, "m"), story.call(prompt + 1, "m")];
+    let results = calls.map(|call| story.result(call));
+    let answer = story.answer(results[1]);
+    let kept = [calls[1], results[0], results[1], answer];
+    let summary = story.compaction(answer, &kept);
+    let next = story.prompt(Some(summary));
+    let end = story.answer(next);
+    let (_, context) = chain(&story.bytes()).context(PlanStop::Compaction);
+    let said: Vec<usize> = [summary - 1, summary].into_iter().chain(kept).chain([next, end]).collect();
+    assert_eq!(numbers(&context), said);
+    let checked = validated(&placed(&context).0, None);
+    assert_eq!((checked.messages_sent, checked.messages_present), (6, 6), "{checked:?}");
+}
+
+/// A turn (lines 0 to 3), a prompt with three parallel calls (4 to 11), a compaction (12 and 13) that keeps these, and a turn behind it
+/// (14 to 17). The chain leads through the last call and its result.
+fn compacted_parallel(is_chain: bool) -> Story {
+    let mut story = Story::default();
+    let turn = |story: &mut Story, last: Option<usize>| {
+        let prompt = story.prompt(last);
+        let call = story.call(prompt, &format!("call {prompt}"));
+        let result = story.result(call);
+        story.answer(result)
+    };
+    let last = turn(&mut story, None);
+    story.wait();
+    let prompt = story.prompt(Some(last));
+    let calls = [story.call(prompt, "m"), story.call(prompt + 1, "m"), story.call(prompt + 2, "m")];
+    let results = calls.map(|call| story.result(call));
+    let answer = story.answer(results[2]);
+    story.wait();
+    let summary = story.compaction(answer, &[4, 5, 6, 7, 8, 9, 10, 11]);
+    if is_chain {
+        keep_chain(&mut story, 12, (4, 11));
+    }
+    story.wait();
+    turn(&mut story, Some(summary));
+    story.wait();
+    story
+}
+
+fn keep_chain(story: &mut Story, boundary: usize, (head, tail): (usize, usize)) {
+    let kept = json!({ "headUuid": uuid(head), "anchorUuid": uuid(boundary + 1), "tailUuid": uuid(tail) });
+    story.set(boundary, "compactMetadata", json!({ "trigger": "auto", "preservedSegment": kept }));
+}
+
+/// Checks what `doctor` says of a story, and that its context and its repair have all that is present.
+fn assert_whole(name: &str, story: &Story, (sent, present): (u64, u64)) {
+    let bytes = story.bytes();
+    let found = validated(&bytes, None);
+    assert_eq!((found.messages_sent, found.messages_present), (sent, present), "{name}: {found:?}");
+    let (plan, context) = chain(&bytes).context(PlanStop::Compaction);
+    let (context, _) = placed(&context);
+    let found = validated(&context, None);
+    let all = (present, present);
+    assert_eq!((found.messages_sent, found.messages_present), all, "{name}: {found:?} {plan:?}");
+    let mended = repair(&ClaudeCode, &bytes, None);
+    let found = &mended.validation;
+    assert_eq!((found.messages_sent, found.messages_present), all, "{name}: {:?}", mended.changes);
+}
+
+/// The client goes on at the kept record, with all calls and results of its message, and drops what is kept behind it.
+#[test]
+fn going_back_to_what_a_compaction_keeps_leaves_what_is_kept_behind_that() {
+    for (is_chain, at, sent, present) in [
+        (false, 4, 6, 6),
+        (false, 5, 12, 12),
+        (false, 7, 12, 12),
+        (false, 9, 12, 12),
+        (false, 11, 13, 13),
+        (true, 4, 6, 6),
+        (true, 5, 8, 12),
+        (true, 10, 8, 12),
+        (true, 11, 9, 13),
+        // A result beside the chain is put away: what hangs on it hangs on the last one that is kept.
+        (true, 8, 9, 13),
+    ] {
+        let mut story = compacted_parallel(is_chain);
+        let prompt = story.prompt(Some(at));
+        let call = story.call(prompt, "last");
+        let result = story.result(call);
+        story.answer(result);
+        assert_whole(&format!("a prompt at {at}, {is_chain}"), &story, (sent, present));
+    }
+}
+
+#[test]
+fn a_choice_of_what_a_compaction_keeps_is_a_place_behind_the_summary() {
+    for (is_chain, at, sent, present) in [
+        (false, 4, 2, 2),
+        (false, 5, 8, 8),
+        (false, 9, 8, 8),
+        (false, 11, 9, 9),
+        (true, 4, 2, 2),
+        // The client makes up the results of the two calls beside the chain.
+        (true, 7, 6, 8),
+        (true, 11, 5, 9),
+        // A choice of what was put away is none.
+        (true, 8, 9, 13),
+    ] {
+        let mut story = compacted_parallel(is_chain);
+        story.checkpoint(at, true);
+        assert_whole(&format!("a choice of {at}, {is_chain}"), &story, (sent, present));
+    }
+}
+
+/// The client reads over progress: a list that names some keeps nothing, and so does a chain that ends with it.
+#[test]
+fn progress_among_what_a_compaction_keeps_costs_nothing() {
+    let story = |is_chain: bool, kept: &[usize], is_behind: bool| {
+        let mut story = Story::default();
+        let first = story.prompt(None);
+        let answer = story.answer(first);
+        // 2 to 7: the prompt, a call, its progress, its result, the answer and progress behind that.
+        let prompt = story.prompt(Some(answer));
+        let call = story.call(prompt, "m");
+        story.progress(call);
+        let result = story.result(call);
+        let last = story.answer(result);
+        story.progress(last);
+        let summary = story.compaction(last, kept);
+        if is_chain {
+            keep_chain(&mut story, summary - 1, (kept[0], kept[kept.len() - 1]));
+        }
+        let next = story.prompt(Some(summary));
+        story.answer(next);
+        story.wait();
+        if is_behind {
+            story.prompt(Some(7));
+        }
+        story
+    };
+    for (is_chain, kept, sent) in [
+        (false, &[2, 3, 4, 5, 6][..], 3),
+        (false, &[2, 3, 5, 6, 7], 3),
+        (true, &[2, 7], 3),
+        (true, &[2, 6], 7),
+        (false, &[2, 3, 5, 6], 7),
+    ] {
+        let story = story(is_chain, kept, false);
+        assert_whole(&format!("{kept:?} {is_chain}"), &story, (sent, 7));
+    }
+    // What hangs on progress behind the last kept record hangs on that.
+    for (is_chain, kept) in [(false, &[2, 3, 5, 6][..]), (true, &[2, 6])] {
+        let story = story(is_chain, kept, true);
+        assert_whole(&format!("behind {kept:?} {is_chain}"), &story, (6, 6));
+    }
+}

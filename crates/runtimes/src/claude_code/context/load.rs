@@ -190,11 +190,13 @@ impl Loaded {
 
 /// Drops what an artifact has of a chain that is broken: the client keeps nothing of it.
 fn drop_broken_chain(artifact: &mut Vec<Row>) {
-    let by_key = index(artifact);
-    let mut steps = steps_max(artifact);
-    if artifact.iter().any(|row| row.keeps_chain && chain(row, artifact, &by_key, &mut steps).is_empty()) {
+    if artifact.iter().any(|row| is_broken_chain(row, artifact)) {
         artifact.retain(|row| matches!(row.kind, Kind::Boundary | Kind::Summary));
     }
+}
+
+fn is_broken_chain(boundary: &Row, rows: &[Row]) -> bool {
+    boundary.keeps_chain && chain(boundary, rows, &index(rows), &mut steps_max(rows)).is_empty()
 }
 
 fn read_lines(bytes: &[u8], segment: usize, names: &mut Names) -> Vec<Row> {
@@ -306,12 +308,15 @@ impl Trace {
         let last = loaded.row((segment, row)).and_then(|boundary| self.links.get(&boundary.key?));
         let last = last.copied().unwrap_or((segment, row));
         let kept = loaded.row(last).map(|boundary| &*boundary.preserved).unwrap_or_default();
+        if kept.is_empty() {
+            return false;
+        }
         let artifact = loaded.segments.get(segment).and_then(|lines| lines.artifact.as_deref());
-        let held = || -> HashSet<Key> {
-            let rows = artifact.map(|artifact| read_lines(artifact, 0, &mut Names::new()));
-            rows.into_iter().flatten().filter_map(|row| row.key).collect()
-        };
-        !kept.is_empty() && !kept.iter().copied().collect::<HashSet<Key>>().is_subset(&held())
+        let rows = artifact.map_or_else(Vec::new, |artifact| read_lines(artifact, 0, &mut Names::new()));
+        let found = rows.iter().filter(|row| row.kind != Kind::Progress);
+        let held: HashSet<Key> = found.filter_map(|row| row.key).collect();
+        !kept.iter().all(|key| held.contains(key))
+            || loaded.row(last).is_some_and(|boundary| is_broken_chain(boundary, &rows))
     }
 
     /// Returns the call that the last result answers, once.

@@ -3,11 +3,10 @@
 
 use std::collections::HashSet;
 
-use super::super::context::{kept_said, lost_anchor};
-use super::super::kept::listed;
+use super::super::context::{kept_said, listed, lost_anchor};
 use super::super::loader::Loader;
 use super::super::record::Record;
-use super::super::row::{Key, Kind};
+use super::super::row::{Key, Kind, Link, Row};
 use super::View;
 use crate::json::quote;
 use crate::repair::Document;
@@ -27,6 +26,7 @@ const MISSING: &str =
 const ANCHOR: &str =
     "the compaction hangs what it keeps on a record that does not exist; it hangs on the summary now";
 const BESIDE: &str = "the compaction keeps a chain, and the loader would lose the parallel calls beside it; all of them are listed";
+const BROKEN: &str = "the chain that the compaction keeps ends at progress, and so the loader would keep none; its messages are listed";
 
 /// Mends the compactions.
 pub(super) fn mend(document: &mut Document, view: &View) {
@@ -44,7 +44,7 @@ pub(super) fn mend(document: &mut Document, view: &View) {
         } else if row.stated.is_some() {
             name_kept(document, view, position, RENAMED);
         } else if view.conversation.path.start == Some(position) {
-            let is_missing = |key: &Key| tree.find(*key).is_none();
+            let is_missing = |key: &Key| tree.lacks(*key);
             if row.preserved.iter().any(is_missing) && !row.keeps_chain {
                 name_kept(document, view, position, MISSING);
             } else if lost_anchor(tree, position).is_some() {
@@ -76,21 +76,32 @@ fn list_beside(document: &mut Document, view: &View, position: usize) {
     let units: HashSet<usize> = reached.iter().map(|&position| tree.unit(position)).collect();
     let kept = tree.kept_by(position);
     let is_lost = |kept: &usize| !reached.contains(kept) && units.contains(&tree.unit(*kept));
-    if !kept.iter().any(is_lost) {
+    // A chain that begins or ends with progress is none for the client.
+    let is_broken = tree.names_progress(position);
+    if !is_broken && !kept.iter().any(is_lost) {
         return;
     }
-    let Some(anchor) = tree.summary_of(position).and_then(|summary| view.id(summary)) else { return };
-    let ids: Vec<String> = kept.iter().filter_map(|&kept| view.id(kept)).collect();
-    if let Some(metadata) = tree.row(position).metadata.as_deref()
-        && let Some(said) = listed(&metadata.said, &anchor, &ids)
-    {
-        document.edit(position, vec![(metadata.span.clone(), said)], ("compaction", BESIDE.to_owned()));
+    let Some(edit) = listed(tree, position, &kept) else { return };
+    document.edit(position, vec![edit], ("compaction", if is_broken { BROKEN } else { BESIDE }.to_owned()));
+    // What hung on a record beside the chain stays where the loader puts it.
+    for &head in &view.conversation.path.recovered {
+        if let Some(end) = tree.parent(head).filter(|end| kept.last() == Some(end)) {
+            view.hang(document, head, Some(end), "it hung on a record that the compaction put away");
+        }
+    }
+    let is_dead = |row: &Row| {
+        let named = if let Link::Of(key) = row.parent { tree.find(key) } else { None };
+        row.kind == Kind::Checkpoint
+            && named.and_then(|named| tree.put_away_by(named)).is_some_and(|(by, _)| by == position)
+    };
+    for (line, _) in tree.rows.iter().enumerate().rev().filter(|(_, row)| is_dead(row)) {
+        document.remove(line, ("checkpoint", "it named a record that the compaction put away"));
     }
 }
 
 /// Lets a compaction name what it keeps by the ids that the records have, and nothing that is not there.
 fn name_kept(document: &mut Document, view: &View, position: usize, what: &str) {
-    if let Some(edit) = kept_said(&view.tree, position) {
+    if let Some(edit) = kept_said(&view.tree, position, None) {
         document.edit(position, vec![edit], ("compaction", what.to_owned()));
     }
 }

@@ -45,7 +45,7 @@ fn thread(view: &View) -> Vec<usize> {
     let (tree, path) = (&view.tree, &view.conversation.path);
     let mut thread = Vec::with_capacity(view.conversation.messages.len());
     let mut listed: HashSet<usize> = HashSet::new();
-    let kept = path.start.map_or_else(Vec::new, |start| tree.kept_by(start));
+    let kept = &path.kept;
     let mut by_unit: std::collections::HashMap<usize, Vec<usize>> = std::collections::HashMap::new();
     for &position in &view.conversation.messages {
         by_unit.entry(tree.unit(position)).or_default().push(position);
