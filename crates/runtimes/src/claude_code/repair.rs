@@ -37,16 +37,17 @@ pub(super) fn mend(document: &mut Document, client_version: Option<&str>) {
         return mend_stages(document, &view);
     }
     // What came late is put in its place where a client loses anything by it, or something else has to be mended.
+    let is_whole = view.is_whole();
     let mut sorted = document.clone();
     order::mend(&mut sorted, &view);
     let moved = sorted.changes();
     let view = View::of(&sorted, client_version);
-    if !view.tree.is_sorted() {
-        // Lines could not be put into an order: nothing else is known of their places.
+    // Lines could not be put into an order: nothing else is known of their places. Or the order costs what the client finds.
+    if !view.tree.is_sorted() || (is_whole && !view.is_whole()) {
         return;
     }
     mend_stages(&mut sorted, &view);
-    if sorted.changes() > moved || !View::of(document, client_version).is_whole() {
+    if sorted.changes() > moved || !is_whole {
         *document = sorted;
     }
 }
