@@ -68,9 +68,9 @@ pub use keep::{
     RetiredSession, UnforgetRequest, Unforgotten,
 };
 pub use ledger::{
-    APPEND_BYTES_MAX, APPEND_EVENTS_MAX, AdoptRequest, AppendRequest, Appended, Durability, Event, Events,
-    EventsForgotten, EventsRequest, FollowFrom, FollowRequest, Followed, ForgetEventsRequest, Ledger,
-    LedgerExported, LedgerForgotten, LedgerPage, LedgerRequest, LedgersRequest, NewEvent,
+    APPEND_BYTES_MAX, APPEND_EVENTS_MAX, AdoptRequest, AppendRequest, Appended, DisownRequest, Durability,
+    Event, Events, EventsForgotten, EventsRequest, FollowFrom, FollowRequest, Followed, ForgetEventsRequest,
+    Ledger, LedgerExported, LedgerForgotten, LedgerPage, LedgerRequest, LedgersRequest, NewEvent,
 };
 pub use maintain::{
     BackedUp, ChainCostsRequest, Damage, Du, DuChain, DuChains, DuSidecars, DuTotal, Migration,

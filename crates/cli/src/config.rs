@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use stemmata_engine::{ConfigText, SettingError, Templates, create_private};
-use stemmata_service::read_bounded;
+use stemmata_service::{change_alone, read_bounded};
 
 pub(crate) use keys::{COLOR, INJECT, PAGER, all, named};
 pub(crate) use stemmata_engine::{Setting, SettingShape, Settings, is_on, template_fields};
@@ -137,6 +137,11 @@ impl Config {
         Settings::parse(&get).map_err(|error| wrong(error.key.clone(), error))
     }
 
+    /// Returns the value that the file gives a key.
+    pub(crate) fn in_file(&self, key: &Setting) -> Option<&str> {
+        of(&self.from_file, key).next().map(String::as_str)
+    }
+
     /// Returns every value that a key was given.
     pub(crate) fn explain(&self, key: &'static Setting) -> Explained {
         let layer = |values: &Layer, origin: Origin| -> Vec<Value> {
@@ -191,13 +196,23 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, CliError> {
     Ok(Some(text))
 }
 
-/// Writes a configuration file, in folders that are its owner's alone.
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), CliError> {
+/// Changes a configuration file, in folders that are its owner's alone, while no other process does. `change` gets what is in force now and
+/// the file's text, and returns the new text. Returns what is in force afterwards, read anew.
+pub(crate) fn change(
+    environment: &Environment,
+    path: &Path,
+    change: impl FnOnce(&Config, &str) -> Result<String, CliError>,
+) -> Result<Config, CliError> {
     if let Some(folder) = path.parent() {
         create_private(folder)?;
     }
-    Target::of(path)
-        .write(&TempFiles::default(), |out| out.write_all(text.as_bytes()).map_err(CliError::Output))
+    let locked = |source| CliError::io("change", path, source);
+    change_alone(path, locked, || {
+        let text = change(&Config::load(environment)?, &read(path)?.unwrap_or_default())?;
+        Target::of(path)
+            .write(&TempFiles::default(), |out| out.write_all(text.as_bytes()).map_err(CliError::Output))?;
+        Config::load(environment)
+    })
 }
 
 fn defaults(environment: &Environment) -> Layer {

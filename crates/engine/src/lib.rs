@@ -15,6 +15,7 @@ mod chain;
 mod counters;
 mod engine;
 mod error;
+mod git;
 mod guard;
 mod home;
 mod ledger;
@@ -71,6 +72,7 @@ pub use capture::watch::{Agenda, Look, WatchPace};
 pub use counters::{ChosenCounter, CounterChoice};
 pub use engine::{Engine, FORMER_MACHINES_MAX, Identity};
 pub use error::{Absent, Candidate, EngineError, ErrorKind, FormatUse, Refusal, Result, Wanted};
+pub use git::{GitAnswer, GitQuestion};
 pub use guard::{
     GuardWanted, Guarded, GuardedItem, KnownWindow, LiveWindow, is_overhead, known_window,
     window_within_model,
@@ -81,13 +83,13 @@ pub use home::{
     TakeUpLimits, TrustedRules, create_private, modified,
 };
 pub use ledger::{
-    BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, CheckpointState, Cluster, ComparedState, Decision,
-    DecisionKind, EntryHint, EntryMark, EventFilter, EventsPlan, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY,
-    LedgerState, MEMORY_SESSIONS_MAX, Marked, Opened, PlannedPrune, Project, PrunedEntry, PublishOptions,
-    Published, PublishedState, REQUEST_BYTES_MAX, REQUEST_KEPT_US, Recovered, Remembered, SAVE_EVENTS,
-    SameCall, StartAt, StepTaken, Subscription, TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole,
-    Told, TranscriptsReplayed, TurnBegun, TurnCompaction, TurnContext, TurnEnded, TurnGuard, TurnMade,
-    TurnOf, WindowReport, WindowSample,
+    Adopt, BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, CheckpointState, Cluster, ComparedState,
+    Decision, DecisionKind, EntryHint, EntryMark, EventFilter, EventsPlan, Folded, GUIDANCE_MAX, Guidance,
+    LOOK_EVERY, LedgerState, MEMORY_SESSIONS_MAX, Marked, Opened, PlannedPrune, Project, PrunedEntry,
+    PublishOptions, Published, PublishedState, REQUEST_BYTES_MAX, REQUEST_KEPT_US, Recovered, Remembered,
+    SAVE_EVENTS, SameCall, StartAt, StepTaken, Subscription, TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TokenTotals,
+    TokensByRole, Told, TranscriptsReplayed, TurnBegun, TurnCompaction, TurnContext, TurnEnded, TurnGuard,
+    TurnMade, TurnOf, WindowReport, WindowSample, adopted_folders,
 };
 pub use outputs::{OutputFiles, OutputRules};
 pub use packing::{KeepPacked, PackKeeper};

@@ -17,6 +17,7 @@ use std::time::Duration;
 use stemmata_model::{ArtifactId, CommitId, Timestamp};
 use stemmata_redact::Finding;
 use stemmata_store::Patience;
+use stemmata_store::maintain::collect::Which;
 
 use files::{Held, Open, random};
 use frame::Header;
@@ -223,6 +224,8 @@ pub struct VaultPurged {
     pub contents: u64,
     /// Places that they were kept for.
     pub places: u64,
+    /// Stands for which contents these are.
+    pub which: Which,
 }
 
 /// What is to be removed from a vault.
@@ -469,7 +472,12 @@ impl Reader {
 fn planned(expect: Option<VaultPurged>, going: &[(Header, u64)]) -> Result<VaultPurged, VaultError> {
     let contents: HashSet<ArtifactId> = going.iter().map(|(header, _)| header.content).collect();
     let places = going.iter().map(|(header, _)| u64::from(header.values)).sum();
-    let gone = VaultPurged { contents: count(contents.len()), places };
+    let mut which = Which::default();
+    for (header, _) in going {
+        // One content may be kept twice.
+        which.add(&header.kept_at.to_string(), header.content.as_bytes());
+    }
+    let gone = VaultPurged { contents: count(contents.len()), places, which };
     if expect.is_none_or(|expect| expect == gone) { Ok(gone) } else { Err(VaultError::PlanMoved) }
 }
 

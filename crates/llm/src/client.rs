@@ -15,6 +15,9 @@ use crate::{anthropic, embeddings, openai, retry, scrub};
 
 /// Bytes of an error's body that are read.
 const ERROR_BYTES_MAX: u64 = 64 << 10;
+/// Characters that an error keeps of a text in a reply, and of the word that names the kind of an error.
+const QUOTE_CHARS_MAX: usize = 500;
+const CODE_CHARS_MAX: usize = 100;
 
 /// Reads the body of a reply; `Err` says what is wrong with it.
 type Reader<'a, T> = dyn Fn(&[u8]) -> Result<T, String> + 'a;
@@ -42,21 +45,28 @@ impl Client {
     pub fn new(endpoint: Endpoint, scrubber: Scrubber, waits: Box<dyn Waits>) -> Result<Client, LlmError> {
         let url = endpoint.url()?;
         let limits = &endpoint.limits;
-        let agent = Agent::config_builder()
+        let mut agent = Agent::config_builder()
             .timeout_connect(Some(limits.connect_timeout))
             .timeout_global(Some(limits.attempt_timeout))
             .http_status_as_error(false)
             // A redirect would take the key along.
             .max_redirects(0)
-            .user_agent(concat!("stemmata/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .new_agent();
-        Ok(Client { agent, endpoint, url, scrubber, waits })
+            .user_agent(concat!("stemmata/", env!("CARGO_PKG_VERSION")));
+        if endpoint.is_on_this_machine() {
+            // Otherwise the proxy that the environment names is asked, for every address.
+            agent = agent.proxy(None);
+        }
+        Ok(Client { agent: agent.build().new_agent(), endpoint, url, scrubber, waits })
     }
 
     /// The model that is asked.
     pub fn model(&self) -> &str {
         &self.endpoint.model
+    }
+
+    /// The address of the server, as it was given.
+    pub fn server(&self) -> &str {
+        &self.endpoint.base_url
     }
 
     /// Asks the model, several times if that can help.
@@ -125,7 +135,7 @@ impl Client {
             return Err(self.refused(url, status, response));
         }
         let bytes = self.read(url, response, self.endpoint.limits.reply_bytes_max)?;
-        read(&bytes).map_err(|reason| bad_reply(url, reason))
+        read(&bytes).map_err(|reason| self.bad_reply(url, &reason))
     }
 
     fn read(&self, url: &str, response: Response<ureq::Body>, bytes_max: u64) -> Result<Vec<u8>, LlmError> {
@@ -133,7 +143,7 @@ impl Client {
         let mut reader = response.into_body().into_reader().take(bytes_max + 1);
         reader.read_to_end(&mut bytes).map_err(|error| self.failed(url, &ureq::Error::from(error)))?;
         if bytes.len() as u64 > bytes_max {
-            return Err(bad_reply(url, format!("it is larger than {bytes_max} bytes")));
+            return Err(self.bad_reply(url, &format!("it is larger than {bytes_max} bytes")));
         }
         Ok(bytes)
     }
@@ -149,12 +159,24 @@ impl Client {
         let read = response.into_body().into_reader().take(ERROR_BYTES_MAX).read_to_end(&mut bytes);
         let text = if read.is_ok() { String::from_utf8_lossy(&bytes).into_owned() } else { String::new() };
         let (code, message) = code_and_message(&text);
-        // A server may repeat what it was sent; the key is no part of a message.
-        let message = match &self.endpoint.key {
-            Some(key) => message.replace(key.expose(), "…"),
-            None => message,
+        let (code, message) = (self.quote(&code, CODE_CHARS_MAX), self.quote(&message, QUOTE_CHARS_MAX));
+        LlmError::Refused { url: url.to_owned(), status: Status { status, code, message, retry_after } }
+    }
+
+    /// Returns what an error quotes of a reply, wherever in it that stood. A server may repeat the headers that it was sent, and a gateway
+    /// those that it sends on: neither our key nor anything else that looks like a secret is in a message.
+    fn quote(&self, said: &str, chars_max: usize) -> String {
+        let said = match &self.endpoint.key {
+            Some(key) => said.replace(key.expose(), "…"),
+            None => said.to_owned(),
         };
-        LlmError::Refused { url: url.to_owned(), status: Status::new(status, &code, &message, retry_after) }
+        // Cut last: half a key is not recognized.
+        let said = scrub::text(&said, &self.scrubber).unwrap_or_default();
+        said.chars().take(chars_max).collect()
+    }
+
+    fn bad_reply(&self, url: &str, reason: &str) -> LlmError {
+        LlmError::BadReply { url: url.to_owned(), reason: self.quote(reason, QUOTE_CHARS_MAX) }
     }
 
     fn failed(&self, url: &str, error: &ureq::Error) -> LlmError {
@@ -168,12 +190,8 @@ impl Client {
             let seconds = self.endpoint.limits.attempt_timeout.as_secs();
             return LlmError::TimedOut { url, seconds };
         }
-        LlmError::Unreachable { url, reason: error.to_string() }
+        LlmError::Unreachable { url, reason: self.quote(&error.to_string(), QUOTE_CHARS_MAX) }
     }
-}
-
-fn bad_reply(url: &str, reason: String) -> LlmError {
-    LlmError::BadReply { url: url.to_owned(), reason }
 }
 
 /// Returns the code and the message of an error's body. Servers write `{"error": {"code", "type", "message"}}`,

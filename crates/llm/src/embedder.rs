@@ -9,12 +9,12 @@ use crate::client::{Client, Waits};
 use crate::endpoint::{Api, Endpoint, Key, Limits};
 use crate::error::LlmError;
 
-/// Somebody waits for the answer, and it is good without vectors.
+/// Somebody waits for the answer, and it is good without vectors: a server that is down is not waited for twice.
 const LIMITS: Limits = Limits {
     connect_timeout: Duration::from_secs(3),
     attempt_timeout: Duration::from_secs(20),
-    attempts_max: 2,
-    wait_max: Duration::from_secs(2),
+    attempts_max: 1,
+    wait_max: Duration::ZERO,
     request_bytes_max: 4 << 20,
     reply_bytes_max: 32 << 20,
 };
@@ -53,6 +53,10 @@ impl ModelEmbedder {
 impl Embedder for ModelEmbedder {
     fn model(&self) -> &str {
         self.client.model()
+    }
+
+    fn server(&self) -> &str {
+        self.client.server()
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {

@@ -117,6 +117,13 @@ impl Endpoint {
         }
     }
 
+    /// Returns whether the server is on this machine. No proxy is asked for it: it would get key and conversation in the clear, and send them
+    /// to a machine of its own.
+    pub(crate) fn is_on_this_machine(&self) -> bool {
+        let rest = self.base_url.trim().split_once("://").map_or("", |(_, rest)| rest);
+        is_loopback(rest.split('/').next().unwrap_or_default())
+    }
+
     fn base(&self) -> Result<&str, LlmError> {
         let base = self.base_url.trim().trim_end_matches('/');
         let bad = |reason: String| Err(LlmError::BadEndpoint { reason });
@@ -132,7 +139,7 @@ impl Endpoint {
         }
         match scheme {
             "https" => {}
-            "http" if self.key.is_none() || is_loopback(authority) => {}
+            "http" if self.key.is_none() || self.is_on_this_machine() => {}
             "http" => {
                 return bad(format!(
                     "`{base}` would send the API key unencrypted to another machine: use https://, or set no key"
@@ -150,8 +157,8 @@ fn is_loopback(authority: &str) -> bool {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => authority.split(':').next().unwrap_or_default(),
     };
-    host.eq_ignore_ascii_case("localhost")
-        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    host.trim_end_matches('.').eq_ignore_ascii_case("localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 #[cfg(test)]

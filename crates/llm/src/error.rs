@@ -2,27 +2,17 @@
 
 use std::time::Duration;
 
-/// Characters of a provider's message that an error keeps.
-const MESSAGE_CHARS_MAX: usize = 500;
-
 /// A reply that was no success.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// The HTTP status.
     pub status: u16,
-    /// The provider's code or type, where it names one: `context_length_exceeded`, `overloaded_error`.
+    /// The provider's code or type, where it names one: `context_length_exceeded`, `overloaded_error`. At most 100 characters.
     pub code: String,
     /// What the provider says, at most 500 characters.
     pub message: String,
     /// How long the provider asks to wait.
     pub retry_after: Option<Duration>,
-}
-
-impl Status {
-    pub(crate) fn new(status: u16, code: &str, message: &str, retry_after: Option<Duration>) -> Status {
-        let message = message.chars().take(MESSAGE_CHARS_MAX).collect();
-        Status { status, code: code.to_owned(), message, retry_after }
-    }
 }
 
 impl std::fmt::Display for Status {

@@ -45,7 +45,8 @@ mod tests {
     use crate::error::Status;
 
     fn refused(status: u16, retry_after: Option<u64>) -> LlmError {
-        let status = Status::new(status, "", "", retry_after.map(Duration::from_secs));
+        let retry_after = retry_after.map(Duration::from_secs);
+        let status = Status { status, code: String::new(), message: String::new(), retry_after };
         LlmError::Refused { url: String::new(), status }
     }
 

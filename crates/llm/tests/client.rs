@@ -206,11 +206,25 @@ fn secrets_do_not_leave() {
 
 #[test]
 fn a_key_that_a_server_repeats_is_in_no_error() {
-    let server =
-        ModelServer::of(vec![refusal(401, &json!({"error": {"message": format!("bad key {KEY}")}}))]);
-    let (client, _) = client(&server, Api::OpenAi, Limits::default());
-    let error = client.chat(&said("x")).unwrap_err();
-    assert!(!format!("{error} {error:?}").contains(KEY), "{error}");
+    let theirs = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let escaped = KEY.replace('-', "\\u002d");
+    let said = |field: &str| json!({"error": {field: format!("k Bearer {KEY} {theirs}")}}).to_string();
+    let long = json!({"error": {"message": "no", "code": format!("{}{KEY}", "x".repeat(90))}}).to_string();
+    let many = json!({"error": {"message": "no", "type": "y".repeat(60_000)}}).to_string();
+    let html = format!("<pre>authorization: Bearer {KEY}</pre>");
+    let json = format!(r#"{{"error":{{"message":"{escaped}","code":"{escaped}"}}}}"#);
+    let completion = json!({"choices": KEY}).to_string();
+    let refused = [said("message"), said("code"), said("type"), long, many, html, json];
+    let answers = refused.into_iter().map(|body| (401, body)).chain([(200, completion)]);
+    for (status, body) in answers {
+        let header = vec![("x-echo".to_owned(), KEY.to_owned()), ("retry-after".to_owned(), KEY.to_owned())];
+        let server = ModelServer::of(vec![Answer::Status(status, header, body)]);
+        let (client, _) = client(&server, Api::OpenAi, Limits { attempts_max: 1, ..Limits::default() });
+        let error = client.chat(&self::said("x")).unwrap_err();
+        let text = format!("{error} {error:?}");
+        assert!(!text.contains("made-up-key") && !text.contains(&theirs), "{error}");
+        assert!(error.to_string().chars().count() < 800, "{error}");
+    }
 }
 
 #[test]

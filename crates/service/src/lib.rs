@@ -13,7 +13,7 @@ mod window;
 mod wire;
 
 pub use fault::{causes, of_kind, problem_of, with_causes};
-pub use file::{FileBytes, parse_have};
+pub use file::{FileBytes, change_alone, parse_have};
 pub use host::{
     AgentFound, BlamedCommit, BlamedFile, Current, Due, GitHookChange, GitHookRequest, HookRequest, Hooked,
     Host, ImportRequest, InstallChange, InstallRequest, Latest, LedgerOf, LedgerOfRequest,

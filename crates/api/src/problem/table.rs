@@ -265,7 +265,9 @@ codes! {
         => "give the cluster another id; `stemma ledger list` lists those that are taken";
     LedgerNotInFiles "ledger_not_in_files" Usage "the ledger is not kept in files" => REPAIR;
     FolderNotAdoptable "folder_not_adoptable" Refused "the folder cannot belong to this ledger"
-        => "give the whole path of the project's folder, such as `/home/ann/shop`";
+        => "give the whole path of the project's folder, such as `/home/ann/shop`; `--yes` adopts one that holds more than a project";
+    FolderNotAdopted "folder_not_adopted" NotFound "the project did not adopt this folder"
+        => "`stemma ledger adopt --list` lists the folders that it did adopt";
     ProjectUnnamed "project_unnamed" Refused "the project could not be given an id"
         => "make its folder writable, then run the command again";
     MarkTaken "mark_taken" Conflict "another ledger has this alias"

@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 
 use crate::v1::{
-    AdoptRequest, AppendRequest, Appended, CloseThreadRequest, DecideRequest, Decisions, Event, Events,
-    EventsForgotten, EventsRequest, FinishTaskRequest, FollowRequest, Followed, ForgetEventsRequest, Ledger,
-    LedgerPage, LedgerRequest, LedgersRequest, OpenTasks, ReplayRequest, Replayed, RestoreStateRequest,
-    RestoredLedger, State, StateRequest,
+    AdoptRequest, AppendRequest, Appended, CloseThreadRequest, DecideRequest, Decisions, DisownRequest,
+    Event, Events, EventsForgotten, EventsRequest, FinishTaskRequest, FollowRequest, Followed,
+    ForgetEventsRequest, Ledger, LedgerPage, LedgerRequest, LedgersRequest, OpenTasks, ReplayRequest,
+    Replayed, RestoreStateRequest, RestoredLedger, State, StateRequest,
 };
 use crate::{Answer, Control, PlanDigest};
 
@@ -31,6 +31,12 @@ pub trait Ledgers: Send + Sync {
     /// # Errors
     /// `folder_not_adoptable`, `mark_taken`.
     fn adopt(&self, request: &AdoptRequest) -> Answer<Ledger>;
+
+    /// Removes a folder from those that a project adopted.
+    ///
+    /// # Errors
+    /// `folder_not_adopted`.
+    fn disown(&self, request: &DisownRequest) -> Answer<Ledger>;
 
     /// Appends events, all or none, with nothing in between. Durable when it answers, unless the request asks for less. Not
     /// idempotent; with `expected` a second call fails instead of appending twice.

@@ -42,6 +42,8 @@ pub struct Forget {
     pub copies: Vec<ForgetCopy>,
     /// Commits of copies and branches that are pinned or tagged, and so were not cut.
     pub spared: Vec<String>,
+    /// Commits that stay while the whole outputs of tools that they name go, since these stand in the forgotten session alone.
+    pub without_outputs: u64,
     /// Ledgers of the project, all of whose events are emptied.
     pub ledgers: Vec<String>,
     /// Events that are emptied: of the sessions, of the ledgers, and those whose line was in deleted content.

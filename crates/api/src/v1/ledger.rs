@@ -106,6 +106,8 @@ pub struct Ledger {
     pub compacted_at: Option<String>,
     /// By what else it is found.
     pub marks: Vec<String>,
+    /// Folders that were adopted: sessions that worked in them count for the project.
+    pub adopted: Vec<String>,
 }
 
 /// All ledgers.
@@ -193,6 +195,23 @@ pub struct AdoptRequest {
     /// The project's ledger.
     pub ledger: String,
     /// The folder, absolute.
+    pub folder: String,
+    /// Home directories of the user who asks.
+    #[serde(default)]
+    pub homes: Vec<String>,
+    /// Adopt the folder although it holds a home directory or projects.
+    #[serde(default)]
+    pub anyway: bool,
+}
+
+/// Asks to remove a folder from those that a project adopted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct DisownRequest {
+    /// The project's ledger.
+    pub ledger: String,
+    /// The folder, as it was adopted.
     pub folder: String,
 }
 

@@ -251,6 +251,7 @@ pub(crate) struct EventsForget {
 Examples:
   stemma ledger list
   stemma ledger adopt /Users/ann/shop    its sessions belong to this project too
+  stemma ledger adopt --remove /Users/ann/shop
   stemma ledger export --ledger my-cluster --out my-cluster.db
   stemma ledger import my-cluster.db")]
 pub(crate) struct Ledger {
@@ -276,8 +277,20 @@ pub(crate) enum LedgerCommand {
 #[derive(Debug, Args)]
 pub(crate) struct LedgerAdopt {
     /// The folder, as the sessions name it; it need not exist
-    #[arg(value_name = "FOLDER")]
-    pub(crate) folder: String,
+    #[arg(value_name = "FOLDER", required_unless_present_any = ["list", "remove"])]
+    pub(crate) folder: Option<String>,
+
+    /// List the folders that were adopted
+    #[arg(long, conflicts_with_all = ["folder", "remove", "yes"])]
+    pub(crate) list: bool,
+
+    /// Remove a folder that was adopted: its sessions do not count for this project any more
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["folder", "yes"])]
+    pub(crate) remove: Option<String>,
+
+    /// Adopt the folder although it holds a home directory or projects
+    #[arg(long, short)]
+    pub(crate) yes: bool,
 
     #[command(flatten)]
     pub(crate) which: Which,

@@ -156,43 +156,46 @@ fn path(app: &App) -> Result<Exit, CliError> {
 
 fn set(app: &App, key: &'static Setting, value: &str) -> Result<Exit, CliError> {
     key.check(value).map_err(|error| CliError::Usage(error.reason))?;
-    check_limits(app, key, Some(value))?;
     let path = file(app)?;
-    let before = config::read(path)?.unwrap_or_default();
-    let after = edit::set(&before, key, value);
-    let is_read_back = after.parse().is_ok_and(|table| has(&table, key));
-    if !is_read_back {
-        return Err(by_hand(path, key, "set"));
-    }
-    config::write(path, &after)?;
-    let reread = config::Config::load(&app.environment)?;
-    let entry = wire(&reread.explain(key));
+    let config = config::change(&app.environment, path, |config, before| {
+        check_limits(config, key, Some(value))?;
+        let after = edit::set(before, key, value);
+        let is_read_back = after.parse().is_ok_and(|table| has(&table, key));
+        if is_read_back { Ok(after) } else { Err(by_hand(path, key, "set")) }
+    })?;
+    let stored = config.in_file(key).ok_or_else(|| by_hand(path, key, "set"))?;
+    let entry = wire(&config.explain(key));
     if app.console.json {
         app.console.json(&entry)?;
         return Ok(Exit::Done);
     }
-    app.console.text(&format!("{} = {value}\n", key.key))?;
-    if let (Some(origin), false) = (&entry.origin, entry.value.as_deref() == Some(value)) {
+    app.console.text(&format!("{} = {stored}\n", key.key))?;
+    if let (Some(origin), false) = (&entry.origin, entry.value.as_deref() == Some(stored)) {
         app.console.warn(&format!("{origin} overrules it"));
     }
     Ok(Exit::Done)
 }
 
 fn unset(app: &App, key: &'static Setting) -> Result<Exit, CliError> {
-    check_limits(app, key, None)?;
     let path = file(app)?;
-    let before = config::read(path)?.unwrap_or_default();
-    // A value over several lines, or in an inline table, is not one line that could be removed.
     let table = |text: &str| text.parse().unwrap_or_default();
-    let old = table(&before);
-    if has(&old, key) {
-        let after = edit::unset(&before, key).filter(|after| table(after) == without(old, key));
-        config::write(path, &after.ok_or_else(|| by_hand(path, key, "unset"))?)?;
+    let is_set = |text: &str| has(&table(text), key);
+    let config = if config::read(path)?.is_some_and(|text| is_set(&text)) {
+        config::change(&app.environment, path, |config, before| {
+            check_limits(config, key, None)?;
+            if !is_set(before) {
+                return Ok(before.to_owned());
+            }
+            // A value over several lines, or in an inline table, is not one line that could be removed.
+            let after = edit::unset(before, key).filter(|after| table(after) == without(table(before), key));
+            after.ok_or_else(|| by_hand(path, key, "unset"))
+        })?
     } else {
         let shown = app.environment.shown(path);
         app.console.say(&format!("`{}` is not set in {shown}; nothing was changed", key.key));
-    }
-    let entry = wire(&config::Config::load(&app.environment)?.explain(key));
+        config::Config::load(&app.environment)?
+    };
+    let entry = wire(&config.explain(key));
     if app.console.json {
         app.console.json(&entry)?;
         return Ok(Exit::Done);
@@ -204,9 +207,9 @@ fn unset(app: &App, key: &'static Setting) -> Result<Exit, CliError> {
 }
 
 /// Refuses limits of a window that contradict each other, since every command that guards a window would fail later.
-fn check_limits(app: &App, key: &Setting, value: Option<&str>) -> Result<(), CliError> {
+fn check_limits(config: &config::Config, key: &Setting, value: Option<&str>) -> Result<(), CliError> {
     if key.key.starts_with(WINDOW) {
-        stemmata_service::check_window(&app.config.settings_with(key, value)?)?;
+        stemmata_service::check_window(&config.settings_with(key, value)?)?;
     }
     Ok(())
 }

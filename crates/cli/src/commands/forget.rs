@@ -168,6 +168,9 @@ fn told(app: &App, done: &v1::Forget) -> Result<String, CliError> {
 
 fn told_others(app: &App, done: &v1::Forget) -> Result<String, CliError> {
     let mut text = String::new();
+    if done.without_outputs > 0 {
+        put!(text, "Without their whole outputs, which go: {}\n", many(done.without_outputs, "commit"));
+    }
     let named = done.branches.iter().map(|branch| branch.from.as_str());
     let ids = app.short_ids(named.take(LINES_MAX))?;
     for branch in done.branches.iter().take(LINES_MAX) {

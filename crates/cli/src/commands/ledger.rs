@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use stemmata_api::PageRequest;
-use stemmata_api::v1::{AdoptRequest, Ledger, LedgerPage, LedgersRequest};
+use stemmata_api::v1::{AdoptRequest, DisownRequest, Ledger, LedgerPage, LedgerRequest, LedgersRequest};
 use stemmata_service::MakeLedger;
 
 use crate::args::ledger::{Ledger as Args, LedgerAdopt, LedgerCommand, LedgerExport, LedgerImport};
@@ -33,16 +33,43 @@ fn page(ledgers: Vec<Ledger>) -> LedgerPage {
 }
 
 fn adopt(app: &App, args: &LedgerAdopt) -> Result<Exit, CliError> {
-    let id = ledger(app, &args.which, MakeLedger::Always)?;
-    // A folder of this machine may be named from where one stands; one of another machine is taken as it is.
-    let given = Path::new(&args.folder);
-    let here = std::fs::canonicalize(app.environment.absolute(given)).ok().filter(|_| given.is_relative());
-    let folder = here.map_or_else(|| args.folder.clone(), |here| here.to_string_lossy().into_owned());
-    let request = AdoptRequest { ledger: id, folder };
+    let make = if args.folder.is_some() { MakeLedger::Always } else { MakeLedger::Never };
+    let ledger = ledger(app, &args.which, make)?;
+    if let Some(folder) = &args.remove {
+        let request = DisownRequest { ledger, folder: whole(app, folder) };
+        let known = page(vec![app.service()?.disown(&request)?]);
+        return app.answer(&known, || {
+            let folder = tame(&request.folder);
+            Ok(format!("Sessions of {folder} do not count for {} any more\n", request.ledger))
+        });
+    }
+    let Some(folder) = &args.folder else {
+        let known = page(vec![app.service()?.ledger(&LedgerRequest { ledger })?]);
+        return app.answer(&known, || {
+            let folders = known.ledgers.iter().flat_map(|known| &known.adopted);
+            let lines: Vec<String> = folders.map(|folder| format!("{}\n", tame(folder))).collect();
+            if lines.is_empty() {
+                app.console.say("No folder was adopted");
+            }
+            Ok(lines.concat())
+        });
+    };
+    let homes = app.environment.home().into_iter().flat_map(|home| [home.canonicalize().ok(), Some(home)]);
+    let homes = homes.flatten().map(|home| home.to_string_lossy().into_owned()).collect();
+    let request = AdoptRequest { ledger, folder: whole(app, folder), homes, anyway: args.yes };
     let known = page(vec![app.service()?.adopt(&request)?]);
     app.answer(&known, || {
         Ok(format!("Sessions of {} count for {} from now on\n", tame(&request.folder), request.ledger))
     })
+}
+
+/// Returns the whole path of a folder. One of this machine may be named from where one stands; one of another machine is taken as it is,
+/// and so is what names nothing.
+fn whole(app: &App, folder: &str) -> String {
+    let given = Path::new(folder);
+    let is_from_here = given.is_relative() && !folder.is_empty();
+    let here = std::fs::canonicalize(app.environment.absolute(given)).ok().filter(|_| is_from_here);
+    here.map_or_else(|| folder.to_owned(), |here| here.to_string_lossy().into_owned())
 }
 
 fn export(app: &App, args: &LedgerExport) -> Result<Exit, CliError> {

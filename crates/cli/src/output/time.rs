@@ -113,7 +113,12 @@ pub(crate) fn parse(text: &str, now: Timestamp) -> Result<Timestamp, CliError> {
     match (number, unit) {
         (Some(number), 1..) => {
             let back = i64::from(number).saturating_mul(unit).saturating_mul(MICROS);
-            Ok(Timestamp::from_micros(now.as_micros().saturating_sub(back)))
+            // Nothing before that can be written as a time.
+            let point = now.as_micros().checked_sub(back).map(Timestamp::from_micros);
+            let point = point.filter(|point| Timestamp::parse(&point.to_string()).is_ok());
+            point.ok_or_else(|| {
+                CliError::Usage(format!("`{text}` ago is before the first year that can be named"))
+            })
         }
         _ => Err(CliError::Usage(format!(
             "`{text}` is not a time: use how long ago (`2h`, `3d`, `2w`), a day (`2026-02-14`), a moment \
@@ -157,6 +162,12 @@ mod tests {
     #[test]
     fn a_person_means_a_point_in_time() {
         let now = Timestamp::parse("2026-03-09T12:00:00Z").unwrap();
+        for text in ["9999999d", "4294967295w", "2027w "] {
+            assert!(parse(text, now).is_err() && parse_end(text, now).is_err(), "{text}");
+        }
+        let error = parse("9999999d", now).unwrap_err().to_string();
+        assert!(error.contains("`9999999d`") && !error.contains("µs"), "{error}");
+        assert!(parse("500000d", now).is_ok());
         for (text, point) in [
             ("now", "2026-03-09T12:00:00Z"),
             ("2h", "2026-03-09T10:00:00Z"),

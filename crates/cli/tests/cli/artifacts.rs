@@ -66,6 +66,22 @@ fn a_large_output_is_a_notice_an_artifact_and_a_file() {
 }
 
 #[test]
+fn a_fork_that_keeps_a_turn_of_a_forgotten_session_is_told_that_its_output_goes() {
+    let stage = Stage::new();
+    printed(&stage, &big());
+    let tip = stage.json(&["tips"])["commits"][0]["id"].as_str().unwrap().to_owned();
+    let of = json!({"ledger": "c1", "session": "s2", "agent": "worker", "template": "fixer"});
+    let begin = json!({"turn": of, "context": {"fork": {"ctx": tip}}, "said": {"id": "u2", "role": "user", "text": "on"}});
+    stage.feed(&["turn", "begin"], begin.to_string().as_bytes()).ok();
+    let end = json!({"turn": of, "entries": [{"id": "a2", "role": "assistant", "text": "done"}]});
+    stage.feed(&["turn", "end"], end.to_string().as_bytes()).ok();
+    let plan = stage.json(&["forget", "s1", "--dry-run"]);
+    assert_eq!(plan["without_outputs"], 1, "{plan}");
+    let shown = stage.run(&["forget", "s1", "--dry-run"]).ok().text();
+    assert!(shown.contains("Without their whole outputs, which go: 1 commit"), "{shown}");
+}
+
+#[test]
 fn limits_and_files_can_be_configured() {
     let stage = Stage::new();
     stage.run(&["config", "set", "tools.max_lines", "10"]).ok();

@@ -351,6 +351,58 @@ fn commits_name_their_context_and_blame_goes_by_it() {
     assert_eq!(std::fs::read(&hook).unwrap(), before, "what was there is there again");
 }
 
+/// A repository that somebody else made names programs in its settings: asking who wrote a line runs none of them.
+#[test]
+fn blame_runs_nothing_that_a_repository_names_and_waits_for_no_pipe() {
+    if !has_git() {
+        return;
+    }
+    let stage = Stage::new();
+    worked(&stage);
+    stage.run(&["import"]).ok();
+    git(&stage, &["init", "-q", "-b", "main"]);
+    git(&stage, &["add", "."]);
+    git(&stage, &["commit", "-q", "-m", "Wait longer"]);
+    let ran = stage.home.path().join("ran");
+    let program =
+        stage.home.write("evil", format!("#!/bin/sh\necho x >> '{}'\ncat\n", ran.display()).as_bytes());
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let program = program.to_str().unwrap();
+    for attributes in ["home/project/.gitattributes", "home/project/.git/info/attributes"] {
+        stage.home.write(attributes, b"* filter=a=b.c diff=evil\n");
+    }
+    for key in [
+        "filter.a=b.c.clean",
+        "filter.a=b.c.process",
+        "diff.evil.textconv",
+        "diff.external",
+        "core.fsmonitor",
+    ] {
+        // A name that holds `=` is not for `git config KEY`.
+        let (section, name) = key.rsplit_once('.').unwrap();
+        let (section, sub) =
+            section.split_once('.').map_or((section, None), |(section, sub)| (section, Some(sub)));
+        let head = sub.map_or_else(|| format!("[{section}]"), |sub| format!("[{section} \"{sub}\"]"));
+        let config = stage.home.project().join(".git/config");
+        let text = std::fs::read_to_string(&config).unwrap();
+        std::fs::write(&config, format!("{text}{head}\n\t{name} = {program}\n")).unwrap();
+    }
+    git(&stage, &["config", "gpg.program", program]);
+    git(&stage, &["config", "log.showSignature", "true"]);
+    let _forget = std::fs::remove_file(&ran);
+    let text = ok(&stemma(&stage, &["blame", "src/retry.rs", "--json"]));
+    assert!(text.contains("\"git_summary\": \"Wait longer\""), "{text}");
+    assert!(!ran.exists(), "{}", std::fs::read_to_string(&ran).unwrap());
+    let config = stage.home.project().join(".git/config");
+    std::fs::remove_file(&config).unwrap();
+    assert!(Command::new("mkfifo").arg(&config).status().unwrap().success());
+    // Git itself would wait for a writer until somebody ends it.
+    ok(&stemma(&stage, &["blame", "src/retry.rs"]));
+    let noted = stemma(&stage, &["decide", "Wait longer"]);
+    let said = String::from_utf8_lossy(&noted.stderr);
+    assert!(said.contains("is not a file") && !said.contains("did not answer"), "{said}");
+}
+
 #[test]
 fn nothing_of_ours_stops_a_commit() {
     if !has_git() {

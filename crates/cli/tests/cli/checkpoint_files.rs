@@ -70,6 +70,16 @@ fn a_checkpoint_is_saved_and_loaded() {
     let ctx = loaded["ctx"].as_str().unwrap();
     assert_eq!(other.json(&["show", ctx])["tags"], serde_json::json!(["from-checkpoint-file"]));
     assert!(other.run(&["export", ctx]).ok().text().contains("The parser is mended."));
+    // Whoever wrote the file wrote what it says: it counts as what came from another machine.
+    assert_eq!(other.json(&["list"])["sessions"][0]["foreign_machine"], "checkpoint-file");
+    assert!(other.run(&["search", "mended"]).ok().text().contains("⇄ checkpoint-file"));
+    let recalled = |more: &[&str]| {
+        let args = [&["recall", "mended", "parser", "--everywhere"], more].concat();
+        other.json(&args)["items"].to_string()
+    };
+    assert_eq!(recalled(&[]), "[]");
+    assert!(recalled(&["--foreign"]).contains("The parser is mended"));
+    assert!(other.json(&["checkpoint", "--load", path])["ctx"] == loaded["ctx"]);
 }
 
 #[test]
@@ -111,4 +121,43 @@ fn a_session_whose_directory_is_gone_has_no_git_commit() {
     let saved = stage.json(&["checkpoint", &tip, "--out", "kept"]);
     assert_eq!(saved["git_head"], Value::Null);
     assert!(saved["notes"][0]["message"].as_str().unwrap().contains("/nowhere/at/all is gone"), "{saved}");
+}
+
+/// Feeds a call of a turn of session `s1`, and returns the newest commit.
+fn turn(stage: &Stage, command: &str, rest: &str) -> String {
+    let of = r#""turn":{"ledger":"c1","session":"s1","agent":"worker","template":"fixer"}"#;
+    let said = stage.feed(&["turn", command], format!("{{{of},{rest}}}").as_bytes()).ok();
+    said.json()["ctx"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Each turn says what changed: what it does not name goes on, with a guard and without one.
+#[test]
+fn a_checkpoint_has_what_turns_said_of_their_work_each_where_it_was_said_last() {
+    for window in ["", r#","window":{"tokens":100000}"#] {
+        let stage = Stage::new();
+        let work = |number: usize, facts: &str| {
+            let entry =
+                |role: &str| format!(r#"{{"id":"{role}{number}","role":"{role}","text":"{number}"}}"#);
+            turn(&stage, "begin", &format!(r#""said":{},{facts}{window}"#, entry("user")));
+            turn(&stage, "end", &format!(r#""entries":[{}]{window}"#, entry("assistant")))
+        };
+        let state = |ctx: &str, folder: &str| {
+            let saved = stage.json(&["checkpoint", ctx, "--out", folder, "--window", "100000"]);
+            assert!(saved["notes"].to_string().contains("names no directory"), "{saved}");
+            let file = std::fs::read(saved["path"].as_str().unwrap()).unwrap();
+            let file: Value = serde_json::from_slice(&file).unwrap();
+            let text = file["task_queue"][0]["text"].clone();
+            (file["system_state"]["phase"].clone(), text, file["system_state"]["tasks_completed"].clone())
+        };
+        let t1 = r#""task":{"id":"T1","text":"mend it"},"completed":["A","B","C"],"phase":"build""#;
+        let first = work(1, t1);
+        let second = work(2, r#""phase":"test""#);
+        let third = work(3, r#""completed":["D"]"#);
+        let fourth = work(4, r#""completed":["T1"]"#);
+        assert_eq!(state(&second, "2"), ("test".into(), "mend it".into(), 3.into()), "{window}");
+        assert_eq!(state(&first, "1"), ("build".into(), "mend it".into(), 3.into()), "{window}");
+        assert_eq!(state(&third, "3"), ("test".into(), "mend it".into(), 4.into()), "{window}");
+        // A task that is done is not open any more.
+        assert_eq!(state(&fourth, "4"), ("test".into(), Value::Null, 5.into()), "{window}");
+    }
 }

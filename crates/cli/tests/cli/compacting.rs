@@ -240,6 +240,44 @@ fn a_model_writes_above_the_record_and_is_shown_no_secret() {
     resumes(&stage, made["id"].as_str().unwrap());
 }
 
+/// A proxy would get the key and the conversation, and lead them to a machine of its own.
+#[test]
+fn a_model_of_this_machine_is_asked_past_every_proxy() {
+    let (stage, tip) = stage();
+    let proxy = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    proxy.set_nonblocking(true).unwrap();
+    let address = format!("http://{}", proxy.local_addr().unwrap());
+    for variable in ["ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "all_proxy", "https_proxy", "http_proxy"] {
+        for host in ["127.0.0.1", "LocalHost", "[::ffff:127.0.0.1]"] {
+            let server = ModelServer::of(vec![text("Goal: the work goes on.\nNext steps: none are known.")]);
+            let mut command =
+                asking(&stage, &server, &["compact", &tip, "--with", "llm", "--dry-run", "--json"]);
+            let endpoint = format!("{}/v1", server.url()).replace("127.0.0.1", host);
+            command.env(variable, &address).env("STEMMATA_LLM_ENDPOINT", &endpoint);
+            command.env("STEMMATA_LLM_KEY_ENV", "MINE").env("MINE", "made-up-key");
+            let made = run(command).ok().json();
+            assert_eq!(
+                (&made["with"], server.asked().len()),
+                (&json!("model"), 1),
+                "{variable} {host}: {made}"
+            );
+            assert!(proxy.accept().is_err(), "{variable} {host}");
+        }
+    }
+    // Another machine is reached through the proxy, and never with a key in the clear.
+    let server = ModelServer::of(vec![text("no")]);
+    let ask = |endpoint: &str| {
+        let mut command = asking(&stage, &server, &["compact", &tip, "--with", "llm", "--dry-run"]);
+        command.env("HTTP_PROXY", &address).env("STEMMATA_LLM_ENDPOINT", endpoint);
+        command.env("STEMMATA_LLM_KEY_ENV", "MINE").env("MINE", "made-up-key");
+        run(command)
+    };
+    ask("http://192.0.2.1/v1").code(2).complains(&["unencrypted to another machine"]);
+    assert!(proxy.accept().is_err());
+    ask("https://192.0.2.1/v1");
+    assert!(proxy.accept().is_ok());
+}
+
 #[test]
 fn a_model_that_misbehaves_costs_nothing_but_its_summary() {
     let (stage, tip) = stage();

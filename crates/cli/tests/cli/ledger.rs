@@ -261,9 +261,25 @@ fn a_scan_goes_on_behind_a_damaged_ledger_and_says_what_it_could_not_read() {
 fn only_a_folder_of_sessions_can_be_adopted() {
     let stage = Stage::new();
     stage.run(&["decide", "Use spaces"]).ok();
-    for folder in ["/", "C:\\", "../nowhere", "shop/../.."] {
-        assert!(!stage.run(&["ledger", "adopt", folder]).code(5).stderr.is_empty(), "{folder}");
+    let above = stage.home.path().to_string_lossy().into_owned();
+    let home = stage.home.path().join("home").to_string_lossy().into_owned();
+    for folder in ["/", "C:\\", "../nowhere", "shop/../..", ""] {
+        stage.run(&["ledger", "adopt", folder, "--yes"]).code(5);
     }
+    for folder in [
+        "..",
+        &home,
+        &above,
+        &format!("{home}//"),
+        "/home",
+        "/Users/",
+        "/home/bob",
+        "C:\\Users\\bob",
+        "/root",
+    ] {
+        stage.run(&["ledger", "adopt", folder]).code(5).complains(&["home directory", "--yes"]);
+    }
+    stage.run(&["ledger", "adopt", "/home/bob", "--yes"]).ok();
     for folder in ["/Users/ann/shop", "C:\\work\\shop", "."] {
         stage.run(&["ledger", "adopt", folder]).ok();
     }
@@ -316,6 +332,19 @@ fn the_memory_of_a_project_holds_the_sessions_of_its_clients() {
     stage.run(&["state"]).code(3).complains(&["no ledger"]);
     stage.run(&["decide", "We keep the old parser"]).ok();
     assert_eq!(stage.json(&["state"])["transcripts"], 0, "the sessions are of another folder");
+    stage.run(&["ledger", "adopt", &cwd]).ok();
+    let recalls = || stage.json(&["recall", "parser", "turn"])["items"].to_string();
+    let (state, recalled) = (stage.json(&["state"]), recalls());
+    assert_eq!(
+        (&state["transcripts"], stage.run(&["ledger", "adopt", "--list"]).ok().text()),
+        (&1.into(), format!("{cwd}\n"))
+    );
+    // What was adopted by mistake is out of every view again.
+    stage.run(&["ledger", "adopt", "--remove", &format!("{cwd}/")]).ok();
+    assert_eq!(stage.json(&["state"])["transcripts"], 0);
+    assert_ne!(recalls(), recalled);
+    assert_eq!(stage.run(&["ledger", "adopt", "--list"]).ok().text(), "");
+    stage.run(&["ledger", "adopt", "--remove", &cwd]).code(3).complains(&["--list"]);
     stage.run(&["ledger", "adopt", &cwd]).ok();
     let after = stage.json(&["state"]);
     assert_eq!(after["transcripts"], 1);

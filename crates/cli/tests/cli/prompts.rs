@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use stemmata_testkit::model_server::{Answer, Asked, ModelServer};
 
-use crate::stage::{Said, Stage};
+use crate::stage::{Said, Stage, said};
 
 const CONFIG: &str = "[profiles.careful]\nrole = \"worker\"\ninstructions = \"Change little.\"\n\n\
                       [templates.fixer]\nclient = \"claude-code\"\nmodel = \"claude-opus-4-5\"\nprofile = \"careful\"\n\
@@ -317,7 +317,10 @@ fn recall_goes_by_meaning_where_a_server_is_configured() {
         stage.home.write("home/.config/stemmata/config.toml", config.as_bytes());
     };
     configure(&format!("{}/v1", server.url()));
-    let found = stage.json(&recall);
+    // A proxy that is asked is no server at all.
+    let proxied =
+        stage.command(&[&recall[..], &["--json"]].concat()).env("ALL_PROXY", "http://127.0.0.1:1").output();
+    let found = said(proxied.unwrap()).ok().json();
     let reasons = found["items"][0]["reasons"].to_string();
     assert!(reasons.contains("\"dense\""), "{found}");
     assert_eq!(server.asked()[0].path, "/v1/embeddings");

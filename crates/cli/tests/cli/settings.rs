@@ -50,6 +50,48 @@ fn a_setting_is_unset_and_its_default_holds_again() {
 }
 
 #[test]
+fn settings_that_are_changed_at_once_are_all_in_the_file() {
+    let stage = Stage::new();
+    let all = [
+        ("import.threads", "3"),
+        ("output.color", "never"),
+        ("output.pager", "less"),
+        ("identity.user", "bob"),
+        ("capture.granularity", "message"),
+        ("hooks.inject", "1"),
+        ("llm.model", "m"),
+        ("llm.provider", "openai"),
+        ("retriever.dense_model", "small"),
+        ("llm.timeout_s", "7"),
+    ];
+    let at_once = |commands: &[Vec<&str>]| {
+        let running: Vec<_> = commands.iter().map(|args| stage.command(args).spawn().unwrap()).collect();
+        for mut one in running {
+            assert!(one.wait().unwrap().success());
+        }
+    };
+    let value = |key: &str| stage.json(&["config", "explain", key])["values"].clone();
+    at_once(&all.map(|(key, value)| vec!["config", "set", key, value]));
+    for (key, set) in all {
+        let values = value(key);
+        let is_there = |one: &serde_json::Value| one["value"] == set;
+        assert!(values.as_array().unwrap().iter().any(is_there), "{key}: {values}");
+    }
+    let mut mixed: Vec<Vec<&str>> = all[..5].iter().map(|(key, _)| vec!["config", "unset", key]).collect();
+    mixed.extend(all[5..].iter().map(|(key, value)| vec!["config", "set", key, value]));
+    at_once(&mixed);
+    let path = stage.home.path().join("home/.config/stemmata/config.toml");
+    let table: toml::Table = std::fs::read_to_string(&path).unwrap().parse().unwrap();
+    for (at, (key, _)) in all.iter().enumerate() {
+        let (section, name) = key.split_once('.').unwrap();
+        let is_there = table.get(section).and_then(|keys| keys.get(name)).is_some();
+        assert_eq!(is_there, at >= 5, "{key}: {table:?}");
+    }
+    let left: Vec<_> = std::fs::read_dir(path.parent().unwrap()).unwrap().flatten().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
 fn a_configuration_that_cannot_be_read_stops_and_an_unknown_key_only_warns() {
     let stage = Stage::new();
     let path = stage.home.write("home/.config/stemmata/config.toml", b"[output]\ncolour = \"never\"\n");

@@ -3,6 +3,7 @@
 //! A project is its repository, not its path: see `docs/decisions/0018-project-identity.md`. What is found of a folder is
 //! looked up in `look`, what follows from it decided in `plan`.
 
+mod adopt;
 mod look;
 mod plan;
 mod remote;
@@ -19,6 +20,8 @@ use stemmata_store::{
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
 use crate::retention::is_within;
+pub use adopt::{Adopt, adopted_folders};
+pub(crate) use look::git_would_wait_for;
 use look::{Found, Stored, find};
 use plan::{Candidates, Choice, Facts, Plan, new_id, plan};
 
@@ -147,24 +150,6 @@ impl Engine {
             }
         }
         unread.map_or(Ok(None), |error| Err(error.into()))
-    }
-
-    /// Has sessions that worked in a folder count as the project's of a ledger, wherever they were captured: of another
-    /// machine, or of a folder that is not there any more. The folder is not looked at.
-    ///
-    /// # Errors
-    /// `Refused` for what is no whole path of a folder, or a root: every session would be below it. `MarkTaken` where
-    /// another project has it, `LedgerMissing`, `Bound`, store errors.
-    pub fn adopt_folder(&self, ledger: &LedgerId, folder: &str) -> Result<()> {
-        if let Some(reason) = not_adoptable(folder) {
-            return Err(EngineError::Refused { what: Refusal::AdoptFolder, reasons: vec![reason] });
-        }
-        if self.log.ledger(ledger)?.is_none() {
-            return Err(StoreError::LedgerMissing(ledger.clone()).into());
-        }
-        let marks = vec![plan::place_mark(ANY_MACHINE, folder.trim_end_matches('/'))];
-        let change = LedgerChange::new(ledger.clone(), self.clock.now());
-        Ok(self.log.change_ledger(LedgerChange { marks, ..change })?)
     }
 
     fn project_of_found(&self, found: &mut Found) -> Result<Project> {
@@ -356,20 +341,6 @@ pub(crate) fn places_of(ledger: &Ledger, here: &MachineId) -> Vec<Place> {
         }
     }
     places
-}
-
-/// Says what keeps a folder from being adopted. Paths of other machines may be of another kind than this one's.
-fn not_adoptable(folder: &str) -> Option<String> {
-    let is_drive = |rest: &str| rest.get(1..3).is_some_and(|rest| rest == ":\\" || rest == ":/");
-    let parts: Vec<&str> = folder.split(['/', '\\']).filter(|part| !part.is_empty()).collect();
-    if !(folder.starts_with('/') || folder.starts_with("\\\\") || is_drive(folder)) {
-        return Some(format!("`{folder}` is not a whole path; sessions name their folders by such"));
-    }
-    if parts.iter().any(|part| matches!(*part, "." | "..")) {
-        return Some(format!("`{folder}` has `.` or `..` in it, which no session's folder has"));
-    }
-    let is_root = parts.is_empty() || (is_drive(folder) && parts.len() == 1);
-    is_root.then(|| format!("every session is below `{folder}`; name the project's folder"))
 }
 
 /// The place of a project follows it where it was moved; clones beside it are no move.

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use stemmata_model::{Json, Note, NoteCode};
+use stemmata_model::{Json, Note, NoteCode, Timestamp};
 use stemmata_prompt::retrieve::{Candidate, DenseVector, Embedder, set_nearness};
 use stemmata_store::{Ledger, SavedState};
 
@@ -27,6 +27,11 @@ const TEXT_CHARS_MAX: usize = 1_500;
 const VALUES_MAX: usize = 4_096;
 /// Vectors that a ledger keeps at most: a question has fewer candidates.
 const KEPT_MAX: usize = 1_024;
+
+/// What the states are called that remember when a server failed.
+const SILENT: &str = "no-vectors:";
+/// How long a server is left alone then: long beside a question, short for who has just started it.
+const PAUSE_US: i64 = 5 * 60 * 1_000_000;
 
 /// Vectors by the hashes of their texts.
 type Vectors = BTreeMap<String, DenseVector>;
@@ -67,11 +72,10 @@ impl Engine {
         let clean = |text: &str| scrub_text(&scrubber, text.to_owned(), &mut 0).map(|clean| text_of(&clean));
         let new = new.into_iter().take(EMBEDDED_MAX).map(|(key, text)| Ok((key, clean(text)?)));
         let new = new.collect::<Result<Vec<(&str, String)>>>()?;
-        let made = match embedded(embedder, &new) {
+        let silence = Silence { name: format!("{SILENT}{}", key_of(embedder.server())), ledger };
+        let made = match self.asked(embedder, &new, &silence)? {
             Ok(made) => made,
-            Err(reason) => {
-                return Ok(Some(lack(&format!("{} gives no vectors: {reason}", embedder.model()))));
-            }
+            Err(reason) => return Ok(Some(lack(&format!("{} {reason}", embedder.model())))),
         };
         let is_new = made.len() > 1;
         vectors.extend(made);
@@ -103,6 +107,52 @@ impl Engine {
             }
         }
         Ok((!lacks.is_empty()).then(|| lack(&lacks.join("; "))))
+    }
+}
+
+/// Where it is remembered that a server gave no vectors.
+struct Silence<'a> {
+    name: String,
+    ledger: &'a Ledger,
+}
+
+impl Engine {
+    /// Asks for vectors, unless the server failed a short while ago. The inner error says which of it, behind the model's name.
+    fn asked(
+        &self,
+        embedder: &dyn Embedder,
+        texts: &[(&str, String)],
+        silence: &Silence<'_>,
+    ) -> Result<std::result::Result<Vectors, String>> {
+        if let Some(until) = self.silent_until(silence)? {
+            return Ok(Err(format!("gave no vectors a short while ago, and is asked again after {until}")));
+        }
+        let made = embedded(embedder, texts);
+        Ok(made.map_err(|reason| match self.note_silence(silence) {
+            Ok(_) => format!("gives no vectors: {reason}"),
+            Err(error) => format!("gives no vectors: {reason}; this could not be remembered: {error}"),
+        }))
+    }
+
+    /// Returns until when a server is left alone that failed: one that is down costs each question its timeout.
+    fn silent_until(&self, silence: &Silence<'_>) -> Result<Option<Timestamp>> {
+        let saved = self.log.saved_states(&silence.ledger.id, &silence.name)?.into_iter().next();
+        let failed = saved.and_then(|saved| saved.state.to_value().as_i64());
+        let now = self.clock.now().as_micros();
+        // One that failed in the future was noted by a clock that was wrong.
+        let recent = failed.filter(|at| (0..PAUSE_US).contains(&now.saturating_sub(*at)));
+        Ok(recent.map(|at| Timestamp::from_micros(at.saturating_add(PAUSE_US))))
+    }
+
+    fn note_silence(&self, silence: &Silence<'_>) -> Result<bool> {
+        let state = SavedState {
+            name: silence.name.clone(),
+            version: VECTORS_VERSION,
+            through: 0,
+            position: None,
+            state: Json::of(&self.clock.now().as_micros().into()),
+        };
+        self.keep_folded(&silence.ledger.id, silence.ledger.epoch, vec![state])
     }
 }
 

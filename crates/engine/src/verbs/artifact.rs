@@ -11,7 +11,8 @@ use stemmata_prompt::tool_output::{
     HEAD_BYTES_MAX, OutputPart, RangeRead, RangeReader, RangeUnit, StoredOutput, TextPlace, TextRange,
     line_artifact, part_text,
 };
-use stemmata_store::{EventQuery, Order, Places, StoreError};
+use stemmata_store::maintain::forget::Forgotten;
+use stemmata_store::{EventQuery, Order, Places, Session, StoreError};
 
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
@@ -204,6 +205,18 @@ impl Engine {
             }
         }
         Ok(found)
+    }
+
+    /// Counts commits that stay though the session goes that has the whole outputs which they name.
+    pub(crate) fn losing_outputs(&self, forgotten: &Forgotten, sessions: &[Session]) -> Result<usize> {
+        let mut count = 0;
+        for kept in forgotten.kept.iter().filter(|_| !sessions.is_empty()) {
+            let sighting = self.store.sightings(kept.commit, 1)?.pop();
+            let goes =
+                sighting.is_some_and(|seen| sessions.iter().any(|session| session.session == seen.session));
+            count += usize::from(goes && !self.outputs_of(&[kept.commit])?.is_empty());
+        }
+        Ok(count)
     }
 
     /// Returns how far the nearest commits of a chain cover a ledger: a snapshot and a commit of elsewhere cover none of it.

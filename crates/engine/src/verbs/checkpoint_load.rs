@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use serde_json::Value;
 use stemmata_acts::TaskStatus;
 use stemmata_model::{
-    Closure, Commit, CommitId, CommitPrefix, Entry, FormatId, Note, NoteCode, Part, Payload, Principal,
-    SessionId, Template, WORK_TASKS_MAX, WORK_TEXT_BYTES_MAX, WorkMetrics, WorkState, WorkTask, topics,
+    Closure, Commit, CommitId, CommitPrefix, Entry, FormatId, MachineId, Note, NoteCode, Part, Principal,
+    SessionId, Template, WORK_TASKS_MAX, WORK_TEXT_BYTES_MAX, WorkMetrics, WorkState, WorkTask,
 };
-use stemmata_store::{EventQuery, StoreError};
+use stemmata_store::StoreError;
 
 use super::checkpoint_file::{CHECKPOINT_FILE_BYTES_MAX, CheckpointFile, ContextSnapshot, FORMAT};
 use crate::chain::tasks::TASKS_BYTES_MAX;
@@ -21,6 +20,9 @@ use crate::worktree::{Drift, checksums, drift, git_head};
 
 /// The tag of chains that came from a checkpoint file.
 pub const FOREIGN_TAG: &str = "from-checkpoint-file";
+
+/// The machine that the session of an imported file is of.
+const ELSEWHERE: &str = "checkpoint-file";
 
 /// Letters of a digest that name the session of an imported file.
 const NAME_LETTERS: usize = 16;
@@ -90,11 +92,16 @@ impl Engine {
 
     /// Returns the phase and the tasks of the work at a commit: what its turns said of them, and what its tools of planning left open.
     fn work_of(&self, commit: &Commit) -> Result<WorkState> {
-        let said = self.status_at(commit)?;
-        let completed = said["completed"].as_array().map_or(0, Vec::len);
+        // Only turns of ledgers say something of their work.
+        let of_turns = self.store.coverage(commit.id)?.zip(self.store.sightings(commit.id, 1)?.pop());
+        let said = of_turns
+            .map(|(covered, seen)| self.status_through(&covered.ledger, &seen.session, covered.through))
+            .transpose()?
+            .unwrap_or_default();
         let mut task_queue = Vec::new();
-        if let Some(text) = said["current"]["text"].as_str().filter(|text| !text.is_empty()) {
-            let id = said["current"]["id"].as_str().map(short);
+        let text = said.task["text"].as_str().filter(|text| !text.is_empty() && !said.is_task_completed());
+        if let Some(text) = text {
+            let id = said.task["id"].as_str().map(short);
             task_queue.push(WorkTask {
                 id,
                 text: short(text),
@@ -103,6 +110,7 @@ impl Engine {
         }
         let book = self.tasks_at(commit.id, TASKS_BYTES_MAX)?.book;
         let done = book.all().filter(|task| task.status == TaskStatus::Done).count();
+        let done = u64::try_from(done).unwrap_or(u64::MAX);
         let open = book.open().map(|task| WorkTask {
             id: task.id.as_deref().map(short),
             text: short(&task.text),
@@ -110,29 +118,10 @@ impl Engine {
         });
         task_queue.extend(open.take(WORK_TASKS_MAX - task_queue.len()));
         Ok(WorkState {
-            phase: said["phase"].as_str().map(short),
-            tasks_completed: u64::try_from(completed.max(done)).unwrap_or(u64::MAX),
+            phase: said.phase.as_deref().map(short),
+            tasks_completed: said.tasks_completed.max(done),
             task_queue,
             ..WorkState::default()
-        })
-    }
-
-    /// Returns what a turn said last of its phase and its tasks, up to a commit; null where no turn did.
-    fn status_at(&self, commit: &Commit) -> Result<Value> {
-        let (Some(covered), Some(seen)) =
-            (self.store.coverage(commit.id)?, self.store.sightings(commit.id, 1)?.into_iter().next())
-        else {
-            return Ok(Value::Null);
-        };
-        let query = EventQuery {
-            session: Some(seen.session),
-            through: Some(covered.through),
-            ..EventQuery::latest(topics::topic(topics::STATUS_EVENT), 1)
-        };
-        let event = self.log.events(&covered.ledger, &query)?.pop();
-        Ok(match event.map(|event| event.payload) {
-            Some(Payload::Plain { data: Some(data), .. }) => data.to_value(),
-            _ => Value::Null,
         })
     }
 
@@ -172,6 +161,9 @@ impl Engine {
         let request = CheckpointRequest {
             created_at: Some(file.timestamp),
             idempotency_key: Some(digest),
+            // Whoever wrote the file wrote what it says: it counts as what a bundle of another machine brings.
+            machine: Some(MachineId::new(ELSEWHERE)?),
+            principal: Some(Principal::new(format!("unknown@{ELSEWHERE}/stemma"))?),
             ..CheckpointRequest::delta(file.conversation.clone(), FormatId::new(FORMAT)?, template, session)
         };
         let made = self.checkpoint(&request)?;

@@ -85,6 +85,8 @@ pub struct ForgetReport {
     pub copies: Vec<Copy>,
     /// Commits of copies and branches that are protected, and so were not cut.
     pub spared: Vec<CommitId>,
+    /// Commits that stay while the whole outputs that they name go, which stand in the forgotten session and in no commit.
+    pub without_outputs: usize,
     /// Of the commits that were asked for, the states of files beside transcripts.
     pub of_sidecars: HashSet<CommitId>,
 }
@@ -126,12 +128,7 @@ impl Engine {
         let sessions = self.sessions_of(target)?;
         let ledgers = self.ledgers_of(target)?;
         let keys: Vec<SessionKey> = sessions.iter().map(|session| session.key.clone()).collect();
-        let wanted = match target {
-            ForgetTarget::Commit(id) => {
-                vec![self.store.commit(*id)?.ok_or(StoreError::CommitMissing(*id))?]
-            }
-            ForgetTarget::Session(_) | ForgetTarget::Project(_) => self.commits_of(&sessions)?,
-        };
+        let wanted = self.commits_meant(target, &sessions)?;
         if !options.even_pinned {
             self.refuse_protected(&wanted)?;
         }
@@ -178,7 +175,17 @@ impl Engine {
         wish.dry_run = false;
         let of_sidecars = wanted.iter().filter(|commit| commit.core.format.as_str() == SIDECAR_FORMAT);
         let of_sidecars = of_sidecars.map(|commit| commit.id).collect();
-        let mut report = ForgetReport { sessions, ledgers, forgotten, branches, copies, spared, of_sidecars };
+        let without_outputs = self.losing_outputs(&forgotten, &sessions)?;
+        let mut report = ForgetReport {
+            sessions,
+            ledgers,
+            forgotten,
+            branches,
+            copies,
+            spared,
+            without_outputs,
+            of_sidecars,
+        };
         if !self.is_log_the_store {
             report.forgotten.events += wish.events.iter().map(|(_, events)| events.len() as u64).sum::<u64>();
         }
@@ -206,6 +213,15 @@ impl Engine {
         report.forgotten.left(swept?);
         report.tell_holes_once();
         Ok(report)
+    }
+
+    fn commits_meant(&self, target: &ForgetTarget, sessions: &[Session]) -> Result<Vec<Commit>> {
+        match target {
+            ForgetTarget::Commit(id) => {
+                Ok(vec![self.store.commit(*id)?.ok_or(StoreError::CommitMissing(*id))?])
+            }
+            ForgetTarget::Session(_) | ForgetTarget::Project(_) => self.commits_of(sessions),
+        }
     }
 
     /// Returns what a name means: all that a session holds, where `path` or `text` is one's, or a commit.

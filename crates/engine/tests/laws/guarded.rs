@@ -268,6 +268,8 @@ fn the_triggers_that_hold_are_recorded_with_the_state_of_the_work() {
     let state = state.expect("a state");
     assert_eq!(state["system_state"]["phase"], "build");
     assert_eq!(state["system_state"]["tasks_completed"], 5);
+    // No folder is known of the ledger.
+    assert_eq!(state["not_known"], serde_json::json!(["git_head", "file_checksums"]));
     let task = serde_json::json!([{ "id": "T1", "text": "mend it", "status": "in_progress" }]);
     assert_eq!(state["task_queue"], task);
     assert_eq!(

@@ -24,6 +24,10 @@ impl Embedder for Potter {
         "potter"
     }
 
+    fn server(&self) -> &'static str {
+        "http://pottery"
+    }
+
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
         self.asked
             .lock()
@@ -91,6 +95,12 @@ fn a_model_that_fails_costs_a_note_and_no_pack() {
     let says = |note: &RecallNote| matches!(note, RecallNote::Memory(note) if note.message.contains("the wheel is broken"));
     assert!(pack.notes.iter().any(says), "{:?}", pack.notes);
     assert_eq!(kept(&engine), 0);
+    // A server that is down is not waited for again by the next question.
+    let asked = potter.asked.lock().expect("no test panics with it").len();
+    let pack = recall(&engine, Some(&ledger()));
+    let says = |note: &RecallNote| matches!(note, RecallNote::Memory(note) if note.message.contains("is asked again after"));
+    assert!(pack.notes.iter().any(says) && pack.text.contains("gas kiln"), "{:?}", pack.notes);
+    assert_eq!(potter.asked.lock().expect("no test panics with it").len(), asked);
 }
 
 #[test]

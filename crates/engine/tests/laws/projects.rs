@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Barrier};
 
-use stemmata_engine::{Engine, Project};
+use stemmata_engine::{Adopt, Engine, EngineError, Project, adopted_folders};
 use stemmata_model::{LedgerId, NoteCode, Timestamp};
 use stemmata_store::{FileLog, FileLogOptions, Ledger, LedgerChange};
 
@@ -237,13 +237,44 @@ fn a_session_in_a_worktree_beside_the_repository_is_the_project_s_also_when_that
     assert_eq!(told(), 1);
 }
 
+fn adopt(folder: &str) -> Adopt<'_> {
+    Adopt { folder, homes: &[], anyway: false }
+}
+
+#[test]
+fn a_folder_that_holds_projects_is_adopted_only_when_that_is_meant() {
+    let (folder, engine) = (Folder::new(), engine());
+    let above = std::fs::canonicalize(folder.path()).expect("there");
+    let [one, gone] = ["code/one", "code/gone"].map(|name| repository(&folder, name));
+    let (own, old) = (id(&engine, &one), id(&engine, &gone));
+    let adopted = || adopted_folders(&ledger(&engine, &own)).map(str::to_owned).collect::<Vec<_>>();
+    for refused in [above.join("code"), above.clone()] {
+        let refused = refused.to_str().expect("text");
+        let error = engine.adopt_folder(&own, adopt(refused)).expect_err("refused");
+        let EngineError::Refused { reasons, .. } = error else { panic!("{error}") };
+        let named = |path: &Path| reasons[0].contains(path.to_str().expect("text"));
+        assert!(named(&one) && named(&gone), "{reasons:?}");
+    }
+    // What is one project's, as of one that went away, is that.
+    let gone = gone.to_str().expect("text");
+    engine.adopt_folder(&own, adopt(gone)).expect("adopted");
+    let code = above.join("code").to_str().expect("text").to_owned();
+    engine.adopt_folder(&own, Adopt { anyway: true, ..adopt(&code) }).expect("adopted");
+    assert_eq!(adopted(), [gone, &code].map(str::to_owned));
+    assert!(engine.disown_folder(&own, &format!("{code}/")).expect("a look"));
+    assert!(!engine.disown_folder(&own, &code).expect("a look"), "once");
+    assert!(!engine.disown_folder(&old, gone).expect("a look"), "another one's");
+    assert_eq!(adopted(), [gone.to_owned()]);
+    assert!(!engine.disown_folder(&own, one.to_str().expect("text")).expect("a look"), "its own place");
+}
+
 #[test]
 fn a_project_that_moves_for_ever_stays_one_and_is_known_by_its_newest_places() {
     let (folder, engine) = (Folder::new(), engine());
     for name in ["plain", "history"] {
         let mut path = if name == "plain" { make(&folder, name) } else { repository(&folder, name) };
         let first = of(&engine, &path).ledger;
-        engine.adopt_folder(&first, &format!("/adopted/{name}")).expect("adopted");
+        engine.adopt_folder(&first, adopt(&format!("/adopted/{name}"))).expect("adopted");
         for number in 0..100 {
             // Something was captured where it was fifth: that is let go of after all where nothing was.
             if number == 5 {

@@ -14,6 +14,9 @@ pub trait Embedder: Send + Sync {
     /// Returns the model's name: vectors of two models are never compared.
     fn model(&self) -> &str;
 
+    /// Returns the address of the server: what one fails to answer says nothing of another.
+    fn server(&self) -> &str;
+
     /// Returns a vector for each text, all of one length.
     ///
     /// # Errors

@@ -2,16 +2,15 @@
 //!
 //! Git is called as a program: its configuration, its hooks' folder and its blame are its own to know.
 
-use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use stemmata_api::{Answer, Code, Problem, v1};
 use stemmata_engine::{
-    CONTEXT_TRAILER, CommentMarks, EngineError, GIT_HOOK_BYTES_MAX, GIT_HOOKS, GitHook, Refusal, TempFiles,
-    with_git_hook, with_trailer, without_git_hook,
+    CONTEXT_TRAILER, CommentMarks, EngineError, GIT_HOOK_BYTES_MAX, GIT_HOOKS, GitAnswer, GitHook,
+    GitQuestion, Refusal, TempFiles, with_git_hook, with_trailer, without_git_hook,
 };
 use stemmata_model::Timestamp;
 use stemmata_store::read_bounded;
@@ -23,6 +22,9 @@ use crate::fault::{Fault, io_failed};
 
 /// Bytes of what git prints that are read at most.
 const GIT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Filters of a repository that are switched off at most; more than any has.
+const FILTERS_MAX: usize = 1_000;
 
 /// Microseconds for which the last activity of a session makes it the one that a commit is of.
 const CURRENT_MICROS_MAX: i64 = 6 * 3_600 * 1_000_000;
@@ -273,16 +275,15 @@ pub(super) struct Repository {
 
 /// Asks git, and returns what it prints; none where it fails, or is not there.
 fn ask(folder: &Path, args: &[&str]) -> Option<String> {
-    let mut command = Command::new("git");
-    command.arg("-C").arg(folder).args(args).stdin(Stdio::null()).stderr(Stdio::null());
-    // The hook runs within a command of git, whose variables would point to its index.
-    command.env_remove("GIT_DIR").env_remove("GIT_INDEX_FILE").env_remove("GIT_WORK_TREE");
-    let mut child = command.stdout(Stdio::piped()).spawn().ok()?;
-    let mut out = Vec::new();
-    let read = child.stdout.take()?.take(GIT_BYTES_MAX).read_to_end(&mut out);
-    let is_done = child.wait().ok()?.success();
-    read.ok().filter(|_| is_done)?;
-    Some(String::from_utf8_lossy(&out).into_owned())
+    ask_with(folder, args, &[])
+}
+
+fn ask_with(folder: &Path, args: &[&str], settings: &[(String, String)]) -> Option<String> {
+    let question = GitQuestion { program: Path::new("git"), folder, bytes_max: GIT_BYTES_MAX, settings };
+    match question.ask(args) {
+        GitAnswer::Yes(text) => Some(text),
+        GitAnswer::No(_) | GitAnswer::Silent(_) => None,
+    }
 }
 
 impl Repository {
@@ -297,8 +298,8 @@ impl Repository {
     pub(super) fn blame(&self, file: &Path, wanted: &Range<usize>) -> BTreeMap<usize, BlamedCommit> {
         let range = format!("{},{}", wanted.start + 1, wanted.end);
         let Some(name) = file.to_str() else { return BTreeMap::new() };
-        let args = ["blame", "--porcelain", "-L", &range, "--", name];
-        let Some(told) = ask(&self.top, &args) else { return BTreeMap::new() };
+        let args = ["blame", "--no-textconv", "--porcelain", "-L", &range, "--", name];
+        let Some(told) = ask_with(&self.top, &args, &self.without_filters()) else { return BTreeMap::new() };
         let mut lines = BTreeMap::new();
         let mut commits: BTreeMap<String, BlamedCommit> = BTreeMap::new();
         let mut current = String::new();
@@ -318,6 +319,20 @@ impl Repository {
             }
         }
         lines.into_iter().filter_map(|(line, id)| Some((line, commits.get(&id)?.clone()))).collect()
+    }
+
+    /// Returns settings with which git runs no filter over the file, and waits for no list of commits to pass over. A file that only a
+    /// filter makes what is committed is not known then.
+    fn without_filters(&self) -> Vec<(String, String)> {
+        let args = ["config", "-z", "--name-only", "--get-regexp", "^filter[.]"];
+        let known = ask(&self.top, &args).unwrap_or_default();
+        let filters: BTreeSet<&str> =
+            known.split('\0').filter_map(|name| Some(name.rsplit_once('.')?.0)).take(FILTERS_MAX).collect();
+        let of = |filter: &&str| {
+            ["clean", "process", "required"].map(|key| (format!("{filter}.{key}"), String::new()))
+        };
+        let ignored = ("blame.ignoreRevsFile".to_owned(), String::new());
+        filters.iter().flat_map(of).chain([ignored]).collect()
     }
 
     fn context_of(&self, id: &str) -> Option<String> {

@@ -55,6 +55,6 @@ fn planned(
     let going = engine.plan_vault_purge(purge(request)?)?;
     let mut shown =
         VaultPurged { contents: going.contents, places: going.places, dry_run: true, digest: None };
-    shown.digest = Some(digest_of("vault_purge", request, &shown));
+    shown.digest = Some(digest_of("vault_purge", &(request, going.which.bytes()), &shown));
     Ok((going, shown))
 }

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use stemmata_api::v1::{
     APPEND_EVENTS_MAX, AdoptRequest, AppendRequest, Appended, CloseThreadRequest, DecideRequest,
-    DecisionKind, Decisions, Event, Events, EventsForgotten, EventsRequest, FinishTaskRequest, FollowRequest,
-    Followed, ForgetEventsRequest, Ledger, LedgerPage, LedgerRequest, LedgersRequest, OpenTasks,
-    ReplayRequest, Replayed, RestoreStateRequest, RestoredLedger, State, StateRequest,
+    DecisionKind, Decisions, DisownRequest, Event, Events, EventsForgotten, EventsRequest, FinishTaskRequest,
+    FollowRequest, Followed, ForgetEventsRequest, Ledger, LedgerPage, LedgerRequest, LedgersRequest,
+    OpenTasks, ReplayRequest, Replayed, RestoreStateRequest, RestoredLedger, State, StateRequest,
 };
-use stemmata_api::{Answer, Control, Ledgers, PlanDigest};
-use stemmata_engine::{Decision, Engine, EventsPlan, PublishOptions};
+use stemmata_api::{Answer, Code, Control, Ledgers, PlanDigest, Problem};
+use stemmata_engine::{Adopt, Decision, Engine, EventsPlan, PublishOptions};
 use stemmata_model::LedgerId;
 use stemmata_store::StoreError;
 
@@ -44,8 +44,21 @@ impl Ledgers for Local {
 
     fn adopt(&self, request: &AdoptRequest) -> Answer<Ledger> {
         self.with(|engine| {
-            engine.adopt_folder(&LedgerId::new(request.ledger.as_str())?, &request.folder)?;
-            Ok(wire::ledger::ledger(&known(engine, &request.ledger)?))
+            let AdoptRequest { ledger, folder, homes, anyway } = request;
+            let adopt = Adopt { folder, homes, anyway: *anyway };
+            engine.adopt_folder(&LedgerId::new(ledger.as_str())?, adopt)?;
+            Ok(wire::ledger::ledger(&known(engine, ledger)?))
+        })
+    }
+
+    fn disown(&self, request: &DisownRequest) -> Answer<Ledger> {
+        self.with(|engine| {
+            let DisownRequest { ledger, folder } = request;
+            if !engine.disown_folder(&LedgerId::new(ledger.as_str())?, folder)? {
+                let detail = format!("`{folder}` is not one of the folders that {ledger} adopted");
+                return Err(Problem::new(Code::FolderNotAdopted, detail).into());
+            }
+            Ok(wire::ledger::ledger(&known(engine, ledger)?))
         })
     }
 

@@ -181,7 +181,7 @@ impl Local {
         let rules = self.home.options().settings.retention.clone();
         let plan = engine.plan_collect(&CollectOptions { rules, grace_days })?;
         let mut shown = wire::keep::collected(&plan.report, None, grace_days);
-        shown.digest = Some(digest_of("collect", request, &shown));
+        shown.digest = Some(digest_of("collect", &(request, plan.report.collected.which.bytes()), &shown));
         Ok((plan, shown))
     }
 

@@ -54,6 +54,7 @@ pub(crate) fn forget(report: &ForgetReport, meant: Option<v1::Found>, dry_run: b
             })
             .collect(),
         spared: ids(&report.spared),
+        without_outputs: u64::try_from(report.without_outputs).unwrap_or(u64::MAX),
         ledgers: report.ledgers.iter().map(ToString::to_string).collect(),
         events: done.events,
         contents: done.contents,

@@ -1,7 +1,7 @@
 //! Ledgers and their events as wire types.
 
 use stemmata_api::v1;
-use stemmata_engine::{EventsPlan, Published};
+use stemmata_engine::{EventsPlan, Published, adopted_folders};
 use stemmata_model::{Event, LedgerId, Payload};
 use stemmata_store::{Appended, Ledger};
 
@@ -53,6 +53,7 @@ pub(crate) fn ledger(ledger: &Ledger) -> v1::Ledger {
         last_at: ledger.last_at.map(|at| at.to_string()),
         compacted_at: ledger.compacted_at.map(|at| at.to_string()),
         marks: ledger.marks.clone(),
+        adopted: adopted_folders(ledger).map(str::to_owned).collect(),
     }
 }
 

@@ -53,6 +53,27 @@ pub struct Collected {
     pub files_removed: u64,
     /// Bytes that the store's files became smaller by.
     pub bytes_freed: u64,
+    /// Stands for what exactly all of this is: of two collections that count the same, each has its own.
+    pub which: Which,
+}
+
+/// Stands for a set of things and what becomes of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Which([u8; 16]);
+
+impl Which {
+    /// Takes in what becomes of a thing, in any order.
+    pub fn add(&mut self, fate: &str, id: &[u8]) {
+        let hash = blake3::Hasher::new().update(fate.as_bytes()).update(b"\0").update(id).finalize();
+        for (own, new) in self.0.iter_mut().zip(hash.as_bytes()) {
+            *own ^= new;
+        }
+    }
+
+    /// Returns the bytes.
+    pub const fn bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
 }
 
 impl Collect {
@@ -69,5 +90,27 @@ impl Amount {
         self.commits += u64::try_from(commits).expect("a count fits 64 bits");
         self.contents += contents;
         self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_collected_is_more_than_its_number() {
+        let of = |things: &[(&str, &[u8])]| {
+            let mut collected = Collected::default();
+            things.iter().for_each(|(fate, id)| collected.which.add(fate, id));
+            collected
+        };
+        let planned = of(&[("deleted", b"one"), ("condemned", b"two")]);
+        assert_eq!(planned, of(&[("condemned", b"two"), ("deleted", b"one")]));
+        for other in
+            [[("deleted", b"two"), ("condemned", b"one")], [("deleted", b"one"), ("condemned", b"six")]]
+        {
+            let other = of(&other.map(|(fate, id)| (fate, &id[..])));
+            assert_ne!(planned, other);
+        }
     }
 }

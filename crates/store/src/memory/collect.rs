@@ -22,6 +22,7 @@ pub(super) fn collect(state: &mut State, wish: &Collect) -> Collected {
     for id in condemned.keys().filter(|id| !unneeded.contains(id)) {
         state.condemned.remove(id);
         collected.revived += 1;
+        collected.which.add("revived", &id.to_bytes());
     }
     let is_ripe = |id: &CommitId| condemned.get(id).is_some_and(|at| *at <= ripe);
     let ripe_ids: Vec<CommitId> = unneeded.iter().copied().filter(is_ripe).collect();
@@ -34,7 +35,11 @@ pub(super) fn collect(state: &mut State, wish: &Collect) -> Collected {
     let swept = give_up(state, candidates, &BTreeSet::new(), Lines::Keep);
     collected.deleted.add(deletable.len(), swept.contents, swept.bytes);
     collected.copied_out = swept.copied_out;
+    for id in &deletable {
+        collected.which.add("deleted", &id.to_bytes());
+    }
     for id in unneeded.iter().filter(|id| !deletable.contains(id)) {
+        collected.which.add("condemned", &id.to_bytes());
         if condemned.contains_key(id) {
             collected.waiting.commits += 1;
         } else {
@@ -61,6 +66,7 @@ fn collect_contents(state: &mut State, now: Timestamp, ripe: Timestamp, collecte
     }
     let mut going = BTreeSet::new();
     for (id, bytes) in orphans {
+        collected.which.add("content", id.as_bytes());
         match condemned.get(&id) {
             Some(at) if *at <= ripe => {
                 going.insert(id);

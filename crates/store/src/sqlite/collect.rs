@@ -55,6 +55,7 @@ fn collect_commits(
     let going: HashSet<CommitId> = unneeded.gone.iter().map(|row| row.id).collect();
     for id in condemned.keys().filter(|id| !going.contains(*id)) {
         collected.revived += u64::from(marks::remove(connection, CONDEMNED_COMMIT, &id.to_bytes())?);
+        collected.which.add("revived", &id.to_bytes());
     }
     let is_ripe = |id: &CommitId| condemned.get(id).is_some_and(|at| *at <= ripe);
     // What is ripe may yet have a child that is not.
@@ -65,7 +66,11 @@ fn collect_commits(
         stored::set_due(connection, deletable.iter().map(|row| row.row), wish.now)?;
     }
     let deleted: HashSet<i64> = deletable.iter().map(|row| row.row).collect();
+    for row in &deletable {
+        collected.which.add("deleted", &row.id.to_bytes());
+    }
     for row in unneeded.gone.iter().filter(|row| !deleted.contains(&row.row)) {
+        collected.which.add("condemned", &row.id.to_bytes());
         if marks::set(connection, (CONDEMNED_COMMIT, &row.id.to_bytes()), wish.now, None)? {
             collected.condemned.commits += 1;
         } else {
@@ -99,6 +104,7 @@ fn collect_contents(
     }
     let mut going = BTreeSet::new();
     for (row, bytes) in orphans {
+        collected.which.add("content", &row.to_be_bytes());
         match condemned.get(&row) {
             Some(at) if *at <= ripe => {
                 marks::remove(connection, CONDEMNED_CONTENT, &marks::content_key(row))?;

@@ -6,15 +6,12 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write as _};
 use std::path::{Component, Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
 
 use stemmata_model::{MachineId, Note, NoteCode};
 use stemmata_store::{Files, MARK_BYTES_MAX, SystemFiles};
 
 use crate::error::{EngineError, Result};
+use crate::git::{GitAnswer, GitQuestion};
 use crate::temporary::TempFiles;
 
 use super::plan::{place_mark, remote_mark, root_commits, stored_mark};
@@ -35,8 +32,17 @@ const LINE_BYTES_MAX: u64 = 8 * 1024;
 /// Bytes that git prints at most: one hash and a newline.
 const GIT_BYTES_MAX: u64 = 1024;
 
-/// How long git may take: it walks a million commits in a few seconds.
-const GIT_WAIT_MAX: Duration = Duration::from_secs(20);
+/// Files that git opens whatever it is asked.
+const GIT_FILES: [&str; 8] = [
+    "config",
+    "config.worktree",
+    "HEAD",
+    "packed-refs",
+    "shallow",
+    "info/attributes",
+    "info/grafts",
+    "objects/info/alternates",
+];
 
 /// The folder of ours in a project, and in a repository's own directory.
 const FOLDER: &str = ".stemmata";
@@ -72,6 +78,8 @@ pub(super) struct Found {
     common: Option<PathBuf>,
     /// Whether git was asked for the first commit.
     is_asked: bool,
+    /// Why git does not answer. It is not waited for twice.
+    silent: Option<String>,
     program: PathBuf,
 }
 
@@ -110,6 +118,7 @@ pub(super) fn find(dir: &Path, program: impl AsRef<OsStr>) -> Result<Found> {
         notes: Vec::new(),
         common: None,
         is_asked: false,
+        silent: None,
         program: PathBuf::from(program.as_ref()),
     };
     match here {
@@ -289,16 +298,14 @@ impl Found {
         }
         let args = ["rev-list", "--first-parent", "--max-parents=0", "HEAD", "--"];
         match self.ask(&args) {
-            Answer::Yes(text) => {
+            GitAnswer::Yes(text) => {
                 self.root_commit = text.lines().map(str::trim).rfind(|line| is_hash(line)).map(str::to_owned);
             }
             // A branch without commits hides nothing: asked for it in this way, git says so by this number.
-            Answer::No { .. }
-                if matches!(
-                    self.ask(&["rev-parse", "--verify", "--quiet", "HEAD"]),
-                    Answer::No { code: Some(1), .. }
-                ) => {}
-            Answer::No { reason, .. } => self.blind(&reason),
+            GitAnswer::No(_)
+                if self.ask(&["rev-parse", "--verify", "--quiet", "HEAD"]) == GitAnswer::No(Some(1)) => {}
+            GitAnswer::No(_) => self.blind("git cannot read its history"),
+            GitAnswer::Silent(reason) => self.blind(&reason),
         }
     }
 
@@ -309,68 +316,36 @@ impl Found {
             return;
         }
         let commits: Vec<&str> = root_commits(marks).filter(|commit| is_hash(commit)).collect();
-        self.shares_history = commits.iter().any(|commit| {
+        self.shares_history = commits.into_iter().any(|commit| {
             let name = format!("{commit}^{{commit}}");
-            matches!(self.ask(&["cat-file", "-e", &name]), Answer::Yes(_))
+            matches!(self.ask(&["cat-file", "-e", &name]), GitAnswer::Yes(_))
         });
     }
 }
 
-/// What git answers.
-enum Answer {
-    Yes(String),
-    No { code: Option<i32>, reason: String },
-}
-
 impl Found {
-    fn ask(&self, args: &[&str]) -> Answer {
-        let mut command = Command::new(&self.program);
-        command.arg("-C").arg(&self.root).args(args);
-        // A hook runs within a command of git, whose variables lead to that one's repository.
-        for name in [
-            "GIT_DIR",
-            "GIT_INDEX_FILE",
-            "GIT_WORK_TREE",
-            "GIT_COMMON_DIR",
-            "GIT_OBJECT_DIRECTORY",
-            "GIT_NAMESPACE",
-        ] {
-            command.env_remove(name);
+    /// Asks git, unless it was silent before.
+    fn ask(&mut self, args: &[&str]) -> GitAnswer {
+        if let Some(reason) = &self.silent {
+            return GitAnswer::Silent(reason.clone());
         }
-        // Nothing is fetched for an answer, and a replaced commit is not the one that others have.
-        command
-            .env("GIT_NO_LAZY_FETCH", "1")
-            .env("GIT_NO_REPLACE_OBJECTS", "1")
-            .env("GIT_TERMINAL_PROMPT", "0");
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        match command.spawn().and_then(|child| wait(child, GIT_WAIT_MAX)) {
-            Ok((Some(0), text)) => Answer::Yes(text),
-            Ok((code, _)) => Answer::No { code, reason: "git cannot read its history".to_owned() },
-            Err(error) => Answer::No { code: None, reason: format!("git did not answer: {error}") },
+        let (program, folder) = (self.program.as_path(), self.root.as_path());
+        let answer = GitQuestion { program, folder, bytes_max: GIT_BYTES_MAX, settings: &[] }.ask(args);
+        if let GitAnswer::Silent(reason) = &answer {
+            self.silent = Some(reason.clone());
         }
+        answer
     }
 }
 
-/// Waits for a program and what it prints, but not for ever.
-fn wait(mut child: Child, at_most: Duration) -> io::Result<(Option<i32>, String)> {
-    let out = child.stdout.take().ok_or(ErrorKind::BrokenPipe)?;
-    let (sender, printed) = mpsc::channel();
-    let reader = thread::Builder::new().name("git-output".to_owned()).spawn(move || {
-        let mut bytes = Vec::new();
-        let read = out.take(GIT_BYTES_MAX).read_to_end(&mut bytes).map(|_| bytes);
-        // Nobody listens any more where it took too long.
-        let _told = sender.send(read);
+/// Returns a file of the repository around a folder that is none, such as a pipe: git would wait for who writes into it.
+pub(crate) fn git_would_wait_for(folder: &Path) -> Option<PathBuf> {
+    let around = folder.ancestors().take(FOLDERS_MAX).find_map(|folder| match look_at(folder) {
+        Here::Repository { common, .. } => Some(common),
+        Here::Lost { .. } | Here::StoredId | Here::Nothing => None,
     })?;
-    let printed = printed.recv_timeout(at_most);
-    if printed.is_err() {
-        // It may have ended just now; what counts is that it is waited for below.
-        let _killed = child.kill();
-    }
-    let status = child.wait()?;
-    // Its end of the pipe is closed now, so the reader ends too.
-    let _ended = reader.join();
-    let bytes = printed.map_err(|_| io::Error::from(ErrorKind::TimedOut))??;
-    Ok((status.code(), String::from_utf8_lossy(&bytes).into_owned()))
+    let files = GIT_FILES.iter().map(|name| around.join(name));
+    files.into_iter().find(|path| fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()))
 }
 
 /// Makes a file that appears whole or not at all, and never in the place of another.

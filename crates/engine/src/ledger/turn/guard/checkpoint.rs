@@ -33,7 +33,7 @@ pub struct CheckpointState {
     pub seq: EventSeq,
     /// When.
     pub at: Timestamp,
-    /// `reasons`, `system_state`, `task_queue`, `metrics` and `file_checksums`, as `docs/guide/window.md` describes them.
+    /// `reasons`, `system_state`, `task_queue`, `metrics`, `file_checksums` and `not_known`, as `docs/guide/window.md` describes them.
     pub data: Json,
 }
 
@@ -84,6 +84,8 @@ impl Known {
                 "errors": self.errors,
             },
             "file_checksums": files,
+            // Empty and null would look like a tree without a commit in which nothing was touched.
+            "not_known": if root.is_some() { [].as_slice() } else { &["git_head", "file_checksums"] },
         })
     }
 }

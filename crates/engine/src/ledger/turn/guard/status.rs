@@ -1,10 +1,11 @@
 //! What turns said of their work: the phase, the current task, and the completed ones.
 //!
-//! The guard remembers where they said it and reads it there again, so that forgetting the event is enough.
+//! The guard remembers where they said it and reads it there again, so that forgetting the event is enough. Checkpoint files hold the same,
+//! as it was at their commit.
 
 use serde_json::{Value, json};
-use stemmata_model::{EventSeq, Payload, topics};
-use stemmata_store::{EventQuery, Order};
+use stemmata_model::{EventSeq, LedgerId, Payload, SessionId, topics};
+use stemmata_store::{EventQuery, Order, PAGE_ROWS_MAX};
 
 use crate::engine::Engine;
 use crate::error::Result;
@@ -13,6 +14,9 @@ use crate::ledger::turn::TurnOf;
 /// Status events among which the newest that says something is looked for, where its place is not known exactly: more than any
 /// call appends.
 const STATUS_EVENTS_MAX: usize = 64;
+
+/// Events of the guard's memory among which the newest is looked for that was not forgotten.
+const REMEMBERED_MAX: usize = 16;
 
 /// What a status event says, each for itself.
 const KEYS: [&str; 3] = ["phase", "current", "completed"];
@@ -43,14 +47,14 @@ impl SaidAt {
 
 /// What was said of the work, as far as it is still there.
 #[derive(Default)]
-pub(super) struct Status {
-    pub(super) phase: Option<String>,
+pub(crate) struct Status {
+    pub(crate) phase: Option<String>,
     pub(super) is_phase_changed: bool,
     /// The current task, as the turn named it.
-    pub(super) task: Value,
+    pub(crate) task: Value,
     /// The tasks that were named as completed last. None where nobody knows any more.
     completed: Option<Vec<String>>,
-    pub(super) tasks_completed: u64,
+    pub(crate) tasks_completed: u64,
     /// Where each of [`KEYS`] was said last.
     places: [Option<SaidAt>; KEYS.len()],
 }
@@ -77,6 +81,12 @@ impl Status {
             }
         }
         KEYS.iter().filter(|key| says(data, key)).for_each(|key| self.take(key, data));
+    }
+
+    /// Returns whether the current task is one of those that were named as completed last.
+    pub(crate) fn is_task_completed(&self) -> bool {
+        let id = self.task.get("id").and_then(Value::as_str);
+        id.is_some_and(|id| self.completed.iter().flatten().any(|completed| completed == id))
     }
 
     /// Takes over what an event says of one of [`KEYS`].
@@ -117,19 +127,70 @@ fn says(data: &Value, key: &str) -> bool {
 }
 
 impl Engine {
+    /// Returns what the turns of a session said up to an event, each key where it was said last.
+    pub(crate) fn status_through(
+        &self,
+        ledger: &LedgerId,
+        session: &SessionId,
+        through: EventSeq,
+    ) -> Result<Status> {
+        let of = |topic: &'static str| EventQuery {
+            session: Some(session.clone()),
+            topics: vec![topics::topic(topic)],
+            through: Some(through),
+            ..EventQuery::after(None, PAGE_ROWS_MAX)
+        };
+        let data = |payload: &Payload| match payload {
+            Payload::Plain { data, .. } => data.as_ref().map(stemmata_model::Json::to_value),
+            Payload::Line { .. } | Payload::Gone(_) => None,
+        };
+        let mut status = Status::default();
+        let remembered =
+            EventQuery { order: Order::NewestFirst, limit: REMEMBERED_MAX, ..of(topics::CONTEXT_WINDOW) };
+        let remembered = self.log.events(ledger, &remembered)?;
+        let state = remembered.into_iter().find_map(|event| Some((event.seq, data(&event.payload)?)));
+        if let Some((seq, state)) = &state {
+            status.read(state.get("said"));
+            status.tasks_completed = state.get("tasks_completed").and_then(Value::as_u64).unwrap_or(0);
+            self.load_said(ledger, session, &mut status, *seq)?;
+        }
+        let since = state.map(|(seq, _)| seq);
+        let mut query = Some(EventQuery { after: since, ..of(topics::STATUS_EVENT) });
+        while let Some(asked) = query {
+            let page = self.log.page(ledger, &asked)?;
+            for event in &page.events {
+                if let Some(said) = data(&event.payload) {
+                    status.see(&said, SaidAt::stored(event.seq));
+                }
+            }
+            query = asked.following(&page);
+        }
+        Ok(status)
+    }
+
     /// Reads what was said at the places that the event `state` remembers. What was forgotten since is not known any more.
     pub(super) fn load_status(&self, turn: &TurnOf, status: &mut Status, state: EventSeq) -> Result<()> {
+        self.load_said(&turn.ledger, &turn.session, status, state)
+    }
+
+    fn load_said(
+        &self,
+        ledger: &LedgerId,
+        session: &SessionId,
+        status: &mut Status,
+        state: EventSeq,
+    ) -> Result<()> {
         let mut places = status.places;
         for (key, place) in KEYS.iter().zip(&mut places) {
             let Some(SaidAt { from, through }) = place.take() else { continue };
             let query = EventQuery {
-                session: Some(turn.session.clone()),
+                session: Some(session.clone()),
                 topics: vec![topics::topic(topics::STATUS_EVENT)],
                 through: through.map_or(Some(state), EventSeq::new),
                 order: Order::NewestFirst,
                 ..EventQuery::after(EventSeq::new(from.saturating_sub(1)), STATUS_EVENTS_MAX)
             };
-            let events = self.log.events(&turn.ledger, &query)?;
+            let events = self.log.events(ledger, &query)?;
             let found = events.into_iter().find_map(|event| match event.payload {
                 Payload::Plain { data: Some(data), .. } => {
                     Some((event.seq, data.to_value())).filter(|(_, data)| says(data, key))
