@@ -252,7 +252,7 @@ fn not_found(what: Wanted, text: &str, error: &EngineError) -> Problem {
         Wanted::Line => Code::LineNotFound,
         Wanted::Transcript => Code::TranscriptNotFound,
         Wanted::EventWithText => Code::NoEventWithText,
-        Wanted::Entry => Code::EntryNotFound,
+        Wanted::Entry | Wanted::EntryInContext => Code::EntryNotFound,
         Wanted::EventOfTranscript => {
             return say(Code::OnlyATranscript, error).with("session", text);
         }

@@ -5,7 +5,8 @@ use stemmata_model::SessionId;
 use crate::project;
 use crate::write::Session;
 
-/// Which commits a listing of tips holds: one sighting of the tip must have all that is given.
+/// Which commits a listing of tips holds: one sighting of the tip must have all that is given. What goes on from it elsewhere
+/// leaves it a tip.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TipFilter {
     /// Only tips seen in this session.

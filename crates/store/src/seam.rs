@@ -272,7 +272,9 @@ pub trait Store: EventLog + crate::Names {
         Ok(all)
     }
 
-    /// Returns commits without children that are not covered, newest `created_at` first.
+    /// Returns commits without children that are not covered, newest `created_at` first. With a filter, those that it holds
+    /// and that no other one that it holds follows. A snapshot in another format than its parent, which adds nothing, is then
+    /// passed over.
     fn tips(&self, filter: &TipFilter, page: Page) -> Result<Vec<Commit>, StoreError>;
 
     /// Returns all commits in the order of their ids, after one of them: for walks over the whole store.

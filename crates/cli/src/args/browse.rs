@@ -216,15 +216,15 @@ Examples:
   stemma tips --ticket TKT-12
   stemma tips --thread '$abc:example.org' --json")]
 pub(crate) struct Tips {
-    /// Only those seen for this ticket
+    /// The last commits of this ticket, whatever follows them outside it
     #[arg(long)]
     pub(crate) ticket: Option<String>,
 
-    /// Only those seen in this discussion thread
+    /// The last commits of this discussion thread, whatever follows them outside it
     #[arg(long)]
     pub(crate) thread: Option<String>,
 
-    /// Only those seen in this session
+    /// The last commits of this session, whatever follows them outside it
     #[arg(long)]
     pub(crate) session: Option<SessionId>,
 

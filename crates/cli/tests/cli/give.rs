@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde_json::Value;
 use stemmata_testkit::claude::ClaudeSession;
 
 use crate::stage::Stage;
@@ -378,4 +379,62 @@ fn what_is_not_there_is_named_with_its_place_and_a_next_step_that_helps() {
     stage.run(&["import", empty.to_str().unwrap()]).ok().complains(&["No transcripts found in", "empty"]);
     let page = stage.home.path().join("talk.pdf");
     stage.run(&["export", tip, "-o", page.to_str().unwrap()]).ok().complains(&["talk.pdf (markdown)"]);
+}
+
+/// Stores two API messages, which have no times, as a commit of session `rev-1` in a thread and for a ticket.
+fn untimed(stage: &Stage, said: &str, at: &str, parent: &[&str]) -> String {
+    let messages = format!(
+        r#"[{{"role":"user","content":"{said}"}},{{"role":"assistant","content":[{{"type":"text","text":"Yes."}}]}}]"#
+    );
+    let args = ["checkpoint", "--format", "anthropic-messages-v1", "--session", "rev-1", "--created-at", at];
+    let args = [&args[..], &["--thread", "th", "--ticket", "T-1", "--json"], parent].concat();
+    stage.feed(&args, messages.as_bytes()).ok().json()["id"].as_str().unwrap().to_owned()
+}
+
+/// None of them was said in 1970: the commit knows when it was made.
+#[test]
+fn messages_without_times_are_of_the_time_of_their_commit_and_of_none_where_that_has_none() {
+    let stage = Stage::new();
+    let first = untimed(&stage, "Is it reviewed?", "2026-03-09T11:00:00Z", &[]);
+    let tip = untimed(&stage, "Is it merged?", "2026-03-10T12:00:00Z", &["--parent", &first]);
+    for format in ["claude-code-v1", "codex-v1", "pi-v3", "gemini-v1", "stemmata-v1"] {
+        let args = ["materialize", &tip, "--stop", "root", "--format", format];
+        let given = stage.run(&args).ok().text();
+        assert!(given.contains("2026-03-09T11:00:00") && given.contains("2026-03-10T12:00:00"), "{given}");
+        assert!(!given.contains("1970-01-01"), "{format}: {given}");
+    }
+    let begin = |session: &str, resumed: &str| {
+        let input = format!(
+            r#"{{"turn":{{"ledger":"c1","session":"{session}","agent":"a","template":"t"}},
+                "context":{{"resume":"{resumed}"}},"said":{{"role":"user","text":"And now?"}}}}"#
+        );
+        stage.feed(&["turn", "begin"], input.as_bytes()).ok().json()["prompt"]["prompt"].to_string()
+    };
+    let prompt = begin("s1", &tip);
+    assert!(prompt.contains("[2026-03-09T11:00:00.000Z] user:") && !prompt.contains("1970"), "{prompt}");
+    let without = untimed(&stage, "Has it a time?", "1970-01-01T00:00:00Z", &[]);
+    let prompt = begin("s2", &without);
+    assert!(prompt.contains("Has it a time?") && !prompt.contains("1970"), "{prompt}");
+}
+
+/// A ticket's commit was found by nothing once anything followed it, and a translation that was placed became the thread's tip.
+#[test]
+fn the_last_commits_of_a_ticket_and_a_thread_stay_their_tips() {
+    let stage = Stage::new();
+    let first = untimed(&stage, "Is it reviewed?", "2026-03-09T11:00:00Z", &[]);
+    let tip = untimed(&stage, "Is it merged?", "2026-03-10T12:00:00Z", &["--parent", &first]);
+    let check = |filter: [&str; 2]| {
+        let tips = stage.json(&["tips", filter[0], filter[1]]);
+        let tips: Vec<&Value> = tips["commits"].as_array().unwrap().iter().map(|tip| &tip["id"]).collect();
+        assert_eq!(tips, [tip.as_str()], "{filter:?}");
+    };
+    stage.run(&["fork", &tip, "--in", "codex", "--print", "--here"]).ok();
+    for filter in [["--thread", "th"], ["--ticket", "T-1"], ["--session", "rev-1"]] {
+        check(filter);
+    }
+    let args = ["checkpoint", "--format", "anthropic-messages-v1", "--session", "rev-2", "--parent", &tip];
+    stage.feed(&args, br#"[{"role":"user","content":"Elsewhere"}]"#).ok();
+    for filter in [["--thread", "th"], ["--ticket", "T-1"], ["--session", "rev-1"]] {
+        check(filter);
+    }
 }

@@ -195,6 +195,23 @@ fn told(answer: &Value) -> String {
 }
 
 #[test]
+fn a_call_in_the_warning_zone_writes_a_line_to_the_log_without_words_of_the_session() {
+    let stage = Stage::new();
+    let log = || std::fs::read_to_string(stage.home.stemmata_home().join("logs/stemma.log")).unwrap();
+    let lines = || log().lines().filter(|line| line.contains("warning zone")).count();
+    let said = |id: &str, role: &str, words: usize| {
+        format!(r#"{{"id":"{id}","role":"{role}","text":"{}"}}"#, "word".repeat(words))
+    };
+    turn(&stage, "begin", &format!(r#""said":{}"#, said("u1", "user", 600)));
+    assert_eq!(lines(), 0, "{}", log());
+    let ended = turn(&stage, "end", &format!(r#""entries":[{}]"#, said("a1", "assistant", 150)));
+    assert_eq!((&ended["window"]["zone"], lines()), (&"warning".into(), 1), "{}", log());
+    assert!(log().contains("tokens=750 limit=1000") && !log().contains("wordword"), "{}", log());
+    turn(&stage, "begin", &format!(r#""said":{}"#, said("u2", "user", 150)));
+    assert_eq!(lines(), 1, "900 tokens are in danger: {}", log());
+}
+
+#[test]
 fn a_loop_in_any_language_has_its_window_guarded() {
     let stage = Stage::new();
     let said = |id: &str, role: &str, words: usize| {

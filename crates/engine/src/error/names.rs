@@ -38,6 +38,8 @@ words! {
         SessionInDatabase = DATABASE.session_shown,
         /// An entry of a chain.
         Entry = "entry of this chain",
+        /// An entry of what the model sees of a chain.
+        EntryInContext = "entry of the context (what is hidden or summarized is not in it)",
         /// Something that was forgotten.
         Forgotten = "forgotten commit, session or transcript",
         /// A ledger.

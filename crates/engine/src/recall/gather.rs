@@ -277,7 +277,8 @@ impl Engine {
                 from: Provenance {
                     ctx: Some(ctx),
                     session: sessions.first().cloned().unwrap_or_default(),
-                    at: Some(commit.core.created_at),
+                    // A root without any time of its own carries the start of 1970.
+                    at: Some(commit.core.created_at).filter(|at| *at > Timestamp::EPOCH),
                     foreign_machine: machine.filter(|_| is_foreign),
                     ..Provenance::default()
                 },

@@ -460,7 +460,7 @@ fn counted(request: &CheckpointRequest, bytes: &[u8], notes: &mut Vec<Note>) -> 
         notes.push(Note::new(
             NoteCode::Degraded,
             format!(
-                "format `{}` is not known: counts are as given, and only `native` gives it back",
+                "format `{}` is not known: counts are as given, and it is given back as it is stored",
                 request.format
             ),
         ));

@@ -119,11 +119,11 @@ impl Engine {
         for (index, era) in eras.iter().rev().enumerate() {
             let adapter = Self::adapter(&era.format, FormatUse::Read)?;
             let stop = era_stop(stop, index, newest);
-            let (native, mut made) = self.native_of_era(adapter, era, stop)?;
-            let mut decoded = adapter.decode(&native).entries;
+            let read =
+                |stop| self.entries_of_era(adapter, (era, stop), &|native| adapter.decode(native).entries);
+            let (mut decoded, mut made) = read(stop)?;
             if is_lost_to_others(stop.0, &decoded) {
-                let (native, from_root) = self.native_of_era(adapter, era, (PlanStop::Root, None))?;
-                (decoded, made) = (adapter.decode(&native).entries, from_root);
+                (decoded, made) = read((PlanStop::Root, None))?;
                 made.notes.push(Note::new(NoteCode::Degraded, FROM_THE_ROOT));
             }
             commits_read += made.commits_read;

@@ -1,8 +1,11 @@
 //! `materialize`: the conversation as an agent should know it.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 
-use stemmata_model::{Bytes, Closure, CommitId, Counts, EntryId, FormatId, Note, NoteCode, plural};
+use stemmata_model::{
+    Bytes, Closure, CommitId, Counts, Entry, EntryId, FormatId, Note, NoteCode, Timestamp, plural,
+};
 use stemmata_runtimes::adapter::{Adapter, ContextPlan, Piece, PlanStop, Shape};
 use stemmata_runtimes::handoff;
 use stemmata_runtimes::translate::LossReport;
@@ -89,6 +92,8 @@ pub(crate) struct PlannedContext<'e> {
     pub plan: ContextPlan,
     pub chain: ChainSegments<'e>,
     pub adapter: &'static dyn Adapter,
+    /// Where what was written of each piece begins, and the number of its segment.
+    starts: Vec<(u64, usize)>,
 }
 
 impl Engine {
@@ -229,7 +234,7 @@ impl Engine {
         if let Some(bases) = chain.bases() {
             bases.settle(&mut plan);
         }
-        Ok(PlannedContext { plan, chain, adapter })
+        Ok(PlannedContext { plan, chain, adapter, starts: Vec::new() })
     }
 
     pub(crate) fn check_ancestor(&self, stop: CommitId, ctx: CommitId) -> Result<()> {
@@ -272,6 +277,7 @@ impl PlannedContext<'_> {
         let mut ends_with_newline = true;
         let has_lines = self.adapter.shape() == Shape::Lines;
         for piece in &self.plan.pieces {
+            self.starts.push((bytes.0, piece.segment));
             let content = self.chain.load(piece.segment)?.ok_or_else(outside_the_chain)?;
             // Two records must never share a line: a cut tail is closed before what follows it.
             let join: &[u8] = if ends_with_newline || !has_lines { b"" } else { b"\n" };
@@ -306,6 +312,23 @@ impl PlannedContext<'_> {
             }
         }
         Ok(bytes)
+    }
+
+    /// Gives entries of what was written the time of their commit, where no entry of it has a time of its own: arrays of API
+    /// messages have none. Formats that need a time, and who reads them, would else make it 1970.
+    pub(crate) fn date(&self, entries: &mut [Entry]) {
+        let position = |entry: &Entry| {
+            let behind = self.starts.partition_point(|(start, _)| *start <= entry.native.offset);
+            behind.checked_sub(1).and_then(|at| self.starts.get(at)).map(|(_, segment)| segment / 2)
+        };
+        let is_dated = |entry: &&Entry| entry.timestamp.is_some();
+        let dated: HashSet<usize> = entries.iter().filter(is_dated).filter_map(position).collect();
+        for entry in entries.iter_mut().filter(|entry| entry.timestamp.is_none()) {
+            let commit = position(entry).filter(|at| !dated.contains(at));
+            let commit = commit.and_then(|at| self.chain.commits().get(at));
+            // A root without any time of its own carries the start of 1970.
+            entry.timestamp = commit.map(|commit| commit.core.created_at).filter(|at| *at > Timestamp::EPOCH);
+        }
     }
 
     pub(crate) fn finish(mut self, bytes: Bytes, counts: Counts) -> Materialized {

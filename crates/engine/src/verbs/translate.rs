@@ -3,7 +3,7 @@
 //! What is kept, changed or dropped is decided in `stemmata_runtimes::translate`.
 
 use stemmata_model::{
-    Bytes, Closure, CommitCore, CommitId, CommitType, Entry, FormatId, Granularity, Note, NoteCode,
+    Bytes, Closure, CommitCore, CommitId, CommitType, Counts, Entry, FormatId, Granularity, Note, NoteCode,
     artifact_id,
 };
 use stemmata_runtimes::adapter::{Adapter, PlanStop};
@@ -15,7 +15,7 @@ use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Refusal, Result};
 use crate::verbs::count::count;
-use crate::verbs::materialize::{Materialized, Stop, Tier};
+use crate::verbs::materialize::{Materialized, PlannedContext, Stop, Tier};
 
 /// Bytes of a context that is translated at most: it is held in memory, some times over.
 const TRANSLATED_BYTES_MAX: usize = 1 << 30;
@@ -157,7 +157,8 @@ impl Engine {
             return Ok(None);
         }
         let source = Self::adapter(&era.format, FormatUse::Read)?;
-        let (native, mut made) = self.native_of_era(source, era, stop)?;
+        let (native, context, counts) = self.native_of_era(source, era, stop)?;
+        let mut made = context.finish(Bytes::of(&native), counts);
         let Some(bytes) = target.upgrade(&era.format, &native) else { return Ok(None) };
         let kept = made.counts.messages;
         made.format = target.format();
@@ -176,13 +177,12 @@ impl Engine {
         target: &'static dyn Adapter,
     ) -> Result<Gathered> {
         let source = Self::adapter(&era.format, FormatUse::Read)?;
-        let (native, mut made) = self.native_of_era(source, era, stop)?;
-        let mut entries = source.told(&native).entries;
+        let read = |stop| self.entries_of_era(source, (era, stop), &|native| source.told(native).entries);
+        let (mut entries, mut made) = read(stop)?;
         let is_other = runtime_of(&era.format) != runtime_of(&target.format());
         if is_other && seals == Seals::Opened && is_lost_to_others(stop.0, &entries) {
             stop = (PlanStop::Root, None);
-            let (native, from_root) = self.native_of_era(source, era, stop)?;
-            (entries, made) = (source.told(&native).entries, from_root);
+            (entries, made) = read(stop)?;
             made.notes.push(Note::new(NoteCode::Degraded, FROM_THE_ROOT));
         }
         let translated = translate_from(stop.0, entries, &era.format, &target.format());
@@ -190,16 +190,29 @@ impl Engine {
         Ok(Gathered { entries: translated.entries, report: translated.report, made })
     }
 
-    /// Returns the bytes of what one runtime wrote of a context.
-    pub(crate) fn native_of_era(
+    /// Returns the entries of what one runtime wrote of a context, each with a time where one is known.
+    pub(crate) fn entries_of_era(
+        &self,
+        source: &'static dyn Adapter,
+        (era, stop): (&Era, (PlanStop, Option<CommitId>)),
+        decode: &dyn Fn(&[u8]) -> Vec<Entry>,
+    ) -> Result<(Vec<Entry>, Materialized)> {
+        let (native, context, counts) = self.native_of_era(source, era, stop)?;
+        let mut entries = decode(&native);
+        context.date(&mut entries);
+        Ok((entries, context.finish(Bytes::of(&native), counts)))
+    }
+
+    /// Returns the bytes of what one runtime wrote of a context, and what is in them.
+    fn native_of_era(
         &self,
         source: &'static dyn Adapter,
         era: &Era,
         stop: (PlanStop, Option<CommitId>),
-    ) -> Result<(Vec<u8>, Materialized)> {
+    ) -> Result<(Vec<u8>, PlannedContext<'_>, Counts)> {
         let mut context = self.plan_era(source, (era.tip, era.bound), stop)?;
         let mut native = Vec::new();
-        let (bytes, counts) = context.write(&mut |piece: &[u8]| {
+        let (_, counts) = context.write(&mut |piece: &[u8]| {
             if native.len() + piece.len() > TRANSLATED_BYTES_MAX {
                 return Err(std::io::Error::other(format!(
                     "a context of more than {TRANSLATED_BYTES_MAX} bytes cannot be translated"
@@ -208,7 +221,7 @@ impl Engine {
             native.extend_from_slice(piece);
             Ok(())
         })?;
-        Ok((native, context.finish(bytes, counts)))
+        Ok((native, context, counts))
     }
 
     /// Returns the parts of a chain that were written in one format each, newest first, down to a stop. A change of

@@ -7,7 +7,7 @@ use super::*;
 use crate::profile::Profile;
 use crate::select::Message;
 use crate::select::tests::{MadeUp, anchors, hit};
-use crate::strategy::{DocumentFormat, Strategy, parse, shipped};
+use crate::strategy::{DocumentFormat, Priority, Strategy, parse, shipped};
 
 fn profile(role: &str) -> Profile {
     Profile {
@@ -255,6 +255,24 @@ fn a_trace_comes_back_from_its_json() {
         ),
         "{text}"
     );
+}
+
+#[test]
+fn an_optional_pack_whose_full_text_is_empty_is_given_in_its_compact_form() {
+    for priority in [Priority::High, Priority::Medium, Priority::Low] {
+        let compact = "short\n".to_owned();
+        let pack = Pack { priority, compact, ..Pack::fixed("p", String::new()) };
+        let limits = PackLimits {
+            max_tokens: Some(Tokens(100)),
+            chars_max: None,
+            unit: LengthUnit::Scalars,
+            counter: &Estimate,
+            sections: &[],
+        };
+        let selected = select_packs(&[pack], &limits);
+        assert_eq!(selected.text, "short\n");
+        assert_eq!(selected.candidates.first().map(|one| one.decision), Some(Decision::Compact));
+    }
 }
 
 #[test]

@@ -69,6 +69,25 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn what_an_item_contains_gives_the_points_of_the_seed() {
+        for (content, points) in [
+            (ContentType::SystemPrompt, 20),
+            (ContentType::CurrentTask, 20),
+            (ContentType::AcceptanceCriteria, 18),
+            (ContentType::ActiveCode, 15),
+            (ContentType::RecentFeedback, 12),
+            (ContentType::TaskHistory, 8),
+            (ContentType::Examples, 5),
+            (ContentType::Other, 0),
+        ] {
+            let mut item = Item::new(EntryId::new("e").expect("a name"), Tokens(1));
+            item.content = content;
+            let score = score(&item, Relation::Other, Timestamp::EPOCH);
+            assert_eq!((score.content, score.total()), (points, points), "{content:?}");
+        }
+    }
+
     proptest! {
         #[test]
         fn a_score_is_at_most_100_and_never_falls_with_recency_or_references(

@@ -68,13 +68,13 @@ pub fn retrieved_text(hits: &[Hit]) -> String {
 /// a tool returned.
 pub(super) fn hit_text(hit: &Hit) -> String {
     let line = |text: &str| visible(&text.split_whitespace().collect::<Vec<_>>().join(" "));
-    let at = hit.at.map_or_else(String::new, |at| format!("[{}] ", millis(at)));
-    format!("{at}{} ({}):\n{}\n", line(&hit.origin), line(&hit.id), quoted(&hit.text))
+    let at = hit.at.unwrap_or(Timestamp::EPOCH);
+    format!("{}{} ({}):\n{}\n", bracketed(at), line(&hit.origin), line(&hit.id), quoted(&hit.text))
 }
 
 /// Returns one message's part of its section.
 pub fn message_text(message: &Message) -> String {
-    let mut text = format!("[{}] {}:\n", millis(message.at), message.sender);
+    let mut text = format!("{}{}:\n", bracketed(message.at), message.sender);
     if let Some(said) = message.text.as_deref().filter(|said| !said.is_empty()) {
         if message.answers.is_empty() {
             text.push_str(said);
@@ -100,6 +100,11 @@ fn section(heading: &str, messages: &[Message]) -> String {
 fn section_of(heading: &str, messages: impl Iterator<Item = String>) -> String {
     let said: String = messages.collect();
     if said.is_empty() { said } else { format!("\n## {heading}\n\n{said}") }
+}
+
+/// Returns a time as a section has it; nothing for the start of 1970, which stands for an unknown time.
+fn bracketed(at: Timestamp) -> String {
+    if at == Timestamp::EPOCH { String::new() } else { format!("[{}] ", millis(at)) }
 }
 
 /// Returns a time to the millisecond, as JavaScript writes it. Ledgers count microseconds; a model needs none.

@@ -192,6 +192,25 @@ fn defaults_are_those_of_the_seed() {
 }
 
 #[test]
+fn five_topics_have_a_priority_of_their_own_and_every_other_one_is_medium() {
+    for (topic, expected) in [
+        ("STATE_SNAPSHOT", Priority::Required),
+        ("ISSUE_OPENED", Priority::Required),
+        ("PLAN_READY", Priority::Required),
+        ("VALIDATION_RESULT", Priority::High),
+        ("IMPLEMENTATION_READY", Priority::High),
+        ("WORKER_PROGRESS", Priority::Medium),
+        ("INVESTIGATION_COMPLETE", Priority::Medium),
+        ("MY_OWN", Priority::Medium),
+        ("PLAN_READY_SOON", Priority::Medium),
+    ] {
+        let text = format!("{{\"sources\": [{{\"topic\": \"{topic}\"}}]}}");
+        let strategy = json(&text).expect("a strategy");
+        assert_eq!(strategy.sources.first().map(Source::priority), Some(expected), "{topic}");
+    }
+}
+
+#[test]
 fn since_is_an_anchor_or_a_time() {
     let at = |micros| Timestamp::from_micros(micros);
     let anchors = Anchors { cluster_start: at(1), last_task_end: at(2), last_agent_start: at(3) };

@@ -2,7 +2,9 @@
 //!
 //! When commits are made is the engine's.
 
-use stemmata_model::{Closure, Commit, CommitId, CommitType, Counts, ThreadId, TicketId, artifact_id};
+use stemmata_model::{
+    Closure, Commit, CommitId, CommitType, Counts, FormatId, ThreadId, TicketId, artifact_id,
+};
 
 use super::Make;
 use super::builders::{ALL, at, bytes_of, chain, commit, put, see, session_id, sighting, write};
@@ -140,10 +142,47 @@ pub fn check_tips(make: Make<'_>) {
     assert_eq!(store.tips(&TipFilter::default(), page).expect("a read"), []);
     let grown = put(&*store, Some(late), "grown", 25);
     assert_eq!(tips(TipFilter::default()), [grown, middle, early]);
+    assert_eq!(tips(by(None, Some("T-1"), None)), [late, early], "what follows is of no ticket");
     let mut same_time =
         vec![put(&*store, None, "a", 5), put(&*store, None, "b", 5), put(&*store, None, "c", 5)];
     same_time.sort();
     assert_eq!(tips(TipFilter::default())[3..], same_time, "by id where the times are equal");
+}
+
+/// A thread's tip is the last commit that says something in it: a snapshot that restates its parent in another format is passed
+/// over, and so is what follows outside the thread.
+///
+/// # Panics
+/// Where another commit is the tip.
+pub fn check_tips_of_a_thread(make: Make<'_>) {
+    let store = make();
+    let in_thread = |id: CommitId| {
+        let mut seen = sighting("s1", 1);
+        seen.thread = ThreadId::new("th").ok();
+        see(id, seen)
+    };
+    let snapshot = |of: CommitId, format: &str, bytes: &str| {
+        let content = NewContent::literal(bytes.as_bytes().to_vec());
+        let mut new = commit(Some(of), content.id(), 20);
+        new.core.commit_type = CommitType::Snapshot { restated_entries: 0 };
+        new.core.format = FormatId::new(format).expect("a name");
+        let id = new.core.id();
+        write(&*store, vec![Write::Content(content), Write::Commit(new), in_thread(id)]);
+        id
+    };
+    let filter = TipFilter { thread: Some("th".to_owned()), ..TipFilter::default() };
+    let tips = || ids(&store.tips(&filter, ALL).expect("a read"));
+    let said = put(&*store, None, "said", 10);
+    write(&*store, vec![in_thread(said)]);
+    let placed = snapshot(said, "other-v1", "said again");
+    assert_eq!(tips(), [said]);
+    let outside = put(&*store, Some(placed), "outside", 30);
+    assert_eq!(tips(), [said]);
+    write(&*store, vec![in_thread(outside)]);
+    assert_eq!(tips(), [outside], "the snapshot is looked through");
+    let own = load(&*store, outside).core.format;
+    let whole = snapshot(outside, own.as_str(), "all of it");
+    assert_eq!(tips(), [whole], "an operator's snapshot in the same format is where the chain goes on");
 }
 
 /// A provisional commit closes; a closed or covered one never opens again.

@@ -22,7 +22,7 @@ mod transactions;
 pub use anchors::check_anchors;
 pub use chains::{
     check_ancestors, check_children, check_closures, check_counts, check_covers, check_depth_and_lengths,
-    check_tips,
+    check_tips, check_tips_of_a_thread,
 };
 pub use collect::{
     check_collect, check_moved_collections, check_orphans, check_orphans_of_holes, check_revival,
@@ -66,7 +66,7 @@ pub type Reopen<'a> = &'a mut dyn FnMut(Box<dyn Store>) -> Box<dyn Store>;
 /// # Panics
 /// Where the store breaks a promise of [`Store`].
 pub fn run(make: Make<'_>) {
-    let checks: [fn(Make<'_>); 31] = [
+    let checks: [fn(Make<'_>); 32] = [
         check_transactions,
         check_repeats,
         check_missing,
@@ -81,6 +81,7 @@ pub fn run(make: Make<'_>) {
         check_ancestors,
         check_children,
         check_tips,
+        check_tips_of_a_thread,
         check_closures,
         check_counts,
         check_covers,

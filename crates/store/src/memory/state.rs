@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use stemmata_model::{
-    Closure, Commit, CommitId, MachineId, Principal, SessionId, Sighting, Template, ThreadId, TicketId,
-    Timestamp,
+    Closure, Commit, CommitId, CommitType, MachineId, Principal, SessionId, Sighting, Template, ThreadId,
+    TicketId, Timestamp,
 };
 
 use super::{MemoryStore, State};
@@ -13,6 +13,11 @@ use crate::filters::TipFilter;
 use crate::project;
 use crate::seam::ResolveScope;
 use crate::write::SIDECAR_FORMAT;
+
+/// Returns whether a commit is neither covered nor forgotten.
+const fn is_live(commit: &Commit) -> bool {
+    matches!(commit.closure, Closure::Closed | Closure::Provisional)
+}
 
 /// A note that was made of a commit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -117,8 +122,30 @@ impl State {
     }
 
     pub(super) fn is_tip(&self, commit: &Commit, filter: &TipFilter) -> bool {
-        let id = commit.id;
-        let childless = self.children.range((id, 0)..=(id, u64::MAX)).next().is_none();
+        if *filter == TipFilter::default() {
+            return self.children_of(commit.id).next().is_none()
+                && is_live(commit)
+                && commit.core.format.as_str() != SIDECAR_FORMAT;
+        }
+        let is_next = |child: &Commit| self.is_live_in(child, filter);
+        self.is_live_in(commit, filter)
+            && !self.children_of(commit.id).any(|child| {
+                is_next(child) || (self.restates(child) && self.children_of(child.id).any(is_next))
+            })
+    }
+
+    fn children_of(&self, id: CommitId) -> impl Iterator<Item = &Commit> {
+        self.children.range((id, 0)..=(id, u64::MAX)).filter_map(|(_, child)| self.commits.get(child))
+    }
+
+    /// Returns whether a commit is a snapshot in another format than its parent: it adds nothing.
+    fn restates(&self, commit: &Commit) -> bool {
+        let parent = commit.core.parent.and_then(|parent| self.commits.get(&parent));
+        matches!(commit.core.commit_type, CommitType::Snapshot { .. })
+            && parent.is_some_and(|parent| parent.core.format != commit.core.format)
+    }
+
+    fn is_live_in(&self, commit: &Commit, filter: &TipFilter) -> bool {
         let wanted = |sighting: &Sighting| {
             let session = filter.session.as_ref().is_none_or(|name| *name == sighting.session);
             let ticket = filter.ticket.as_deref();
@@ -127,13 +154,7 @@ impl State {
                 && ticket.is_none_or(|name| sighting.ticket.as_ref().is_some_and(|own| own.as_str() == name))
                 && thread.is_none_or(|name| sighting.thread.as_ref().is_some_and(|own| own.as_str() == name))
         };
-        childless
-            && matches!(commit.closure, Closure::Closed | Closure::Provisional)
-            && if *filter == TipFilter::default() {
-                commit.core.format.as_str() != SIDECAR_FORMAT
-            } else {
-                self.sightings_of(id).any(wanted)
-            }
+        is_live(commit) && !self.restates(commit) && self.sightings_of(commit.id).any(wanted)
     }
 
     pub(super) fn in_scope(&self, scope: &ResolveScope) -> BTreeSet<CommitId> {

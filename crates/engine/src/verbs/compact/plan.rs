@@ -65,7 +65,7 @@ pub(super) fn range(
             None => entry.id.as_str() == text,
         };
         let mut found = (0..window.len()).filter(|at| window.get(*at).is_some_and(is_it));
-        let not_found = || EngineError::NotFound { what: Wanted::Entry, text: text.to_owned() };
+        let not_found = || EngineError::NotFound { what: Wanted::EntryInContext, text: text.to_owned() };
         let at = found.next().ok_or_else(not_found)?;
         if found.next().is_some() {
             return Err(refused(Refusal::CompactRange, format!("entry `{text}` is in the context twice")));

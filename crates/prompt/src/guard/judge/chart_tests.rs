@@ -159,11 +159,36 @@ fn the_matrix_overrides_the_tree_and_a_pin_overrides_the_matrix() {
 
 #[test]
 fn every_row_of_the_matrix_does_what_its_class_says() {
-    for row in Row::ALL {
+    let classes = [
+        (Row::CurrentTaskDescription, Class::P1),
+        (Row::CurrentTaskAcceptanceCriteria, Class::P1),
+        (Row::SystemRolePrompt, Class::P1),
+        (Row::ActiveFile, Class::P1),
+        (Row::LastUserMessages, Class::P1),
+        (Row::CriticalError, Class::P1),
+        (Row::RecentTaskHistory, Class::P2),
+        (Row::ActivePr, Class::P2),
+        (Row::DependencyInformation, Class::P2),
+        (Row::FileStructure, Class::P2),
+        (Row::RecentFeedback, Class::P2),
+        (Row::OldTaskHistory, Class::P3),
+        (Row::SuccessMetrics, Class::P3),
+        (Row::ProjectGuidelines, Class::P3),
+        (Row::ExampleSnippets, Class::P3),
+        (Row::DocumentationLinks, Class::P3),
+        (Row::CompletedTaskDetails, Class::P4),
+        (Row::ResolvedError, Class::P4),
+        (Row::Deprecated, Class::P4),
+        (Row::TemporaryDebug, Class::P4),
+        (Row::Redundant, Class::P4),
+    ];
+    assert_eq!(classes.map(|(row, _)| row), Row::ALL);
+    for (row, class) in classes {
+        assert_eq!(row.class(), class, "{}", row.as_str());
         let mut relevant = item("now", ContentType::Other);
         let mut other = item("t6", ContentType::TaskHistory);
         (relevant.row, other.row) = (Some(row), Some(row));
-        let wanted = match row.class() {
+        let wanted = match class {
             Class::P1 => [Verdict::Essential, Verdict::Essential],
             Class::P2 => [Verdict::Essential, Verdict::ByScore],
             Class::P3 => [Verdict::ByScore, Verdict::ByScore],

@@ -295,11 +295,22 @@ impl Reader {
             commit_columns!()
         );
         if !names.is_empty() {
+            // A commit with the names is a tip until another one with them follows, whatever else goes on from it. A snapshot
+            // that restates its parent in another format adds nothing: it is no tip, and looked through.
+            let live = |commit: &str| {
+                format!("{commit}.state & 3 < {} AND NOT {}", state::STATE_COVERED, restates(commit))
+            };
             sql = format!(
-                "SELECT {} FROM commits c WHERE c.row IN (SELECT s.commit_row FROM origin o \
-                 JOIN sighting s ON s.origin = o.row WHERE {}) AND +c.tip = 1",
+                "WITH seen AS MATERIALIZED (SELECT DISTINCT s.commit_row AS row FROM origin o \
+                 JOIN sighting s ON s.origin = o.row WHERE {}), \
+                 live AS MATERIALIZED (SELECT n.row, n.parent FROM seen JOIN commits n ON n.row = seen.row WHERE {}) \
+                 SELECT {} FROM commits c WHERE c.row IN (SELECT row FROM live \
+                 EXCEPT SELECT parent FROM live \
+                 EXCEPT SELECT t.parent FROM live JOIN commits t ON t.row = live.parent WHERE {})",
+                names.join(" AND "),
+                live("n"),
                 commit_columns!(),
-                names.join(" AND ")
+                restates("t"),
             );
         }
         sql.push_str(" ORDER BY c.created_at DESC, c.id LIMIT ? OFFSET ?");
@@ -323,6 +334,14 @@ impl Reader {
         }
         Ok(commits)
     }
+}
+
+/// Returns the condition that a commit is a snapshot in another format than its parent.
+fn restates(commit: &str) -> String {
+    format!(
+        "({commit}.state >> 2 = 2 AND EXISTS (SELECT 1 FROM commits p JOIN kind theirs ON theirs.row = p.kind \
+         JOIN kind own ON own.row = {commit}.kind WHERE p.row = {commit}.parent AND theirs.format <> own.format))"
+    )
 }
 
 /// A place in the order of storing as SQL takes it; before all rows for none.

@@ -271,6 +271,10 @@ impl Work<'_> {
     fn finish(&mut self, measured: &Measured<'_>, course: Course) -> Acted {
         let tokens = measured.tokens;
         let observed = self.known.monitor.observe(self.window, tokens, self.now);
+        if observed.zone == Zone::Warning {
+            let (session, limit) = (&self.turn.session, self.window.limit());
+            tracing::warn!(%session, tokens = tokens.0, limit = limit.0, "the window is in the warning zone");
+        }
         let Course { makes_checkpoint, plan, prunes, stop, overflow, .. } = course;
         let planned = plan.as_ref().map(planned);
         let pruned = plan.as_ref().filter(|_| prunes).map(gone).unwrap_or_default();
