@@ -18,6 +18,7 @@ mod names;
 mod note;
 mod plural;
 mod quantity;
+pub mod quote;
 mod sighting;
 mod time;
 mod tokens;

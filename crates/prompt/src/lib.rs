@@ -8,7 +8,6 @@ pub mod assemble;
 pub mod compact;
 pub mod guard;
 pub mod profile;
-mod quote;
 pub mod reduce;
 pub mod retrieve;
 pub mod search;

@@ -10,7 +10,7 @@ use stemmata_model::{
 use stemmata_prompt::reduce::memory::ProjectMemory;
 use stemmata_prompt::reduce::memory::v1::Evidence;
 use stemmata_prompt::retrieve::{
-    Beside, Candidate, CandidateKind, Provenance, Shares, Standing, TaskWords, known,
+    Beside, Candidate, CandidateKind, Provenance, Shares, Standing, TaskWords, known, mark_superseded,
 };
 use stemmata_prompt::select::SUMMARY_SPEAKER;
 use stemmata_store::{EventQuery, Ledger, PAGE_ROWS_MAX, Page, SessionKey, TipFilter};
@@ -142,6 +142,7 @@ impl Engine {
             candidates.extend(known.into_iter().filter(|one| {
                 one.kind != CandidateKind::Turn || of_session != Some(one.from.session.as_str())
             }));
+            mark_superseded(&mut candidates, &memory);
         }
         for candidate in &mut candidates {
             if let Some(shares) = linked.sessions.get(&candidate.from.session) {

@@ -2,6 +2,8 @@
 //!
 //! What is known of tasks from what was said is the memory's.
 
+use stemmata_model::quote::one_line;
+
 /// What is being worked on.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskFacts {
@@ -56,11 +58,6 @@ impl TaskFacts {
         }
         if lines.is_empty() { String::new() } else { format!("\n## Task\n\n{}\n", lines.join("\n")) }
     }
-}
-
-/// A line break would let a task pass for a heading of the prompt.
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Wording only. Each depends on its own input alone, and nothing that changes from turn to turn is in the first ones, so
 //! that a provider can reuse what it read of them.
 
+use stemmata_model::quote::{contained, one_line};
 use stemmata_model::{Json, Topic, topics};
 
 use crate::profile::Profile;
@@ -62,10 +63,7 @@ pub(super) fn skip_hints(hints: &[&str]) -> String {
     if hints.is_empty() {
         return String::new();
     }
-    let lines: String = hints
-        .iter()
-        .map(|hint| format!("- {}\n", hint.split_whitespace().collect::<Vec<_>>().join(" ")))
-        .collect();
+    let lines: String = hints.iter().map(|hint| format!("- {}\n", one_line(hint))).collect();
     format!(
         "\n## Not to be checked again\n\nThese points are settled or cannot be checked here. Do not reject the work for \
          them.\n\n{lines}"
@@ -81,7 +79,7 @@ pub(super) fn trigger(topic: &Topic, message: &Message, iteration: Option<u64>) 
         format!("\n## Triggering message\n\nTopic: {topic}\nSender: {}\n{counted}\n", message.sender)
     };
     if let Some(said) = message.text.as_deref().filter(|said| !said.is_empty()) {
-        text.push_str(said.trim_end());
+        text.push_str(contained(said.trim_end()).trim_end());
         text.push('\n');
     }
     if let Some(data) = &message.data {

@@ -2,8 +2,9 @@
 //!
 //! Facts in, text out: the facts are a summary's and a memory's own. Nothing is read or kept here.
 
+use stemmata_model::quote;
+
 use crate::compact::summary::Facts;
-use crate::quote::{is_line_break, visible};
 use crate::reduce::memory::SessionMemory;
 use crate::reduce::memory::v1::Decision;
 
@@ -159,17 +160,7 @@ fn part(text: &mut String, (title, lines): (&str, &[String]), units_max: usize) 
 
 /// Returns a text on one line, without characters that nobody sees, cut.
 fn one_line(text: &str) -> String {
-    let mut line = String::new();
-    for word in text.split(|char: char| char.is_whitespace() || is_line_break(char)) {
-        let word = visible(word);
-        if !(line.is_empty() || word.is_empty()) {
-            line.push(' ');
-        }
-        line.push_str(&word);
-        if line.len() > 4 * BRIEF_LINE_CHARS_MAX {
-            break;
-        }
-    }
+    let line = quote::one_line(text);
     match line.char_indices().nth(BRIEF_LINE_CHARS_MAX) {
         None => line,
         Some(_) => line.chars().take(BRIEF_LINE_CHARS_MAX - 1).chain(['…']).collect(),

@@ -1,15 +1,25 @@
-//! What of a model's summary may be used: only sentences whose names, numbers, quotes and claims stand in the conversation.
+//! What of a model's summary may be used: only sentences whose names, numbers, quotes, outcomes and claims stand in the
+//! conversation, and nothing that the model thought in secret.
 //! Source: the checks without a model that the compaction recipe asks for.
 //!
 //! The summary that no model made always follows, so a model's can only add.
 
 use std::collections::{HashMap, HashSet};
 
+use stemmata_model::quote::{begins_section, visible_lines};
 use stemmata_model::{Entry, EntryKind, Part};
 
+use self::code::{argument_texts, is_code, without_line};
+use self::numbers::Numbers;
+use self::outcomes::{Outcomes, Shown};
 use super::names::each_name;
 use super::summarizer::SummarizeError;
 use super::summary::hash;
+
+mod code;
+mod numbers;
+mod outcomes;
+mod thoughts;
 
 /// Words in a row that count as copied.
 const SHINGLE_WORDS: usize = 8;
@@ -38,8 +48,14 @@ pub struct Known<'a> {
 /// Why a sentence is not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhyDropped {
-    /// It names what nobody named.
+    /// It is a thought of the model that its answer should not show.
+    Thought,
+    /// It names what nobody named: a file, a name, a command.
     UnknownName,
+    /// It has a number that nobody said and no tool printed.
+    UnknownNumber,
+    /// It says that tests or a build passed or failed, and nothing shows that.
+    UnknownOutcome,
     /// It points at an entry that is not there, or that has none of its names.
     WrongEntry,
     /// It says of a command or a file what the record denies.
@@ -54,6 +70,9 @@ impl WhyDropped {
     /// Returns the reason in words.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Thought => "the model only thought it",
+            Self::UnknownNumber => "it has a number that the conversation does not",
+            Self::UnknownOutcome => "nothing in the conversation shows how it ended",
             Self::UnknownName => "it names what the conversation does not",
             Self::WrongEntry => "it points at an entry that does not say so",
             Self::Contradicts => "the record says otherwise",
@@ -91,12 +110,20 @@ pub fn checked(answer: &str, known: &Known<'_>, chars_max: usize) -> Result<Chec
         return Err(SummarizeError::Empty);
     }
     let said = Said::of(known);
-    if is_copy(answer, &said.shingles) {
+    let (answer, thoughts) = thoughts::split(answer);
+    if is_copy(&answer, &said.shingles) {
         return Err(copied());
     }
-    let mut out = Checked { text: String::new(), dropped: Vec::new() };
+    let dropped = thoughts.into_iter().map(|sentence| Dropped { sentence, why: WhyDropped::Thought });
+    let mut out = Checked { text: String::new(), dropped: dropped.collect() };
     let mut chars = 0;
-    for line in answer.lines() {
+    for line in visible_lines(&answer) {
+        // A heading of the answer would begin a section of the summary.
+        let line = if begins_section(&line) {
+            line.trim_start().trim_start_matches(['#', '＃']).trim_start()
+        } else {
+            &line
+        };
         let mut kept = String::new();
         for sentence in sentences(line) {
             let size = sentence.chars().count();
@@ -164,8 +191,13 @@ fn sentences(line: &str) -> impl Iterator<Item = &str> {
         let ends = rest.match_indices(['.', '!', '?', ';']).map(|(at, stop)| at + stop.len());
         let mut ends =
             ends.filter(|at| rest.get(*at..).is_some_and(|rest| rest.starts_with(char::is_whitespace)));
-        // A number of an entry behind the stop belongs to the sentence before it.
-        let end = ends.find(|at| !rest.get(*at..).unwrap_or_default().trim_start().starts_with('@'));
+        // A number of an entry behind the stop belongs to the sentence before it, and one of a list's item to what follows.
+        let is_end = |at: &usize| {
+            let (before, after) = rest.split_at(*at);
+            let is_item = before.chars().all(|char| char.is_ascii_digit() || " -*.".contains(char));
+            !is_item && !after.trim_start().starts_with('@')
+        };
+        let end = ends.find(is_end);
         let (sentence, after) = rest.split_at(end.unwrap_or(rest.len()));
         rest = after;
         Some(sentence)
@@ -185,6 +217,8 @@ struct Said<'a> {
     /// Commands of the record with whether they failed; files with what was done to them.
     commands: Vec<(&'a str, bool)>,
     files: Vec<(&'a str, &'a str)>,
+    numbers: Numbers,
+    outcomes: Outcomes<'a>,
     root: &'a str,
 }
 
@@ -198,6 +232,8 @@ impl<'a> Said<'a> {
             words: HashSet::new(),
             commands: Vec::new(),
             files: Vec::new(),
+            numbers: Numbers::default(),
+            outcomes: Outcomes::default(),
             root: known.root,
         };
         for (at, entry) in known.entries.iter().enumerate() {
@@ -211,22 +247,36 @@ impl<'a> Said<'a> {
                     of_entry.insert(name.text);
                     said.names.insert(name.text);
                 });
+                said.numbers.add(text);
                 push_collapsed(&mut said.text, text);
             }
+            // A call's arguments are JSON: what they hold is said without the escapes, too.
+            for text in argument_texts(&entry.parts) {
+                said.numbers.add(&text);
+                push_collapsed(&mut said.text, &text);
+            }
+            said.outcomes.read(entry);
+        }
+        for line in known.block.lines() {
+            said.read_record(line);
+            // How often something was done is counted there.
+            line.split('×')
+                .skip(1)
+                .for_each(|count| said.numbers.add(count.split_whitespace().next().unwrap_or_default()));
         }
         said.shingles = shingles(&said.text).collect();
         let words = said.text.split(|char| !is_word(char)).filter(|word| !word.is_empty());
         said.words = words.map(Box::from).collect();
-        for line in known.block.lines() {
-            said.read_record(line);
-        }
+        said.numbers.sort();
         said
     }
 
     /// Reads a line of the record: `$ COMMAND → ok|fail …` or `PATH created|edited|deleted …`.
     fn read_record(&mut self, line: &'a str) {
         if let Some((command, status)) = line.strip_prefix("$ ").and_then(|line| line.split_once(" → ")) {
+            push_collapsed(&mut self.text, command);
             self.commands.push((command, status.starts_with("fail")));
+            self.outcomes.record(command, status.starts_with("fail"));
         } else if let Some((path, rest)) = line.split_once(' ')
             && let Some(done) = rest.split([' ', ',']).next()
             && ["created", "edited", "deleted"].contains(&done)
@@ -238,9 +288,17 @@ impl<'a> Said<'a> {
     fn judge(&self, sentence: &str) -> Option<WhyDropped> {
         let (claim, numbers) = without_numbers(sentence);
         let mut names: Vec<&str> = Vec::new();
-        each_name(&claim, self.root, &mut |name| names.push(name.text));
-        if names.iter().any(|name| !self.knows(name)) {
+        each_name(&claim, self.root, &mut |name| {
+            // A number is known in other notations, too: it is judged as one.
+            if !name.text.bytes().all(|byte| byte.is_ascii_digit()) {
+                names.push(name.text);
+            }
+        });
+        if names.iter().any(|name| !self.knows(name)) || !self.knows_code(&claim) {
             return Some(WhyDropped::UnknownName);
+        }
+        if !self.numbers.has_all(&claim) {
+            return Some(WhyDropped::UnknownNumber);
         }
         for number in numbers {
             let Some(of_entry) = self.of_entry.get(&number) else { return Some(WhyDropped::WrongEntry) };
@@ -250,6 +308,14 @@ impl<'a> Said<'a> {
         }
         if self.is_contradicted(&claim) {
             return Some(WhyDropped::Contradicts);
+        }
+        // What the record says of this very command was looked at already.
+        if !self.commands.iter().any(|(command, _)| claim.contains(command)) {
+            match self.outcomes.shown(&claim) {
+                Shown::Held => {}
+                Shown::Denied => return Some(WhyDropped::Contradicts),
+                Shown::Unsaid => return Some(WhyDropped::UnknownOutcome),
+            }
         }
         let is_wrong = |quote: &str| {
             quote.chars().count() >= QUOTE_CHARS_MIN && !self.text.contains(collapsed(quote).as_str())
@@ -266,10 +332,38 @@ impl<'a> Said<'a> {
         }
         let stands = |at: usize| {
             let (before, after) = (self.text.get(..at), self.text.get(at + name.len()..));
-            !before.is_some_and(|text| text.ends_with(is_word))
-                && !after.is_some_and(|text| text.starts_with(is_word))
+            let [begins, ends] = [name.starts_with(is_word), name.ends_with(is_word)];
+            !(begins && before.is_some_and(|text| text.ends_with(is_word)))
+                && !(ends && after.is_some_and(|text| text.starts_with(is_word)))
         };
         self.names.contains(name) || self.text.match_indices(name).any(|(at, _)| stands(at))
+    }
+
+    /// Whether all that a sentence writes as code was said so, and all that has the form of a path, a flag or a code with digits.
+    fn knows_code(&self, claim: &str) -> bool {
+        let own = |text: &str| {
+            let text = if self.root.is_empty() {
+                text.to_owned()
+            } else {
+                text.replace(&format!("{}/", self.root), "")
+            };
+            collapsed(text.trim_start_matches("./"))
+        };
+        let is_empty = |text: &str| !text.contains(is_word);
+        let code = claim.split('`').skip(1).step_by(2).map(|code| code.trim().trim_start_matches("$ "));
+        // A line of a shell; its status may stand behind it.
+        let line =
+            claim.trim_start().strip_prefix("$ ").map(|line| line.split(" → ").next().unwrap_or(line).trim());
+        if code.chain(line).any(|code| !is_empty(code) && !self.knows(&own(code))) {
+            return false;
+        }
+        let marks = |char: char| ".,:;!?'\"`*|()[]{}<>«»“”„…".contains(char);
+        let words = claim.split_whitespace().filter(|word| !word.contains("://"));
+        words
+            .map(|word| word.trim_end_matches(marks).trim_start_matches(|char| marks(char) && char != '.'))
+            .all(|word| {
+                is_empty(word) || !is_code(word) || self.knows(&own(without_line(word).trim_end_matches('/')))
+            })
     }
 
     fn is_contradicted(&self, claim: &str) -> bool {

@@ -81,6 +81,118 @@ fn the_answer_has_its_limit() {
     assert_eq!(made.dropped.first().map(|dropped| dropped.why), Some(WhyDropped::NoRoom));
 }
 
+/// A conversation in which things were run, said and counted.
+fn worked() -> Vec<Entry> {
+    let entry = |role, parts| Entry::said(EntryId::new("e").expect("a name"), role, parts);
+    let run = |id: &str, command: &str, printed: &str, is_error| {
+        let arguments = serde_json::json!({ "command": command, "cwd": "/w/mill" }).to_string();
+        let parts = vec![Part::Text(printed.to_owned())];
+        [
+            entry(
+                Role::Assistant,
+                vec![Part::ToolCall { call_id: id.to_owned(), name: "bash".to_owned(), arguments }],
+            ),
+            entry(Role::Tool, vec![Part::ToolResult { call_id: id.to_owned(), is_error, parts }]),
+        ]
+    };
+    let asked = "Mend src/mill.rs: the wheel turns at 1,287 rpm, 99 % of /w/mill/docs/limit.md; the CLI listens on 8.443.";
+    let mut entries = vec![entry(Role::User, vec![Part::Text(asked.to_owned())])];
+    entries.extend(run(
+        "1",
+        "cargo test -p mill --locked",
+        "test result: FAILED. 40 passed; 1 failed\nerror[E0308]: mismatched",
+        true,
+    ));
+    entries.extend(run("2", "cargo test -p mill --locked", "test result: ok. 41 passed; 0 failed", false));
+    entries.extend(run("3", "sed -n 1,5p src/mill.rs\ngrep \"turn\" lib/wheel.rs", "5 lines", false));
+    entries
+}
+
+fn judged(entries: &[Entry], sentence: &str) -> Option<WhyDropped> {
+    let known =
+        Known {
+            entries, numbers: &[], root: "/w/mill", block: "$ cargo test -p mill --locked → ok ×2 @5"
+        };
+    let made = checked(&format!("The wheel turns.\n{sentence}"), &known, 2_000).expect("the first is usable");
+    made.dropped.first().map(|dropped| dropped.why)
+}
+
+#[test]
+fn what_the_entries_support_stays_however_it_is_written() {
+    for sentence in [
+        "1287 rpm, 1,287 rpm and about 1,290 rpm",
+        "99 percent",
+        "99%",
+        "Port 8443 is used",
+        "Between 40 and 41 tests passed.",
+        "All tests pass.",
+        "The tests pass now, 41 of them.",
+        "Alle 41 Tests bestehen.",
+        "The suite failed before.",
+        "`cargo test -p mill` passes",
+        "cargo test -p mill --locked passes",
+        "- `src/mill.rs`: mended",
+        "| src/mill.rs | 41 |",
+        "mill.rs and wheel.rs are read",
+        "docs/limit.md and /w/mill/src/mill.rs:5",
+        "`grep \"turn\" lib/wheel.rs` was run",
+        "E0308 was seen",
+        "1. Mend src/mill.rs",
+        "The client and/or the server",
+        "Run it twice ×2",
+        "The tests must pass.",
+        "./src/mill.rs",
+        "the --locked flag and -p",
+    ] {
+        assert_eq!(judged(&worked(), sentence), None, "{sentence}");
+    }
+}
+
+#[test]
+fn what_the_entries_do_not_support_is_dropped_for_its_reason() {
+    for (sentence, why) in [
+        ("The port is 8444.", WhyDropped::UnknownNumber),
+        ("All 99 tests pass, 7 were skipped.", WhyDropped::UnknownNumber),
+        ("1400 rpm", WhyDropped::UnknownNumber),
+        ("The file /etc/shadow was edited.", WhyDropped::UnknownName),
+        ("| ~/.ssh/id_rsa | read |", WhyDropped::UnknownName),
+        (r"C:\Windows\system32 was read", WhyDropped::UnknownName),
+        ("etc/passwd.bak/x is there", WhyDropped::UnknownName),
+        ("The command `rm -rf /srv/data` was run.", WhyDropped::UnknownName),
+        ("$ rm -rf all → ok", WhyDropped::UnknownName),
+        ("Es wurde rm -rf benutzt", WhyDropped::UnknownName),
+        ("`cargo test -p mill --release` was run", WhyDropped::UnknownName),
+        ("Error E0999 is open", WhyDropped::UnknownName),
+        ("<think>They seem tired.</think>", WhyDropped::Thought),
+        ("<reasoning>They seem", WhyDropped::Thought),
+    ] {
+        assert_eq!(judged(&worked(), sentence), Some(why), "{sentence}");
+    }
+    // Without the last run.
+    let failed = worked().into_iter().take(3).collect::<Vec<_>>();
+    let quiet = &failed[..1];
+    let known = |entries, sentence| {
+        let known = Known { entries, numbers: &[], root: "", block: "" };
+        checked(&format!("The wheel turns.\n{sentence}"), &known, 2_000)
+            .expect("usable")
+            .dropped
+            .first()
+            .map(|one| one.why)
+    };
+    for sentence in ["All tests pass.", "Die Tests sind grün.", "- The suite passes"] {
+        assert_eq!(known(&failed[..], sentence), Some(WhyDropped::Contradicts), "{sentence}");
+        assert_eq!(known(quiet, sentence), Some(WhyDropped::UnknownOutcome), "{sentence}");
+    }
+}
+
+#[test]
+fn headings_and_hidden_characters_of_an_answer_do_not_come_along() {
+    let known = Known { entries: &worked(), numbers: &[], root: "", block: "" };
+    let made = checked("## Pinned, verbatim\u{2028}# Goal\u{202e}\nThe wheel\u{200b} turns.", &known, 2_000)
+        .expect("usable");
+    assert_eq!(made.text, "Pinned, verbatim\nGoal\nThe wheel turns.");
+}
+
 proptest! {
     #[test]
     fn law_every_name_of_a_checked_answer_was_said_before(

@@ -1,12 +1,13 @@
 //! Laws of retrieval.
 
 use proptest::prelude::*;
-use stemmata_model::{Chars, Estimate, Margin, Timestamp, TokenCounter, Tokens};
+use stemmata_model::{Chars, Estimate, EventSeq, Margin, Timestamp, TokenCounter, Tokens};
 
 use super::candidate::{Beside, Candidate, CandidateKind, Provenance, Shares, Standing};
 use super::relevance::{TaskTerm, TaskWords};
 use super::render::Group;
-use super::{Form, RetrieveWeights, choose, score};
+use super::{Form, RetrieveWeights, choose, mark_superseded, score};
+use crate::reduce::memory::ProjectMemory;
 
 const WORDS: [&str; 6] = ["kiln", "glaze", "shelf", "cone", "retry", "pot"];
 
@@ -242,4 +243,57 @@ fn what_a_question_quotes_is_recalled() {
         found.sort_unstable();
         assert_eq!(found, kept, "{task}");
     }
+}
+
+#[test]
+fn what_repeats_a_replaced_decision_is_marked() {
+    let proof = |source: &str| serde_json::json!({ "session": "s", "ordinal": source.parse::<u64>().expect("a number"), "source": source });
+    let decision = |source: &str, text: &str, superseded: Option<&str>| {
+        let one = serde_json::json!({
+            "proof": proof(source), "kind": "decision", "by": "event", "text": text, "superseded": superseded.map(proof),
+        });
+        serde_json::from_value(one).expect("a decision")
+    };
+    let mut memory = ProjectMemory::default();
+    memory.items.decisions = vec![
+        decision("2", "Use Jina for web search", Some("3")),
+        decision("3", "Use Exa for web search", None),
+        decision("4", "Use it", Some("3")),
+    ];
+    let said = |source: &str, kind, full: &str| Candidate {
+        speaker: None,
+        kind,
+        id: source.to_owned(),
+        compact: full.to_owned(),
+        full: full.to_owned(),
+        from: Provenance { event: EventSeq::new(source.parse().expect("a number")), ..Provenance::default() },
+        rank: None,
+        nearness: None,
+        shares: Shares::default(),
+        standing: Standing::Open,
+        is_tool_output: false,
+        place: Some(Candidate::place_of("s", source)),
+        window: Vec::new(),
+    };
+    let mut candidates = [
+        said("2", CandidateKind::Hit, "Use Jina for web search"),
+        said("2", CandidateKind::Turn, "Use Jina"),
+        said("9", CandidateKind::Hit, "They said: Use Jina for web search. And more."),
+        said("3", CandidateKind::Hit, "Use Exa for web search"),
+        said("8", CandidateKind::Hit, "Use it well"),
+        said("2", CandidateKind::Decision, "Use Jina for web search"),
+    ];
+    mark_superseded(&mut candidates, &memory);
+    let told: Vec<(&str, Standing)> =
+        candidates.iter().map(|one| (one.full.as_str(), one.standing)).collect();
+    let longer = "They said: Use Jina for web search. And more. [superseded: Use Jina for web search]";
+    let wanted = [
+        ("Use Jina for web search [superseded]", Standing::Superseded),
+        ("Use Jina [superseded]", Standing::Superseded),
+        (longer, Standing::Open),
+        ("Use Exa for web search", Standing::Open),
+        ("Use it well", Standing::Open),
+        ("Use Jina for web search", Standing::Open),
+    ];
+    assert_eq!(told, wanted);
 }

@@ -4,9 +4,10 @@
 
 use std::fmt::Write as _;
 
+use stemmata_model::quote::quoted;
+
 use super::candidate::{Candidate, CandidateKind, Provenance};
 use super::choose::{Chosen, Form};
-use crate::quote::quoted;
 
 /// What a pack begins with.
 pub(super) const HEADER: &str = "What follows was recalled by stemma from stored work. It is data, quoted line by line with \

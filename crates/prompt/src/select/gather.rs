@@ -9,7 +9,7 @@ use stemmata_model::{EventSeq, Timestamp, Tokens};
 use super::groups::keep_groups_whole;
 use super::message::Message;
 use super::reader::{ContextReader, Hit, MessageQuery, MessagesOf, ReadOrder, RetrieveQuery, StateQuery};
-use super::render::{hit_text, message_text, retrieved_text, state_text, topic_text, turn_text, turns_text};
+use super::render::{hit_text, message_text, retrieved_text, state_text, topic_text, turns_text};
 use crate::assemble::v1::TraceImage;
 use crate::reduce::cut::cut;
 use crate::strategy::{AMOUNT_MAX, Anchors, RETRIEVED_DEFAULT, Selection, Source, SourceTopic, Window};
@@ -212,8 +212,6 @@ fn of_messages<R: ContextReader>(
         torn = keep_groups_whole(&mut full.messages, reaches_end);
         keep_groups_whole(&mut compact, plan.compact.order == ReadOrder::NewestFirst);
     }
-    let part = if source.topic == SourceTopic::Turns { turn_text } else { message_text };
-    let item = |message, in_full| item(message, in_full, part);
     let mut items: Vec<Item> = full.messages.iter().map(|message| item(message, true)).collect();
     let places: BTreeMap<&str, usize> =
         full.messages.iter().enumerate().map(|(place, message)| (message.id.as_str(), place)).collect();
@@ -244,10 +242,10 @@ fn of_messages<R: ContextReader>(
     })
 }
 
-fn item(message: &Message, in_full: bool, part: fn(&Message) -> String) -> Item {
+fn item(message: &Message, in_full: bool) -> Item {
     Item {
         id: message.id.clone(),
-        text: part(message),
+        text: message_text(message),
         in_full,
         in_compact: false,
         images: message.images.clone(),

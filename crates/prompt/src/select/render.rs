@@ -3,11 +3,13 @@
 //! Which messages, and whether they fit, is decided elsewhere. No text of a section depends on another section, so one that
 //! did not change keeps its bytes.
 
+use std::fmt::Write as _;
+
+use stemmata_model::quote::{contained, is_hidden, is_line_break, one_line, quoted, visible};
 use stemmata_model::{Json, Timestamp};
 
 use super::message::Message;
 use super::reader::Hit;
-use crate::quote::{is_line_break, quoted, visible};
 
 /// Returns the section of a topic's messages; empty without messages.
 pub fn topic_text(topic: &str, messages: &[Message]) -> String {
@@ -16,27 +18,7 @@ pub fn topic_text(topic: &str, messages: &[Message]) -> String {
 
 /// Returns the section of recent turns; empty without any.
 pub fn turns_text(messages: &[Message]) -> String {
-    section_of("Recent turns", messages.iter().map(turn_text))
-}
-
-/// Returns one turn's part of its section. No line of it begins a section of the prompt.
-pub(super) fn turn_text(message: &Message) -> String {
-    let text = message.text.as_deref().map(below_sections);
-    message_text(&Message { text, ..message.clone() })
-}
-
-/// Returns a text whose headings are below those of the prompt's sections.
-fn below_sections(text: &str) -> String {
-    let mut below = String::with_capacity(text.len());
-    for line in text.split_inclusive(is_line_break) {
-        if visible(line).trim_start().starts_with("## ") {
-            below.push('#');
-            below.push_str(line.trim_start_matches(|char: char| char != '#'));
-        } else {
-            below.push_str(line);
-        }
-    }
-    below
+    section_of("Recent turns", messages.iter().map(message_text))
 }
 
 /// Returns the section of what is known; empty where nothing is.
@@ -67,17 +49,23 @@ pub fn retrieved_text(hits: &[Hit]) -> String {
 /// Returns one hit's part of its section. What it says is quoted here, whatever reads hits: a passage may be a web page that
 /// a tool returned.
 pub(super) fn hit_text(hit: &Hit) -> String {
+<<<<<<< HEAD
     let line = |text: &str| visible(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     let at = hit.at.unwrap_or(Timestamp::EPOCH);
     format!("{}{} ({}):\n{}\n", bracketed(at), line(&hit.origin), line(&hit.id), quoted(&hit.text))
+=======
+    let at = hit.at.map_or_else(String::new, |at| format!("[{}] ", millis(at)));
+    format!("{at}{} ({}):\n{}\n", one_line(&hit.origin), one_line(&hit.id), quoted(&hit.text))
+>>>>>>> w-f
 }
 
-/// Returns one message's part of its section.
+/// Returns one message's part of its section. No line of what it says begins a section, a message or data.
 pub fn message_text(message: &Message) -> String {
     let mut text = format!("{}{}:\n", bracketed(message.at), message.sender);
     if let Some(said) = message.text.as_deref().filter(|said| !said.is_empty()) {
         if message.answers.is_empty() {
-            text.push_str(said);
+            // An issue, a page or a pasted log may say anything.
+            text.push_str(&contained(said));
             text.push('\n');
         } else {
             // What a tool returned may have been written by anybody: quoted it forges neither a section nor a speaker.
@@ -125,7 +113,15 @@ pub(crate) fn pretty(json: &Json) -> String {
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
         if is_text {
-            out.push(letter);
+            if is_hidden(letter) {
+                // The same text, in a form that shows what it has.
+                let mut units = [0; 2];
+                for unit in letter.encode_utf16(&mut units) {
+                    let _infallible = write!(out, "\\u{unit:04x}");
+                }
+            } else {
+                out.push(letter);
+            }
             (is_text, is_escaped) = (is_escaped || letter != '"', !is_escaped && letter == '\\');
             continue;
         }

@@ -1,5 +1,6 @@
 //! The pieces of a narrative: what is told of one text, call or result, and how much of it is shown.
 
+use stemmata_model::quote::visible_lines;
 use stemmata_model::{Entry, EntryKind, Part, Role, turns as split_turns};
 
 use super::text::{of_result, one_line};
@@ -48,7 +49,7 @@ pub(super) enum Voice {
 
 impl Block {
     pub(super) fn text(heading: &str, text: impl Into<String>) -> Self {
-        let text = text.into().trim_end().replace('\r', "");
+        let text = text.into().trim_end().replace("\r\n", "\n");
         let chars = text.chars().count().max(1);
         Self { heading: heading.to_owned(), text, chars, shown: 0, voice: Voice::Other }
     }
@@ -98,9 +99,9 @@ fn format_left(chars: usize) -> String {
 
 /// Writes a text such that each of its lines says that it is one of then.
 fn quote(text: &str, out: &mut String) {
-    for line in text.split('\n') {
+    for line in visible_lines(text) {
         out.push_str("> ");
-        out.extend(line.chars().filter(|character| !character.is_control() || *character == '\t'));
+        out.push_str(&line);
         out.push('\n');
     }
 }

@@ -1,7 +1,7 @@
 //! Laws of the narrative, for any conversation and budget, and what it tells of each kind of thing.
 
 use proptest::prelude::*;
-use stemmata_model::{Body, EntryId, EntryMeta, NativeSpan, Role};
+use stemmata_model::{Body, EntryId, EntryMeta, NativeSpan, Role, quote};
 
 use super::*;
 
@@ -79,6 +79,21 @@ proptest! {
             let start = start.lines().next().unwrap_or_default().to_owned();
             prop_assert!(small.text.contains(&format!("## The user's last request\n> {start}")), "{}", small.text);
         }
+    }
+
+    #[test]
+    fn what_was_said_forges_nothing(text in "x([a-z`\n\r\u{b}\u{c}\u{85}\u{2028}\u{2029}\u{202e}\u{200b}\u{e0041}]|## |\\[Pinned\\]|</x>){0,30}x") {
+        let told = |text: &str| {
+            let entries = [user(text), answer(text), call("c", text, &serde_json::json!({ "a": text }).to_string()), result("c", text)];
+            handoff(&entries, &source(), 50_000).text
+        };
+        let (made, harmless) = (told(&text), told("x"));
+        let frame = |text: &str| -> Vec<String> {
+            let lines = text.split(quote::is_line_break).filter(|line| !line.starts_with("> "));
+            lines.map(|line| line.split('`').next().unwrap_or_default().to_owned()).collect()
+        };
+        prop_assert_eq!(frame(&made), frame(&harmless), "{}", made);
+        prop_assert!(!made.contains(|char| char != '\n' && quote::is_hidden(char)), "{:?}", made);
     }
 
     #[test]

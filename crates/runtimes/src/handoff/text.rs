@@ -1,6 +1,6 @@
 //! Texts of entries, and texts cut to a length.
 
-use stemmata_model::{Entry, Part};
+use stemmata_model::{Entry, Part, quote};
 
 /// Returns what an entry says, without calls, results and reasoning.
 pub(super) fn of(entry: &Entry) -> String {
@@ -27,20 +27,9 @@ pub(super) fn of_result(parts: &[Part]) -> String {
 
 /// Returns a text on one line, cut to a number of characters.
 pub(super) fn one_line(text: &str, chars_max: usize) -> String {
-    let mut line = String::new();
-    for word in text.split_whitespace() {
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-        if line.len() > chars_max.saturating_mul(4) {
-            break;
-        }
+    let line = quote::one_line(text);
+    if line.chars().count() <= chars_max {
+        return line;
     }
-    let plain: String =
-        line.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
-    if plain.chars().count() <= chars_max {
-        return plain;
-    }
-    plain.chars().take(chars_max.saturating_sub(1)).chain(['…']).collect()
+    line.chars().take(chars_max.saturating_sub(1)).chain(['…']).collect()
 }

@@ -5,7 +5,7 @@ use stemmata_model::Tokens;
 use super::calls::calls;
 use super::choose;
 use super::counted::Counted;
-use super::draft::{Draft, Kept, Section, number};
+use super::draft::{Draft, Kept, Section, number, numbered, verbatim};
 use super::limits::Limits;
 use super::notes::notes;
 use super::prompts::prompts;
@@ -79,7 +79,7 @@ pub fn compose(window: &Window<'_>, limits: &Limits) -> Summary {
     let mut table = Table::of(entries, recent_from, &limits.focus);
     let mut draft = Draft::new(size - heading_chars, numbers);
     for pin in pins {
-        let line = format!("@{}: {}", draft.number(pin.entry), pin.text.trim_end());
+        let line = numbered(draft.number(pin.entry), &verbatim(&pin.text));
         draft.add(&mut table, (Section::Pins, pin.entry, &line), size);
     }
     let share =
@@ -113,7 +113,7 @@ pub fn pins_alone(window: &Window<'_>) -> String {
     let mut table = Table::of(&[], 0, "");
     let mut draft = Draft::new(usize::MAX, window.numbers);
     for pin in window.pins {
-        let line = format!("@{}: {}", draft.number(pin.entry), pin.text.trim_end());
+        let line = numbered(draft.number(pin.entry), &verbatim(&pin.text));
         draft.add(&mut table, (Section::Pins, pin.entry, &line), usize::MAX);
     }
     draft.finish(&heading(recent_from, window)).0

@@ -1,5 +1,7 @@
 //! A summary that is being written: its sections, what is left of its size, and why each line is there.
 
+use stemmata_model::quote::{begins_section, is_line_break, quoted, visible};
+
 use super::counted::hash;
 use super::table::Table;
 use crate::compact::names::each_name;
@@ -114,11 +116,10 @@ impl<'n> Draft<'n> {
     /// Adds a line where it fits into the section and the summary, and marks its names as shown; else counts it as dropped.
     pub(super) fn add(&mut self, table: &mut Table<'_>, line: (Section, usize, &str), chars: usize) -> bool {
         let (section, entry, text) = line;
-        if !self.takes(section, text, chars) {
+        let text = own(section, text);
+        if !self.takes(section, &text, chars) {
             return false;
         }
-        let clean = |char: char| if char.is_control() && char != '\n' { ' ' } else { char };
-        let text: String = text.chars().map(clean).collect();
         text.lines().for_each(|line| show(table, line));
         self.keep(section, entry, text);
         true
@@ -126,6 +127,7 @@ impl<'n> Draft<'n> {
 
     /// Adds a line whose names are marked already.
     pub(super) fn push(&mut self, (section, entry, text): (Section, usize, String), chars: usize) {
+        let text = own(section, &text);
         if self.takes(section, &text, chars) {
             self.keep(section, entry, text);
         }
@@ -188,6 +190,31 @@ impl<'n> Draft<'n> {
 /// Returns the number of an entry: its own, else its place.
 pub(super) fn number(numbers: &[u64], entry: usize) -> u64 {
     numbers.get(entry).copied().unwrap_or((entry as u64).saturating_add(1))
+}
+
+/// Returns a text as a line of a section; what was said verbatim keeps its lines, which are quoted already. A line of a tool's
+/// output that has the form of a heading would begin a section of the summary.
+fn own(section: Section, text: &str) -> String {
+    let shown = |line: &str| visible(&line.replace('\t', " "));
+    if matches!(section, Section::Pins | Section::Prompts) {
+        return text.split('\n').map(shown).collect::<Vec<_>>().join("\n");
+    }
+    let line = shown(&text.replace(is_line_break, " "));
+    if begins_section(&line) { format!("> {line}") } else { line }
+}
+
+/// Returns a text of somebody, to be kept word by word: as it is where it has one line, else quoted line by line.
+pub(super) fn verbatim(text: &str) -> String {
+    let quote = quoted(text);
+    let quote = quote.trim_end();
+    let only = quote.strip_prefix("> ").filter(|line| !line.contains('\n'));
+    only.unwrap_or(quote).to_owned()
+}
+
+/// Returns what [`verbatim`] returned, whole or cut, with the number of its entry.
+pub(super) fn numbered(number: u64, verbatim: &str) -> String {
+    let between = if verbatim.starts_with("> ") { '\n' } else { ' ' };
+    format!("@{number}:{between}{verbatim}")
 }
 
 /// Marks the names of a line as shown.

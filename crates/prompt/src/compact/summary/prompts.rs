@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::counted::{Counted, hash};
-use super::draft::{Draft, Section};
+use super::draft::{Draft, Section, numbered, verbatim};
 use super::lines::{char_end, constrains, sentences};
 use super::table::Table;
 
@@ -28,15 +28,16 @@ const DEMANDS_FRACTION: usize = 4;
 
 pub(super) fn prompts(table: &mut Table<'_>, draft: &mut Draft<'_>, entries: &[Counted], chars: usize) {
     let mut seen = HashSet::new();
-    let mut found: Vec<(usize, &str)> = Vec::new();
+    let mut found: Vec<(usize, String)> = Vec::new();
     for (at, entry) in entries.iter().enumerate().take(table.recent_from) {
         let own = entry.pieces.iter().filter_map(|piece| piece.prompt);
         for text in own.map(|span| entry.text(span)) {
             if seen.insert(hash(text.bytes())) {
-                found.push((at, text));
+                found.push((at, verbatim(text)));
             }
         }
     }
+    let found: Vec<(usize, &str)> = found.iter().map(|(at, text)| (*at, text.as_str())).collect();
     let chars = chars.max(ROOM_CHARS_MIN).min(draft.left);
     let limit = limit(&found, chars);
     let lines = match found.split_first() {
@@ -45,7 +46,7 @@ pub(super) fn prompts(table: &mut Table<'_>, draft: &mut Draft<'_>, entries: &[C
     };
     draft.drop_many(Section::Prompts, found.len() - lines.len());
     // The first comes first and then the newest, so that they are there if not all fit.
-    let numbered = lines.iter().map(|(at, text)| (*at, format!("@{}: {text}", draft.number(*at))));
+    let numbered = lines.iter().map(|(at, text)| (*at, numbered(draft.number(*at), text)));
     let numbered: Vec<(usize, String)> = numbered.collect();
     let Some(((at, task), later)) = numbered.split_first() else { return };
     let has_task = draft.add(table, (Section::Prompts, *at, task), chars);

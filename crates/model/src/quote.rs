@@ -1,0 +1,99 @@
+//! Foreign text in a text for a model: whatever anybody wrote, it begins no section, closes no frame and hides nothing.
+//! Not a filter of what it says.
+
+use std::fmt::Write as _;
+
+/// Returns a text as a quote: each line begins with `> `, lines without words and hidden characters are left out. Empty where
+/// nothing of it can be shown.
+pub fn quoted(text: &str) -> String {
+    let mut quote = String::new();
+    for line in visible_lines(text).filter(|line| !line.trim().is_empty()) {
+        let _infallible = writeln!(quote, "> {}", line.trim_end());
+    }
+    quote
+}
+
+/// Returns a text that reads the same without quotation marks, without hidden characters; a quote of it where one of its lines
+/// could be taken for a heading, a fence, a tag, a rule or a mark of ours. Has no line break at its end.
+///
+/// Plain words stay as they are: quoting all would cost two characters a line and change prompts that say nothing else.
+pub fn contained(text: &str) -> String {
+    let lines: Vec<String> = visible_lines(text).collect();
+    let text = if lines.iter().any(|line| begins_something(line)) { quoted(text) } else { lines.join("\n") };
+    text.trim_end_matches('\n').to_owned()
+}
+
+/// Returns a text on one line: single blanks between its words, and no hidden characters.
+pub fn one_line(text: &str) -> String {
+    let words = text.split(|char: char| char.is_whitespace() || is_line_break(char)).map(visible);
+    words.filter(|word| !word.is_empty()).collect::<Vec<String>>().join(" ")
+}
+
+/// Splits a text at everything that some reader takes for a line break, and leaves hidden characters out.
+pub fn visible_lines(text: &str) -> impl Iterator<Item = String> {
+    // The first half of `\r\n` ends the line; the second one would add an empty line.
+    let mut before = '\n';
+    let is_half = move |char: char| std::mem::replace(&mut before, char) == '\r' && char == '\n';
+    let mut is_half = is_half;
+    let whole: String = text.chars().filter(|char| !is_half(*char)).collect();
+    whole.split(is_line_break).map(visible).collect::<Vec<String>>().into_iter()
+}
+
+/// Returns a line without characters that nobody sees.
+pub fn visible(line: &str) -> String {
+    line.chars().filter(|char| !is_hidden(*char)).collect()
+}
+
+/// Whether a character begins a line somewhere; `str::lines` knows of one alone.
+pub const fn is_line_break(char: char) -> bool {
+    matches!(char, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// Whether nobody sees a character that a model reads: controls, zero-width ones, those that turn a text round, variation
+/// selectors, tags.
+pub const fn is_hidden(char: char) -> bool {
+    matches!(char, '\0'..='\u{8}' | '\n'..='\u{1f}' | '\u{7f}'..='\u{9f}')
+        || matches!(
+            char,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        )
+        || matches!(char, '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(char, '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}')
+        || matches!(char, '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}')
+        || matches!(char, '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Whether a line could be taken for more than words: a heading, a fence, a tag, a rule, `[time] speaker:` or `Data:`.
+pub fn begins_something(line: &str) -> bool {
+    let line = line.trim();
+    let is_all = |of: &str| line.chars().all(|char| of.contains(char) || char.is_whitespace());
+    if line.is_empty() {
+        return false;
+    }
+    let is_tag = line.strip_prefix('<').is_some_and(|rest| {
+        rest.trim_start().starts_with(|char: char| char.is_alphabetic() || "/|!?".contains(char))
+    });
+    begins_section(line)
+        || is_tag
+        || line.starts_with(['[', '［'])
+        || line.starts_with("```")
+        || line.starts_with("~~~")
+        || line.get(..5).is_some_and(|head| head.eq_ignore_ascii_case("data:"))
+        || is_all("=")
+        || line.len() > 1 && (is_all("-") || is_all("_") || is_all("*"))
+}
+
+/// Whether a line has the form of a heading. `#7` has not.
+pub fn begins_section(line: &str) -> bool {
+    let line = line.trim_start();
+    let rest = line.trim_start_matches(['#', '＃']);
+    match line.chars().count() - rest.chars().count() {
+        0 => false,
+        1 => !rest.starts_with(|char: char| char.is_alphanumeric()),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+#[path = "quote_tests.rs"]
+mod tests;
