@@ -228,17 +228,6 @@ pub struct VaultPurged {
     pub which: Which,
 }
 
-/// What is to be removed from a vault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VaultPurge {
-    /// Everything, the key included.
-    All,
-    /// What was kept before a time.
-    Before(Timestamp),
-    /// Values of commits that are not stored any more.
-    Unstored,
-}
-
 impl Vault {
     /// Names a vault: `folder` is its own, and made when something is kept. `keeps` is whether capture adds to it.
     pub fn at(folder: PathBuf, keeps: bool) -> Self {

@@ -284,7 +284,7 @@ pub(crate) struct LedgerAdopt {
     #[arg(long, conflicts_with_all = ["folder", "remove", "yes"])]
     pub(crate) list: bool,
 
-    /// Remove a folder that was adopted: its sessions do not count for this project any more
+    /// Remove a folder that was adopted: its sessions no longer count for this project
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["folder", "yes"])]
     pub(crate) remove: Option<String>,
 

@@ -40,7 +40,7 @@ fn adopt(app: &App, args: &LedgerAdopt) -> Result<Exit, CliError> {
         let known = page(vec![app.service()?.disown(&request)?]);
         return app.answer(&known, || {
             let folder = tame(&request.folder);
-            Ok(format!("Sessions of {folder} do not count for {} any more\n", request.ledger))
+            Ok(format!("Sessions of {folder} no longer count for {}\n", request.ledger))
         });
     }
     let Some(folder) = &args.folder else {

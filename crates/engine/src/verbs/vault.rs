@@ -2,14 +2,25 @@
 
 use std::collections::HashSet;
 
-use stemmata_model::{ArtifactId, Closure, CommitId};
+use stemmata_model::{ArtifactId, Closure, CommitId, Timestamp};
 
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::vault::{Kept, Vault, VaultPurge, VaultPurged, VaultStatus};
+use crate::vault::{Kept, Vault, VaultPurged, VaultStatus};
 
 /// Commits that are looked up at once.
 const PAGE_COMMITS: usize = 1_000;
+
+/// What is to be removed from a vault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VaultPurge {
+    /// Everything, the key included.
+    All,
+    /// What was kept before a time.
+    Before(Timestamp),
+    /// Values of commits that are not stored any more.
+    Unstored,
+}
 
 impl Engine {
     /// Refuses where the vault could keep nothing now: another process is at it, or it does not open. Asked before anything is

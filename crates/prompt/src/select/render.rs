@@ -49,14 +49,16 @@ pub fn retrieved_text(hits: &[Hit]) -> String {
 /// Returns one hit's part of its section. What it says is quoted here, whatever reads hits: a passage may be a web page that
 /// a tool returned.
 pub(super) fn hit_text(hit: &Hit) -> String {
-<<<<<<< HEAD
-    let line = |text: &str| visible(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     let at = hit.at.unwrap_or(Timestamp::EPOCH);
-    format!("{}{} ({}):\n{}\n", bracketed(at), line(&hit.origin), line(&hit.id), quoted(&hit.text))
-=======
-    let at = hit.at.map_or_else(String::new, |at| format!("[{}] ", millis(at)));
-    format!("{at}{} ({}):\n{}\n", one_line(&hit.origin), one_line(&hit.id), quoted(&hit.text))
->>>>>>> w-f
+    format!(
+        "{}{} ({}):
+{}
+",
+        bracketed(at),
+        one_line(&hit.origin),
+        one_line(&hit.id),
+        quoted(&hit.text)
+    )
 }
 
 /// Returns one message's part of its section. No line of what it says begins a section, a message or data.
