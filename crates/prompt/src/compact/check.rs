@@ -333,8 +333,9 @@ impl<'a> Said<'a> {
         let stands = |at: usize| {
             let (before, after) = (self.text.get(..at), self.text.get(at + name.len()..));
             let [begins, ends] = [name.starts_with(is_word), name.ends_with(is_word)];
-            !(begins && before.is_some_and(|text| text.ends_with(is_word)))
-                && !(ends && after.is_some_and(|text| text.starts_with(is_word)))
+            let is_longer = begins && before.is_some_and(|text| text.ends_with(is_word))
+                || ends && after.is_some_and(|text| text.starts_with(is_word));
+            !is_longer
         };
         self.names.contains(name) || self.text.match_indices(name).any(|(at, _)| stands(at))
     }
