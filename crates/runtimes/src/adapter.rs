@@ -496,6 +496,5 @@ pub(crate) fn is_uuid_shaped(text: &str) -> bool {
 /// Bytes at the start of a file that `detect` is given at most: enough for the first records of every format.
 pub const DETECT_BYTES_MAX: usize = 64 * 1024;
 
-/// Bytes of a first record that `detect` is given at most: twice the longest that a client was seen to write, and
-/// more than `stemma run` puts into one.
+/// Bytes of a first record that `detect` is given at most: twice the longest that a client was seen to write.
 pub const FIRST_RECORD_BYTES_MAX: usize = 32 * 1024 * 1024;

@@ -1,6 +1,4 @@
-//! Errors of the engine and the store as problems: which error has which code.
-//!
-//! What a code says and which exit code it has stands in the table of `stemmata-api`.
+//! Errors of the engine and the store as problems: which error has which code. What a code says is in `stemmata-api`.
 
 use std::error::Error;
 use std::io;
@@ -83,8 +81,8 @@ pub fn problem_of(error: &EngineError) -> Problem {
         }
         EngineError::ModelUnknown { model, .. } => say(Code::ModelUnknown, error).with("model", model),
         EngineError::NothingThere { what, place } => nothing_there(*what, place, error),
-        EngineError::Ambiguous { candidates, .. } => {
-            say(Code::Ambiguous, error).among(candidates.iter().map(candidate))
+        EngineError::Ambiguous { candidates: of, .. } => {
+            say(Code::Ambiguous, error).among(of.iter().map(candidate))
         }
         EngineError::Several { what, candidates, .. } => {
             let code = match what {
@@ -145,9 +143,7 @@ fn problem_of_store(error: &StoreError) -> Problem {
         StoreError::ContentMissing(artifact) => say(Code::ContentMissing, error).with("artifact", artifact),
         StoreError::ParentMissing { parent, .. } => say(Code::ParentMissing, error).with("ctx", parent),
         StoreError::Forgotten(ctx) => say(Code::CommitForgotten, error).with("ctx", ctx),
-        StoreError::ContentForgotten(artifact) => {
-            say(Code::ContentForgotten, error).with("artifact", artifact)
-        }
+        StoreError::ContentForgotten(id) => say(Code::ContentForgotten, error).with("artifact", id),
         StoreError::Conflict(ctx) => say(Code::CommitConflict, error).with("ctx", ctx),
         StoreError::Corrupt { artifact, .. } => say(Code::ContentCorrupt, error).with("artifact", artifact),
         StoreError::CursorMoved { path } => say(Code::ReadElsewhere, error).with("path", path),
@@ -301,7 +297,6 @@ const fn refusal(what: Refusal) -> Code {
         Refusal::BeginTurn => Code::SessionTaken,
         Refusal::EntryTaken => Code::EntryTaken,
         Refusal::TurnForgotten => Code::EpochMoved,
-        Refusal::TurnBusy => Code::SessionBusy,
         Refusal::TurnNotBegun => Code::SessionNotBegun,
         Refusal::TaskCycle => Code::TaskCycle,
         Refusal::ForkBeforeFirst => Code::ForkBeforeFirst,
@@ -311,7 +306,7 @@ const fn refusal(what: Refusal) -> Code {
         Refusal::LongSummary => Code::SummaryNotSmaller,
         Refusal::NothingToCompact => Code::NothingToCompact,
         Refusal::CompactRange => Code::RangeNotCompactable,
-        Refusal::CompactBusy => Code::SessionBusy,
+        Refusal::CompactBusy | Refusal::TurnBusy => Code::SessionBusy,
         Refusal::Forget => Code::Protected,
         Refusal::JoinDocuments => Code::NotJoinable,
         Refusal::PlaceFolder => Code::CwdNotText,

@@ -25,17 +25,6 @@ use stemmata_store::{
     StoreError, StoreIdentity, StoredAt, TipFilter, UnseenKey, Usage, Verified, Write,
 };
 
-/// When a batch fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    /// Nothing of the batch is applied, as when the disk is full.
-    Before,
-    /// All of it is applied, but the caller does not hear so, as when the process dies.
-    After,
-    /// Nothing of the batch is applied: it goes beyond a bound, and will each time.
-    Beyond,
-}
-
 /// A [`Store`] around another one, whose batches fail on demand.
 pub struct FaultyStore<S> {
     inner: S,
@@ -498,6 +487,8 @@ impl<S: Store> Store for FaultyStore<S> {
     }
 }
 
+mod fault;
 mod names;
+pub use fault::Fault;
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@
 //! one transaction where the store is the log.
 
 pub(crate) mod again;
+mod append;
 pub(crate) mod begin;
 mod commit;
 mod compact;
@@ -22,7 +23,8 @@ use stemmata_prompt::window::silent_overflow;
 use stemmata_store::{Appended, Durability};
 
 use self::again::{Call, SameCall};
-use self::commit::{Boundary, Brings, Stored};
+use self::append::Brings;
+use self::commit::{Boundary, Stored};
 use self::guard::{Acted, EntryHint, Guarding, TurnGuard, WindowReport, hints_event};
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};

@@ -33,87 +33,98 @@ struct Call {
     is_answered: bool,
 }
 
-/// Pairs the calls of a window with their results. Calls at the end of it wait, and stay as they are.
-pub fn paired(entries: Vec<Entry>) -> Paired {
-    let mut runs: Vec<Run> = Vec::new();
-    let mut by_id: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
-    // By the entry's place: its results that go elsewhere, or nowhere.
-    let mut late: Vec<(usize, usize, usize)> = Vec::new();
-    let mut left_out: Vec<(usize, usize)> = Vec::new();
-    let mut before = Role::User;
-    for (at, entry) in entries.iter().enumerate() {
-        if entry.role == Role::Assistant && before != Role::Assistant {
-            runs.push(Run { end: at, calls: Vec::new() });
-        }
-        let is_behind = |run: &Run| run.end == at;
-        let is_reply = entry.role == Role::Tool && runs.last().is_some_and(is_behind);
-        if let Some(run) = runs.last_mut().filter(|_| is_reply || entry.role == Role::Assistant) {
-            run.end = at + 1;
-        }
-        let newest = runs.len().saturating_sub(1);
-        for (place, part) in entry.parts.iter().enumerate() {
-            match part {
-                Part::ToolCall { call_id, .. } => {
-                    let Some(run) = runs.last_mut() else { continue };
-                    let call = Call { id: call_id.clone(), of: entry.id.clone(), is_answered: false };
-                    by_id.entry(call_id.clone()).or_default().push((newest, run.calls.len()));
-                    run.calls.push(call);
+/// What was found of the calls and results of a window.
+#[derive(Default)]
+struct Found {
+    runs: Vec<Run>,
+    /// Results that go to another run, each with the run, its entry's place and its own in that.
+    late: Vec<(usize, usize, usize)>,
+    /// Results that answer nothing.
+    left_out: Vec<(usize, usize)>,
+    by_id: HashMap<String, Vec<(usize, usize)>>,
+}
+
+impl Found {
+    fn of(entries: &[Entry]) -> Self {
+        let mut found = Self::default();
+        let mut before = Role::User;
+        for (at, entry) in entries.iter().enumerate() {
+            if entry.role == Role::Assistant && before != Role::Assistant {
+                found.runs.push(Run { end: at, calls: Vec::new() });
+            }
+            let is_reply = entry.role == Role::Tool && found.runs.last().is_some_and(|run| run.end == at);
+            let is_beside = is_reply || entry.role == Role::Assistant;
+            if let Some(run) = found.runs.last_mut().filter(|_| is_beside) {
+                run.end = at + 1;
+            }
+            for (place, part) in entry.parts.iter().enumerate() {
+                match part {
+                    Part::ToolCall { call_id, .. } => found.call(entry, call_id),
+                    Part::ToolResult { call_id, .. } => found.result(call_id, (at, place), is_beside),
+                    _ => {}
                 }
-                Part::ToolResult { call_id, .. } => {
-                    let open = by_id.get(call_id).into_iter().flatten().copied();
-                    let call =
-                        |(run, call): (usize, usize)| runs.get(run).and_then(|run| run.calls.get(call));
-                    let found = open.into_iter().find(|at| call(*at).is_some_and(|call| !call.is_answered));
-                    let Some((run, call)) = found else {
-                        left_out.push((at, place));
-                        continue;
-                    };
-                    if let Some(call) = runs.get_mut(run).and_then(|run| run.calls.get_mut(call)) {
-                        call.is_answered = true;
-                    }
-                    if run != newest || !(is_reply || entry.role == Role::Assistant) {
-                        late.push((run, at, place));
-                    }
+            }
+            before = entry.role;
+        }
+        found
+    }
+
+    fn call(&mut self, entry: &Entry, call_id: &str) {
+        let newest = self.runs.len().saturating_sub(1);
+        let Some(run) = self.runs.last_mut() else { return };
+        self.by_id.entry(call_id.to_owned()).or_default().push((newest, run.calls.len()));
+        run.calls.push(Call { id: call_id.to_owned(), of: entry.id.clone(), is_answered: false });
+    }
+
+    fn result(&mut self, call_id: &str, (at, place): (usize, usize), is_beside: bool) {
+        let newest = self.runs.len().saturating_sub(1);
+        for (run, call) in self.by_id.get(call_id).into_iter().flatten().copied() {
+            let call = self.runs.get_mut(run).and_then(|run| run.calls.get_mut(call));
+            if let Some(call) = call.filter(|call| !call.is_answered) {
+                call.is_answered = true;
+                if run != newest || !is_beside {
+                    self.late.push((run, at, place));
                 }
-                _ => {}
+                return;
             }
         }
-        before = entry.role;
+        self.left_out.push((at, place));
     }
-    let goes_on = |run: &Run| run.end < entries.len();
-    let is_open = |call: &&Call| !call.is_answered;
-    let closed: Vec<String> = runs
-        .iter()
-        .filter(|run| goes_on(run))
-        .flat_map(|run| &run.calls)
-        .filter(is_open)
-        .map(|call| call.id.clone())
-        .collect();
-    if late.is_empty() && left_out.is_empty() && closed.is_empty() {
+
+    /// Returns the calls without a result behind which something else was said.
+    fn open(&self, entries: usize) -> impl Iterator<Item = (usize, &Call)> {
+        let goes_on = self.runs.iter().filter(move |run| run.end < entries);
+        goes_on.flat_map(|run| run.calls.iter().filter(|call| !call.is_answered).map(|call| (run.end, call)))
+    }
+}
+
+/// Pairs the calls of a window with their results. Calls at the end of it wait, and stay as they are.
+pub fn paired(entries: Vec<Entry>) -> Paired {
+    let found = Found::of(&entries);
+    let closed: Vec<String> = found.open(entries.len()).map(|(_, call)| call.id.clone()).collect();
+    if found.late.is_empty() && found.left_out.is_empty() && closed.is_empty() {
         return Paired { entries, ..Paired::default() };
     }
-    let mut behind: HashMap<usize, Vec<Entry>> = HashMap::new();
     let part =
         |at: usize, place: usize| entries.get(at).and_then(|entry| Some((entry, entry.parts.get(place)?)));
-    for (run, at, place) in &late {
-        let Some(((entry, part), run)) = part(*at, *place).zip(runs.get(*run)) else { continue };
+    let mut behind: HashMap<usize, Vec<Entry>> = HashMap::new();
+    for (run, at, place) in &found.late {
+        let Some(((entry, part), run)) = part(*at, *place).zip(found.runs.get(*run)) else { continue };
         let one = Entry { parts: vec![part.clone()], ..entry.clone() };
         behind.entry(run.end).or_default().push(one);
     }
-    for run in runs.iter().filter(|run| goes_on(run)) {
-        for call in run.calls.iter().filter(is_open) {
-            let text = vec![Part::Text(CLOSED_TEXT.to_owned())];
-            let parts = vec![Part::ToolResult { call_id: call.id.clone(), is_error: true, parts: text }];
-            behind.entry(run.end).or_default().push(Entry::said(call.of.clone(), Role::Tool, parts));
-        }
+    for (end, call) in found.open(entries.len()) {
+        let text = vec![Part::Text(CLOSED_TEXT.to_owned())];
+        let parts = vec![Part::ToolResult { call_id: call.id.clone(), is_error: true, parts: text }];
+        behind.entry(end).or_default().push(Entry::said(call.of.clone(), Role::Tool, parts));
     }
-    let names = |(at, place): &(usize, usize)| match part(*at, *place) {
+    let name = |(at, place): &(usize, usize)| match part(*at, *place) {
         Some((_, Part::ToolResult { call_id, .. })) => Some(call_id.clone()),
         _ => None,
     };
-    let left_out_ids = left_out.iter().filter_map(names).collect();
-    let gone: HashSet<(usize, usize)> =
-        left_out.into_iter().chain(late.into_iter().map(|(_, at, place)| (at, place))).collect();
+    let left_out: Vec<String> = found.left_out.iter().filter_map(name).collect();
+    let moved = found.late.iter().map(|(_, at, place)| (*at, *place));
+    let gone: HashSet<(usize, usize)> = found.left_out.iter().copied().chain(moved).collect();
     let mut all = Vec::with_capacity(entries.len());
     for (at, entry) in entries.iter().enumerate() {
         all.extend(behind.remove(&at).unwrap_or_default());
@@ -123,7 +134,7 @@ pub fn paired(entries: Vec<Entry>) -> Paired {
             all.push(Entry { parts, ..entry.clone() });
         }
     }
-    Paired { entries: all, closed, left_out: left_out_ids }
+    Paired { entries: all, closed, left_out }
 }
 
 #[cfg(test)]

@@ -82,20 +82,8 @@ fn begin_once(
     let of = OfSession::of(engine, &turn, (request.window.as_ref(), named, from), rules)?;
     let guard = of.as_ref().map(OfSession::guard);
     let start = |prompt| {
-        let turn = turn.clone();
-        let identity = identity.clone();
-        engine.begin_turn(&BeginTurn {
-            turn,
-            context,
-            said,
-            task,
-            hints,
-            pins,
-            prompt,
-            guard,
-            identity,
-            names_session,
-        })
+        let begin = BeginTurn { context, task, hints, pins, prompt, ..BeginTurn::new(turn.clone(), said) };
+        engine.begin_turn(&BeginTurn { guard, identity, names_session, ..begin })
     };
     let mut counted = None;
     let begun = match &request.prompt {

@@ -11,7 +11,8 @@ use stemmata_model::{
 use stemmata_store::{Append, Appended, Coverage, LedgerChange, StoreError, Write};
 
 use super::TurnOf;
-use super::commit::{Base, Boundary, Brings};
+use super::append::Brings;
+use super::commit::{Base, Boundary};
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
 use crate::ledger::opening::OPENER;

@@ -25,7 +25,8 @@ use stemmata_prompt::guard::{Alert, ContextOverflow, Form, Ratio, Zone};
 use stemmata_prompt::window::{Due, KeepRecent, WindowConfig};
 
 use super::TurnOf;
-use super::commit::{Boundary, Brings};
+use super::append::Brings;
+use super::commit::Boundary;
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
 use crate::verbs::compact::{CompactWanted, CompactWith};

@@ -13,7 +13,8 @@ use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result, Wanted};
 use crate::ledger::opening::OPENER;
 use crate::ledger::turn::TurnOf;
-use crate::ledger::turn::commit::{Boundary, Brings};
+use crate::ledger::turn::append::Brings;
+use crate::ledger::turn::commit::Boundary;
 
 /// What becomes of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

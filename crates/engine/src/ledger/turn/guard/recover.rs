@@ -11,7 +11,8 @@ use super::{Guarding, TurnGuard, WindowReport, refused};
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
 use crate::ledger::turn::TurnOf;
-use crate::ledger::turn::commit::{Boundary, Brings};
+use crate::ledger::turn::append::Brings;
+use crate::ledger::turn::commit::Boundary;
 
 /// A session whose window was made smaller, so that the call can be tried again.
 #[derive(Debug, Clone, PartialEq, Eq)]
