@@ -395,10 +395,12 @@ fn untimed(stage: &Stage, said: &str, at: &str, parent: &[&str]) -> String {
 #[test]
 fn messages_without_times_are_of_the_time_of_their_commit_and_of_none_where_that_has_none() {
     let stage = Stage::new();
+    let config = b"[templates.t]\nclient = \"claude-code\"\nstrategy = \"live\"\n";
+    stage.home.write("home/.config/stemmata/config.toml", config);
     let first = untimed(&stage, "Is it reviewed?", "2026-03-09T11:00:00Z", &[]);
     let tip = untimed(&stage, "Is it merged?", "2026-03-10T12:00:00Z", &["--parent", &first]);
     for format in ["claude-code-v1", "codex-v1", "pi-v3", "gemini-v1", "stemmata-v1"] {
-        let args = ["materialize", &tip, "--stop", "root", "--format", format];
+        let args = ["materialize", &tip, "--from", "root", "--format", format, "--out", "-"];
         let given = stage.run(&args).ok().text();
         assert!(given.contains("2026-03-09T11:00:00") && given.contains("2026-03-10T12:00:00"), "{given}");
         assert!(!given.contains("1970-01-01"), "{format}: {given}");
@@ -408,7 +410,7 @@ fn messages_without_times_are_of_the_time_of_their_commit_and_of_none_where_that
             r#"{{"turn":{{"ledger":"c1","session":"{session}","agent":"a","template":"t"}},
                 "context":{{"resume":"{resumed}"}},"said":{{"role":"user","text":"And now?"}}}}"#
         );
-        stage.feed(&["turn", "begin"], input.as_bytes()).ok().json()["prompt"]["prompt"].to_string()
+        stage.feed(&["turn", "begin", "--template", "t"], input.as_bytes()).ok().json()["prompt"].to_string()
     };
     let prompt = begin("s1", &tip);
     assert!(prompt.contains("[2026-03-09T11:00:00.000Z] user:") && !prompt.contains("1970"), "{prompt}");
