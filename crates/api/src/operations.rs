@@ -40,12 +40,12 @@ use crate::v1::{
     StateRequest, Status, StoppedReading, Strategies, StrategyFinding, StrategyReport, StrategyRequest,
     StrategySource, StrategyText, SummarizeRequest, Summarized, Summary, SummarySection, Tags, TagsRequest,
     TipsRequest, Totals, Tree, TreeRequest, TreeRun, TreeSubagent, TrustedFile, TrustedRules, TurnBegun,
-    TurnCall, TurnCompaction, TurnContext, TurnEntriesMarked, TurnEntry, TurnFork, TurnHint, TurnMadeRequest,
-    TurnOf, TurnOutline, TurnOverflow, TurnPiece, TurnPrompt, TurnPrune, TurnPruned, TurnRecovered,
-    TurnResult, TurnStored, TurnTask, TurnUsage, TurnWindow, TurnWindowReport, TurnWindowRequest,
-    TurnWindowSample, TurnWindowShown, Uncompacted, UnforgetRequest, Unforgotten, UnreadFile, UnreadLedger,
-    UntrustedRules, UpdateRequest, VaultPurged, VaultStatus, Verify, Watched, WindowCall, WindowEntry,
-    WindowLimit, WindowLimits, WindowResult,
+    TurnCall, TurnCompaction, TurnContext, TurnEntriesMarked, TurnEntry, TurnFork, TurnHint, TurnImage,
+    TurnMadeRequest, TurnOf, TurnOutline, TurnOverflow, TurnPiece, TurnPrompt, TurnPrune, TurnPruned,
+    TurnRecovered, TurnResult, TurnStored, TurnTask, TurnUsage, TurnWindow, TurnWindowReport,
+    TurnWindowRequest, TurnWindowSample, TurnWindowShown, Uncompacted, UnforgetRequest, Unforgotten,
+    UnreadFile, UnreadLedger, UntrustedRules, UpdateRequest, VaultPurged, VaultStatus, Verify, Watched,
+    WindowCall, WindowEntry, WindowLimit, WindowLimits, WindowResult,
 };
 
 /// An operation.
@@ -330,6 +330,7 @@ pub const READ: &[TypeOf] = &[
     TypeOf::of::<TurnEntry>(),
     TypeOf::of::<TurnHint>(),
     TypeOf::of::<TurnCall>(),
+    TypeOf::of::<TurnImage>(),
     TypeOf::of::<TurnResult>(),
     TypeOf::of::<TurnUsage>(),
     TypeOf::of::<TurnTask>(),

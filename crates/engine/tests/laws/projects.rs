@@ -260,7 +260,7 @@ fn a_folder_that_holds_projects_is_adopted_only_when_that_is_meant() {
     engine.adopt_folder(&own, adopt(gone)).expect("adopted");
     let code = above.join("code").to_str().expect("text").to_owned();
     engine.adopt_folder(&own, Adopt { anyway: true, ..adopt(&code) }).expect("adopted");
-    assert_eq!(adopted(), [gone, &code].map(str::to_owned));
+    assert_eq!(adopted(), [&code, gone].map(str::to_owned));
     assert!(engine.disown_folder(&own, &format!("{code}/")).expect("a look"));
     assert!(!engine.disown_folder(&own, &code).expect("a look"), "once");
     assert!(!engine.disown_folder(&old, gone).expect("a look"), "another one's");

@@ -139,8 +139,8 @@ fn store(
     take: impl FnOnce(&engine::TurnOf, TurnMade, Option<&TurnGuard<'_>>) -> Result<StepTaken, EngineError>,
 ) -> Result<TurnStored, Fault> {
     let (turn, made) = made(request, ids)?;
-    engine.check_begun(&turn)?;
     let of = OfSession::summarizing(engine, &turn, (request.window.as_ref(), model_of(request)), rules)?;
+    engine.check_begun(&turn)?;
     let taken = take(&turn, made, of.as_ref().map(OfSession::guard).as_ref())?;
     let appended = taken.appended.as_ref();
     Ok(TurnStored {

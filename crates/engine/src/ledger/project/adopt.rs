@@ -113,11 +113,7 @@ fn holds_homes(adopt: &Adopt<'_>) -> Option<String> {
     let own = adopt.homes.iter().find(|home| is_within(folder.trim_end_matches('/'), home));
     let parts = parts(folder);
     let names = parts.get(usize::from(is_drive(folder))..).unwrap_or_default();
-    let is_home = match names {
-        ["root"] => true,
-        ["home" | "Users"] | ["home" | "Users", _] => true,
-        _ => false,
-    };
+    let is_home = matches!(names, ["root" | "home" | "Users"] | ["home" | "Users", _]);
     own.cloned().or_else(|| is_home.then(|| folder.to_owned()))
 }
 

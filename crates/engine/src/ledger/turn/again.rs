@@ -14,6 +14,7 @@ use stemmata_model::{
 use stemmata_prompt::tool_output::noticed_artifact;
 use stemmata_store::{Appended, EventKey, EventQuery, Keyed, NewKey, Order};
 
+use super::outputs::OutputEvents;
 use super::{FORMAT, TurnOf};
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Refusal, Result};
@@ -67,7 +68,7 @@ pub(super) struct Call<'a> {
     /// Which call it is, and what else of it has to be the same.
     pub(super) about: Vec<String>,
     /// Whole outputs, each with the entry that they are of. They go where their entry goes.
-    pub(super) outputs: Vec<(EntryId, NewEvent)>,
+    pub(super) outputs: OutputEvents,
     /// The other events.
     pub(super) events: Vec<NewEvent>,
 }
@@ -361,7 +362,9 @@ fn sorted_out(lines: &[Option<Line>], known: &HashMap<EventKey, Keyed>) -> Resul
             return Err(taken(&what, keyed.map(|keyed| keyed.first)));
         }
         own.insert(line.key, line.digest);
-        keyed.into_iter().for_each(|keyed| repeated.see(keyed));
+        if let Some(keyed) = keyed {
+            repeated.see(keyed);
+        }
         is_new.push(digest.is_none());
     }
     Ok((is_new, repeated))

@@ -20,13 +20,15 @@ use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
 use crate::ledger::publish::{scrub_json, scrub_text};
 
+/// Events that hold whole outputs, each with the entry that the output is of.
+pub(super) type OutputEvents = Vec<(EntryId, NewEvent)>;
+
 /// The outputs of one turn, while they are made smaller.
 struct Outputs<'e> {
     engine: &'e Engine,
     scrubber: Scrubber,
     turn: &'e TurnOf,
-    /// Each with its entry.
-    events: Vec<(EntryId, NewEvent)>,
+    events: OutputEvents,
     notes: Vec<Note>,
     /// Secrets that were replaced.
     found: usize,
@@ -41,7 +43,7 @@ impl Engine {
         turn: &TurnOf,
         ledger: Option<&Ledger>,
         mut made: TurnMade,
-    ) -> Result<(TurnMade, Vec<(EntryId, NewEvent)>, Vec<Note>)> {
+    ) -> Result<(TurnMade, OutputEvents, Vec<Note>)> {
         if !made.entries.iter().any(|entry| entry.role == Role::Tool) {
             return Ok((made, Vec::new(), Vec::new()));
         }

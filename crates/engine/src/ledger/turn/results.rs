@@ -22,8 +22,12 @@ struct Open(HashMap<String, i64>);
 
 impl Open {
     fn see(&mut self, entry: &Entry) {
-        entry.calls().for_each(|id| *self.0.entry(id.to_owned()).or_default() += 1);
-        entry.answers().for_each(|id| *self.0.entry(id.to_owned()).or_default() -= 1);
+        for id in entry.calls() {
+            *self.0.entry(id.to_owned()).or_default() += 1;
+        }
+        for id in entry.answers() {
+            *self.0.entry(id.to_owned()).or_default() -= 1;
+        }
     }
 
     fn has(&self, id: &str) -> bool {
@@ -54,8 +58,10 @@ impl Engine {
         for event in if last > 0 { self.log.events(&turn.ledger, &query)? } else { Vec::new() } {
             // The text is searched first: to decode all of them at each step would cost more than the step.
             let Payload::Line { line, .. } = &event.payload else { continue };
-            if elsewhere.iter().any(|id| line.as_str().contains(id.as_str())) {
-                entry_of(&event).iter().for_each(|entry| near.see(entry));
+            if elsewhere.iter().any(|id| line.as_str().contains(id.as_str()))
+                && let Some(entry) = entry_of(&event)
+            {
+                near.see(&entry);
             }
         }
         elsewhere.retain(|id| !near.has(id));
@@ -63,7 +69,9 @@ impl Engine {
             return Ok(None);
         }
         let mut all = Open::default();
-        self.session_window(turn, &[], last)?.entries.iter().for_each(|entry| all.see(entry));
+        for entry in &self.session_window(turn, &[], last)?.entries {
+            all.see(entry);
+        }
         elsewhere.retain(|id| !all.has(id));
         Ok(said_of(&elsewhere, NoteCode::OrphanResult, ANSWER_NOTHING))
     }

@@ -137,8 +137,8 @@ impl Known {
             let tokens = |key: &str| told.get(key).and_then(Value::as_u64).map(Tokens);
             let growths =
                 tokens("growths").map_or(0, |Tokens(count)| u32::try_from(count).unwrap_or(u32::MAX));
-            let last = tokens("last").zip(tokens("last_held"));
-            self.overheads = Overheads { least: tokens("least"), last, growths };
+            let before = tokens("last").zip(tokens("last_held"));
+            self.overheads = Overheads { least: tokens("least"), last: before, growths };
         }
         let count = |key: &str| number(key).and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
         (self.results, self.messages) = (count("results"), count("messages"));

@@ -65,11 +65,21 @@ impl Summaries {
     }
 }
 
+/// A summary of archived results.
+#[derive(Clone)]
+struct Answer {
+    text: String,
+    /// Whether the model wrote it.
+    is_of_model: bool,
+    /// Why rules had to, or what of the model's was left out.
+    note: Option<Note>,
+}
+
 /// What a model said in one call of a turn.
 #[derive(Default)]
 pub(super) struct Asked {
-    /// Summaries by what was asked, with a note where rules had to make them.
-    known: BTreeMap<String, (String, Option<Note>)>,
+    /// Summaries by what was asked.
+    known: BTreeMap<String, Answer>,
     /// Whether its client failed: the next question would end as this one.
     is_down: bool,
 }
@@ -106,10 +116,9 @@ impl Engine {
                 answer
             }
         };
-        let (summary, note) = answer;
-        work.known.summaries.see(note.is_none(), work.now);
-        work.notes.extend(note);
-        Ok(summary)
+        work.known.summaries.see(answer.is_of_model, work.now);
+        work.notes.extend(answer.note);
+        Ok(answer.text)
     }
 
     /// Asks a model. No transaction of the store is open meanwhile.
@@ -118,7 +127,7 @@ impl Engine {
         work: &Work<'_>,
         (model, input): (&dyn Summarizer, &str),
         (entries, by_rules): (&[Entry], String),
-    ) -> Result<(String, Option<Note>)> {
+    ) -> Result<Answer> {
         let asked = SummaryAsked {
             of: SummaryOf::ToolResults,
             block: "",
@@ -132,16 +141,26 @@ impl Engine {
         // What tools printed is a stranger's text: a sentence that names what they did not is not theirs.
         let known = Known { entries, numbers: &[], root: "", block: "" };
         match answer.and_then(|answer| checked(&answer, &known, LLM_OUTPUT_CHARS_MAX)) {
-            Ok(Checked { text: summary, .. }) => {
+            Ok(Checked { text: summary, dropped, .. }) => {
                 let scrubber = self.scrubber_of_ledger(&work.turn.ledger)?;
-                Ok((scrub_text(&scrubber, summary, &mut 0)?, None))
+                let note = (!dropped.is_empty()).then(|| {
+                    let message = format!(
+                        "of the summary of `{}` of archived results so many sentences were left out, which the results do not \
+                         support: {}",
+                        model.name(),
+                        dropped.len()
+                    );
+                    Note::new(NoteCode::Degraded, message)
+                });
+                Ok(Answer { text: scrub_text(&scrubber, summary, &mut 0)?, is_of_model: true, note })
             }
             Err(error) => {
                 let message = format!(
                     "results of tools were summarized by rules, since the summary of `{}` could not be used: {error}",
                     model.name()
                 );
-                Ok((by_rules, Some(Note::new(NoteCode::Degraded, message))))
+                let note = Some(Note::new(NoteCode::Degraded, message));
+                Ok(Answer { text: by_rules, is_of_model: false, note })
             }
         }
     }
