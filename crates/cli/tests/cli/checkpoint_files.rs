@@ -141,7 +141,7 @@ fn a_checkpoint_has_what_turns_said_of_their_work_each_where_it_was_said_last() 
             turn(&stage, "begin", &format!(r#""said":{},{facts}{window}"#, entry("user")));
             turn(&stage, "end", &format!(r#""entries":[{}]{window}"#, entry("assistant")))
         };
-        let state = |ctx: &str, folder: &str| {
+        let told = |ctx: &str, folder: &str| {
             let saved = stage.json(&["checkpoint", ctx, "--out", folder, "--window", "100000"]);
             assert!(saved["notes"].to_string().contains("names no directory"), "{saved}");
             let file = std::fs::read(saved["path"].as_str().unwrap()).unwrap();
@@ -154,10 +154,10 @@ fn a_checkpoint_has_what_turns_said_of_their_work_each_where_it_was_said_last() 
         let second = work(2, r#""phase":"test""#);
         let third = work(3, r#""completed":["D"]"#);
         let fourth = work(4, r#""completed":["T1"]"#);
-        assert_eq!(state(&second, "2"), ("test".into(), "mend it".into(), 3.into()), "{window}");
-        assert_eq!(state(&first, "1"), ("build".into(), "mend it".into(), 3.into()), "{window}");
-        assert_eq!(state(&third, "3"), ("test".into(), "mend it".into(), 4.into()), "{window}");
+        assert_eq!(told(&second, "2"), ("test".into(), "mend it".into(), 3.into()), "{window}");
+        assert_eq!(told(&first, "1"), ("build".into(), "mend it".into(), 3.into()), "{window}");
+        assert_eq!(told(&third, "3"), ("test".into(), "mend it".into(), 4.into()), "{window}");
         // A task that is done is not open any more.
-        assert_eq!(state(&fourth, "4"), ("test".into(), Value::Null, 5.into()), "{window}");
+        assert_eq!(told(&fourth, "4"), ("test".into(), Value::Null, 5.into()), "{window}");
     }
 }

@@ -334,9 +334,9 @@ fn the_memory_of_a_project_holds_the_sessions_of_its_clients() {
     assert_eq!(stage.json(&["state"])["transcripts"], 0, "the sessions are of another folder");
     stage.run(&["ledger", "adopt", &cwd]).ok();
     let recalls = || stage.json(&["recall", "parser", "turn"])["items"].to_string();
-    let (state, recalled) = (stage.json(&["state"]), recalls());
+    let (known, recalled) = (stage.json(&["state"]), recalls());
     assert_eq!(
-        (&state["transcripts"], stage.run(&["ledger", "adopt", "--list"]).ok().text()),
+        (&known["transcripts"], stage.run(&["ledger", "adopt", "--list"]).ok().text()),
         (&1.into(), format!("{cwd}\n"))
     );
     // What was adopted by mistake is out of every view again.

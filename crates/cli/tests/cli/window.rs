@@ -394,18 +394,20 @@ fn a_printed_summary_has_what_is_pinned_and_says_where_it_has_no_room() {
 #[test]
 fn an_entry_id_that_stands_twice_is_ambiguous() {
     let stage = Stage::new();
-    let mut lines = String::new();
+    let mut lines = Vec::new();
     for answer in ["a1", "a2"] {
         for (id, role, text) in
             [("u1", "user", "and again"), (answer, "assistant", "it is done, as it was asked for")]
         {
             let parts = format!(r#"[{{"type":"text","text":"{text}"}}]"#);
-            lines += &format!(r#"{{"v":"stemmata-v1","id":"{id}","role":"{role}","parts":{parts}}}"#);
-            lines.push('\n');
+            lines.push(format!(r#"{{"v":"stemmata-v1","id":"{id}","role":"{role}","parts":{parts}}}"#));
         }
     }
     let args = ["checkpoint", "--format", "stemmata-v1", "--session", "s1", "--json"];
-    let ctx = stage.feed(&args, lines.as_bytes()).ok().json()["id"].as_str().unwrap().to_owned();
+    let ctx = stage.feed(&args, format!("{}\n", lines.join("\n")).as_bytes()).ok().json()["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let print = ["compact", &ctx, "--with", "heuristic", "--print"];
     for option in ["--at", "--recent-from"] {
         stage.run(&[&print[..], &[option, "u1"]].concat()).code(4).complains(&["u1", "@1", "@3"]);

@@ -49,7 +49,7 @@ proptest! {
                 prop_assert!(overflow.least > overflow.limit);
                 break;
             }
-            held = given.iter().map(|entry| tokens(entry)).sum();
+            held = given.iter().map(tokens).sum();
         }
     }
 }

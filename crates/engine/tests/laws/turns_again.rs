@@ -256,31 +256,31 @@ fn a_session_that_a_request_began_is_found_by_it() {
         let known = || engine.session_of_request(&turn("x").ledger, &turn("x").agent, "r").expect("a look");
         assert_eq!(known(), None);
         let start = Barrier::new(4);
-        let begun: Vec<(SessionId, Result<TurnBegun, EngineError>)> = thread::scope(|scope| {
+        let all: Vec<(SessionId, Result<TurnBegun, EngineError>)> = thread::scope(|scope| {
             let calls: Vec<_> = (0..4)
                 .map(|_| {
                     scope.spawn(|| {
                         let session = RandomIds.session();
                         start.wait();
-                        let begun = begin(session.clone());
-                        (session, begun)
+                        let done = begin(session.clone());
+                        (session, done)
                     })
                 })
                 .collect();
             calls.into_iter().map(|call| call.join().expect("no panic")).collect()
         });
         let session = known().expect("one began");
-        for (named, begun) in &begun {
-            match begun {
+        for (named, done) in &all {
+            match done {
                 Ok(_) => assert_eq!(*named, session),
                 Err(error) => {
-                    assert!(matches!(error, EngineError::Store(StoreError::KeyTaken { .. })), "{error}")
+                    assert!(matches!(error, EngineError::Store(StoreError::KeyTaken { .. })), "{error}");
                 }
             }
         }
         assert_eq!(told(&engine).len(), 1);
         let again = begin(session.clone()).expect("the same");
-        assert!(begun.iter().flat_map(|(_, begun)| begun).all(|begun| begun.said == again.said));
+        assert!(all.iter().flat_map(|(_, done)| done).all(|done| done.said == again.said));
         let other = Party::new("other").expect("a name");
         assert_eq!(engine.session_of_request(&turn("x").ledger, &other, "r").expect("a look"), None);
         engine.log().forget_events(&session).expect("forgotten");

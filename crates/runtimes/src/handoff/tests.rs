@@ -75,8 +75,9 @@ proptest! {
         prop_assert_eq!(&handoff(&entries, &source(), budget), &small);
         let request = entries.iter().rev().find(|entry| entry.is_prompt() && !text::of(entry).trim().is_empty());
         if let Some(request) = request {
-            let start: String = text::of(request).replace('\r', "").trim_end().chars().take(80).collect();
-            let start = start.lines().next().unwrap_or_default().to_owned();
+            let is_plain = |char: &char| !quote::is_line_break(*char) && !quote::is_hidden(*char);
+            let start: String = text::of(request).chars().take_while(is_plain).take(80).collect();
+            let start = start.trim_end();
             prop_assert!(small.text.contains(&format!("## The user's last request\n> {start}")), "{}", small.text);
         }
     }

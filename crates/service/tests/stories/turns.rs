@@ -15,7 +15,7 @@ struct Loop<'s> {
 }
 
 impl Loop<'_> {
-    fn with(&self, more: Value) -> Value {
+    fn with(&self, more: &Value) -> Value {
         let mut request = json!({
             "turn": { "ledger": "cluster", "session": "s", "agent": "w", "template": "t" },
             "window": self.window,
@@ -29,12 +29,12 @@ impl Loop<'_> {
     fn begin(&self, number: usize, text: &str) -> Answer<TurnBegun> {
         let said = json!({ "id": format!("u{number}"), "role": "user", "text": text });
         let request: BeginTurnRequest =
-            serde_json::from_value(self.with(json!({ "said": said }))).expect("a request");
+            serde_json::from_value(self.with(&json!({ "said": said }))).expect("a request");
         self.service.begin_turn(&request)
     }
 
-    fn made(&self, entries: Value) -> TurnMadeRequest {
-        serde_json::from_value(self.with(json!({ "entries": entries }))).expect("a request")
+    fn made(&self, entries: &Value) -> TurnMadeRequest {
+        serde_json::from_value(self.with(&json!({ "entries": entries }))).expect("a request")
     }
 
     fn answer(&self, number: usize, text: &str, tokens: u64) -> TurnStored {
@@ -42,7 +42,7 @@ impl Loop<'_> {
             "id": format!("z{number}"), "role": "assistant", "text": text, "model": "x",
             "usage": { "input_tokens": tokens, "output_tokens": 9 },
         }]);
-        self.service.end_turn(&self.made(entries)).expect("ended")
+        self.service.end_turn(&self.made(&entries)).expect("ended")
     }
 }
 
@@ -50,7 +50,7 @@ fn notes(window: &TurnWindowReport) -> String {
     window.notes.iter().map(|note| format!("{}: {}\n", note.code, note.message)).collect()
 }
 
-fn in_a_window_of<'s>(stage: &'s Stage, tokens: u64) -> Loop<'s> {
+fn in_a_window_of(stage: &Stage, tokens: u64) -> Loop<'_> {
     Loop { service: &stage.service, window: json!({ "tokens": tokens, "entries": true }) }
 }
 
@@ -116,18 +116,18 @@ fn a_provider_takes_the_entries_whatever_a_harness_left() {
     let of = in_a_window_of(&stage, 20_000);
     of.begin(1, "start").expect("begun");
     let orphan = json!([{ "id": "r9", "role": "tool", "results": [{ "id": "nobody", "text": "x" }] }]);
-    let stored = of.service.step(&of.made(orphan.clone())).expect("a step");
+    let stored = of.service.step(&of.made(&orphan)).expect("a step");
     assert!(
         stored.notes.iter().any(|note| note.code == "orphan_result" && note.message.contains("`nobody`"))
     );
-    let again = of.service.step(&of.made(orphan)).expect("a step");
+    let again = of.service.step(&of.made(&orphan)).expect("a step");
     assert_eq!((again.first, again.last), (stored.first, stored.last));
     let call = |id: &str| json!({ "id": id, "name": "bash", "input": { "c": "make" } });
     let calls = json!([{ "id": "a1", "role": "assistant", "calls": [call("k1"), call("k2")] }]);
-    of.service.step(&of.made(calls)).expect("a step");
+    of.service.step(&of.made(&calls)).expect("a step");
     let result =
         |entry: &str| json!([{ "id": entry, "role": "tool", "results": [{ "id": "k2", "text": "made" }] }]);
-    assert_eq!(of.service.step(&of.made(result("r2"))).expect("a step").notes, []);
+    assert_eq!(of.service.step(&of.made(&result("r2"))).expect("a step").notes, []);
     // The harness was killed here.
     let begun = of.begin(2, "are you there?").expect("begun");
     let window = begun.window.expect("a window");
@@ -142,10 +142,10 @@ fn a_provider_takes_the_entries_whatever_a_harness_left() {
         })
         .collect();
     assert_eq!(told, ["start", "call k1", "call k2", "k2 false", "k1 true", "are you there?"]);
-    let second = of.service.step(&of.made(result("r3"))).expect("a step");
+    let second = of.service.step(&of.made(&result("r3"))).expect("a step");
     assert!(second.notes.iter().any(|note| note.code == "orphan_result"), "{:?}", second.notes);
     let late = json!([{ "id": "r1", "role": "tool", "results": [{ "id": "k1", "text": "late" }] }]);
-    assert_eq!(of.service.step(&of.made(late)).expect("a step").notes, []);
+    assert_eq!(of.service.step(&of.made(&late)).expect("a step").notes, []);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn an_error_that_is_no_overflow_is_none_whatever_is_known_of_the_window() {
     let of = Loop { service: &stage.service, window: Value::Null };
     of.begin(1, "hi").expect("begun");
     let error = json!({ "error": "429 rate limit reached, try again in 20 s" });
-    let request: RecoverTurnRequest = serde_json::from_value(of.with(error)).expect("a request");
+    let request: RecoverTurnRequest = serde_json::from_value(of.with(&error)).expect("a request");
     assert!(!of.service.recover_turn(&request).expect("an answer").retry);
 }
 
@@ -178,14 +178,14 @@ fn an_entry_says_who_sees_it_what_it_is_for_and_shows_images() {
     let image = json!({ "media_type": "image/png", "data": "aGk=" });
     let said = json!({ "id": "u1", "role": "user", "text": "look", "images": [image] });
     let request: BeginTurnRequest =
-        serde_json::from_value(of.with(json!({ "said": said }))).expect("a request");
+        serde_json::from_value(of.with(&json!({ "said": said }))).expect("a request");
     let shown = of.service.begin_turn(&request).expect("begun").window.expect("a window");
     assert!(shown.tokens >= 1_200, "an image counts: {shown:?}");
     let entries = json!([
         { "id": "h", "role": "assistant", "text": "hidden ".repeat(500), "agent_visible": false },
         { "id": "d", "role": "assistant", "text": "digest", "kind": "tool_summary", "user_visible": false },
     ]);
-    let stored = of.service.step(&of.made(entries)).expect("a step").window.expect("a window");
+    let stored = of.service.step(&of.made(&entries)).expect("a step").window.expect("a window");
     let seen: Vec<String> = stored.entries.expect("entries").into_iter().map(|entry| entry.id).collect();
     assert_eq!(seen, ["u1", "d"]);
     assert!(stored.tokens < 1_300, "what the model does not see does not count: {}", stored.tokens);
@@ -194,7 +194,7 @@ fn an_entry_says_who_sees_it_what_it_is_for_and_shows_images() {
     {
         let mut entry = json!({ "id": "x", "role": "user", "text": "x" });
         entry[field] = value;
-        assert_eq!(code(of.service.step(&of.made(json!([entry])))), "bad_request", "{field}");
+        assert_eq!(code(of.service.step(&of.made(&json!([entry])))), "bad_request", "{field}");
     }
 }
 

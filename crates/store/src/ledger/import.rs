@@ -260,7 +260,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::ledger::{Append, Durability, EventLog};
+    use crate::ledger::{Append, EventLog};
     use crate::memory::MemoryStore;
 
     #[test]

@@ -101,7 +101,9 @@ mod tests {
     fn what_is_collected_is_more_than_its_number() {
         let of = |things: &[(&str, &[u8])]| {
             let mut collected = Collected::default();
-            things.iter().for_each(|(fate, id)| collected.which.add(fate, id));
+            for (fate, id) in things {
+                collected.which.add(fate, id);
+            }
             collected
         };
         let planned = of(&[("deleted", b"one"), ("condemned", b"two")]);
