@@ -145,7 +145,7 @@ impl Engine {
                 let scrubber = self.scrubber_of_ledger(&work.turn.ledger)?;
                 let note = (!dropped.is_empty()).then(|| {
                     let message = format!(
-                        "of the summary of `{}` of archived results so many sentences were left out, which the results do not \
+                        "sentences of the summary of `{}` of archived results were left out, which the results do not \
                          support: {}",
                         model.name(),
                         dropped.len()
