@@ -13,7 +13,7 @@ use stemmata_prompt::guard::{
     TaskGraph, TriggerFacts, Window, Zone, checkpoint_reasons, item_counters, plan_prune, plan_to_target,
 };
 use stemmata_prompt::window::{
-    Estimated, EstimatedFrom, Measure, Unbelievable, entry_tokens, estimate, held_tokens,
+    Estimated, EstimatedFrom, Measure, Unbelievable, entry_tokens, estimate, held_tokens, largest_report,
 };
 
 pub use live::{KnownWindow, LiveWindow, known_window, window_within_model};
@@ -261,13 +261,12 @@ impl Sizes {
             Largest::Known(largest) => largest,
             Largest::Window(limit) => {
                 let held: Tokens = entries.iter().copied().sum();
-                Some(limit + limit.min(held))
+                Some(largest_report(limit, held))
             }
         };
         let size_at = |at: usize| entries.get(at).copied().unwrap_or_default();
         let held = |at: usize| window.get(at).map_or(Tokens(0), |entry| held_tokens(entry, counter));
-        let measure =
-            Measure { entries: window, counted: &size_at, held: &held, system: overhead, window: largest };
+        let measure = Measure { entries: window, counted: &size_at, held: &held, system: overhead, largest };
         let Estimated { tokens, from, left_aside } = estimate(measure);
         let EstimatedFrom::Usage { entry } = from else {
             return Self { tokens, overhead, entries, is_reported: false, left_aside };

@@ -23,7 +23,7 @@ pub use estimate::{
     usage_by_answer,
 };
 pub use overflow::{OverflowPhrase, OverflowSizes, overflow_of, overflow_sizes, silent_overflow};
-pub use overhead::Overheads;
+pub use overhead::{Overheads, largest_report};
 pub use pairs::{Paired, paired};
 pub use phrases::PHRASES;
 pub use progress::{CompactionLoop, CompactionSeen, NextSummary, Progress, SummaryRefused, accept_summary};

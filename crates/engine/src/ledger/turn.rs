@@ -104,6 +104,8 @@ struct Taken {
     checkpoint: Option<Checkpointed>,
     snapshot: Option<EventSeq>,
     acted: Option<Acted>,
+    /// Whether it was stored by an earlier try, and the session has said more since.
+    is_late: bool,
     notes: Vec<Note>,
 }
 
@@ -134,7 +136,7 @@ impl Engine {
     ) -> Result<TurnEnded> {
         let ends = made.ends;
         let boundary = Boundary::TurnEnd { ends_session: ends };
-        let Taken { appended, checkpoint, snapshot, acted, mut notes } =
+        let Taken { appended, checkpoint, snapshot, acted, is_late, mut notes } =
             self.take(turn, made, (boundary, guard))?;
         let is_checkpointed = checkpoint.is_some();
         let saved = self.save_if_due(turn, ends || is_checkpointed).unwrap_or_else(|error| {
@@ -144,7 +146,7 @@ impl Engine {
         });
         let window = match acted.zip(guard) {
             Some((mut acted, guard)) => {
-                if !ends {
+                if !ends && !is_late {
                     self.compact_if_due(turn, guard, &mut acted);
                 }
                 Some(self.with_entries(turn, guard, acted.report)?)
@@ -177,23 +179,23 @@ impl Engine {
         let (said, redacted) = self.scrubbed_events(known.as_ref(), with_links(events).collect())?;
         notes.extend(redacted);
         let outputs = outputs.into_iter().map(|(entry, event)| (entry, event.with_links(links))).collect();
-        let about = vec![boundary.call().to_owned()];
-        let call = Call { turn, identity: &made.identity, is_unnamed: false, about, outputs, events: said };
+        let about = if boundary == Boundary::Step { "step" } else { "end" };
+        let call = Call::new((turn, &made.identity), &[about], (outputs, said))?;
         let guarding = guard.map(Guarding::new);
         let stored = self.append_and_commit(turn, &Brings::Call(&call), (boundary, guarding.as_ref()))?;
         notes.extend(stored.notes.iter().cloned());
-        if let Some(before) = stored.appended.filter(|_| !stored.is_repeated) {
+        if let Some(appended) = stored.appended.filter(|_| !stored.is_repeated) {
             // It is stored: what cannot be said now is said where the window is asked for.
-            notes.extend(self.unanswering(turn, &made.entries, before.first.get() - 1).ok().flatten());
+            notes.extend(self.unanswering(turn, &stored.said, appended.first.get() - 1).ok().flatten());
         }
         notes.extend(stored.checkpoint.iter().flat_map(|made| made.notes.clone()));
         let (snapshot, note) = self.follow_up(&turn.ledger, &call.events, Durability::default());
         notes.extend(note);
-        let Stored { appended, checkpoint, mut acted, .. } = stored;
+        let Stored { appended, checkpoint, mut acted, is_late, .. } = stored;
         if let (Some(why), Some(acted)) = (overflow, &mut acted) {
             acted.see_overflow(why);
         }
-        Ok(Taken { appended, checkpoint, snapshot, acted, notes })
+        Ok(Taken { appended, checkpoint, snapshot, acted, is_late, notes })
     }
 
     /// Folds what came, and saves the state at a checkpoint, a session's end, and where so much is new that it is due. Says

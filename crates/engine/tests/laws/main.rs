@@ -91,6 +91,7 @@ mod tasks;
 mod titles;
 mod turns;
 mod turns_again;
+mod turns_late;
 mod vault;
 mod watch;
 mod within;

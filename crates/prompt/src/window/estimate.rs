@@ -34,8 +34,8 @@ pub enum Unbelievable {
     AboveWindow {
         /// What was reported.
         reported: Tokens,
-        /// What the model takes at most.
-        window: Tokens,
+        /// What is reported at most.
+        largest: Tokens,
     },
     /// It grows with every answer, and not by what is said.
     Grows {
@@ -57,8 +57,8 @@ impl Unbelievable {
     /// Says it as a sentence without a final stop.
     pub fn message(self) -> String {
         match self {
-            Self::AboveWindow { reported, window } => format!(
-                "an answer reports {reported}, and the window takes {window}: that report is left aside"
+            Self::AboveWindow { reported, largest } => format!(
+                "an answer reports {reported}, and a request of this window takes {largest} at most: that report is left aside"
             ),
             Self::Grows { overhead, least } => format!(
                 "the usage of each answer is larger than what was said since, by now by {overhead} for system prompt and tools: \
@@ -78,14 +78,14 @@ const FAR_BELOW: u64 = 4;
 /// Tokens by which a report may always be too small: of short windows nothing depends on it.
 const BELOW_MIN: Tokens = Tokens(256);
 
-/// Judges a reported size by what the entries up to it hold for certain ([`held_tokens`]), and by the window of the model where
-/// that is known.
+/// Judges a reported size by what the entries up to it hold for certain ([`held_tokens`]), and by what an answer reports at most
+/// where that is known.
 ///
 /// # Errors
 /// `Unbelievable` says why it is not the size of a window.
-pub fn believed(reported: Tokens, held: Tokens, window: Option<Tokens>) -> Result<(), Unbelievable> {
-    if let Some(window) = window.filter(|window| reported > *window) {
-        return Err(Unbelievable::AboveWindow { reported, window });
+pub fn believed(reported: Tokens, held: Tokens, largest: Option<Tokens>) -> Result<(), Unbelievable> {
+    if let Some(largest) = largest.filter(|largest| reported > *largest) {
+        return Err(Unbelievable::AboveWindow { reported, largest });
     }
     if reported.0.saturating_mul(FAR_BELOW) < held.0 && held.saturating_sub(reported) > BELOW_MIN {
         return Err(Unbelievable::FarBelow { reported, held });
@@ -104,8 +104,8 @@ pub struct Measure<'a> {
     pub held: &'a dyn Fn(usize) -> Tokens,
     /// What the system prompt and the tools take, which a reported usage holds already.
     pub system: Tokens,
-    /// What the model takes at most, where that is known.
-    pub window: Option<Tokens>,
+    /// What an answer reports at most, where that is known.
+    pub largest: Option<Tokens>,
 }
 
 /// Estimates a window.
@@ -113,17 +113,17 @@ pub struct Measure<'a> {
 /// A usage counts where its entry is an answer that the model sees, with tokens, that was not aborted and did not end in an
 /// error; of those the last that is [`believed`].
 pub fn estimate(measure: Measure<'_>) -> Estimated {
-    let Measure { entries, counted, held, system, window } = measure;
+    let Measure { entries, counted, held, system, largest } = measure;
     let all: Tokens = (0..entries.len()).map(counted).sum();
     let (mut left_aside, mut behind) = (None, Tokens(0));
     // What is held up to an entry is asked for where the count of it speaks against a report, and then once.
     let mut held_to: Option<Tokens> = None;
     for (at, entry) in entries.iter().enumerate().rev() {
         if let Some(tokens) = reported(entry) {
-            let mut judged = believed(tokens, all.saturating_sub(behind), window);
+            let mut judged = believed(tokens, all.saturating_sub(behind), largest);
             if let Err(Unbelievable::FarBelow { .. }) = judged {
                 let held_to = held_to.get_or_insert_with(|| (0..=at).map(held).sum());
-                judged = believed(tokens, *held_to, window);
+                judged = believed(tokens, *held_to, largest);
             }
             match judged {
                 Ok(()) => {
@@ -257,7 +257,13 @@ mod tests {
             let counted = |at: usize| entry_tokens(&entries[at], &Estimate);
             let held = |at: usize| held_tokens(&entries[at], &Estimate);
             let window = Some(Tokens(100_000));
-            estimate(Measure { entries, counted: &counted, held: &held, system: Tokens(1_000), window })
+            estimate(Measure {
+                entries,
+                counted: &counted,
+                held: &held,
+                system: Tokens(1_000),
+                largest: window,
+            })
         };
         let estimated = |tokens: u64, from| Estimated { tokens: Tokens(tokens), from, left_aside: None };
         let text = "x".repeat(400);
@@ -281,14 +287,14 @@ mod tests {
             let counted = |at: usize| entry_tokens(&entries[at], &Estimate);
             let held = |at: usize| held_tokens(&entries[at], &Estimate);
             let (system, window) = (Tokens(0), window.map(Tokens));
-            estimate(Measure { entries, counted: &counted, held: &held, system, window })
+            estimate(Measure { entries, counted: &counted, held: &held, system, largest: window })
         };
         let long = "x".repeat(8_000);
         let answer = |tokens: u64| said(Role::Assistant, "ok", Some((tokens, "end_turn")));
         let user = || said(Role::User, &long, None);
         let above = |reported: u64| {
             let (reported, window) = (Tokens(reported), Tokens(10_000));
-            Some(Unbelievable::AboveWindow { reported, window })
+            Some(Unbelievable::AboveWindow { reported, largest: window })
         };
         let entries = [user(), answer(3_000), user(), answer(4_000_000), answer(10_001)];
         let found = of(&entries, Some(10_000));

@@ -40,7 +40,11 @@ pub(super) fn begin(
     let begun = begin_once(engine, request, (ids, rules));
     match begun {
         // Another call has begun a session for the same request at the same time.
-        Err(fault) if fault.0.is(Code::EntryTaken) && request.turn.session.is_none() => {
+        Err(fault)
+            if fault.0.is(Code::EntryTaken)
+                && request.turn.session.is_none()
+                && request.request.is_some() =>
+        {
             begin_once(engine, request, (ids, rules))
         }
         begun => begun,

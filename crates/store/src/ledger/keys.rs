@@ -12,10 +12,9 @@ pub const APPEND_KEYS_MAX: usize = 4_096;
 pub struct EventKey([u8; 16]);
 
 impl EventKey {
-    /// Hashes texts, each with its length.
-    pub fn of<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
-        let encoder =
-            texts.into_iter().fold(CanonicalEncoder::new(1), |all, text| all.bytes(text.as_bytes()));
+    /// Hashes texts or bytes, each with its length.
+    pub fn of<T: AsRef<[u8]>>(parts: impl IntoIterator<Item = T>) -> Self {
+        let encoder = parts.into_iter().fold(CanonicalEncoder::new(1), |all, part| all.bytes(part.as_ref()));
         let mut half = [0; 16];
         half.copy_from_slice(&blake3::hash(&encoder.finish()).as_bytes()[..16]);
         Self(half)

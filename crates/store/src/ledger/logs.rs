@@ -129,11 +129,11 @@ impl Logs {
         self.events.iter().map(|(_, event)| event)
     }
 
-    /// Returns a key whose first event says something.
+    /// Returns a key whose first event was not forgotten.
     fn key(&self, ledger: &LedgerId, key: EventKey) -> Option<Keyed> {
         let keyed = self.keys.get(&(ledger.clone(), key)).copied()?;
         let event = self.events.get(&(ledger.clone(), keyed.first.get()))?;
-        is_there(&event.payload).then_some(keyed)
+        (!matches!(event.payload, Payload::Gone(gone) if gone.forgotten)).then_some(keyed)
     }
 
     pub(crate) fn keyed(

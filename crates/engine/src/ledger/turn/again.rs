@@ -5,8 +5,8 @@
 //! there: of two calls at the same time one is stored, and the other finds it.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 
+use serde_json::Value;
 use stemmata_model::{
     Entry, EntryId, EventSeq, FormatId, Json, LedgerId, NewEvent, NewPayload, Note, NoteCode, Part, Party,
     Payload, SessionId, Timestamp, topics,
@@ -65,12 +65,13 @@ pub(super) struct Call<'a> {
     pub(super) identity: &'a SameCall,
     /// Whether the session has its name from this call.
     pub(super) is_unnamed: bool,
-    /// Which call it is, and what else of it has to be the same.
-    pub(super) about: Vec<String>,
-    /// Whole outputs, each with the entry that they are of. They go where their entry goes.
-    pub(super) outputs: OutputEvents,
+    /// Whole outputs, each with the entry that they are of. An output is stored where its entry is.
+    outputs: OutputEvents,
     /// The other events.
     pub(super) events: Vec<NewEvent>,
+    /// The entry of each event that is one.
+    lines: Vec<Option<Line>>,
+    digest: EventKey,
 }
 
 /// What a call has to store.
@@ -88,6 +89,8 @@ pub(super) struct News {
     pub(super) keys: Keys,
     /// The last entry of the call that is stored already.
     pub(super) said: Option<EventSeq>,
+    /// The entries that are not.
+    pub(super) entries: Vec<Entry>,
     pub(super) notes: Vec<Note>,
 }
 
@@ -156,13 +159,12 @@ impl Engine {
     pub(super) fn find_call(&self, call: &Call<'_>) -> Result<Found> {
         call.identity.request().map_or(Ok(()), check_request)?;
         let now = self.clock.now();
-        let lines = call.lines()?;
-        let digest = call.digest(&lines);
-        let (of_call, mute) = (call.key(digest, &lines, now), call.mute_key());
+        let (lines, digest) = (&call.lines, call.digest);
+        let (of_call, warned) = (call.key(now), call.warned_key());
         let names_entries = call.identity.names_entries();
         let entries = lines.iter().flatten().filter(|_| names_entries).map(|line| line.key);
         let asked: Vec<EventKey> =
-            of_call.map(|(key, _)| key).into_iter().chain(entries).chain(mute).collect();
+            of_call.map(|(key, _)| key).into_iter().chain(entries).chain(warned).collect();
         let mut known: HashMap<EventKey, Keyed> = HashMap::new();
         // A call has as many entries as it has events, and the log answers for so many at once.
         for part in asked.chunks(stemmata_store::APPEND_KEYS_MAX) {
@@ -178,7 +180,7 @@ impl Engine {
             }
         }
         let (is_new, repeated) = if names_entries {
-            sorted_out(&lines, &known)?
+            sorted_out(lines, &known)?
         } else {
             (vec![true; lines.len()], Repeated::default())
         };
@@ -189,10 +191,11 @@ impl Engine {
         };
         news.events.extend(call.outputs.iter().filter(|(of, _)| !gone(of)).map(|(_, event)| event.clone()));
         let after = repeated.first.map(|first| first.get().saturating_sub(call.events.len() as u64 + 1));
-        for ((event, line), is_new) in call.events.iter().zip(&lines).zip(is_new) {
+        for ((event, line), is_new) in call.events.iter().zip(lines).zip(is_new) {
             if !is_new || (line.is_none() && self.is_said(call.turn, event, after)?) {
                 continue;
             }
+            news.entries.extend(line.as_ref().map(|line| line.entry.clone()));
             if let Some(line) = line.as_ref().filter(|_| names_entries) {
                 let (at, events) = (news.events.len(), 1);
                 let key = NewKey { key: line.key, digest: line.digest, at, events, until: None };
@@ -218,10 +221,10 @@ impl Engine {
             let opening = opening.map(|id| opening_key(&call.turn.agent, id));
             news.keys.of_call.extend(opening.zip(of_call.map(|(_, until)| until)).map(key));
         }
-        if let Some(mute) = mute.filter(|mute| !known.contains_key(mute)) {
+        if let Some(warned) = warned.filter(|warned| !known.contains_key(warned)) {
             let message = "a call without `request` and without ids of its entries would be stored twice if it is repeated";
             news.notes.push(Note::new(NoteCode::NotRepeatable, message.to_owned()));
-            news.keys.of_call.push(NewKey { key: mute, digest: mute, at: 0, events: 1, until: None });
+            news.keys.of_call.push(NewKey { key: warned, digest: warned, at: 0, events: 1, until: None });
         }
         Ok(Found::New(news))
     }
@@ -250,41 +253,40 @@ impl Engine {
             order: if after.is_some() { Order::OldestFirst } else { Order::NewestFirst },
             ..EventQuery::after(after.and_then(EventSeq::new), limit)
         };
-        let NewPayload::Plain { text, data } = &event.payload else { return Ok(after.is_some()) };
         let is_same = |known: &stemmata_model::Event| {
-            let Payload::Plain { text: said, data: told } = &known.payload else { return false };
-            known.topic == event.topic && said == text && told == data
+            let is_same = match (&known.payload, &event.payload) {
+                (Payload::Plain { text, data }, NewPayload::Plain { text: new, data: more }) => {
+                    text == new && data == more
+                }
+                // A pin says when: one that comes behind another is never the same.
+                (Payload::Line { line, .. }, NewPayload::Line(new)) => line == new,
+                _ => false,
+            };
+            is_same && known.topic == event.topic
         };
         Ok(self.log.events(&turn.ledger, &query)?.iter().any(is_same))
     }
 }
 
 /// What a session says, and that it has ended.
-const SAID_TOPICS: [&str; 4] =
+pub(super) const SAID_TOPICS: [&str; 4] =
     [topics::USER_TURN, topics::ASSISTANT_TURN, topics::TOOL_EVENT, topics::SESSION_ENDED];
 
-impl Call<'_> {
-    /// Returns the entry of each event that is one.
-    fn lines(&self) -> Result<Vec<Option<Line>>> {
-        let line = |event: &NewEvent| {
-            let NewPayload::Line(line) = &event.payload else { return Ok(None) };
-            if !SAID_TOPICS.contains(&event.topic.as_str()) {
-                return Ok(None);
-            }
-            let Some(entry) = entry_of(line)? else { return Ok(None) };
-            let key = EventKey::of(["entry", self.turn.session.as_str(), entry.id.as_str()]);
-            Ok(Some(Line { digest: digest_of(&entry)?, key, entry }))
-        };
-        self.events.iter().map(line).collect()
+impl<'a> Call<'a> {
+    /// Makes a call of what it is to store. `about` names the call, and says what else a call that repeats it has to say.
+    pub(super) fn new(
+        (turn, identity): (&'a TurnOf, &'a SameCall),
+        about: &[&str],
+        (outputs, events): (OutputEvents, Vec<NewEvent>),
+    ) -> Result<Self> {
+        let lines = events.iter().map(|event| line_of(turn, event)).collect::<Result<Vec<_>>>()?;
+        let digest = digest_of_call(about, (&events, &lines), identity.names_entries());
+        Ok(Self { turn, identity, is_unnamed: false, outputs, events, lines, digest })
     }
 
-    /// Returns the key of the call, and when it is free again; none where nothing tells the call from another one.
-    fn key(
-        &self,
-        digest: EventKey,
-        lines: &[Option<Line>],
-        now: Timestamp,
-    ) -> Option<(EventKey, Option<Timestamp>)> {
+    /// Returns the key by which a repeated call finds this one, and when the key is free again. A call that has neither an id nor
+    /// entries has no key.
+    fn key(&self, now: Timestamp) -> Option<(EventKey, Option<Timestamp>)> {
         let session = self.turn.session.as_str();
         match self.identity {
             SameCall::Request { id, .. } => {
@@ -292,40 +294,72 @@ impl Call<'_> {
                 Some((EventKey::of(["request", session, id]), Some(until)))
             }
             // The ids are part of the digest. A call with other events beside the same entries is another one.
-            SameCall::Entries if lines.iter().any(Option::is_some) => {
-                Some((EventKey::of(["call", session, &format!("{:?}", digest.as_bytes())]), None))
+            SameCall::Entries if self.lines.iter().any(Option::is_some) => {
+                Some((EventKey::of(["call".as_bytes(), session.as_bytes(), self.digest.as_bytes()]), None))
             }
             SameCall::Entries | SameCall::None => None,
         }
     }
 
-    /// Returns the key of what a session is told once: that a call like this one is another one when it is repeated.
-    fn mute_key(&self) -> Option<EventKey> {
-        (*self.identity == SameCall::None).then(|| EventKey::of(["mute", self.turn.session.as_str()]))
+    /// Returns the key under which is kept that a session was warned: a call like this one is stored twice if it is repeated.
+    fn warned_key(&self) -> Option<EventKey> {
+        (*self.identity == SameCall::None).then(|| EventKey::of(["warned", self.turn.session.as_str()]))
     }
+}
 
-    /// Returns what stands behind the call's key: all that has to be the same. Times are those of the try, and a whole output
-    /// is where its notice says.
-    fn digest(&self, lines: &[Option<Line>]) -> EventKey {
-        let mut told: Vec<String> = self.about.clone();
-        for (event, line) in self.events.iter().zip(lines) {
-            let mut text = event.topic.to_string();
-            match (line, &event.payload) {
-                (Some(line), _) => {
-                    let id = if self.identity.names_entries() { line.entry.id.as_str() } else { "" };
-                    let _ = write!(text, "\0{id}\0{:?}", line.digest.as_bytes());
-                }
-                (None, NewPayload::Plain { text: said, data }) => {
-                    let data = data.as_ref().map_or("", Json::as_str);
-                    let _ = write!(text, "\0{}\0{data}", said.as_deref().unwrap_or_default());
-                }
-                // A pin, which says when.
-                (None, NewPayload::Line(_)) => {}
-            }
-            told.push(text);
-        }
-        EventKey::of(told.iter().map(String::as_str))
+/// Returns the entry of an event that is one.
+fn line_of(turn: &TurnOf, event: &NewEvent) -> Result<Option<Line>> {
+    let NewPayload::Line(line) = &event.payload else { return Ok(None) };
+    if !SAID_TOPICS.contains(&event.topic.as_str()) {
+        return Ok(None);
     }
+    let Some(entry) = entry_of(line)? else { return Ok(None) };
+    let key = EventKey::of(["entry", turn.session.as_str(), entry.id.as_str()]);
+    Ok(Some(Line { digest: digest_of(&entry)?, key, entry }))
+}
+
+/// Returns the hash of all that two tries of one call have in common. Left out are times, the temporary folder that a notice names,
+/// and ids that the caller did not give: these are other ones in each try.
+fn digest_of_call(
+    about: &[&str],
+    (events, lines): (&[NewEvent], &[Option<Line>]),
+    names_entries: bool,
+) -> EventKey {
+    let made_up = || lines.iter().flatten().map(|line| line.entry.id.as_str()).zip(0_usize..);
+    let made_up: HashMap<&str, usize> = made_up().filter(|_| !names_entries).collect();
+    let mut told: Vec<Vec<u8>> = about.iter().map(|about| about.as_bytes().to_vec()).collect();
+    for (event, line) in events.iter().zip(lines) {
+        let topic = event.topic.as_str();
+        let [name, content] = match (line, &event.payload) {
+            (Some(line), _) => {
+                let id = if names_entries { line.entry.id.as_str() } else { "" };
+                [id.as_bytes().to_vec(), line.digest.as_bytes().to_vec()]
+            }
+            (None, NewPayload::Plain { text, data }) => {
+                let data = data.as_ref().map_or_else(String::new, |data| with_places(topic, data, &made_up));
+                [text.clone().unwrap_or_default().into_bytes(), data.into_bytes()]
+            }
+            // A pin, which says when. That there is one is said of the call.
+            (None, NewPayload::Line(_)) => [Vec::new(), Vec::new()],
+        };
+        told.extend([topic.as_bytes().to_vec(), name, content]);
+    }
+    EventKey::of(told)
+}
+
+/// Returns an event's data. Hints name entries: those whose ids the caller did not give are named by their places.
+fn with_places(topic: &str, data: &Json, made_up: &HashMap<&str, usize>) -> String {
+    if topic != topics::CONTEXT_HINTS || made_up.is_empty() {
+        return data.as_str().to_owned();
+    }
+    let mut data = data.to_value();
+    for hint in data.get_mut("entries").and_then(Value::as_array_mut).into_iter().flatten() {
+        let place = hint.get("id").and_then(Value::as_str).and_then(|id| made_up.get(id)).copied();
+        if let (Some(place), Some(id)) = (place, hint.get_mut("id")) {
+            *id = Value::from(place);
+        }
+    }
+    data.to_string()
 }
 
 /// Where the entries of a call stand that are stored already.
@@ -400,7 +434,7 @@ fn digest_of(entry: &Entry) -> Result<EventKey> {
     let mut said = Entry { kind: entry.kind.clone(), ..Entry::said(id, entry.role, parts) };
     said.meta.visibility = entry.meta.visibility;
     let bytes = adapter.encode(&[said]);
-    Ok(EventKey::of([String::from_utf8_lossy(&bytes).as_ref()]))
+    Ok(EventKey::of([bytes]))
 }
 
 fn plain(part: &Part) -> Part {

@@ -3,14 +3,13 @@
 //!
 //! Which lines a commit holds is `commit`'s, and what of a call is stored already `again`'s.
 
-use stemmata_model::{CommitId, EventSeq, NewEvent, Note, NoteCode, Payload};
+use stemmata_model::{CommitId, EventSeq, NewEvent, Note, NoteCode, Payload, topics};
 use stemmata_store::{Append, Appended, EventQuery, Order, StoreError};
 
 use super::TurnOf;
-use super::again::{Call, Found, News};
+use super::again::{Call, Found, News, SAID_TOPICS};
 use super::commit::{Boundary, Stored};
 use super::guard::Guarding;
-use super::step::COVERING_MAX;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
@@ -19,6 +18,9 @@ use crate::verbs::checkpoint::Checkpointed;
 
 /// How often an act is tried again that others overtake, or that was stored or forgotten meanwhile.
 const TRIES_MAX: u32 = 4 * OVERTAKEN_MAX;
+
+/// Commits below a session's tip among which the one is looked for that holds what an earlier try said.
+const HOLDING_MAX: usize = 4_096;
 
 /// What an act of a turn appends.
 pub(super) enum Brings<'a> {
@@ -83,7 +85,10 @@ impl Engine {
                     }
                 }
                 done => {
-                    let mut stored = Stored { acted, ..done? };
+                    let mut stored = Stored { acted, said: news.entries, ..done? };
+                    if let Some(acted) = &stored.acted {
+                        acted.log(turn);
+                    }
                     stored.notes.extend(news.notes);
                     return Ok(stored);
                 }
@@ -118,17 +123,21 @@ impl Engine {
         }
     }
 
-    /// Refuses an act whose session was forgotten since it began: what it brings may say what went.
-    fn refuse_forgotten(&self, turn: &TurnOf, begun: Option<EventSeq>) -> Result<()> {
+    /// Refuses an act whose session was forgotten since it began, at the ledger's event `begun`: what the act brings may say what
+    /// went. A session is forgotten whose first and last event are; a single event that went is no reason.
+    pub(super) fn refuse_forgotten(&self, turn: &TurnOf, begun: Option<EventSeq>) -> Result<()> {
         let Some(begun) = begun else { return Ok(()) };
-        let newest = EventQuery {
-            session: Some(turn.session.clone()),
-            through: Some(begun),
-            order: Order::NewestFirst,
-            ..EventQuery::after(None, 1)
+        let is_gone = |order| -> Result<bool> {
+            let query = EventQuery {
+                session: Some(turn.session.clone()),
+                through: Some(begun),
+                order,
+                ..EventQuery::after(None, 1)
+            };
+            let found = self.log.events(&turn.ledger, &query)?;
+            Ok(found.iter().any(|event| matches!(event.payload, Payload::Gone(gone) if gone.forgotten)))
         };
-        let newest = self.log.events(&turn.ledger, &newest)?;
-        if newest.iter().any(|event| matches!(event.payload, Payload::Gone(gone) if gone.forgotten)) {
+        if is_gone(Order::NewestFirst)? && is_gone(Order::OldestFirst)? {
             let reasons = vec![format!(
                 "session `{}` was forgotten meanwhile, and what was made of it is not stored; begin another session",
                 turn.session
@@ -138,41 +147,63 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes the commit of what an earlier try appended, or returns the one that holds it. The guard acted with the events; here it
-    /// only measures.
+    /// Returns the commit that holds what an earlier try appended, and makes it where there is none. The guard acted with the
+    /// events; here it only measures.
     fn commit_said(
         &self,
         turn: &TurnOf,
         said: Appended,
         (boundary, guarding): (Boundary, Option<&Guarding<'_>>),
     ) -> Result<Stored> {
-        let stored = self.append_then_commit(turn, None, (boundary, true))?;
-        let holds = self.commit_holding(turn, said.last)?;
-        let checkpoint = match holds.or(stored.checkpoint.as_ref().map(|made| made.id)) {
-            Some(id) => {
-                let made = stored.checkpoint.filter(|made| made.id == id);
-                Some(made.unwrap_or(Checkpointed { id, existed: true, notes: Vec::new() }))
+        let commit = |boundary| self.append_then_commit(turn, None, (boundary, true));
+        let holding = || -> Result<Option<Checkpointed>> {
+            let id = self.commit_holding(turn, said.last)?;
+            Ok(id.map(|id| Checkpointed { id, existed: true, notes: Vec::new() }))
+        };
+        let is_late = self.has_gone_on(turn, said.last)?;
+        let (checkpoint, notes) = match holding()? {
+            // What was said since is of a turn that may not be over: this call closes nothing.
+            Some(held) if is_late => (Some(held), Vec::new()),
+            None if is_late => {
+                let notes = commit(Boundary::Look)?.notes;
+                (holding()?, notes)
             }
-            None => None,
+            held => {
+                let stored = commit(boundary)?;
+                (stored.checkpoint.or(held), stored.notes)
+            }
         };
         let acted = guarding.map(|guarding| self.measured(turn, guarding)).transpose()?;
-        Ok(Stored { appended: Some(said), checkpoint, acted, is_repeated: true, notes: stored.notes })
+        let appended = Some(said);
+        Ok(Stored { appended, checkpoint, acted, is_repeated: true, is_late, notes, ..Stored::default() })
     }
 
-    /// Returns the commit that an event of a session came into, as far as it is among the newest.
+    /// Says whether a session said anything behind an event.
+    fn has_gone_on(&self, turn: &TurnOf, event: EventSeq) -> Result<bool> {
+        let query = EventQuery {
+            session: Some(turn.session.clone()),
+            topics: SAID_TOPICS.map(topics::topic).to_vec(),
+            ..EventQuery::after(Some(event), 1)
+        };
+        Ok(!self.log.events(&turn.ledger, &query)?.is_empty())
+    }
+
+    /// Returns the commit that an event of a session came into: the oldest that covers it, of the newest [`HOLDING_MAX`].
     fn commit_holding(&self, turn: &TurnOf, event: EventSeq) -> Result<Option<CommitId>> {
         let tip = self.store.session(&self.turns_key(turn))?.and_then(|session| session.tip);
         let mut walk = Walk::new(self.store.as_ref(), tip);
-        let mut holding = tip;
-        for _ in 0..COVERING_MAX {
-            let Some(commit) = walk.next()? else { break };
+        let mut holding = None;
+        for _ in 0..HOLDING_MAX {
+            let Some(commit) = walk.next()? else { return Ok(holding) };
             match self.store.coverage(commit.id)? {
                 Some(known) if known.ledger == turn.ledger && known.through >= event => {
                     holding = Some(commit.id);
                 }
-                _ => break,
+                Some(_) => return Ok(holding),
+                // A compaction behind which lines wait covers nothing.
+                None => {}
             }
         }
-        Ok(holding)
+        Ok(None)
     }
 }

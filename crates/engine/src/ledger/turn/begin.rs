@@ -43,6 +43,17 @@ pub enum TurnContext {
     },
 }
 
+impl TurnContext {
+    /// Returns the commit that it goes on from, and the entry, as text.
+    fn names(&self) -> [String; 2] {
+        match self {
+            Self::None => [String::new(), String::new()],
+            Self::Resume(ctx) => [ctx.to_string(), String::new()],
+            Self::Fork { ctx, at } => [format!("fork {ctx}"), at.clone().unwrap_or_default()],
+        }
+    }
+}
+
 /// A turn to begin.
 #[derive(Clone)]
 pub struct BeginTurn<'a> {
@@ -143,17 +154,13 @@ impl Engine {
         let events = events.into_iter().map(|event| event.with_links(&links)).collect();
         let (events, mut notes) = self.scrubbed_events(known.as_ref(), events)?;
         notes.extend(redacted);
-        let context = format!("{:?}", begin.context);
-        let about = vec!["begin".to_owned(), context, begin.pins.to_string()];
-        let (identity, is_unnamed) = (&begin.identity, begin.names_session);
-        let call = Call { turn, identity, is_unnamed, about, outputs: Vec::new(), events };
+        let [from, at] = begin.context.names();
+        let about = ["begin", &from, &at, if begin.pins { "pinned" } else { "" }];
+        let mut call = Call::new((turn, &begin.identity), &about, (Vec::new(), events))?;
+        call.is_unnamed = begin.names_session;
         let start = || opening(turn, &begin.context, head);
-        let (said, is_repeated, told) = self.say_begun(&call, (&begin.context, &start))?;
+        let (said, told) = self.say_begun(&call, (&begin.context, &start))?;
         notes.extend(told);
-        if begin.pins && is_repeated {
-            // An earlier try may have been one without a pin.
-            self.mark_entries(turn, (&ids, EntryMark::Pin), None)?;
-        }
         // Before the prompt: what is hidden is hidden from it, too.
         let window = begin.guard.as_ref().map(|guard| self.guard_begun(turn, guard, said)).transpose()?;
         let prompt = match &begin.prompt {
@@ -242,19 +249,22 @@ impl Engine {
     }
 
     /// Appends what of a call that begins a turn is not stored yet, with what opens the session before it where nothing has, and
-    /// returns where the user speaks, and whether that is of an earlier try. Of two who open a session at the same time the second looks again.
+    /// returns where the user speaks. Of two who open a session at the same time the second looks again.
     fn say_begun(
         &self,
         call: &Call<'_>,
         (context, start): (&TurnContext, &dyn Fn() -> NewEvent),
-    ) -> Result<(EventSeq, bool, Vec<Note>)> {
+    ) -> Result<(EventSeq, Vec<Note>)> {
         let turn = call.turn;
+        let begun = self.log.ledger(&turn.ledger)?.and_then(|known| EventSeq::new(known.last));
         for tried in 0..2 * OVERTAKEN_MAX {
+            // Before all that is looked up, so that what is forgotten meanwhile is seen.
+            let known = self.log.ledger(&turn.ledger)?;
+            let (last, epoch) = known.map_or((0, None), |known| (known.last, Some(known.epoch)));
             let news = match self.find_call(call)? {
-                Found::Stored(said) => return Ok((said.last, true, Vec::new())),
+                Found::Stored(said) => return Ok((said.last, Vec::new())),
                 Found::New(news) => news,
             };
-            let last = self.log.ledger(&turn.ledger)?.map_or(0, |known| known.last);
             let is_open = self.opening_of(&turn.ledger, &turn.session, None)?.is_some();
             if is_open {
                 // Another process may have begun it with another context since.
@@ -266,15 +276,19 @@ impl Engine {
             // Opened twice does no harm, and never getting anywhere would.
             let expected = (!is_open && tried < OVERTAKEN_MAX).then_some(last);
             let append =
-                Append { expected, keys, ..Append::new(turn.ledger.clone(), batch, self.clock.now()) };
+                Append { expected, epoch, keys, ..Append::new(turn.ledger.clone(), batch, self.clock.now()) };
             match self.log.append(append) {
                 Err(StoreError::SequenceMoved { .. }) => {}
+                Err(StoreError::EpochMoved { .. }) => {
+                    self.refuse_forgotten(turn, begun)?;
+                    self.context_of(turn, context)?;
+                }
                 Err(error @ StoreError::KeyTaken { .. }) => self.refuse_other_opening(call, error)?,
                 appended => {
                     let last = appended?.last;
                     let (_, note) = self.follow_up(&turn.ledger, &call.events, Durability::default());
                     let notes = news.notes.into_iter().chain(note).collect();
-                    return Ok((news.said.unwrap_or(last), news.said.is_some(), notes));
+                    return Ok((news.said.unwrap_or(last), notes));
                 }
             }
         }

@@ -45,17 +45,6 @@ pub(super) enum Boundary {
     TurnEnd { ends_session: bool },
 }
 
-impl Boundary {
-    /// Returns which call of a turn it is.
-    pub(super) const fn call(self) -> &'static str {
-        match self {
-            Self::Step => "step",
-            Self::TurnEnd { .. } => "end",
-            Self::Look | Self::Begin { .. } | Self::Overflow { .. } | Self::Compaction => "turn",
-        }
-    }
-}
-
 /// What was stored of a turn.
 #[derive(Default)]
 pub(super) struct Stored {
@@ -63,8 +52,12 @@ pub(super) struct Stored {
     pub(super) checkpoint: Option<Checkpointed>,
     /// What the guard did.
     pub(super) acted: Option<Acted>,
+    /// The entries that were appended now.
+    pub(super) said: Vec<Entry>,
     /// Whether it was stored by an earlier try.
     pub(super) is_repeated: bool,
+    /// Whether the session has said more since that try.
+    pub(super) is_late: bool,
     /// Why there is no commit, and what was lost of what it follows.
     pub(super) notes: Vec<Note>,
 }

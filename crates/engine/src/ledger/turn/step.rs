@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::verbs::checkpoint::Checkpointed;
 
 /// Commits below a session's tip among which one that covers a ledger is looked for.
-pub(super) const COVERING_MAX: usize = 64;
+const COVERING_MAX: usize = 64;
 
 /// Who an agent is called whose name the store does not know. Nothing is appended in its name.
 const UNNAMED: &str = "agent";
@@ -72,7 +72,7 @@ impl Engine {
         made: TurnMade,
         guard: Option<&TurnGuard<'_>>,
     ) -> Result<StepTaken> {
-        let Taken { appended, checkpoint, snapshot, acted, notes } =
+        let Taken { appended, checkpoint, snapshot, acted, is_late: _, notes } =
             self.take(turn, made, (Boundary::Step, guard))?;
         let window = acted.zip(guard).map(|(acted, guard)| self.with_entries(turn, guard, acted.report));
         Ok(StepTaken { appended, checkpoint, snapshot, window: window.transpose()?, notes })

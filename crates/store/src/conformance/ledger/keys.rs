@@ -68,6 +68,14 @@ pub fn check_keys(make: Make<'_>) {
     bound(Append { keys: vec![new("x", 0, 1); APPEND_KEYS_MAX + 1], ..append("p", events(1)) });
     assert_eq!(keyed(log, &["x"], 1_000), []);
 
+    let topic = all(log, "p")[3].topic.clone();
+    assert!(log.trim(&ledger("p"), &topic, seq(4)).expect("a trim") > 0);
+    let left = keyed(log, &["one", "rest"], 8_000);
+    assert_eq!(
+        left.iter().map(|keyed| keyed.first.get()).collect::<Vec<_>>(),
+        [4, 4],
+        "it was stored all the same"
+    );
     log.forget_places(&ledger("p"), &Places::These([seq(4)].into())).expect("forgotten");
     let left = keyed(log, &["one", "rest", "brief"], 8_000);
     assert_eq!(left.iter().map(|keyed| keyed.first.get()).collect::<Vec<_>>(), [6], "as what they stood for");

@@ -332,7 +332,8 @@ fn plan(loaded: &Loaded, id: &LedgerId, (appends, epoch): (&[&Append], u64)) -> 
             plan.results.push(moved(id, append, last));
             continue;
         }
-        let known = |key: EventKey| given.get(&key).copied().or_else(|| loaded.key(key));
+        let known =
+            |key: EventKey| given.get(&key).copied().or_else(|| loaded.catalog.keys.get(&key).copied());
         let mut keys = append.keys.iter().map(|new| check_key(id, known(new.key), append.now));
         let is_free = check_epoch(id, append.epoch, epoch).and_then(|()| keys.try_for_each(|free| free));
         let size = append.events.len();

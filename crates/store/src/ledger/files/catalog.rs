@@ -11,7 +11,9 @@ use stemmata_model::{Event, EventSeq, Gone, Payload, Timestamp, Topic, topics};
 use super::line::{Link, Record};
 use super::scan::{Place, Start};
 use crate::ledger::logs::{gone, is_output, is_there};
-use crate::ledger::{EventQuery, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Order, Receipt, chained};
+use crate::ledger::{
+    EventKey, EventQuery, Keyed, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Order, Receipt, chained,
+};
 
 /// What a file holds up to its last whole batch. Events have places from 0 on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +38,10 @@ pub(super) struct Catalog {
     /// Bytes of its lines.
     hidden_lines: u64,
     pub(super) receipts: BTreeMap<Topic, Receipt>,
+    /// What events are known by, without those of the first `keyless` lines.
+    pub(super) keys: HashMap<EventKey, Keyed>,
+    /// Lines that an index told of, which knows no keys.
+    pub(super) keyless: usize,
 }
 
 impl Catalog {
@@ -56,6 +62,8 @@ impl Catalog {
             hidden_bytes: 0,
             hidden_lines: 0,
             receipts: BTreeMap::new(),
+            keys: HashMap::new(),
+            keyless: 0,
         }
     }
 
@@ -88,6 +96,7 @@ impl Catalog {
             self.last_at = Some(event.at);
             self.link = record.link.unwrap_or(self.link);
             self.durable = self.durable.max(record.batch.durable);
+            self.keys.extend(record.keys.iter().map(|keyed| (keyed.key, *keyed)));
             if let Some(receipt) = &record.receipt {
                 let known = self.receipts.entry(event.topic.clone()).or_insert(*receipt);
                 let through = known.through.max(receipt.through);

@@ -19,7 +19,6 @@ use super::meta::Meta;
 use super::scan::{Damaged, Fault, Rest, scan};
 use crate::error::StoreError;
 use crate::files::{NewFile, OpenFile};
-use crate::ledger::{EventKey, Keyed};
 
 /// A ledger.
 #[derive(Debug)]
@@ -61,8 +60,6 @@ pub(super) struct Loaded {
     pub(super) length: u64,
     /// Events that the index has.
     pub(super) indexed: usize,
-    /// What events are known by, of the first so many of them.
-    pub(super) keys: (HashMap<EventKey, Keyed>, usize),
     /// Whether there is an index that does not fit. It is taken away before the file grows, lest it fit by then.
     pub(super) is_index_wrong: bool,
     /// The greatest number that other files say was durable.
@@ -252,7 +249,6 @@ impl Loaded {
             rest: None,
             length: 0,
             indexed: 0,
-            keys: (HashMap::new(), 0),
             is_index_wrong: false,
             proven: 0,
             pen: None,
@@ -291,23 +287,23 @@ impl Loaded {
         Ok(bytes)
     }
 
-    /// Reads the keys of lines that are new.
+    /// Reads the keys of the lines that only an index told of.
     pub(super) fn learn_keys(&mut self, folder: &Folder) -> Result<(), StoreError> {
-        while self.keys.1 < self.catalog.len() {
-            let at = self.keys.1;
+        if self.catalog.keyless == 0 {
+            return Ok(());
+        }
+        let mut keys = HashMap::new();
+        for at in 0..self.catalog.keyless {
             let bytes = self.bytes(at).map_err(failed("reading", &folder.path(EVENTS)))?;
             if String::from_utf8_lossy(&bytes).contains(line::KEYS) {
                 let record = self.record(at, folder)?;
-                self.keys.0.extend(record.keys.into_iter().map(|keyed| (keyed.key, keyed)));
+                keys.extend(record.keys.into_iter().map(|keyed| (keyed.key, keyed)));
             }
-            self.keys.1 += 1;
         }
+        // A key that was given again, when it was free, is of the later line.
+        keys.extend(self.catalog.keys.drain());
+        (self.catalog.keys, self.catalog.keyless) = (keys, 0);
         Ok(())
-    }
-
-    /// Returns a key of the lines whose keys were read.
-    pub(super) fn key(&self, key: EventKey) -> Option<Keyed> {
-        self.keys.0.get(&key).copied()
     }
 
     /// Reads a line.

@@ -81,6 +81,7 @@ fn of(read: &IndexV2, mut catalog: Catalog) -> Option<Catalog> {
         catalog.note(Place { byte, length: *length }, topics.get(*topic)?);
         byte += u64::from(*length);
     }
+    catalog.keyless = catalog.len();
     let left = |(hash, bytes): &(String, u64)| {
         let hash: ArtifactId = hash.parse().ok()?;
         Some(Gone { hash, bytes: *bytes, forgotten: false })

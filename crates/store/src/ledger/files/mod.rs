@@ -102,7 +102,7 @@ impl Default for FileLogOptions {
 ///   made durable.
 /// - A **damaged** line stops everything that would have to read past it: reads, appends and listings fail as
 ///   `Damaged` until [`FileLog::repair`] has set it aside. Nothing is skipped.
-/// - Finding events by their **keys** reads every line of the ledger once a process.
+/// - Finding events by their **keys** reads every line once a process that the index told of.
 /// - Finding a ledger by its **mark** looks at every ledger's `meta.json`.
 /// - **Forgetting** takes the quarantine of the ledger along, whole. Folders that were set aside as unreadable are not
 ///   looked into: a person removes them.
@@ -310,7 +310,7 @@ impl EventLog for FileLog {
         let mut view = desk.reading(&self.notes)?;
         let Some(loaded) = &mut view.loaded else { return Ok(Vec::new()) };
         loaded.learn_keys(&desk.folder)?;
-        let known = keys.iter().filter_map(|key| loaded.key(*key));
+        let known = keys.iter().filter_map(|key| loaded.catalog.keys.get(key).copied());
         Ok(known.filter(|keyed| keyed.holds(now)).collect())
     }
 

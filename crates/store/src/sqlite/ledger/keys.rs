@@ -1,9 +1,9 @@
-//! Keys of events as they are stored: found, given, and gone with what their first event said.
+//! Keys of events as they are stored: found, given, and forgotten with their first event.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use stemmata_model::{EventSeq, Timestamp};
 
-use super::rows::{LINE, PLAIN};
+use super::rows::FORGOTTEN;
 use crate::error::StoreError;
 use crate::ledger::{EventKey, Keyed};
 use crate::sqlite::failure::{During, unreadable};
@@ -15,7 +15,7 @@ const WRITING: &str = "writing keys of events";
 /// Keys that are over which one append removes, so that it stays short.
 const SWEPT_MAX: i64 = 64;
 
-/// Finds a key of a ledger, where its first event says something.
+/// Finds a key of a ledger. One whose first event a bound let go of still tells what is stored.
 pub(in crate::sqlite) fn find(
     connection: &Connection,
     ledger: i64,
@@ -24,11 +24,11 @@ pub(in crate::sqlite) fn find(
     let found: Option<([u8; 16], i64, i64, Option<i64>)> = connection
         .prepare_cached(
             "SELECT k.digest, k.first, k.last, k.until FROM event_key k JOIN event e \
-             ON e.ledger = k.ledger AND e.seq = k.first AND e.kind IN (?3, ?4) \
+             ON e.ledger = k.ledger AND e.seq = k.first AND e.kind <> ?3 \
              WHERE k.ledger = ?1 AND k.key = ?2",
         )
         .and_then(|mut statement| {
-            let values = params![ledger, key.as_bytes(), PLAIN, LINE];
+            let values = params![ledger, key.as_bytes(), FORGOTTEN];
             statement
                 .query_row(values, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
                 .optional()
@@ -71,14 +71,14 @@ pub(in crate::sqlite) fn sweep(connection: &Connection, now: Timestamp) -> Resul
         .during(WRITING)
 }
 
-/// Removes the keys of a ledger whose first event says nothing any more.
+/// Removes the keys of a ledger whose first event was forgotten.
 pub(in crate::sqlite) fn forget(connection: &Connection, ledger: i64) -> Result<(), StoreError> {
     connection
         .prepare_cached(
             "DELETE FROM event_key WHERE ledger = ?1 AND NOT EXISTS (SELECT 1 FROM event e \
-             WHERE e.ledger = ?1 AND e.seq = event_key.first AND e.kind IN (?2, ?3))",
+             WHERE e.ledger = ?1 AND e.seq = event_key.first AND e.kind <> ?2)",
         )
-        .and_then(|mut statement| statement.execute([ledger, PLAIN, LINE]))
+        .and_then(|mut statement| statement.execute([ledger, FORGOTTEN]))
         .map(drop)
         .during(WRITING)
 }

@@ -46,6 +46,15 @@ pub(in crate::ledger::turn) struct Acted {
 }
 
 impl Acted {
+    /// Logs that the window of a session is in the warning zone. Said once what was done is stored: tries and mere looks are no
+    /// news.
+    pub(in crate::ledger::turn) fn log(&self, turn: &TurnOf) {
+        if self.report.zone == Zone::Warning {
+            let (session, tokens, limit) = (&turn.session, self.report.tokens.0, self.report.limit.0);
+            tracing::warn!(%session, tokens, limit, "the window is in the warning zone");
+        }
+    }
+
     /// Takes in that the answer shows an overflow: the caller hears of it, and the session is compacted when its turn ends.
     pub(in crate::ledger::turn) fn see_overflow(&mut self, why: &'static str) {
         self.overflow_seen = Some(why);
@@ -271,10 +280,6 @@ impl Work<'_> {
     fn finish(&mut self, measured: &Measured<'_>, course: Course) -> Acted {
         let tokens = measured.tokens;
         let observed = self.known.monitor.observe(self.window, tokens, self.now);
-        if observed.zone == Zone::Warning {
-            let (session, limit) = (&self.turn.session, self.window.limit());
-            tracing::warn!(%session, tokens = tokens.0, limit = limit.0, "the window is in the warning zone");
-        }
         let Course { makes_checkpoint, plan, prunes, stop, overflow, .. } = course;
         let planned = plan.as_ref().map(planned);
         let pruned = plan.as_ref().filter(|_| prunes).map(gone).unwrap_or_default();

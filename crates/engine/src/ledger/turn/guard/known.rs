@@ -10,7 +10,7 @@ use stemmata_model::{
 use stemmata_prompt::guard::{Monitor, Window, Zone, milestones};
 use stemmata_prompt::window::{
     CompactionSeen, EstimatedFrom, Measure, Overheads, Progress, Unbelievable, WindowConfig, believed,
-    entry_tokens, estimate,
+    entry_tokens, estimate, largest_report,
 };
 use stemmata_runtimes::captured::visibility;
 use stemmata_store::{EventQuery, Order, PAGE_ROWS_MAX};
@@ -263,7 +263,7 @@ impl Known {
             counted: &|_| own,
             held: &|_| Tokens(0),
             system: Tokens(0),
-            window: None,
+            largest: None,
         });
         self.held = self.held.map(|held| held + own);
         match estimated.from {
@@ -287,12 +287,12 @@ impl Known {
 
     /// Takes a report in, or leaves it aside.
     fn see_usage(&mut self, reported: Tokens) {
-        let believed = believed(reported, self.held.unwrap_or_default(), Some(self.most()));
-        let judged = match (believed, self.held) {
-            (Ok(()), Some(held)) => self.overheads.see(reported, held, self.window),
-            (Ok(()), None) => Ok(self.overhead),
-            (Err(why), _) => Err(why),
-        };
+        let largest = largest_report(self.window, self.held.unwrap_or(self.window));
+        let believed = believed(reported, self.held.unwrap_or_default(), Some(largest));
+        let judged = believed.and_then(|()| match self.held {
+            Some(held) => self.overheads.see(reported, held),
+            None => Ok(self.overhead),
+        });
         self.left_aside = judged.err();
         match (judged, self.held) {
             (Ok(overhead), _) => {
@@ -304,11 +304,6 @@ impl Known {
             // The entries themselves have to be looked at: these sums hold what a client may have cleared meanwhile.
             (Err(_), _) => (self.tokens, self.held, self.is_reported) = (None, None, false),
         }
-    }
-
-    /// Returns what a report says at most: of a request that is twice as large as the window nothing was answered.
-    pub(super) fn most(&self) -> Tokens {
-        Tokens(self.window.0.saturating_mul(2))
     }
 
     fn see_compaction(&mut self, data: &Value) {
@@ -371,18 +366,15 @@ impl Engine {
             if let Some(started) = self.log.events(&turn.ledger, &started)?.pop() {
                 known.checkpoint_at = started.at;
             }
-            let status = newest(topics::STATUS_EVENT, Order::NewestFirst);
-            if let Some(event) = self.log.events(&turn.ledger, &status)?.pop()
-                && let Payload::Plain { data: Some(data), .. } = &event.payload
-            {
-                known.status.see(&data.to_value(), SaidAt::stored(event.seq));
+            if let Some(through) = through {
+                known.status = self.status_through(&turn.ledger, &turn.session, through)?;
             }
             return Ok(known);
         };
         known.seq = Some(state.seq);
         if let Payload::Plain { data: Some(data), .. } = &state.payload {
             known.read(&data.to_value(), guard);
-            self.load_status(turn, &mut known.status, state.seq)?;
+            self.load_said(&turn.ledger, &turn.session, &mut known.status, state.seq)?;
         }
         let mut query = Some(EventQuery {
             session: Some(turn.session.clone()),

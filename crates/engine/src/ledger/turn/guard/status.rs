@@ -9,7 +9,6 @@ use stemmata_store::{EventQuery, Order, PAGE_ROWS_MAX};
 
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::ledger::turn::TurnOf;
 
 /// Status events among which the newest that says something is looked for, where its place is not known exactly: more than any
 /// call appends.
@@ -169,11 +168,7 @@ impl Engine {
     }
 
     /// Reads what was said at the places that the event `state` remembers. What was forgotten since is not known any more.
-    pub(super) fn load_status(&self, turn: &TurnOf, status: &mut Status, state: EventSeq) -> Result<()> {
-        self.load_said(&turn.ledger, &turn.session, status, state)
-    }
-
-    fn load_said(
+    pub(super) fn load_said(
         &self,
         ledger: &LedgerId,
         session: &SessionId,
