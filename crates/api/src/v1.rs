@@ -58,7 +58,7 @@ pub use context::{
     HandoffRequest, LastCompactionRequest, Loss, Losses, LostEntry, MaterializeRequest, Materialized, Named,
     Native, Reparented, SharedTag, SnapshotRequest, Started, Uncompacted, UpdateRequest,
 };
-pub use find::{FindRequest, Found, FoundPrompt, TaggedCommit, Tags, TagsRequest};
+pub use find::{FindRequest, Found, FoundPrompt, FoundRange, TaggedCommit, Tags, TagsRequest};
 pub use git::{Blame, BlameRequest, BlamedLine, GitHook, KnownLine};
 pub use guard::{GuardItem, GuardOverflow, GuardReport, GuardRequest};
 pub use import::{Failure, HeldBack, Import, Imported, LeftOut, RedactedKind, Totals, Watched};
@@ -116,7 +116,7 @@ pub use state::{
 pub use story::{
     ChainSide, ChangedFile, CompareRequest, Comparison, GitCommitMade, OverviewRequest, OverviewTurn,
     ReportedTokens, SessionError, SessionMeant, SessionOverview, ShowTurnRequest, ShownCall, ShownTurn,
-    StartedSubagent, TurnOutline, TurnPiece,
+    ShownTurns, StartedSubagent, TurnOutline, TurnPiece,
 };
 pub use strategy::{
     CheckStrategyRequest, ShippedStrategy, Strategies, StrategyFinding, StrategyFormat, StrategyReport,

@@ -9,6 +9,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _};
 use stemmata_api::{Code, Problem};
 
+use crate::advice::advice;
 use crate::args::ledger::EventsCommand;
 use crate::args::memory::MemoryCommand;
 use crate::args::prompts::PromptCommand;
@@ -72,16 +73,6 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
     tracing::info!(command = name, exit = exit.code(), took_ms, "ended");
     exit
 }
-
-/// What is usually meant by a command that lacks an argument.
-const USUAL: [(&str, &str); 6] = [
-    ("doctor", "`stemma doctor --all` checks every transcript of this machine's clients"),
-    ("install", "`stemma install --all` adds the hooks to every client of this machine"),
-    ("uninstall", "`stemma uninstall --all` removes the hooks from every client"),
-    ("diff", "`stemma diff @` shows what the last compaction of this directory's newest session lost"),
-    ("blame", "`stemma blame FILE:LINE` shows who wrote a line"),
-    ("tag", "`stemma tag` lists the tags with their commits"),
-];
 
 /// The command that runs where none is named.
 const HOME: &str = "home";
@@ -257,7 +248,9 @@ fn usage(error: &clap::Error, arguments: &[OsString], environment: &Environment)
                 }
                 _ => text.trim().strip_prefix("error: ").unwrap_or(&text).to_owned(),
             };
-            Console::json_error(&Problem::new(Code::BadRequest, detail));
+            let problem = Problem::new(Code::BadRequest, detail);
+            let hint = advice(error, arguments).or_else(|| problem.hint.clone());
+            Console::json_error(&Problem { hint, ..problem });
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _closed = error.print();
@@ -266,10 +259,11 @@ fn usage(error: &clap::Error, arguments: &[OsString], environment: &Environment)
             let color = Config::load(environment)
                 .is_ok_and(|config| takes_color(environment, &config, environment.stderr_is_terminal));
             let mut text = error.render().to_string().replacen("error", &Style::Error.paint("error"), 1);
-            let usual = |word: &OsString| USUAL.iter().find(|(name, _)| word == name);
-            let is_missing = error.kind() == ErrorKind::MissingRequiredArgument;
-            if let Some((_, usual)) = arguments.iter().skip(1).find_map(usual).filter(|_| is_missing) {
-                text = format!("{}\n{}: {usual}", text.trim_end(), Style::Hint.paint("hint"));
+            if let Some(advice) = advice(error, arguments) {
+                // What the parser proposes is a guess by letters.
+                let kept = text.lines().filter(|line| !line.trim_start().starts_with("tip:"));
+                let kept: Vec<&str> = kept.collect();
+                text = format!("{}\n{}: {advice}", kept.join("\n").trim_end(), Style::Hint.paint("hint"));
             }
             Console::plain_error(text.trim_end(), color);
         }

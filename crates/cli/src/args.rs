@@ -31,13 +31,14 @@ pub(crate) const REF_HELP: &str = "`stemma help refs` explains how to write REF.
 pub(crate) const REFS: &str = "\
 How to name a session or a commit (REF in the help of commands):
 
-  4a36             a session, by its ID in `stemma list`: its newest commit
+  4a36             a session, by its ID in `stemma list` or the beginning of it: its newest commit
   ctx-3f9k2m7q     a commit, by its id or a unique beginning: 3f9k
   @                the newest session of this directory; @- is the one before
   4a36~2           two commits before it
   4a36:3           the state before the third prompt
+  4a36:2..4        the second to the fourth prompt, for `show` and `export`
   before-rewrite   a tag (`stemma tag`)
-  'flaky timer'    words of a title
+  'flaky timer'    whole words of a title, one of at least four letters
   ~/…/9c1d….jsonl  the path of an imported transcript
 
 A name that could mean several things is refused, with the candidates listed.

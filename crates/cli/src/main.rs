@@ -2,6 +2,7 @@
 //!
 //! No rule of the product stands in this crate: commands call the engine and show what it says.
 
+mod advice;
 mod app;
 mod args;
 mod commands;

@@ -2,12 +2,14 @@
 //!
 //! The store is opened on first use, so that commands without one work everywhere.
 
+mod names;
+
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
-use stemmata_api::{Service, v1};
+use stemmata_api::Service;
 use stemmata_engine::clients::{self, Client};
 use stemmata_engine::prompt::retrieve::Embedder;
 pub(crate) use stemmata_engine::runtime_of;
@@ -27,8 +29,7 @@ use crate::environment::{self, Environment, SESSION_VARIABLE};
 use crate::errors::{CliError, Exit};
 use crate::logging;
 use crate::model;
-use crate::output::commit::ShortIds;
-use crate::output::style::{Style, tame};
+use crate::output::style::Style;
 use crate::output::time;
 use crate::output::{Console, Stream};
 
@@ -388,66 +389,6 @@ impl App {
             return None;
         }
         Some(text)
-    }
-
-    /// Finds the commit that the user means, and says where scrubbing replaced the one that was named.
-    pub(crate) fn ctx(&self, reference: &str) -> Result<String, CliError> {
-        Ok(self.told(self.service()?.find(&self.reference(reference))?))
-    }
-
-    /// Returns what asks for a reference: one that is a path is the user's, relative to where the command was called.
-    pub(crate) fn reference(&self, reference: &str) -> v1::FindRequest {
-        let here = self.environment.current_dir.to_string_lossy().into_owned();
-        v1::FindRequest { text: reference.to_owned(), here: Some(here), path: Some(self.path_of(reference)) }
-    }
-
-    /// Says where scrubbing replaced the commit that was named, and returns the one that is meant.
-    pub(crate) fn told(&self, found: v1::Found) -> String {
-        self.say_redirected(&found);
-        found.ctx
-    }
-
-    /// Says where scrubbing replaced the commit that was named.
-    pub(crate) fn say_redirected(&self, found: &v1::Found) {
-        if let Some(from) = &found.redirected_from {
-            let note = Style::Note.paint("note");
-            self.console.say(&format!(
-                "{note}: {from} was scrubbed of secrets; this is {}, which it became",
-                found.ctx
-            ));
-        }
-    }
-
-    /// Returns a name as the absolute path that it may be.
-    pub(crate) fn path_of(&self, reference: &str) -> String {
-        self.environment.absolute(Path::new(reference)).to_string_lossy().into_owned()
-    }
-
-    /// Finds where the user wants a context to begin.
-    pub(crate) fn stop(&self, text: &str) -> Result<String, CliError> {
-        match text {
-            "compaction" => Ok(text.to_owned()),
-            // The old name is still understood.
-            "start" | "root" => Ok("root".to_owned()),
-            reference => self.ctx(reference),
-        }
-    }
-
-    /// Returns how these ids are cut for people.
-    pub(crate) fn short_ids<'a>(&self, ids: impl IntoIterator<Item = &'a str>) -> Result<ShortIds, CliError> {
-        let ids = ids.into_iter().map(str::to_owned).collect();
-        let request = v1::ShortIdsRequest { ids, sessions: Vec::new() };
-        Ok(ShortIds::at(self.service()?.short_ids(&request)?.chars))
-    }
-
-    /// Returns the references to sessions that lists show, in the order of their ids.
-    pub(crate) fn short_sessions<'a>(
-        &self,
-        ids: impl IntoIterator<Item = &'a str>,
-    ) -> Result<Vec<String>, CliError> {
-        let sessions = ids.into_iter().map(str::to_owned).collect();
-        let request = v1::ShortIdsRequest { ids: Vec::new(), sessions };
-        Ok(self.service()?.short_ids(&request)?.sessions.iter().map(|id| tame(id)).collect())
     }
 
     /// Prints a response: as JSON where that was asked for, else as the text that `told` makes of it.

@@ -192,6 +192,18 @@ pub enum EngineError {
         /// How many prompts the chain has.
         prompts: u64,
     },
+    /// A range of prompts where one point is wanted, or one that ends before it begins.
+    #[error("`{text}` {}", if *is_backwards { "ends before it begins" } else { "is a range of prompts, and one point of a session is wanted" })]
+    PromptRange {
+        /// The reference that was given.
+        text: String,
+        /// What the range is of.
+        of: String,
+        /// Its first prompt.
+        from: u64,
+        /// Whether it ends before it begins.
+        is_backwards: bool,
+    },
     /// Nothing goes by a reference.
     #[error("no commit, session or tag matches `{text}`")]
     NoReference {
@@ -348,6 +360,7 @@ impl EngineError {
             | Self::Format { .. }
             | Self::Search(_)
             | Self::ModelUnknown { .. }
+            | Self::PromptRange { .. }
             | Self::Name(_) => ErrorKind::BadInput,
             Self::NotFound { .. }
             | Self::NoPrompt { .. }

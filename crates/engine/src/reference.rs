@@ -39,8 +39,37 @@ pub(crate) fn last_step(text: &str) -> Option<(&str, Step)> {
     }
 }
 
+/// Prompts of a chain that a reference names: `BASE:N..M`, `BASE:N..` to the last one, `BASE:..M` from the first one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PromptRange<'t> {
+    /// What the range is of.
+    pub(crate) of: &'t str,
+    pub(crate) from: u64,
+    /// None for the last prompt that there is.
+    pub(crate) through: Option<u64>,
+}
+
+/// Reads a range of prompts; none where the reference has none.
+pub(crate) fn prompt_range(text: &str) -> Option<PromptRange<'_>> {
+    let (of, numbers) = text.rsplit_once(':')?;
+    let (from, through) = numbers.split_once("..")?;
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if of.is_empty() || (from.is_empty() && through.is_empty()) || !is_number(from) || !is_number(through) {
+        return None;
+    }
+    let number = |text: &str| text.parse().unwrap_or(u64::MAX);
+    let through = Some(through).filter(|text| !text.is_empty()).map(number);
+    Some(PromptRange { of, from: if from.is_empty() { 1 } else { number(from) }, through })
+}
+
+/// What people write for the newest session, who know it from elsewhere.
+const NEWEST_WORDS: [&str; 4] = ["last", "latest", "newest", "HEAD"];
+
 /// Reads what a reference without steps begins with: `@`, `@-` and `@--` or `@-2`, else a name.
 pub(crate) fn base(text: &str) -> Base<'_> {
+    if NEWEST_WORDS.iter().any(|word| text.eq_ignore_ascii_case(word)) {
+        return Base::Here(0);
+    }
     let Some(back) = text.strip_prefix('@') else { return Base::Name(text) };
     let numbered =
         || back.strip_prefix('-').filter(|digits| digits.starts_with(|c: char| c.is_ascii_digit()));
@@ -50,15 +79,35 @@ pub(crate) fn base(text: &str) -> Base<'_> {
     numbered().and_then(|digits| digits.parse().ok()).map_or(Base::Name(text), Base::Here)
 }
 
-/// Says whether the words of a text all occur in a title, each at the beginning of one of its words.
+/// Says whether each word of a text begins a word of a title: for a filter, which may be typed half.
 pub(crate) fn words_in(text: &str, title: &str) -> bool {
-    let title = title.to_lowercase();
+    let title: Vec<String> = words_of(title).collect();
     let mut words = words_of(text).peekable();
-    words.peek().is_some() && words.all(|word| words_of(&title).any(|other| other.starts_with(&word)))
+    words.peek().is_some() && words.all(|word| title.iter().any(|other| other.starts_with(&word)))
+}
+
+/// Letters of a word that tells titles apart: shorter ones, and numbers, are in many.
+const WORD_LETTERS_MIN: usize = 4;
+
+/// Says whether a title goes by a text: it has all words of the text, and one of them is long enough to tell titles apart.
+pub(crate) fn is_titled(text: &str, title: &str) -> bool {
+    let title: Vec<String> = words_of(title).collect();
+    words_of(text).any(|word| tells_apart(&word)) && words_of(text).all(|word| title.contains(&word))
+}
+
+/// Counts the words of a text that are near to a title: long enough, and at the beginning of one of its words.
+pub(crate) fn words_near(text: &str, title: &str) -> usize {
+    let title: Vec<String> = words_of(title).collect();
+    let is_near = |word: &String| title.iter().any(|other| other.starts_with(word));
+    words_of(text).filter(|word| tells_apart(word)).filter(is_near).count()
+}
+
+fn tells_apart(word: &str) -> bool {
+    word.chars().filter(|letter| letter.is_alphabetic()).count() >= WORD_LETTERS_MIN
 }
 
 /// Returns the words of a text in lower case.
-pub(crate) fn words_of(text: &str) -> impl Iterator<Item = String> {
+fn words_of(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_lowercase)
 }
@@ -98,6 +147,10 @@ mod tests {
             ("@x", Base::Name("@x")),
             ("@-x", Base::Name("@-x")),
             ("@2", Base::Name("@2")),
+            ("last", Base::Here(0)),
+            ("Latest", Base::Here(0)),
+            ("HEAD", Base::Here(0)),
+            ("last commit", Base::Name("last commit")),
             ("ann@box", Base::Name("ann@box")),
         ] {
             assert_eq!(base(text), read, "{text}");
@@ -105,13 +158,64 @@ mod tests {
     }
 
     #[test]
-    fn words_of_a_title_are_found_in_any_order_and_half_typed() {
+    fn a_filter_of_titles_takes_half_typed_words_in_any_order() {
         let title = "Fix the flaky timer test (CI)";
         for text in ["flaky timer", "timer flaky", "FLAKY tim", "ci"] {
             assert!(words_in(text, title), "{text}");
         }
         for text in ["", " ", "laky", "flaky clock"] {
             assert!(!words_in(text, title), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_title_goes_by_whole_words_of_it_in_any_order() {
+        let title = "Fix the flaky timer test (CI) of v6.0.0 in 2024, käse4you";
+        for text in ["flaky timer", "timer flaky", "FLAKY", "the Timer", "test ci", "timer 2024", "käse4you"]
+        {
+            assert!(is_titled(text, title), "{text}");
+        }
+        for text in [
+            "",
+            " ",
+            "laky",
+            "flaky clock",
+            "flaky tim",
+            "fix",
+            "ci",
+            "the",
+            "v",
+            "0",
+            "6",
+            "2024",
+            "v6.0.0",
+            "käse",
+        ] {
+            assert!(!is_titled(text, title), "{text}");
+        }
+        for (text, near) in [("flak time", 2), ("flaky clock", 1), ("ti", 0), ("2024", 0), ("tim fix", 0)] {
+            assert_eq!(words_near(text, title), near, "{text}");
+        }
+    }
+
+    #[test]
+    fn ranges_of_prompts_are_read() {
+        let range = |of, from, through| Some(PromptRange { of, from, through });
+        for (text, read) in [
+            ("4a36:2..4", range("4a36", 2, Some(4))),
+            ("@:2..", range("@", 2, None)),
+            ("a:b:..3", range("a:b", 1, Some(3))),
+            ("4a36:4..2", range("4a36", 4, Some(2))),
+            ("4a36:1..99999999999999999999", range("4a36", 1, Some(u64::MAX))),
+            ("4a36:2", None),
+            ("4a36:..", None),
+            (":1..2", None),
+            ("4a36:a..b", None),
+            ("4a36:1...2", None),
+            ("a..b", None),
+            ("../x.jsonl", None),
+        ] {
+            assert_eq!(prompt_range(text), read, "{text}");
         }
     }
 
@@ -123,6 +227,7 @@ mod tests {
                 prop_assert!(before.len() < text.len() && text.starts_with(before));
             }
             let _base = base(&text);
+            let _range = prompt_range(&text);
         }
     }
 }

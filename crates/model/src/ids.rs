@@ -165,7 +165,7 @@ impl FromStr for CommitPrefix {
     type Err = ParseIdError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        parse_commit(text, PREFIX_CHARS_MIN)
+        parse_commit(text, 1)
     }
 }
 

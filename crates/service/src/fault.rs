@@ -1,17 +1,20 @@
 //! Errors of the engine and the store as problems: which error has which code. What a code says is in `stemmata-api`.
 
+mod refused;
+
 use std::error::Error;
 use std::io;
 use std::path::Path;
 
 use stemmata_api::{Candidate, Code, Problem};
 use stemmata_engine::{
-    Absent, BundleError, EngineError, FormatUse, HeldBack, ProjectDir, QueryError, Refusal, SearchError,
-    VaultError, Wanted,
+    Absent, BundleError, EngineError, FormatUse, HeldBack, ProjectDir, QueryError, SearchError, VaultError,
+    Wanted,
 };
 use stemmata_model::{JsonError, NameError, ParseIdError, ParseTimestampError};
 use stemmata_store::StoreError;
 
+use self::refused::refusal;
 use crate::wire::quota;
 
 /// A problem on its way out: what `?` makes of every error that an operation meets.
@@ -63,6 +66,14 @@ fn candidate(one: &stemmata_engine::Candidate) -> Candidate {
     Candidate { id: one.id.clone(), summary: one.summary.clone() }
 }
 
+const fn several(what: Wanted) -> Code {
+    match what {
+        Wanted::OpenTask => Code::TaskAmbiguous,
+        Wanted::OpenThread => Code::ThreadAmbiguous,
+        _ => Code::DecisionAmbiguous,
+    }
+}
+
 /// Returns the problem that an error of the engine is.
 pub fn problem_of(error: &EngineError) -> Problem {
     let problem = match error {
@@ -72,6 +83,9 @@ pub fn problem_of(error: &EngineError) -> Problem {
         }
         EngineError::Io { path, source, .. } => of_io(error, path, source),
         EngineError::NotFound { what, text } => not_found(*what, text, error),
+        EngineError::PromptRange { of, from, .. } => {
+            say(Code::PromptRange, error).with("of", of).with("from", from)
+        }
         EngineError::NoPrompt { of, number, prompts } => {
             let problem = say(Code::PromptNotFound, error).with("name", format!("{of}:{number}"));
             problem.with("prompts", prompts)
@@ -85,12 +99,7 @@ pub fn problem_of(error: &EngineError) -> Problem {
             say(Code::Ambiguous, error).among(of.iter().map(candidate))
         }
         EngineError::Several { what, candidates, .. } => {
-            let code = match what {
-                Wanted::OpenTask => Code::TaskAmbiguous,
-                Wanted::OpenThread => Code::ThreadAmbiguous,
-                _ => Code::DecisionAmbiguous,
-            };
-            say(code, error).among(candidates.iter().map(candidate))
+            say(several(*what), error).among(candidates.iter().map(candidate))
         }
         EngineError::NoAncestor { ctx, stop, .. } => {
             say(Code::NotAnAncestor, error).with("ctx", ctx).with("stop", stop)
@@ -269,57 +278,6 @@ fn nothing_there(what: Absent, place: &str, error: &EngineError) -> Problem {
     }
 }
 
-const fn refusal(what: Refusal) -> Code {
-    match what {
-        Refusal::Backup => Code::NotOnDisk,
-        Refusal::WriteBundle => Code::FileExists,
-        Refusal::GitHook => Code::GitHookNotOurs,
-        Refusal::Repair => Code::NotRepairable,
-        Refusal::GiveBack => Code::NotRecoverable,
-        Refusal::RepairLedger => Code::LedgerNotInFiles,
-        Refusal::CapturedCompaction | Refusal::ReadChain | Refusal::Materialize => Code::PlanOutside,
-        Refusal::ReadEvents | Refusal::ReadSession | Refusal::SearchFolder | Refusal::Unpack => {
-            Code::TooLarge
-        }
-        Refusal::ReadText => Code::NotText,
-        Refusal::LoadCheckpoint => Code::CheckpointFileBad,
-        Refusal::Subscribe => Code::CursorBeyondEnd,
-        Refusal::Acknowledge => Code::CursorUnnamed,
-        Refusal::MakeCluster => Code::LedgerIsAProject,
-        Refusal::ImportCluster => Code::LedgerHasEvents,
-        Refusal::ForgetEverywhere => Code::PartlyForgotten,
-        Refusal::FindProject | Refusal::RemoveScrubbed | Refusal::ScrubSession => Code::ChangedMeanwhile,
-        Refusal::AdoptFolder => Code::FolderNotAdoptable,
-        Refusal::MakeProject => Code::ProjectUnnamed,
-        Refusal::Publish | Refusal::StoreDocument => Code::SecretInSyntax,
-        Refusal::PackBehind => Code::PackedAlready,
-        Refusal::TrustRules => Code::RulesNotTrusted,
-        Refusal::BeginTurn => Code::SessionTaken,
-        Refusal::EntryTaken => Code::EntryTaken,
-        Refusal::TurnForgotten => Code::EpochMoved,
-        Refusal::TurnNotBegun => Code::SessionNotBegun,
-        Refusal::TaskCycle => Code::TaskCycle,
-        Refusal::ForkBeforeFirst => Code::ForkBeforeFirst,
-        Refusal::GuardWindow => Code::TooLarge,
-        Refusal::Recover | Refusal::MarkEntries => Code::ContextOverflow,
-        Refusal::EmptySummary => Code::SummaryEmpty,
-        Refusal::LongSummary => Code::SummaryNotSmaller,
-        Refusal::NothingToCompact => Code::NothingToCompact,
-        Refusal::CompactRange => Code::RangeNotCompactable,
-        Refusal::CompactBusy | Refusal::TurnBusy => Code::SessionBusy,
-        Refusal::Forget => Code::Protected,
-        Refusal::JoinDocuments => Code::NotJoinable,
-        Refusal::PlaceFolder => Code::CwdNotText,
-        Refusal::PlaceFormat => Code::NoClientLoads,
-        Refusal::PlaceClient => Code::UnknownClient,
-        Refusal::PlaceInvalid => Code::NotLoadable,
-        Refusal::PlaceOutside => Code::OutsideTheHome,
-        Refusal::PlaceTaken => Code::PlaceTaken,
-        Refusal::PlaceUnnamed => Code::NoFreeSessionId,
-        Refusal::Translate => Code::NothingTranslates,
-    }
-}
-
 fn of_vault(fault: &VaultError, error: &EngineError) -> Problem {
     match fault {
         VaultError::Io { path, source, .. } => of_io(error, path, source),
@@ -397,6 +355,8 @@ mod tests {
 
     use stemmata_model::{ArtifactId, CommitId, FormatId};
 
+    use stemmata_engine::Refusal;
+
     use super::*;
 
     fn io(kind: io::ErrorKind) -> io::Error {
@@ -437,6 +397,7 @@ mod tests {
             (EngineError::Policy { reason: text() }, 2),
             (EngineError::NoAncestor { ctx: commit, stop: commit, looked: 1 }, 3),
             (EngineError::NoPrompt { of: text(), number: 9, prompts: 2 }, 3),
+            (EngineError::PromptRange { text: text(), of: text(), from: 2, is_backwards: false }, 2),
             (EngineError::Format { format, operation: FormatUse::Write, known: text() }, 1),
             (refused(Refusal::Forget), 5),
             (refused(Refusal::PlaceTaken), 5),

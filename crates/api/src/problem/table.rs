@@ -133,6 +133,8 @@ codes! {
     CommitNotFound "commit_not_found" NotFound "no such commit" => LIST;
     ReferenceNotFound "reference_not_found" NotFound "no such commit, session or tag" => LIST;
     PromptNotFound "prompt_not_found" NotFound "the chain has no such prompt" => "`stemma show SESSION` lists its prompts with their numbers";
+    PromptRange "prompt_range" Usage "a range of prompts cannot be used here"
+        => "`stemma show` and `stemma export` take a range; `{of}:{from}` is the state before prompt {from}";
     SessionEmpty "session_empty" NotFound "the session has no commit" => "`stemma list --all` shows empty sessions too";
     SessionNotFound "session_not_found" NotFound "no such session" => LIST_SESSIONS;
     QueryEmpty "query_empty" Usage "there is nothing to search for"

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Note, Placed};
+use super::{FoundRange, Note, Placed};
 
 /// Tokens that a context is told in unless another budget is given.
 pub const HANDOFF_TOKENS_DEFAULT: u64 = 8_000;
@@ -387,6 +387,9 @@ pub struct ExportRequest {
     pub stop: String,
     /// What to write.
     pub form: ExportForm,
+    /// Only the turns of these prompts; absent for all of the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompts: Option<FoundRange>,
 }
 
 /// Asks to summarize a context within a budget.

@@ -17,6 +17,16 @@ pub struct FindRequest {
     /// The same as an absolute path of the asking machine; absent where it cannot be one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// Whether a range of prompts is wanted, `REF:N..M`; else it is refused.
+    #[serde(default)]
+    pub takes_range: bool,
+}
+
+impl FindRequest {
+    /// Asks for a commit by a name that is typed nowhere: no directory is known, and no path is meant.
+    pub fn of(text: impl Into<String>) -> Self {
+        Self { text: text.into(), here: None, path: None, takes_range: false }
+    }
 }
 
 /// Which commit a name means.
@@ -31,9 +41,22 @@ pub struct Found {
     /// The prompt that was named, where one was: the commit ends before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<FoundPrompt>,
+    /// The prompts that were named, where a range was: `ctx` is a commit whose chain holds them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<FoundRange>,
     /// The id that was named, where scrubbing gave that commit the id in `ctx`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirected_from: Option<String>,
+}
+
+/// Prompts that a reference names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct FoundRange {
+    /// The number of the first one.
+    pub from: u64,
+    /// The number of the last one.
+    pub through: u64,
 }
 
 /// A prompt that a reference names.

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use super::{RedactedKind, Session, TreeSubagent};
+use super::{Commit, RedactedKind, Session, TreeSubagent};
 
 /// Asks for what was said and done in a commit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,6 +20,14 @@ pub struct ShowTurnRequest {
     /// Whether thoughts, arguments and results are wanted too.
     #[serde(default)]
     pub full: bool,
+}
+
+/// What was said and done for prompts that follow each other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ShownTurns {
+    /// The commit of each prompt, with its turn, in their order.
+    pub turns: Vec<Commit>,
 }
 
 /// What was said and done in a commit.

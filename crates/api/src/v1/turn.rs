@@ -190,7 +190,6 @@ pub struct TurnResult {
 /// An image: its bytes, or where it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(deny_unknown_fields)]
 pub struct TurnImage {
     /// Its media type, such as `image/png`.
     pub media_type: String,

@@ -115,6 +115,7 @@ pub(crate) struct Tree {
 Examples:
   stemma show 62687def                   a session at a glance
   stemma show 62687def:3                 the turn of its third prompt
+  stemma show 62687def:2..4              the turns of three prompts
   stemma show ctx-3f9k2m7q               the turn of a commit
   stemma show ctx-3f9k2m7q --full        thoughts, arguments and results too
   stemma show ctx-3f9k2m7q --entries     its entries with their ids, for `--at`
@@ -126,7 +127,7 @@ The id of a session shows the session; a commit, a tag or `SESSION~0` shows the 
 {REF_HELP}"))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub(crate) struct Show {
-    /// A session, a commit, or SESSION:N for the turn of its N-th prompt [default: choose from a list]
+    /// A session, a commit, or SESSION:N for the turn of its N-th prompt, SESSION:N..M for several [default: choose from a list]
     #[arg(value_name = "REF", default_value = "", hide_default_value = true)]
     pub(crate) reference: String,
 

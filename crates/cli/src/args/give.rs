@@ -67,7 +67,7 @@ The whole conversation as it was said, from its beginning and without the summar
 `--from compaction` gives what the agent still knows. Secrets were redacted when it was captured, but read it before \
 you share it: only you know what else is confidential.\n\n{REF_HELP}"))]
 pub(crate) struct Export {
-    /// The commit
+    /// The commit, or `SESSION:N..M` for the turns of these prompts
     #[arg(value_name = "REF")]
     pub(crate) reference: String,
 

@@ -13,11 +13,12 @@ use crate::wiring::App;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Export) -> Result<Exit, CliError> {
-    let request = v1::ExportRequest {
-        ctx: app.ctx(&args.reference)?,
-        stop: app.stop(&args.stop)?,
-        form: args.format.or_else(|| by_ending(&args.out)).unwrap_or(ExportForm::Markdown),
+    let form = args.format.map_or_else(|| by_ending(&args.out), Ok)?;
+    let (ctx, prompts) = match app.range(&args.reference)? {
+        Some((ctx, range)) => (ctx, Some(range)),
+        None => (app.ctx(&args.reference)?, None),
     };
+    let request = v1::ExportRequest { ctx, stop: app.stop(&args.stop)?, form, prompts };
     let (service, target) = (app.service()?, Target::of(&args.out));
     let made =
         target.write(&app.temp_files(), |out| Ok(service.export(&request, out, &Control::none())?))?;
@@ -27,11 +28,18 @@ pub(crate) fn run(app: &App, args: &Export) -> Result<Exit, CliError> {
     app.said(&v1::Exported { path: Some(path), ..made }, &told)
 }
 
-/// Returns the form that a file's ending means, where one does.
-fn by_ending(path: &Path) -> Option<ExportForm> {
-    match path.extension()?.to_str()? {
-        "html" | "htm" => Some(ExportForm::Html),
-        "md" | "markdown" => Some(ExportForm::Markdown),
-        _ => None,
+/// Returns the form that a file's ending means. A file without one has Markdown in it; what has another is not written as if it were.
+fn by_ending(path: &Path) -> Result<ExportForm, CliError> {
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
+    match ending.as_deref() {
+        Some("html" | "htm") => Ok(ExportForm::Html),
+        Some("md" | "markdown" | "txt") | None => Ok(ExportForm::Markdown),
+        Some(ending) => {
+            let forms = ExportForm::ALL.map(ExportForm::as_str).join("`, `");
+            Err(CliError::Usage(format!(
+                "`export` writes no .{ending} of its own: name what to write into it with `--format`, one of `{forms}`, or a file \
+                 that ends with .html or .md"
+            )))
+        }
     }
 }

@@ -5,7 +5,11 @@ mod meta;
 mod session;
 mod turn;
 
-use stemmata_api::v1::{Commit, OverviewRequest, SessionOverview, ShowRequest, ShowTurnRequest, ShownTurn};
+use std::ops::RangeInclusive;
+
+use stemmata_api::v1::{
+    Commit, OverviewRequest, SessionOverview, ShowRequest, ShowTurnRequest, ShownTurn, ShownTurns,
+};
 use stemmata_api::{Code, Problem};
 
 use crate::args::browse::Show;
@@ -14,14 +18,17 @@ use crate::errors::{CliError, Exit};
 use crate::output::style::Style;
 use crate::wiring::App;
 
+/// Turns that one call shows.
+const TURNS_MAX: usize = 1_000;
+
 /// What a reference of `show` means.
 enum Meant {
     /// A session, with its newest commit.
     Session(String, Box<SessionOverview>),
     /// A commit.
     Commit(String),
-    /// The turn of a numbered prompt, in the chain that ends at a commit.
-    Turn(String, u64),
+    /// The turns of these prompts, in the chain that ends at a commit: of one, or of a range.
+    Turns(String, RangeInclusive<u64>),
 }
 
 /// Runs the command.
@@ -44,11 +51,22 @@ pub(crate) fn run(app: &App, args: &Show) -> Result<Exit, CliError> {
             let turn = app.service()?.turn(&ShowTurnRequest { ctx, prompt: None, full: args.full })?;
             shown(app, args, turn, None)
         }
-        Meant::Turn(ctx, number) => {
-            let request = ShowTurnRequest { ctx, prompt: Some(number), full: args.full };
-            let turn =
-                app.service()?.turn(&request).map_err(|problem| said(app, &args.reference, problem))?;
+        Meant::Turns(ctx, numbers) if numbers.start() == numbers.end() => {
+            let number = *numbers.start();
+            let turn = turn_of(app, args, (ctx, number))?;
             shown(app, args, turn, Some(number))
+        }
+        Meant::Turns(ctx, numbers) => {
+            let numbers = numbers.take(TURNS_MAX);
+            let turns =
+                numbers.clone().map(|number| with_turn(app, turn_of(app, args, (ctx.clone(), number))?));
+            let turns = ShownTurns { turns: turns.collect::<Result<_, _>>()? };
+            app.answer(&turns, || {
+                let text = |(turn, number)| turn::render(app, args, turn, Some(number));
+                let texts: Vec<String> =
+                    turns.turns.iter().zip(numbers).map(text).collect::<Result<_, _>>()?;
+                Ok(texts.join("\n"))
+            })
         }
     }
 }
@@ -60,9 +78,13 @@ fn turn_of(app: &App, args: &Show, (ctx, number): (String, u64)) -> Result<Shown
 }
 
 fn shown(app: &App, args: &Show, turn: ShownTurn, number: Option<u64>) -> Result<Exit, CliError> {
-    let commit = commit(app, &turn.ctx)?;
-    let shown = Commit { turn: Some(Box::new(turn)), ..commit };
+    let shown = with_turn(app, turn)?;
     app.answer(&shown, || turn::render(app, args, &shown, number))
+}
+
+fn with_turn(app: &App, turn: ShownTurn) -> Result<Commit, CliError> {
+    let commit = commit(app, &turn.ctx)?;
+    Ok(Commit { turn: Some(Box::new(turn)), ..commit })
 }
 
 /// Names the chain as it was typed where it has no such prompt.
@@ -75,8 +97,11 @@ fn said(app: &App, reference: &str, problem: Box<Problem>) -> CliError {
 /// Shows what the store knows of a commit, and with `--entries` its entries.
 fn table(app: &App, args: &Show) -> Result<Exit, CliError> {
     let ctx = match numbered(app, &args.reference)? {
-        Some((ctx, number)) => turn_of(app, args, (ctx, number))?.ctx,
-        None => app.ctx(&args.reference)?,
+        Some((ctx, numbers)) if numbers.start() == numbers.end() => {
+            turn_of(app, args, (ctx, *numbers.start()))?.ctx
+        }
+        // A range is no commit, which the error says.
+        Some(_) | None => app.ctx(&args.reference)?,
     };
     let request = ShowRequest { ctx, entries: args.entries };
     let commit = app.service()?.show(&request)?;
@@ -94,10 +119,10 @@ fn commit(app: &App, ctx: &str) -> Result<Commit, CliError> {
     Ok(app.service()?.show(&ShowRequest { ctx: ctx.to_owned(), entries: false })?)
 }
 
-/// Finds what a reference means: the turn of a session's prompt (`SESSION:N`), a session, else a commit.
+/// Finds what a reference means: the turns of a session's prompts (`SESSION:N`, `SESSION:N..M`), a session, else a commit.
 fn meant(app: &App, reference: &str) -> Result<Meant, CliError> {
-    if let Some((ctx, number)) = numbered(app, reference)? {
-        return Ok(Meant::Turn(ctx, number));
+    if let Some((ctx, numbers)) = numbered(app, reference)? {
+        return Ok(Meant::Turns(ctx, numbers));
     }
     if let Some(overview) = overview(app, reference)?
         && let Some(tip) = overview.session.tip.clone()
@@ -107,12 +132,15 @@ fn meant(app: &App, reference: &str) -> Result<Meant, CliError> {
     Ok(Meant::Commit(app.ctx(reference)?))
 }
 
-/// Returns the newest commit of a session and the number of a prompt of it, where a reference names such a one.
-fn numbered(app: &App, reference: &str) -> Result<Option<(String, u64)>, CliError> {
+/// Returns the newest commit of a session and the numbers of prompts of it, where a reference names such ones.
+fn numbered(app: &App, reference: &str) -> Result<Option<(String, RangeInclusive<u64>)>, CliError> {
+    if let Some((ctx, range)) = app.range(reference)? {
+        return Ok(Some((ctx, range.from..=range.through)));
+    }
     let Some((of, number)) = reference.rsplit_once(':') else { return Ok(None) };
     let Ok(number) = number.parse() else { return Ok(None) };
     let found = app.service()?.find(&app.reference(of)).ok().filter(|found| found.session_id.is_some());
-    Ok(found.map(|found| (app.told(found), number)))
+    Ok(found.map(|found| (app.told(found), number..=number)))
 }
 
 fn overview(app: &App, reference: &str) -> Result<Option<SessionOverview>, CliError> {

@@ -216,3 +216,34 @@ fn a_time_to_come_makes_no_session_long() {
     let log = stage.told(&["log", "5e1f0000"]);
     assert!(log.contains("(in the future)"), "{log}");
 }
+
+/// Ranges of prompts: `show` and `export` take them, what needs one point says so.
+#[test]
+fn a_range_of_prompts_is_shown_and_exported() {
+    let stage = Stage::new();
+    let session = stemmata_testkit::claude::ClaudeSession::new(3).turns(4).build();
+    let path = stage.home.write("a.jsonl", session.text().as_bytes());
+    let id = stage.import(&path)["session_id"].as_str().unwrap().to_owned();
+    let text = |args: &[&str]| String::from_utf8(stage.run(args).ok().stdout).unwrap();
+    let all = text(&["export", &id]);
+    let prompts = stage.json(&["show", &id])["overview"]["turns"].as_array().unwrap().len();
+    assert!(prompts >= 3, "{prompts}");
+    let of = |range: &str| format!("{id}:{range}");
+    let shown = text(&["show", &of("2..3")]);
+    assert!(
+        shown.contains("prompt 2") && shown.contains("prompt 3") && !shown.contains("prompt 1"),
+        "{shown}"
+    );
+    assert_eq!(stage.json(&["show", &of("2..3")])["turns"].as_array().unwrap().len(), 2);
+    let part = text(&["export", &of("..1")]);
+    assert!(!part.is_empty() && part.len() < all.len());
+    assert_eq!(text(&["export", &of("1..")]), all);
+    for command in [&["fork", &of("2..3"), "--dry-run"][..], &["handoff", &of("2..3")]] {
+        stage.run(command).code(2).complains(&["is a range of prompts", ":2` is the state before prompt 2"]);
+    }
+    stage.run(&["show", &of("3..2")]).code(2).complains(&["ends before it begins"]);
+    stage.run(&["show", &of("2..99")]).code(3).complains(&["99"]);
+    let file = stage.home.path().join("page.pdf");
+    stage.run(&["export", &id, "-o", file.to_str().unwrap()]).code(2).complains(&["no .pdf", "--format"]);
+    assert!(!file.exists());
+}

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::ops::RangeInclusive;
 
 use stemmata_model::{Bytes, Closure, CommitId, Entry, Note};
 use stemmata_runtimes::export::{About, Projection, export};
@@ -32,19 +33,22 @@ pub struct Exported {
 }
 
 impl Engine {
-    /// Writes the conversation of a commit, down to a stop, in a form for other programs or for people. Pure: the same
+    /// Writes the conversation of a commit, down to a stop, or of it the turns of these prompts, in a form for other programs or for
+    /// people. Pure: the same
     /// commit and parameters give the same text, but for the title, which may have been given anew.
     ///
     /// # Errors
-    /// As `materialize`, and the output's own.
+    /// As `materialize`, and the output's own. `NoPrompt` where the conversation lacks one of the prompts.
     pub fn export(
         &self,
         ctx: CommitId,
-        projection: Projection,
-        stop: Stop,
+        (projection, stop, prompts): (Projection, Stop, Option<RangeInclusive<u64>>),
         out: &mut dyn Write,
     ) -> Result<Exported> {
-        let (entries, notes) = self.conversation(ctx, stop)?;
+        let (mut entries, notes) = self.conversation(ctx, stop)?;
+        if let Some(prompts) = prompts {
+            entries = self.turns_of(ctx, entries, &prompts)?;
+        }
         let about = self.about(ctx)?;
         let mut sink = Sink { out, bytes: Bytes(0), error: None };
         let written = export(projection, &about, &entries, &mut sink);
@@ -91,6 +95,28 @@ impl Engine {
             entries.extend(told.entries);
         }
         Ok((entries, notes))
+    }
+
+    /// Returns the entries of the turns of these prompts.
+    fn turns_of(
+        &self,
+        ctx: CommitId,
+        entries: Vec<Entry>,
+        prompts: &RangeInclusive<u64>,
+    ) -> Result<Vec<Entry>> {
+        let numbered = self.numbered_prompts(ctx)?;
+        let place = |number: u64| {
+            let prompt = numbered.iter().find(|prompt| prompt.number == number)?;
+            entries.iter().position(|entry| entry.id == prompt.entry)
+        };
+        let [first, last] = [*prompts.start(), *prompts.end()];
+        if let Some(number) = [first, last].into_iter().find(|number| place(*number).is_none()) {
+            let prompts = numbered.len() as u64;
+            return Err(EngineError::NoPrompt { of: ctx.to_string(), number, prompts });
+        }
+        let start = place(first).unwrap_or(0);
+        let end = place(last.saturating_add(1)).unwrap_or(entries.len());
+        Ok(entries.into_iter().take(end).skip(start).collect())
     }
 
     fn about(&self, ctx: CommitId) -> Result<About> {

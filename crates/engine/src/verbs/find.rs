@@ -15,7 +15,7 @@ use crate::capture::namesakes::overwritten;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{Candidate, EngineError, Result, Wanted};
-use crate::reference::{Base, Step, base, last_step};
+use crate::reference::{Base, PromptRange, Step, base, last_step, prompt_range};
 
 /// Candidates that an ambiguous name lists at most.
 pub const CANDIDATES_MAX: usize = 10;
@@ -43,6 +43,17 @@ pub struct MeantPrompt {
     pub entry: String,
 }
 
+/// Prompts that a reference names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MeantRange {
+    /// A commit whose chain holds them.
+    pub ctx: CommitId,
+    /// The number of the first one.
+    pub from: u64,
+    /// The number of the last one.
+    pub through: u64,
+}
+
 /// What a name means.
 #[expect(clippy::large_enum_variant, reason = "one is made a call, and goes at once")]
 enum Known {
@@ -61,16 +72,18 @@ impl Engine {
 
     /// Finds what a reference means:
     ///
-    /// - a tag; `ctx-…` or a part of it; a session's id, its first or its last characters (at least four); a transcript's path
-    /// - `@` for the newest session of the directory `here`, `@-` for the one before
-    /// - words of a title, where one session has them all
+    /// - a tag; a session's id, its first characters or its last ones (at least four); `ctx-` and the first characters of a commit's
+    ///   id; these without `ctx-`, if there are four of them or no session's id begins so; a transcript's path
+    /// - `@` for the newest session of the directory `here`, `@-` for the one before; `last`, `latest`, `newest` and `HEAD` are `@`
+    /// - whole words of a title, one of them with at least four letters, where one session has them all
     /// - any of these with `~N` for N commits back along the chain, or `:N` for the state before its N-th prompt
     ///
     /// A session means its newest commit, and of several copies the best one. A part of an id that several things have is
     /// ambiguous, so that what it meant yesterday never becomes another thing; only a tag and a whole id come before parts.
     ///
     /// # Errors
-    /// `NoReference` when nothing goes by the name, `Ambiguous` with up to ten candidates when several things do.
+    /// `NoReference` when nothing goes by the name, `Ambiguous` with up to ten candidates when several things do, `PromptRange` for a
+    /// range of prompts.
     pub fn meant(&self, text: &str, here: Option<&str>) -> Result<Meant> {
         if let Some(known) = self.known(text)? {
             return of_known(known, text);
@@ -78,6 +91,10 @@ impl Engine {
         if let Base::Here(back) = base(text) {
             let session = self.session_here(text, here, back)?;
             return of_known(Known::Session(session), text);
+        }
+        if let Some(PromptRange { of, from, .. }) = prompt_range(text) {
+            let (text, of) = (text.to_owned(), of.to_owned());
+            return Err(EngineError::PromptRange { text, of, from, is_backwards: false });
         }
         if let Some((before, step)) = last_step(text) {
             let from = self.meant(before, here)?.ctx;
@@ -90,6 +107,29 @@ impl Engine {
         }
         let session = self.session_titled(text)?;
         of_known(Known::Session(session), text)
+    }
+
+    /// Finds the prompts that a reference names as a range, `REF:N..M`, with the commit whose chain holds them. `None` for a reference
+    /// that is no range.
+    ///
+    /// # Errors
+    /// `NoPrompt` where the chain has no such prompts, `PromptRange` for one that ends before it begins, and as for [`Engine::meant`].
+    pub fn meant_range(&self, text: &str, here: Option<&str>) -> Result<Option<MeantRange>> {
+        let Some(PromptRange { of, from, through }) = prompt_range(text) else { return Ok(None) };
+        if self.known(text)?.is_some() {
+            return Ok(None);
+        }
+        let ctx = self.meant(of, here)?.ctx;
+        let prompts = self.numbered_prompts(ctx)?.len() as u64;
+        let through = through.unwrap_or(prompts);
+        if let Some(number) = [from, through].into_iter().find(|number| !(1..=prompts).contains(number)) {
+            return Err(EngineError::NoPrompt { of: of.to_owned(), number, prompts });
+        }
+        if from > through {
+            let (text, of) = (text.to_owned(), of.to_owned());
+            return Err(EngineError::PromptRange { text, of, from, is_backwards: true });
+        }
+        Ok(Some(MeantRange { ctx, from, through }))
     }
 
     /// Finds a commit by a name of its own, and by no title: for what cannot be taken back.
@@ -205,9 +245,11 @@ impl Engine {
             return Ok(self.session_of_id(text)?.map(Known::Session));
         }
         let whole = if is_tagged { text.to_owned() } else { format!("{}{text}", IdKind::Commit.tag()) };
+        // So few characters begin many commits' ids, and people type them for a session.
+        let is_for_session = !is_tagged && !ids.is_empty() && text.chars().count() < PREFIX_CHARS_MIN;
         let commits = match whole.parse::<CommitPrefix>() {
-            Ok(prefix) => self.store.commits_in(prefix, CANDIDATES_MAX + 1)?,
-            Err(_) => Vec::new(),
+            Ok(prefix) if !is_for_session => self.store.commits_in(prefix, CANDIDATES_MAX + 1)?,
+            Ok(_) | Err(_) => Vec::new(),
         };
         match (ids.as_slice(), commits.as_slice()) {
             ([], []) if whole.parse::<CommitPrefix>().is_ok() => {
@@ -228,6 +270,27 @@ impl Engine {
         }
     }
 
+    /// Refuses the few first characters of an id, for what cannot be taken back, and names what they begin.
+    ///
+    /// # Errors
+    /// `NoReference`.
+    pub(crate) fn check_long_enough(&self, text: &str) -> Result<()> {
+        let id = text.strip_prefix(IdKind::Commit.tag()).unwrap_or(text);
+        if id.chars().count() >= PREFIX_CHARS_MIN || !self.store.tagged(text, 1)?.is_empty() {
+            return Ok(());
+        }
+        let ids = self.ids_of_sessions(text)?;
+        if ids.first().is_some_and(|id| id.as_str() == text) {
+            return Ok(());
+        }
+        match self.several(text, &ids, &[])? {
+            EngineError::Ambiguous { text, candidates } => {
+                Err(EngineError::NoReference { text, near: candidates })
+            }
+            error => Err(error),
+        }
+    }
+
     /// Returns the ids of the sessions that a text is the id of, else a part of, a few more than are listed.
     fn ids_of_sessions(&self, text: &str) -> Result<Vec<SessionId>> {
         if text.is_empty() {
@@ -241,7 +304,7 @@ impl Engine {
             return Ok(ids);
         }
         if text.chars().count() < PREFIX_CHARS_MIN {
-            return Ok(Vec::new());
+            return Ok(ids);
         }
         for (id, _) in self.store.session_ids(IdPart::End(text), CANDIDATES_MAX + 1)? {
             if !ids.contains(&id) {

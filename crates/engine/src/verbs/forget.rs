@@ -233,6 +233,7 @@ impl Engine {
         if let Some(session) = by_path {
             return Ok(ForgetTarget::Session(session.key));
         }
+        self.check_long_enough(text)?;
         let copies = self.copies_named(text)?;
         // The best copy is good to read; which one is to go is for a person to say.
         if copies.iter().any(|copy| copies.first().is_some_and(|first| first.tip != copy.tip)) {

@@ -540,7 +540,7 @@ fn a_compacted_session_is_told_from_the_root_or_as_the_client_sends_it() {
     {
         let mut text = Vec::new();
         let projection = stemmata_runtimes::export::Projection::Markdown;
-        engine.export(tip, projection, stop, &mut text).expect("exported");
+        engine.export(tip, (projection, stop, None), &mut text).expect("exported");
         assert_eq!(found(&text), expected, "{stop:?}");
         let mut bytes = Vec::new();
         let made = engine.materialize(Some(tip), Some(&format), stop, &mut bytes).expect("materialized");

@@ -194,6 +194,9 @@ fn the_sessions_of_a_directory_are_counted_from_the_newest() {
     let found = |text: &str| engine.meant(text, Some("/srv")).map(|meant| meant.ctx);
     assert_eq!(found("@").expect("the newest"), tips[2]);
     assert_eq!(found("@-").expect("the one before"), tips[0]);
+    for text in ["last", "latest", "HEAD", "newest"] {
+        assert_eq!(found(text).expect("the newest"), tips[2], "{text}");
+    }
     let said = found("@-2").expect_err("there are two").to_string();
     assert_eq!(said, "there is no session that far back: only 2 worked in or below /srv");
     assert!(engine.find("@").is_err(), "nobody said where");
@@ -211,8 +214,13 @@ fn words_of_a_title_mean_the_one_session_that_has_them() {
     let found = |text: &str| {
         engine.meant(text, None).map(|meant| meant.session.expect("a session").session.to_string())
     };
+    titled("4444aaaa", "Release v6.0.0 of 2024 after the last review");
     assert_eq!(found("flaky timer").expect("one"), "1111aaaa");
     assert_eq!(found("docs").expect("one"), "3333aaaa");
+    // Numbers, short words and beginnings of words guess; what people call the newest session is never a title.
+    for text in ["0", "6", "v", "2024", "v6.0.0", "the", "after the la", "revie", "last", "latest", "HEAD"] {
+        assert!(found(text).is_err(), "{text}");
+    }
     assert_eq!(found("FLAKY").expect_err("two").to_string(), "`FLAKY` is ambiguous (2 matches)");
     let near = |text: &str| match found(text) {
         Err(EngineError::NoReference { near, .. }) => near.into_iter().map(|one| one.id).collect::<Vec<_>>(),
@@ -223,6 +231,59 @@ fn words_of_a_title_mean_the_one_session_that_has_them() {
     assert_eq!(near("xyzzy"), Vec::<String>::new());
     // A title is no name for what cannot be taken back.
     assert!(matches!(engine.target_of("docs", None), Err(EngineError::NoReference { .. })));
+}
+
+#[test]
+fn a_few_characters_of_an_id_mean_the_session_that_begins_so() {
+    let engine = engine();
+    let tips = ["4a364c97-9dde", "4b00aaaa", "0199aaaa", "0199bbbb"].map(|id| add(&engine, id, |_| ()));
+    let found = |text: &str| engine.find(text);
+    for (text, at) in [("4a", 0), ("4a3", 0), ("4b", 1), ("0199a", 2), ("4a36", 0)] {
+        assert_eq!(found(text).expect(text), tips[at], "{text}");
+    }
+    for (text, ids) in [("4", vec!["4a36", "4b00"]), ("0", vec!["0199a", "0199b"])] {
+        let Err(EngineError::Ambiguous { candidates, .. }) = found(text) else { panic!("{text}") };
+        let listed: Vec<&str> = candidates.iter().map(|one| one.id.as_str()).collect();
+        assert!(
+            ids.iter().all(|id| listed.iter().any(|one| one.contains(id) || id.contains(one))),
+            "{listed:?}"
+        );
+    }
+    // A commit's id may be cut as short.
+    let id = tips[0].to_string();
+    let prefix =
+        (5..id.len()).find(|end| tips[1..].iter().all(|tip| !tip.to_string().starts_with(&id[..*end])));
+    assert_eq!(found(&id[..prefix.expect("a prefix")]).expect("one"), tips[0]);
+    // What cannot be taken back needs more, and says what it would have been.
+    for text in ["4a", "4a3", "ctx-4"] {
+        let Err(EngineError::NoReference { near, .. }) = engine.target_of(text, None) else {
+            panic!("{text}")
+        };
+        assert_eq!(near.is_empty(), text.starts_with("ctx-"), "{text}");
+    }
+    engine.target_of("4a36", None).expect("a session");
+}
+
+#[test]
+fn a_range_of_prompts_is_no_point() {
+    let engine = engine();
+    let folder = Folder::new();
+    let session =
+        import(&engine, &folder.write("s.jsonl", &bytes_of(&ClaudeSession::new(2).turns(3).build()))).session;
+    let short = engine.short_id(&session.session).expect("a read").text;
+    let range = |text: &str| engine.meant_range(&text.replace('S', &short), None);
+    for (text, numbers) in [("S:1..2", (1, 2)), ("S:2..", (2, 3)), ("S:..2", (1, 2)), ("S:3..3", (3, 3))] {
+        let meant = range(text).expect("a range").expect("a range");
+        assert_eq!((Some(meant.ctx), (meant.from, meant.through)), (session.tip, numbers), "{text}");
+    }
+    assert_eq!(range("S:2").expect("a point"), None);
+    for text in ["S:0..2", "S:2..4", "S:4.."] {
+        assert!(matches!(range(text), Err(EngineError::NoPrompt { .. })), "{text}");
+    }
+    let backwards = range("S:3..1").expect_err("backwards").to_string();
+    assert!(backwards.ends_with("ends before it begins"), "{backwards}");
+    let point = engine.find(&format!("{short}:1..2")).expect_err("no point");
+    assert!(matches!(&point, EngineError::PromptRange { from: 1, is_backwards: false, .. }), "{point}");
 }
 
 #[test]

@@ -77,7 +77,7 @@ impl Host {
             let Some(session) = meant else { return Ok(None) };
             let ctx = current(&engine, &session, &mut unread)?;
             let session_id = Some(session.session.to_string());
-            Ok(Some(Found { ctx, session_id, prompt: None, redirected_from: None }))
+            Ok(Some(Found { ctx, session_id, prompt: None, range: None, redirected_from: None }))
         };
         let found = own().map_err(|fault| fault.0)?.map_or_else(|| service.find(request), Ok)?;
         Ok(Newest { found, unread })

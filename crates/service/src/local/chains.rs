@@ -13,13 +13,13 @@ use std::io::Read;
 use stemmata_api::v1::{
     Blame, BlameRequest, Changed, CheckpointRequest, Checkpointed, Children, ChildrenRequest, Commit,
     CommitPage, CompactRequest, Compacted, CompareRequest, Comparison, Diff, FindRequest, Found, FoundPrompt,
-    HistoryRequest, LastCompactionRequest, LatestSessionRequest, Named, OverviewRequest, ResolveRequest,
-    ResolveScope, Resolved, Session, SessionMeant, SessionPage, SessionRequest, SessionsRequest, ShortIds,
-    ShortIdsRequest, ShowRequest, ShowTurnRequest, ShownTurn, SnapshotRequest, TaggedCommit, Tags,
-    TagsRequest, TipsRequest, Tree, TreeRequest, Uncompacted, UpdateRequest,
+    FoundRange, HistoryRequest, LastCompactionRequest, LatestSessionRequest, Named, OverviewRequest,
+    ResolveRequest, ResolveScope, Resolved, Session, SessionMeant, SessionPage, SessionRequest,
+    SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, ShowTurnRequest, ShownTurn, SnapshotRequest,
+    TaggedCommit, Tags, TagsRequest, TipsRequest, Tree, TreeRequest, Uncompacted, UpdateRequest,
 };
 use stemmata_api::{Answer, Chains};
-use stemmata_engine::{Engine, EngineError, Wanted};
+use stemmata_engine::{Engine, EngineError, MeantRange, Wanted};
 use stemmata_model::{CommitId, Principal, SessionId, Timestamp, shortest_unique};
 use stemmata_store::ResolveScope as Scope;
 
@@ -203,19 +203,31 @@ fn number(engine: &Engine, tip: CommitId, commits: &mut [Commit]) -> Result<(), 
 }
 
 fn found(engine: &Engine, request: &FindRequest) -> Result<Found, Fault> {
+    let at = |ctx: CommitId| Found {
+        ctx: ctx.to_string(),
+        session_id: None,
+        prompt: None,
+        range: None,
+        redirected_from: None,
+    };
     // A path is the caller's; a tag may look like one.
     if let Some(path) = request.path.as_deref().filter(|_| is_path(&request.text))
         && let Some(session) = engine.find_session(path)?
         && let Some(tip) = session.tip
     {
         let session_id = Some(session.session.to_string());
-        return Ok(Found { ctx: tip.to_string(), session_id, prompt: None, redirected_from: None });
+        return Ok(Found { session_id, ..at(tip) });
     }
     let text = request.text.as_str();
+    if request.takes_range
+        && let Some(MeantRange { ctx, from, through }) = engine.meant_range(text, request.here.as_deref())?
+    {
+        return Ok(Found { range: Some(FoundRange { from, through }), ..at(ctx) });
+    }
     let meant = engine.meant(text, request.here.as_deref())?;
     let session_id = meant.session.as_ref().map(|session| session.session.to_string());
     let is_id = meant.session.is_none() && meant.prompt.is_none();
     let redirected_from = if is_id { redirected_from(engine, text, meant.ctx)? } else { None };
     let prompt = meant.prompt.map(|prompt| FoundPrompt { of: prompt.of.to_string(), entry: prompt.entry });
-    Ok(Found { ctx: meant.ctx.to_string(), session_id, prompt, redirected_from })
+    Ok(Found { session_id, prompt, redirected_from, ..at(meant.ctx) })
 }

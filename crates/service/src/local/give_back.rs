@@ -138,7 +138,9 @@ impl GiveBack for Local {
         self.writing(out, control, |engine, out| {
             let id = ctx(engine, &request.ctx)?;
             let stop = stop(engine, &request.stop)?;
-            let made = engine.export(id, wire::context::projection(request.form), stop, out)?;
+            let prompts = request.prompts.as_ref().map(|range| range.from..=range.through);
+            let what = (wire::context::projection(request.form), stop, prompts);
+            let made = engine.export(id, what, out)?;
             Ok(wire::context::exported(id, stop, &made))
         })
     }

@@ -36,7 +36,7 @@ fn last(ctx: &str, session: Option<&str>) -> LastCompactionRequest {
 }
 
 fn find(text: &str) -> FindRequest {
-    FindRequest { text: text.to_owned(), here: None, path: None }
+    FindRequest::of(text)
 }
 
 fn page(limit: u64, after: Option<String>) -> PageRequest {

@@ -36,7 +36,7 @@ pub(crate) fn back(
 }
 
 fn find(service: &dyn Service, text: &str) -> String {
-    service.find(&FindRequest { text: text.to_owned(), here: None, path: None }).expect("found").ctx
+    service.find(&FindRequest::of(text)).expect("found").ctx
 }
 
 fn of(ctx: &str) -> CommitRequest {
@@ -113,7 +113,7 @@ fn before_a_compaction(service: &dyn Service, tip: &str, whole: &[u8]) {
 
 fn exported(service: &dyn Service, tip: &str) {
     for form in ExportForm::ALL {
-        let request = ExportRequest { ctx: tip.to_owned(), stop: "root".to_owned(), form };
+        let request = ExportRequest { ctx: tip.to_owned(), stop: "root".to_owned(), form, prompts: None };
         let mut out = Vec::new();
         let made = service.export(&request, &mut out, &Control::none()).expect("a conversation");
         assert_eq!(made.bytes, out.len() as u64);

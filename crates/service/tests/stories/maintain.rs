@@ -32,7 +32,7 @@ pub(crate) fn plans(
 }
 
 fn find(service: &dyn Service, text: &str) -> String {
-    service.find(&FindRequest { text: text.to_owned(), here: None, path: None }).expect("found").ctx
+    service.find(&FindRequest::of(text)).expect("found").ctx
 }
 
 /// The digest of a plan that nobody was shown.
@@ -89,8 +89,7 @@ fn scrubbed(service: &dyn Service, tip: &str, rule: &dyn Fn()) {
     assert_eq!((done.dry_run, done.dirty, done.digest), (false, plan.dirty, None));
     assert!(scan().findings.is_empty());
     if let Some(redirect) = done.redirects.iter().find(|redirect| redirect.from == tip) {
-        let found =
-            service.find(&FindRequest { text: tip.to_owned(), here: None, path: None }).expect("found");
+        let found = service.find(&FindRequest::of(tip)).expect("found");
         assert_eq!((&found.ctx, found.redirected_from.as_deref()), (&redirect.to, Some(tip)));
     }
     let both = ScrubRequest { reference: Some(tip.to_owned()), path: None, all: true };
@@ -113,7 +112,7 @@ fn forgotten(service: &dyn Service, session: &Transcript) {
     service.show(&ShowRequest { ctx: tip.clone(), entries: false }).expect("nothing was changed");
     let done = service.apply_forget(&request, &plan.digest.expect("a plan has one")).expect("forgotten");
     assert_eq!((done.dry_run, done.removed.len()), (false, plan.removed.len()));
-    let gone = FindRequest { text: session.session_id.clone(), here: None, path: None };
+    let gone = FindRequest::of(session.session_id.clone());
     service.find(&gone).expect_err("nothing of it is there");
     let lift = |reference: &str| service.unforget(&UnforgetRequest { reference: reference.to_owned() });
     assert!(lift(&session.session_id).expect("lifted").lifted > 0);

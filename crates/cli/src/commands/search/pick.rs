@@ -68,9 +68,9 @@ pub(super) fn run(app: &App, args: &Search, request: SearchRequest) -> Result<Ex
     match ended {
         Ended::Chosen(act, Target { reference: Some(reference), entry, session, .. }) => {
             // By its own name a session is brought up to date first, where that names no other one too.
-            let session = session.filter(|_| act != Act::Show).filter(|session| {
-                service.find(&FindRequest { text: session.clone(), here: None, path: None }).is_ok()
-            });
+            let session = session
+                .filter(|_| act != Act::Show)
+                .filter(|session| service.find(&FindRequest::of(session.clone())).is_ok());
             let reference = session.unwrap_or(reference);
             super::act(app, args, act, (reference, entry))
         }

@@ -84,7 +84,7 @@ pub(super) fn is_beside(app: &App, ctx: &str, entry: &str) -> Result<bool, CliEr
 fn holder(app: &App, hit: &SearchHit) -> Result<Option<String>, CliError> {
     let service = app.service()?;
     let short = app.short_sessions([hit.session_id.as_str()])?.concat();
-    let found = service.find(&FindRequest { text: short.clone(), here: None, path: None });
+    let found = service.find(&FindRequest::of(short.clone()));
     let has_it = |found: Found| service.entries(&only(&found.ctx, &hit.short_entry)).is_ok();
     Ok(found.is_ok_and(has_it).then(|| quoted(&short)))
 }

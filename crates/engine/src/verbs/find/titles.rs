@@ -9,16 +9,13 @@ use stemmata_store::{IdPart, Session, SessionFilter};
 use super::{CANDIDATES_MAX, described};
 use crate::engine::Engine;
 use crate::error::{Candidate, EngineError, Result};
-use crate::reference::{words_in, words_of};
+use crate::reference::{is_titled, words_near};
 
 /// Things that are offered in place of a name that nothing goes by.
 const NEAR_MAX: usize = 3;
 
 /// Tags that a name is compared with.
 const TAGS_MAX: usize = 1_000;
-
-/// Letters of a word that tells titles apart.
-const WORD_CHARS_MIN: usize = 4;
 
 impl Engine {
     /// Finds the session whose title has all words of a text.
@@ -32,11 +29,10 @@ impl Engine {
             if !is_recorded || session.tip.is_none() || is_known || is_unused(&session) {
                 return ControlFlow::Continue(());
             }
-            if words_in(text, &shown) {
+            if is_titled(text, &shown) {
                 found.push(session);
             } else if found.is_empty() {
-                let words = words_of(text).filter(|word| word.chars().count() >= WORD_CHARS_MIN);
-                let count = words.filter(|word| words_in(word, &shown)).count();
+                let count = words_near(text, &shown);
                 if count > 0 {
                     near.push((count, session));
                     // Stable: of equals the newest stay first.

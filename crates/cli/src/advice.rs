@@ -1,0 +1,201 @@
+//! What people probably mean by a command line that is none: the next step after an error of the command line.
+//!
+//! Tables, checked against the commands that there are. What is wrong is said by the parser.
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, CommandFactory as _};
+use stemmata_service::nearest;
+
+use crate::args::Cli;
+
+/// What people type who know it from elsewhere, with the commands that do it.
+const MEANT: &[(&[&str], &str)] = &[
+    (&["sessions", "session", "dir", "chats", "conversations", "projects"], "list"),
+    (&["cat", "view", "open", "read", "less", "print", "display", "get"], "show"),
+    (&["delete", "rm", "remove", "del", "erase", "purge", "drop"], "forget"),
+    (&["undo", "revert", "expand"], "uncompact"),
+    (&["summarize", "shrink", "compress"], "compact"),
+    (&["rg", "query", "ask", "lookup"], "search"),
+    (&["continue", "go", "load", "reopen", "convert", "switch", "attach"], "resume"),
+    (&["branch", "copy", "clone", "split", "checkout"], "fork"),
+    (&["summary", "brief", "pr", "note"], "handoff"),
+    (&["html", "markdown", "publish", "page"], "export"),
+    (&["share", "send"], "export"),
+    (&["share", "send", "sync", "push", "pull", "transfer"], "bundle"),
+    (&["cost", "usage", "tokens", "info", "describe", "details"], "show"),
+    (&["size", "disk", "space"], "du"),
+    (&["why", "who", "annotate", "praise"], "blame"),
+    (&["restore-session", "rescue", "salvage"], "recover"),
+    (&["check", "fsck", "validate", "lint"], "doctor"),
+    (&["fix"], "repair"),
+    (&["clean", "prune", "cleanup", "vacuum"], "gc"),
+    (&["reindex"], "index"),
+    (&["init", "configure", "onboard"], "setup"),
+    (&["hooks"], "install"),
+    (&["settings", "options", "set"], "config"),
+    (&["scan-secrets", "leaks", "audit"], "scan"),
+    (&["redact", "sanitize"], "scrub"),
+    (&["ignore", "hide"], "exclude"),
+    (&["stop", "disable"], "pause"),
+    (&["continue-capture", "enable"], "unpause"),
+    (&["record", "wrap", "exec"], "run"),
+    (&["follow", "tail", "live"], "watch"),
+    (&["save", "commit", "add"], "checkpoint"),
+    (&["label", "name", "bookmark"], "tag"),
+    (&["rename", "edit"], "update"),
+    (&["compare"], "diff"),
+    (&["graph", "forks", "branches"], "tree"),
+    (&["commits"], "log"),
+    (&["remember", "context-for", "memory"], "recall"),
+    (&["todo", "todos", "tasks"], "task"),
+    (&["decisions", "adr"], "decision"),
+    (&["prompt"], "assemble"),
+    (&["new", "launch"], "start"),
+    (&["dump"], "backup"),
+    (&["upgrade", "update-store"], "migrate"),
+    (&["completion", "autocomplete"], "completions"),
+];
+
+/// What there is none of, and what does most of it.
+const ABSENT: &[(&[&str], &str)] = &[
+    (
+        &["serve", "server", "web", "ui", "gui", "dashboard"],
+        "there is no page in a browser; `stemma` alone shows what is new, and `stemma export SESSION -o FILE.html` writes a page to read",
+    ),
+    (
+        &["mcp"],
+        "there is no MCP server; every command takes `--json`, and an agent may call it like a person",
+    ),
+    (&["login", "logout", "auth"], "there are no accounts: everything is on this machine"),
+];
+
+/// What is usually meant by a command that lacks an argument.
+const USUAL: &[(&str, &str)] = &[
+    ("backup", "`stemma backup DIR` writes a verified copy of the store into a folder that it makes"),
+    ("blame", "`stemma blame FILE:LINE` shows who wrote a line"),
+    (
+        "compact",
+        "`stemma compact @` compacts this directory's newest session; `--dry-run` shows what it would do",
+    ),
+    ("diff", "`stemma diff @` shows what the last compaction of this directory's newest session lost"),
+    ("doctor", "`stemma doctor --all` checks every transcript of this machine's clients"),
+    (
+        "export",
+        "`stemma export @ -o FILE.html` writes this directory's newest session; `stemma list` shows all",
+    ),
+    ("forget", "`stemma forget SESSION --dry-run` shows what would go; `stemma list` shows the sessions"),
+    ("handoff", "`stemma handoff @` tells this directory's newest session; `stemma list` shows all"),
+    ("history", "`stemma history @` lists the commits of this directory's newest session"),
+    ("install", "`stemma install --all` adds the hooks to every client of this machine"),
+    ("pin", "`stemma pin @` keeps this directory's newest session whatever collection removes"),
+    ("recall", "`stemma recall 'why do we retry'` finds what was said and done about it"),
+    (
+        "restore",
+        "`stemma restore DIR` puts a backup in the place of the store; `--dry-run` verifies it first",
+    ),
+    ("tag", "`stemma tag` lists the tags with their commits"),
+    ("uninstall", "`stemma uninstall --all` removes the hooks from every client"),
+];
+
+/// Returns what a command line that is none probably means, as sentences without a final stop.
+pub(crate) fn advice(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => unknown(text(ContextKind::InvalidSubcommand)?, arguments),
+        ErrorKind::UnknownArgument => {
+            let back = text(ContextKind::InvalidArg)?.strip_prefix('-')?;
+            let is_number = !back.is_empty() && back.bytes().all(|byte| byte.is_ascii_digit());
+            is_number.then(|| {
+                format!("`@-{back}` is {back} before the newest session of this directory, `REF~{back}` is {back} commits back")
+            })
+        }
+        ErrorKind::MissingRequiredArgument => {
+            let usual = |word: &OsString| USUAL.iter().find(|(name, _)| word == name);
+            arguments.iter().skip(1).find_map(usual).map(|(_, usual)| (*usual).to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// Returns what an unknown command probably means: what people call it elsewhere, or a word that is spelled nearly so.
+fn unknown(word: &str, arguments: &[OsString]) -> Option<String> {
+    // Of `stemma ledger lst` the table knows nothing; the parser proposes what `ledger` has.
+    if arguments.iter().skip(1).find(|word| !word.to_string_lossy().starts_with('-'))? != word {
+        return None;
+    }
+    let whole = Cli::command();
+    let visible: Vec<&str> =
+        whole.get_subcommands().filter(|sub| !sub.is_hide_set()).map(Command::get_name).collect();
+    let known = MEANT.iter().chain(ABSENT).flat_map(|(words, _)| words.iter().copied());
+    let near = nearest(word, visible.iter().copied().chain(known))?;
+    if let Some((_, said)) = ABSENT.iter().find(|(words, _)| words.contains(&near)) {
+        return Some((*said).to_owned());
+    }
+    let meant = MEANT.iter().filter(|(words, _)| words.contains(&near)).map(|(_, name)| *name);
+    let names: Vec<String> = if visible.contains(&near) {
+        vec![format!("`stemma {near}`")]
+    } else {
+        meant.map(|name| format!("`stemma {name}`")).collect()
+    };
+    Some(format!("did you mean {}?", names.join(" or ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn said(line: &str) -> Option<String> {
+        let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let error = Cli::command().try_get_matches_from(&arguments).expect_err("no command line");
+        advice(&error, &arguments)
+    }
+
+    #[test]
+    fn the_tables_name_commands_that_there_are_and_words_that_are_none() {
+        let whole = Cli::command();
+        let names: BTreeSet<&str> = whole.get_subcommands().map(Command::get_name).collect();
+        let aliases: BTreeSet<&str> = whole.get_subcommands().flat_map(Command::get_all_aliases).collect();
+        for name in MEANT.iter().map(|(_, name)| name).chain(USUAL.iter().map(|(name, _)| name)) {
+            assert!(names.contains(name), "there is no `{name}`");
+        }
+        let words = MEANT.iter().chain(ABSENT).flat_map(|(words, _)| words.iter().copied());
+        let commands: Vec<&str> =
+            words.filter(|word| names.contains(word) || aliases.contains(word)).collect();
+        assert_eq!(commands, Vec::<&str>::new(), "these are commands");
+        let shown = USUAL.iter().map(|(_, said)| *said).chain(ABSENT.iter().map(|(_, said)| *said));
+        for said in shown {
+            for command in said.split("`stemma ").skip(1) {
+                let name = command.split([' ', '`']).next().expect("a word");
+                assert!(names.contains(name), "there is no `{name}`: {said}");
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_words_lead_to_what_is_meant() {
+        for (line, meant) in [
+            ("stemma sesions", "`stemma list`"),
+            ("stemma chats", "`stemma list`"),
+            ("stemma delete 4a36", "`stemma forget`"),
+            ("stemma -q rm 4a36", "`stemma forget`"),
+            ("stemma seach x", "`stemma search`"),
+            ("stemma share", "`stemma export` or `stemma bundle`"),
+            ("stemma STATUS", "`stemma status`"),
+        ] {
+            assert_eq!(said(line), Some(format!("did you mean {meant}?")), "{line}");
+        }
+        assert!(said("stemma mcp").is_some_and(|said| said.contains("no MCP server")));
+        for line in ["stemma xyzzy", "stemma ledger lst", "stemma list --nothing"] {
+            assert_eq!(said(line), None, "{line}");
+        }
+        assert!(said("stemma show -1").is_some_and(|said| said.contains("`@-1`")));
+        assert!(said("stemma backup").is_some_and(|said| said.contains("stemma backup DIR")));
+    }
+}

@@ -1,0 +1,84 @@
+//! What a command line names: commits, ranges of prompts and sessions, as they are asked for, and ids as they are shown.
+
+use std::path::Path;
+
+use stemmata_api::v1;
+
+use super::App;
+use crate::errors::CliError;
+use crate::output::commit::ShortIds;
+use crate::output::style::{Style, tame};
+
+impl App {
+    /// Finds the commit that the user means, and says where scrubbing replaced the one that was named.
+    pub(crate) fn ctx(&self, reference: &str) -> Result<String, CliError> {
+        Ok(self.told(self.service()?.find(&self.reference(reference))?))
+    }
+
+    /// Returns what asks for a reference: one that is a path is the user's, relative to where the command was called.
+    pub(crate) fn reference(&self, reference: &str) -> v1::FindRequest {
+        let here = self.environment.current_dir.to_string_lossy().into_owned();
+        let (text, path) = (reference.to_owned(), Some(self.path_of(reference)));
+        v1::FindRequest { text, here: Some(here), path, takes_range: false }
+    }
+
+    /// Returns the prompts that a reference names as a range, with the commit whose chain holds them. `None` where it names no range.
+    pub(crate) fn range(&self, reference: &str) -> Result<Option<(String, v1::FoundRange)>, CliError> {
+        // Anything else is found another way, and need not be looked for here.
+        if !reference.contains("..") || !reference.contains(':') {
+            return Ok(None);
+        }
+        let request = v1::FindRequest { takes_range: true, ..self.reference(reference) };
+        let found = self.service()?.find(&request)?;
+        Ok(found.range.map(|range| (found.ctx, range)))
+    }
+
+    /// Says where scrubbing replaced the commit that was named, and returns the one that is meant.
+    pub(crate) fn told(&self, found: v1::Found) -> String {
+        self.say_redirected(&found);
+        found.ctx
+    }
+
+    /// Says where scrubbing replaced the commit that was named.
+    pub(crate) fn say_redirected(&self, found: &v1::Found) {
+        if let Some(from) = &found.redirected_from {
+            let note = Style::Note.paint("note");
+            self.console.say(&format!(
+                "{note}: {from} was scrubbed of secrets; this is {}, which it became",
+                found.ctx
+            ));
+        }
+    }
+
+    /// Returns a name as the absolute path that it may be.
+    pub(crate) fn path_of(&self, reference: &str) -> String {
+        self.environment.absolute(Path::new(reference)).to_string_lossy().into_owned()
+    }
+
+    /// Finds where the user wants a context to begin.
+    pub(crate) fn stop(&self, text: &str) -> Result<String, CliError> {
+        match text {
+            "compaction" => Ok(text.to_owned()),
+            // The old name is still understood.
+            "start" | "root" => Ok("root".to_owned()),
+            reference => self.ctx(reference),
+        }
+    }
+
+    /// Returns how these ids are cut for people.
+    pub(crate) fn short_ids<'a>(&self, ids: impl IntoIterator<Item = &'a str>) -> Result<ShortIds, CliError> {
+        let ids = ids.into_iter().map(str::to_owned).collect();
+        let request = v1::ShortIdsRequest { ids, sessions: Vec::new() };
+        Ok(ShortIds::at(self.service()?.short_ids(&request)?.chars))
+    }
+
+    /// Returns the references to sessions that lists show, in the order of their ids.
+    pub(crate) fn short_sessions<'a>(
+        &self,
+        ids: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Vec<String>, CliError> {
+        let sessions = ids.into_iter().map(str::to_owned).collect();
+        let request = v1::ShortIdsRequest { ids: Vec::new(), sessions };
+        Ok(self.service()?.short_ids(&request)?.sessions.iter().map(|id| tame(id)).collect())
+    }
+}
