@@ -31,7 +31,7 @@ pub(crate) const REF_HELP: &str = "`stemma help refs` explains how to write REF.
 pub(crate) const REFS: &str = "\
 How to name a session or a commit (REF in the help of commands):
 
-  4a36             a session, by its ID in `stemma list` or the beginning of it: its newest commit
+  4a36             a session, by the beginning of its ID: its newest commit
   ctx-3f9k2m7q     a commit, by its id or a unique beginning: 3f9k
   @                the newest session of this directory; @- is the one before
   4a36~2           two commits before it

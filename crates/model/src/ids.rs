@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use crate::base32;
 
-/// The fewest characters after the tag that a prefix may have: fewer name too much of a store.
+/// The fewest characters of an id that name something where nothing says what kind of id it is.
 pub const PREFIX_CHARS_MIN: usize = 4;
 
 /// The fewest characters after the tag that output shows, so that a shown id stays unique for long.
@@ -310,10 +310,10 @@ mod tests {
 
     #[test]
     fn errors_say_what_was_expected() {
-        let short = "ctx-abc".parse::<CommitPrefix>().expect_err("three characters are too few");
+        let short = "ctx-".parse::<CommitPrefix>().expect_err("nothing is too little");
         assert_eq!(
             short.to_string(),
-            "`ctx-abc` is not an id: `ctx-` wants 4 to 26 characters of its alphabet after the tag"
+            "`ctx-` is not an id: `ctx-` wants 1 to 26 characters of its alphabet after the tag"
         );
         let untagged = "3f9k2m7q".parse::<CommitId>().expect_err("no tag");
         assert_eq!(untagged.to_string(), "`3f9k2m7q` does not start with `ctx-`");

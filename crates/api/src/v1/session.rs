@@ -228,6 +228,9 @@ pub struct TreeRequest {
     /// Whether what happened in each commit is wanted, too: its turns, and the subagents that it started.
     #[serde(default)]
     pub turns: bool,
+    /// Whether commits are wanted, too, that were made for placed copies which nobody went on with.
+    #[serde(default)]
+    pub copies: bool,
 }
 
 impl SessionsRequest {

@@ -107,6 +107,10 @@ pub(crate) struct Tree {
     /// Sum up turns that only continue what came before
     #[arg(long)]
     pub(crate) collapse: bool,
+
+    /// Also draw what was placed for a client and never continued
+    #[arg(long)]
+    pub(crate) copies: bool,
 }
 
 /// `show`

@@ -20,7 +20,8 @@ pub(crate) fn run(app: &App, args: &Tree) -> Result<Exit, CliError> {
         None => latest(app)?,
     };
     let folded = args.collapse && !app.console.json;
-    let tree = app.service()?.tree(&TreeRequest { ctx: ctx.clone(), folded, turns: !args.collapse })?;
+    let (turns, copies) = (!args.collapse, args.copies);
+    let tree = app.service()?.tree(&TreeRequest { ctx: ctx.clone(), folded, turns, copies })?;
     let exit = app.answer(&tree, || {
         let ids = app.short_ids(tree.nodes.iter().map(|node| node.id.as_str()))?;
         let head = tree.session.as_ref().map_or_else(|| Ok(String::new()), |session| header(app, session))?;

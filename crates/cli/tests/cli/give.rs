@@ -378,7 +378,7 @@ fn what_is_not_there_is_named_with_its_place_and_a_next_step_that_helps() {
     std::fs::create_dir(&empty).unwrap();
     stage.run(&["import", empty.to_str().unwrap()]).ok().complains(&["No transcripts found in", "empty"]);
     let page = stage.home.path().join("talk.pdf");
-    stage.run(&["export", tip, "-o", page.to_str().unwrap()]).ok().complains(&["talk.pdf (markdown)"]);
+    stage.run(&["export", tip, "-o", page.to_str().unwrap()]).code(2).complains(&["no .pdf", "--format"]);
 }
 
 /// Stores two API messages, which have no times, as a commit of session `rev-1` in a thread and for a ticket.

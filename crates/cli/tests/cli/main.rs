@@ -20,6 +20,7 @@ mod contract;
 mod doctor;
 mod give;
 mod handoff;
+mod idle_copies;
 mod import;
 mod keeping;
 mod ledger;

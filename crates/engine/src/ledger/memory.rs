@@ -215,7 +215,8 @@ impl Engine {
             let filter = SessionFilter { project: Some(place.path.clone()), ..SessionFilter::default() };
             let page = Page { skip: 0, rows_max: MEMORY_SESSIONS_MAX + 1 };
             for session in self.store.sessions(&filter, page)? {
-                if place.is_of(&session) && !places.is_apart(place, &session) && has_begun(&session) {
+                let is_of = place.is_of(&session) && !places.is_apart(place, &session);
+                if is_of && has_begun(&session) && !self.is_idle_copy(&session)? {
                     sessions.insert(session.key.clone(), session);
                 }
             }

@@ -5,10 +5,10 @@ mod turns;
 
 pub use turns::{BranchPlace, TurnsOfCommits};
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use stemmata_model::{Commit, CommitId};
-use stemmata_store::{Described, Link, LinkKind, Session};
+use stemmata_model::{Commit, CommitId, FormatId};
+use stemmata_store::{Described, Link, LinkKind, Session, SessionOrigin};
 
 use crate::chain::beside::PAGE_COMMITS;
 use crate::chain::tree::TreeWalk;
@@ -17,6 +17,9 @@ use crate::error::Result;
 
 /// Commits that a tree shows at most.
 pub const TREE_COMMITS_MAX: usize = 100_000;
+
+/// Copies that are looked at for one tree.
+const COPIES_MAX: usize = 10_000;
 
 /// Children of one commit that a tree shows at most.
 const CHILDREN_MAX: usize = 1_000;
@@ -113,6 +116,39 @@ impl Engine {
                 run: None,
             };
             tree.nodes.extend(self.described(page)?.into_iter().map(node));
+        }
+        Ok(tree)
+    }
+
+    /// Leaves out of a tree what was made for copies that nobody went on with, unless it is `here`: it says what the commits above
+    /// it say.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn without_idle_copies(&self, mut tree: Tree, here: CommitId) -> Result<Tree> {
+        let placed: HashSet<CommitId> = self
+            .store
+            .unused_sessions(COPIES_MAX)?
+            .into_iter()
+            .filter_map(|session| match session.origin {
+                SessionOrigin::Placed(from) if from != here => Some(from),
+                _ => None,
+            })
+            .collect();
+        let formats: HashMap<CommitId, FormatId> =
+            tree.nodes.iter().map(|node| (node.commit.id, node.commit.core.format.clone())).collect();
+        // A translation, which nobody would have made without a copy.
+        let is_translated = |commit: &Commit| {
+            let below = commit.core.parent.and_then(|parent| formats.get(&parent));
+            below.is_some_and(|format| *format != commit.core.format)
+        };
+        tree.nodes.retain(|node| {
+            let is_idle = node.children.is_empty() && placed.contains(&node.commit.id);
+            !(is_idle && is_translated(&node.commit))
+        });
+        let left: HashSet<CommitId> = tree.nodes.iter().map(|node| node.commit.id).collect();
+        for node in &mut tree.nodes {
+            node.children.retain(|child| left.contains(child));
         }
         Ok(tree)
     }

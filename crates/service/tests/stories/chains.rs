@@ -160,7 +160,9 @@ fn looked_at(chains: &dyn Chains, history: &[Commit], session: &str) {
 /// A folded tree stands for the same commits as the whole one.
 fn drawn(chains: &dyn Chains, history: &[Commit]) {
     let tip = &history[0].id;
-    let tree = |folded| chains.tree(&TreeRequest { ctx: tip.clone(), folded, turns: false }).expect("a tree");
+    let tree = |folded| {
+        chains.tree(&TreeRequest { ctx: tip.clone(), folded, turns: false, copies: false }).expect("a tree")
+    };
     let (whole, folded) = (tree(false), tree(true));
     assert!(history.iter().all(|commit| whole.nodes.iter().any(|node| node.id == commit.id)));
     assert!(whole.nodes.iter().all(|node| node.run.is_none()));
@@ -199,7 +201,9 @@ fn told(chains: &dyn Chains, history: &[Commit], session: &str) {
     let numbers: Vec<u64> = overview.turns.iter().filter_map(|turn| turn.number).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
     assert!(!numbers.is_empty() && overview.session.tip.as_ref() == Some(tip));
-    let tree = chains.tree(&TreeRequest { ctx: tip.clone(), folded: false, turns: true }).expect("a tree");
+    let tree = chains
+        .tree(&TreeRequest { ctx: tip.clone(), folded: false, turns: true, copies: false })
+        .expect("a tree");
     let drawn: Vec<(u64, &String)> = tree
         .nodes
         .iter()

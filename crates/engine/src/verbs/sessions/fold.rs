@@ -7,12 +7,16 @@ use std::collections::HashMap;
 use stemmata_model::CommitId;
 use stemmata_store::{Link, Session, SessionKey, SessionOrigin};
 
+use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::verbs::find::titles::is_unused;
 
 /// Copies that are looked at for one listing.
 const COPIES_MAX: usize = 10_000;
+
+/// Translations of translations that are followed to the session that they began with.
+const TRANSLATIONS_MAX: usize = 16;
 
 /// What is folded, and where.
 #[derive(Debug, Default)]
@@ -61,7 +65,7 @@ impl Engine {
         for session in self.store.unused_sessions(COPIES_MAX)? {
             let SessionOrigin::Placed(from) = session.origin else { continue };
             if !folds.origins.contains_key(&from)
-                && let Some(origin) = self.first_session(from)?
+                && let Some(origin) = self.original_of(from, &session)?
             {
                 folds.origins.insert(from, origin.key);
             }
@@ -70,6 +74,33 @@ impl Engine {
             }
         }
         Ok(folds)
+    }
+
+    /// Says whether a session is a placed copy that nobody went on with, of one that is here: it holds nothing of its own.
+    pub(crate) fn is_idle_copy(&self, session: &Session) -> Result<bool> {
+        match session.origin {
+            SessionOrigin::Placed(from) if is_unused(session) => {
+                Ok(self.original_of(from, session)?.is_some())
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Returns the session whose words a placed copy has: where they were translated, the one that they were translated from.
+    fn original_of(&self, from: CommitId, copy: &Session) -> Result<Option<Session>> {
+        let mut walk = Walk::new(self.store.as_ref(), Some(from));
+        for _ in 0..TRANSLATIONS_MAX {
+            let Some(commit) = walk.next()? else { return Ok(None) };
+            // A snapshot that was made for copies was first seen in one of them.
+            let first = self.first_session(commit.id)?;
+            let is_copy = |session: &Session| session.key == copy.key || is_unused(session);
+            match first.filter(|session| !is_copy(session)) {
+                Some(original) => return Ok(Some(original)),
+                None if commit.core.commit_type.restated() == commit.counts.entries => {}
+                None => return Ok(None),
+            }
+        }
+        Ok(None)
     }
 
     fn fold_copy(&self, link: &Link, folds: &mut Folds) -> Result<()> {

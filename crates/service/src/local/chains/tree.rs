@@ -15,6 +15,9 @@ const PAGE_NODES: usize = 512;
 pub(super) fn tree(engine: &Engine, request: &TreeRequest) -> Result<Tree, Fault> {
     let here = ctx(engine, &request.ctx)?;
     let mut tree = engine.tree(here)?;
+    if !request.copies {
+        tree = engine.without_idle_copies(tree, here)?;
+    }
     if request.folded {
         tree = tree.folded(here);
     }

@@ -1,0 +1,57 @@
+//! What was placed for a client and never continued is no session: it stands in no list, and what it says counts once.
+
+use serde_json::Value;
+
+use crate::stage::Stage;
+use crate::story::{self, SESSION};
+
+/// What commands say of a store, without what tells when they were asked.
+fn told(stage: &Stage) -> Vec<(&'static str, Value)> {
+    let ids = |rows: &Value, key: &str| -> Vec<Value> {
+        rows.as_array().unwrap().iter().map(|row| row[key].clone()).collect()
+    };
+    let list = stage.json(&["list"]);
+    let tree = stage.json(&["tree", SESSION]);
+    vec![
+        ("list", ids(&list["sessions"], "session_id").into()),
+        ("state", stage.json(&["state", "--project", "/home/ann/shop"])),
+        ("search", stage.json(&["search", "retry"])["hits"].clone()),
+        (
+            "recall",
+            stage.json(&["recall", "why do we retry", "--project", "/home/ann/shop"])["items"].clone(),
+        ),
+        ("tree", ids(&tree["nodes"], "id").into()),
+    ]
+}
+
+#[test]
+fn what_nobody_continued_counts_nowhere() {
+    let stage = Stage::new();
+    let path = format!("home/.claude/projects/-home-ann-shop/{SESSION}.jsonl");
+    let path = stage.home.write(&path, story::retry("/home/ann/shop").text().as_bytes());
+    stage.import(&path);
+    let before = told(&stage);
+    assert!(before.iter().all(|(_, said)| said.as_array().is_none_or(|rows| !rows.is_empty())), "{before:?}");
+    let cwd = stage.home.project();
+    let cwd = cwd.to_str().unwrap();
+    let last = format!("{SESSION}:2");
+    for command in [
+        &["resume", SESSION, "--in", "pi"][..],
+        &["resume", SESSION, "--in", "codex"],
+        &["resume", SESSION, "--in", "gemini"],
+        &["fork", &last, "--in", "codex"],
+        &["fork", &last],
+        &["fork", SESSION],
+    ] {
+        stage.run(&[command, &["--cwd", cwd, "--print"]].concat()).ok();
+    }
+    // What clients read of them is what was placed.
+    stage.run(&["import"]).ok();
+    for ((name, before), (_, after)) in before.into_iter().zip(told(&stage)) {
+        assert_eq!(after, before, "{name}");
+    }
+    assert_eq!(stage.json(&["list", "--all"])["sessions"].as_array().unwrap().len(), 7);
+    let tree = stage.json(&["tree", SESSION, "--copies"]);
+    let shown = stage.json(&["tree", SESSION]);
+    assert!(tree["nodes"].as_array().unwrap().len() > shown["nodes"].as_array().unwrap().len());
+}
