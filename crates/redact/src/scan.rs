@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use regex::bytes::{Match, Regex};
 
 use crate::assignment::{Assignments, Certainty, Hit};
+use crate::beside::Beside;
 use crate::escape::{self, View};
 use crate::keywords::{Keywords, Target};
 use crate::pem;
@@ -164,7 +165,8 @@ impl Scanner {
         // A rule need not look again inside what it has just found.
         let mut last: Option<Span> = None;
         let mut is_taken = false;
-        let (first, mut drawn, mut beside) = (found.len(), Vec::new(), Vec::new());
+        let (first, mut drawn, mut spans) = (found.len(), Vec::new(), Vec::new());
+        let mut beside = Beside::default();
         self.keywords.any(text, |start, end, target| {
             let hit = Hit { start, end };
             let (order, place) = match target {
@@ -204,7 +206,7 @@ impl Scanner {
                     let (order, place) =
                         (self.rules.list.len() + index, self.assigned(text, hit, index, Certainty::Exact));
                     if place.is_none() && self.looks_beside() {
-                        self.stands_beside(text, hit, index, &mut beside);
+                        self.stands_beside(text, (hit, index), &mut beside, &mut spans);
                     }
                     (order, place)
                 }
@@ -224,19 +226,22 @@ impl Scanner {
         drawn.dedup();
         drawn.retain(|span| !known.overlap(span) && !self.is_allowed(text, *span));
         found.extend(drawn);
-        beside.retain(|span| !self.is_allowed(text, *span));
-        found.extend(beside);
+        found.extend(spans.into_iter().filter(|span| !self.is_allowed(text, *span)));
     }
 
     /// Adds what stands beside a name and is no other text's.
-    fn stands_beside(&self, text: &[u8], hit: Hit, index: usize, beside: &mut Vec<Span>) {
+    fn stands_beside<'a>(
+        &'a self,
+        text: &'a [u8],
+        (hit, index): (Hit, usize),
+        beside: &mut Beside<'a>,
+        spans: &mut Vec<Span>,
+    ) {
         let Some(name) = self.rules.names.get(index) else { return };
-        let mut places = Vec::new();
-        Assignments { rules: &self.rules }.beside(text, hit, name, &mut places);
+        Assignments { rules: &self.rules }.beside(text, hit, name, beside);
         let order = self.rules.list.len() + index;
-        beside.extend(
-            places.into_iter().map(|(start, end)| whole_characters(text, Span { start, end, order })),
-        );
+        let places = beside.found.drain(..);
+        spans.extend(places.map(|(start, end)| whole_characters(text, Span { start, end, order })));
     }
 
     fn may_stand_beside(&self, raw: &[u8], hit: Hit, index: usize) -> bool {
