@@ -22,7 +22,7 @@ use stemmata_engine::prompt::strategy::DocumentFormat;
 use stemmata_engine::prompt::tool_output::OutputLimits;
 use stemmata_engine::prompt::window::{CompactSettings, WindowConfig, WindowConfigSettings};
 use stemmata_engine::{Home, HomeOptions, MachineFacts, OpenFor, RandomIds, Settings, SystemClock};
-use stemmata_llm::{Api, Client, Endpoint, Key, Limits, Waits};
+use stemmata_llm::{Api, Client, Endpoint, Key, Limits, Sleeps};
 
 use crate::agent::Agent;
 use crate::commands::Next;
@@ -34,14 +34,6 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const INSTRUCTIONS: &str = "You are an agent that works in a folder with a shell and file tools. Do what the user asks, check what you \
 did, and say briefly what came of it.";
-
-struct Sleeps;
-
-impl Waits for Sleeps {
-    fn wait(&self, duration: Duration) {
-        std::thread::sleep(duration);
-    }
-}
 
 /// Opens the folder's data directory, which `stemma --data-dir` reads too.
 fn open(options: &Options) -> Result<Home> {
