@@ -238,15 +238,14 @@ impl Scanner {
         spans: &mut Vec<Span>,
     ) {
         let Some(name) = self.rules.names.get(index) else { return };
-        Assignments { rules: &self.rules }.beside(text, hit, name, beside);
+        self.assignments().beside(text, hit, name, beside);
         let order = self.rules.list.len() + index;
         let places = beside.found.drain(..);
         spans.extend(places.map(|(start, end)| whole_characters(text, Span { start, end, order })));
     }
 
     fn may_stand_beside(&self, raw: &[u8], hit: Hit, index: usize) -> bool {
-        let assignments = Assignments { rules: &self.rules };
-        self.rules.names.get(index).is_some_and(|name| assignments.may_stand_beside(raw, hit, name))
+        self.rules.names.get(index).is_some_and(|name| self.assignments().may_stand_beside(raw, hit, name))
     }
 
     /// Tells whether lines that follow may hold the value of a name in this one, or the rest of what a rule knows.
@@ -260,8 +259,7 @@ impl Scanner {
                 self.rules.list.get(index).is_some_and(is_open)
             }
             Target::Name(index) => {
-                let assignments = Assignments { rules: &self.rules };
-                let opens = |name| assignments.opens(line, Hit { start, end }, name);
+                let opens = |name| self.assignments().opens(line, Hit { start, end }, name);
                 self.rules.names.get(index).is_some_and(opens)
             }
             Target::Word | Target::Escape | Target::Colour => false,
@@ -274,8 +272,7 @@ impl Scanner {
         let lines = uncoloured.as_ref().map_or(lines, |view| view.text.as_slice());
         self.keywords.any(lines, |start, end, target| {
             let Target::Name(index) = target else { return false };
-            let assignments = Assignments { rules: &self.rules };
-            let is_row = |name| assignments.is_row(lines, Hit { start, end }, name);
+            let is_row = |name| self.assignments().is_row(lines, Hit { start, end }, name);
             self.rules.names.get(index).is_some_and(is_row)
         })
     }
@@ -294,9 +291,8 @@ impl Scanner {
         self.keywords.any(key, |start, end, target| {
             match target {
                 Target::Name(index) => {
-                    let assignments = Assignments { rules: &self.rules };
-                    let name = self.rules.names.get(index);
-                    if name.is_some_and(|name| assignments.field(key, Hit { start, end }, name, value)) {
+                    let is_secret = |name| self.assignments().field(key, Hit { start, end }, name, value);
+                    if self.rules.names.get(index).is_some_and(is_secret) {
                         named =
                             Some(Span { start: 0, end: value.len(), order: self.rules.list.len() + index });
                     }
@@ -327,8 +323,11 @@ impl Scanner {
     }
 
     fn assigned(&self, text: &[u8], hit: Hit, name: usize, certainty: Certainty) -> Option<(usize, usize)> {
-        let assignments = Assignments { rules: &self.rules };
-        assignments.value(text, hit, self.rules.names.get(name)?, certainty)
+        self.assignments().value(text, hit, self.rules.names.get(name)?, certainty)
+    }
+
+    fn assignments(&self) -> Assignments<'_> {
+        Assignments { rules: &self.rules }
     }
 
     /// Tries one rule at a keyword.

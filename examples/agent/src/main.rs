@@ -13,7 +13,6 @@ use std::fs::{self, File};
 use std::io::{BufRead as _, Write as _};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use stemmata_engine::model::{Estimate, Party, TokenCounter as _, Tokens};
 use stemmata_engine::prompt::guard::WindowSettings;
