@@ -4,16 +4,7 @@ use std::time::Duration;
 
 use stemmata_api::{Answer, Code, Problem};
 use stemmata_engine::{ModelApi, ModelRules, Scrubber, Summarizer};
-use stemmata_llm::{Api, Client, Endpoint, Key, Limits, LlmError, ModelSummarizer, Waits};
-
-/// Waits as the server asks.
-struct Sleeps;
-
-impl Waits for Sleeps {
-    fn wait(&self, duration: Duration) {
-        std::thread::sleep(duration);
-    }
-}
+use stemmata_llm::{Api, Client, Endpoint, Key, Limits, LlmError, ModelSummarizer, Sleeps};
 
 /// Makes the client that the configuration names. `variable` reads the environment.
 pub(crate) fn summarizer(

@@ -279,7 +279,7 @@ fn before(seq: EventSeq) -> Option<EventSeq> {
 fn said(entry: &Entry) -> Message {
     Message {
         id: entry.id.to_string(),
-        at: entry.timestamp.unwrap_or(stemmata_model::Timestamp::EPOCH),
+        at: entry.timestamp,
         sender: Party::new("user").expect("a constant name is a name"),
         text: Some(entry_text(entry)),
         data: None,

@@ -28,6 +28,15 @@ pub trait Waits: Send + Sync {
     fn wait(&self, duration: Duration);
 }
 
+/// Waits by sleeping.
+pub struct Sleeps;
+
+impl Waits for Sleeps {
+    fn wait(&self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
+}
+
 /// A client of one model. Cheap to keep; connections are reused.
 pub struct Client {
     agent: Agent,
@@ -166,10 +175,7 @@ impl Client {
     /// Returns what an error quotes of a reply, wherever in it that stood. A server may repeat the headers that it was sent, and a gateway
     /// those that it sends on: neither our key nor anything else that looks like a secret is in a message.
     fn quote(&self, said: &str, chars_max: usize) -> String {
-        let said = match &self.endpoint.key {
-            Some(key) => said.replace(key.expose(), "…"),
-            None => said.to_owned(),
-        };
+        let said = self.endpoint.key.as_ref().map_or_else(|| said.to_owned(), |key| key.masked(said));
         // Cut last: half a key is not recognized.
         let said = scrub::text(&said, &self.scrubber).unwrap_or_default();
         said.chars().take(chars_max).collect()

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use stemmata_prompt::retrieve::Embedder;
+use stemmata_prompt::retrieve::{Embedder, NoVectors};
 use stemmata_redact::Scrubber;
 
-use crate::client::{Client, Waits};
+use crate::client::{Client, Sleeps};
 use crate::endpoint::{Api, Endpoint, Key, Limits};
 use crate::error::LlmError;
 
@@ -22,15 +22,6 @@ const LIMITS: Limits = Limits {
 /// Turns texts into vectors by a server that speaks OpenAI's embeddings.
 pub struct ModelEmbedder {
     client: Client,
-}
-
-/// Waits by sleeping.
-struct Sleeps;
-
-impl Waits for Sleeps {
-    fn wait(&self, duration: Duration) {
-        std::thread::sleep(duration);
-    }
 }
 
 impl ModelEmbedder {
@@ -59,7 +50,17 @@ impl Embedder for ModelEmbedder {
         self.client.server()
     }
 
-    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
-        self.client.embed(texts).map_err(|error| error.to_string())
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, NoVectors> {
+        self.client.embed(texts).map_err(|error| {
+            let is_down = match &error {
+                LlmError::Unreachable { .. } | LlmError::TimedOut { .. } => true,
+                LlmError::Refused { status, .. } => status.status >= 500,
+                LlmError::BadEndpoint { .. }
+                | LlmError::RequestTooLarge { .. }
+                | LlmError::NotScrubbed { .. }
+                | LlmError::BadReply { .. } => false,
+            };
+            NoVectors { reason: error.to_string(), is_down }
+        })
     }
 }

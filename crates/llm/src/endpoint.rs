@@ -14,6 +14,10 @@ pub enum Api {
     OpenAi,
 }
 
+/// How often a byte of a key may be escaped in what a server repeats, and the bytes of an entity of HTML.
+const ESCAPES_MAX: usize = 8;
+const ENTITY_BYTES_MAX: usize = 8;
+
 /// A key of a provider. It is printed nowhere: `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(String);
@@ -35,6 +39,69 @@ impl Key {
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }
+
+    /// Returns a text with `…` in the place of the key, also where the key is escaped as JSON, a link or HTML would have it.
+    pub(crate) fn masked(&self, text: &str) -> String {
+        let mut masked = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(char) = rest.chars().next() {
+            if let Some(behind) = self.0.bytes().try_fold(rest, without_byte) {
+                masked.push('…');
+                rest = behind;
+            } else {
+                masked.push(char);
+                rest = rest.get(char.len_utf8()..).unwrap_or_default();
+            }
+        }
+        masked
+    }
+}
+
+/// Returns what stands behind a byte of ASCII at the beginning of a text, as it is or escaped, maybe several times.
+fn without_byte(text: &str, byte: u8) -> Option<&str> {
+    if let Some(behind) = text.strip_prefix(char::from(byte)).filter(|_| !b"%&".contains(&byte)) {
+        return Some(behind);
+    }
+    let is_hex = |digits: &str| u8::from_str_radix(digits, 16) == Ok(byte);
+    let hex = |text: &'_ str| text.get(..2).is_some_and(is_hex).then_some(2);
+    // `\/`, `\u002f`, `\x2f`.
+    let slashes = text.bytes().take(ESCAPES_MAX).take_while(|byte| *byte == b'\\').count();
+    if slashes > 0 {
+        let escaped = text.get(slashes..)?;
+        let digits = escaped.strip_prefix("u00").or_else(|| escaped.strip_prefix('x'));
+        let spelled = digits.and_then(|digits| digits.get(hex(digits)?..));
+        return spelled.or_else(|| escaped.strip_prefix(char::from(byte)));
+    }
+    // `%2f`, `%252f`.
+    if let Some(mut digits) = text.strip_prefix('%') {
+        for _ in 0..ESCAPES_MAX {
+            let outer = digits.strip_prefix("25");
+            // A percent sign of the key itself is the innermost one.
+            let is_last = byte != b'%' || outer.is_none_or(|digits| !digits.starts_with("25"));
+            if let Some(end) = hex(digits).filter(|_| is_last) {
+                return digits.get(end..);
+            }
+            let Some(behind) = outer else { break };
+            digits = behind;
+        }
+    }
+    // `&#47;`, `&#x2f;`, `&amp;`.
+    if let Some(entity) = text.strip_prefix('&') {
+        let end = entity.bytes().take(ENTITY_BYTES_MAX).position(|byte| byte == b';');
+        let (entity, behind) = end.and_then(|end| entity.split_at_checked(end)).unwrap_or_default();
+        let is_byte = match entity.strip_prefix('#') {
+            Some(code) => match code.strip_prefix(['x', 'X']) {
+                Some(digits) => is_hex(digits),
+                None => code.parse() == Ok(byte),
+            },
+            None => [("amp", b'&'), ("lt", b'<'), ("gt", b'>'), ("quot", b'"'), ("apos", b'\'')]
+                .contains(&(entity, byte)),
+        };
+        if is_byte {
+            return behind.strip_prefix(';');
+        }
+    }
+    text.strip_prefix(char::from(byte))
 }
 
 impl fmt::Debug for Key {
@@ -120,17 +187,23 @@ impl Endpoint {
     /// Returns whether the server is on this machine. No proxy is asked for it: it would get key and conversation in the clear, and send them
     /// to a machine of its own.
     pub(crate) fn is_on_this_machine(&self) -> bool {
-        let rest = self.base_url.trim().split_once("://").map_or("", |(_, rest)| rest);
-        is_loopback(rest.split('/').next().unwrap_or_default())
+        self.parts().is_some_and(|parts| is_loopback(parts.authority))
+    }
+
+    /// Divides the address; `None` where it has no scheme.
+    fn parts(&self) -> Option<Parts<'_>> {
+        let base = self.base_url.trim().trim_end_matches('/');
+        let (scheme, rest) = base.split_once("://")?;
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        Some(Parts { base, scheme, rest, authority })
     }
 
     fn base(&self) -> Result<&str, LlmError> {
-        let base = self.base_url.trim().trim_end_matches('/');
         let bad = |reason: String| Err(LlmError::BadEndpoint { reason });
-        let Some((scheme, rest)) = base.split_once("://") else {
+        let Some(Parts { base, scheme, rest, authority }) = self.parts() else {
+            let base = self.base_url.trim();
             return bad(format!("`{base}` is not an address: begin it with https:// or http://"));
         };
-        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         if authority.is_empty() || authority.contains('@') || rest.contains(['?', '#']) {
             let want = "https://HOST or https://HOST/v1";
             return bad(format!(
@@ -149,6 +222,16 @@ impl Endpoint {
         }
         Ok(base)
     }
+}
+
+/// The parts of an address.
+struct Parts<'a> {
+    /// All of it, without slashes at its end.
+    base: &'a str,
+    scheme: &'a str,
+    /// What stands behind `://`.
+    rest: &'a str,
+    authority: &'a str,
 }
 
 /// Whether a host of an address is this machine.
@@ -196,6 +279,31 @@ mod tests {
     fn an_address_that_is_none_is_refused() {
         for base in ["", "api.openai.com", "ftp://x", "https://", "https://user@host", "https://h/v1?x=1"] {
             assert!(endpoint(Api::OpenAi, base, None).url().is_err(), "{base}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_masked_in_every_form_in_which_a_reply_may_have_it() {
+        let key = Key::new(r#"sk+a/b=c&d"e%f-g"#).unwrap();
+        for escaped in [
+            r#"sk+a/b=c&d"e%f-g"#,
+            r#"sk+a\/b=c&d\"e%f-g"#,
+            r#"sk+a\\\/b=c&d\\\"e%f-g"#,
+            r"sk\u002ba\u002Fb\u003dc\u0026d\u0022e\u0025f-\u0067",
+            r#"sk\\u002ba/b=c\\u0026d\\\"e%f-g"#,
+            "sk%2Ba%2fb%3Dc%26d%22e%25f-g",
+            "sk%252Ba%252fb%253Dc%2526d%2522e%2525f-g",
+            "sk+a/b=c&amp;d&quot;e%f-g",
+            "&#115;k&#43;a&#x2F;b=c&#38;d&#x22;e&#37;f&#45;g",
+            r#"s\x6b+a/b=c&d"e%f-g"#,
+        ] {
+            assert_eq!(key.masked(&format!("é {escaped}{escaped}, \\ % &")), "é ……, \\ % &", "{escaped}");
+        }
+        for other in ["sk+a/b", "sk%2Ba%2fb%3Dc%26d%22e%25f", r"\", "%", "&", "%25%25", r"s\", "&#", "&é"] {
+            assert_eq!(key.masked(other), other);
+        }
+        for row in ["s\\", "\\", "%25", "&", "sk+a"].map(|unit| unit.repeat(20_000)) {
+            assert_eq!(key.masked(&row), row);
         }
     }
 

@@ -17,7 +17,7 @@ mod scrub;
 mod summarize;
 
 pub use chat::{ChatReply, ChatRequest, Message, Stop, Tool, ToolCall, Usage};
-pub use client::{Client, Waits};
+pub use client::{Client, Sleeps, Waits};
 pub use embedder::ModelEmbedder;
 pub use endpoint::{Api, Endpoint, Key, Limits};
 pub use error::{LlmError, Status};

@@ -37,7 +37,13 @@ fn what_is_no_answer_to_all_texts_is_an_error_that_says_so() {
     for (answer, reason) in [(vectors(&[[1.0, 0.0]]), "not one for each of 2"), (refusal, "no such model")] {
         let server = ModelServer::of(vec![answer]);
         let error = embedder(&server).embed(&["one", "two"]).expect_err("refused");
-        assert!(error.contains(reason) && error.contains("/v1/embeddings"), "{error}");
+        let says = |part: &str| error.reason.contains(part);
+        assert!(says(reason) && says("/v1/embeddings") && !error.is_down, "{error:?}");
+    }
+    for (status, is_down) in [(401, false), (404, false), (429, false), (500, true), (503, true)] {
+        let server = ModelServer::of(vec![Answer::Status(status, Vec::new(), "no".to_owned())]);
+        let error = embedder(&server).embed(&["one"]).expect_err("refused");
+        assert_eq!(error.is_down, is_down, "{status}");
     }
     assert!(ModelEmbedder::new("http://example.org/v1", "small", Some("key")).is_err(), "a key in the clear");
 }

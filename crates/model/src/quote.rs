@@ -29,14 +29,21 @@ pub fn one_line(text: &str) -> String {
     words.filter(|word| !word.is_empty()).collect::<Vec<String>>().join(" ")
 }
 
+/// Returns a text on one line as [`one_line`] does, at most so many characters: one that was cut ends in `…`.
+pub fn one_line_within(text: &str, chars_max: usize) -> String {
+    let line = one_line(text);
+    if line.chars().nth(chars_max).is_none() {
+        return line;
+    }
+    let cut: String = line.chars().take(chars_max.saturating_sub(1)).collect();
+    format!("{}…", cut.trim_end())
+}
+
 /// Splits a text at everything that some reader takes for a line break, and leaves hidden characters out.
 pub fn visible_lines(text: &str) -> impl Iterator<Item = String> {
-    // The first half of `\r\n` ends the line; the second one would add an empty line.
-    let mut before = '\n';
-    let is_half = move |char: char| std::mem::replace(&mut before, char) == '\r' && char == '\n';
-    let mut is_half = is_half;
-    let whole: String = text.chars().filter(|char| !is_half(*char)).collect();
-    whole.split(is_line_break).map(visible).collect::<Vec<String>>().into_iter()
+    // Two characters and one line break.
+    let text = text.replace("\r\n", "\n");
+    text.split(is_line_break).map(visible).collect::<Vec<String>>().into_iter()
 }
 
 /// Returns a line without characters that nobody sees.

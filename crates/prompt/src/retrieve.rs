@@ -15,7 +15,7 @@ mod weights;
 
 pub use candidate::{Beside, Candidate, CandidateKind, Provenance, Shares, Standing};
 pub use choose::{Chosen, Form, Pack, PackSkipped, choose};
-pub use dense::{DenseVector, Embedder, set_nearness};
+pub use dense::{DenseVector, Embedder, NoVectors, set_nearness};
 pub use known::{TURNS_MAX, known, mark_superseded};
 pub use relevance::{TaskTerm, TaskWords};
 pub use render::said;

@@ -23,6 +23,14 @@ const MARKS_MAX: usize = 16;
 /// Options between a command that sets and the name.
 const OPTIONS_MAX: usize = 4;
 
+/// What stands beside the names of one text.
+#[derive(Debug, Default)]
+pub(crate) struct Beside<'a> {
+    /// Where secrets stand.
+    pub(crate) found: Vec<(usize, usize)>,
+    columns: table::Columns<'a>,
+}
+
 /// A name in its line.
 #[derive(Debug, Clone, Copy)]
 struct Named<'a> {
@@ -63,17 +71,17 @@ impl<'a> Named<'a> {
 
 impl<'r> Assignments<'r> {
     /// Finds the values that stand beside the name around `hit`, where nothing is assigned to it.
-    pub(crate) fn beside(self, text: &[u8], hit: Hit, name: &Name, found: &mut Vec<(usize, usize)>) {
+    pub(crate) fn beside<'a>(self, text: &'a [u8], hit: Hit, name: &'a Name, beside: &mut Beside<'a>) {
         let Some(of) = self.named(text, hit, name) else { return };
         if let Some(at) = sign_end(of) {
-            return self.behind_sign(of, at, found);
+            return self.behind_sign(of, at, &mut beside.found);
         }
-        if self.in_table(of, found) {
+        if self.in_table(of, beside) {
             return;
         }
         let flag = flag_end(of).and_then(|at| self.on_next_line(of, at));
         let place = flag.or_else(|| self.set(of)).or_else(|| self.in_sentence(of));
-        found.extend(place);
+        beside.found.extend(place);
     }
 
     /// Tells whether the value of the name around `hit` may stand in lines that follow.
@@ -227,7 +235,8 @@ impl<'r> Assignments<'r> {
         })
     }
 
-    /// Returns a place where what stands there is a secret: by this test behind a name that says password, else by the name's own.
+    /// Returns the place if the value at it is a secret: behind a name that is `said` the value must pass `test`, behind any other the
+    /// test of the name.
     fn counts(
         self,
         of: Named<'_>,

@@ -56,6 +56,8 @@ pub struct LineState {
     keys: PrivateKeyState,
     texts: Vec<Text>,
     held: Vec<Vec<u8>>,
+    /// A program before this field wrote what a running stream continues from.
+    #[serde(default)]
     contexts: Contexts,
 }
 
@@ -209,7 +211,7 @@ impl LineScrubber {
         let mut known = known.to_vec();
         let beside = self.contexts.take_in(&self.scrubber, body(line))?;
         // Within a key each line is known by what is open.
-        if self.joins && !self.keys.is_open() {
+        if !self.keys.is_open() {
             known.extend(beside);
         }
         self.scrubber.scrub_line_with(line, &known, &mut self.keys)

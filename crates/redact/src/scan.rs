@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use regex::bytes::{Match, Regex};
 
 use crate::assignment::{Assignments, Certainty, Hit};
+use crate::beside::Beside;
 use crate::escape::{self, View};
 use crate::keywords::{Keywords, Target};
 use crate::pem;
@@ -164,7 +165,8 @@ impl Scanner {
         // A rule need not look again inside what it has just found.
         let mut last: Option<Span> = None;
         let mut is_taken = false;
-        let (first, mut drawn, mut beside) = (found.len(), Vec::new(), Vec::new());
+        let (first, mut drawn, mut spans) = (found.len(), Vec::new(), Vec::new());
+        let mut beside = Beside::default();
         self.keywords.any(text, |start, end, target| {
             let hit = Hit { start, end };
             let (order, place) = match target {
@@ -204,7 +206,7 @@ impl Scanner {
                     let (order, place) =
                         (self.rules.list.len() + index, self.assigned(text, hit, index, Certainty::Exact));
                     if place.is_none() && self.looks_beside() {
-                        self.stands_beside(text, hit, index, &mut beside);
+                        self.stands_beside(text, (hit, index), &mut beside, &mut spans);
                     }
                     (order, place)
                 }
@@ -224,24 +226,26 @@ impl Scanner {
         drawn.dedup();
         drawn.retain(|span| !known.overlap(span) && !self.is_allowed(text, *span));
         found.extend(drawn);
-        beside.retain(|span| !self.is_allowed(text, *span));
-        found.extend(beside);
+        found.extend(spans.into_iter().filter(|span| !self.is_allowed(text, *span)));
     }
 
     /// Adds what stands beside a name and is no other text's.
-    fn stands_beside(&self, text: &[u8], hit: Hit, index: usize, beside: &mut Vec<Span>) {
+    fn stands_beside<'a>(
+        &'a self,
+        text: &'a [u8],
+        (hit, index): (Hit, usize),
+        beside: &mut Beside<'a>,
+        spans: &mut Vec<Span>,
+    ) {
         let Some(name) = self.rules.names.get(index) else { return };
-        let mut places = Vec::new();
-        Assignments { rules: &self.rules }.beside(text, hit, name, &mut places);
+        self.assignments().beside(text, hit, name, beside);
         let order = self.rules.list.len() + index;
-        beside.extend(
-            places.into_iter().map(|(start, end)| whole_characters(text, Span { start, end, order })),
-        );
+        let places = beside.found.drain(..);
+        spans.extend(places.map(|(start, end)| whole_characters(text, Span { start, end, order })));
     }
 
     fn may_stand_beside(&self, raw: &[u8], hit: Hit, index: usize) -> bool {
-        let assignments = Assignments { rules: &self.rules };
-        self.rules.names.get(index).is_some_and(|name| assignments.may_stand_beside(raw, hit, name))
+        self.rules.names.get(index).is_some_and(|name| self.assignments().may_stand_beside(raw, hit, name))
     }
 
     /// Tells whether lines that follow may hold the value of a name in this one, or the rest of what a rule knows.
@@ -255,8 +259,7 @@ impl Scanner {
                 self.rules.list.get(index).is_some_and(is_open)
             }
             Target::Name(index) => {
-                let assignments = Assignments { rules: &self.rules };
-                let opens = |name| assignments.opens(line, Hit { start, end }, name);
+                let opens = |name| self.assignments().opens(line, Hit { start, end }, name);
                 self.rules.names.get(index).is_some_and(opens)
             }
             Target::Word | Target::Escape | Target::Colour => false,
@@ -269,8 +272,7 @@ impl Scanner {
         let lines = uncoloured.as_ref().map_or(lines, |view| view.text.as_slice());
         self.keywords.any(lines, |start, end, target| {
             let Target::Name(index) = target else { return false };
-            let assignments = Assignments { rules: &self.rules };
-            let is_row = |name| assignments.is_row(lines, Hit { start, end }, name);
+            let is_row = |name| self.assignments().is_row(lines, Hit { start, end }, name);
             self.rules.names.get(index).is_some_and(is_row)
         })
     }
@@ -289,9 +291,8 @@ impl Scanner {
         self.keywords.any(key, |start, end, target| {
             match target {
                 Target::Name(index) => {
-                    let assignments = Assignments { rules: &self.rules };
-                    let name = self.rules.names.get(index);
-                    if name.is_some_and(|name| assignments.field(key, Hit { start, end }, name, value)) {
+                    let is_secret = |name| self.assignments().field(key, Hit { start, end }, name, value);
+                    if self.rules.names.get(index).is_some_and(is_secret) {
                         named =
                             Some(Span { start: 0, end: value.len(), order: self.rules.list.len() + index });
                     }
@@ -322,8 +323,11 @@ impl Scanner {
     }
 
     fn assigned(&self, text: &[u8], hit: Hit, name: usize, certainty: Certainty) -> Option<(usize, usize)> {
-        let assignments = Assignments { rules: &self.rules };
-        assignments.value(text, hit, self.rules.names.get(name)?, certainty)
+        self.assignments().value(text, hit, self.rules.names.get(name)?, certainty)
+    }
+
+    fn assignments(&self) -> Assignments<'_> {
+        Assignments { rules: &self.rules }
     }
 
     /// Tries one rule at a keyword.

@@ -10,6 +10,7 @@ mod text;
 use std::collections::BTreeMap;
 
 use stemmata_acts::{Certainty, FileAct, FileChange, TaskBook, ToolUse, tool_uses};
+use stemmata_model::quote::one_line_within;
 use stemmata_model::{Entry, EntryKind, Part, Timestamp, Tokens};
 
 use blocks::{Block, Turn, Voice};
@@ -256,7 +257,7 @@ impl Plan {
 
 /// Says what this is and where it comes from.
 fn head(entries: &[Entry], source: &Source, turns: usize) -> String {
-    let short = |text: &str| text::one_line(text, 160);
+    let short = |text: &str| one_line_within(text, 160);
     let mut facts = vec![format!("- session: {} ({})", short(&source.runtime), short(&source.ctx))];
     let times: Vec<Timestamp> = entries.iter().filter_map(|entry| entry.timestamp).collect();
     if let (Some(first), Some(last)) = (times.iter().min(), times.iter().max()) {

@@ -59,14 +59,3 @@ pub(crate) fn losses(report: &LossReport) -> v1::Losses {
         unlisted: report.unlisted,
     }
 }
-
-/// Returns text as one line of so many characters at most, without what a terminal would obey.
-pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
-    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let line = plain.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= chars_max {
-        return line;
-    }
-    let cut: String = line.chars().take(chars_max.saturating_sub(1)).collect();
-    format!("{}…", cut.trim_end())
-}

@@ -13,7 +13,6 @@ use std::fs::{self, File};
 use std::io::{BufRead as _, Write as _};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use stemmata_engine::model::{Estimate, Party, TokenCounter as _, Tokens};
 use stemmata_engine::prompt::guard::WindowSettings;
@@ -22,7 +21,7 @@ use stemmata_engine::prompt::strategy::DocumentFormat;
 use stemmata_engine::prompt::tool_output::OutputLimits;
 use stemmata_engine::prompt::window::{CompactSettings, WindowConfig, WindowConfigSettings};
 use stemmata_engine::{Home, HomeOptions, MachineFacts, OpenFor, RandomIds, Settings, SystemClock};
-use stemmata_llm::{Api, Client, Endpoint, Key, Limits, Waits};
+use stemmata_llm::{Api, Client, Endpoint, Key, Limits, Sleeps};
 
 use crate::agent::Agent;
 use crate::commands::Next;
@@ -34,14 +33,6 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const INSTRUCTIONS: &str = "You are an agent that works in a folder with a shell and file tools. Do what the user asks, check what you \
 did, and say briefly what came of it.";
-
-struct Sleeps;
-
-impl Waits for Sleeps {
-    fn wait(&self, duration: Duration) {
-        std::thread::sleep(duration);
-    }
-}
 
 /// Opens the folder's data directory, which `stemma --data-dir` reads too.
 fn open(options: &Options) -> Result<Home> {

@@ -129,7 +129,7 @@ pub(crate) struct Cursor {
     pub format: String,
     /// The redaction rules that its bytes went through.
     pub rules: RulesMark,
-    /// Bytes of the file that went through the shipped rules before these, and keep what these made of them.
+    /// The first bytes of the file, which were scrubbed by the shipped rules before `rules` and stay as those left them.
     pub earlier_bytes: u64,
     /// How often closed commits are made.
     pub granularity: Granularity,
@@ -172,8 +172,8 @@ impl Cursor {
         self.tip.into_iter().chain(self.provisional.iter().map(|one| one.commit))
     }
 
-    /// Returns how many bytes of the file keep what the shipped rules before made of them, where the session goes on from
-    /// this cursor under these rules; none where it was read under rules that it cannot go on from.
+    /// Returns how many bytes of the file were scrubbed by the shipped rules before `scrubber`'s, and stay so when reading goes on
+    /// from this cursor with `scrubber`. Returns `None` where the cursor's rules are neither: then the file is read again.
     pub(crate) fn earlier_under(&self, scrubber: &Scrubber) -> Option<u64> {
         let is_of = |scrubber: &Scrubber| self.rules == RulesHash(scrubber.rules_hash()).into();
         if is_of(scrubber) {

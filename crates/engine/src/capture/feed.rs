@@ -25,7 +25,7 @@ struct Feed {
     fed: usize,
     /// Where in the file the next line begins.
     at: u64,
-    /// What replaces secrets behind the bytes that keep what the rules before made of them, and where that is.
+    /// The scrubber of today's rules, and the byte up to which lines stay as the shipped rules before these left them.
     later: Option<(LineScrubber, u64)>,
 }
 
@@ -55,7 +55,8 @@ impl Feed {
         Ok(feed)
     }
 
-    /// Takes the next line of the file. One that ends behind what was stored under the rules before is looked at by these.
+    /// Scrubs the next line of the file. Lines that end within `earlier_bytes` are scrubbed by the shipped rules before these, so
+    /// that they stay as they were stored; the rules of today scrub every later line.
     fn push<'l>(&mut self, line: &'l [u8]) -> Result<Vec<ScrubbedLine<'l>>> {
         self.at += u64::try_from(line.len()).expect("a length fits 64 bits");
         let mut given = Vec::new();

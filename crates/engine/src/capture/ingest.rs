@@ -204,7 +204,7 @@ impl<'e> Ingest<'e> {
         let mut notes = Vec::new();
         let line = scrubbed.bytes.strip_suffix(b"\n").unwrap_or(&scrubbed.bytes);
         let number = self.start.line + self.segment.lines;
-        // Most transcripts hold nothing else, and a line costs no copy of a list.
+        // Most transcripts have no unknown record: then no line copies the list of them.
         let has_unread = !self.splitter.unknown().is_empty() || self.splitter.unreadable() > 0;
         let unread = if has_unread { self.unread() } else { UnreadRecords::default() };
         let cut = self.splitter.line(line, &mut notes);

@@ -5,8 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use stemmata_model::{
-    Closure, CommitId, CommitType, Counts, FormatId, Granularity, Note, NoteCode, RulesHash, SessionId,
-    Timestamp,
+    Closure, CommitId, CommitType, Counts, FormatId, Granularity, Note, NoteCode, SessionId, Timestamp,
 };
 use stemmata_redact::Scrubber;
 use stemmata_runtimes::adapter::{Adapter, Shape};
@@ -403,10 +402,10 @@ impl Engine {
         })
     }
 
-    /// Returns the hash of the rules by which a transcript is read.
-    pub(crate) fn rules_of(&self, transcript: &mut Transcript) -> Result<RulesHash> {
+    /// Returns what replaces secrets in a transcript, by what the store knows of its session.
+    pub(crate) fn scrubber_of_file(&self, transcript: &mut Transcript) -> Result<Scrubber> {
         let known = self.store.session(&self.key_of(transcript))?.and_then(|known| known.cwd);
-        Ok(RulesHash(self.scrubber_for(transcript, known.as_deref(), None)?.rules_hash()))
+        self.scrubber_for(transcript, known.as_deref(), None)
     }
 
     /// Returns what replaces secrets in a transcript: by the directory that its records name, else by what is `known` of the

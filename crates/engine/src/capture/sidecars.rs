@@ -254,8 +254,8 @@ impl Engine {
         let mut previous = self.store.session(key)?;
         let tip = previous.as_ref().and_then(|known| known.tip);
         let is_stored = tip.map(|tip| self.store.commit(tip)).transpose()?.flatten().is_some();
-        // Under other rules for secrets, the shipped ones before these aside, it is read again, as a transcript is, and so is what retention deleted of a session that
-        // continues.
+        // As with a transcript, other rules for secrets mean that the file is read again, unless they are only the next shipped ones.
+        // It is read again, too, where retention deleted its content and its session goes on.
         let is_known =
             |cursor: Cursor| cursor.stamp == file.stamp && cursor.earlier_under(scrubber).is_some();
         if is_stored && cursor.is_some_and(is_known) {

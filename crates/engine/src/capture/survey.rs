@@ -21,8 +21,8 @@ use crate::error::{EngineError, Result};
 pub enum FileState {
     /// A transcript that was never read.
     New,
-    /// A transcript that changed since it was read, or a file that its client keeps beside it; or one that was read under other
-    /// redaction rules.
+    /// A transcript that changed since it was read, or a file that its client keeps beside it; or one that a capture
+    /// reads again because the rules for secrets changed. Newer shipped rules alone change no session that is stored.
     Changed,
     /// A transcript that is as it was when it was read, with the files beside it.
     Unchanged,
@@ -183,7 +183,7 @@ impl Engine {
         let is_whole = cursor.seen_bytes >= cursor.stamp.length;
         let is_same = is_there_still
             && is_whole
-            && self.rules_of(opened).is_ok_and(|rules| cursor.rules == rules.into())
+            && self.scrubber_of_file(opened).is_ok_and(|scrubber| cursor.earlier_under(&scrubber).is_some())
             && !self.has_new_sidecars(key)?;
         if is_same {
             return Ok(FileState::Unchanged);

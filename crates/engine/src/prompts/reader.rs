@@ -330,7 +330,7 @@ impl<'e> LedgerReader<'e> {
         let is_wanted = |said: &&ChainMessage| {
             topics.iter().any(|topic| topic.as_str() == said.topic)
                 && query.sender.as_ref().is_none_or(|sender| *sender == said.message.sender)
-                && query.since.is_none_or(|since| said.message.at >= since)
+                && query.since.is_none_or(|since| said.message.at >= Some(since))
         };
         let chain =
             || Ok::<Vec<&ChainMessage>, EngineError>(self.chain(head)?.iter().filter(is_wanted).collect());
@@ -440,7 +440,7 @@ impl ContextReader for LedgerReader<'_> {
             session: self.session,
             hidden: self.session.map_or(Ok(&none), |session| self.hidden(session))?,
             entries: query.told.iter().filter_map(|(id, _)| entry_told(id, &lines)).collect(),
-            events: query.told.iter().filter_map(|(id, at)| Some((id.parse().ok()?, *at))).collect(),
+            events: query.told.iter().filter_map(|(id, at)| Some((id.parse().ok()?, (*at)?))).collect(),
             state: query.state,
         };
         Ok(self.gathered.get().map(|fitting| fitting.hits(&seen, query.limit)).unwrap_or_default())
@@ -454,9 +454,9 @@ fn entry_told<'a>(id: &'a str, lines: &'a HashMap<String, EntryId>) -> Option<&'
 
 /// Returns whether a turn of the state is a message that the prompt has: an event, which is known by its number and time, or
 /// an entry of the chain.
-fn is_turn(turn: &TurnSaid, (id, at): &(String, Timestamp)) -> bool {
+fn is_turn(turn: &TurnSaid, (id, at): &(String, Option<Timestamp>)) -> bool {
     let Evidence { at: said_at, ordinal, source, .. } = &turn.proof;
-    let is_event = *id == ordinal.to_string() && said_at.as_ref().is_some_and(|said| said.0 == *at);
+    let is_event = *id == ordinal.to_string() && said_at.as_ref().is_some_and(|said| Some(said.0) == *at);
     is_event || id.strip_prefix(CHAIN_ID).is_some_and(|entry| entry == source)
 }
 
@@ -478,7 +478,7 @@ impl ChainMessage {
             topic,
             message: Message {
                 id: format!("{CHAIN_ID}{}", entry.id),
-                at: entry.timestamp.unwrap_or(Timestamp::EPOCH),
+                at: entry.timestamp,
                 sender: Party::new(sender).expect("a constant name is a name"),
                 text: Some(text),
                 data: None,

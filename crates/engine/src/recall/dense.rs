@@ -1,11 +1,11 @@
-//! Nearness in meaning: vectors of what may enter a pack, made by a model that somebody configured, and kept with the ledger.
+//! Nearness in meaning: vectors of the candidates of a pack, made by the configured model and kept with the ledger.
 //!
-//! Only candidates have vectors, not everything that is stored: what neither the memory nor search knows is not found by them.
+//! Not a search: only candidates have vectors, so a passage that neither the memory nor search finds is not found by its meaning.
 
 use std::collections::BTreeMap;
 
 use stemmata_model::{Json, Note, NoteCode, Timestamp};
-use stemmata_prompt::retrieve::{Candidate, DenseVector, Embedder, set_nearness};
+use stemmata_prompt::retrieve::{Candidate, DenseVector, Embedder, NoVectors, set_nearness};
 use stemmata_store::{Ledger, SavedState};
 
 use super::RecallNote;
@@ -25,12 +25,12 @@ const BATCH: usize = 64;
 const TEXT_CHARS_MAX: usize = 1_500;
 /// Values of a vector at most.
 const VALUES_MAX: usize = 4_096;
-/// Vectors that a ledger keeps at most: a question has fewer candidates.
+/// Vectors that a ledger keeps at most. A question has fewer candidates.
 const KEPT_MAX: usize = 1_024;
 
-/// What the states are called that remember when a server failed.
+/// What the names of the states begin with that hold when a server was down last.
 const SILENT: &str = "no-vectors:";
-/// How long a server is left alone then: long beside a question, short for who has just started it.
+/// How long such a server is not asked: long beside a question, short for the user who has just started it.
 const PAUSE_US: i64 = 5 * 60 * 1_000_000;
 
 /// Vectors by the hashes of their texts.
@@ -45,8 +45,8 @@ impl Engine {
         self
     }
 
-    /// Says of each candidate how near it is to the task, where somebody configured that. What goes wrong is a note: a pack is good
-    /// without.
+    /// Sets how near each candidate is to the task in meaning, where a model of vectors is configured. A failure is a note, because a
+    /// pack is useful without.
     pub(super) fn weigh_meaning(
         &self,
         ledger: Option<&Ledger>,
@@ -66,14 +66,13 @@ impl Engine {
             new.insert(key, &one.full);
         }
         let left = new.len().saturating_sub(EMBEDDED_MAX);
-        // A task may hold secrets, and so may what was stored before the user had the rule that finds them. Whole texts are scrubbed:
-        // no rule finds a secret that is cut in two.
+        // A task may hold secrets, and so may what was stored before the user added the rule that finds them. Texts are scrubbed before
+        // they are cut: no rule finds half a secret.
         let scrubber = self.scrubber_in(Some(ledger))?;
         let clean = |text: &str| scrub_text(&scrubber, text.to_owned(), &mut 0).map(|clean| text_of(&clean));
         let new = new.into_iter().take(EMBEDDED_MAX).map(|(key, text)| Ok((key, clean(text)?)));
         let new = new.collect::<Result<Vec<(&str, String)>>>()?;
-        let silence = Silence { name: format!("{SILENT}{}", key_of(embedder.server())), ledger };
-        let made = match self.asked(embedder, &new, &silence)? {
+        let made = match self.asked(embedder, &new, ledger)? {
             Ok(made) => made,
             Err(reason) => return Ok(Some(lack(&format!("{} {reason}", embedder.model())))),
         };
@@ -88,19 +87,13 @@ impl Engine {
             lacks.push(format!("{left} texts have no vector yet, the next question makes more"));
         }
         if is_new {
-            // Those of this question stay, then any others: which of these were asked for last nobody notes down.
+            // The vectors of this question stay, then any others, as many as fit: when each was used last is not stored.
             let (own, others): (Vectors, Vectors) =
                 vectors.into_iter().partition(|(key, _)| keys.contains(key));
             let room = KEPT_MAX.saturating_sub(own.len());
             let kept: Vectors = own.into_iter().take(KEPT_MAX).chain(others.into_iter().take(room)).collect();
-            let state = SavedState {
-                name,
-                version: VECTORS_VERSION,
-                through: 0,
-                position: None,
-                state: written(&kept),
-            };
-            if let Err(error) = self.keep_folded(&ledger.id, ledger.epoch, vec![state]) {
+            let kept = vec![folded(name, written(&kept))];
+            if let Err(error) = self.keep_folded(&ledger.id, ledger.epoch, kept) {
                 lacks.push(format!(
                     "its vectors were not stored, the next question makes them again: {error}"
                 ));
@@ -110,60 +103,49 @@ impl Engine {
     }
 }
 
-/// Where it is remembered that a server gave no vectors.
-struct Silence<'a> {
-    name: String,
-    ledger: &'a Ledger,
-}
-
 impl Engine {
-    /// Asks for vectors, unless the server failed a short while ago. The inner error says which of it, behind the model's name.
+    /// Asks for vectors, unless the server was down a short while ago: one that is costs each question its timeout. The inner error
+    /// says what happened, behind the model's name.
     fn asked(
         &self,
         embedder: &dyn Embedder,
         texts: &[(&str, String)],
-        silence: &Silence<'_>,
+        ledger: &Ledger,
     ) -> Result<std::result::Result<Vectors, String>> {
-        if let Some(until) = self.silent_until(silence)? {
-            return Ok(Err(format!("gave no vectors a short while ago, and is asked again after {until}")));
-        }
-        let made = embedded(embedder, texts);
-        Ok(made.map_err(|reason| match self.note_silence(silence) {
-            Ok(_) => format!("gives no vectors: {reason}"),
-            Err(error) => format!("gives no vectors: {reason}; this could not be remembered: {error}"),
-        }))
-    }
-
-    /// Returns until when a server is left alone that failed: one that is down costs each question its timeout.
-    fn silent_until(&self, silence: &Silence<'_>) -> Result<Option<Timestamp>> {
-        let saved = self.log.saved_states(&silence.ledger.id, &silence.name)?.into_iter().next();
+        let name = format!("{SILENT}{}", key_of(&format!("{}\n{}", embedder.server(), embedder.model())));
+        let saved = self.log.saved_states(&ledger.id, &name)?.into_iter().next();
         let failed = saved.and_then(|saved| saved.state.to_value().as_i64());
         let now = self.clock.now().as_micros();
         // One that failed in the future was noted by a clock that was wrong.
-        let recent = failed.filter(|at| (0..PAUSE_US).contains(&now.saturating_sub(*at)));
-        Ok(recent.map(|at| Timestamp::from_micros(at.saturating_add(PAUSE_US))))
-    }
-
-    fn note_silence(&self, silence: &Silence<'_>) -> Result<bool> {
-        let state = SavedState {
-            name: silence.name.clone(),
-            version: VECTORS_VERSION,
-            through: 0,
-            position: None,
-            state: Json::of(&self.clock.now().as_micros().into()),
+        if let Some(at) = failed.filter(|at| (0..PAUSE_US).contains(&now.saturating_sub(*at))) {
+            let until = Timestamp::from_micros(at.saturating_add(PAUSE_US));
+            return Ok(Err(format!("gave no vectors a short while ago, and is asked again after {until}")));
+        }
+        let NoVectors { reason, is_down } = match embedded(embedder, texts) {
+            Ok(made) => return Ok(Ok(made)),
+            Err(none) => none,
         };
-        self.keep_folded(&silence.ledger.id, silence.ledger.epoch, vec![state])
+        let noted = || self.keep_folded(&ledger.id, ledger.epoch, vec![folded(name, Json::of(&now.into()))]);
+        Ok(Err(match is_down.then(noted) {
+            Some(Err(error)) => format!("gives no vectors: {reason}; this could not be remembered: {error}"),
+            Some(Ok(_)) | None => format!("gives no vectors: {reason}"),
+        }))
     }
 }
 
+fn folded(name: String, state: Json) -> SavedState {
+    SavedState { name, version: VECTORS_VERSION, through: 0, position: None, state }
+}
+
 /// Turns texts into vectors by their keys, as many at once as a request takes.
-fn embedded(embedder: &dyn Embedder, texts: &[(&str, String)]) -> Result<Vectors, String> {
+fn embedded(embedder: &dyn Embedder, texts: &[(&str, String)]) -> Result<Vectors, NoVectors> {
     let mut vectors = Vectors::new();
     for batch in texts.chunks(BATCH) {
         let asked: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
         let made = embedder.embed(&asked)?;
         if made.len() != asked.len() || made.iter().any(|values| values.len() > VALUES_MAX) {
-            return Err(format!("there is not one of at most {VALUES_MAX} values for each text"));
+            let reason = format!("there is not one of at most {VALUES_MAX} values for each text");
+            return Err(NoVectors { reason, is_down: false });
         }
         let keys = batch.iter().map(|(key, _)| (*key).to_owned());
         vectors.extend(keys.zip(made.iter().map(|values| DenseVector::of(values))));

@@ -115,7 +115,7 @@ impl Engine {
         let mut notes: Vec<RecallNote> = found.notes.into_iter().map(RecallNote::Search).collect();
         let linked = self.linked(asked, belonging.as_ref())?;
         let mut candidates = Vec::new();
-        let mut foreign = 0;
+        let (mut foreign, mut superseding) = (0, None);
         for hit in found.hits {
             // A pack is for an agent.
             if hit.passage.as_ref().is_some_and(|passage| passage.is_for_people) {
@@ -142,7 +142,7 @@ impl Engine {
             candidates.extend(known.into_iter().filter(|one| {
                 one.kind != CandidateKind::Turn || of_session != Some(one.from.session.as_str())
             }));
-            mark_superseded(&mut candidates, &memory);
+            superseding = Some(memory);
         }
         for candidate in &mut candidates {
             if let Some(shares) = linked.sessions.get(&candidate.from.session) {
@@ -152,6 +152,10 @@ impl Engine {
         }
         for one in linked.candidates {
             candidates.extend(is_told(one, branch.as_ref())?);
+        }
+        // Behind the last source: a summary of a thread's commit may say what was replaced as well as a hit.
+        if let Some(memory) = superseding {
+            mark_superseded(&mut candidates, &memory);
         }
         // The words that began the turn are in the prompt already: they are no find, and no thread that nobody has answered.
         if let Some((seq, session)) = asked.trigger {

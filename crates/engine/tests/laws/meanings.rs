@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use stemmata_engine::prompt::retrieve::Embedder;
+use stemmata_engine::prompt::retrieve::{Embedder, NoVectors};
 use stemmata_engine::{
     Decision, DecisionKind, Engine, ForgetOptions, ForgetTarget, RecallNote, RecallWanted, Recalled,
     StoreRules,
@@ -16,25 +16,27 @@ use crate::support::{Folder, answer, engine, import, user};
 #[derive(Default)]
 struct Potter {
     asked: Mutex<Vec<String>>,
-    fails: bool,
+    model: Option<&'static str>,
+    /// What every question is answered with.
+    fails: Option<NoVectors>,
 }
 
 impl Embedder for Potter {
     fn model(&self) -> &'static str {
-        "potter"
+        self.model.unwrap_or("potter")
     }
 
     fn server(&self) -> &'static str {
         "http://pottery"
     }
 
-    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, NoVectors> {
         self.asked
             .lock()
             .expect("no test panics with it")
             .extend(texts.iter().map(|text| (*text).to_owned()));
-        if self.fails {
-            return Err("the wheel is broken".to_owned());
+        if let Some(none) = &self.fails {
+            return Err(none.clone());
         }
         let is_pottery = |text: &str| ["kiln", "clay", "celadon"].iter().any(|word| text.contains(word));
         Ok(texts.iter().map(|text| if is_pottery(text) { vec![1.0, 0.1] } else { vec![0.1, 1.0] }).collect())
@@ -88,7 +90,7 @@ fn what_is_near_in_meaning_comes_first_and_says_so() {
 
 #[test]
 fn a_model_that_fails_costs_a_note_and_no_pack() {
-    let potter = Arc::new(Potter { fails: true, ..Potter::default() });
+    let potter = Arc::new(Potter { fails: Some(broken(true)), ..Potter::default() });
     let engine = project(&potter);
     let pack = recall(&engine, Some(&ledger()));
     assert!(pack.text.contains("gas kiln"), "{}", pack.text);
@@ -101,6 +103,25 @@ fn a_model_that_fails_costs_a_note_and_no_pack() {
     let says = |note: &RecallNote| matches!(note, RecallNote::Memory(note) if note.message.contains("is asked again after"));
     assert!(pack.notes.iter().any(says) && pack.text.contains("gas kiln"), "{:?}", pack.notes);
     assert_eq!(potter.asked.lock().expect("no test panics with it").len(), asked);
+    // Another model of that server may be there.
+    let other = Arc::new(Potter { model: Some("mason"), ..Potter::default() });
+    recall(&engine.with_embedder(Arc::clone(&other) as _), Some(&ledger()));
+    assert!(!other.asked.lock().expect("no test panics with it").is_empty());
+}
+
+#[test]
+fn a_server_that_refuses_is_asked_again_at_once() {
+    let potter = Arc::new(Potter { fails: Some(broken(false)), ..Potter::default() });
+    let engine = project(&potter);
+    for questions in 1..3 {
+        recall(&engine, Some(&ledger()));
+        let asked = potter.asked.lock().expect("no test panics with it");
+        assert_eq!(asked.iter().filter(|text| *text == "where is clay burnt").count(), questions);
+    }
+}
+
+fn broken(is_down: bool) -> NoVectors {
+    NoVectors { reason: "the wheel is broken".to_owned(), is_down }
 }
 
 #[test]

@@ -210,6 +210,16 @@ fn links_reach_sessions_and_hits() {
     let linked = pack(Some(&thread));
     let item = linked.items.iter().find(|item| item.text.contains("damper")).expect("what was done for it");
     assert_eq!(item.kind, CandidateKind::Linked);
+    // Its summary says what was decided otherwise meanwhile.
+    for (text, supersedes) in [("Look at the damper", None), ("Look at the flue", Some("Look at the damper"))]
+    {
+        let (text, supersedes) = (text.to_owned(), supersedes.map(str::to_owned));
+        let decision = Decision { kind: DecisionKind::Decision, text, reason: None, supersedes };
+        engine.decide(&own_ledger, &decision).expect("decided");
+    }
+    let linked_again = pack(Some(&thread));
+    let marked = linked_again.items.iter().find(|item| item.kind == CandidateKind::Linked).expect("it");
+    assert!(marked.text.contains("damper [superseded]"), "{}", marked.text);
     assert!(item.reasons.iter().any(|reason| reason.points_for.as_str() == "thread"), "{:?}", item.reasons);
 }
 

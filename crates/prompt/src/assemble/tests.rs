@@ -22,7 +22,7 @@ fn profile(role: &str) -> Profile {
 fn message(id: &str, text: &str) -> Message {
     Message {
         id: id.to_owned(),
-        at: stemmata_model::Timestamp::from_micros(0),
+        at: None,
         sender: Party::new("user").expect("a name"),
         text: Some(text.to_owned()),
         data: None,

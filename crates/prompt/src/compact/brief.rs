@@ -71,7 +71,7 @@ impl Brief {
         for lines in [&mut constraints, &mut tasks, &mut files, &mut decisions, &mut failures] {
             lines.truncate(BRIEF_LINES_MAX);
             for line in lines {
-                *line = one_line(line);
+                *line = quote::one_line_within(line, BRIEF_LINE_CHARS_MAX);
             }
         }
         Self { tasks, constraints, decisions, files, failures, ..Self::default() }
@@ -88,7 +88,9 @@ impl Brief {
         let room = BRIEF_UNITS_MAX.saturating_sub(units(head) + units(end));
         let parts = self.parts().map(|lines| {
             let lines = lines.iter().take(BRIEF_LINES_MAX);
-            lines.map(|line| format!("> {}\n", one_line(line))).collect::<Vec<_>>()
+            lines
+                .map(|line| format!("> {}\n", quote::one_line_within(line, BRIEF_LINE_CHARS_MAX)))
+                .collect::<Vec<_>>()
         });
         let wanted: Vec<usize> =
             parts.iter().zip(PARTS).map(|(lines, (title, _))| wanted(title, lines)).collect();
@@ -155,15 +157,6 @@ fn part(text: &mut String, (title, lines): (&str, &[String]), units_max: usize) 
     }
     if !lines.is_empty() {
         text.push_str(&shown);
-    }
-}
-
-/// Returns a text on one line, without characters that nobody sees, cut.
-fn one_line(text: &str) -> String {
-    let line = quote::one_line(text);
-    match line.char_indices().nth(BRIEF_LINE_CHARS_MAX) {
-        None => line,
-        Some(_) => line.chars().take(BRIEF_LINE_CHARS_MAX - 1).chain(['…']).collect(),
     }
 }
 

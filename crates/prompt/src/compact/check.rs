@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 use stemmata_model::quote::{begins_section, visible_lines};
 use stemmata_model::{Entry, EntryKind, Part};
 
+use self::claims::NOT;
 use self::code::{argument_texts, is_code, without_line};
 use self::numbers::Numbers;
 use self::outcomes::{Outcomes, Shown};
@@ -16,6 +17,7 @@ use super::names::each_name;
 use super::summarizer::SummarizeError;
 use super::summary::hash;
 
+mod claims;
 mod code;
 mod numbers;
 mod outcomes;
@@ -188,16 +190,14 @@ fn sentences(line: &str) -> impl Iterator<Item = &str> {
         if rest.is_empty() {
             return None;
         }
+        // The number of a list's item belongs to what follows, and that of an entry behind a stop to the sentence before it.
+        let is_of_item = |char: char| char.is_ascii_digit() || " -*.".contains(char);
+        let item = rest.len() - rest.trim_start_matches(is_of_item).len();
         let ends = rest.match_indices(['.', '!', '?', ';']).map(|(at, stop)| at + stop.len());
-        let mut ends =
-            ends.filter(|at| rest.get(*at..).is_some_and(|rest| rest.starts_with(char::is_whitespace)));
-        // A number of an entry behind the stop belongs to the sentence before it, and one of a list's item to what follows.
-        let is_end = |at: &usize| {
-            let (before, after) = rest.split_at(*at);
-            let is_item = before.chars().all(|char| char.is_ascii_digit() || " -*.".contains(char));
-            !is_item && !after.trim_start().starts_with('@')
-        };
-        let end = ends.find(is_end);
+        let end = ends.filter(|at| *at > item).find(|at| {
+            let after = rest.get(*at..).unwrap_or_default();
+            after.starts_with(char::is_whitespace) && !after.trim_start().starts_with('@')
+        });
         let (sentence, after) = rest.split_at(end.unwrap_or(rest.len()));
         rest = after;
         Some(sentence)
@@ -214,8 +214,7 @@ struct Said<'a> {
     shingles: HashSet<u64>,
     /// The words of that text.
     words: HashSet<Box<str>>,
-    /// Commands of the record with whether they failed; files with what was done to them.
-    commands: Vec<(&'a str, bool)>,
+    /// Files of the record with what was done to them.
     files: Vec<(&'a str, &'a str)>,
     numbers: Numbers,
     outcomes: Outcomes<'a>,
@@ -230,7 +229,6 @@ impl<'a> Said<'a> {
             text: String::new(),
             shingles: HashSet::new(),
             words: HashSet::new(),
-            commands: Vec::new(),
             files: Vec::new(),
             numbers: Numbers::default(),
             outcomes: Outcomes::default(),
@@ -255,8 +253,8 @@ impl<'a> Said<'a> {
                 said.numbers.add(&text);
                 push_collapsed(&mut said.text, &text);
             }
-            said.outcomes.read(entry);
         }
+        said.outcomes.read(known.entries);
         for line in known.block.lines() {
             said.read_record(line);
             // How often something was done is counted there.
@@ -275,8 +273,7 @@ impl<'a> Said<'a> {
     fn read_record(&mut self, line: &'a str) {
         if let Some((command, status)) = line.strip_prefix("$ ").and_then(|line| line.split_once(" → ")) {
             push_collapsed(&mut self.text, command);
-            self.commands.push((command, status.starts_with("fail")));
-            self.outcomes.record(command, status.starts_with("fail"));
+            self.outcomes.record(command, status);
         } else if let Some((path, rest)) = line.split_once(' ')
             && let Some(done) = rest.split([' ', ',']).next()
             && ["created", "edited", "deleted"].contains(&done)
@@ -309,13 +306,10 @@ impl<'a> Said<'a> {
         if self.is_contradicted(&claim) {
             return Some(WhyDropped::Contradicts);
         }
-        // What the record says of this very command was looked at already.
-        if !self.commands.iter().any(|(command, _)| claim.contains(command)) {
-            match self.outcomes.shown(&claim) {
-                Shown::Held => {}
-                Shown::Denied => return Some(WhyDropped::Contradicts),
-                Shown::Unsaid => return Some(WhyDropped::UnknownOutcome),
-            }
+        match self.outcomes.shown(&claim) {
+            Shown::Held => {}
+            Shown::Denied => return Some(WhyDropped::Contradicts),
+            Shown::Unsaid => return Some(WhyDropped::UnknownOutcome),
         }
         let is_wrong = |quote: &str| {
             quote.chars().count() >= QUOTE_CHARS_MIN && !self.text.contains(collapsed(quote).as_str())
@@ -367,43 +361,24 @@ impl<'a> Said<'a> {
             })
     }
 
+    /// Whether a sentence says of a file that it was deleted, and the record says that it is there.
     fn is_contradicted(&self, claim: &str) -> bool {
-        let lower = claim.to_lowercase();
-        let says = |words: &[&str]| {
-            lower.split(|char: char| !char.is_alphanumeric()).any(|word| words.contains(&word))
-        };
-        let (passes, fails) =
-            (says(&["passes", "pass", "passed", "green", "succeeds", "succeeded"]), says(FAILS));
-        let command =
-            self.commands.iter().filter(|(command, _)| claim.contains(command)).max_by_key(|(c, _)| c.len());
-        let of_command = command.is_some_and(|(_, failed)| match (passes, fails) {
-            (true, false) => *failed,
-            (false, true) => !*failed,
-            _ => false,
-        });
-        let deletes = says(&["deleted", "removed"]);
-        let of_file = self.files.iter().any(|(path, done)| {
-            deletes && claim.contains(path) && is_object(claim, path) && *done != "deleted"
-        });
-        of_command || of_file
+        self.files.iter().any(|(path, done)| *done != "deleted" && is_deleted(claim, path))
     }
 }
 
-const FAILS: &[&str] = &["fails", "fail", "failed", "failing", "red", "broken"];
-
 /// Whether a sentence says that the file itself was deleted: «deleted src/a.rs», «src/a.rs was deleted».
-fn is_object(claim: &str, path: &str) -> bool {
+fn is_deleted(claim: &str, path: &str) -> bool {
     let Some((before, after)) = claim.split_once(path) else { return false };
-    let verb = |word: &str| {
-        let word = word.to_lowercase();
-        word == "deleted" || word == "removed"
-    };
+    let verb = |word: &str| matches!(word.to_lowercase().as_str(), "deleted" | "removed");
     let marks = |char: char| char.is_whitespace() || "`'\"*".contains(char);
-    let before = before.trim_end_matches(marks).rsplit(char::is_whitespace).next().unwrap_or_default();
+    let mut before = before.trim_end_matches(marks).rsplit(char::is_whitespace);
     let mut after = after.trim_start_matches(marks).split_whitespace();
+    let is_active = before.next().is_some_and(verb)
+        && !before.next().is_some_and(|word| NOT.contains(&word.to_lowercase().as_str()));
     let is_passive = matches!(after.next(), Some("was" | "is" | "got"))
         && after.next().is_some_and(|word| verb(word.trim_matches(|char: char| !char.is_alphanumeric())));
-    verb(before) || is_passive
+    is_active || is_passive
 }
 
 fn is_word(char: char) -> bool {

@@ -185,6 +185,102 @@ fn what_the_entries_do_not_support_is_dropped_for_its_reason() {
     }
 }
 
+/// Calls of tools with what they printed.
+fn called(calls: &[(&str, serde_json::Value, &str, bool)]) -> Vec<Entry> {
+    let entry = |role, part| Entry::said(EntryId::new("e").expect("a name"), role, vec![part]);
+    let mut entries = vec![entry(Role::User, Part::Text("The wheel turns.".to_owned()))];
+    for (at, (name, arguments, printed, is_error)) in calls.iter().enumerate() {
+        let (call_id, name, arguments) = (at.to_string(), (*name).to_owned(), arguments.to_string());
+        let parts = vec![Part::Text((*printed).to_owned())];
+        let result = Part::ToolResult { call_id: call_id.clone(), is_error: *is_error, parts };
+        entries.extend([
+            entry(Role::Assistant, Part::ToolCall { call_id, name, arguments }),
+            entry(Role::Tool, result),
+        ]);
+    }
+    entries
+}
+
+fn judged_with(entries: &[Entry], block: &str, sentence: &str) -> Option<WhyDropped> {
+    let known = Known { entries, numbers: &[], root: "", block };
+    let made = checked(&format!("The wheel turns.\n{sentence}"), &known, 2_000).expect("the first is usable");
+    made.dropped.first().map(|dropped| dropped.why)
+}
+
+#[test]
+fn only_what_runs_a_check_shows_how_it_ended() {
+    let bash = |command: &str| ("Bash", serde_json::json!({ "command": command }));
+    let file = |path: &str| serde_json::json!({ "file_path": path });
+    for ((name, arguments), printed) in [
+        (("Read", file("docs/spec.md")), "The wheel turns. 12 passed, test result: ok"),
+        (("Edit", file("tests/wheel.rs")), "The file was updated"),
+        (("Grep", serde_json::json!({ "pattern": "test" })), "tests/wheel.rs"),
+        (bash("cat tests/README.md"), "all tests pass"),
+        (bash("git checkout test"), "Switched to branch 'test'"),
+        (bash("git log --grep test"), "1 test passed"),
+        (bash("cargo fmt"), ""),
+        (bash("npm install"), "added 3 packages"),
+        (bash("cargo build"), "Finished dev"),
+        (bash("cargo test &"), "Command running in background with ID: b1"),
+        (bash("cargo test"), "The user doesn't want to proceed with this tool use."),
+    ] {
+        let entries = called(&[(name, arguments, printed, printed.starts_with("The user"))]);
+        let why = judged_with(&entries, "", "All tests pass.");
+        assert_eq!(why, Some(WhyDropped::UnknownOutcome), "{name} {printed}");
+    }
+    for (command, printed, sentence) in [
+        ("cargo test -p mill", "test result: ok. 3 passed", "All tests pass, and it compiles."),
+        ("cd mill && uv run pytest -q", "3 passed in 0.1s", "All tests pass."),
+        ("./scripts/run-tests.sh", "fine", "The tests pass."),
+        ("make check", "", "All checks pass."),
+        ("cargo clippy --all-targets", "Finished", "Clippy is clean and the build passes."),
+        ("npm run build", "", "The build succeeded."),
+        ("docker compose run app ci.sh", "== 3 passed ==", "The tests pass."),
+    ] {
+        let entries = called(&[("Bash", serde_json::json!({ "command": command }), printed, false)]);
+        assert_eq!(judged_with(&entries, "", sentence), None, "{command}");
+    }
+    let broken = [(
+        "Bash",
+        serde_json::json!({ "command": "cargo test 2>&1 | tail" }),
+        "error: could not compile `mill`",
+        false,
+    )];
+    for (sentence, why) in [
+        ("The build is broken.", None),
+        ("All tests pass.", Some(WhyDropped::Contradicts)),
+        ("Clippy is clean.", Some(WhyDropped::UnknownOutcome)),
+    ] {
+        assert_eq!(judged_with(&called(&broken), "", sentence), why, "{sentence}");
+    }
+}
+
+#[test]
+fn a_status_that_says_nothing_is_no_outcome_and_a_named_command_hides_none() {
+    let entries = called(&[("Bash", serde_json::json!({ "command": "cargo test" }), "1 failed", true)]);
+    let block = "$ cargo fmt → ok\n$ ./deploy.sh → running @3\n$ make all → no answer\n$ make doc → ok ×2 (failed before)";
+    for (sentence, why) in [
+        ("`cargo fmt` passed.", None),
+        ("`./deploy.sh` was run.", None),
+        ("`make doc` failed at first, and passes now.", None),
+        ("`./deploy.sh` succeeded.", Some(WhyDropped::UnknownOutcome)),
+        ("`make all` passes", Some(WhyDropped::UnknownOutcome)),
+        ("`make all` failed", Some(WhyDropped::UnknownOutcome)),
+        ("`cargo fmt` is clean and all tests pass.", Some(WhyDropped::Contradicts)),
+        ("After `cargo fmt` the tests pass.", Some(WhyDropped::Contradicts)),
+        ("All tests pass, no code was changed.", Some(WhyDropped::Contradicts)),
+        ("The tests fail, though nothing was changed.", None),
+    ] {
+        assert_eq!(judged_with(&entries, block, sentence), why, "{sentence}");
+    }
+}
+
+#[test]
+fn a_list_of_numbers_alone_takes_no_square_time() {
+    let line: String = (0..60_000).map(|number| format!("{number}. ")).collect();
+    assert_eq!(sentences(&line).count(), 1);
+}
+
 #[test]
 fn headings_and_hidden_characters_of_an_answer_do_not_come_along() {
     let known = Known { entries: &worked(), numbers: &[], root: "", block: "" };

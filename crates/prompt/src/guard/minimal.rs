@@ -45,7 +45,7 @@ pub fn plan_minimal(request: PruneRequest<'_>) -> Result<PrunePlan, ContextOverf
     if after > limit {
         let is_open = |decision: &&Decision| matches!(decision.why, Why::Judged(Reason::OpenToolGroup));
         let open = || decisions.iter().filter(is_open);
-        // Without them it would fit: they are what has to be smaller.
+        // Where the window fits the limit without the open calls, the error names the largest of these, and else the largest group of all.
         let names_open = after.saturating_sub(open().map(|decision| decision.size).sum()) <= limit;
         let kept = decisions.iter().filter(|decision| decision.is_kept && (!names_open || is_open(decision)));
         let largest = kept.max_by_key(|decision| decision.size);

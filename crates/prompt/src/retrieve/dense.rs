@@ -14,14 +14,24 @@ pub trait Embedder: Send + Sync {
     /// Returns the model's name: vectors of two models are never compared.
     fn model(&self) -> &str;
 
-    /// Returns the address of the server: what one fails to answer says nothing of another.
+    /// Returns the address of the server: that one is down says nothing of another.
     fn server(&self) -> &str;
 
     /// Returns a vector for each text, all of one length.
     ///
     /// # Errors
+    /// What happened, and whether the server is down.
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, NoVectors>;
+}
+
+/// Why there are no vectors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoVectors {
     /// What happened, as a sentence.
-    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, String>;
+    pub reason: String,
+    /// Whether the server cannot be reached, does not answer in time or fails: to ask it again soon only costs another wait. One that
+    /// refuses, because of a key or a name, may be asked again at once.
+    pub is_down: bool,
 }
 
 /// A vector of length 1 with a byte for each value: a quarter of the space, and no order of candidates that a person would notice

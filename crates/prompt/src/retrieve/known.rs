@@ -4,47 +4,35 @@
 
 use super::candidate::{Candidate, CandidateKind, Provenance, Shares, Standing};
 use crate::reduce::cut::cut;
-use crate::reduce::memory::ProjectMemory;
 use crate::reduce::memory::v1::{By, Decision, Evidence, Kind, TaskList, TaskStatus};
+use crate::reduce::memory::{ProjectMemory, Replaced};
 
 /// Turns of a memory's window that are candidates, the newest.
 pub const TURNS_MAX: usize = 12;
 /// Characters of a compact form at most.
 const COMPACT_CHARS_MAX: usize = 120;
-/// A decision of fewer characters is in other sentences by chance.
-const REPEATED_CHARS_MIN: usize = 12;
 
 /// Says where a proof was found, given whether an event is the proof.
 type PlaceOf<'a> = dyn Fn(&Evidence, bool) -> Provenance + 'a;
 
-/// Marks what says a decision that another one replaced, wherever it was said: among what was said it would pass for one that
-/// holds.
+/// Marks what says a decision that another one replaced, wherever it was said and whatever stands beside it.
 pub fn mark_superseded(candidates: &mut [Candidate], memory: &ProjectMemory) {
-    let (replaced, standing): (Vec<&Decision>, Vec<&Decision>) =
-        memory.items.decisions.iter().partition(|one| one.superseded.is_some());
-    let replaced: Vec<(String, &Decision)> = replaced
-        .into_iter()
-        .filter(|one| standing.iter().all(|other| other.text != one.text))
-        .map(|one| (Candidate::place_of(&one.proof.session, &one.proof.source), one))
-        .collect();
+    let replaced = Replaced::of(memory);
     for candidate in candidates.iter_mut().filter(|one| is_said(one.kind)) {
-        let said = candidate.full.trim();
-        let says = |one: &Decision| {
-            said == one.text || one.text.chars().count() >= REPEATED_CHARS_MIN && said.contains(&one.text)
+        let is_its_event = |one: &Decision| {
+            let place = || Candidate::place_of(&one.proof.session, &one.proof.source);
+            one.by == By::Event && candidate.from.event.is_some() && candidate.place == Some(place())
         };
-        let is_of = |(place, one): &&(String, &Decision)| {
-            let is_its_event = one.by == By::Event && candidate.from.event.is_some();
-            says(one) || is_its_event && candidate.place.as_ref() == Some(place)
-        };
-        let Some((_, one)) = replaced.iter().find(is_of) else { continue };
-        let mark = if said != one.text && says(one) {
-            format!(" [superseded: {}]", cut(&one.text, COMPACT_CHARS_MAX))
-        } else {
-            candidate.standing = Standing::Superseded;
-            " [superseded]".to_owned()
-        };
-        candidate.full.push_str(&mark);
-        candidate.compact.push_str(&mark);
+        if let Some((mark, is_all)) = replaced.mark(&candidate.full, is_its_event) {
+            if is_all {
+                candidate.standing = Standing::Superseded;
+            }
+            candidate.full.push_str(&mark);
+            candidate.compact.push_str(&mark);
+        }
+        for beside in &mut candidate.window {
+            beside.text.extend(replaced.mark(&beside.text, |_| false).map(|(mark, _)| mark));
+        }
     }
 }
 

@@ -283,7 +283,13 @@ fn what_repeats_a_replaced_decision_is_marked() {
         said("8", CandidateKind::Hit, "Use it well"),
         said("2", CandidateKind::Decision, "Use Jina for web search"),
     ];
+    candidates[3].window = vec![Beside {
+        place: "s/2".to_owned(),
+        text: "(before it, user: use Jina for web search)".to_owned(),
+    }];
     mark_superseded(&mut candidates, &memory);
+    let beside: Vec<&str> = candidates[3].window.iter().map(|one| one.text.as_str()).collect();
+    assert_eq!(beside, ["(before it, user: use Jina for web search) [superseded: Use Jina for web search]"]);
     let told: Vec<(&str, Standing)> =
         candidates.iter().map(|one| (one.full.as_str(), one.standing)).collect();
     let longer = "They said: Use Jina for web search. And more. [superseded: Use Jina for web search]";

@@ -45,7 +45,7 @@ pub struct Scope<'a> {
     /// What is being worked on, for the retriever.
     pub task: &'a str,
     /// Messages that the prompt's sources of turns have, with their times: no other source repeats them.
-    pub told: &'a [(String, Timestamp)],
+    pub told: &'a [(String, Option<Timestamp>)],
     /// What the prompt's sources of state say: the retriever does not repeat it.
     pub state: &'a str,
 }
@@ -93,9 +93,9 @@ pub struct Found {
     /// Whether the full form would have had the message that began the turn.
     pub has_trigger: bool,
     /// The turns of the full form with their times, of a source of turns.
-    pub turns: Vec<(String, Timestamp)>,
+    pub turns: Vec<(String, Option<Timestamp>)>,
     /// Those of the compact form.
-    pub compact_turns: Vec<(String, Timestamp)>,
+    pub compact_turns: Vec<(String, Option<Timestamp>)>,
 }
 
 /// Returns a source's questions. Where no amount is set, one message more than may be taken tells whether there are too many.

@@ -11,8 +11,8 @@ use crate::assemble::v1::TraceImage;
 pub struct Message {
     /// What names it in the trace: an event's sequence number, or an entry's id.
     pub id: String,
-    /// When it was said.
-    pub at: Timestamp,
+    /// When it was said, where that is known.
+    pub at: Option<Timestamp>,
     /// Who said it.
     pub sender: Party,
     /// Text for models; may be missing.
@@ -46,7 +46,7 @@ impl Message {
         let Payload::Plain { text, data } = &event.payload else { return None };
         Some(Self {
             id: event.seq.to_string(),
-            at: event.at,
+            at: Some(event.at),
             sender: event.sender.clone(),
             text: text.clone(),
             data: data.clone(),

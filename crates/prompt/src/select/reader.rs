@@ -65,7 +65,7 @@ pub struct StateQuery<'a> {
     /// The state as of this event.
     pub through: Option<EventSeq>,
     /// Messages that a source `turns` of the same prompt has, with their times: the state does not say them once more.
-    pub told: &'a [(String, Timestamp)],
+    pub told: &'a [(String, Option<Timestamp>)],
 }
 
 /// Asks for what fits the task.
@@ -80,7 +80,7 @@ pub struct RetrieveQuery<'a> {
     /// Only what was said up to and with this event.
     pub through: Option<EventSeq>,
     /// Messages that a source `turns` of the same prompt has, with their times: they are no find.
-    pub told: &'a [(String, Timestamp)],
+    pub told: &'a [(String, Option<Timestamp>)],
     /// What sources `state` of the same prompt say: what stands there is no find.
     pub state: &'a str,
 }

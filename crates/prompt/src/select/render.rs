@@ -49,12 +49,11 @@ pub fn retrieved_text(hits: &[Hit]) -> String {
 /// Returns one hit's part of its section. What it says is quoted here, whatever reads hits: a passage may be a web page that
 /// a tool returned.
 pub(super) fn hit_text(hit: &Hit) -> String {
-    let at = hit.at.unwrap_or(Timestamp::EPOCH);
     format!(
         "{}{} ({}):
 {}
 ",
-        bracketed(at),
+        bracketed(hit.at),
         one_line(&hit.origin),
         one_line(&hit.id),
         quoted(&hit.text)
@@ -92,9 +91,10 @@ fn section_of(heading: &str, messages: impl Iterator<Item = String>) -> String {
     if said.is_empty() { said } else { format!("\n## {heading}\n\n{said}") }
 }
 
-/// Returns a time as a section has it; nothing for the start of 1970, which stands for an unknown time.
-fn bracketed(at: Timestamp) -> String {
-    if at == Timestamp::EPOCH { String::new() } else { format!("[{}] ", millis(at)) }
+/// Returns a time as a section has it. An unknown one has brackets, too: [`contained`] quotes a text with a line that begins with a
+/// bracket, so no text forges such a line; a bare `user:` it could.
+fn bracketed(at: Option<Timestamp>) -> String {
+    format!("[{}] ", at.map_or_else(|| "no time".to_owned(), millis))
 }
 
 /// Returns a time to the millisecond, as JavaScript writes it. Ledgers count microseconds; a model needs none.

@@ -30,7 +30,7 @@ impl ContextReader for Listed {
         let seq = |place: usize| u64::try_from(place + 1).ok().and_then(EventSeq::new);
         let is_asked = |(place, message): &(usize, &Message)| {
             query.sender.as_ref().is_none_or(|sender| *sender == message.sender)
-                && query.since.is_none_or(|since| message.at >= since)
+                && query.since.is_none_or(|since| message.at >= Some(since))
                 && query.after.is_none_or(|after| seq(*place) > Some(after))
                 && query.through.is_none_or(|through| seq(*place) <= Some(through))
         };
@@ -58,7 +58,7 @@ fn message_of(message: &Value) -> Result<Message, String> {
     let content = |field: &str| content.and_then(|content| content.get(field));
     Ok(Message {
         id: text(message, "id")?.to_owned(),
-        at: time(message.get("timestamp"))?,
+        at: Some(time(message.get("timestamp"))?),
         sender: Party::new(text(message, "sender")?).map_err(|error| error.to_string())?,
         text: content("text").and_then(Value::as_str).map(str::to_owned),
         data: content("data").filter(|data| !data.is_null()).map(Json::of),

@@ -1,7 +1,9 @@
 //! Values in tables: in the cell beside a name, and in the column below one.
 
-use super::Named;
+use std::collections::HashMap;
+
 use super::lines::{Line, common_prefix, marks, without_marks};
+use super::{Beside, Named};
 use crate::assignment::Assignments;
 use crate::value::Values;
 
@@ -19,27 +21,37 @@ struct Row {
     column: usize,
 }
 
+/// Up to where the columns of a text were read, by the table's form, the column and the kind of the name that heads it. A row may
+/// head the same column once more: without this, each of many such rows would read all rows below it again.
+pub(super) type Columns<'a> = HashMap<(&'static [u8], usize, usize, &'a str), usize>;
+
 impl Assignments<'_> {
     /// Finds the values of a name that has a cell of its own; says whether it has one that heads a column.
-    pub(super) fn in_table(self, of: Named<'_>, found: &mut Vec<(usize, usize)>) -> bool {
+    pub(super) fn in_table<'a>(self, of: Named<'a>, beside: &mut Beside<'a>) -> bool {
         let Some(row) = Row::of(of) else { return false };
         // A row of words between commas is no pair of a name and its value.
         if !matches!(row.delimiter, b"," | b";")
             && let Some(&cell) = row.cells.get(row.column + 1)
             && let Some(place) = self.counts(of, without_marks(of.text, cell), Values::is_told)
         {
-            found.push(place);
+            beside.found.push(place);
             return true;
         }
         if !row.is_head(of) {
             return false;
         }
+        let column = (row.delimiter, row.cells.len(), row.column, of.name.spec.kind.as_str());
+        let read = beside.columns.entry(column).or_default();
+        if of.line.start < *read {
+            return true;
+        }
         for line in of.lines_behind() {
             match row.cell_below(of, line) {
-                Below::Cell(cell) => found.extend(self.counts(of, cell, Values::is_told)),
+                Below::Cell(cell) => beside.found.extend(self.counts(of, cell, Values::is_told)),
                 Below::Rule => {}
                 Below::Other => break,
             }
+            *read = line.end;
         }
         true
     }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use stemmata_redact::{LineScrubber, ScrubbedLine, Scrubber};
+use stemmata_redact::{LineScrubber, LineState, ScrubbedLine, Scrubber};
 
 const TOKEN_TAIL: &str = "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8";
 
@@ -47,6 +47,15 @@ fn own(line: &ScrubbedLine<'_>) -> (String, String) {
 }
 
 /// Found in review: what was held back went out when a line of more than 4 MiB stood between two deltas.
+/// What a program before `structured-4` wrote for the next one has no lines of names.
+#[test]
+fn a_stream_of_an_older_program_goes_on() {
+    let mut state = serde_json::to_value(LineState::default()).unwrap();
+    let fields = state.as_object_mut().unwrap();
+    fields.remove("contexts").unwrap();
+    assert_eq!(serde_json::from_value::<LineState>(state).unwrap(), LineState::default());
+}
+
 #[test]
 fn no_half_of_a_token_goes_out_before_a_huge_line() {
     let huge = format!("{{\"out\":\"{}\"}}\n", "word ".repeat(1 << 20));

@@ -1,9 +1,9 @@
 //! The pieces of a narrative: what is told of one text, call or result, and how much of it is shown.
 
-use stemmata_model::quote::visible_lines;
+use stemmata_model::quote::{one_line_within, visible_lines};
 use stemmata_model::{Entry, EntryKind, Part, Role, turns as split_turns};
 
-use super::text::{of_result, one_line};
+use super::text::of_result;
 
 /// What stands before the turns.
 pub(super) const TURNS_HEAD: &str = "\n## What happened, oldest first\n";
@@ -164,6 +164,6 @@ fn call(name: &str, arguments: &str) -> Block {
         }
         _ => arguments.to_owned(),
     };
-    let block = Block::text(&format!("**Tool** `{}`", one_line(&name.replace('`', "'"), 80)), told);
+    let block = Block::text(&format!("**Tool** `{}`", one_line_within(&name.replace('`', "'"), 80)), told);
     Block { voice: Voice::Tool, ..block }
 }

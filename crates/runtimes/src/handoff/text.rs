@@ -1,6 +1,6 @@
-//! Texts of entries, and texts cut to a length.
+//! Texts of entries.
 
-use stemmata_model::{Entry, Part, quote};
+use stemmata_model::{Entry, Part};
 
 /// Returns what an entry says, without calls, results and reasoning.
 pub(super) fn of(entry: &Entry) -> String {
@@ -23,13 +23,4 @@ pub(super) fn of_result(parts: &[Part]) -> String {
         Part::Thinking { .. } | Part::ToolCall { .. } | Part::ToolResult { .. } => String::new(),
     });
     told.collect::<Vec<_>>().join("\n")
-}
-
-/// Returns a text on one line, cut to a number of characters.
-pub(super) fn one_line(text: &str, chars_max: usize) -> String {
-    let line = quote::one_line(text);
-    if line.chars().count() <= chars_max {
-        return line;
-    }
-    line.chars().take(chars_max.saturating_sub(1)).chain(['…']).collect()
 }

@@ -2,10 +2,11 @@
 
 use stemmata_api::v1;
 use stemmata_engine::{HistoryRow, Shown, Subagent, SummaryText, TreeNode};
+use stemmata_model::quote::one_line_within;
 use stemmata_model::{Commit, CommitType, Entry, Part, Sighting};
 use stemmata_store::{Annotation, Annotations, AuditRecord, Link, LinkKind};
 
-use crate::wire::{self, one_line};
+use crate::wire;
 
 /// Characters of an entry's text that a listing shows.
 const ENTRY_CHARS_MAX: usize = 120;
@@ -186,7 +187,7 @@ fn entry_text(entry: &Entry) -> String {
         words.extend(text.chars().take(room));
         words.push(' ');
     }
-    one_line(&words, ENTRY_CHARS_MAX)
+    one_line_within(&words, ENTRY_CHARS_MAX)
 }
 
 fn part_text(part: &Part) -> String {

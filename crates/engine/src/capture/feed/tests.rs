@@ -7,6 +7,7 @@ use stemmata_model::{CommitId, MachineId, Trigger};
 use stemmata_store::{MemoryStore, StoreIdentity};
 use stemmata_testkit::claude::ClaudeSession;
 
+use crate::capture::survey::FileState;
 use crate::capture::transcript::CaptureOptions;
 use crate::chain::walk::Walk;
 use crate::ports::{RandomIds, SystemClock};
@@ -55,6 +56,10 @@ fn a_session_keeps_what_the_rules_before_made_of_it() {
     let half = lines.len() / 2;
     write(&path, &lines[..half]);
     let before = earlier.capture(&path, &CaptureOptions::import()).unwrap().session;
+    let state = |path: &Path| {
+        new.survey(&[path.to_owned()]).unwrap().into_iter().map(|file| file.state).collect::<Vec<_>>()
+    };
+    assert_eq!(state(&path), [FileState::Unchanged], "a survey says what an import would find");
     let unchanged = new.capture(&path, &CaptureOptions::import()).unwrap();
     assert_eq!((unchanged.new_commits, unchanged.session.tip), (0, before.tip));
     write(&path, &lines[half..]);

@@ -36,7 +36,7 @@ pub(super) fn message_of_entry(event: &Event, entry: &Entry) -> Option<Message> 
     }
     Some(Message {
         id: event.seq.to_string(),
-        at: event.at,
+        at: Some(event.at),
         sender: event.sender.clone(),
         text: Some(text),
         data: None,

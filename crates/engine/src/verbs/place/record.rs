@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stemmata_model::{Commit, CommitId, FormatId, Granularity, MachineId, SessionId};
+use stemmata_model::{Commit, CommitId, FormatId, Granularity, MachineId, RulesHash, SessionId};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, StoreError, Write};
 
@@ -108,7 +108,7 @@ impl Engine {
         let totals = self.totals_of(record.ctx)?;
         Ok(Cursor {
             format: record.format.to_string(),
-            rules: self.rules_of(&mut placed)?.into(),
+            rules: RulesHash(self.scrubber_of_file(&mut placed)?.rules_hash()).into(),
             earlier_bytes: 0,
             granularity: Granularity::Turn,
             closed_bytes: record.taken_bytes,

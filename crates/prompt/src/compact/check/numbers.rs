@@ -2,34 +2,16 @@
 
 use std::collections::HashSet;
 
-/// Numbers that people write out.
-const WORDS: &[(&str, &str)] = &[
-    ("zero", "0"),
-    ("one", "1"),
-    ("two", "2"),
-    ("three", "3"),
-    ("four", "4"),
-    ("five", "5"),
-    ("six", "6"),
-    ("seven", "7"),
-    ("eight", "8"),
-    ("nine", "9"),
-    ("ten", "10"),
-    ("eleven", "11"),
-    ("twelve", "12"),
-    ("null", "0"),
-    ("eins", "1"),
-    ("zwei", "2"),
-    ("drei", "3"),
-    ("vier", "4"),
-    ("fünf", "5"),
-    ("sechs", "6"),
-    ("sieben", "7"),
-    ("acht", "8"),
-    ("neun", "9"),
-    ("zehn", "10"),
-    ("elf", "11"),
-    ("zwölf", "12"),
+/// Numbers that people write out, from 0 on, in English and in German.
+const WORDS: [[&str; 13]; 2] = [
+    [
+        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+        "twelve",
+    ],
+    [
+        "null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf",
+        "zwölf",
+    ],
 ];
 
 /// Digits of a rounded number that say something: 40 may be of anything from 35 to 45.
@@ -57,8 +39,8 @@ impl Numbers {
         });
         for word in text.split(|char: char| !char.is_alphabetic()).filter(|word| word.len() <= 6) {
             let lower = word.to_lowercase();
-            let digits = WORDS.iter().find(|(word, _)| *word == lower);
-            self.written.extend(digits.map(|(_, digits)| (*digits).to_owned()));
+            let number = WORDS.iter().find_map(|words| words.iter().position(|word| *word == lower));
+            self.written.extend(number.map(|number| number.to_string()));
         }
     }
 

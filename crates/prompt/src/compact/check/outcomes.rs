@@ -1,135 +1,33 @@
-//! How tests and builds ended, as results of tools, the record and people say it. Not which tests there are.
+//! How tests, builds and linters ended, as calls show it and as people say it. What a sentence claims is read in `claims`.
 
-use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use regex::Regex;
+use stemmata_acts::{Act, Outcome, ToolUse, command, tool_uses};
 use stemmata_model::{Entry, Part, Role};
 
-/// Begins of words for what passes or fails. English first, then what German, French and Spanish have of their own.
-const TOPICS: &[&str] = &[
-    "test",
-    "suite",
-    "spec",
-    "build",
-    "lint",
-    "clippy",
-    "compil",
-    "pipeline",
-    "typecheck",
-    "prüf",
-    "prueba",
-];
-const PASSES: &[&str] = &[
-    "pass",
-    "passes",
-    "passed",
-    "passing",
-    "green",
-    "succeed",
-    "succeeds",
-    "succeeded",
-    "successful",
-    "successfully",
-    "ok",
-    "bestanden",
-    "bestehen",
-    "besteht",
-    "grün",
-    "grünen",
-    "erfolgreich",
-    "durchgelaufen",
-    "passent",
-    "passe",
-    "réussi",
-    "réussis",
-    "réussissent",
-    "vert",
-    "verts",
-    "pasan",
-    "pasa",
-    "pasaron",
-    "pasó",
-    "exitosa",
-    "exitosas",
-    "verde",
-    "verdes",
-];
-const FAILS: &[&str] = &[
-    "fail",
-    "fails",
-    "failed",
-    "failing",
-    "failure",
-    "failures",
-    "red",
-    "broken",
-    "breaks",
-    "fehl",
-    "fehlgeschlagen",
-    "gescheitert",
-    "scheitern",
-    "scheitert",
-    "rot",
-    "kaputt",
-    "échoue",
-    "échouent",
-    "échoué",
-    "rouge",
-    "falla",
-    "fallan",
-    "fallaron",
-    "falló",
-    "rojo",
-];
-/// Words that turn an outcome into its opposite.
-const NOT: &[&str] = &[
-    "not", "no", "never", "cannot", "without", "zero", "0", "nicht", "kein", "keine", "keiner", "ohne",
-    "pas", "aucun", "ningún", "ninguna",
-];
-/// Words of what is wanted or may be, which claims nothing.
-const WANTED: &[&str] = &[
-    "must",
-    "should",
-    "shall",
-    "need",
-    "needs",
-    "until",
-    "unless",
-    "when",
-    "if",
-    "once",
-    "ensure",
-    "will",
-    "would",
-    "expected",
-    "want",
-    "wants",
-    "wanted",
-    "goal",
-    "constraint",
-    "constraints",
-    "next",
-    "whether",
-    "soll",
-    "sollen",
-    "muss",
-    "müssen",
-    "wenn",
-    "falls",
-    "bis",
-    "damit",
-    "ob",
-    "ziel",
-    "doit",
-    "doivent",
-    "si",
-    "deben",
-    "debe",
-    "unknown",
-];
+use super::claims::{ALL, About, BUILD, CHECKS, Claim, KINDS, LINT, MARKS, TESTS, claims, topic};
 
-/// Lines by which test runners and compilers say that something failed, and that all went well.
+/// Words of commands that say what is checked.
+const COMMAND_WORDS: &[(&str, u8)] = &[
+    ("tsc", BUILD),
+    ("tsgo", BUILD),
+    ("mypy", BUILD),
+    ("vet", BUILD),
+    ("assemble", BUILD),
+    ("package", BUILD),
+    ("eslint", LINT),
+    ("ruff", LINT),
+    ("golangci", LINT),
+    ("biome", LINT),
+    ("check", ALL),
+    ("verify", ALL),
+    ("validate", ALL),
+    ("make", ALL),
+];
+/// Words of a command that are looked at: behind them are names of files and filters.
+const COMMAND_WORDS_MAX: usize = 4;
+/// Lines by which test runners and compilers say that something failed, and by which test runners sum up that tests passed.
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?i:\b[1-9][\d,]*\s+(?:failed|failures?|failing|errors?)\b|(?:failures|errors)[:=]\s*[1-9])|\bFAIL(?:ED|URES?)?\b|panicked at|could not compile|^error(?:\[\w+\])?:|npm ERR!|✗",
@@ -137,180 +35,176 @@ static FAILED: LazyLock<Regex> = LazyLock::new(|| {
 });
 static PASSED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"(?i:\b[1-9][\d,]*\s+(?:passed|passing)\b|\b0\s+(?:failed|failures|errors)\b|test result: ok|all (?:tests|checks) pass|build succe|no issues found|tests? passed)|\bPASS(?:ED)?\b|^\s*Finished\b|^OK\b|^ok\b",
+        r"(?i:\b[1-9][\d,]*\s+(?:tests? )?(?:passed|passing)\b|test result: ok|all (?:tests|checks) pass)|\bPASS(?:ED)?\b|^ok\s",
     )
 });
-/// Commands that test, build or check something.
-static CHECKS: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"(?i)test|spec|check|build|compile|lint|clippy|verify|\b(?:jest|mocha|tox|make|tsc|mvn|gradle|ci)\b",
-    )
+/// Lines by which compilers say that a program could not be made.
+static BROKEN: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"could not compile|[Cc]ompilation failed|error TS\d|^error\[|SyntaxError:|undefined:")
 });
 
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a pattern of this file, which a test compiles")
 }
 
-/// How tests and builds ended.
-#[derive(Default)]
-pub(super) struct Outcomes<'a> {
-    /// Calls of commands that check something.
-    checks: HashSet<&'a str>,
+/// How runs of one kind ended.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ended {
     has_passed: bool,
     has_failed: bool,
     /// How the newest run ended, where one is known.
     last: Option<bool>,
 }
 
+/// A command of the record.
+#[derive(Debug)]
+struct Recorded<'a> {
+    line: &'a str,
+    /// Whether its newest run passed or failed; none where that is not known: it still runs, nothing answered it.
+    passed: Option<bool>,
+    has_failed: bool,
+}
+
+/// How tests, builds and linters ended, and the commands of the record.
+#[derive(Default)]
+pub(super) struct Outcomes<'a> {
+    ended: [Ended; KINDS],
+    recorded: Vec<Recorded<'a>>,
+}
+
 /// What the conversation says of a sentence about outcomes.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Shown {
     /// It says so, or the sentence claims nothing.
     Held,
-    /// It says the opposite.
-    Denied,
     /// It says nothing of it.
     Unsaid,
+    /// It says the opposite.
+    Denied,
 }
 
 impl<'a> Outcomes<'a> {
-    /// Reads the next entry.
-    pub(super) fn read(&mut self, entry: &'a Entry) {
-        for part in &entry.parts {
-            match part {
-                Part::ToolCall { call_id, name, arguments }
-                    if CHECKS.is_match(arguments) || CHECKS.is_match(name) =>
-                {
-                    self.checks.insert(call_id);
+    /// Reads the calls of a conversation, and what was said in it.
+    pub(super) fn read(&mut self, entries: &[Entry]) {
+        for used in tool_uses(entries) {
+            self.run(&used);
+        }
+        let texts = entries.iter().filter(|entry| entry.role != Role::Tool).flat_map(|entry| &entry.parts);
+        for part in texts {
+            let Part::Text(text) = part else { continue };
+            // It is taken for true as long as no run says something else.
+            for claim in text.lines().flat_map(super::sentences).flat_map(claims) {
+                if let About::Kinds(kinds) = claim.about {
+                    self.end(kinds, (claim.passes, !claim.passes), None);
                 }
-                Part::ToolResult { call_id, is_error, parts } => {
-                    let texts: Vec<&str> = super::texts(parts);
-                    let is_check = self.checks.contains(call_id.as_str());
-                    self.result(&texts, is_check, *is_error);
-                }
-                Part::Text(text) if entry.role == Role::Tool => self.result(&[text], false, false),
-                Part::Text(text) => self.said(text),
-                _ => {}
             }
         }
     }
 
-    fn result(&mut self, texts: &[&str], is_check: bool, is_error: bool) {
-        let any = |of: &Regex| texts.iter().flat_map(|text| text.lines()).any(|line| of.is_match(line));
-        let passed = any(&PASSED);
-        // What any other tool prints may hold such words by chance; a summary of a test run is none.
-        if !(is_check || passed) {
+    /// Reads a call that ended. Only what runs shows an outcome: the text of a file says nothing, whatever words it has.
+    fn run(&mut self, used: &ToolUse<'_>) {
+        let has_failed = matches!(used.outcome, Outcome::Failed { .. });
+        let Some(answer) = used.answer.as_ref().filter(|_| has_failed || used.outcome == Outcome::Passed)
+        else {
+            return;
+        };
+        let parts: Vec<String> = used.commands().flat_map(|command| command::parts(&command.line)).collect();
+        let mut kinds = parts.iter().fold(0, |kinds, part| kinds | kinds_of(part));
+        let says = |what: &Regex| answer.text.lines().any(|line| what.is_match(line));
+        let sums_up = says(&PASSED);
+        // A program that nobody knows, where it sums up as a test runner does.
+        if kinds == 0 && sums_up && (!parts.is_empty() || used.acts.contains(&Act::Unknown)) {
+            kinds = TESTS;
+        }
+        if kinds == 0 {
             return;
         }
-        let failed = any(&FAILED) || is_error && !passed;
-        self.end(!failed);
+        let says_failed = says(&FAILED);
+        let has_failed = has_failed || says_failed;
+        // Of several commands another may have failed than the tests, which sum up that they passed.
+        let has_passed = !has_failed || (sums_up && !says_failed);
+        if has_passed || says(&BROKEN) {
+            kinds |= BUILD;
+        }
+        let last = (has_passed != has_failed).then_some(has_passed);
+        self.end(kinds | CHECKS, (has_passed, has_failed), last);
     }
 
-    fn end(&mut self, has_passed: bool) {
-        self.last = Some(has_passed);
-        self.has_passed |= has_passed;
-        self.has_failed |= !has_passed;
+    fn end(&mut self, kinds: u8, (has_passed, has_failed): (bool, bool), last: Option<bool>) {
+        for (_, ended) in self.ended.iter_mut().enumerate().filter(|(bit, _)| kinds & (1 << bit) != 0) {
+            ended.has_passed |= has_passed;
+            ended.has_failed |= has_failed;
+            ended.last = last.or(ended.last);
+        }
     }
 
-    /// Takes what people and the assistant say of an outcome for true as long as no run says something else.
-    fn said(&mut self, text: &str) {
-        for sentence in text.lines().flat_map(super::sentences) {
-            match claim(sentence) {
-                Some(true) => self.has_passed = true,
-                Some(false) => self.has_failed = true,
-                None => {}
+    /// Reads the record's line about a command: what stands behind its arrow.
+    pub(super) fn record(&mut self, line: &'a str, status: &str) {
+        let passed = match status.split(' ').next() {
+            Some("ok") => Some(true),
+            Some("fail") => Some(false),
+            _ => None,
+        };
+        let has_failed = passed == Some(false) || status.ends_with("(failed before)");
+        // The longest first: a command may begin as another does.
+        let at = self.recorded.partition_point(|known| known.line.len() >= line.len());
+        self.recorded.insert(at, Recorded { line, passed, has_failed });
+    }
+
+    /// Says whether all that a sentence claims holds: that something passes where its newest run did, that it failed where one did.
+    pub(super) fn shown(&self, sentence: &str) -> Shown {
+        let mut text = sentence.to_owned();
+        for (recorded, mark) in self.recorded.iter().zip(MARKS) {
+            if text.contains(recorded.line) {
+                text = text.replace(recorded.line, mark.encode_utf8(&mut [0; 4]));
             }
         }
+        let shown = claims(&text).into_iter().map(|claim| self.holds(claim));
+        shown.max().unwrap_or(Shown::Held)
     }
 
-    /// Reads the record's line about a command.
-    pub(super) fn record(&mut self, command: &str, has_failed: bool) {
-        if CHECKS.is_match(command) {
-            self.has_passed |= !has_failed;
-            self.has_failed |= has_failed;
-        }
-    }
-
-    /// Says whether a sentence about tests or builds holds: that they pass where the newest run did, that they failed where one did.
-    pub(super) fn shown(&self, sentence: &str) -> Shown {
-        let Some(passes) = claim(sentence) else { return Shown::Held };
-        let (this, other) =
-            if passes { (self.has_passed, self.has_failed) } else { (self.has_failed, self.has_passed) };
-        match (passes, self.last) {
-            (true, Some(false)) => Shown::Denied,
-            _ if this => Shown::Held,
-            _ if other => Shown::Denied,
-            _ => Shown::Unsaid,
+    fn holds(&self, claim: Claim) -> Shown {
+        let judge = |ended: Ended| {
+            let (this, other) = if claim.passes {
+                (ended.has_passed && ended.last != Some(false), ended.has_failed)
+            } else {
+                (ended.has_failed, ended.has_passed)
+            };
+            match (this, other) {
+                (true, _) => Shown::Held,
+                (false, true) => Shown::Denied,
+                (false, false) => Shown::Unsaid,
+            }
+        };
+        match claim.about {
+            About::Kinds(kinds) => {
+                let about = self.ended.iter().enumerate().filter(|(bit, _)| kinds & (1 << bit) != 0);
+                about.map(|(_, ended)| judge(*ended)).max().unwrap_or(Shown::Held)
+            }
+            About::Command(at) => self.recorded.get(at).map_or(Shown::Held, |of| {
+                let last = of.passed;
+                judge(Ended { has_passed: last == Some(true), has_failed: of.has_failed, last })
+            }),
         }
     }
 }
 
-/// Returns whether a sentence claims that tests or builds pass, or that they fail; `None` where it claims neither.
-fn claim(sentence: &str) -> Option<bool> {
-    let lower = sentence.to_lowercase();
-    if lower.trim_end().ends_with('?') {
-        return None;
+/// Returns what a part of a command line checks.
+fn kinds_of(part: &str) -> u8 {
+    if command::is_testing(part) {
+        return TESTS;
     }
-    let words: Vec<&str> = lower
-        .split(|char: char| !(char.is_alphanumeric() || char == '\'' || char == '’'))
-        .filter(|word| !word.is_empty())
-        .collect();
-    let any = |of: &[&str]| words.iter().any(|word| of.contains(word));
-    let has_topic = words.iter().any(|word| TOPICS.iter().any(|topic| word.starts_with(topic)));
-    let follows = |first: &str, then: &[&str]| {
-        words.windows(2).any(|two| matches!(two, [one, other] if *one == first && then.contains(other)))
-    };
-    let is_wanted = any(WANTED)
-        || follows("make", &["sure"])
-        || follows("to", &["pass", "be", "succeed", "fail", "build", "test"]);
-    if !has_topic || is_wanted {
-        return None;
+    if part == "cargo check" || part.starts_with("cargo check ") {
+        return BUILD;
     }
-    let runs_through = any(&["laufen", "läuft", "liefen", "lief"]) && any(&["durch"]);
-    let is_negated = any(NOT) || words.iter().any(|word| word.ends_with("n't") || word.ends_with("n’t"));
-    match (any(PASSES) || runs_through, any(FAILS)) {
-        (true, false) => Some(!is_negated),
-        (false, true) => Some(is_negated),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sentences_claim_outcomes_in_several_languages() {
-        for sentence in [
-            "All tests pass.",
-            "The build is green now",
-            "No tests fail.",
-            "The suite ran with 0 failures",
-            "Alle Tests bestehen.",
-            "Die Tests laufen durch.",
-            "Kein Test schlägt fehl.",
-            "Tous les tests passent.",
-            "Las pruebas pasan.",
-        ] {
-            assert_eq!(claim(sentence), Some(true), "{sentence}");
-        }
-        for sentence in [
-            "The tests fail.",
-            "The build is broken",
-            "Tests don't pass",
-            "Die Tests schlagen fehl.",
-            "Two tests still failed",
-        ] {
-            assert_eq!(claim(sentence), Some(false), "{sentence}");
-        }
-        for sentence in [
-            "The tests must pass.",
-            "Do the tests pass?",
-            "It passes the port on.",
-            "Run it until the tests are green",
-            "Tests failed and pass now",
-        ] {
-            assert_eq!(claim(sentence), None, "{sentence}");
-        }
-    }
+    let mut words = part.split(' ');
+    let program = words.next().and_then(|program| program.rsplit('/').next()).into_iter();
+    let is_option = |word: &&str| word.starts_with('-') || word.contains(['/', '.', '=']);
+    // Behind any other program a word may name anything: `git checkout test`.
+    let given = words.take(COMMAND_WORDS_MAX).filter(|word| command::is_checking(part) && !is_option(word));
+    let words = program.chain(given).flat_map(|word| word.split(|char: char| !char.is_alphanumeric()));
+    words.fold(0, |kinds, word| {
+        let known = COMMAND_WORDS.iter().find(|(known, _)| *known == word).map(|(_, kinds)| *kinds);
+        kinds | known.unwrap_or_else(|| topic(word))
+    })
 }

@@ -17,6 +17,8 @@ mod project;
 mod prose;
 pub(crate) use prose::{is_of_client, theirs};
 mod recent;
+mod replaced;
+pub(crate) use replaced::Replaced;
 mod said;
 mod session;
 mod slips;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::project::ProjectMemory;
 use super::prose;
+use super::replaced::Replaced;
 use super::v1::{By, Evidence, TurnSaid};
 use super::words::line;
 
@@ -37,11 +38,12 @@ fn grouped(memory: &ProjectMemory, turns: &[TurnSaid]) -> Vec<String> {
     }
     let mut sessions: Vec<Vec<&TurnSaid>> = sessions.into_values().collect();
     sessions.sort_by(|one, other| other.last().cmp(&one.last()));
+    let replaced = Replaced::of(memory);
     let mut lines = Vec::new();
     for turns in sessions {
         let Some(last) = turns.last() else { continue };
         lines.push(heading(memory, &last.proof));
-        lines.extend(turns.into_iter().map(said));
+        lines.extend(turns.into_iter().map(|turn| said(turn, &replaced)));
     }
     lines
 }
@@ -55,13 +57,14 @@ fn heading(memory: &ProjectMemory, last: &Evidence) -> String {
     format!("{}:", parts.join(", "))
 }
 
-fn said(turn: &TurnSaid) -> String {
+fn said(turn: &TurnSaid, replaced: &Replaced<'_>) -> String {
     let who = match turn.by {
         By::User => "user",
         By::Assistant => "assistant",
         By::Event => "event",
     };
-    format!("- {who}: {}", line(&sentences(&turn.text), TURN_LINE_CHARS_MAX))
+    let mark = replaced.mark(&turn.text, |_| false).map(|(mark, _)| mark).unwrap_or_default();
+    format!("- {who}: {}{mark}", line(&sentences(&turn.text), TURN_LINE_CHARS_MAX))
 }
 
 /// What is said in sentences: a line has no room for code and tables.

@@ -256,6 +256,21 @@ fn recent_turns_stand_by_session_and_without_code() {
 }
 
 #[test]
+fn a_recent_turn_that_repeats_a_replaced_decision_is_marked() {
+    let memory = fold(vec![
+        told(1, topics::DECISION_EVENT, &json!({ "decision": "Fire it with wood" })),
+        said(2, topics::USER_TURN, "Fire it with wood"),
+        said(3, topics::ASSISTANT_TURN, "I will fire it with wood then."),
+        told(4, topics::DECISION_EVENT, &json!({ "decision": "Fire it with gas", "supersedes": "1" })),
+        said(5, topics::USER_TURN, "Fire it with gas"),
+    ]);
+    let text = ProjectMemory::merge([&memory], []).text(2_000);
+    let (_, turns) = text.split_once("session s:\n").expect("turns");
+    let expected = "- user: Fire it with wood [superseded]\n- assistant: I will fire it with wood then. [superseded: Fire it with wood]\n- user: Fire it with gas";
+    assert_eq!(turns, expected);
+}
+
+#[test]
 fn lists_that_are_cut_say_how_much_they_lack() {
     let mut memory = MemoryReducer::new(&LedgerId::new("l").expect("a name"));
     for seq in 1..=300 {
