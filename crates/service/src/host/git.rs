@@ -23,7 +23,7 @@ use crate::fault::{Fault, io_failed};
 /// Bytes of what git prints that are read at most.
 const GIT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Filters of a repository that are switched off at most; more than any has.
+/// Filters of a repository that are switched off at most; more than any has. Nobody is asked who wrote a line where there are more.
 const FILTERS_MAX: usize = 1_000;
 
 /// Microseconds for which the last activity of a session makes it the one that a commit is of.
@@ -275,15 +275,14 @@ pub(super) struct Repository {
 
 /// Asks git, and returns what it prints; none where it fails, or is not there.
 fn ask(folder: &Path, args: &[&str]) -> Option<String> {
-    ask_with(folder, args, &[])
-}
-
-fn ask_with(folder: &Path, args: &[&str], settings: &[(String, String)]) -> Option<String> {
-    let question = GitQuestion { program: Path::new("git"), folder, bytes_max: GIT_BYTES_MAX, settings };
-    match question.ask(args) {
+    match question(folder, &[]).ask(args) {
         GitAnswer::Yes(text) => Some(text),
         GitAnswer::No(_) | GitAnswer::Silent(_) => None,
     }
+}
+
+fn question<'a>(folder: &'a Path, emptied: &'a [String]) -> GitQuestion<'a> {
+    GitQuestion { program: Path::new("git"), folder, bytes_max: GIT_BYTES_MAX, emptied }
 }
 
 impl Repository {
@@ -299,7 +298,8 @@ impl Repository {
         let range = format!("{},{}", wanted.start + 1, wanted.end);
         let Some(name) = file.to_str() else { return BTreeMap::new() };
         let args = ["blame", "--no-textconv", "--porcelain", "-L", &range, "--", name];
-        let Some(told) = ask_with(&self.top, &args, &self.without_filters()) else { return BTreeMap::new() };
+        let Some(filters) = self.filters() else { return BTreeMap::new() };
+        let GitAnswer::Yes(told) = question(&self.top, &filters).ask(&args) else { return BTreeMap::new() };
         let mut lines = BTreeMap::new();
         let mut commits: BTreeMap<String, BlamedCommit> = BTreeMap::new();
         let mut current = String::new();
@@ -321,18 +321,24 @@ impl Repository {
         lines.into_iter().filter_map(|(line, id)| Some((line, commits.get(&id)?.clone()))).collect()
     }
 
-    /// Returns settings with which git runs no filter over the file, and waits for no list of commits to pass over. A file that only a
-    /// filter makes what is committed is not known then.
-    fn without_filters(&self) -> Vec<(String, String)> {
+    /// Returns the settings without which git runs no filter over a file, and waits for no list of commits to pass over; `None` where
+    /// not all of them are known, since git would run the others. What only a filter makes of a file is not known to be committed then.
+    fn filters(&self) -> Option<Vec<String>> {
         let args = ["config", "-z", "--name-only", "--get-regexp", "^filter[.]"];
-        let known = ask(&self.top, &args).unwrap_or_default();
-        let filters: BTreeSet<&str> =
-            known.split('\0').filter_map(|name| Some(name.rsplit_once('.')?.0)).take(FILTERS_MAX).collect();
-        let of = |filter: &&str| {
-            ["clean", "process", "required"].map(|key| (format!("{filter}.{key}"), String::new()))
+        let known = match question(&self.top, &[]).ask(&args) {
+            GitAnswer::Yes(known) => known,
+            // No setting is called so.
+            GitAnswer::No(Some(1)) => String::new(),
+            GitAnswer::No(_) | GitAnswer::Silent(_) => return None,
         };
-        let ignored = ("blame.ignoreRevsFile".to_owned(), String::new());
-        filters.iter().flat_map(of).chain([ignored]).collect()
+        let filters: BTreeSet<&str> =
+            known.split('\0').filter_map(|name| Some(name.rsplit_once('.')?.0)).collect();
+        // A name that is not UTF-8 came with other characters than it has.
+        if filters.len() > FILTERS_MAX || known.contains(char::REPLACEMENT_CHARACTER) {
+            return None;
+        }
+        let of = |filter: &&str| ["clean", "process", "required"].map(|key| format!("{filter}.{key}"));
+        Some(filters.iter().flat_map(of).chain(["blame.ignoreRevsFile".to_owned()]).collect())
     }
 
     fn context_of(&self, id: &str) -> Option<String> {

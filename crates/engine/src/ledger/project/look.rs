@@ -330,7 +330,7 @@ impl Found {
             return GitAnswer::Silent(reason.clone());
         }
         let (program, folder) = (self.program.as_path(), self.root.as_path());
-        let answer = GitQuestion { program, folder, bytes_max: GIT_BYTES_MAX, settings: &[] }.ask(args);
+        let answer = GitQuestion { program, folder, bytes_max: GIT_BYTES_MAX, emptied: &[] }.ask(args);
         if let GitAnswer::Silent(reason) = &answer {
             self.silent = Some(reason.clone());
         }
