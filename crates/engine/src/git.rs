@@ -1,6 +1,7 @@
-//! The program `git`, asked a question about a repository. What a repository says runs nothing here, and nobody waits for it without end.
+//! Asks the `git` program a question about a repository, within a time limit and without running a program that the repository's
+//! configuration names.
 //!
-//! What is asked is the callers'.
+//! The callers say what to ask, and read the answer.
 
 use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
