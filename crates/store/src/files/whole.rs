@@ -149,3 +149,22 @@ impl Write for Appending {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Found in review: this counted as a file system without locks, and the sweep removed the file next.
+    #[test]
+    fn a_temporary_name_that_a_sweep_has_locked_is_lost() {
+        let home = tempfile::tempdir().expect("a directory");
+        let path = home.path().join(".stemma-1-0.tmp");
+        let (own, sweep) = (File::create(&path).expect("made"), File::open(&path).expect("there"));
+        sweep.try_lock().expect("free");
+        assert!(!hold_temporary(&own, &path).expect("a look"));
+        drop(sweep);
+        assert!(hold_temporary(&own, &path).expect("a look"));
+        std::fs::remove_file(&path).expect("removed");
+        assert!(!hold_temporary(&own, &path).expect("a look"));
+    }
+}
