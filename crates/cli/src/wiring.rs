@@ -160,7 +160,7 @@ impl App {
             return Ok(None);
         }
         let temp = environment::temp_dir();
-        let folder = TempFolder::create(&temp).map_err(|source| CliError::io("write in", &temp, source))?;
+        let folder = TempFolder::in_temp(&temp).map_err(|source| CliError::io("write in", &temp, source))?;
         let home = self.open_home(folder.path())?;
         self.home.get_or_init(|| Arc::new(home));
         Ok(Some(folder))

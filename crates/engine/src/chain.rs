@@ -5,6 +5,7 @@ pub(crate) mod beside;
 pub(crate) mod late;
 pub(crate) mod path;
 pub(crate) mod rest;
+mod restated;
 pub(crate) mod segments;
 pub(crate) mod tasks;
 pub(crate) mod tree;

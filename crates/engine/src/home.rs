@@ -241,7 +241,7 @@ impl Home {
     }
 
     fn leftovers(&self) -> Leftovers {
-        let temp = self.options.temp.as_ref().map_or_else(Vec::new, |temp| vec![temp.clone()]);
+        let temp = self.options.temp.clone();
         Leftovers { data: Some(self.dir.clone()), temp, files: self.temp_files() }
     }
 
@@ -432,11 +432,12 @@ impl Home {
         Ok(policy)
     }
 
-    /// Holds the directory's own files, so that what was read of them is still so when it is written.
+    /// Holds the directory's own files, and those of clients and repositories that are changed with them, so that what was read is
+    /// still so when it is written.
     ///
     /// # Errors
     /// `Locked` where another process has them for longer than this one waits; `Io`.
-    fn alone(&self) -> Result<Box<dyn FileLock>> {
+    pub fn alone(&self) -> Result<Box<dyn FileLock>> {
         let path = self.run_dir().join("files.lock");
         let patience = self.patience();
         let lock = patience.until(|| SystemFiles.lock(&path)).map_err(EngineError::io("lock", &path))?;

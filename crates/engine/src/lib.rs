@@ -148,7 +148,6 @@ pub use verbs::costs::{ChainBytes, ChainCost, StoreCosts};
 pub use verbs::diff::{CompactionDiff, LostEntry};
 pub use verbs::doctor::Diagnosis;
 pub use verbs::export::Exported;
-pub use verbs::find::titles::is_unused;
 pub use verbs::find::{CANDIDATES_MAX, Meant, MeantPrompt, MeantRange};
 pub use verbs::forget::{Branch, ForgetOptions, ForgetPlan, ForgetReport, ForgetTarget};
 pub use verbs::handoff::{HandedOff, Narrative};

@@ -14,7 +14,7 @@ use stemmata_prompt::tool_output::OutputLimits;
 use stemmata_store::{Files as _, SystemFiles, read_bounded, write_file};
 
 use crate::error::{EngineError, Result};
-use crate::temporary::{TempFiles, sweep_folder};
+use crate::temporary::{TempFiles, private_folder, sweep_folder};
 
 /// The folder in the system's temporary folder, with the user's number behind it: users share the temporary folder.
 const FOLDER: &str = "ai_tool_outputs";
@@ -59,10 +59,7 @@ impl OutputFiles {
     ) -> io::Result<Option<PathBuf>> {
         let Some(temp) = &self.temp else { return Ok(None) };
         SystemFiles.make_directory(&self.records)?;
-        let user = owner(&fs::metadata(&self.records)?);
-        let folder = std::path::absolute(temp)?.join(folder_name(user));
-        SystemFiles.make_directory(&folder)?;
-        check_private(&folder, user)?;
+        let folder = private_folder(&std::path::absolute(temp)?, FOLDER)?;
         let path = folder.join(format!("{sha256}.txt"));
         let name = path.to_str().ok_or_else(|| refused("the path of the temporary folder is not UTF-8"))?;
         let record = format!("{artifact}\n{name}");
@@ -95,10 +92,21 @@ impl OutputFiles {
         for sha256 in names.iter().filter(|name| is_digest(name)) {
             let record = self.records.join(sha256);
             let bound = u64::try_from(RECORD_BYTES_MAX).unwrap_or(u64::MAX);
-            // A record that cannot be read says nothing of a file, and stays for a person to see.
-            let read = read_bounded(&record, bound).ok().flatten();
-            let text = read.and_then(|bytes| String::from_utf8(bytes).ok());
-            let Some((artifact, path)) = text.as_deref().and_then(parsed) else { continue };
+            // What cannot be read says nothing of a file that may hold what was forgotten: a person has to see it.
+            let bad = || io::Error::new(ErrorKind::InvalidData, "it names no output; remove it");
+            let read = match read_bounded(&record, bound) {
+                // Another sweep removed it.
+                Ok(None) => continue,
+                Ok(Some(bytes)) => String::from_utf8(bytes).ok().as_deref().and_then(parsed).ok_or_else(bad),
+                Err(error) => Err(error),
+            };
+            let (artifact, path) = match read.map_err(EngineError::io("read", &record)) {
+                Ok(read) => read,
+                Err(error) => {
+                    failed.get_or_insert(error);
+                    continue;
+                }
+            };
             folders.extend(path.parent().map(Path::to_owned));
             match is_stored(artifact) {
                 Ok(true) => continue,
@@ -111,20 +119,20 @@ impl OutputFiles {
             // The record goes last: as long as the file is there, the next sweep finds it. It has the path, since the file may
             // be in a temporary folder other than that of this process.
             // Once more after the record: it may have been written anew between the two, by a process that saw the record.
-            let done = removed(path).and_then(|()| removed(&record)).and_then(|()| removed(path));
+            let done = removed(&path).and_then(|()| removed(&record)).and_then(|()| removed(&path));
             failed = failed.or(done.map_err(EngineError::io("remove", path)).err());
         }
         for folder in folders {
-            sweep_folder(&folder, &mut failed);
+            sweep_folder(&folder, &|_| None, &mut failed);
         }
         failed.map_or(Ok(()), Err)
     }
 }
 
-fn parsed(record: &str) -> Option<(ArtifactId, &Path)> {
+fn parsed(record: &str) -> Option<(ArtifactId, PathBuf)> {
     let (artifact, path) = record.split_once('\n')?;
     let path = Path::new(path);
-    path.is_absolute().then_some((artifact.parse().ok()?, path))
+    path.is_absolute().then_some((artifact.parse().ok()?, path.to_owned()))
 }
 
 fn digest(text: &str) -> String {
@@ -148,41 +156,6 @@ fn removed(path: &Path) -> io::Result<()> {
     }
 }
 
-#[cfg(unix)]
-fn owner(metadata: &fs::Metadata) -> u32 {
-    std::os::unix::fs::MetadataExt::uid(metadata)
-}
-
-/// Elsewhere each user has a temporary folder of their own.
-#[cfg(not(unix))]
-fn owner(_: &fs::Metadata) -> u32 {
-    0
-}
-
-fn folder_name(user: u32) -> String {
-    if cfg!(unix) { format!("{FOLDER}-{user}") } else { FOLDER.to_owned() }
-}
-
-/// Refuses a folder that another user owns or may write into: they could replace what is in it, or read it.
-#[cfg(unix)]
-fn check_private(folder: &Path, user: u32) -> io::Result<()> {
-    use std::os::unix::fs::MetadataExt as _;
-    let there = fs::symlink_metadata(folder)?;
-    let reason = if there.uid() != user {
-        "another user owns this folder; ask them to remove it"
-    } else if !there.is_dir() || there.mode() & 0o077 != 0 {
-        "others may use this folder; remove it, or `chmod 700` it"
-    } else {
-        return Ok(());
-    };
-    Err(io::Error::new(ErrorKind::PermissionDenied, reason))
-}
-
-#[cfg(not(unix))]
-fn check_private(folder: &Path, _: u32) -> io::Result<()> {
-    fs::symlink_metadata(folder).map(drop)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,8 +167,8 @@ mod tests {
         let temp = tempfile::tempdir().expect("a folder");
         let files = OutputFiles::new(Some(temp.path()), temp.path().join("records"));
         let (sha256, artifact) = ("0".repeat(64), stemmata_model::artifact_id(b"x"));
-        let user = owner(&fs::metadata(temp.path()).expect("there"));
-        let folder = temp.path().join(folder_name(user));
+        let folder = private_folder(temp.path(), FOLDER).expect("a folder");
+        fs::remove_dir(&folder).expect("removed");
         let other = temp.path().join("other");
         fs::create_dir(&other).expect("made");
         symlink(&other, &folder).expect("linked");
@@ -206,9 +179,6 @@ mod tests {
         let refused = files.write(&sha256, artifact, "x").expect_err("others may write there");
         assert_eq!(refused.kind(), ErrorKind::PermissionDenied);
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).expect("closed");
-        check_private(&folder, user).expect("ours");
-        let refused = check_private(&folder, user + 1).expect_err("another user's");
-        assert_eq!(refused.kind(), ErrorKind::PermissionDenied);
         let target = other.join("precious");
         let mut file = fs::File::create(&target).expect("made");
         io::Write::write_all(&mut file, b"precious").expect("written");
@@ -221,6 +191,12 @@ mod tests {
         // What is stored stays.
         files.sweep(|_| Ok(true)).expect("swept");
         assert!(path.exists());
+        // A record that says nothing keeps no other one from being done, and is said.
+        let bad = temp.path().join("records").join("f".repeat(64));
+        write_file(&bad, b"no output").expect("written");
+        let said = files.sweep(|_| Ok(true)).expect_err("a record without a file").to_string();
+        assert!(said.contains(bad.to_str().expect("text")), "{said}");
+        fs::remove_file(&bad).expect("removed");
         // The file goes with its record, in whatever process: its temporary folder may be another, or none.
         let elsewhere = OutputFiles::new(None, temp.path().join("records"));
         assert_eq!(elsewhere.write(&sha256, artifact, "x").expect("nothing to write"), None);

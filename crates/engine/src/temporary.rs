@@ -3,17 +3,26 @@
 //!
 //! Whoever writes under a temporary name holds a lock on it. A name without a lock is what a dead process left.
 
+mod private;
+
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use stemmata_store::{Files as _, SystemFiles, is_temporary, remove_unlocked, write_file};
+use stemmata_store::{
+    Files as _, SystemFiles, TEMPORARY, hold_temporary, is_temporary, read_bounded, remove_unlocked,
+    write_file,
+};
 use tempfile::NamedTempFile;
 
 use crate::error::{EngineError, Result};
 
-const PREFIX: &str = ".stemma-";
-const SUFFIX: &str = ".tmp";
+pub(crate) use private::private_folder;
+use private::{is_ours, private_path};
+
+/// Our folder in the system's temporary folder, with the user's number behind it.
+const FOLDER: &str = "stemma";
 
 /// Bytes that are gathered before they are written.
 const WRITE_BYTES: usize = 256 * 1024;
@@ -24,8 +33,8 @@ const NAMES_MAX: u32 = 8;
 /// Bytes of a folder's path at most.
 const PATH_BYTES_MAX: u64 = 64 * 1024;
 
-/// Names of one folder that a sweep looks at.
-const LISTED_MAX: usize = 100_000;
+/// Names of one folder that a sweep looks at. Where there are more it says that it did not see all of them.
+const LISTED_MAX: usize = 1_000_000;
 
 /// Folders below one another that a sweep walks.
 const DEPTH_MAX: usize = 16;
@@ -57,6 +66,18 @@ enum Kind {
 pub struct TempFolder {
     folder: tempfile::TempDir,
     _lock: Option<File>,
+    /// Behind the folder: dropped in this order.
+    _above: Option<EmptyFolder>,
+}
+
+/// A folder that goes when nothing is left in it.
+#[derive(Debug)]
+struct EmptyFolder(PathBuf);
+
+impl Drop for EmptyFolder {
+    fn drop(&mut self) {
+        let _holds_others = fs::remove_dir(&self.0);
+    }
 }
 
 impl TempFiles {
@@ -79,11 +100,11 @@ impl TempFiles {
     }
 
     /// Begins a file with a name, which a sweep finds if this process dies.
-    fn create_named(&self, folder: &Path) -> io::Result<NamedTempFile> {
+    pub(crate) fn create_named(&self, folder: &Path) -> io::Result<NamedTempFile> {
         for _ in 0..NAMES_MAX {
             let file = named().tempfile_in(folder)?;
-            if is_held(file.as_file(), file.path()) {
-                // Still empty.
+            if hold_temporary(file.as_file(), file.path())? {
+                // Behind the name, which is still empty: a sweep that finds nothing in a folder removes its record.
                 self.register(folder)?;
                 return Ok(file);
             }
@@ -102,13 +123,44 @@ impl TempFiles {
         failed: impl Fn(io::Error) -> E,
         write: impl FnOnce(&mut dyn Write) -> std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
+        self.write_named(path, failed, write, TempFile::name_over)
+    }
+
+    /// The same, but what has the name already stays. Returns whether the file was written.
+    ///
+    /// # Errors
+    /// As [`TempFiles::write_whole`].
+    pub fn write_new<E>(
+        &self,
+        path: &Path,
+        failed: impl Fn(io::Error) -> E,
+        write: impl FnOnce(&mut dyn Write) -> std::result::Result<(), E>,
+    ) -> std::result::Result<bool, E> {
+        let mut is_new = true;
+        self.write_named(path, failed, write, |file, path| match file.name_new(path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                is_new = false;
+                Ok(())
+            }
+            named => named,
+        })?;
+        Ok(is_new)
+    }
+
+    fn write_named<T, E>(
+        &self,
+        path: &Path,
+        failed: impl Fn(io::Error) -> E,
+        write: impl FnOnce(&mut dyn Write) -> std::result::Result<T, E>,
+        name: impl FnOnce(TempFile, &Path) -> io::Result<()>,
+    ) -> std::result::Result<T, E> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut file = self.create(folder).map_err(&failed)?;
         let mut out = BufWriter::with_capacity(WRITE_BYTES, &mut file);
         let value = write(&mut out)?;
         out.flush().map_err(&failed)?;
         drop(out);
-        file.as_file().sync_all().and_then(|()| file.name_over(path)).map_err(&failed)?;
+        file.as_file().sync_all().and_then(|()| name(file, path)).map_err(&failed)?;
         SystemFiles.sync_directory(folder).map_err(failed)?;
         Ok(value)
     }
@@ -132,28 +184,62 @@ impl TempFiles {
     /// Removes what dead processes left in folders that were registered.
     fn sweep_registered(&self, failed: &mut Option<EngineError>) {
         let Some(registry) = &self.registry else { return };
-        for record in SystemFiles.list(registry).unwrap_or_default().into_iter().take(LISTED_MAX) {
+        let records = match SystemFiles.list(registry) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return,
+            records => records.map_err(EngineError::io("list", registry)),
+        };
+        let records = records.unwrap_or_else(|error| {
+            failed.get_or_insert(error);
+            Vec::new()
+        });
+        // A record with a temporary name is still being written.
+        for record in records.into_iter().filter(|name| !is_temporary(name)) {
             let record = registry.join(record);
-            let Ok(Some(bytes)) = stemmata_store::read_bounded(&record, PATH_BYTES_MAX) else { continue };
-            let Ok(path) = String::from_utf8(bytes) else { continue };
-            let folder = PathBuf::from(path);
-            let has_left = sweep_folder(&folder, failed);
-            if !has_left && folder.is_absolute() && fs::remove_file(&record).is_ok() {
-                // A file may have got a name there, and found the record, before that was removed.
-                if sweep_folder(&folder, failed) {
-                    let _tried_again_by_its_owner = self.register(&folder);
+            let folder = match registered(&record) {
+                Ok(Some(folder)) => folder,
+                // Another sweep removed it.
+                Ok(None) => continue,
+                Err(source) => {
+                    failed.get_or_insert_with(|| EngineError::io("read", &record)(source));
+                    continue;
                 }
+            };
+            let has_left = sweep_folder(&folder, &|_| None, failed);
+            // A file may have got a name there, and found the record, before that was removed.
+            if !has_left && fs::remove_file(&record).is_ok() && sweep_folder(&folder, &|_| None, failed) {
+                let _tried_again_by_its_owner = self.register(&folder);
             }
         }
     }
+}
+
+/// Reads the folder that a record names; `None` where there is no such record.
+fn registered(record: &Path) -> io::Result<Option<PathBuf>> {
+    let Some(bytes) = read_bounded(record, PATH_BYTES_MAX)? else { return Ok(None) };
+    let folder = path_of(bytes);
+    if folder.is_absolute() {
+        Ok(Some(folder))
+    } else {
+        Err(io::Error::new(ErrorKind::InvalidData, "it names no folder; remove it"))
+    }
+}
+
+#[cfg(unix)]
+fn path_of(bytes: Vec<u8>) -> PathBuf {
+    PathBuf::from(<OsString as std::os::unix::ffi::OsStringExt>::from_vec(bytes))
+}
+
+#[cfg(not(unix))]
+fn path_of(bytes: Vec<u8>) -> PathBuf {
+    PathBuf::from(OsString::from(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// The folders in which temporary files may be, and how to know those outside of the data directory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Leftovers {
     pub(crate) data: Option<PathBuf>,
-    /// The system's temporary folder, and that of large outputs in it.
-    pub(crate) temp: Vec<PathBuf>,
+    /// The system's temporary folder.
+    pub(crate) temp: Option<PathBuf>,
     pub(crate) files: TempFiles,
 }
 
@@ -163,56 +249,71 @@ impl Leftovers {
     /// # Errors
     /// `Io` where one stays, after all others were tried.
     pub(crate) fn sweep(&self) -> Result<()> {
-        self.sweep_all(&[("", DEPTH_MAX)])
+        let mut failed = None;
+        self.sweep_own(&|_| Some(DEPTH_MAX), &mut failed);
+        self.files.sweep_registered(&mut failed);
+        failed.map_or(Ok(()), Err)
     }
 
-    /// The same where that is cheap, for the start of a command: not below `ledgers`, which has a folder for each.
+    /// The same where that is cheap, for the start of a command: neither below `ledgers`, which has a folder for each, nor in folders
+    /// of users and clients, which may have any number of names.
     pub(crate) fn sweep_at_start(&self) {
-        if let Err(error) = self.sweep_all(&[("", 1), ("run", 1)]) {
+        let mut failed = None;
+        self.sweep_own(&|name| Some(usize::from(name == "run")), &mut failed);
+        if let Some(error) = failed {
             tracing::debug!(%error, "a temporary file stays");
         }
     }
 
-    fn sweep_all(&self, below: &[(&str, usize)]) -> Result<()> {
-        let mut failed = None;
-        for (data, (folder, depth)) in
-            self.data.iter().flat_map(|data| below.iter().map(move |walk| (data, walk)))
-        {
-            sweep_tree(&data.join(folder), *depth, &mut failed);
+    fn sweep_own(&self, below: &dyn Fn(&OsStr) -> Option<usize>, failed: &mut Option<EngineError>) {
+        if let Some(data) = &self.data {
+            sweep_folder(data, below, failed);
         }
-        for folder in &self.temp {
-            sweep_folder(folder, &mut failed);
-        }
-        self.files.sweep_registered(&mut failed);
-        failed.map_or(Ok(()), Err)
-    }
-}
-
-fn sweep_tree(folder: &Path, depth: usize, failed: &mut Option<EngineError>) {
-    sweep_folder(folder, failed);
-    let Some(depth) = depth.checked_sub(1) else { return };
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten().take(LISTED_MAX) {
-        // A link is none: what is behind it is not ours.
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            sweep_tree(&entry.path(), depth, failed);
+        let temp = self.temp.as_ref().map(|temp| private_path(temp, FOLDER));
+        if let Some(temp) = temp.filter(|temp| is_ours(temp)) {
+            sweep_folder(&temp, &|_| None, failed);
         }
     }
 }
 
-/// Removes what dead processes left in a folder. Returns whether something stays.
-pub(crate) fn sweep_folder(folder: &Path, failed: &mut Option<EngineError>) -> bool {
-    let mut stays = false;
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(LISTED_MAX);
-    for entry in entries.filter(|entry| is_temporary(&entry.file_name().to_string_lossy())) {
-        match remove_unlocked(&entry.path()) {
-            Ok(is_gone) => stays |= !is_gone,
-            Err(source) => {
-                stays = true;
-                failed.get_or_insert_with(|| EngineError::io("remove", &entry.path())(source));
+/// Removes what dead processes left in a folder. `below` says of a folder in it how many levels below that are swept too, and of none
+/// that it is not entered. Returns whether something stays, also where that cannot be known.
+pub(crate) fn sweep_folder(
+    folder: &Path,
+    below: &dyn Fn(&OsStr) -> Option<usize>,
+    failed: &mut Option<EngineError>,
+) -> bool {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return false,
+        entries => entries.map_err(EngineError::io("list", folder)),
+    };
+    let swept = entries.and_then(|entries| {
+        let mut stays = false;
+        for (number, entry) in entries.enumerate() {
+            if number == LISTED_MAX {
+                let more = io::Error::other(format!("it has more than {LISTED_MAX} names"));
+                return Err(EngineError::io("list", folder)(more));
             }
+            let entry = entry.map_err(EngineError::io("list", folder))?;
+            let path = entry.path();
+            if !is_temporary(&entry.file_name().to_string_lossy()) {
+                // A link to a folder is not followed: what it leads to is not ours.
+                let levels =
+                    below(&entry.file_name()).filter(|_| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+                stays |= levels.is_some_and(|levels| sweep_folder(&path, &|_| levels.checked_sub(1), failed));
+                continue;
+            }
+            stays |= !remove_unlocked(&path).unwrap_or_else(|source| {
+                failed.get_or_insert_with(|| EngineError::io("remove", &path)(source));
+                false
+            });
         }
-    }
-    stays
+        Ok(stays)
+    });
+    swept.unwrap_or_else(|error| {
+        failed.get_or_insert(error);
+        true
+    })
 }
 
 impl TempFile {
@@ -256,8 +357,12 @@ impl TempFile {
             Kind::Unnamed(file) => match link(&file, path) {
                 // A file without a name cannot take one over: for a moment it has one of its own.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                    file.try_lock().map_err(io::Error::from)?;
-                    self.files.register(&self.folder)?;
+                    // Keeps the folder's record until that moment is over: a sweep removes the record of a folder that holds nothing,
+                    // and what is linked now has all the words.
+                    let is_known = self.files.registry.is_some();
+                    let _registered = is_known.then(|| self.files.create_named(&self.folder)).transpose()?;
+                    // Where nothing can be locked no sweep removes anything.
+                    let _unlockable = file.try_lock();
                     let linked = named().make_in(&self.folder, |name| link(&file, name))?;
                     linked.persist(path).map_err(|error| error.error)
                 }
@@ -285,14 +390,37 @@ impl TempFolder {
     /// The system's own.
     pub fn create(parent: &Path) -> io::Result<Self> {
         for _ in 0..NAMES_MAX {
-            let folder = named().tempdir_in(parent)?;
-            // Where folders cannot be opened, as on Windows, no sweep can take them either.
-            let lock = File::open(folder.path()).ok();
-            if lock.as_ref().is_none_or(|lock| is_held(lock, folder.path())) {
-                return Ok(Self { folder, _lock: lock });
+            let mut builder = named();
+            #[cfg(unix)]
+            builder.permissions(<fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o700));
+            let folder = builder.tempdir_in(parent)?;
+            let lock = match File::open(folder.path()) {
+                // A sweep removed it.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                // Where folders cannot be opened, as on Windows, no sweep can take them either.
+                opened => opened.ok(),
+            };
+            if lock.as_ref().map_or(Ok(true), |lock| hold_temporary(lock, folder.path()))? {
+                return Ok(Self { folder, _lock: lock, _above: None });
             }
         }
         Err(ErrorKind::AlreadyExists.into())
+    }
+
+    /// Makes one in our own folder of the system's temporary folder, where a sweep need not look at the files of others.
+    ///
+    /// # Errors
+    /// As [`private_folder`].
+    pub fn in_temp(temp: &Path) -> io::Result<Self> {
+        for _ in 0..NAMES_MAX {
+            let above = private_folder(temp, FOLDER)?;
+            match Self::create(&above) {
+                // Another process removed it, since nothing was in it.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                made => return made.map(|made| Self { _above: Some(EmptyFolder(above)), ..made }),
+            }
+        }
+        Err(ErrorKind::NotFound.into())
     }
 
     /// Returns the folder.
@@ -303,17 +431,12 @@ impl TempFolder {
 
 fn named() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(PREFIX).suffix(SUFFIX);
+    builder.prefix(TEMPORARY.0).suffix(TEMPORARY.1);
     builder
 }
 
-/// Locks what was just made; no, where a sweep removed it before. Where nothing can be locked no sweep removes anything.
-fn is_held(file: &File, path: &Path) -> bool {
-    let _unlockable = file.try_lock();
-    path.symlink_metadata().is_ok()
-}
-
-/// Creates a file without a name; none where the file system, or a system without `/proc`, has no such.
+/// Creates a file without a name. Returns `None` where the file system cannot do that, and where the system has no `/proc`, by which
+/// the file gets its name later.
 #[cfg(target_os = "linux")]
 fn unnamed(folder: &Path) -> Option<File> {
     use rustix::fs::{Mode, OFlags, open};

@@ -34,6 +34,28 @@ pub(crate) fn nearest_up<T: Copy>(
     known.into_iter().map(Option::flatten).collect()
 }
 
+/// Returns the circles among `count` records, each as the records that lead back to themselves. Looks at each record once.
+pub(crate) fn circles(count: usize, parent: impl Fn(usize) -> Option<usize>) -> Vec<Vec<usize>> {
+    let mut found = Vec::new();
+    // The walk that came to a record first.
+    let mut walks: Vec<Option<usize>> = vec![None; count];
+    for start in 0..count {
+        let mut next = Some(start);
+        let met = loop {
+            let Some(at) = next else { break None };
+            match walks.get_mut(at) {
+                Some(walk @ None) => *walk = Some(start),
+                Some(walk) => break (*walk == Some(start)).then_some(at),
+                None => break None,
+            }
+            next = parent(at);
+        };
+        let around = std::iter::successors(met, |at| parent(*at).filter(|next| Some(*next) != met));
+        found.extend(met.map(|_| around.collect()));
+    }
+    found
+}
+
 /// Says of each of `count` records whether the way from it to a root ends.
 pub(crate) fn ways_end(count: usize, parent: impl Fn(usize) -> Option<usize>) -> Vec<bool> {
     let roots = nearest_up(count, &parent, |at| parent(at).is_none().then_some(()));

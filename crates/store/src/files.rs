@@ -4,8 +4,10 @@
 
 mod whole;
 
+pub use whole::{
+    TEMPORARY, hold_temporary, is_temporary, read_bounded, remove_unlocked, write_file, write_whole,
+};
 pub(crate) use whole::{create_beside, ended};
-pub use whole::{is_temporary, read_bounded, remove_unlocked, write_file, write_whole};
 
 use std::fmt::Debug;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -155,12 +157,9 @@ impl Files for SystemFiles {
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn NewFile>> {
         let file = owner_only(OpenOptions::new().write(true).create_new(true)).open(path)?;
-        if path.file_name().is_some_and(|name| is_temporary(&name.to_string_lossy())) {
-            // Who sweeps takes what nobody holds; it may have come before this lock.
-            let _unlockable = file.try_lock();
-            if !is_named(&file, path)? {
-                return Err(io::ErrorKind::AlreadyExists.into());
-            }
+        let is_temporary = path.file_name().is_some_and(|name| is_temporary(&name.to_string_lossy()));
+        if is_temporary && !hold_temporary(&file, path)? {
+            return Err(io::ErrorKind::AlreadyExists.into());
         }
         Ok(Box::new(file))
     }

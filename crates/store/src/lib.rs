@@ -26,8 +26,8 @@ mod write;
 pub use bounds::EVENT_PAGE_BYTES_MAX;
 pub use error::{StoreError, StoreErrorKind};
 pub use files::{
-    FileLock, Files, NewFile, OpenFile, SystemFiles, is_temporary, read_bounded, remove_unlocked, write_file,
-    write_whole,
+    FileLock, Files, NewFile, OpenFile, SystemFiles, TEMPORARY, hold_temporary, is_temporary, read_bounded,
+    remove_unlocked, write_file, write_whole,
 };
 pub use filters::{SessionFilter, TipFilter};
 pub use index::{

@@ -428,8 +428,8 @@ pub trait Store: EventLog + crate::Names {
     /// Leaves what a forgetting leaves that removes no commit: before events are forgotten in a log that is not this store.
     fn leave_index_due(&self) -> Result<(), StoreError>;
 
-    /// Takes back what [`Store::index_due`] returned, and nothing that was left again meanwhile. The caller has kept the lock
-    /// of the index since, and has removed what it is about from the index's files.
+    /// Removes reasons that [`Store::index_due`] returned, and none that was left again meanwhile. The caller holds the lock of the
+    /// index, and has removed what they are about from the index's files under it.
     fn index_done(&self, keys: &[DueKey]) -> Result<(), StoreError>;
 
     /// Returns sessions, at most `limit`, that saw a commit which was stored before: an index may have passed it.

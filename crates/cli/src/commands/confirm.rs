@@ -68,9 +68,9 @@ pub(crate) fn confirmed(app: &App, act: &Final<'_>) -> Result<bool, CliError> {
     Ok(true)
 }
 
-/// Warns where a store could not clean its files of what is gone.
+/// Warns where a store could not clean its files of what is gone. An answer in JSON says it itself.
 pub(crate) fn warn_unfinished(app: &App, unfinished: Option<&str>) {
-    if let Some(reason) = unfinished {
+    if let Some(reason) = unfinished.filter(|_| !app.console.json) {
         app.console
             .warn_always(&format!("some of it may still be on the disk: {reason}; `stemma gc` tries again"));
     }

@@ -313,9 +313,7 @@ fn forget(app: &App, args: &EventsForget) -> Result<Exit, CliError> {
         }
     };
     let exit = app.answer(&done, || Ok(forgotten(&done)))?;
-    if !app.console.json {
-        warn_unfinished(app, done.unfinished.as_deref());
-    }
+    warn_unfinished(app, done.unfinished.as_deref());
     Ok(exit)
 }
 

@@ -85,9 +85,7 @@ fn show(app: &App, done: &v1::Forget) -> Result<Exit, CliError> {
         app.say_redirected(meant);
     }
     let exit = app.answer(done, || told(app, done))?;
-    if !app.console.json {
-        warn_unfinished(app, done.unfinished.as_deref());
-    }
+    warn_unfinished(app, done.unfinished.as_deref());
     Ok(exit)
 }
 

@@ -45,9 +45,7 @@ pub(crate) fn run(app: &App, args: &Gc) -> Result<Exit, CliError> {
 
 fn show(app: &App, done: &Collected) -> Result<Exit, CliError> {
     let exit = app.answer(done, || told(app, done))?;
-    if !app.console.json {
-        warn_unfinished(app, done.unfinished.as_deref());
-    }
+    warn_unfinished(app, done.unfinished.as_deref());
     Ok(exit)
 }
 

@@ -47,7 +47,7 @@ impl Target {
             Self::File(path) => match std::fs::metadata(path) {
                 // A device or a pipe is written to; a rename would put a plain file in its place.
                 Ok(metadata) if !metadata.is_file() => to_device(path, write),
-                // A link keeps pointing where it points.
+                // The file that a link leads to is replaced, so that the link stays.
                 Ok(_) => {
                     let path = path.canonicalize().map_err(|error| CliError::io("find", path, error))?;
                     to_file(files, &path, write)

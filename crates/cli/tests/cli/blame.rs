@@ -371,6 +371,17 @@ fn blame_runs_nothing_that_a_repository_names_and_waits_for_no_pipe() {
     for attributes in ["home/project/.gitattributes", "home/project/.git/info/attributes"] {
         stage.home.write(attributes, b"* filter=a=b.c diff=evil\n");
     }
+    let config = stage.home.project().join(".git/config");
+    let add = |more: &[u8]| {
+        let text = [std::fs::read(&config).unwrap(), more.to_owned()].concat();
+        std::fs::write(&config, text).unwrap();
+    };
+    // Settings that come before those that count.
+    let many = |filters: usize| {
+        let of = |number| format!("[filter \"f{number}\"]\n\tclean = cat\n\tsmudge = cat\n");
+        (0..filters).map(of).collect::<String>()
+    };
+    add(many(600).as_bytes());
     for key in [
         "filter.a=b.c.clean",
         "filter.a=b.c.process",
@@ -383,9 +394,7 @@ fn blame_runs_nothing_that_a_repository_names_and_waits_for_no_pipe() {
         let (section, sub) =
             section.split_once('.').map_or((section, None), |(section, sub)| (section, Some(sub)));
         let head = sub.map_or_else(|| format!("[{section}]"), |sub| format!("[{section} \"{sub}\"]"));
-        let config = stage.home.project().join(".git/config");
-        let text = std::fs::read_to_string(&config).unwrap();
-        std::fs::write(&config, format!("{text}{head}\n\t{name} = {program}\n")).unwrap();
+        add(format!("{head}\n\t{name} = {program}\n").as_bytes());
     }
     git(&stage, &["config", "gpg.program", program]);
     git(&stage, &["config", "log.showSignature", "true"]);
@@ -393,7 +402,15 @@ fn blame_runs_nothing_that_a_repository_names_and_waits_for_no_pipe() {
     let text = ok(&stemma(&stage, &["blame", "src/retry.rs", "--json"]));
     assert!(text.contains("\"git_summary\": \"Wait longer\""), "{text}");
     assert!(!ran.exists(), "{}", std::fs::read_to_string(&ran).unwrap());
-    let config = stage.home.project().join(".git/config");
+    // Where not every filter can be switched off git is not asked.
+    stage.home.write("home/project/.git/info/attributes", b"* filter=z\xff\n");
+    add(&[b"[filter \"z\xff\"]\n\tclean = ", program.as_bytes(), b"\n"].concat());
+    for more in [String::new(), many(2_000)] {
+        add(more.as_bytes());
+        let text = ok(&stemma(&stage, &["blame", "src/retry.rs", "--json"]));
+        assert!(!text.contains("git_summary") && text.contains("session_id"), "{text}");
+        assert!(!ran.exists(), "{}", std::fs::read_to_string(&ran).unwrap());
+    }
     std::fs::remove_file(&config).unwrap();
     assert!(Command::new("mkfifo").arg(&config).status().unwrap().success());
     // Git itself would wait for a writer until somebody ends it.

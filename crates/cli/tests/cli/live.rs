@@ -834,6 +834,29 @@ fn the_copy_of_the_users_settings_is_never_written_over_and_their_mode_stays() {
 }
 
 /// Found in review: `uninstall codex` left a file behind that `install` had made.
+/// Two processes read the same settings, and the one that wrote last took out what the other one had put in.
+#[test]
+fn settings_that_another_process_changes_are_left_alone() {
+    let stage = Stage::new();
+    stage.run(&["config", "set", "store.wait_ms", "20"]).ok();
+    stage.run(&["status"]).ok();
+    let lock = std::fs::File::create(stage.home.stemmata_home().join("run/files.lock")).unwrap();
+    lock.try_lock().unwrap();
+    for command in [["install", "claude-code"], ["uninstall", "claude-code"]] {
+        assert_ne!(stage.run(&command).code, 0);
+        stage.run(&[command[0], command[1], "--dry-run"]).ok();
+    }
+    assert!(!stage.home.path().join("home/.claude/settings.json").exists());
+    drop(lock);
+    let both = ["claude-code", "codex"].map(|client| stage.command(&["install", client]).spawn().unwrap());
+    for mut child in both {
+        assert!(child.wait().unwrap().success());
+    }
+    for file in ["home/.claude/settings.json", "home/.codex/hooks.json"] {
+        assert!(stage.home.path().join(file).exists(), "{file}");
+    }
+}
+
 #[test]
 fn a_file_that_install_made_goes_when_nothing_is_left_in_it() {
     for (runtime, file) in [

@@ -125,6 +125,38 @@ fn a_damaged_transcript_stays_and_the_recovered_one_goes_beside_or_in_its_place(
     assert_eq!(names(&path).len(), 2, "{:?}", names(&path));
 }
 
+/// Found in review: the copy that was recovered beside a transcript went before the one in its place was read.
+#[test]
+fn the_copy_beside_stays_until_the_one_in_its_place_is_read() {
+    let stage = Stage::new();
+    let (path, bytes, id) = imported(&stage);
+    std::fs::write(&path, damaged(&bytes)).unwrap();
+    stage.run(&["import"]).ok();
+    stage.run(&["recover", &id]).ok();
+    let beside = path.with_file_name(format!("{id}.recovered.jsonl"));
+    stage.run(&["config", "set", "store.wait_ms", "20"]).ok();
+    let store = rusqlite::Connection::open(stage.database()).unwrap();
+    store.execute_batch("BEGIN IMMEDIATE").unwrap();
+    // The file is in its place, and cannot be captured.
+    let done = stage.run(&["recover", &id, "--replace"]);
+    assert_ne!(done.code, 0, "{}", done.stderr);
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    assert!(beside.exists(), "{}", done.stderr);
+}
+
+/// A session of which the home screen says that it is only here is one that `recover` lists: also where something else took its place.
+#[test]
+fn the_home_screen_counts_what_recover_lists() {
+    let stage = Stage::new();
+    let (path, _, id) = imported(&stage);
+    assert_eq!(stage.json(&["recover"])["sessions"].as_array().unwrap().len(), 0);
+    assert!(!stage.told::<&str>(&[]).contains("only here"));
+    std::fs::write(&path, "").unwrap();
+    assert_eq!(stage.json(&["recover"])["sessions"][0]["session_id"], id.as_str());
+    let told = stage.told::<&str>(&[]);
+    assert!(told.contains("only here"), "{told}");
+}
+
 /// A transcript that was cut at a line's end loads without a word; lines that were there are missing all the same.
 #[test]
 fn a_transcript_that_lost_its_end_is_damaged_too() {

@@ -303,24 +303,33 @@ impl Engine {
     }
 
     /// Captures transcripts in clients' homes that have the names of some that are gone and were not read yet: they may have been moved.
+    /// Returns the sessions whose transcripts are still gone, as [`Engine::only_here`] gives them.
     ///
     /// # Errors
     /// Store errors.
-    pub fn take_in_moved(&self, homes: &[RuntimeHome]) -> Result<()> {
-        let mut gone = HashSet::new();
-        self.only_here(&mut |session| gone.extend(transcript_of(&session).file_name().map(OsStr::to_owned)))?;
-        for home in homes.iter().filter(|_| !gone.is_empty()) {
+    pub fn take_in_moved(&self, homes: &[RuntimeHome]) -> Result<Vec<Session>> {
+        let listed = || {
+            let mut gone = Vec::new();
+            self.only_here(&mut |session| gone.push(session)).map(|()| gone)
+        };
+        let gone = listed()?;
+        let names: HashSet<&OsStr> = gone.iter().filter_map(|one| transcript_of(one).file_name()).collect();
+        let mut has_read = false;
+        for home in homes.iter().filter(|_| !names.is_empty()) {
             for file in find(std::slice::from_ref(&home.transcripts)).files {
-                let is_named = plain_name(&file.path).file_name().is_some_and(|name| gone.contains(name));
-                if is_named
-                    && self.store.session(&self.session_key(&file.path))?.is_none()
-                    && let Err(error) = self.capture(&file.path, &CaptureOptions::live(Trigger::Explicit))
-                {
-                    tracing::debug!(%error, "a transcript that may have been moved was not read");
+                let is_named = plain_name(&file.path).file_name().is_some_and(|name| names.contains(name));
+                if !is_named || self.store.session(&self.session_key(&file.path))?.is_some() {
+                    continue;
+                }
+                match self.capture(&file.path, &CaptureOptions::live(Trigger::Explicit)) {
+                    Ok(_) => has_read = true,
+                    Err(error) => {
+                        tracing::debug!(%error, "a transcript that may have been moved was not read");
+                    }
                 }
             }
         }
-        Ok(())
+        if has_read { listed() } else { Ok(gone) }
     }
 
     /// Returns what we placed as a session whose transcript is no more where it was placed.

@@ -55,11 +55,9 @@ impl Engine {
 
     /// Returns what a commit says first, where it names a tool for tasks: most name none.
     fn entries_on_tasks(&self, commit: &Commit) -> Result<Vec<Entry>> {
-        let restated = match commit.core.commit_type {
-            CommitType::Delta => 0,
-            CommitType::Snapshot { restated_entries } => restated_entries,
-            CommitType::Compaction => return Ok(Vec::new()),
-        };
+        if commit.core.commit_type == CommitType::Compaction {
+            return Ok(Vec::new());
+        }
         if matches!(commit.closure, Closure::Covered | Closure::Forgotten) {
             return Ok(Vec::new());
         }
@@ -69,6 +67,6 @@ impl Engine {
             return Ok(Vec::new());
         }
         let entries = Self::adapter(&commit.core.format, FormatUse::Read)?.decode(&bytes).entries;
-        Ok(entries.into_iter().skip(usize::try_from(restated).unwrap_or(usize::MAX)).collect())
+        Ok(entries.into_iter().skip(self.said_before(commit)?).collect())
     }
 }

@@ -54,7 +54,7 @@ impl Home {
             let bundle = File::open(from).map_err(EngineError::io("read", from))?;
             let cache = self.cache_dir();
             let aside = TempFolder::create(&cache).map_err(EngineError::io("write in", &cache))?;
-            // Within: a store locks its own folder, as the temporary one is.
+            // In a folder of its own within the temporary one: a store locks its folder, and that one is locked already.
             let folder = aside.path().join("store");
             create_private(&folder)?;
             let store = open(&folder)?;

@@ -2,7 +2,7 @@
 //!
 //! What tells this machine from others is the program's to find.
 
-use std::io::Write as _;
+use std::io::Write;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -167,14 +167,13 @@ fn moved(path: &Path, file: MachineFile, facts: &MachineFacts) -> Result<(Machin
 /// Writes the file, whole or not at all. One that is there stays, unless it is to be replaced.
 fn keep(path: &Path, file: &MachineFile, replace: bool) -> Result<()> {
     let text = serde_json::to_string_pretty(file).expect("strings and numbers become JSON");
-    let written = TempFiles::default().create(path.parent().unwrap_or(path)).and_then(|mut temporary| {
-        writeln!(temporary, "{text}")?;
-        temporary.as_file().sync_all()?;
-        if replace { temporary.name_over(path) } else { temporary.name_new(path) }
-    });
-    match written {
-        Err(error) if !replace && error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        written => written.map_err(EngineError::io("create", path)),
+    let files = TempFiles::default();
+    let failed = |source| EngineError::io("create", path)(source);
+    let write = |out: &mut dyn Write| writeln!(out, "{text}").map_err(failed);
+    if replace {
+        files.write_whole(path, failed, write)
+    } else {
+        files.write_new(path, failed, write).map(drop)
     }
 }
 

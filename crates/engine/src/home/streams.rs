@@ -3,7 +3,7 @@
 //! The file is the transcript: whatever becomes of the store or of this process, what stands in it is captured by the
 //! next command. Its secrets are replaced before anything is written.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,7 @@ use super::create_private;
 use crate::capture::captured::Captured;
 use crate::capture::stream::timed_format;
 use crate::error::{EngineError, Result};
+use crate::temporary::TempFiles;
 
 /// Files of a folder that are looked at.
 const LISTED_MAX: usize = 10_000;
@@ -43,7 +44,7 @@ pub enum StreamProof<'a> {
 }
 
 impl Streams {
-    pub(super) fn in_run(run: &Path) -> Self {
+    pub(crate) fn in_run(run: &Path) -> Self {
         Self { folder: run.join("streams") }
     }
 
@@ -60,27 +61,14 @@ impl Streams {
     /// `Io` where a file cannot be created.
     pub fn open(&self, session: &str, cwd: &Path) -> Result<(PathBuf, File)> {
         let path = self.path_of(session);
-        let (unlocked, file) = self.create(session)?;
-        let locked = file.try_lock().map_err(std::io::Error::from);
-        // Only now, since who finds a stream without a lock takes it away.
-        locked.and_then(|()| std::fs::rename(&unlocked, &path)).map_err(EngineError::io("create", &path))?;
+        create_private(&self.folder)?;
+        // Locked before it has its name, since who finds a stream without a lock takes it away. The lock goes with the file.
+        let begun = TempFiles::default().create_named(&self.folder);
+        let file = begun.and_then(|begun| begun.persist(&path).map_err(|error| error.error));
+        let file = file.map_err(EngineError::io("create", &path))?;
         // After that: without its stream nobody would ever remove it.
         let beside = path.with_extension(CWD);
         write_file(&beside, cwd.to_string_lossy().as_bytes()).map_err(EngineError::io("create", &beside))?;
-        Ok((path, file))
-    }
-
-    /// Creates a stream under a temporary name.
-    fn create(&self, session: &str) -> Result<(PathBuf, File)> {
-        create_private(&self.folder)?;
-        let to = self.path_of(session);
-        let path = to
-            .with_file_name(format!(".stemma-{}.tmp", to.file_stem().unwrap_or_default().to_string_lossy()));
-        let mut options = OpenOptions::new();
-        options.append(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(&path).map_err(EngineError::io("create", &path))?;
         Ok((path, file))
     }
 
@@ -171,10 +159,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let streams = Streams::in_run(folder.path());
         assert_eq!(streams.left(), Vec::<PathBuf>::new());
-        let (unlocked, file) = streams.create("s").unwrap();
-        drop(file);
-        assert_eq!(streams.left(), Vec::<PathBuf>::new(), "it is not locked yet");
-        std::fs::remove_file(unlocked).unwrap();
         let (path, file) = streams.open("s", Path::new("/kiln")).unwrap();
         assert_eq!(Streams::cwd_of(&path).as_deref(), Some("/kiln"));
         assert_eq!(streams.left(), Vec::<PathBuf>::new());

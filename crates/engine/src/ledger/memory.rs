@@ -378,17 +378,12 @@ impl Engine {
         commit: &Commit,
         is_meant: &mut dyn FnMut(&Entry) -> bool,
     ) -> Result<()> {
-        let restated = match commit.core.commit_type {
-            CommitType::Delta => 0,
-            CommitType::Snapshot { restated_entries } => restated_entries,
-            // A summary says nothing that the entries before it did not.
-            CommitType::Compaction => return Ok(()),
-        };
-        if commit.closure == Closure::Forgotten {
+        // A summary says nothing that the entries before it did not.
+        if commit.core.commit_type == CommitType::Compaction || commit.closure == Closure::Forgotten {
             return Ok(());
         }
         let entries = self.entries(commit.id)?;
-        let new = entries.iter().skip(usize::try_from(restated).unwrap_or(usize::MAX));
+        let new = entries.iter().skip(self.said_before(commit)?);
         for entry in new.filter(|entry| is_meant(entry)) {
             let ordinal = memory.folded();
             memory.entry(entry, ordinal);

@@ -136,13 +136,17 @@ impl Engine {
             learns.filter(|_| commit.closure == Closure::Closed).map(|_| commit.id)
         };
         let new: HashSet<CommitId> = page.iter().filter_map(&new).collect();
+        let said_before = |commit: &&Commit| Ok((commit.id, self.said_before(commit)?));
+        let said_before: HashMap<CommitId, usize> =
+            readable.iter().map(said_before).collect::<Result<_>>()?;
         let mut found: HashMap<CommitId, Searched> = HashMap::new();
         let mut take = |commit: &Commit, bytes: &[u8]| {
             if let Ok(entries) = entries_of(commit, bytes) {
                 // A longer one is no conversation, and is counted with what cannot be read.
                 if entries.len() <= COMMIT_ENTRIES_MAX {
                     let learned = learned.as_ref().filter(|_| new.contains(&commit.id));
-                    found.insert(commit.id, searched(commit, &entries, learned));
+                    let restated = said_before.get(&commit.id).copied().unwrap_or(0);
+                    found.insert(commit.id, searched((commit, restated), &entries, learned));
                 }
             }
         };
@@ -296,8 +300,11 @@ pub(super) const fn is_of_content(error: &EngineError) -> bool {
 }
 
 /// Prepares the entries of a commit, and says where groups begin. What only says again what came before is left out.
-fn searched(commit: &Commit, entries: &[Entry], learned: Option<&Calibration>) -> Searched {
-    let restated = usize::try_from(commit.core.commit_type.restated()).unwrap_or(usize::MAX);
+fn searched(
+    (commit, restated): (&Commit, usize),
+    entries: &[Entry],
+    learned: Option<&Calibration>,
+) -> Searched {
     let found = entries.iter().enumerate();
     let found = found.map(|(at, entry)| if at < restated { None } else { prepare(entry) }).collect();
     let starts = starts_of(entries, commit.core.parent.is_none());

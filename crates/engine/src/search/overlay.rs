@@ -26,6 +26,8 @@ pub(crate) struct Standing {
 pub(crate) struct DecodedCommit {
     pub(crate) commit: Commit,
     pub(crate) entries: Vec<Entry>,
+    /// How many of them were said before.
+    pub(crate) restated: usize,
     /// The sessions by which it was reached.
     pub(crate) sessions: Vec<SessionKey>,
 }
@@ -53,8 +55,7 @@ impl Overlay {
     /// Adds a commit; its parent was added before, if it is to be added at all. `is_known` says of a key that the index
     /// has it.
     pub(crate) fn add(&mut self, decoded: &DecodedCommit, is_known: &dyn Fn(u64) -> bool) {
-        let DecodedCommit { commit, entries, sessions } = decoded;
-        let restated = usize::try_from(commit.core.commit_type.restated()).unwrap_or(usize::MAX);
+        let DecodedCommit { commit, entries, restated, sessions } = decoded;
         let starts = starts_of(entries, commit.core.parent.is_none());
         let tail = commit.core.parent.and_then(|parent| self.tails.get(&parent).copied());
         let mut group = tail.unwrap_or_else(|| self.next_group());
@@ -63,7 +64,7 @@ impl Overlay {
             if starts.next_if_eq(&position).is_some() && (position > 0 || tail.is_some()) {
                 group = self.next_group();
             }
-            if position < restated {
+            if position < *restated {
                 continue;
             }
             let Some(found) = prepare(entry) else { continue };

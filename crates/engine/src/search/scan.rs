@@ -178,7 +178,8 @@ impl Engine {
             Err(error) => return Err(error),
         };
         let entries = entries_of(&commit, &bytes)?;
-        Ok(Decoded::Entries(Box::new(DecodedCommit { commit, entries, sessions: Vec::new() })))
+        let restated = self.said_before(&commit)?;
+        Ok(Decoded::Entries(Box::new(DecodedCommit { commit, entries, restated, sessions: Vec::new() })))
     }
 
     pub(crate) fn tip_of(&self, session: &Session) -> Result<Option<CommitId>> {

@@ -173,6 +173,22 @@ impl Engine {
         if self.index.dir().is_none() {
             return Ok(Settled { is_whole: true, ..Settled::default() });
         }
+        let settled = self.settle_repairing(budget, step);
+        self.sweep_after(settled)
+    }
+
+    /// Does what came to be due while this process held the lock of the index: a process that forgot something then left it to this one,
+    /// however this one ended. Only behind the lock nobody else can be turned away any more.
+    fn sweep_after(&self, settled: Result<Settled>) -> Result<Settled> {
+        let left = self.sweep_if_marked();
+        let mut settled = settled?;
+        let reason = left?;
+        settled.trouble = settled.trouble.or(reason.map(|reason| IndexTrouble::Failed { reason }));
+        Ok(settled)
+    }
+
+    /// Settles; a damaged index is set aside, and another one is begun.
+    fn settle_repairing(&self, budget: SettleBudget, step: &mut SearchStep<'_>) -> Result<Settled> {
         // By the time that this process finds the index damaged, another one may have replaced it.
         let named = self.index.named().unwrap_or_default();
         match self.try_settle(budget, step) {
@@ -231,10 +247,10 @@ impl Engine {
     }
 
     /// Returns whether to settle another page. Not where something was forgotten meanwhile: that comes first, since no other process
-    /// can remove it from the index before this one lets go of the lock.
+    /// can remove it from the index before this one releases the lock.
     pub(super) fn goes_on(&self, left: &mut Left<'_, '_>, commits: usize) -> Result<bool> {
         let is_in_time = left.more(commits);
-        left.has_stopped |= left.can_stop && !self.store.index_due()?.is_empty();
+        left.has_stopped = is_in_time && left.can_stop && !self.store.index_due()?.is_empty();
         Ok(is_in_time && !left.has_stopped)
     }
 
@@ -283,14 +299,15 @@ impl Engine {
     /// Store errors; `Locked` while another process holds the index's lock.
     pub fn rebuild_index(&self, step: &mut SearchStep<'_>) -> Result<Settled> {
         let mut left = Left::until(None, step);
-        match self.make_anew(&mut left) {
+        let rebuilt = match self.make_anew(&mut left) {
             Ok(settled) => Ok(settled),
             Err(SettleError::Engine(error)) => Err(error),
             Err(SettleError::Index(IndexError::Storage(error))) => Err(error.into()),
             Err(SettleError::Index(error)) => {
                 Ok(Settled { trouble: Some(IndexTrouble::of(&error)), ..Settled::default() })
             }
-        }
+        };
+        self.sweep_after(rebuilt)
     }
 
     /// Adds the commits after the index's watermark. Returns whether all were added.

@@ -23,8 +23,10 @@ impl Engine {
     /// # Errors
     /// Store errors.
     pub(crate) fn sweep(&self) -> Result<Option<String>> {
+        // Read before the files are swept: what is forgotten meanwhile stays due.
+        let due = self.store.index_due()?;
         let mut left = self.sweep_files();
-        left.extend(self.sweep_index()?);
+        left.extend(self.sweep_index(&due)?);
         Ok((!left.is_empty()).then(|| left.join("; ")))
     }
 
@@ -36,12 +38,12 @@ impl Engine {
         failed.map(|error| with_cause(&error)).collect()
     }
 
-    fn sweep_index(&self) -> Result<Option<String>> {
+    fn sweep_index(&self, due: &[DueKey]) -> Result<Option<String>> {
         if self.index.dir().is_none() {
             return Ok(None);
         }
         let left = |reason: String| Ok(Some(format!("the search index: {reason}")));
-        match self.try_sweep() {
+        match self.try_sweep(due) {
             Ok(true) => Ok(None),
             // It looks between two pages at what is due, so that nobody waits for all that it has to do.
             Ok(false) | Err(SettleError::Index(IndexError::Moved)) => {
@@ -62,11 +64,10 @@ impl Engine {
     }
 
     /// Returns whether it could; not where another process has the lock, which nobody waits for.
-    fn try_sweep(&self) -> Result<bool, SettleError> {
-        let due = self.store.index_due()?;
+    fn try_sweep(&self, due: &[DueKey]) -> Result<bool, SettleError> {
         if self.index.is_empty() {
             // Nobody has begun an index: whoever does reads the store as it is now.
-            self.index_done(&due)?;
+            self.store.index_done(due)?;
             return Ok(true);
         }
         if due.is_empty() && !self.index.is_there() {
@@ -84,23 +85,39 @@ impl Engine {
             }
             (opened, _) => opened?,
         };
-        opened.map_or(Ok(true), |index| self.sweep_locked(index, &lock).map(|_| true))
+        opened.map_or(Ok(true), |index| self.clean_locked(index, &lock, due).map(|_| true))
     }
 
-    /// Cuts what is due out of the index, and returns the index to go on with: the one that was cleaned.
+    /// Does what is due, and returns the index to go on with. Sweeps files too, since the process that forgot may have died before it
+    /// reached them. A file that cannot be removed keeps its record, and no command from going on: the next one that forgets, scrubs
+    /// or collects tries again.
     pub(crate) fn sweep_locked(
         &self,
         index: Arc<Index>,
         lock: &IndexLock,
     ) -> Result<Arc<Index>, SettleError> {
         let due = self.store.index_due()?;
-        if !self.cut_due((&index, lock), &due)? && !index.meta()?.is_unclean {
+        let left = if due.is_empty() { Vec::new() } else { self.sweep_files() };
+        for reason in left {
+            tracing::warn!(reason, "a file still has forgotten data; `stemma gc` tries again");
+        }
+        self.clean_locked(index, lock, &due)
+    }
+
+    /// Cuts what is due out of the index, and returns the index to go on with: the one that was cleaned.
+    fn clean_locked(
+        &self,
+        index: Arc<Index>,
+        lock: &IndexLock,
+        due: &[DueKey],
+    ) -> Result<Arc<Index>, SettleError> {
+        if !self.cut_due((&index, lock), due)? && !index.meta()?.is_unclean {
             return Ok(index);
         }
         index.clean(lock)?;
         // What was cleaned is another file, and only that one is searched from now on.
         let cleaned = self.index.index_locked(self.store.identity()?.store_id, lock)?;
-        self.index_done(&due)?;
+        self.store.index_done(due)?;
         cleaned.ok_or(SettleError::Index(IndexError::Moved))
     }
 
@@ -126,22 +143,6 @@ impl Engine {
         }
         index.drop_places(lock, &gone)?;
         Ok(true)
-    }
-
-    /// Takes back what was due, once files were swept too: the process that forgot may have died before it reached them. What keeps a
-    /// file from being removed would keep every command at it, so that the record of the file stays, for the next one that forgets,
-    /// scrubs or collects, and nothing else.
-    ///
-    /// # Errors
-    /// Store errors.
-    pub(super) fn index_done(&self, due: &[DueKey]) -> Result<()> {
-        if due.is_empty() {
-            return Ok(());
-        }
-        for reason in self.sweep_files() {
-            tracing::warn!(reason, "a file still has forgotten data; `stemma gc` tries again");
-        }
-        Ok(self.store.index_done(due)?)
     }
 
     /// Returns the first commit where the index and the store differ, of those that the index has read. Collection mostly removes

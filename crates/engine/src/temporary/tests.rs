@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use super::private::{check_private, user};
 use super::*;
 
 const WORDS: &[u8] = b"the password of the garden gate";
@@ -19,7 +20,7 @@ fn names(folder: &Path) -> Vec<String> {
 
 fn leftovers(root: &Path) -> Leftovers {
     let files = TempFiles::at(root.join("registry"));
-    Leftovers { data: Some(root.join("data")), temp: vec![root.to_owned()], files }
+    Leftovers { data: Some(root.join("data")), temp: Some(root.to_owned()), files }
 }
 
 #[test]
@@ -76,7 +77,7 @@ fn what_a_killed_process_leaves_is_swept_wherever_it_was() {
         assert_eq!(has_left, !matches!(moment, "begun" | "written" | "named"), "{moment}");
         // A living process's stays, beside it and below.
         let live = TempFiles::at(root.path().join("registry")).create_named(&user).unwrap();
-        let folder = TempFolder::create(root.path()).unwrap();
+        let folder = TempFolder::in_temp(root.path()).unwrap();
         put(folder.path().join("copy"), b"live").unwrap();
         leftovers(root.path()).sweep().unwrap();
         assert!(!has_words(root.path()), "{moment}");
@@ -119,7 +120,7 @@ fn dies_at(moment: &str, root: &Path) -> ! {
             std::mem::forget(named().make_in(&user, |name| link(file.as_file(), name)).unwrap());
         }
         "folder" => {
-            let folder = TempFolder::create(root).unwrap();
+            let folder = TempFolder::in_temp(root).unwrap();
             put(folder.path().join("copy"), WORDS).unwrap();
             std::mem::forget(folder);
         }
@@ -150,8 +151,138 @@ fn what_is_not_ours_stays() {
     for name in ["stemma-1.tmp", ".stemma-1", "notes.tmp"] {
         put(root.path().join(name), WORDS).unwrap();
     }
+    // In a folder that users share, and in one that another program made there.
+    std::fs::create_dir(root.path().join("other")).unwrap();
+    for name in [".stemma-1-0.tmp", "other/.stemma-1-0.tmp"] {
+        put(root.path().join(name), WORDS).unwrap();
+    }
     put(root.path().join("data/.stemma-1-0.tmp"), WORDS).unwrap();
     leftovers(root.path()).sweep().unwrap();
-    assert_eq!(names(root.path()), [".stemma-1", "notes.tmp", "stemma-1.tmp"]);
+    assert_eq!(names(root.path()), [".stemma-1", ".stemma-1-0.tmp", "notes.tmp", "other", "stemma-1.tmp"]);
+    assert!(root.path().join("other/.stemma-1-0.tmp").exists());
     assert_eq!(names(&root.path().join("data")), Vec::<String>::new());
+}
+
+/// A start costs as much as there is of ours, whatever lies in the folders of others: those are left to `forget`, `scrub` and `gc`.
+#[test]
+fn the_start_of_a_command_looks_into_our_own_folders_only() {
+    let root = tempfile::tempdir().unwrap();
+    let left = |folder: &str| {
+        std::fs::create_dir_all(root.path().join(folder)).unwrap();
+        put(root.path().join(folder).join(".stemma-1-0.tmp"), WORDS).unwrap();
+    };
+    for folder in ["user", "data", "data/cache", "data/run/pending", "data/ledgers/one"] {
+        left(folder);
+    }
+    let in_temp = TempFolder::in_temp(root.path()).unwrap();
+    let own =
+        in_temp.path().parent().unwrap().strip_prefix(root.path()).unwrap().to_str().unwrap().to_owned();
+    left(&own);
+    let leftovers = leftovers(root.path());
+    leftovers.files.register(&root.path().join("user")).unwrap();
+    leftovers.sweep_at_start();
+    let has = |folder: &str| root.path().join(folder).join(".stemma-1-0.tmp").exists();
+    assert_eq!(["data", "data/cache", "data/run/pending", own.as_str()].map(has), [false; 4]);
+    assert_eq!(["user", "data/ledgers/one"].map(has), [true; 2]);
+    leftovers.sweep().unwrap();
+    assert!(!["user", "data/ledgers/one"].map(has).contains(&true) && in_temp.path().exists());
+}
+
+/// Found in review: whoever could list the temporary folder could read copies of a client's database.
+#[cfg(unix)]
+#[test]
+fn a_temporary_folder_is_its_owners_alone_and_goes_into_no_folder_of_others() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+    let root = tempfile::tempdir().unwrap();
+    let folder = TempFolder::in_temp(root.path()).unwrap();
+    let own = folder.path().parent().unwrap().to_owned();
+    for path in [folder.path(), own.as_path()] {
+        assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o700, "{}", path.display());
+    }
+    assert_eq!(TempFolder::create(root.path()).unwrap().path().metadata().unwrap().mode() & 0o777, 0o700);
+    drop(folder);
+    assert!(!own.exists(), "nothing is left of it");
+    drop(TempFolder::in_temp(root.path()).map(std::mem::forget));
+    let refused = |said: &str| {
+        let error = TempFolder::in_temp(root.path()).unwrap_err();
+        assert!(
+            error.to_string().contains(said) && error.to_string().contains(own.to_str().unwrap()),
+            "{error}"
+        );
+    };
+    std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o755)).unwrap();
+    refused("chmod 700");
+    std::fs::remove_dir_all(&own).unwrap();
+    // What is behind a link is not swept either.
+    let elsewhere = root.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    put(elsewhere.join(".stemma-1-0.tmp"), WORDS).unwrap();
+    symlink(&elsewhere, &own).unwrap();
+    refused("not a folder");
+    leftovers(root.path()).sweep().unwrap();
+    assert_eq!(names(&elsewhere), [".stemma-1-0.tmp"]);
+    let refused = check_private(&elsewhere, user() + 1).unwrap_err();
+    assert!(refused.to_string().contains("another user's"), "{refused}");
+}
+
+/// Found in review: a folder that could not be listed counted as clean, and its record was removed with what was left there.
+#[cfg(unix)]
+#[test]
+fn a_folder_that_cannot_be_read_is_said_and_stays_on_the_register() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let root = tempfile::tempdir().unwrap();
+    let leftovers = leftovers(root.path());
+    let registry = root.path().join("registry");
+    // A name that is no text is swept like others.
+    let bytes = root.path().join(OsStr::from_bytes(b"caf\xe9"));
+    std::fs::create_dir(&bytes).unwrap();
+    put(bytes.join(".stemma-1-0.tmp"), WORDS).unwrap();
+    leftovers.files.register(&bytes).unwrap();
+    leftovers.sweep().unwrap();
+    assert_eq!((names(&bytes), names(&registry)), (Vec::new(), Vec::new()));
+    // A link to itself can be read by nobody.
+    let looped = root.path().join("loop");
+    std::os::unix::fs::symlink("loop", &looped).unwrap();
+    leftovers.files.register(&looped).unwrap();
+    put(registry.join("bad"), b"no folder").unwrap();
+    // One whose disk is gone holds nothing.
+    leftovers.files.register(&root.path().join("gone")).unwrap();
+    assert!(leftovers.sweep().unwrap_err().to_string().contains(root.path().to_str().unwrap()));
+    assert_eq!(names(&registry).len(), 2);
+    std::fs::remove_file(registry.join("bad")).unwrap();
+    let said = leftovers.sweep().unwrap_err().to_string();
+    assert!(said.contains(looped.to_str().unwrap()), "{said}");
+    std::fs::remove_file(&looped).unwrap();
+    leftovers.sweep().unwrap();
+    assert_eq!(names(&registry), Vec::<String>::new());
+}
+
+/// Found in review: a file that a sweep had locked and would remove next counted as one on a file system without locks.
+#[test]
+fn a_sweep_takes_no_file_and_no_folder_from_who_begins_it() {
+    let root = tempfile::tempdir().unwrap();
+    let (run, own) = (root.path().join("data/run"), root.path().join("data/run/streams"));
+    std::fs::create_dir_all(&own).unwrap();
+    let (files, leftovers) = (TempFiles::at(root.path().join("registry")), leftovers(root.path()));
+    let is_done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
+                    leftovers.sweep().unwrap();
+                }
+            });
+        }
+        for number in 0..60 {
+            let name = number.to_string();
+            write_file(&run.join("marker"), WORDS).unwrap();
+            files.create_named(&run).unwrap().persist(run.join("named")).unwrap();
+            files.write_whole(&run.join("whole"), |error| error, |out| out.write_all(WORDS)).unwrap();
+            put(TempFolder::create(&run).unwrap().path().join("copy"), WORDS).unwrap();
+            let streams = crate::home::Streams::in_run(&run);
+            drop(streams.open(&name, Path::new("/kiln")).unwrap());
+        }
+        is_done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert_eq!(crate::home::Streams::in_run(&run).left().len(), 60);
 }

@@ -17,7 +17,6 @@ use stemmata_runtimes::adapter::{Shape, Validation};
 use stemmata_store::{Session, SessionOrigin};
 
 use crate::capture::cursor::{Cursor, Windows};
-use crate::capture::kept::{is_session_kept, is_session_there};
 use crate::capture::namesakes::{overwritten, transcript_of};
 use crate::capture::source::look;
 use crate::capture::transcript_file::Transcript;
@@ -319,34 +318,6 @@ impl Engine {
             Ok(now != (cursor.head, cursor.tail))
         };
         Ok(has_several || file.len() < cursor.stamp.length || is_other()?)
-    }
-
-    /// Gives each session of this machine whose transcript is gone, the one with the latest activity first: only this store has
-    /// it. Subagents' are left out, and copies that nobody used.
-    ///
-    /// # Errors
-    /// Store errors.
-    pub fn only_here(&self, take: &mut dyn FnMut(Session)) -> Result<()> {
-        let filter =
-            stemmata_store::SessionFilter { main_only: true, ..stemmata_store::SessionFilter::default() };
-        let machine = &self.identity.machine;
-        self.each_session(&filter, &mut |session, _| {
-            let path = Path::new(&session.key.path);
-            let was_file = session.key.machine == *machine && path.is_absolute() && !is_session_kept(path);
-            let is_one =
-                was_file && session.tip.is_some() && !Self::is_unused_copy(&session) && !self.is_of_run(path);
-            if is_one && (!is_session_there(path) || there::is_something_else(path)) {
-                take(session);
-            }
-            std::ops::ControlFlow::Continue(())
-        })
-    }
-
-    /// Returns whether a transcript is what `run` recorded of a command: no client ever had it, and it goes when it is stored.
-    pub fn is_of_run(&self, path: &Path) -> bool {
-        let Some(run) = self.leftovers.data.as_ref().map(|data| data.join("run")) else { return false };
-        // The path of a session has no links in it.
-        run.canonicalize().is_ok_and(|run| path.starts_with(run)) || path.starts_with(&run)
     }
 
     /// Returns the newest commits of all lines that a session ever held, newest first.

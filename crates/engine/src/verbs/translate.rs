@@ -274,9 +274,8 @@ impl Engine {
         }
         let core = CommitCore {
             parent: Some(ctx),
-            // It stands for all that is older, in another format: nothing below it is read for its sake, and all that it says was
-            // said there.
-            commit_type: CommitType::Snapshot { restated_entries: made.counts.entries },
+            // It stands for all that is older, in another format: nothing below it is read for its sake.
+            commit_type: CommitType::Snapshot { restated_entries: 0 },
             artifact: artifact_id(&bytes),
             native: None,
             format: target.format(),

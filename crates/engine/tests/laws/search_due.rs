@@ -151,6 +151,32 @@ fn what_is_forgotten_while_another_process_settles_is_gone_when_that_ends_and_no
     }
 }
 
+/// Found in review: who ended early, by an error, a bound or a person, had turned the other process away and did not do its part.
+#[test]
+fn what_is_forgotten_while_another_process_ends_early_is_gone_as_well() {
+    for is_rebuilt in [false, true] {
+        let (store, folder, dir) = (new_store(), Folder::new(), TempDir::new().expect("a folder"));
+        let (settling, other) = (indexed(&store, dir.path()), indexed(&store, dir.path()));
+        let key = import(&settling, &folder.write("a.jsonl", &conversation(3, WORD))).session.key;
+        if is_rebuilt {
+            settle(&settling);
+        }
+        let mut steps = 0;
+        let mut step = |_, _, _| {
+            steps += 1;
+            forget(&other, &ForgetTarget::Session(key.clone()));
+            std::ops::ControlFlow::Break(())
+        };
+        if is_rebuilt {
+            settling.rebuild_index(&mut step).expect("begun");
+        } else {
+            settling.settle_index(SettleBudget::All, &mut step).expect("begun");
+        }
+        assert_eq!(steps, 1, "rebuilt: {is_rebuilt}");
+        assert_clean(&store, dir.path());
+    }
+}
+
 /// A long-lived process has an index open whose folder somebody empties: it cleans the one that is there now.
 #[test]
 fn a_process_with_an_old_index_cleans_the_new_one() {

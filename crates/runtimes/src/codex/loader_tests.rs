@@ -218,6 +218,26 @@ fn a_search_for_tools_without_an_answer_gets_one_where_calls_do() {
     }
 }
 
+/// The provider's own search is answered by its own output, which needs no call: the loader looks for the id alone, and drops no output
+/// of a server.
+#[test]
+fn a_search_that_the_provider_ran_is_answered_by_its_own_output() {
+    let call = r#"{"type":"tool_search_call","call_id":"s","execution":"server","arguments":{}}"#;
+    let output =
+        r#"{"type":"tool_search_output","call_id":"s","status":"completed","execution":"server","tools":[]}"#;
+    for (items, check) in [
+        (vec![call, output], None),
+        (vec![output], None),
+        (vec![output, call], None),
+        (vec![call], Some("call_without_result")),
+    ] {
+        let payload = format!(r#"{{"message":"s","replacement_history":[{}]}}"#, items.join(","));
+        let found = checked(Codex::PAGINATED, &compacted("HtUAtUACtUA", &payload));
+        assert_eq!(found.findings.first().map(|found| found.check), check, "{payload}");
+        assert_eq!(found.messages_sent, found.messages_present, "{payload}");
+    }
+}
+
 #[test]
 fn what_a_compaction_keeps_is_counted_item_by_item() {
     let text = |role: &str| {

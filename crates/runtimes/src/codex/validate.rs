@@ -163,11 +163,12 @@ impl LineValidator {
         for item in items {
             (loaded.present, loaded.sent) = (loaded.present + 1, loaded.sent + 1);
             let Some(call) = text(item.payload.call_id).map(std::borrow::Cow::into_owned) else { continue };
-            // What the provider itself searched needs no call.
+            // What the provider itself found needs no call, and answers one that is there.
             let is_servers = item.payload.execution.is_some_and(|execution| is_string(execution, "server"));
-            if answered_by(&item).is_some() {
-                loaded.calls.push(call);
-            } else if is_answer(&item) && !is_servers {
+            if answered_by(&item).is_some() || is_servers {
+                loaded.calls.push(call.clone());
+            }
+            if is_answer(&item) {
                 loaded.results.push(call);
             }
         }

@@ -122,7 +122,8 @@ pub(super) fn plan_context(
             }
             Step::More => {}
         }
-        if is_all || (path.is_done && tree.has_header()) {
+        // Also where the way has come to its root: what hangs on the last entry may stand anywhere ahead of it.
+        if is_all {
             break;
         }
         match chain.next()? {

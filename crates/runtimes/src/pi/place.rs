@@ -56,7 +56,7 @@ pub(super) fn unfold(record: &Record<'_>, row: &Row, before: Option<String>) -> 
     };
     let mut first = None;
     let mut lines = Vec::new();
-    let mut waiting = Waiting::default();
+    let mut waiting = Waiting::mended();
     for (number, message) in (0..).zip(record.retained()) {
         // The first messages before it may be left out, and with them the call of a result that stays.
         let is_lost = waiting.take(&Said::of(&message), 0).is_some();
@@ -138,7 +138,7 @@ impl LinePlacer {
             completed: 0,
             unfolded: 0,
             orphans: 0,
-            waiting: Waiting::default(),
+            waiting: Waiting::mended(),
         }
     }
 
@@ -165,8 +165,6 @@ impl LinePlacer {
             if said.is_some_and(|node| self.waiting.take_node(node, holds).is_some()) {
                 self.orphans += 1;
                 edits.extend(said_instead(record));
-                // What a user says closes the calls that wait.
-                self.waiting.calls.clear();
             }
         }
         replace(line, edits, out);

@@ -181,7 +181,7 @@ fn tails(document: &mut Document) {
 /// Turns results that no call waits for into what a user says: the provider refuses them.
 fn orphans(document: &mut Document) {
     let trail = trail(document);
-    let mut waiting = Waiting::default();
+    let mut waiting = Waiting::mended();
     let sent = trail.sent(&trail.whole(), true);
     for node in sent.entries.iter().filter_map(|index| trail.nodes.get(*index)) {
         let Some(call) = waiting.take_node(node, sent.holds) else { continue };

@@ -55,9 +55,16 @@ pub(super) struct Waiting {
     pub(super) unanswered: Vec<(String, u64)>,
     /// Those that results answer which a compaction holds without them, and where it stands.
     pub(super) held: Vec<(String, u64)>,
+    /// Whether a result that no call waits for is written as what a user says: that closes the calls that wait.
+    is_mended: bool,
 }
 
 impl Waiting {
+    /// Follows the calls of what is written, in place of what was read.
+    pub(super) fn mended() -> Self {
+        Self { is_mended: true, ..Self::default() }
+    }
+
     /// Takes a message in a line, and returns the call that it answers where none waits for it.
     pub(super) fn take<'s>(&mut self, said: &'s Said, line: u64) -> Option<&'s str> {
         if said.closes {
@@ -65,7 +72,12 @@ impl Waiting {
         }
         self.calls.extend(said.calls.iter().map(|(call, name)| (call.clone(), name.clone(), line)));
         let call = said.answers.as_deref()?;
-        let Some(at) = self.calls.iter().position(|(waiting, ..)| waiting == call) else { return Some(call) };
+        let Some(at) = self.calls.iter().position(|(waiting, ..)| waiting == call) else {
+            if self.is_mended {
+                self.calls.clear();
+            }
+            return Some(call);
+        };
         self.calls.remove(at);
         None
     }
@@ -265,7 +277,7 @@ impl Trail {
 
     /// Returns the calls that still wait at the end of the way, oldest first: ids and tools.
     pub(super) fn open(&self, way: &Way) -> Vec<(String, String)> {
-        let mut waiting = Waiting::default();
+        let mut waiting = Waiting::mended();
         let sent = self.sent(way, true);
         for node in sent.entries.iter().filter_map(|index| self.nodes.get(*index)) {
             waiting.take_node(node, sent.holds);

@@ -2,12 +2,15 @@
 //! said.
 //!
 //! An entry is known by its id alone, and of several with one id the last counts, at the place of the first. An entry whose
-//! parent is not there, or leads in a circle, hangs on the one before it.
+//! parent is not there, or leads back to it, hangs on the one before it.
 
 use std::collections::{HashMap, HashSet};
 
 use super::tree::{Parent, Row};
-use crate::circles::{nearest_up, ways_end};
+use crate::circles::{circles, nearest_up, ways_end};
+
+/// Times that the circles of a session are looked for: mending one may close another one.
+const ROUNDS_MAX: usize = 16;
 
 /// Why an entry hangs on another one than it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,14 +58,8 @@ impl<'r> Ways<'r> {
         let places = rows.iter().enumerate().map(place).collect();
         let mut ways =
             Self { rows, by_id, places, up: Vec::new(), circles: HashSet::new(), is_linear, is_all };
-        let ends = ways_end(ways.rows.len(), |index| ways.parent(index));
-        let up = |index: usize| {
-            let leads_back =
-                |parent: &usize| ends.get(index) == Some(&true) || ways.place(*parent) < ways.place(index);
-            ways.parent(index)
-                .and_then(|parent| Some(parent).filter(leads_back).or_else(|| ways.before(index)))
-        };
-        ways.up = (0..ways.rows.len()).map(up).collect();
+        ways.up = (0..ways.rows.len()).map(|index| ways.parent(index)).collect();
+        ways.mend_circles();
         let is_circle =
             |index: &usize| ways.named(*index).is_some_and(|named| ways.up(*index) != Some(named));
         ways.circles = (0..ways.rows.len()).filter(is_circle).collect();
@@ -72,6 +69,33 @@ impl<'r> Ways<'r> {
 
     fn place(&self, index: usize) -> usize {
         self.places.get(index).copied().unwrap_or(index)
+    }
+
+    /// Hangs the first entry of a circle on the one before it: the parent that it names was written behind it. All others keep their
+    /// parents, so that nothing of the circle is lost. Where that closes new circles again and again, every entry that leads into one
+    /// and names a parent behind it hangs on the one before it.
+    fn mend_circles(&mut self) {
+        let count = self.rows.len();
+        for round in 0.. {
+            let odd: Vec<usize> = if round < ROUNDS_MAX {
+                let first = |circle: Vec<usize>| circle.into_iter().min_by_key(|index| self.place(*index));
+                circles(count, |index| self.up(index)).into_iter().filter_map(first).collect()
+            } else {
+                let ends = ways_end(count, |index| self.up(index));
+                let is_behind =
+                    |index: usize| self.up(index).is_some_and(|up| self.place(up) >= self.place(index));
+                (0..count).filter(|index| ends.get(*index) == Some(&false) && is_behind(*index)).collect()
+            };
+            if odd.is_empty() {
+                return;
+            }
+            for index in odd {
+                let before = self.before(index);
+                if let Some(up) = self.up.get_mut(index) {
+                    *up = before;
+                }
+            }
+        }
     }
 
     /// Returns whether an entry is what its id stands for.

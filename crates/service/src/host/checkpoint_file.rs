@@ -1,7 +1,7 @@
 //! Checkpoints in files of this machine, and the working tree beside them.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use stemmata_api::v1::{
@@ -13,7 +13,7 @@ use stemmata_engine::{
     CHECKPOINT_FILE_BYTES_MAX, CheckpointFile, Drift, TempFiles, create_private, git_head, tree_root,
 };
 use stemmata_model::WORK_FILES_MAX;
-use stemmata_store::{Files as _, SystemFiles, read_bounded};
+use stemmata_store::read_bounded;
 
 use super::Host;
 use crate::fault::{Fault, io_failed};
@@ -180,16 +180,10 @@ fn write_new(files: &TempFiles, path: &Path, bytes: &[u8]) -> Result<(), Fault> 
     create_private(folder)?;
     let failed = |error: io::Error| io_failed("write", path, &error);
     // Readable by its owner only.
-    let mut file = files.create(folder).map_err(failed)?;
-    file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
-    match file.name_new(path) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(Problem::new(Code::FileExists, format!("{} exists", path.display()))
-                .with("path", path.display())
-                .into());
-        }
-        Err(error) => return Err(failed(error)),
+    if files.write_new(path, failed, |out| out.write_all(bytes).map_err(failed))? {
+        return Ok(());
     }
-    SystemFiles.sync_directory(folder).map_err(failed)
+    Err(Problem::new(Code::FileExists, format!("{} exists", path.display()))
+        .with("path", path.display())
+        .into())
 }

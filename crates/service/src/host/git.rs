@@ -1,6 +1,7 @@
 //! Git: the hook that adds a trailer to commits, the trailer itself, and whose commits lines of a file are.
 //!
-//! Git is called as a program: its configuration, its hooks' folder and its blame are its own to know.
+//! It runs the `git` program and reads no file of a repository itself: git alone knows its configuration, its hooks' folder and
+//! who wrote a line.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -23,7 +24,7 @@ use crate::fault::{Fault, io_failed};
 /// Bytes of what git prints that are read at most.
 const GIT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Filters of a repository that are switched off at most; more than any has.
+/// Filters of a repository that are switched off at most; more than any has. Nobody is asked who wrote a line where there are more.
 const FILTERS_MAX: usize = 1_000;
 
 /// Microseconds for which the last activity of a session makes it the one that a commit is of.
@@ -87,7 +88,11 @@ impl Host {
     /// # Errors
     /// `git_no_repository`, `git_shared_hooks`, `git_hook_not_ours` with what is in the way; `io_failed`.
     pub fn git_hook(&self, request: &GitHookRequest) -> Answer<GitHookChange> {
-        changed(request).map_err(|fault| fault.0)
+        let change = || {
+            let _alone = self.alone_unless(request.dry_run)?;
+            changed(&self.home.temp_files(), request)
+        };
+        change().map_err(|fault: Fault| fault.0)
     }
 
     /// Adds the trailer to a message, where a session works that the commit is of. Returns whether it did.
@@ -103,7 +108,8 @@ impl Host {
         if path.parent().is_some_and(is_replaying) {
             return Ok(false);
         }
-        if !is_turn_of(request)? {
+        let files = self.home.temp_files();
+        if !is_turn_of(&files, request)? {
             return Ok(false);
         }
         // A message in another encoding would not come back as it was.
@@ -124,12 +130,12 @@ impl Host {
         }
         let Some(ctx) = found.session.tip else { return Ok(false) };
         let Some(after) = with_trailer(&before, &ctx.to_string(), &comments) else { return Ok(false) };
-        write_text(path, &after)?;
+        write_text(&files, path, &after)?;
         Ok(true)
     }
 }
 
-fn changed(request: &GitHookRequest) -> Result<GitHookChange, Fault> {
+fn changed(files: &TempFiles, request: &GitHookRequest) -> Result<GitHookChange, Fault> {
     let here = &request.dir;
     let repository = Repository::of(here).ok_or_else(|| {
         let reason = format!("{} is not inside a git repository, or git is not installed", here.display());
@@ -150,7 +156,7 @@ fn changed(request: &GitHookRequest) -> Result<GitHookChange, Fault> {
         let changed = after != before;
         let written = changed && !request.dry_run;
         if written {
-            put(path, after)?;
+            put(files, path, after)?;
         }
         hooks.push(v1::GitHook {
             path: path.to_string_lossy().into_owned(),
@@ -189,7 +195,7 @@ fn planned(
 }
 
 /// Says whether a message gets its trailer now: one that was given before it is edited, one of an editor behind it.
-fn is_turn_of(request: &TrailerRequest) -> Result<bool, Fault> {
+fn is_turn_of(files: &TempFiles, request: &TrailerRequest) -> Result<bool, Fault> {
     let folder = request.message.parent().unwrap_or(Path::new(""));
     let mark = folder.join(EDITOR_MARK);
     let is_marked = mark.exists();
@@ -203,7 +209,7 @@ fn is_turn_of(request: &TrailerRequest) -> Result<bool, Fault> {
         TrailerStage::Editor => {
             // Only in git's own folder: nobody else is to find files of ours.
             if folder.join("HEAD").exists() {
-                write_text(&mark, "")?;
+                write_text(files, &mark, "")?;
             }
             Ok(false)
         }
@@ -224,9 +230,9 @@ fn refused(reason: String) -> Fault {
     EngineError::Refused { what: Refusal::GitHook, reasons: vec![reason] }.into()
 }
 
-fn write_text(path: &Path, text: &str) -> Result<(), Fault> {
+fn write_text(files: &TempFiles, path: &Path, text: &str) -> Result<(), Fault> {
     let failed = |source: io::Error| io_failed("write", path, &source);
-    TempFiles::default().write_whole(path, failed, |out| out.write_all(text.as_bytes()).map_err(failed))
+    files.write_whole(path, failed, |out| out.write_all(text.as_bytes()).map_err(failed))
 }
 
 fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, Fault> {
@@ -243,10 +249,10 @@ fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, Fault> {
 }
 
 /// Writes the hook so that git runs it, or takes it away where nothing is left of it.
-fn put(path: &Path, text: &str) -> Result<(), Fault> {
+fn put(files: &TempFiles, path: &Path, text: &str) -> Result<(), Fault> {
     use std::os::unix::fs::PermissionsExt as _;
     let failed = |source: io::Error| io_failed("write", path, &source);
-    // A link keeps pointing where it points.
+    // The file that a link leads to is replaced, so that the link stays.
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     if text.is_empty() {
         return std::fs::remove_file(path).map_err(failed);
@@ -255,7 +261,7 @@ fn put(path: &Path, text: &str) -> Result<(), Fault> {
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
     let mode = std::fs::metadata(path).map_or(0o755, |metadata| metadata.permissions().mode() | 0o111);
-    write_text(path, text)?;
+    write_text(files, path, text)?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).map_err(failed)
 }
 
@@ -275,15 +281,14 @@ pub(super) struct Repository {
 
 /// Asks git, and returns what it prints; none where it fails, or is not there.
 fn ask(folder: &Path, args: &[&str]) -> Option<String> {
-    ask_with(folder, args, &[])
-}
-
-fn ask_with(folder: &Path, args: &[&str], settings: &[(String, String)]) -> Option<String> {
-    let question = GitQuestion { program: Path::new("git"), folder, bytes_max: GIT_BYTES_MAX, settings };
-    match question.ask(args) {
+    match question(folder, &[]).ask(args) {
         GitAnswer::Yes(text) => Some(text),
         GitAnswer::No(_) | GitAnswer::Silent(_) => None,
     }
+}
+
+fn question<'a>(folder: &'a Path, emptied: &'a [String]) -> GitQuestion<'a> {
+    GitQuestion { program: Path::new("git"), folder, bytes_max: GIT_BYTES_MAX, emptied }
 }
 
 impl Repository {
@@ -299,7 +304,8 @@ impl Repository {
         let range = format!("{},{}", wanted.start + 1, wanted.end);
         let Some(name) = file.to_str() else { return BTreeMap::new() };
         let args = ["blame", "--no-textconv", "--porcelain", "-L", &range, "--", name];
-        let Some(told) = ask_with(&self.top, &args, &self.without_filters()) else { return BTreeMap::new() };
+        let Some(filters) = self.filters() else { return BTreeMap::new() };
+        let GitAnswer::Yes(told) = question(&self.top, &filters).ask(&args) else { return BTreeMap::new() };
         let mut lines = BTreeMap::new();
         let mut commits: BTreeMap<String, BlamedCommit> = BTreeMap::new();
         let mut current = String::new();
@@ -321,18 +327,24 @@ impl Repository {
         lines.into_iter().filter_map(|(line, id)| Some((line, commits.get(&id)?.clone()))).collect()
     }
 
-    /// Returns settings with which git runs no filter over the file, and waits for no list of commits to pass over. A file that only a
-    /// filter makes what is committed is not known then.
-    fn without_filters(&self) -> Vec<(String, String)> {
+    /// Returns the settings without which git runs no filter over a file, and waits for no list of commits to pass over; `None` where
+    /// not all of them are known, since git would run the others. What only a filter makes of a file is not known to be committed then.
+    fn filters(&self) -> Option<Vec<String>> {
         let args = ["config", "-z", "--name-only", "--get-regexp", "^filter[.]"];
-        let known = ask(&self.top, &args).unwrap_or_default();
-        let filters: BTreeSet<&str> =
-            known.split('\0').filter_map(|name| Some(name.rsplit_once('.')?.0)).take(FILTERS_MAX).collect();
-        let of = |filter: &&str| {
-            ["clean", "process", "required"].map(|key| (format!("{filter}.{key}"), String::new()))
+        let known = match question(&self.top, &[]).ask(&args) {
+            GitAnswer::Yes(known) => known,
+            // No setting is called so.
+            GitAnswer::No(Some(1)) => String::new(),
+            GitAnswer::No(_) | GitAnswer::Silent(_) => return None,
         };
-        let ignored = ("blame.ignoreRevsFile".to_owned(), String::new());
-        filters.iter().flat_map(of).chain([ignored]).collect()
+        let filters: BTreeSet<&str> =
+            known.split('\0').filter_map(|name| Some(name.rsplit_once('.')?.0)).collect();
+        // A name that is not UTF-8 came with other characters than it has.
+        if filters.len() > FILTERS_MAX || known.contains(char::REPLACEMENT_CHARACTER) {
+            return None;
+        }
+        let of = |filter: &&str| ["clean", "process", "required"].map(|key| format!("{filter}.{key}"));
+        Some(filters.iter().flat_map(of).chain(["blame.ignoreRevsFile".to_owned()]).collect())
     }
 
     fn context_of(&self, id: &str) -> Option<String> {

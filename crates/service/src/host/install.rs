@@ -14,7 +14,7 @@ use stemmata_engine::{
     clients::{self, Client, HookKind, Hooks},
     create_private, differs_by_hooks_only, installed_hooks, with_hooks, without_hooks,
 };
-use stemmata_store::{Files as _, SystemFiles, read_bounded};
+use stemmata_store::{FileLock, Files as _, SystemFiles, read_bounded};
 
 use self::made::{Made, missing_folders};
 use super::Host;
@@ -82,6 +82,7 @@ impl Host {
 
     fn changed(&self, request: &InstallRequest) -> Result<InstallChange, Fault> {
         let (client, hooks, path) = self.settings_at(&request.runtime)?;
+        let _alone = self.alone_unless(request.dry_run)?;
         let before = read_text(&path)?;
         let made = Made::read(self, client, &path);
         let after = if request.removes {
@@ -117,7 +118,7 @@ impl Host {
                 making.copies.extend(kept.clone());
                 making.keep(self, client);
             }
-            replace(&path, after.as_deref())?;
+            replace(&self.home.temp_files(), &path, after.as_deref())?;
         }
         let mut removed = Vec::new();
         if request.removes && request.dry_run {
@@ -140,6 +141,11 @@ impl Host {
         };
         let grows = after.as_ref().map_or(0, String::len) > before.as_ref().map_or(0, String::len);
         Ok(InstallChange { installed, before, after, trust: hooks.trust.filter(|_| grows) })
+    }
+
+    /// Holds what this program changes of clients and repositories, so that what was read of it is still so when it is written.
+    pub(super) fn alone_unless(&self, dry_run: bool) -> Result<Option<Box<dyn FileLock>>, Fault> {
+        Ok(if dry_run { None } else { Some(self.home.alone()?) })
     }
 
     /// Returns settings with our hooks.
@@ -241,14 +247,14 @@ fn hooks_between(client: &Client, before: Option<&str>, after: Option<&str>) -> 
 }
 
 /// Replaces settings, or removes them.
-fn replace(path: &Path, after: Option<&str>) -> Result<(), Fault> {
+fn replace(files: &TempFiles, path: &Path, after: Option<&str>) -> Result<(), Fault> {
     if let Some(folder) = path.parent() {
         create_private(folder)?;
     }
-    // A link keeps pointing where it points.
+    // The file that a link leads to is replaced, so that the link stays.
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     match after {
-        Some(after) => write(&target, after),
+        Some(after) => write(files, &target, after),
         None => std::fs::remove_file(path).map_err(|source| io_failed("remove", path, &source)),
     }
 }
@@ -262,7 +268,7 @@ fn keep_aside(host: &Host, path: &Path, text: &str) -> Result<PathBuf, Fault> {
     for number in 1..COPIES_MAX {
         let more = if number == 1 { String::new() } else { format!("-{number}") };
         let aside = path.with_file_name(format!("{name}.before-stemma-{seconds}{more}"));
-        match unnamed(path, text).and_then(|whole| whole.name_new(&aside)) {
+        match unnamed(&host.home.temp_files(), path, text).and_then(|whole| whole.name_new(&aside)) {
             Ok(()) => return Ok(aside),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(failed(error)),
@@ -272,16 +278,16 @@ fn keep_aside(host: &Host, path: &Path, text: &str) -> Result<PathBuf, Fault> {
 }
 
 /// Replaces settings, whole or not at all, with the mode that they have.
-fn write(path: &Path, text: &str) -> Result<(), Fault> {
+fn write(files: &TempFiles, path: &Path, text: &str) -> Result<(), Fault> {
     let failed = |source: io::Error| io_failed("write", path, &source);
-    unnamed(path, text).and_then(|whole| whole.name_over(path)).map_err(failed)?;
+    unnamed(files, path, text).and_then(|whole| whole.name_over(path)).map_err(failed)?;
     let folder = path.parent().unwrap_or(path);
     SystemFiles.sync_directory(folder).map_err(|source| io_failed("sync", folder, &source))
 }
 
 /// Writes text beside a file, with the mode that the file has; its owner's alone where there is none.
-fn unnamed(path: &Path, text: &str) -> std::io::Result<TempFile> {
-    let mut whole = TempFiles::default().create(path.parent().unwrap_or(path))?;
+fn unnamed(files: &TempFiles, path: &Path, text: &str) -> std::io::Result<TempFile> {
+    let mut whole = files.create(path.parent().unwrap_or(path))?;
     whole.write_all(text.as_bytes())?;
     if let Ok(metadata) = std::fs::metadata(path) {
         whole.as_file().set_permissions(metadata.permissions())?;

@@ -1,10 +1,9 @@
 //! What a person has here: sessions in a few numbers, hooks, and sessions that only the store still has.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use stemmata_api::{Answer, v1};
-use stemmata_engine::{Engine, clients, is_session_there, is_unused, runtime_of};
+use stemmata_engine::{Engine, clients, runtime_of};
 use stemmata_model::Timestamp;
 use stemmata_store::Session;
 
@@ -93,12 +92,7 @@ impl Counted {
         let began_at = session.started_at.or(session.last_at);
         self.first_at = self.first_at.into_iter().chain(began_at).min();
         self.last_at = self.last_at.max(session.last_at);
-        let path = Path::new(&session.key.path);
-        // A session of a client's database is there as long as the database is: looking further would read it.
-        let is_file = path.is_absolute() && path.parent().is_some_and(|folder| !folder.is_file());
-        let is_gone = is_file && engine.identity().is_ours(&session.key.machine) && !is_session_there(path);
-        // A copy that was placed and never used says nothing that its original does not.
-        if is_gone && !is_unused(&session) && !engine.is_of_run(path) {
+        if engine.is_only_here(&session) {
             self.only_here += 1;
             if self.only_here_newest.len() < NAMED_MAX {
                 self.only_here_newest.push(session);

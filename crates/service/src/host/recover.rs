@@ -74,10 +74,8 @@ impl Host {
     /// Those of the store.
     pub fn only_here(&self) -> Answer<v1::SessionPage> {
         self.with(|home| {
-            let mut sessions: Vec<Session> = Vec::new();
             let engine = home.engine()?;
-            engine.take_in_moved(&self.machine.clients.existing())?;
-            engine.only_here(&mut |session| sessions.push(session))?;
+            let sessions = engine.take_in_moved(&self.machine.clients.existing())?;
             let sessions = sessions.iter().map(|session| wire::session::named(engine, session));
             let sessions = sessions.collect::<Result<_, _>>()?;
             Ok(v1::SessionPage { sessions, next: None })
@@ -151,17 +149,18 @@ impl Host {
             written.kept = Some(keep(self, path)?.to_string_lossy().into_owned());
         }
         put(copy, &target, what == "replaced")?;
-        // What was recovered beside it before is the same session twice for its client.
+        SystemFiles.sync_directory(folder).map_err(|source| io_failed("sync", folder, &source))?;
+        if target == path {
+            // Until that is read the session would be one whose transcript is another.
+            engine.capture(path, &CaptureOptions::live(Trigger::Explicit))?;
+        }
+        // What was recovered beside it before is the same session twice for its client. It goes last: until here it may be the only
+        // copy that lasts.
         if what == "replaced"
             && let (beside, true) = name_beside(path, path)?
         {
             std::fs::remove_file(&beside).map_err(|source| io_failed("remove", &beside, &source))?;
         }
-        if target == path {
-            // Until that is read the session would be one whose transcript is another.
-            engine.capture(path, &CaptureOptions::live(Trigger::Explicit))?;
-        }
-        SystemFiles.sync_directory(folder).map_err(|source| io_failed("sync", folder, &source))?;
         Ok(written)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Which files these are the service says; where a client looks for them is `clients::Sidecars`. Nothing that exists is touched.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
 use stemmata_api::v1::{self, CommitRequest, SidecarsRequest};
@@ -196,15 +196,5 @@ fn put(
         return Err(io_failed("write below", link, &io::Error::other("it is a link")));
     }
     create_private(folder)?;
-    let mut file = files.create(folder).map_err(|source| io_failed("create a file in", folder, &source))?;
-    let mut out = BufWriter::new(&mut file);
-    write(&mut out)?;
-    out.flush().map_err(|source| io_failed("write", target, &source))?;
-    drop(out);
-    file.as_file().sync_all().map_err(|source| io_failed("sync", target, &source))?;
-    match file.name_new(target) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(io_failed("create", target, &error)),
-    }
+    files.write_new(target, |source| io_failed("write", target, &source), write)
 }

@@ -99,7 +99,7 @@ fn changed(database: &Path, what: &str) -> EngineError {
 fn copied(database: &Path, log: &Path) -> Result<TempFolder> {
     for _ in 0..COPIES_MAX {
         // Only its owner can look into it, and it is gone when the session was read.
-        let folder = TempFolder::create(&tempfile::env::temp_dir());
+        let folder = TempFolder::in_temp(&tempfile::env::temp_dir());
         let folder = folder.map_err(EngineError::io("create a private folder to copy", database))?;
         let before = states(database);
         for (from, name) in [(database, FILE.to_owned()), (log, format!("{FILE}-wal"))] {

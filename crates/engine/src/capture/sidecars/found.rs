@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use stemmata_model::{Note, NoteCode, plural};
 use stemmata_runtimes::clients::{SIDECAR_DEPTH_MAX, Sidecars};
+use stemmata_store::is_temporary;
 
 use super::{SESSION_SIDECAR_BYTES_MAX, SESSION_SIDECARS_MAX, SIDECAR_BYTES_MAX};
 use crate::capture::cursor::FileStamp;
@@ -122,7 +123,7 @@ impl FoundSidecars {
         let text = path.to_str().filter(|text| text.len() <= PATH_BYTES_MAX);
         let (Some(name), Some(text)) = (name, text) else { return Self::note(&mut self.unreadable, path) };
         // A file of ours that an interrupted `fork` left has no name yet.
-        if kept.is_transcript(name) || name.starts_with(".stemma-") {
+        if kept.is_transcript(name) || is_temporary(name) {
             return;
         }
         let all = self.bytes.saturating_add(stamp.length);

@@ -4,7 +4,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, ErrorKind, Read, Write as _};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 
 use stemmata_model::{MachineId, Note, NoteCode};
@@ -276,10 +276,8 @@ impl Found {
         let Some(path) = self.places_of_id().pop() else { return Err(ErrorKind::NotFound.into()) };
         let folder = path.parent().ok_or(ErrorKind::NotFound)?;
         SystemFiles.make_directory(folder)?;
-        match write_new(&path, id) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            written => written?,
-        }
+        // Whole or not at all, and never in the place of another.
+        TempFiles::default().write_new(&path, |error| error, |out| writeln!(out, "{id}"))?;
         let kept = read(&path, LINE_BYTES_MAX)?;
         if !is_id(kept.trim()) {
             return Err(io::Error::new(ErrorKind::InvalidData, format!("{} holds no id", path.display())));
@@ -330,7 +328,7 @@ impl Found {
             return GitAnswer::Silent(reason.clone());
         }
         let (program, folder) = (self.program.as_path(), self.root.as_path());
-        let answer = GitQuestion { program, folder, bytes_max: GIT_BYTES_MAX, settings: &[] }.ask(args);
+        let answer = GitQuestion { program, folder, bytes_max: GIT_BYTES_MAX, emptied: &[] }.ask(args);
         if let GitAnswer::Silent(reason) = &answer {
             self.silent = Some(reason.clone());
         }
@@ -346,16 +344,6 @@ pub(crate) fn git_would_wait_for(folder: &Path) -> Option<PathBuf> {
     })?;
     let files = GIT_FILES.iter().map(|name| around.join(name));
     files.into_iter().find(|path| fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()))
-}
-
-/// Makes a file that appears whole or not at all, and never in the place of another.
-fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path.parent().ok_or(ErrorKind::NotFound)?;
-    let mut file = TempFiles::default().create(folder)?;
-    writeln!(file, "{text}")?;
-    file.as_file().sync_all()?;
-    file.name_new(path)?;
-    SystemFiles.sync_directory(folder)
 }
 
 fn is_id(text: &str) -> bool {

@@ -90,6 +90,6 @@ impl Engine {
 }
 
 /// Says whether a session was placed and never used: it holds nothing of its own.
-pub fn is_unused(session: &Session) -> bool {
+pub(crate) fn is_unused(session: &Session) -> bool {
     matches!(session.origin, stemmata_store::SessionOrigin::Placed(from) if session.tip == Some(from))
 }

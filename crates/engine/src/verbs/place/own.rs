@@ -9,7 +9,7 @@ use stemmata_model::{CommitId, SessionId};
 use stemmata_runtimes::adapter::PlaceRequest;
 use stemmata_runtimes::clients::{Resume, by_id};
 use stemmata_runtimes::translate::runtime_of;
-use stemmata_store::{Session, SessionKey, SessionOrigin};
+use stemmata_store::{Session, SessionKey};
 
 use crate::capture::cursor::Cursor;
 use crate::capture::homes::RuntimeHome;
@@ -18,6 +18,7 @@ use crate::capture::source::file_of;
 use crate::capture::transcript_file::Transcript;
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
+use crate::verbs::find::titles::is_unused;
 
 /// Sightings of a commit that are followed to a session of the client.
 const SIGHTINGS_MAX: usize = 64;
@@ -152,13 +153,8 @@ impl Engine {
             bytes: stamp.length,
             messages: found.validation.messages_sent,
             resume_command: place.resume_command,
-            placed_for: session.cwd.as_ref().filter(|_| Self::is_unused_copy(session)).map(PathBuf::from),
+            placed_for: session.cwd.as_ref().filter(|_| is_unused(session)).map(PathBuf::from),
         }))
-    }
-
-    /// Says whether a session was placed, and nobody has used it since.
-    pub fn is_unused_copy(session: &Session) -> bool {
-        matches!(session.origin, SessionOrigin::Placed(ctx) if session.tip == Some(ctx))
     }
 }
 

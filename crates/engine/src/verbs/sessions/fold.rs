@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use stemmata_model::CommitId;
+use stemmata_model::{CommitId, CommitType};
 use stemmata_store::{Link, Session, SessionKey, SessionOrigin};
 
 use crate::chain::walk::Walk;
@@ -96,7 +96,7 @@ impl Engine {
             let is_copy = |session: &Session| session.key == copy.key || is_unused(session);
             match first.filter(|session| !is_copy(session)) {
                 Some(original) => return Ok(Some(original)),
-                None if commit.core.commit_type.restated() == commit.counts.entries => {}
+                None if matches!(commit.core.commit_type, CommitType::Snapshot { .. }) => {}
                 None => return Ok(None),
             }
         }

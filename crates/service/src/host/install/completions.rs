@@ -33,6 +33,7 @@ impl Host {
     /// `io_failed`.
     pub fn write_completions(&self, path: &Path, script: &str) -> Answer<()> {
         let write = || -> Result<(), Fault> {
+            let _alone = self.alone_unless(false)?;
             let mut files = self.completion_files();
             let mut folders = missing_folders(path);
             if let Some(at) = files.iter().position(|file| file.path == path) {
@@ -41,7 +42,7 @@ impl Host {
             files.push(CompletionFile { path: path.to_owned(), text: script.to_owned(), folders });
             // A record of a file that is not there harms nobody, and a file without a record would stay.
             self.record_completions(&files)?;
-            replace(path, Some(script))
+            replace(&self.home.temp_files(), path, Some(script))
         };
         write().map_err(|fault| fault.0)
     }
@@ -53,6 +54,7 @@ impl Host {
     /// `io_failed`.
     pub fn remove_completions(&self, dry_run: bool) -> Answer<Vec<PathBuf>> {
         let remove = || -> Result<Vec<PathBuf>, Fault> {
+            let _alone = self.alone_unless(dry_run)?;
             let files = self.completion_files();
             let is_ours = |file: &&CompletionFile| {
                 read_text(&file.path).is_ok_and(|text| text.as_ref() == Some(&file.text))
